@@ -1,0 +1,65 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace hekla {
+namespace {
+
+spdlog::logger& logger() {
+  static const std::shared_ptr<spdlog::logger> instance = [] {
+    auto made = std::make_shared<spdlog::logger>("hekla",
+                                                 std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_pattern("%Y-%m-%dT%H:%M:%S.%eZ %l %v", spdlog::pattern_time_type::utc);
+    made->set_level(spdlog::level::info);
+    made->flush_on(spdlog::level::debug);
+    return made;
+  }();
+  return *instance;
+}
+
+spdlog::level::level_enum level_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::debug: return spdlog::level::debug;
+    case LogLevel::info: return spdlog::level::info;
+    case LogLevel::warn: return spdlog::level::warn;
+    case LogLevel::error: return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+bool needs_quotes(std::string_view text) {
+  return text.empty() || text.find_first_of(" \t\n\"=") != std::string_view::npos;
+}
+
+}  // namespace
+
+void set_log_level(LogLevel level) { logger().set_level(level_of(level)); }
+
+bool log_enabled(LogLevel level) { return logger().should_log(level_of(level)); }
+
+void log(LogLevel level, std::string_view component, std::string_view message,
+         std::initializer_list<LogField> fields) {
+  if (!log_enabled(level)) return;
+  std::string line;
+  line.append(component).append(": ").append(message);
+  for (const auto& [key, value] : fields) {
+    line.append(" ").append(key).append("=");
+    if (!needs_quotes(value)) {
+      line.append(value);
+      continue;
+    }
+    line += '"';
+    for (char c : value) {
+      if (c == '"' || c == '\\') line += '\\';
+      if (c == '\n')
+        line += "\\n";
+      else
+        line += c;
+    }
+    line += '"';
+  }
+  logger().log(level_of(level), "{}", line);
+}
+
+}  // namespace hekla

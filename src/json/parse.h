@@ -1,0 +1,28 @@
+// Text to values. simdjson reads; Boost.JSON holds.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "json/value.h"
+
+namespace hekla::json {
+
+// One JSON document. Depth is limited to 256. On duplicate members the last wins, as in Go;
+// `duplicates`, when given, receives their paths ("spec.containers[0].name") for strict decoding.
+Result<Value> parse(std::string_view text, std::vector<std::string>* duplicates = nullptr);
+
+// YAML to values with the scalar rules kubectl has (sigs.k8s.io/yaml over go-yaml): YAML 1.1 booleans,
+// octal, merge keys and anchors; several documents separated by `---`. Empty documents are dropped.
+// Errors name the line. Alias expansion is bounded.
+struct YamlDocument {
+  Value value;
+  int line = 1;  // where the document begins
+};
+Result<std::vector<YamlDocument>> parse_yaml(std::string_view text,
+                                             std::vector<std::string>* duplicates = nullptr);
+// Block style, as kubectl prints.
+std::string to_yaml(const Value& value);
+
+}  // namespace hekla::json

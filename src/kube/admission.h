@@ -1,0 +1,54 @@
+// What an admission step sees and may do. Steps are plugged into our API server by main, or served as an
+// HTTPS webhook on a real cluster; they know neither.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "json/value.h"
+#include "kube/client.h"
+
+namespace hekla::kube {
+
+enum class Operation { create, update, remove };
+
+struct UserInfo {
+  std::string name;
+  std::string uid;
+  std::vector<std::string> groups;
+};
+
+// Reads other objects as of now. A missing object is not_found.
+class AdmissionReader {
+ public:
+  virtual ~AdmissionReader() = default;
+  virtual Result<json::Value> get(const Resource& resource, const Key& key) const = 0;
+  virtual Result<std::vector<json::Value>> list(const Resource& resource, const std::string& ns) const = 0;
+};
+
+struct AdmissionRequest {
+  Operation operation = Operation::create;
+  Resource resource;
+  std::string subresource;
+  Key key;
+  const json::Value* old_object = nullptr;  // update and remove
+  UserInfo user;
+  bool dry_run = false;
+  WallTime now;
+  const AdmissionReader* reader = nullptr;
+  std::vector<std::string>* warnings = nullptr;  // shown by kubectl as "Warning: ..."
+};
+
+struct AdmissionStep {
+  std::string_view name;  // "validatejob.volcano.sh": stands in the denial's text
+  std::function<bool(const Resource&, Operation, std::string_view subresource)> matches;
+  // Mutating steps may edit; the first error denies the request.
+  std::function<Result<void>(const AdmissionRequest&, json::Value& object)> mutate;
+  std::function<Result<void>(const AdmissionRequest&, const json::Value& object)> validate;
+};
+
+}  // namespace hekla::kube

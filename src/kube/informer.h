@@ -1,0 +1,192 @@
+// A typed, always-current copy of one resource: list, then watch, decode once, share as const. Lives on
+// its Client's executor; every call and callback happens there.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/log.h"
+#include "json/codec.h"
+#include "kube/client.h"
+
+namespace hekla::kube {
+
+// The untyped half: keeps the watch alive, lists again when it has expired, backs off on errors.
+class Reflector {
+ public:
+  struct Sink {
+    // The whole state; objects not in it are gone.
+    std::function<void(List)> replace;
+    std::function<void(const WatchEvent&)> apply;
+    // After each replace or burst of events.
+    std::function<void()> settled;
+  };
+  Reflector(Client& client, Resource resource, ListOptions options, Sink sink);
+  ~Reflector();
+  void start();
+  bool synced() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+template <class T>
+class Informer {
+ public:
+  using Ref = std::shared_ptr<const T>;
+  // Added: `before` is null. Removed: `after` is null. Called in revision order.
+  using OnChange = std::function<void(const Ref& before, const Ref& after)>;
+  using IndexKeys = std::function<void(const T&, std::vector<std::string>&)>;
+
+  Informer(Client& client, Resource resource, ListOptions options = {})
+      : resource_(resource),
+        reflector_(client, std::move(resource), std::move(options),
+                   Reflector::Sink{[this](List list) { replace(std::move(list)); },
+                                   [this](const WatchEvent& event) { apply(event); },
+                                   [this] { settle(); }}) {}
+
+  // All of these before start().
+  void on_change(OnChange handler) { handlers_.push_back(std::move(handler)); }
+  // After the first list and after each burst of events: for components that work in batches.
+  void on_settled(std::function<void()> handler) { settled_.push_back(std::move(handler)); }
+  // Returns the number to ask by() with.
+  int add_index(IndexKeys keys) {
+    indexes_.push_back({std::move(keys), {}});
+    return static_cast<int>(indexes_.size()) - 1;
+  }
+  void start() { reflector_.start(); }
+
+  bool synced() const { return reflector_.synced(); }
+  const Resource& resource() const { return resource_; }
+  std::size_t size() const { return objects_.size(); }
+  Ref get(const Key& key) const {
+    auto found = objects_.find(key);
+    return found == objects_.end() ? nullptr : found->second.object;
+  }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (const auto& [key, entry] : objects_) visit(entry.object);
+  }
+  std::vector<Ref> by(int index, const std::string& value) const {
+    std::vector<Ref> found;
+    auto bucket = indexes_[static_cast<std::size_t>(index)].keys.find(value);
+    if (bucket == indexes_[static_cast<std::size_t>(index)].keys.end()) return found;
+    for (const Key& key : bucket->second) found.push_back(objects_.at(key).object);
+    return found;
+  }
+
+  // Lays the result of an own write over the cache until the watch has caught up with it.
+  void overlay(const ObjectPtr& written) { upsert(*written); }
+  // The same for a removal that is complete (the object is gone, not merely terminating).
+  void overlay_removed(const Key& key, std::uint64_t resource_version) {
+    tombstones_[key] = resource_version;
+    erase(key, resource_version);
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t resource_version = 0;
+    Ref object;
+    std::vector<std::pair<int, std::string>> index_keys;
+  };
+  struct Index {
+    IndexKeys extract;
+    std::map<std::string, std::set<Key>> keys;
+  };
+
+  void replace(List list) {
+    tombstones_.clear();
+    std::set<Key> present;
+    for (const ObjectPtr& object : list.items) {
+      present.insert(Key{object->ns, object->name});
+      upsert(*object);
+    }
+    std::vector<Key> gone;
+    for (const auto& [key, entry] : objects_)
+      if (!present.contains(key) && entry.resource_version <= list.resource_version)
+        gone.push_back(key);
+    for (const Key& key : gone) erase(key, list.resource_version);
+  }
+  void apply(const WatchEvent& event) {
+    if (!event.object) return;
+    Key key{event.object->ns, event.object->name};
+    if (event.type == WatchEvent::Type::deleted) {
+      tombstones_.erase(key);
+      erase(key, event.resource_version);
+    } else {
+      upsert(*event.object);
+    }
+  }
+  void settle() {
+    for (const auto& handler : settled_) handler();
+  }
+  void upsert(const Object& object) {
+    Key key{object.ns, object.name};
+    if (auto tomb = tombstones_.find(key); tomb != tombstones_.end()) {
+      if (object.resource_version <= tomb->second) return;
+      tombstones_.erase(tomb);
+    }
+    Entry& entry = objects_[key];
+    if (entry.object && entry.resource_version >= object.resource_version) return;
+    Result<T> decoded = json::decode_text<T>(*object.json);
+    if (!decoded) {
+      log_error("kube", "an object could not be read and is ignored",
+                {{"resource", resource_.plural}, {"namespace", object.ns}, {"name", object.name},
+                 {"error", decoded.error().message}});
+      if (!entry.object) objects_.erase(key);
+      return;
+    }
+    Ref before = entry.object;
+    unindex(key, entry);
+    entry.resource_version = object.resource_version;
+    entry.object = std::make_shared<const T>(std::move(*decoded));
+    index(key, entry);
+    Ref after = entry.object;
+    for (const auto& handler : handlers_) handler(before, after);
+  }
+  void erase(const Key& key, std::uint64_t resource_version) {
+    auto found = objects_.find(key);
+    if (found == objects_.end() || found->second.resource_version > resource_version) return;
+    Ref before = found->second.object;
+    unindex(key, found->second);
+    objects_.erase(found);
+    for (const auto& handler : handlers_) handler(before, nullptr);
+  }
+  void index(const Key& key, Entry& entry) {
+    std::vector<std::string> values;
+    for (int i = 0; i < static_cast<int>(indexes_.size()); ++i) {
+      values.clear();
+      indexes_[static_cast<std::size_t>(i)].extract(*entry.object, values);
+      for (std::string& value : values) {
+        indexes_[static_cast<std::size_t>(i)].keys[value].insert(key);
+        entry.index_keys.emplace_back(i, std::move(value));
+      }
+    }
+  }
+  void unindex(const Key& key, Entry& entry) {
+    for (const auto& [i, value] : entry.index_keys) {
+      auto& keys = indexes_[static_cast<std::size_t>(i)].keys;
+      auto bucket = keys.find(value);
+      if (bucket == keys.end()) continue;
+      bucket->second.erase(key);
+      if (bucket->second.empty()) keys.erase(bucket);
+    }
+    entry.index_keys.clear();
+  }
+
+  Resource resource_;
+  std::map<Key, Entry> objects_;
+  std::map<Key, std::uint64_t> tombstones_;
+  std::vector<Index> indexes_;
+  std::vector<OnChange> handlers_;
+  std::vector<std::function<void()>> settled_;
+  Reflector reflector_;
+};
+
+}  // namespace hekla::kube

@@ -1,0 +1,29 @@
+// kube::Client over HTTPS to any Kubernetes API server, and the kubeconfig it is made from.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kube/client.h"
+#include "net/client.h"
+
+namespace hekla::kube {
+
+struct ClusterAccess {
+  std::string server;  // https://127.0.0.1:6443
+  net::ClientOptions http;
+  std::string default_namespace = "default";
+};
+
+// Reads the current (or the named) context: certificates and tokens inline or as files.
+Result<ClusterAccess> load_kubeconfig(const std::string& path, const std::string& context = {});
+// Service-account files, for a process that runs in a pod.
+Result<ClusterAccess> in_cluster_access();
+// The text of a kubeconfig with one cluster, user and context, all inline.
+std::string make_kubeconfig(const std::string& name, const std::string& server,
+                            const std::string& ca_pem, const KeyPair& client);
+
+Result<std::unique_ptr<Client>> make_rest_client(const ClusterAccess& access, Executor& executor,
+                                                 Identity identity);
+
+}  // namespace hekla::kube

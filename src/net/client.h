@@ -1,0 +1,58 @@
+// An HTTP/1.1 client over TLS, plain TCP or a unix socket, with a keep-alive pool per origin.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/crypto.h"
+#include "base/result.h"
+#include "net/http.h"
+
+namespace hekla::net {
+
+struct ClientOptions {
+  std::string ca_pem;                 // empty: the system's store
+  std::optional<KeyPair> certificate; // for client authentication
+  std::string bearer_token;
+  bool insecure_skip_verify = false;
+  int threads = 1;
+  std::size_t max_connections_per_origin = 64;
+  std::chrono::seconds connect_timeout{10};
+};
+
+struct ClientRequest {
+  std::string method = "GET";
+  std::string url;  // https://host:port/path?query
+  Headers headers;
+  std::string body;
+  std::chrono::milliseconds timeout{30'000};  // whole exchange; 0 for none (streams)
+  std::size_t max_body_bytes = 256u << 20;
+};
+
+// A response body as it arrives. Called on a net thread, one call at a time: on_head, on_data..., on_end.
+struct StreamCallbacks {
+  std::function<void(int status, const Headers&)> on_head;
+  std::function<void(std::string_view)> on_data;
+  std::function<void(Result<void>)> on_end;  // exactly once
+};
+
+// Destroying the handle cancels; no callback runs after the destructor has returned.
+class StreamHandle {
+ public:
+  virtual ~StreamHandle() = default;
+};
+
+class Client {
+ public:
+  static Result<std::unique_ptr<Client>> make(ClientOptions options);
+  virtual ~Client() = default;
+  // `done` runs on a net thread.
+  virtual void send(ClientRequest request, std::function<void(Result<Response>)> done) = 0;
+  virtual std::unique_ptr<StreamHandle> stream(ClientRequest request, StreamCallbacks callbacks) = 0;
+  // Blocks the caller: for the command line and tests only.
+  virtual Result<Response> fetch(ClientRequest request) = 0;
+};
+
+}  // namespace hekla::net

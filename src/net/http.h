@@ -1,0 +1,100 @@
+// HTTP as values. A server hands each request, fully read, to a Handler; answers go through a
+// ResponseWriter from any thread, at once or as a stream. Nothing above net sees a socket.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace hekla::net {
+
+// Header names compare without case; order is kept.
+class Headers {
+ public:
+  void add(std::string name, std::string value) { all_.emplace_back(std::move(name), std::move(value)); }
+  void set(std::string_view name, std::string value);
+  // The first value, or empty.
+  std::string_view get(std::string_view name) const;
+  std::vector<std::string_view> get_all(std::string_view name) const;
+  bool has(std::string_view name) const;
+  const std::vector<std::pair<std::string, std::string>>& all() const { return all_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> all_;
+};
+
+// A URL's query, decoded; order kept, names may repeat.
+class Query {
+ public:
+  static Query parse(std::string_view text);
+  std::string_view get(std::string_view name) const;
+  std::vector<std::string_view> get_all(std::string_view name) const;
+  bool has(std::string_view name) const;
+  void add(std::string name, std::string value) { all_.emplace_back(std::move(name), std::move(value)); }
+  std::string encode() const;
+  const std::vector<std::pair<std::string, std::string>>& all() const { return all_; }
+
+ private:
+  std::vector<std::pair<std::string, std::string>> all_;
+};
+
+std::string url_decode(std::string_view text);
+std::string url_encode(std::string_view text);  // everything but unreserved characters
+
+// The subject of a client certificate that the configured CA has signed.
+struct PeerCertificate {
+  std::string common_name;
+  std::vector<std::string> organizations;
+};
+
+struct Request {
+  std::string method;  // upper case
+  std::string path;    // decoded, without the query
+  Query query;
+  Headers headers;
+  std::string body;
+  std::optional<PeerCertificate> peer;  // absent without TLS or without a certificate
+  std::string remote_address;
+};
+
+struct Response {
+  int status = 200;
+  Headers headers;
+  std::string body;
+};
+
+// The answering side of one request. Thread-safe; may outlive the connection (calls are then no-ops).
+// Either respond() once, or begin() then any number of write() and one end().
+class ResponseWriter {
+ public:
+  virtual ~ResponseWriter() = default;
+  virtual void respond(Response response) = 0;
+
+  // Sends status and headers at once (chunked): clients block on them.
+  virtual void begin(int status, Headers headers) = 0;
+  // Queues a chunk; it is flushed without delay.
+  virtual void write(std::string chunk) = 0;
+  // Ends the stream cleanly.
+  virtual void end() = 0;
+  // Drops the connection without ending the stream, so that the client sees an error.
+  virtual void abort() = 0;
+
+  // Bytes queued and not yet taken by the socket: a producer waits while this is large.
+  virtual std::size_t pending_bytes() const = 0;
+  // `drained` runs (on a net thread) when the queue has become empty, `closed` once when the peer has
+  // gone or the stream has ended. Both must only post and return. Set before begin().
+  virtual void on_drained(std::function<void()> drained) = 0;
+  virtual void on_closed(std::function<void()> closed) = 0;
+  virtual bool is_closed() const = 0;
+};
+
+using Handler = std::function<void(Request, std::shared_ptr<ResponseWriter>)>;
+
+}  // namespace hekla::net

@@ -1,0 +1,38 @@
+// An HTTP/1.1 server over TLS or plain TCP: keep-alive, pipelining in order, chunked streams, limits.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/crypto.h"
+#include "base/result.h"
+#include "net/http.h"
+
+namespace hekla::net {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;  // 0 takes a free one
+  int threads = 2;
+  bool tls = true;
+  KeyPair certificate;          // with tls
+  std::string client_ca_pem;    // client certificates are asked for and verified, never demanded
+  std::size_t max_body_bytes = 3 * 1024 * 1024;
+  std::size_t max_header_bytes = 64 * 1024;
+  std::size_t max_connections = 10'000;
+  std::chrono::seconds idle_timeout{300};
+};
+
+class Server {
+ public:
+  // Listens; the handler runs on net threads and must not block.
+  static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler handler);
+  virtual ~Server() = default;
+  virtual std::uint16_t port() const = 0;
+  // Stops accepting, ends streams, waits up to `grace` for requests under way, joins the threads.
+  virtual void stop(std::chrono::milliseconds grace = std::chrono::milliseconds(1000)) = 0;
+};
+
+}  // namespace hekla::net
