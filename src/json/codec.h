@@ -9,6 +9,7 @@
 #pragma once
 
 #include <boost/describe.hpp>
+#include <boost/json/monotonic_resource.hpp>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -51,21 +52,29 @@ concept HasCodec = requires(const Value& value, const T& object) {
 template <class T>
 concept Described = boost::describe::has_describe_members<T>::value;
 
+// "path: expected integer, got string".
 std::unexpected<Error> wrong_kind(const std::string& path, std::string_view wanted, const Value& got);
+// Paths grow from the inside out and begin with the separator of their first step: within(".spec",
+// ".replicas: expected ...") joins, rooted() drops the first separator.
+std::unexpected<Error> within(std::string_view path, Error error);
+Error rooted(Error error);
 
 }  // namespace detail
 
 template <class T>
 Result<T> decode(const Value& value) {
   T out{};
-  TRY(decode_into(value, out, ""));
+  if (Result<void> done = decode_into(value, out, ""); !done)
+    return std::unexpected(detail::rooted(std::move(done).error()));
   return out;
 }
 
-// Decodes straight from text.
+// Decodes straight from text. The intermediate value lives on the stack where it fits.
 template <class T>
 Result<T> decode_text(std::string_view text) {
-  Value value = TRY(parse(text));
+  unsigned char buffer[16384];
+  boost::json::monotonic_resource scratch(buffer, sizeof buffer);
+  const Value value = TRY(json::parse(text, &scratch));
   return decode<T>(value);
 }
 
@@ -94,7 +103,7 @@ Result<void> decode_into(const Value& value, T& out, const std::string& path) {
       out.assign(sv(value.get_string()));
     } else if constexpr (detail::HasCodec<T>) {
       Result<T> decoded = T::from_json(value);
-      if (!decoded) return fail(decoded.error().code, path + ": " + decoded.error().message);
+      if (!decoded) return detail::within(path, std::move(decoded).error());
       out = std::move(*decoded);
     } else if constexpr (detail::IsOptional<T>::value) {
       typename T::value_type inner{};
@@ -108,7 +117,7 @@ Result<void> decode_into(const Value& value, T& out, const std::string& path) {
       for (std::size_t i = 0; i < array.size(); ++i) {
         typename T::value_type element{};
         if (Result<void> done = decode_into(array[i], element, ""); !done)
-          return fail(done.error().code, path + "[" + std::to_string(i) + "]" + done.error().message);
+          return detail::within(path + "[" + std::to_string(i) + "]", std::move(done).error());
         out.push_back(std::move(element));
       }
     } else if constexpr (detail::IsMap<T>::value) {
@@ -118,7 +127,7 @@ Result<void> decode_into(const Value& value, T& out, const std::string& path) {
         typename T::mapped_type element{};
         std::string key(member.key());
         if (Result<void> done = decode_into(member.value(), element, ""); !done)
-          return fail(done.error().code, path + "." + key + done.error().message);
+          return detail::within(path + "." + key, std::move(done).error());
         out.emplace(std::move(key), std::move(element));
       }
     } else {
@@ -133,8 +142,7 @@ Result<void> decode_into(const Value& value, T& out, const std::string& path) {
         auto found = object.find(member.name);
         if (found == object.end()) return;
         done = decode_into(found->value(), out.*member.pointer, "");
-        if (!done)
-          done = fail(done.error().code, path + "." + member.name + done.error().message);
+        if (!done) done = detail::within(path + "." + member.name, std::move(done).error());
       });
       return done;
     }
@@ -199,6 +207,21 @@ Value encode(const T& value) {
     });
     return object;
   }
+}
+
+// For codecs written by hand: one member, with decode's and encode's treatment of what is missing.
+template <class T>
+Result<void> decode_member(const Object& object, std::string_view name, T& out) {
+  const auto found = object.find(name);
+  if (found == object.end()) return {};
+  if (Result<void> done = decode_into(found->value(), out, ""); !done)
+    return detail::within("." + std::string(name), std::move(done).error());
+  return {};
+}
+
+template <class T>
+void encode_member(Object& object, std::string_view name, const T& value) {
+  if (!is_zero(value)) object.emplace(name, encode(value));
 }
 
 }  // namespace hekla::json

@@ -4,7 +4,6 @@
 
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
-#include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
 #include <boost/json/value.hpp>
 #include <string>
@@ -22,10 +21,17 @@ using Kind = boost::json::kind;
 
 inline std::string_view sv(const String& text) { return {text.data(), text.size()}; }
 
-// Compact text.
+// Compact text. Numbers as Go prints them: a double without a fraction has none ("1"), exponents only
+// below 1e-6 and from 1e21 on; what JSON cannot say (NaN, infinities) becomes null.
 std::string serialize(const Value& value);
-// Two-space indentation, as kubectl and curl users expect.
-std::string serialize_pretty(const Value& value);
+// Appends to `out`, so that a list is put together without intermediate strings.
+void serialize_to(const Value& value, std::string& out);
+// A string with its quotes.
+void append_quoted(std::string_view text, std::string& out);
+// The shortest text that reads back as the same double, in Go's notation.
+void append_double(double number, std::string& out);
+// Indented, as curl users of the API expect; kubectl's own -o json has an indent of four.
+std::string serialize_pretty(const Value& value, int indent = 2);
 
 // Reads never throw and never create: a missing member, or one of another kind, is null or empty.
 const Value* find(const Value& value, std::string_view member);

@@ -1,0 +1,42 @@
+#include "model/volcano.h"
+
+namespace hekla::model {
+namespace {
+
+// The wire members; "template" is a keyword and has another name in the struct.
+template <class Task, class Each>
+void for_each_member(Task& task, Each&& each) {
+  each("name", task.name);
+  each("replicas", task.replicas);
+  each("minAvailable", task.minAvailable);
+  each("template", task.podTemplate);
+  each("policies", task.policies);
+  each("topologyPolicy", task.topologyPolicy);
+  each("maxRetry", task.maxRetry);
+  each("dependsOn", task.dependsOn);
+  each("partitionPolicy", task.partitionPolicy);
+}
+
+}  // namespace
+
+Result<TaskSpec> TaskSpec::from_json(const json::Value& value) {
+  TaskSpec task;
+  const json::Object* object = value.if_object();
+  if (object == nullptr) return json::detail::wrong_kind("", "object", value);
+  Result<void> done;
+  for_each_member(task, [&](std::string_view name, auto& member) {
+    if (done) done = json::decode_member(*object, name, member);
+  });
+  if (!done) return std::unexpected(std::move(done).error());
+  return task;
+}
+
+json::Value TaskSpec::to_json() const {
+  json::Object object;
+  for_each_member(*this, [&](std::string_view name, const auto& member) {
+    json::encode_member(object, name, member);
+  });
+  return object;
+}
+
+}  // namespace hekla::model
