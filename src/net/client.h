@@ -16,6 +16,7 @@ struct ClientOptions {
   std::string ca_pem;                 // empty: the system's store
   std::optional<KeyPair> certificate; // for client authentication
   std::string bearer_token;
+  std::string bearer_token_file;      // read again every minute; wins over bearer_token
   bool insecure_skip_verify = false;
   int threads = 1;
   std::size_t max_connections_per_origin = 64;
@@ -24,7 +25,7 @@ struct ClientOptions {
 
 struct ClientRequest {
   std::string method = "GET";
-  std::string url;  // https://host:port/path?query
+  std::string url;  // https://host:port/path?query, http://..., unix:///run/x.sock:/path?query
   Headers headers;
   std::string body;
   std::chrono::milliseconds timeout{30'000};  // whole exchange; 0 for none (streams)
@@ -32,6 +33,7 @@ struct ClientRequest {
 };
 
 // A response body as it arrives. Called on a net thread, one call at a time: on_head, on_data..., on_end.
+// A slow callback slows the sender down.
 struct StreamCallbacks {
   std::function<void(int status, const Headers&)> on_head;
   std::function<void(std::string_view)> on_data;
@@ -44,12 +46,17 @@ class StreamHandle {
   virtual ~StreamHandle() = default;
 };
 
+// Failures to get an answer are `unavailable` (no connection, no trust, broken off) or `timeout`; an
+// answer with an error status is a Response like any other. Idempotent requests are sent once more when a
+// kept-alive connection turns out to be dead. Destroying the client fails what is under way, and must
+// not happen in one of its callbacks.
 class Client {
  public:
   static Result<std::unique_ptr<Client>> make(ClientOptions options);
   virtual ~Client() = default;
   // `done` runs on a net thread.
   virtual void send(ClientRequest request, std::function<void(Result<Response>)> done) = 0;
+  // Streams are not counted in max_connections_per_origin: watches live for hours.
   virtual std::unique_ptr<StreamHandle> stream(ClientRequest request, StreamCallbacks callbacks) = 0;
   // Blocks the caller: for the command line and tests only.
   virtual Result<Response> fetch(ClientRequest request) = 0;

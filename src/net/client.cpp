@@ -1,0 +1,236 @@
+// The pool of connections and the threads they run on.
+#include "net/client.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <deque>
+#include <future>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "base/check.h"
+#include "base/disk.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "net/client_connection.h"
+
+namespace hekla::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Nanos kMaxIdle = 60s;  // servers keep idle connections for minutes
+constexpr Nanos kTokenAge = 60s;
+
+class CallHandle final : public StreamHandle {
+ public:
+  explicit CallHandle(std::shared_ptr<Call> call) : call_(std::move(call)) {}
+  ~CallHandle() override { call_->cancel(); }
+
+ private:
+  std::shared_ptr<Call> call_;
+};
+
+class HttpClient final : public Client, public ConnectionPool {
+ public:
+  HttpClient(ClientOptions options, SslContext tls)
+      : options_(std::move(options)),
+        tls_(std::move(tls)),
+        work_(asio::make_work_guard(io_)),
+        threads_("net-client", options_.threads) {
+    for (int i = 0; i < options_.threads; ++i) {
+      Task serve = [this] { io_.run(); };
+      CHECK(threads_.try_post(serve), "a new pool takes work");
+    }
+  }
+
+  ~HttpClient() override {
+    std::vector<std::shared_ptr<Call>> waiting;
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+      for (auto& [origin, pool] : pools_) {
+        waiting.insert(waiting.end(), pool.waiting.begin(), pool.waiting.end());
+        pool.waiting.clear();
+        pool.idle.clear();
+      }
+      for (const auto& connection : connections_) connection->close_now("the client is closing");
+    }
+    for (const auto& call : waiting) refuse(call);
+    work_.reset();  // the threads end when the last connection has closed
+    threads_.stop();
+  }
+
+  void send(ClientRequest request, std::function<void(Result<Response>)> done) override {
+    auto response = std::make_shared<Response>();
+    StreamCallbacks callbacks;
+    callbacks.on_head = [response](int status, const Headers& headers) {
+      response->status = status;
+      response->headers = headers;
+    };
+    callbacks.on_data = [response](std::string_view data) { response->body.append(data); };
+    callbacks.on_end = [response, done = std::move(done)](Result<void> outcome) {
+      if (outcome)
+        done(std::move(*response));
+      else
+        done(std::unexpected(std::move(outcome).error()));
+    };
+    start(std::move(request), false, std::move(callbacks));
+  }
+
+  std::unique_ptr<StreamHandle> stream(ClientRequest request, StreamCallbacks callbacks) override {
+    return std::make_unique<CallHandle>(start(std::move(request), true, std::move(callbacks)));
+  }
+
+  Result<Response> fetch(ClientRequest request) override {
+    auto answer = std::make_shared<std::promise<Result<Response>>>();
+    send(std::move(request), [answer](Result<Response> response) { answer->set_value(std::move(response)); });
+    return answer->get_future().get();
+  }
+
+ private:
+  struct Pool {
+    std::vector<std::shared_ptr<ClientConnection>> idle;  // the last one used is the last in
+    std::size_t active = 0;
+    std::deque<std::shared_ptr<Call>> waiting;
+  };
+
+  std::shared_ptr<Call> start(ClientRequest request, bool is_stream, StreamCallbacks callbacks) {
+    Result<Url> url = parse_url(request.url);
+    auto call = std::make_shared<Call>(io_, std::move(request), url ? *url : Url{}, is_stream,
+                                       std::move(callbacks));
+    if (!url) {
+      asio::post(io_, [call, error = url.error()] { call->finish(std::unexpected(error)); });
+      return call;
+    }
+    call->arm_timeout();
+    place(call);
+    return call;
+  }
+
+  // Gives the call to an idle connection, a new one, or the queue.
+  void place(const std::shared_ptr<Call>& call) {
+    std::unique_lock lock(mutex_);
+    if (stopping_) {
+      lock.unlock();
+      return refuse(call);
+    }
+    Pool& pool = pools_[call->url().origin];
+    if (!call->is_stream() && pool.active >= options_.max_connections_per_origin) {
+      std::erase_if(pool.waiting, [](const auto& waiting) { return waiting->finished(); });
+      pool.waiting.push_back(call);
+      return;
+    }
+    assign(pool, call);
+  }
+
+  // With the lock held.
+  void assign(Pool& pool, const std::shared_ptr<Call>& call) {
+    std::shared_ptr<ClientConnection> connection;
+    MonoTime oldest = real_clock().mono() - kMaxIdle;
+    while (!pool.idle.empty() && !connection) {
+      std::shared_ptr<ClientConnection> candidate = std::move(pool.idle.back());
+      pool.idle.pop_back();
+      if (candidate->idle_since >= oldest && !call->retried)
+        connection = std::move(candidate);
+      else
+        candidate->close_now("idle for too long");
+    }
+    if (!connection) {
+      connection = std::make_shared<ClientConnection>(*this, io_, call->url().origin);
+      connections_.insert(connection);
+    }
+    connection->counted = !call->is_stream();
+    if (connection->counted) ++pool.active;
+    connection->run(call);
+  }
+
+  // With the lock held: the connection's slot is free for whoever waits.
+  void release(ClientConnection& connection) {
+    Pool& pool = pools_[connection.origin()];
+    if (std::exchange(connection.counted, false)) --pool.active;
+    while (!pool.waiting.empty() && pool.active < options_.max_connections_per_origin) {
+      std::shared_ptr<Call> next = std::move(pool.waiting.front());
+      pool.waiting.pop_front();
+      if (!next->finished()) assign(pool, next);
+    }
+  }
+
+  // What connections ask of their pool.
+  SSL_CTX& tls() override {
+    // The system's certificates are read when somebody needs them.
+    std::call_once(system_trust_, [this] {
+      if (!options_.ca_pem.empty() || options_.insecure_skip_verify) return;
+      if (Result<void> done = trust_system(*tls_); !done) log_error("net", done.error().message);
+    });
+    return *tls_;
+  }
+  Nanos connect_timeout() const override { return options_.connect_timeout; }
+
+  std::string bearer_token() override {
+    if (options_.bearer_token_file.empty()) return options_.bearer_token;
+    std::lock_guard lock(token_mutex_);
+    MonoTime now = real_clock().mono();
+    if (token_read_ && now - *token_read_ < kTokenAge) return token_;
+    if (Result<std::string> text = read_file(options_.bearer_token_file)) {
+      token_ = std::move(*text);
+      while (!token_.empty() && static_cast<unsigned char>(token_.back()) <= ' ') token_.pop_back();
+      token_read_ = now;
+    } else {
+      log_error("net", "the token cannot be read", {{"error", text.error().message}});
+    }
+    return token_;
+  }
+
+  void on_idle(const std::shared_ptr<ClientConnection>& connection) override {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return connection->close_now("the client is closing");
+    connection->idle_since = real_clock().mono();
+    pools_[connection->origin()].idle.push_back(connection);
+    release(*connection);
+  }
+
+  void on_closed(const std::shared_ptr<ClientConnection>& connection,
+                 const std::shared_ptr<Call>& undone) override {
+    {
+      std::lock_guard lock(mutex_);
+      connections_.erase(connection);
+      std::erase(pools_[connection->origin()].idle, connection);
+      release(*connection);
+    }
+    if (undone) place(undone);
+  }
+
+  static void refuse(const std::shared_ptr<Call>& call) {
+    call->finish(fail(Code::unavailable, call->request().method + " " + call->request().url +
+                                             ": the client is closing"));
+  }
+
+  const ClientOptions options_;
+  SslContext tls_;
+  std::once_flag system_trust_;
+  asio::io_context io_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+
+  std::mutex mutex_;
+  std::map<Origin, Pool> pools_;
+  std::set<std::shared_ptr<ClientConnection>> connections_;
+  bool stopping_ = false;
+
+  std::mutex token_mutex_;
+  std::string token_;
+  std::optional<MonoTime> token_read_;
+
+  WorkerPool threads_;  // last: it ends before what it runs on
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> Client::make(ClientOptions options) {
+  if (options.threads < 1) return fail(Code::bad_request, "a client needs at least one thread");
+  TlsTrust trust{options.ca_pem, options.certificate, options.insecure_skip_verify};
+  SslContext tls = TRY(make_client_context(trust));
+  return std::make_unique<HttpClient>(std::move(options), std::move(tls));
+}
+
+}  // namespace hekla::net

@@ -1,0 +1,98 @@
+// One connection of a client to an origin: connect, handshake, then one call after another. A state
+// machine on one strand. While it idles it listens for the server's goodbye.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "net/call.h"
+#include "net/channel.h"
+#include "net/http_parser.h"
+
+namespace hekla::net {
+
+class ClientConnection;
+
+// What connections need of their client, which outlives them.
+class ConnectionPool {
+ public:
+  virtual ~ConnectionPool() = default;
+  virtual SSL_CTX& tls() = 0;
+  virtual std::string bearer_token() = 0;
+  virtual Nanos connect_timeout() const = 0;
+  // The call is over and the connection is free for another.
+  virtual void on_idle(const std::shared_ptr<ClientConnection>& connection) = 0;
+  // The connection has closed. `undone` is a call that it has not begun, to be tried elsewhere.
+  virtual void on_closed(const std::shared_ptr<ClientConnection>& connection,
+                         const std::shared_ptr<Call>& undone) = 0;
+};
+
+class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
+ public:
+  ClientConnection(ConnectionPool& pool, asio::io_context& io, Origin origin);
+
+  const Origin& origin() const { return origin_; }
+  // From any thread. One call at a time.
+  void run(std::shared_ptr<Call> call);
+  void close_now(std::string why);
+  // When it last became idle; the pool's lock guards it.
+  MonoTime idle_since{};
+  // Set while it runs a call that counts against the origin's limit; the pool's lock guards it.
+  bool counted = false;
+
+ private:
+  using Io = Channel::Io;
+  using Address = std::pair<std::string, int>;  // the bytes of a sockaddr, and its family
+  enum class Stage { fresh, connecting, handshake, ready, closed };
+
+  void take(std::shared_ptr<Call> call);
+  void connect();
+  void resolve();
+  void try_next_address();
+  void on_connected();
+  void step_handshake();
+  void send_request();
+  void pump();
+  void arm_read();
+  void on_readable();
+  void on_input(std::string_view data);
+  bool read_head(std::string_view& data);
+  void read_body(std::string_view& data);
+  void on_eof();
+  void finish_call();
+  void fail_call(Error error);
+  void close();
+  Error failure(const std::string& why) const;
+
+  ConnectionPool& pool_;
+  asio::io_context& io_;
+  Strand strand_;
+  const Origin origin_;
+  Stage stage_ = Stage::fresh;
+  std::optional<Channel> channel_;
+  std::optional<asio::ip::tcp::resolver> resolver_;
+  std::optional<asio::steady_timer> connect_timer_;
+  std::vector<Address> addresses_;
+  std::size_t next_address_ = 0;
+  std::string connect_failure_;
+
+  std::shared_ptr<Call> call_;
+  std::string output_;
+  std::size_t output_sent_ = 0;
+  HeadReader head_reader_;
+  std::optional<ResponseHead> head_;
+  BodyReader body_reader_;
+  std::string body_;
+  bool answered_ = false;  // a byte of the answer has come
+  bool reused_ = false;    // has served a call before this one
+  bool broken_ = false;    // half of it is closed: not for another call
+  bool read_armed_ = false;
+  bool write_armed_ = false;
+};
+
+}  // namespace hekla::net

@@ -1,0 +1,318 @@
+#include "net/connection.h"
+
+#include <array>
+#include <boost/asio/post.hpp>
+#include <exception>
+#include <limits>
+
+#include "base/log.h"
+
+namespace hekla::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr MonoTime::rep kNever = std::numeric_limits<MonoTime::rep>::max();
+constexpr Nanos kHandshakeTimeout = 10s;
+constexpr Nanos kRequestTimeout = 60s;  // from a request's first byte to its last
+constexpr Nanos kLingerTimeout = 2s;
+constexpr std::size_t kReadStep = 64 * 1024;
+constexpr std::size_t kMaxReadAhead = 256 * 1024;   // input kept while a request is being answered
+constexpr std::size_t kMaxPerWrite = 64 * 1024;
+constexpr int kMaxWritesPerTurn = 16;  // then others on this thread have their turn
+
+}  // namespace
+
+Connection::Connection(ConnectionHost& host, const Strand& strand, int fd, Ssl ssl,
+                       std::string remote_address)
+    : host_(host),
+      strand_(strand),
+      channel_(strand, fd, std::move(ssl)),
+      remote_address_(std::move(remote_address)),
+      deadline_(kNever),
+      parser_({host.options.max_header_bytes, host.options.max_body_bytes}) {}
+
+void Connection::start() {
+  asio::post(strand_, [self = shared_from_this()] {
+    if (self->stage_ == Stage::closed) return;
+    self->set_deadline(kHandshakeTimeout);
+    self->step_handshake();
+  });
+}
+
+void Connection::begin_shutdown() {
+  asio::post(strand_, [self = shared_from_this()] {
+    if (self->stage_ == Stage::closed) return;
+    self->close_after_ = self->stopping_ = true;
+    if (self->exchange_) {
+      self->exchange_->end();
+      self->pump();
+    } else if (self->output_.empty()) {
+      self->close();
+    }
+  });
+}
+
+void Connection::close_now() {
+  asio::post(strand_, [self = shared_from_this()] { self->close(); });
+}
+
+void Connection::check_deadline(MonoTime now) {
+  if (now.time_since_epoch().count() < deadline_.load(std::memory_order_relaxed)) return;
+  asio::post(strand_, [self = shared_from_this()] {
+    MonoTime::rep now_count = real_clock().mono().time_since_epoch().count();
+    if (now_count >= self->deadline_.load(std::memory_order_relaxed)) self->close();
+  });
+}
+
+void Connection::step_handshake() {
+  switch (channel_.handshake()) {
+    case Io::done:
+      if (channel_.is_tls()) peer_ = peer_certificate(*channel_.ssl());
+      stage_ = Stage::requests;
+      set_deadline(host_.options.idle_timeout);
+      on_readable();  // a request may have come with the handshake's last bytes
+      return;
+    case Io::want_read:
+      channel_.wait_readable([self = shared_from_this()] { self->step_handshake(); });
+      return;
+    case Io::want_write:
+      channel_.wait_writable([self = shared_from_this()] { self->step_handshake(); });
+      return;
+    case Io::eof:
+    case Io::failed:
+      log_debug("net", "handshake failed",
+                {{"peer", remote_address_}, {"reason", channel_.failure()}});
+      close();
+      return;
+  }
+}
+
+void Connection::arm_read() {
+  if (read_armed_ || peer_done_ || stage_ == Stage::closed) return;
+  if (exchange_ && input_.size() > kMaxReadAhead) return;
+  read_armed_ = true;
+  auto ready = [self = shared_from_this()] {
+    self->read_armed_ = false;
+    self->on_readable();
+  };
+  // What TLS has already taken from the socket would not make it readable again.
+  if (more_to_read_)
+    asio::post(strand_, std::move(ready));
+  else
+    channel_.wait_readable(std::move(ready));
+}
+
+void Connection::on_readable() {
+  if (stage_ == Stage::closed) return;
+  read_available();
+  if (stage_ == Stage::lingering && peer_done_) close();
+  // Half-closing after a request is legal, and the answer still goes out; a stream to a client that has
+  // said goodbye would go nowhere.
+  if (peer_done_ && exchange_ && exchange_->streaming()) close();
+  if (stage_ == Stage::requests) process_input();
+  arm_read();
+}
+
+void Connection::read_available() {
+  thread_local std::array<char, kReadStep> buffer;
+  more_to_read_ = false;
+  for (std::size_t total = 0; total < kMaxReadAhead;) {
+    std::size_t got = 0;
+    switch (channel_.read(buffer, got)) {
+      case Io::done:
+        total += got;
+        if (stage_ != Stage::lingering) input_.append(buffer.data(), got);
+        if (got < buffer.size() && !channel_.has_buffered()) return;
+        break;
+      case Io::want_read:
+      case Io::want_write:
+        return;
+      case Io::eof:
+        peer_done_ = true;
+        return;
+      case Io::failed:
+        close();
+        return;
+    }
+  }
+  more_to_read_ = true;
+}
+
+void Connection::process_input() {
+  if (processing_) return;
+  processing_ = true;
+  while (stage_ == Stage::requests && !exchange_ && !close_after_ && parse_next()) dispatch();
+  processing_ = false;
+  if (stage_ == Stage::requests && peer_done_ && !exchange_ && output_.empty()) close();
+}
+
+// True when a whole request is in the parser.
+bool Connection::parse_next() {
+  std::string_view data = input_;
+  Parsed<bool> complete = parser_.feed(data);
+  if (data.empty())
+    input_ = {};
+  else
+    input_.erase(0, input_.size() - data.size());
+  if (!complete) {
+    reject(complete.error());
+    return false;
+  }
+  if (*complete) return true;
+  if (parser_.take_continue()) {
+    output_.emplace_back("HTTP/1.1 100 Continue\r\n\r\n");
+    pump();
+  }
+  if (stage_ != Stage::requests) return false;
+  // A request's deadline counts from its first byte: it is not moved by the bytes that follow.
+  if (!parser_.started())
+    set_deadline(host_.options.idle_timeout);
+  else if (!request_started_)
+    set_deadline(kRequestTimeout);
+  request_started_ = parser_.started();
+  return false;
+}
+
+void Connection::dispatch() {
+  bool keep_alive = parser_.keep_alive();
+  int minor_version = parser_.minor_version();
+  Request request = parser_.take();
+  request_started_ = false;
+  request.peer = peer_;
+  request.remote_address = remote_address_;
+  AnswerForm form = answer_form(request, minor_version, keep_alive && !close_after_);
+  auto wake = [self = shared_from_this()] {
+    asio::post(self->strand_, [self] { self->pump(); });
+  };
+  exchange_ = std::make_shared<Exchange>(form, std::move(wake));
+  answer_taken_ = false;
+  clear_deadline();
+  call_handler(std::move(request), exchange_->make_writer());
+  pump();
+}
+
+void Connection::call_handler(Request request, std::shared_ptr<ResponseWriter> writer) {
+  std::string failure;
+  try {
+    host_.handler(std::move(request), writer);
+    return;
+  } catch (const std::exception& thrown) {
+    failure = thrown.what();
+  } catch (...) {
+    failure = "unknown exception";
+  }
+  log_error("net", "a handler has thrown", {{"error", failure}});
+  writer->respond(status_response({500, "Internal error occurred: the handler failed"}));
+}
+
+void Connection::reject(const HttpError& error) {
+  close_after_ = true;
+  Response response = status_response(error);
+  AnswerForm form{.keep_alive = false};
+  output_.push_back(format_response_head(response, form) + response.body);
+  set_deadline(host_.options.idle_timeout);
+  pump();
+}
+
+void Connection::pump() {
+  if (pumping_ || stage_ == Stage::closed || stage_ == Stage::handshake) return;
+  if (exchange_ && (exchange_->aborted() || (peer_done_ && exchange_->streaming()))) return close();
+  if (write_armed_) return;
+  pumping_ = true;
+  bool more = true;
+  for (int turn = 0; more && turn < kMaxWritesPerTurn; ++turn) {
+    if (output_.empty() && exchange_) answer_taken_ = exchange_->take(output_, kMaxPerWrite);
+    more = !output_.empty() && write_front();
+  }
+  pumping_ = false;
+  if (more)
+    asio::post(strand_, [self = shared_from_this()] { self->pump(); });
+  else if (!write_armed_ && stage_ != Stage::closed)
+    on_drained();
+}
+
+// True when all that was offered has left.
+bool Connection::write_front() {
+  std::string_view rest = std::string_view(output_.front()).substr(output_sent_);
+  std::size_t taken = 0;
+  Io done = channel_.write(rest, taken);
+  if (exchange_) exchange_->sent(taken);
+  wrote_ = true;
+  output_sent_ += taken;
+  if (output_sent_ == output_.front().size()) {
+    output_.pop_front();
+    output_sent_ = 0;
+  }
+  return after_write(done);
+}
+
+bool Connection::after_write(Io done) {
+  if (done == Io::done) return true;
+  if (done != Io::want_write) {
+    close();
+    return false;
+  }
+  // A stream may wait for its reader as long as it likes: whoever feeds it looks at pending_bytes().
+  if (!exchange_ || !exchange_->streaming()) set_deadline(host_.options.idle_timeout);
+  write_armed_ = true;
+  channel_.wait_writable([self = shared_from_this()] {
+    self->write_armed_ = false;
+    std::size_t none = 0;
+    if (self->after_write(self->channel_.write({}, none))) self->pump();
+  });
+  return false;
+}
+
+void Connection::on_drained() {
+  if (exchange_ && answer_taken_)
+    finish_exchange();
+  else if (exchange_ && std::exchange(wrote_, false))
+    exchange_->notify_drained();
+  else if (!exchange_ && close_after_)
+    linger();
+}
+
+void Connection::finish_exchange() {
+  std::shared_ptr<Exchange> finished = std::move(exchange_);
+  exchange_ = nullptr;
+  wrote_ = false;
+  if (!finished->keep_alive()) close_after_ = true;
+  finished->close();
+  if (close_after_) return linger();
+  set_deadline(host_.options.idle_timeout);
+  process_input();
+  arm_read();
+}
+
+// Closing a socket with unread input resets the connection, and the reset may overtake the answer.
+void Connection::linger() {
+  if (stage_ != Stage::requests) return;
+  stage_ = Stage::lingering;
+  input_ = {};
+  set_deadline(kLingerTimeout);
+  channel_.finish_sending();
+  if (peer_done_ || stopping_) return close();
+  arm_read();
+}
+
+void Connection::close() {
+  if (stage_ == Stage::closed) return;
+  stage_ = Stage::closed;
+  clear_deadline();
+  std::shared_ptr<Exchange> unfinished = std::move(exchange_);
+  exchange_ = nullptr;
+  channel_.close();
+  input_ = {};
+  output_.clear();
+  if (unfinished) unfinished->close();
+  host_.on_closed(shared_from_this());
+}
+
+void Connection::set_deadline(Nanos from_now) {
+  deadline_ = (real_clock().mono() + from_now).time_since_epoch().count();
+}
+
+void Connection::clear_deadline() { deadline_ = kNever; }
+
+}  // namespace hekla::net

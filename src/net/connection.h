@@ -1,0 +1,91 @@
+// One client's connection to a server: handshake, requests one after another, their answers, the end.
+// A state machine on one strand; the read side stays armed while an answer is under way, so that a
+// client that leaves is noticed.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "net/channel.h"
+#include "net/exchange.h"
+#include "net/http_parser.h"
+#include "net/server.h"
+
+namespace hekla::net {
+
+class Connection;
+
+// What connections share; the server owns it and outlives them.
+struct ConnectionHost {
+  ServerOptions options;
+  Handler handler;
+  SslContext tls;  // null without TLS
+  // Called on the connection's strand when it has closed.
+  std::function<void(const std::shared_ptr<Connection>&)> on_closed;
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(ConnectionHost& host, const Strand& strand, int fd, Ssl ssl, std::string remote_address);
+
+  // From any thread.
+  void start();
+  // Ends an open stream, lets a request under way finish, closes.
+  void begin_shutdown();
+  void close_now();
+  // Closes if the present stage has lasted longer than it may.
+  void check_deadline(MonoTime now);
+
+ private:
+  enum class Stage { handshake, requests, lingering, closed };
+  using Io = Channel::Io;
+
+  void step_handshake();
+  void arm_read();
+  void on_readable();
+  void read_available();
+  void process_input();
+  bool parse_next();
+  void dispatch();
+  void call_handler(Request request, std::shared_ptr<ResponseWriter> writer);
+  void reject(const HttpError& error);
+  void pump();
+  bool write_front();
+  bool after_write(Io done);
+  void on_drained();
+  void finish_exchange();
+  void linger();
+  void close();
+  void set_deadline(Nanos from_now);
+  void clear_deadline();
+
+  ConnectionHost& host_;
+  Strand strand_;
+  Channel channel_;
+  const std::string remote_address_;
+  Stage stage_ = Stage::handshake;
+  std::atomic<MonoTime::rep> deadline_;  // kNever or nanoseconds of the monotonic clock
+
+  RequestParser parser_;
+  std::string input_;  // read and not yet parsed
+  std::optional<PeerCertificate> peer_;
+  std::shared_ptr<Exchange> exchange_;  // the request being answered
+  std::deque<std::string> output_;
+  std::size_t output_sent_ = 0;  // of the front
+  bool answer_taken_ = false;    // the exchange has nothing more to give
+  bool wrote_ = false;           // since the last drain
+  bool request_started_ = false;
+  bool read_armed_ = false;
+  bool more_to_read_ = false;
+  bool write_armed_ = false;
+  bool processing_ = false;
+  bool pumping_ = false;
+  bool peer_done_ = false;    // end of file on the read side
+  bool close_after_ = false;  // no further requests
+  bool stopping_ = false;     // the server is
+};
+
+}  // namespace hekla::net

@@ -1,0 +1,75 @@
+// For tests: a blocking socket that says exactly what it is told, and waits with a limit.
+#pragma once
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "net/listener.h"
+
+namespace hekla::net {
+
+class RawPeer {
+ public:
+  explicit RawPeer(std::uint16_t port, int receive_buffer = 0)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_buffer > 0)
+      ::setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+    timeval limit{10, 0};
+    ::setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    connected_ = ::connect(socket_.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  }
+  // The other end of an accepted connection.
+  explicit RawPeer(Socket socket) : socket_(std::move(socket)), connected_(true) {}
+
+  bool connected() const { return connected_; }
+
+  bool send(std::string_view text) {
+    while (!text.empty()) {
+      ssize_t sent = ::send(socket_.fd(), text.data(), text.size(), MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      text.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    return true;
+  }
+  void half_close() { ::shutdown(socket_.fd(), SHUT_WR); }
+
+  // More bytes into `received`; false at the end, on an error, or after ten seconds.
+  bool receive_some() {
+    std::array<char, 65536> buffer;
+    ssize_t got = ::recv(socket_.fd(), buffer.data(), buffer.size(), 0);
+    if (got > 0) received.append(buffer.data(), static_cast<std::size_t>(got));
+    return got > 0;
+  }
+  const std::string& receive_until(std::string_view mark) {
+    std::size_t from = 0;
+    while (received.find(mark, from) == std::string::npos) {
+      from = received.size() - std::min(received.size(), mark.size());
+      if (!receive_some()) break;
+    }
+    return received;
+  }
+  const std::string& receive_all() {
+    while (receive_some()) {
+    }
+    return received;
+  }
+
+  std::string received;
+
+ private:
+  Socket socket_;
+  bool connected_ = false;
+};
+
+}  // namespace hekla::net

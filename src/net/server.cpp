@@ -1,0 +1,173 @@
+// The accept loop, the set of open connections, and the orderly end of both.
+#include "net/server.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <unordered_set>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "net/connection.h"
+#include "net/listener.h"
+
+namespace hekla::net {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kSweepPeriod = 250ms;      // deadlines of connections are kept to this precision
+constexpr auto kExhaustedPause = 50ms;
+constexpr int kAcceptsPerTurn = 64;
+
+class HttpServer final : public Server {
+ public:
+  HttpServer(ServerOptions options, Handler handler, SslContext tls, Socket listener)
+      : port_(local_port(listener)),
+        work_(asio::make_work_guard(io_)),
+        strand_(asio::make_strand(io_)),
+        listener_(strand_, listener.release()),
+        timer_(strand_),
+        threads_("net", options.threads) {
+    host_.options = std::move(options);
+    host_.handler = std::move(handler);
+    host_.tls = std::move(tls);
+    host_.on_closed = [this](const std::shared_ptr<Connection>& connection) { forget(connection); };
+  }
+  ~HttpServer() override { stop(1000ms); }
+
+  void run() {
+    asio::post(strand_, [this] {
+      accept_ready();
+      sweep();
+    });
+    for (int i = 0; i < host_.options.threads; ++i) {
+      Task serve = [this] { io_.run(); };
+      CHECK(threads_.try_post(serve), "a new pool takes work");
+    }
+  }
+
+  std::uint16_t port() const override { return port_; }
+
+  void stop(std::chrono::milliseconds grace) override {
+    std::lock_guard once(stop_mutex_);
+    if (stopped_) return;
+    stopped_ = true;
+    asio::post(strand_, [this] {
+      boost::system::error_code ignored;
+      listener_.close(ignored);
+      stop_sweeping_ = true;
+      timer_.cancel();
+      for (const auto& connection : open_connections(true)) connection->begin_shutdown();
+    });
+    std::unique_lock lock(mutex_);
+    bool orderly = changed_.wait_for(lock, grace, [this] { return stopping_ && connections_.empty(); });
+    lock.unlock();
+    if (!orderly)
+      for (const auto& connection : open_connections(true)) connection->close_now();
+    work_.reset();  // the threads end when the last connection has
+    threads_.stop();
+  }
+
+ private:
+  void accept_ready() {
+    if (!listener_.is_open()) return;
+    Nanos pause{};
+    for (int i = 0; i < kAcceptsPerTurn; ++i) {
+      Result<Accepted> accepted = accept_from(listener_.native_handle());
+      if (accepted) {
+        open(std::move(*accepted));
+        continue;
+      }
+      if (accepted.error().code != Code::too_many_requests) break;
+      log_error("net", "cannot accept connections", {{"error", accepted.error().message}});
+      pause = kExhaustedPause;
+      break;
+    }
+    if (pause > Nanos{}) return pause_accepting(pause);
+    listener_.async_wait(asio::posix::descriptor_base::wait_read,
+                         [this](boost::system::error_code error) {
+                           if (!error) accept_ready();
+                         });
+  }
+
+  void pause_accepting(Nanos pause) {
+    auto timer = std::make_shared<asio::steady_timer>(strand_, pause);
+    timer->async_wait([this, timer](boost::system::error_code) { accept_ready(); });
+  }
+
+  void open(Accepted accepted) {
+    Ssl ssl;
+    if (host_.tls) {
+      Result<Ssl> session = make_server_session(*host_.tls);
+      if (!session) return log_error("net", session.error().message);
+      ssl = std::move(*session);
+    }
+    std::lock_guard lock(mutex_);
+    if (stopping_ || connections_.size() >= host_.options.max_connections) return;
+    auto connection =
+        std::make_shared<Connection>(host_, asio::make_strand(io_), accepted.socket.release(),
+                                     std::move(ssl), std::move(accepted.remote_address));
+    connections_.insert(connection);
+    connection->start();
+  }
+
+  void forget(const std::shared_ptr<Connection>& connection) {
+    std::lock_guard lock(mutex_);
+    connections_.erase(connection);
+    if (stopping_ && connections_.empty()) changed_.notify_all();
+  }
+
+  std::vector<std::shared_ptr<Connection>> open_connections(bool stopping) {
+    std::lock_guard lock(mutex_);
+    stopping_ = stopping_ || stopping;
+    if (stopping_ && connections_.empty()) changed_.notify_all();
+    return {connections_.begin(), connections_.end()};
+  }
+
+  void sweep() {
+    if (stop_sweeping_) return;
+    MonoTime now = real_clock().mono();
+    for (const auto& connection : open_connections(false)) connection->check_deadline(now);
+    timer_.expires_after(kSweepPeriod);
+    timer_.async_wait([this](boost::system::error_code) { sweep(); });
+  }
+
+  const std::uint16_t port_;
+  ConnectionHost host_;
+  asio::io_context io_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  Strand strand_;  // of the listener and the sweep
+  asio::posix::basic_stream_descriptor<Strand> listener_;
+  asio::basic_waitable_timer<std::chrono::steady_clock,
+                             asio::wait_traits<std::chrono::steady_clock>, Strand>
+      timer_;
+  bool stop_sweeping_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unordered_set<std::shared_ptr<Connection>> connections_;
+  bool stopping_ = false;
+
+  std::mutex stop_mutex_;
+  bool stopped_ = false;
+  WorkerPool threads_;  // last: it ends before what it runs on
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler) {
+  if (options.threads < 1) return fail(Code::bad_request, "a server needs at least one thread");
+  SslContext tls;
+  if (options.tls) tls = TRY(make_server_context(options.certificate, options.client_ca_pem));
+  Socket listener = TRY(listen_on(options.address, options.port));
+  auto server = std::make_unique<HttpServer>(std::move(options), std::move(handler), std::move(tls),
+                                             std::move(listener));
+  server->run();
+  return server;
+}
+
+}  // namespace hekla::net

@@ -1,0 +1,196 @@
+// Streamed answers: flushed at once, gathered, slowed down by their reader, ended by either side.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "base/loop.h"
+#include "net/http_parser.h"
+#include "net/raw_peer.h"
+#include "net/server.h"
+
+namespace hekla::net {
+namespace {
+
+using namespace std::chrono_literals;
+using WriterPtr = std::shared_ptr<ResponseWriter>;
+
+// Hands the writer of each request to the test.
+class Streams : public testing::Test {
+ protected:
+  Streams() {
+    ServerOptions options;
+    options.tls = false;
+    server = Server::start(options, [this](Request, WriterPtr writer) {
+               writer->on_closed([this] { closed.set_value(); });
+               writer->on_drained([this] { ++drained; });
+               writer->begin(200, {});
+               begun.set_value(writer);
+             }).value();
+  }
+  ~Streams() override {
+    if (server) server->stop(0ms);
+  }
+  WriterPtr open(RawPeer& peer) {
+    peer.send("GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
+    return begun.get_future().get();
+  }
+  bool is_closed_soon() { return closed.get_future().wait_for(5s) == std::future_status::ready; }
+
+  std::promise<WriterPtr> begun;
+  std::promise<void> closed;
+  std::atomic<int> drained = 0;
+  std::unique_ptr<Server> server;
+};
+
+std::string decode_chunks(std::string_view text) {
+  text.remove_prefix(text.find("\r\n\r\n") + 4);
+  BodyReader reader =
+      BodyReader::for_request({.headers = [] {
+                                 Headers headers;
+                                 headers.add("Transfer-Encoding", "chunked");
+                                 return headers;
+                               }()}, 1u << 30).value();
+  std::string out;
+  EXPECT_TRUE(reader.feed(text, out));
+  EXPECT_TRUE(reader.complete());
+  return out;
+}
+
+TEST_F(Streams, HeadersAndChunksComeWithoutDelay) {
+  RawPeer peer(server->port());
+  WriterPtr writer = open(peer);
+  EXPECT_NE(peer.receive_until("\r\n\r\n").find("Transfer-Encoding: chunked"), std::string::npos);
+  peer.received.clear();
+  writer->write("{\"type\":\"ADDED\"}\n");
+  EXPECT_EQ(peer.receive_until("\n\r\n"), "11\r\n{\"type\":\"ADDED\"}\n\r\n");
+  writer->end();
+  EXPECT_TRUE(peer.receive_until("0\r\n\r\n").ends_with("0\r\n\r\n"));
+  EXPECT_TRUE(is_closed_soon());
+  EXPECT_TRUE(writer->is_closed());
+}
+
+TEST_F(Streams, ConnectionServesAnotherRequestAfterAStream) {
+  RawPeer peer(server->port());
+  WriterPtr writer = open(peer);
+  writer->end();
+  EXPECT_TRUE(is_closed_soon());
+  begun = {};
+  closed = {};
+  WriterPtr second = open(peer);
+  second->write("again");
+  EXPECT_NE(peer.receive_until("again").find("5\r\nagain"), std::string::npos);
+  second->end();
+}
+
+TEST_F(Streams, ASlowReaderIsSeenInPendingBytesAndDrainedFiresWhenItCatchesUp) {
+  RawPeer peer(server->port(), 65536);
+  WriterPtr writer = open(peer);
+  std::string chunk(1023, 'x'), expected;
+  chunk += '\n';
+  for (int i = 0; i < 10'000; ++i) {
+    writer->write(chunk);
+    expected += chunk;
+  }
+  EXPECT_GT(writer->pending_bytes(), 1u << 20);
+  int drained_before = drained;
+  writer->write("last\n");
+  peer.receive_until("last\n");
+  while (drained == drained_before && !writer->is_closed()) {
+  }
+  EXPECT_EQ(writer->pending_bytes(), 0u);
+  writer->end();
+  peer.receive_until("0\r\n\r\n");
+  EXPECT_TRUE(decode_chunks(peer.received) == expected + "last\n");
+}
+
+TEST_F(Streams, ManyThreadsMayWrite) {
+  RawPeer peer(server->port());
+  WriterPtr writer = open(peer);
+  {
+    WorkerPool pool("writers", 4);
+    for (int i = 0; i < 4; ++i) {
+      Task task = [writer] {
+        for (int j = 0; j < 1000; ++j) writer->write("abcdefg\n");
+      };
+      ASSERT_TRUE(pool.try_post(task));
+    }
+  }
+  writer->end();
+  peer.receive_until("\r\n0\r\n\r\n");
+  std::string body = decode_chunks(peer.received);
+  EXPECT_EQ(body.size(), 4u * 1000 * 8);
+  for (std::size_t at = 0; at < body.size(); at += 8) ASSERT_EQ(body.substr(at, 8), "abcdefg\n");
+}
+
+TEST_F(Streams, APeerThatLeavesIsNoticedWithoutWriting) {
+  WriterPtr writer;
+  {
+    RawPeer peer(server->port());
+    writer = open(peer);
+    EXPECT_FALSE(writer->is_closed());
+  }
+  EXPECT_TRUE(is_closed_soon());
+  EXPECT_TRUE(writer->is_closed());
+  writer->write("into the void");
+  EXPECT_EQ(writer->pending_bytes(), 0u);
+}
+
+TEST_F(Streams, APeerThatLeavesWithAFullQueueIsNoticed) {
+  WriterPtr writer;
+  {
+    RawPeer peer(server->port(), 4096);
+    writer = open(peer);
+    for (int i = 0; i < 200; ++i) writer->write(std::string(100'000, 'x'));
+  }
+  EXPECT_TRUE(is_closed_soon());
+}
+
+TEST_F(Streams, AbortBreaksOffWithoutTheLastChunk) {
+  RawPeer peer(server->port());
+  WriterPtr writer = open(peer);
+  peer.receive_until("\r\n\r\n");
+  writer->abort();
+  EXPECT_FALSE(peer.receive_all().ends_with("0\r\n\r\n"));
+  EXPECT_TRUE(is_closed_soon());
+}
+
+TEST_F(Streams, AbortWorksWhileThePeerDoesNotRead) {
+  RawPeer peer(server->port(), 4096);
+  WriterPtr writer = open(peer);
+  for (int i = 0; i < 200; ++i) writer->write(std::string(100'000, 'x'));
+  writer->abort();
+  EXPECT_TRUE(is_closed_soon());
+}
+
+TEST_F(Streams, DroppingTheWriterBreaksOff) {
+  RawPeer peer(server->port());
+  WriterPtr writer = open(peer);
+  begun = {};  // it held a reference
+  writer.reset();
+  EXPECT_FALSE(peer.receive_all().ends_with("0\r\n\r\n"));
+  EXPECT_TRUE(is_closed_soon());
+}
+
+TEST_F(Streams, StopEndsStreamsCleanly) {
+  RawPeer peer(server->port());
+  WriterPtr writer = open(peer);
+  writer->write("last words");
+  server->stop(5s);
+  EXPECT_TRUE(writer->is_closed());
+  EXPECT_TRUE(is_closed_soon());
+  EXPECT_TRUE(peer.receive_all().ends_with("last words\r\n0\r\n\r\n")) << peer.received;
+}
+
+TEST_F(Streams, CallbackSetTooLateRunsAtOnce) {
+  RawPeer peer(server->port());
+  WriterPtr writer = open(peer);
+  writer->end();
+  ASSERT_TRUE(is_closed_soon());
+  bool told = false;
+  writer->on_closed([&] { told = true; });
+  EXPECT_TRUE(told);
+}
+
+}  // namespace
+}  // namespace hekla::net
