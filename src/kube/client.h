@@ -108,6 +108,16 @@ class Client {
   void write(Write one, std::move_only_function<void(WriteResult)> done);
 };
 
+// Which resources are served, as they come and go with CRDs: for controllers that work on every kind.
+class Discovery {
+ public:
+  virtual ~Discovery() = default;
+  // Listable, watchable and deletable ones, each kind once (in its preferred version). Thread-safe.
+  virtual std::vector<Resource> resources() const = 0;
+  // `changed` is posted to `executor` after every change, for as long as the Discovery lives.
+  virtual void on_change(Executor& executor, std::function<void()> changed) = 0;
+};
+
 // The field manager and user agent a component writes under ("vc-controller-manager").
 struct Identity {
   std::string component;

@@ -83,6 +83,19 @@ class Informer {
 
   // Lays the result of an own write over the cache until the watch has caught up with it.
   void overlay(const ObjectPtr& written) { upsert(*written); }
+  // The same by what was asked: a removal that left the object terminating (grace, finalizers) is an
+  // update, any other took it away.
+  void overlay(const Write& write, const ObjectPtr& written) {
+    if (write.verb == Write::Verb::remove) {
+      Result<T> last = json::decode_text<T>(*written->json);
+      bool stays = last && last->metadata.deletionTimestamp &&
+                   (last->metadata.deletionGracePeriodSeconds.value_or(0) > 0 ||
+                    !last->metadata.finalizers.empty());
+      if (!stays)
+        return overlay_removed(Key{written->ns, written->name}, written->resource_version);
+    }
+    upsert(*written);
+  }
   // The same for a removal that is complete (the object is gone, not merely terminating).
   void overlay_removed(const Key& key, std::uint64_t resource_version) {
     tombstones_[key] = resource_version;
