@@ -1,1 +1,14 @@
-int main() { return 0; }
+// The only place that knows everyone: the command line, and the embedded platform behind `hekla up`.
+#include <filesystem>
+
+#include "cli/verb.h"
+#include "main/up.h"
+
+int main(int argc, char** argv) {
+  hekla::cli::Context context;
+  context.up = hekla::run_up;
+  std::error_code error;
+  context.executable = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) context.executable = argv[0];
+  return hekla::cli::run(argc, argv, std::move(context));
+}

@@ -1,0 +1,77 @@
+# make run | build | test | bench, and the longer suites below. Everything needed is installed by these
+# targets themselves, on Debian 12, as root or with sudo.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := build
+
+SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
+PRESET ?= release
+BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
+CACHE := $(CURDIR)/.cache
+
+# What the binary is built with, what it runs with, and what the tests add.
+BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
+  libboost1.81-dev libssl-dev libsimdjson-dev libyaml-dev libspdlog-dev libfmt-dev prometheus-cpp-dev \
+  libcli11-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev
+RUN_PACKAGES := crun conmon iproute2
+TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml
+
+.PHONY: deps deps-test build run run-long test test-asan test-tsan bench tidy clean
+
+# Asks apt only for what is missing, so that a second run needs no network.
+define install_packages
+	missing=""; for p in $(1); do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
+	if [ -n "$$missing" ]; then \
+	  echo "== installing:$$missing"; \
+	  $(SUDO) apt-get update -qq; \
+	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+endef
+
+deps:
+	@$(call install_packages,$(BUILD_PACKAGES) $(RUN_PACKAGES))
+
+deps-test: deps
+	@$(call install_packages,$(TEST_PACKAGES))
+
+# The binary alone, without tests and benchmarks.
+$(BUILD)/hekla: deps FORCE
+	@echo "== building hekla ($(PRESET))"
+	@[ -f $(BUILD)/build.ninja ] || cmake --preset $(PRESET) -DHEKLA_TESTS=OFF >/dev/null
+	@cmake --build $(BUILD) --target hekla -j $(JOBS)
+FORCE:
+
+build: deps-test
+	@echo "== building hekla, tests and benchmarks ($(PRESET))"
+	@cmake --preset $(PRESET) -DHEKLA_TESTS=ON >/dev/null
+	@cmake --build $(BUILD) -j $(JOBS)
+
+# From nothing to a finished distributed training job on this machine.
+run: $(BUILD)/hekla
+	@$(SUDO) tools/run_demo $(BUILD)/hekla examples/quickstart/job-1.yaml
+
+# The same with the tutorial's job exactly as written: its pod sleeps for ten minutes.
+run-long: $(BUILD)/hekla
+	@$(SUDO) tools/run_demo $(BUILD)/hekla examples/quickstart/job-1-long.yaml
+
+test: build
+	@tools/fetch_kubectl $(CACHE)
+	@echo "== unit tests and scenarios"
+	@$(SUDO) ctest --test-dir $(BUILD) --output-on-failure -j 2
+	@echo "== end to end"
+	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 -m unittest discover -v -s test/e2e -p '*_test.py'
+	@echo "== all tests passed"
+
+test-asan test-tsan: test-%: deps-test
+	@cmake --preset $* >/dev/null && cmake --build build/$* -j $(JOBS)
+	@$(SUDO) ctest --test-dir build/$* --output-on-failure
+
+tidy:
+	@tools/tidy
+
+bench: build
+	@tools/run_bench $(BUILD)
+
+clean:
+	rm -rf build

@@ -1,0 +1,120 @@
+#include "cli/api_session.h"
+
+#include <iostream>
+#include <iterator>
+
+#include "base/disk.h"
+#include "json/parse.h"
+
+namespace hekla::cli {
+namespace {
+
+Error error_from(const net::Response& response) {
+  Result<json::Value> body = json::parse(response.body);
+  if (body && json::string_at(*body, {"kind"}) == "Status")
+    return Error{code_from(json::string_at(*body, {"reason"}), response.status),
+                 std::string(json::string_at(*body, {"message"}))};
+  return Error{code_from({}, response.status), "the server answered " + std::to_string(response.status)};
+}
+
+}  // namespace
+
+Result<std::vector<Manifest>> read_manifests(const std::vector<std::string>& files) {
+  std::vector<Manifest> manifests;
+  for (const std::string& file : files) {
+    std::string text;
+    if (file == "-")
+      text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    else
+      text = TRY(read_file(file));
+    auto documents = json::parse_yaml(text);
+    if (!documents) return fail(Code::bad_request, file + ": " + documents.error().message);
+    for (json::YamlDocument& document : *documents) {
+      const json::Array* items = json::array_at(document.value, {"items"});
+      if (items && json::string_at(document.value, {"kind"}).ends_with("List")) {
+        for (const json::Value& item : *items) manifests.push_back({item, file, document.line});
+        continue;
+      }
+      if (json::string_at(document.value, {"kind"}).empty() ||
+          json::string_at(document.value, {"apiVersion"}).empty())
+        return fail(Code::bad_request, file + ":" + std::to_string(document.line) +
+                                           ": this document has no apiVersion and kind");
+      manifests.push_back({std::move(document.value), file, document.line});
+    }
+  }
+  return manifests;
+}
+
+Result<std::unique_ptr<ApiSession>> ApiSession::open(const kube::ClusterAccess& access) {
+  auto session = std::make_unique<ApiSession>();
+  session->access_ = access;
+  session->http_ = TRY(net::Client::make(access.http));
+  return session;
+}
+
+Result<json::Value> ApiSession::call(const std::string& method, const std::string& path,
+                                     const std::string& body, const std::string& content_type) {
+  net::ClientRequest request;
+  request.method = method;
+  request.url = access_.server + path;
+  request.headers.add("Accept", "application/json");
+  request.headers.add("User-Agent", "hekla");
+  if (!body.empty()) request.headers.add("Content-Type", content_type);
+  request.body = body;
+  net::Response response = TRY(http_->fetch(std::move(request)));
+  if (response.status >= 300) return std::unexpected(error_from(response));
+  return json::parse(response.body);
+}
+
+Result<kube::Resource> ApiSession::resource_of(const json::Value& object) {
+  std::string api_version(json::string_at(object, {"apiVersion"}));
+  std::string kind(json::string_at(object, {"kind"}));
+  std::size_t slash = api_version.find('/');
+  std::string group = slash == std::string::npos ? "" : api_version.substr(0, slash);
+  std::string version = slash == std::string::npos ? api_version : api_version.substr(slash + 1);
+  Result<json::Value> served = call("GET", (group.empty() ? "/api/" : "/apis/") + api_version);
+  if (!served && served.error().code != Code::not_found) return std::unexpected(served.error());
+  if (served)
+    if (const json::Array* resources = json::array_at(*served, {"resources"}))
+      for (const json::Value& resource : *resources) {
+        std::string name(json::string_at(resource, {"name"}));
+        if (json::string_at(resource, {"kind"}) == kind && name.find('/') == std::string::npos)
+          return kube::Resource{group, version, name, kind, json::bool_at(resource, {"namespaced"})};
+      }
+  return fail(Code::not_found, "no matches for kind \"" + kind + "\" in version \"" + api_version + "\"");
+}
+
+std::string ApiSession::path_of(const kube::Resource& resource, const std::string& ns,
+                                const std::string& name) {
+  std::string path = (resource.group.empty() ? "/api/" : "/apis/") + resource.api_version();
+  if (resource.namespaced) path += "/namespaces/" + net::url_encode(ns);
+  path += "/" + resource.plural;
+  if (!name.empty()) path += "/" + net::url_encode(name);
+  return path;
+}
+
+Result<ApiSession::Applied> ApiSession::apply(const json::Value& object) {
+  Applied applied;
+  applied.resource = TRY(resource_of(object));
+  std::string ns(json::string_at(object, {"metadata", "namespace"}));
+  if (ns.empty()) ns = access_.default_namespace;
+  std::string name(json::string_at(object, {"metadata", "name"}));
+  const std::string query = "?fieldManager=hekla&fieldValidation=Strict";
+  if (!name.empty()) {
+    Result<json::Value> there = call("GET", path_of(applied.resource, ns, name));
+    if (there) {
+      applied.object = TRY(call("PATCH", path_of(applied.resource, ns, name) + query,
+                                json::serialize(object), "application/merge-patch+json"));
+      bool same = json::string_at(*there, {"metadata", "resourceVersion"}) ==
+                  json::string_at(applied.object, {"metadata", "resourceVersion"});
+      applied.outcome = same ? "unchanged" : "configured";
+      return applied;
+    }
+    if (there.error().code != Code::not_found) return std::unexpected(there.error());
+  }
+  applied.object = TRY(call("POST", path_of(applied.resource, ns) + query, json::serialize(object)));
+  applied.outcome = "created";
+  return applied;
+}
+
+}  // namespace hekla::cli

@@ -1,0 +1,53 @@
+// A conversation of the command line with an API server: blocking calls for one-shot work. Verbs that
+// follow something use kube::Client instead.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "json/value.h"
+#include "kube/rest_client.h"
+#include "net/client.h"
+
+namespace hekla::cli {
+
+// An object read from a file, and where it stood, for error messages.
+struct Manifest {
+  json::Value object;
+  std::string file;
+  int line = 1;
+};
+
+// YAML or JSON, several documents and List objects; "-" is standard input.
+Result<std::vector<Manifest>> read_manifests(const std::vector<std::string>& files);
+
+class ApiSession {
+ public:
+  static Result<std::unique_ptr<ApiSession>> open(const kube::ClusterAccess& access);
+
+  const kube::ClusterAccess& access() const { return access_; }
+  net::Client& http() { return *http_; }
+
+  // The resource that serves an object's apiVersion and kind.
+  Result<kube::Resource> resource_of(const json::Value& object);
+  // Creates the object, or merges it into the one that is there. The text says which: "created",
+  // "configured", "unchanged".
+  struct Applied {
+    kube::Resource resource;
+    json::Value object;
+    std::string outcome;
+  };
+  Result<Applied> apply(const json::Value& object);
+  Result<json::Value> call(const std::string& method, const std::string& path, const std::string& body = {},
+                           const std::string& content_type = "application/json");
+  // /apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs[/name]
+  static std::string path_of(const kube::Resource& resource, const std::string& ns,
+                             const std::string& name = {});
+
+ private:
+  kube::ClusterAccess access_;
+  std::unique_ptr<net::Client> http_;
+};
+
+}  // namespace hekla::cli

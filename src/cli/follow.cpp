@@ -1,0 +1,181 @@
+#include "cli/follow.h"
+
+#include <cstdio>
+#include <future>
+#include <memory>
+#include <set>
+
+#include "base/loop.h"
+#include "json/parse.h"
+#include "kube/informer.h"
+#include "model/volcano.h"
+
+namespace hekla::cli {
+namespace {
+
+bool is_final(const std::string& phase) {
+  return phase == "Completed" || phase == "Failed" || phase == "Terminated" || phase == "Aborted";
+}
+
+struct JobEvent {
+  model::ObjectMeta metadata;
+  json::Value involvedObject;
+  std::string type, reason, message;
+};
+BOOST_DESCRIBE_STRUCT(JobEvent, (), (metadata, involvedObject, type, reason, message))
+
+// Prints whole lines of one pod's log as they arrive.
+class LogLines {
+ public:
+  LogLines(net::Client& http, const std::string& url, std::string pod) : pod_(std::move(pod)) {
+    net::ClientRequest request;
+    request.url = url;
+    request.timeout = std::chrono::milliseconds(0);
+    net::StreamCallbacks callbacks;
+    callbacks.on_head = [this](int status, const net::Headers&) { ok_ = status == 200; };
+    callbacks.on_data = [this](std::string_view data) { take(data); };
+    callbacks.on_end = [this](const Result<void>&) {
+      if (ok_ && !partial_.empty()) print(partial_);
+      ended_.set_value();
+    };
+    stream_ = http.stream(std::move(request), std::move(callbacks));
+  }
+  // The log of a finished pod is at its end soon; what is missing is waited for.
+  void wait_for_end() { ended_.get_future().wait_for(std::chrono::seconds(5)); }
+
+ private:
+  void take(std::string_view data) {
+    if (!ok_) return;
+    partial_ += data;
+    std::size_t end;
+    while ((end = partial_.find('\n')) != std::string::npos) {
+      print(partial_.substr(0, end));
+      partial_.erase(0, end + 1);
+    }
+  }
+  void print(const std::string& line) const {
+    std::printf("%s | %s\n", pod_.c_str(), line.c_str());
+    std::fflush(stdout);
+  }
+
+  std::string pod_, partial_;
+  bool ok_ = false;
+  std::promise<void> ended_;
+  std::unique_ptr<net::StreamHandle> stream_;
+};
+
+class Follower {
+ public:
+  Follower(ApiSession& session, kube::Client& client, const std::vector<kube::Key>& jobs,
+           const FollowOptions& options)
+      : session_(session), jobs_wanted_(jobs), options_(options), jobs_(client, kube::resources::vcjobs),
+        pods_(client, kube::resources::pods), events_(client, kube::resources::events) {}
+
+  std::future<Result<std::vector<std::string>>> outcome() { return outcome_.get_future(); }
+
+  void start() {
+    jobs_.on_change([this](const auto& before, const auto& after) { job_changed(before, after); });
+    jobs_.on_settled([this] { check_end(); });
+    pods_.on_change([this](const auto& before, const auto& after) { pod_changed(before, after); });
+    events_.on_change([this](const auto& before, const auto& after) { event_changed(before, after); });
+    jobs_.start();
+    pods_.start();
+    events_.start();
+  }
+  std::map<std::string, std::unique_ptr<LogLines>>& logs() { return logs_; }
+
+ private:
+  bool wanted(const std::string& ns, const std::string& name) const {
+    for (const kube::Key& key : jobs_wanted_)
+      if (key.ns == ns && key.name == name) return true;
+    return false;
+  }
+
+  void say(const std::string& text) {
+    std::printf("%s\n", text.c_str());
+    std::fflush(stdout);
+  }
+
+  void job_changed(const std::shared_ptr<const model::VcJob>& before,
+                   const std::shared_ptr<const model::VcJob>& after) {
+    const auto& any = after ? after : before;
+    if (!wanted(any->metadata.ns, any->metadata.name)) return;
+    if (!after) return finish(fail(Code::not_found, "job " + any->metadata.name + " was deleted"));
+    const std::string& phase = after->status.state.phase;
+    if (phase.empty() || (before && before->status.state.phase == phase)) return;
+    say("job " + after->metadata.name + ": " + phase);
+  }
+
+  void check_end() {
+    std::vector<std::string> phases;
+    for (const kube::Key& key : jobs_wanted_) {
+      auto job = jobs_.get(key);
+      if (!job || !is_final(job->status.state.phase)) return;
+      phases.push_back(job->status.state.phase);
+    }
+    finish(std::move(phases));
+  }
+
+  void pod_changed(const std::shared_ptr<const model::Pod>& before,
+                   const std::shared_ptr<const model::Pod>& after) {
+    if (!after || !wanted(after->metadata.ns, after->metadata.label(model::keys::job_name))) return;
+    const std::string& phase = after->status.phase;
+    if (before && before->status.phase == phase) return;
+    say("pod " + after->metadata.name + ": " + phase);
+    bool has_log = phase == "Running" || phase == "Succeeded" || phase == "Failed";
+    if (!options_.logs || !has_log || logs_.contains(after->metadata.uid)) return;
+    std::string url = session_.access().server +
+                      ApiSession::path_of(kube::resources::pods, after->metadata.ns, after->metadata.name) +
+                      "/log?follow=true";
+    if (after->spec.containers.size() > 1) url += "&container=" + after->spec.containers.front().name;
+    logs_[after->metadata.uid] = std::make_unique<LogLines>(session_.http(), url, after->metadata.name);
+  }
+
+  void event_changed(const std::shared_ptr<const JobEvent>& before,
+                     const std::shared_ptr<const JobEvent>& after) {
+    if (before || !after || after->type != "Warning") return;
+    std::string name(json::string_at(after->involvedObject, {"name"}));
+    std::string ns(json::string_at(after->involvedObject, {"namespace"}));
+    if (json::string_at(after->involvedObject, {"kind"}) == "Job" && wanted(ns, name))
+      say("job " + name + ": " + after->reason + ": " + after->message);
+  }
+
+  void finish(Result<std::vector<std::string>> result) {
+    if (finished_) return;
+    finished_ = true;
+    outcome_.set_value(std::move(result));
+  }
+
+  ApiSession& session_;
+  std::vector<kube::Key> jobs_wanted_;
+  FollowOptions options_;
+  bool finished_ = false;
+  std::promise<Result<std::vector<std::string>>> outcome_;
+  std::map<std::string, std::unique_ptr<LogLines>> logs_;
+  kube::Informer<model::VcJob> jobs_;
+  kube::Informer<model::Pod> pods_;
+  kube::Informer<JobEvent> events_;
+};
+
+}  // namespace
+
+Result<std::vector<std::string>> follow_jobs(ApiSession& session, const std::vector<kube::Key>& jobs,
+                                             const FollowOptions& options) {
+  Loop loop("follow");
+  std::unique_ptr<kube::Client> client =
+      TRY(kube::make_rest_client(session.access(), loop, kube::Identity{"hekla"}));
+  Follower follower(session, *client, jobs, options);
+  std::future<Result<std::vector<std::string>>> outcome = follower.outcome();
+  loop.post([&follower] { follower.start(); });
+  Result<std::vector<std::string>> result =
+      fail(Code::timeout, "the job has not ended within " + std::to_string(options.timeout.count()) + " s");
+  if (options.timeout.count() == 0 ||
+      outcome.wait_for(options.timeout) == std::future_status::ready)
+    result = outcome.get();
+  loop.stop();
+  if (result)
+    for (auto& [uid, lines] : follower.logs()) lines->wait_for_end();
+  return result;
+}
+
+}  // namespace hekla::cli

@@ -1,0 +1,58 @@
+// The platform running out of a data directory: found by its lock, told to stop by its pid.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "cli/up_options.h"
+#include "kube/rest_client.h"
+
+namespace hekla::cli {
+
+struct Instance {
+  int pid = 0;
+  std::string kubeconfig;  // path
+};
+
+// The instance that holds the data directory's lock, if any.
+std::optional<Instance> find_instance(const std::string& data_dir);
+
+// Holds the lock of a data directory for the life of the process that serves it.
+class InstanceLock {
+ public:
+  // conflict (naming the pid) when another process holds it.
+  static Result<std::unique_ptr<InstanceLock>> take(const std::string& data_dir);
+  ~InstanceLock();
+  explicit InstanceLock(int fd) : fd_(fd) {}
+
+ private:
+  int fd_;
+};
+
+// Whether an instance that is not running left pods behind.
+bool has_left_pods(const std::string& data_dir);
+
+// Sends SIGTERM and waits until the lock is free.
+Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds patience);
+
+// `hekla up` as a child of this process, ready to be used. Destroying it stops it.
+class ChildInstance {
+ public:
+  static Result<std::unique_ptr<ChildInstance>> start(const std::string& executable,
+                                                      const UpOptions& options,
+                                                      std::chrono::seconds patience);
+  ~ChildInstance();
+  const std::string& ready_line() const { return ready_line_; }
+  // SIGTERM, then wait; the child's exit code.
+  int stop();
+
+ private:
+  int pid_ = 0;
+  int output_ = -1;
+  std::string ready_line_;
+};
+
+}  // namespace hekla::cli

@@ -1,0 +1,35 @@
+// What `hekla up` (and whatever starts it, like `hekla run`) can be told.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace hekla::cli {
+
+struct UpOptions {
+  std::string data_dir;
+  std::string kubeconfig_out;
+  std::string listen;
+  std::string scheduler_conf;
+  std::vector<std::string> image_maps;
+  std::string node_name;
+  std::string node_resources;
+  bool no_agent = false;
+  int fake_nodes = 0;
+  std::string fake_node_resources = "cpu=32,memory=256Gi,pods=110";
+  std::string log_level = "warn";
+};
+
+// The flags, with their help. Values are kept in `options`, which must outlive the parse.
+void add_up_flags(CLI::App& command, UpOptions& options);
+// The same options as arguments for a child process.
+std::vector<std::string> up_arguments(const UpOptions& options);
+
+// /var/lib/hekla for root, otherwise under the user's home.
+std::string default_data_dir();
+
+}  // namespace hekla::cli

@@ -1,0 +1,44 @@
+// One file per verb in verbs/ exports `const Verb verb_<file>`; CMake makes the table.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "cli/up_options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace hekla::cli {
+
+// What main provides to the verbs, and where a verb leaves its exit code.
+struct Context {
+  // Runs the embedded platform until it is told to stop.
+  std::function<int(const UpOptions&)> up;
+  std::string executable;  // the path of this program, to start it again
+  int exit_code = 0;
+};
+
+struct Verb {
+  std::string_view name;
+  // Declares the subcommand on `app`; its callback sets context.exit_code.
+  void (*declare)(CLI::App& app, Context& context);
+};
+
+std::span<const Verb* const> all_verbs();
+
+// Parses the command line and runs the verb. Exit codes: 0 success, 1 the thing asked for failed, 2 a
+// mistake in the command line, 3 the platform is not running or cannot be reached.
+int run(int argc, char** argv, Context context);
+
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+inline constexpr int kUnreachable = 3;
+
+// One line on stderr: "hekla: <what, where, what to do>".
+void complain(const std::string& text);
+
+}  // namespace hekla::cli

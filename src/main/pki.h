@@ -1,0 +1,25 @@
+// The certificates of an embedded platform, made on first start and kept in the data directory.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/crypto.h"
+#include "base/result.h"
+
+namespace hekla {
+
+struct Pki {
+  KeyPair ca;
+  KeyPair server;
+  KeyPair admin;             // CN=kubernetes-admin, O=system:masters
+  std::string token_key;     // signs service-account tokens
+};
+
+// Reads what is there and makes what is missing. The server certificate is made anew on each start, since
+// the addresses it must name may have changed; clients trust the CA.
+Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std::string>& addresses,
+                             const Clock& clock);
+
+}  // namespace hekla

@@ -1,0 +1,11 @@
+// `hekla up`: every component in one process, until a signal ends it.
+#pragma once
+
+#include "cli/up_options.h"
+
+namespace hekla {
+
+// Blocks. The exit code: 0 after SIGTERM or SIGINT, 1 when it could not start.
+int run_up(const cli::UpOptions& options);
+
+}  // namespace hekla
