@@ -75,7 +75,7 @@ struct Write {
   enum class Op : std::uint8_t { put, remove } op = Op::put;
   BucketId bucket = 0;
   std::string key;
-  // For remove: the last state that watchers are shown.
+  // For remove: the last state that watchers are shown; empty means the stored one.
   std::string value;
   // Offset in `value` where the committer inserts the decimal revision; kNoRevision for none.
   std::uint32_t revision_at = Item::kNoRevision;
@@ -84,14 +84,17 @@ struct Write {
 };
 
 // A batch is applied in order and lands in one commit. Independent by default: each write succeeds or
-// fails alone. With `all_or_nothing` the first unmet expectation fails every write of the batch.
+// fails alone. With `all_or_nothing` the first unmet expectation fails every write of the batch, with
+// its error. Removing a key that does not exist is not_found whatever was expected.
 struct Batch {
   std::vector<Write> writes;
   bool all_or_nothing = false;
 };
 
 // One per write: the stored item (for remove, the item as watchers see it, with the removal's
-// revision), or not_found / already_exists / conflict, or unavailable when the disk fails.
+// revision), or not_found / already_exists / conflict, or unavailable when the disk fails. After
+// unavailable the write is not visible; should the process end before the disk recovers, the next start
+// may find it nevertheless.
 using CommitResults = std::vector<Result<ItemPtr>>;
 // Called on the committer thread; must only hand over (post) and return.
 using CommitDone = std::move_only_function<void(CommitResults)>;
@@ -104,12 +107,18 @@ struct Change {
 };
 
 struct Options {
-  // History kept for watchers, over all buckets.
+  // History kept for watchers, over all buckets: at most so many changes, and so many bytes.
   std::size_t history_changes = 200'000;
+  std::uint64_t history_bytes = 256u << 20;
   // A snapshot is written and the log cut when the log has grown past this and past the live data.
   std::uint64_t log_bytes_before_snapshot = 64u << 20;
   // Commit groups are bounded so that one giant batch does not delay everyone.
   std::size_t group_bytes = 8u << 20;
+  // A larger batch fails with too_large.
+  std::size_t batch_bytes = 256u << 20;
+  // What may wait for the committer; beyond either, commit() returns false.
+  std::size_t pending_commits = 65536;
+  std::size_t pending_bytes = 512u << 20;
 };
 
 // Rebuilds the attachment of a recovered value.
@@ -124,6 +133,8 @@ class Store {
   static Result<std::unique_ptr<Store>> open(Options options, Disk& disk, Executor& committer,
                                              Executor& background, Attacher attacher,
                                              Metrics* metrics = nullptr);
+  // Commits not yet begun are dropped, their completions never called. Destroy it neither from a
+  // completion nor from a notification.
   virtual ~Store() = default;
 
   // The id of a bucket, made on first use. Ids are stable within the process only.
@@ -131,14 +142,15 @@ class Store {
 
   virtual Snapshot snapshot() const = 0;
 
-  // False when the committer's mailbox is full; `done` was then not called and will not be.
+  // False when the committer's mailbox or the store's own queue is full; `done` was then not called and will not be.
   [[nodiscard]] virtual bool commit(Batch batch, CommitDone done) = 0;
 
   // At most `limit` changes of `bucket` with a revision above `after`, in order. `expired` when the
   // history no longer reaches back to `after`.
   virtual Result<std::vector<Change>> changes_after(BucketId bucket, Revision after,
                                                     std::size_t limit) const = 0;
-  // The oldest revision changes_after still serves for any bucket.
+  // The oldest revision changes_after still serves for any bucket. Right after a start it is the
+  // revision recovered: a watch can begin there, not before.
   virtual Revision oldest_history() const = 0;
 
   // Calls `notify` on the committer thread after each commit that touched `bucket`, until the returned

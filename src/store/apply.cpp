@@ -1,0 +1,144 @@
+#include "store/apply.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace hekla::store {
+namespace {
+
+std::string found_text(const ItemPtr& item) {
+  return item ? "found revision " + std::to_string(item->modified) : "found nothing";
+}
+
+Result<void> check_expectation(const Write& write, const std::string& bucket, const ItemPtr& current) {
+  auto unmet = [&](Code code, const std::string& expected) {
+    return fail(code, "key \"" + write.key + "\" in " + bucket + ": expected " + expected + ", " +
+                          found_text(current));
+  };
+  switch (write.expect.kind) {
+    case Expect::Kind::anything:
+      break;
+    case Expect::Kind::absent:
+      if (current) return unmet(Code::already_exists, "no such key");
+      break;
+    case Expect::Kind::present:
+      if (!current) return unmet(Code::not_found, "the key to exist");
+      break;
+    case Expect::Kind::revision:
+      if (!current || current->modified != write.expect.revision)
+        return unmet(current ? Code::conflict : Code::not_found,
+                     "revision " + std::to_string(write.expect.revision));
+      break;
+  }
+  if (write.op == Write::Op::remove && !current)
+    return unmet(Code::not_found, "the key to exist");
+  return {};
+}
+
+// The item that the write leaves behind or, for a removal, that watchers are shown.
+ItemPtr make_item(Write& write, Revision revision, const ItemPtr& current) {
+  auto item = std::make_shared<Item>();
+  item->key = std::move(write.key);
+  item->created = current ? current->created : revision;
+  item->modified = revision;
+  bool keeps_last_state = write.op == Write::Op::remove && write.value.empty();
+  if (keeps_last_state) {
+    item->value = current->value_with_revision(revision);
+    item->revision_at = current->revision_at;
+    item->attachment = write.attachment ? std::move(write.attachment) : current->attachment;
+    return item;
+  }
+  item->value = std::move(write.value);
+  item->revision_at = write.revision_at;
+  item->attachment = std::move(write.attachment);
+  if (write.revision_at != Item::kNoRevision) {
+    CHECK(write.revision_at <= item->value.size(), "the revision's place lies outside the value");
+    item->value.insert(write.revision_at, std::to_string(revision));
+  }
+  return item;
+}
+
+}  // namespace
+
+std::string Item::value_with_revision(Revision revision) const {
+  if (revision_at == kNoRevision) return value;
+  std::string other = value;
+  other.replace(revision_at, std::to_string(modified).size(), std::to_string(revision));
+  return other;
+}
+
+GroupApplication::GroupApplication(Snapshot::Version version, Stamp stamp,
+                                   const std::vector<const std::string*>& names, GroupBuilder& records)
+    : version_(std::move(version)), stamp_(stamp), names_(names), records_(records) {
+  records_.clear();
+}
+
+CommitResults GroupApplication::apply(Batch batch) {
+  CommitResults results;
+  results.reserve(batch.writes.size());
+  std::size_t changes_before = changes_.size();
+  GroupBuilder::Mark records_before = records_.mark();
+  std::uint64_t bytes_before = version_.live_bytes;
+  for (Write& write : batch.writes) {
+    results.push_back(apply_one(write));
+    if (batch.all_or_nothing && !results.back()) {
+      Error cause = results.back().error();
+      undo(changes_before, records_before, bytes_before);
+      results.assign(batch.writes.size(), std::unexpected(cause));
+      break;
+    }
+  }
+  return results;
+}
+
+Result<ItemPtr> GroupApplication::apply_one(Write& write) {
+  CHECK(write.bucket < names_.size(), "a write to a bucket that nobody made");
+  if (write.bucket >= version_.buckets.size()) version_.buckets.resize(write.bucket + 1);
+  const std::string& bucket = *names_[write.bucket];
+  Tree& tree = version_.buckets[write.bucket];
+  ItemPtr current = tree.get(write.key);
+  TRY(check_expectation(write, bucket, current));
+
+  bool removes = write.op == Write::Op::remove;
+  ItemPtr item = make_item(write, ++version_.revision, current);
+  if (removes)
+    tree.erase(item->key, stamp_);
+  else
+    tree.put(item, stamp_);
+  if (current) version_.live_bytes -= record_bytes(bucket, current->key, current->value);
+  if (!removes) version_.live_bytes += record_bytes(bucket, item->key, item->value);
+  records_.add({item->modified, item->created, removes ? Item::kNoRevision : item->revision_at, write.op,
+                bucket, item->key, removes ? std::string_view() : std::string_view(item->value)});
+  Change::Kind kind = removes   ? Change::Kind::removed
+                      : current ? Change::Kind::updated
+                                : Change::Kind::created;
+  changes_.push_back({write.bucket, {kind, item->modified, item, std::move(current)}});
+  return item;
+}
+
+void GroupApplication::undo(std::size_t changes_before, GroupBuilder::Mark records_before,
+                            std::uint64_t bytes_before) {
+  while (changes_.size() > changes_before) {
+    const BucketChange& last = changes_.back();
+    Tree& tree = version_.buckets[last.bucket];
+    if (last.change.previous)
+      tree.put(last.change.previous, stamp_);
+    else
+      tree.erase(last.change.item->key, stamp_);
+    --version_.revision;
+    changes_.pop_back();
+  }
+  records_.rewind(records_before);
+  version_.live_bytes = bytes_before;
+}
+
+std::vector<BucketId> GroupApplication::touched() const {
+  std::vector<BucketId> buckets;
+  for (const BucketChange& change : changes_) buckets.push_back(change.bucket);
+  std::sort(buckets.begin(), buckets.end());
+  buckets.erase(std::unique(buckets.begin(), buckets.end()), buckets.end());
+  return buckets;
+}
+
+}  // namespace hekla::store

@@ -1,0 +1,70 @@
+#include "store/log.h"
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace hekla::store {
+
+Result<void> Log::begin_segment(std::uint64_t sequence, Revision base) {
+  std::string name = file_name(FileKind::segment, sequence);
+  FileHeader header{sequence, base, make_salt(clock_, sequence)};
+  auto file = TRY(disk_.open_append(name));
+  if (Result<void> written = write_header(*file, header); !written) {
+    // What remains, if anything, has no group in it; recovery and the next attempt both expect that.
+    if (Result<void> removed = disk_.remove(name); !removed)
+      log_warn("store", "a half-made segment stays behind", {{"error", removed.error().message}});
+    return written;
+  }
+  header_ = header;
+  file_ = std::move(file);
+  good_bytes_ = kFileHeaderBytes;
+  return {};
+}
+
+Result<void> Log::write_header(AppendFile& file, const FileHeader& header) {
+  if (file.size() > 0) TRY(file.truncate(0));
+  TRY(file.append(encode_header(FileKind::segment, header)));
+  TRY(file.sync());
+  return disk_.sync_directory();
+}
+
+Result<void> Log::resume_segment(const FileHeader& header, std::uint64_t size) {
+  auto file = TRY(disk_.open_append(file_name(FileKind::segment, header.sequence)));
+  CHECK(size <= file->size() && size >= kFileHeaderBytes);
+  if (size < file->size()) TRY(file->truncate(size));
+  // What recovery read may so far be only in the kernel's memory; nobody may build on it before it is
+  // durable.
+  TRY(file->sync());
+  header_ = header;
+  file_ = std::move(file);
+  good_bytes_ = size;
+  return {};
+}
+
+Result<void> Log::append(GroupBuilder& group, Revision first) {
+  CHECK(usable() && group.count() > 0);
+  CHECK(file_->size() == good_bytes_, "the segment has bytes that no commit wrote");
+  std::string_view bytes = group.seal(header_.salt, good_bytes_, first);
+  if (Result<void> written = file_->append(bytes); !written) {
+    Result<void> cut = file_->truncate(good_bytes_);
+    if (cut) cut = file_->sync();
+    if (!cut) return abandon(cut.error());
+    return written;
+  }
+  if (Result<void> synced = file_->sync(); !synced) return abandon(synced.error());
+  good_bytes_ += bytes.size();
+  return {};
+}
+
+std::unexpected<Error> Log::abandon(const Error& cause) {
+  // If the process ends before the snapshot is written, the next one must not read pages that the
+  // kernel holds but will never write again. Nothing better than trying is possible.
+  if (Result<void> cut = file_->truncate(good_bytes_); !cut)
+    log_warn("store", "cannot cut the abandoned segment", {{"error", cut.error().message}});
+  file_ = nullptr;
+  log_error("store", "log segment abandoned; writes wait for a fresh snapshot",
+            {{"segment", file_name(FileKind::segment, header_.sequence)}, {"error", cause.message}});
+  return std::unexpected(cause);
+}
+
+}  // namespace hekla::store

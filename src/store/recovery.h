@@ -1,0 +1,27 @@
+// Rebuilding the state in memory from snapshot and log, and leaving the log ready for appending
+// (docs/formats/store.md, "Reading at start").
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "base/result.h"
+#include "store/log.h"
+#include "store/store.h"
+#include "store/tree.h"
+
+namespace hekla::store {
+
+struct Recovered {
+  Snapshot::Version version;
+  std::vector<std::string> bucket_names;  // by BucketId
+  std::uint64_t closed_bytes = 0;  // of the segments that follow the snapshot, without the current one
+};
+
+// On success `log` has a current segment. Until then nothing on disk is changed.
+Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher);
+
+}  // namespace hekla::store
