@@ -1,5 +1,6 @@
-// OpenSSL 3 behind values: every handle is owned by a unique_ptr, every failure carries the library's
-// own reason. Certificates are made the way Go clients want them: names in the SAN, ECDSA P-256.
+// OpenSSL 3 behind values: every handle is owned by a unique_ptr, every failure carries the
+// library's own reason. Certificates are made the way Go clients want them: names in the SAN, ECDSA
+// P-256.
 #include "base/crypto.h"
 
 #include <openssl/bio.h>
@@ -41,7 +42,7 @@ using BigNumber = std::unique_ptr<BIGNUM, Free<BN_free>>;
 using GeneralName = std::unique_ptr<GENERAL_NAME, Free<GENERAL_NAME_free>>;
 using GeneralNames = std::unique_ptr<GENERAL_NAMES, Free<GENERAL_NAMES_free>>;
 
-constexpr std::size_t kScalarBytes = 32;  // r and s of a P-256 signature
+constexpr std::size_t kScalarBytes = 32;      // r and s of a P-256 signature
 constexpr std::chrono::minutes kBackdate{5};  // for peers whose clocks are behind
 constexpr std::chrono::hours kCaLifetime{24 * 365 * 10};
 
@@ -98,7 +99,8 @@ Result<Certificate> read_certificate(std::string_view pem) {
 
 Result<std::string> private_key_pem(EVP_PKEY* key) {
   Bio bio(BIO_new(BIO_s_mem()));
-  if (!bio || PEM_write_bio_PKCS8PrivateKey(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
+  if (!bio ||
+      PEM_write_bio_PKCS8PrivateKey(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
     return openssl_error("writing a private key");
   return bio_text(bio.get());
 }
@@ -132,13 +134,14 @@ Result<void> set_serial(X509* certificate) {
 }
 
 Result<void> set_validity(X509* certificate, std::chrono::hours valid_for, const Clock& clock) {
-  std::time_t now = std::chrono::duration_cast<std::chrono::seconds>(clock.wall().time_since_epoch())
-                        .count();
+  std::time_t now =
+      std::chrono::duration_cast<std::chrono::seconds>(clock.wall().time_since_epoch()).count();
   long before = -std::chrono::duration_cast<std::chrono::seconds>(kBackdate).count();
   auto days = std::chrono::duration_cast<std::chrono::days>(valid_for);
   long rest = std::chrono::duration_cast<std::chrono::seconds>(valid_for - days).count();
   if (!X509_time_adj_ex(X509_getm_notBefore(certificate), 0, before, &now) ||
-      !X509_time_adj_ex(X509_getm_notAfter(certificate), static_cast<int>(days.count()), rest, &now))
+      !X509_time_adj_ex(X509_getm_notAfter(certificate), static_cast<int>(days.count()), rest,
+                        &now))
     return openssl_error("setting the validity of a certificate");
   return {};
 }
@@ -161,7 +164,8 @@ Result<void> add_extension(X509* certificate, X509* issuer, int nid, const char*
   return {};
 }
 
-Result<void> push_name(GENERAL_NAMES* names, int type, ASN1_STRING* value, const std::string& text) {
+Result<void> push_name(GENERAL_NAMES* names, int type, ASN1_STRING* value,
+                       const std::string& text) {
   if (!value) return openssl_error("\"" + text + "\" cannot stand in a certificate");
   GeneralName name(GENERAL_NAME_new());
   if (!name) {
@@ -174,7 +178,8 @@ Result<void> push_name(GENERAL_NAMES* names, int type, ASN1_STRING* value, const
   return {};
 }
 
-// Built from values, not from OpenSSL's configuration syntax, where a comma in a name would add one.
+// Built from values, not from OpenSSL's configuration syntax, where a comma in a name would add
+// one.
 Result<void> add_alternative_names(X509* certificate, const CertificateRequest& request) {
   if (request.dns_names.empty() && request.ip_addresses.empty()) return {};
   GeneralNames names(GENERAL_NAMES_new());
@@ -281,7 +286,8 @@ Result<KeyPair> make_ca(const std::string& common_name, const Clock& clock) {
   Certificate ca = TRY(new_certificate(key.get(), common_name, {}, kCaLifetime, clock));
   X509_set_issuer_name(ca.get(), X509_get_subject_name(ca.get()));
   TRY(add_extension(ca.get(), ca.get(), NID_basic_constraints, "critical,CA:TRUE"));
-  TRY(add_extension(ca.get(), ca.get(), NID_key_usage, "critical,digitalSignature,keyCertSign,cRLSign"));
+  TRY(add_extension(ca.get(), ca.get(), NID_key_usage,
+                    "critical,digitalSignature,keyCertSign,cRLSign"));
   TRY(add_extension(ca.get(), ca.get(), NID_subject_key_identifier, "hash"));
   return sign_and_export(ca.get(), key.get(), key.get());
 }
@@ -337,11 +343,12 @@ bool es256_verify(const std::string& key_pem, std::string_view data, std::string
   Result<Pkey> key = read_any_key(key_pem);
   if (!der || !key || !check_p256(key->get())) return false;
   DigestContext context(EVP_MD_CTX_new());
-  bool good = context &&
-              EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key->get()) == 1 &&
-              EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(der->data()),
-                               der->size(), reinterpret_cast<const unsigned char*>(data.data()),
-                               data.size()) == 1;
+  bool good =
+      context &&
+      EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key->get()) == 1 &&
+      EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(der->data()),
+                       der->size(), reinterpret_cast<const unsigned char*>(data.data()),
+                       data.size()) == 1;
   ERR_clear_error();  // a wrong signature leaves an entry behind
   return good;
 }

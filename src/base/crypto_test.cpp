@@ -17,7 +17,8 @@ using Certificate = std::unique_ptr<X509, decltype([](X509* c) { X509_free(c); }
 using Bio = std::unique_ptr<BIO, decltype([](BIO* b) { BIO_free(b); })>;
 using Key = std::unique_ptr<EVP_PKEY, decltype([](EVP_PKEY* k) { EVP_PKEY_free(k); })>;
 using Store = std::unique_ptr<X509_STORE, decltype([](X509_STORE* s) { X509_STORE_free(s); })>;
-using Verify = std::unique_ptr<X509_STORE_CTX, decltype([](X509_STORE_CTX* c) { X509_STORE_CTX_free(c); })>;
+using Verify =
+    std::unique_ptr<X509_STORE_CTX, decltype([](X509_STORE_CTX* c) { X509_STORE_CTX_free(c); })>;
 
 Certificate parse(const std::string& pem) {
   Bio bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
@@ -90,20 +91,24 @@ TEST_F(Certificates, ClientCertificateCarriesUserAndGroups) {
 
 TEST_F(Certificates, AnotherCaIsRefused) {
   KeyPair other = make_ca("hekla-ca", real_clock()).value();
-  KeyPair pair = make_certificate(ca, {.common_name = "x", .for_server = true}, real_clock()).value();
+  KeyPair pair =
+      make_certificate(ca, {.common_name = "x", .for_server = true}, real_clock()).value();
   EXPECT_FALSE(signed_by(parse(pair.certificate_pem), parse(other.certificate_pem),
                          X509_PURPOSE_SSL_SERVER));
 }
 
 TEST_F(Certificates, SerialsDifferAndValidityIsBackdated) {
-  KeyPair a = make_certificate(ca, {.common_name = "x", .valid_for = std::chrono::hours(36)},
-                               real_clock()).value();
+  KeyPair a =
+      make_certificate(ca, {.common_name = "x", .valid_for = std::chrono::hours(36)}, real_clock())
+          .value();
   KeyPair b = make_certificate(ca, {.common_name = "x"}, real_clock()).value();
   Certificate first = parse(a.certificate_pem), second = parse(b.certificate_pem);
-  EXPECT_NE(ASN1_INTEGER_cmp(X509_get0_serialNumber(first.get()),
-                             X509_get0_serialNumber(second.get())), 0);
+  EXPECT_NE(
+      ASN1_INTEGER_cmp(X509_get0_serialNumber(first.get()), X509_get0_serialNumber(second.get())),
+      0);
   int days = 0, seconds = 0;
-  ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(first.get()), X509_get0_notAfter(first.get()));
+  ASN1_TIME_diff(&days, &seconds, X509_get0_notBefore(first.get()),
+                 X509_get0_notAfter(first.get()));
   EXPECT_EQ(days * 86400 + seconds, 36 * 3600 + 300);
   EXPECT_LT(X509_cmp_current_time(X509_get0_notBefore(first.get())), 0);
 }
@@ -150,12 +155,15 @@ TEST(Es256, KnownAnswer) {
       "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEf83OJ3D2xF1Bg8vub9tLe1gHMzV7\n"
       "6e8Tus9uPHvRVEXH8UTNG72bfocs3+257rn0s2ldbqkLJK2KRiMohYjlrQ==\n"
       "-----END PUBLIC KEY-----\n";
-  std::string signature = base64url_decode(
-      "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q").value();
-  EXPECT_TRUE(es256_verify(public_key,
-                           "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0"
-                           "dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ",
-                           signature));
+  std::string signature =
+      base64url_decode(
+          "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q")
+          .value();
+  EXPECT_TRUE(
+      es256_verify(public_key,
+                   "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0"
+                   "dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ",
+                   signature));
 }
 
 TEST(KeyId, IsTheSameForBothHalves) {

@@ -81,6 +81,46 @@ TEST(Decode, OpaqueMembersOutliveTheText) {
   EXPECT_EQ(serialize(whole.opaque), R"(["a string too long to be stored inside the value itself"])");
 }
 
+TEST(Decode, TextAndValueGiveTheSame) {
+  const char* text = R"({"text":"t","parts":[{"name":"a","count":2}],"table":{"x":[1]},"opaque":{"y":[1,"z"]},
+                         "ratio":0.25,"small":3.0,"colour":"#123","flag":true,"large":18446744073709551615})";
+  EXPECT_EQ(serialize(encode(decode_text<Whole>(text).value())),
+            serialize(encode(decode<Whole>(json::parse(text).value()).value())));
+}
+
+TEST(Decode, RepeatedMembersAreDecodedInTurn) {
+  const Whole whole =
+      decode_text<Whole>(R"({"text":"a","parts":[{},{}],"text":"b","parts":[{"name":"x"}]})").value();
+  EXPECT_EQ(whole.text, "b");
+  ASSERT_EQ(whole.parts.size(), 1u);
+  EXPECT_EQ(whole.parts[0].name, "x");
+}
+
+// A codec that parses while the text it comes from is being decoded.
+struct Nested {
+  int inner = 0;
+  static Result<Nested> from_node(const Node& node) {
+    const Part part = TRY(decode_text<Part>(node.get_string()));
+    return Nested{part.count};
+  }
+  Value to_json() const { return nullptr; }
+};
+struct Holder {
+  std::vector<Nested> list;
+  std::string after;
+};
+BOOST_DESCRIBE_STRUCT(Holder, (), (list, after))
+
+TEST(Decode, MayParseWithin) {
+  const Holder holder =
+      decode_text<Holder>(R"({"list":["{\"count\":1}","{\"count\":2}"],"after":"x"})").value();
+  ASSERT_EQ(holder.list.size(), 2u);
+  EXPECT_EQ(holder.list[1].inner, 2);
+  EXPECT_EQ(holder.after, "x");
+  EXPECT_EQ(decode_text<Holder>(R"({"list":["{\"count\":[]}"]})").error().message,
+            "list[0]: count: expected integer, got array");
+}
+
 TEST(Decode, ErrorsNameThePath) {
   EXPECT_EQ(error_of("[]"), "expected object, got array");
   EXPECT_EQ(error_of(R"({"text":1})"), "text: expected string, got number 1");
@@ -115,13 +155,14 @@ TEST(Members, FollowTheSameRules) {
   encode_member(object, "one", 1);
   encode_member(object, "empty", std::string());
   EXPECT_EQ(serialize(object), R"({"one":1})");
+  const Value value = object;
   int number = 5;
-  EXPECT_TRUE(decode_member(object, "missing", number));
+  EXPECT_TRUE(decode_member(value, "missing", number));
   EXPECT_EQ(number, 5);
-  EXPECT_TRUE(decode_member(object, "one", number));
+  EXPECT_TRUE(decode_member(value, "one", number));
   EXPECT_EQ(number, 1);
   std::string text;
-  EXPECT_EQ(decode_member(object, "one", text).error().message, ".one: expected string, got number 1");
+  EXPECT_EQ(decode_member(value, "one", text).error().message, ".one: expected string, got number 1");
 }
 
 }  // namespace

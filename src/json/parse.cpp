@@ -1,4 +1,4 @@
-// JSON text to values: simdjson reads into its tape, which is then built into a Boost.JSON value.
+// JSON text to values: simdjson reads into its tape, which is then read as a View or built into a Value.
 // simdjson's DOM does not say where an error is, so a document that fails is scanned once more by
 // Boost.JSON's incremental parser, for the message only.
 #include "json/parse.h"
@@ -8,12 +8,15 @@
 #include <boost/json/stream_parser.hpp>
 #include <charconv>
 
+#include "json/view.h"
+
 namespace hekla::json {
 namespace {
 
 constexpr int kMaxDepth = 256;
-// A thread keeps its parser; one that had to grow beyond this is given back.
+// A thread keeps a few parsers; one that had to grow beyond this is given back.
 constexpr std::size_t kKeptCapacity = std::size_t{4} << 20;
+constexpr std::size_t kKeptParsers = 4;
 
 // The way to the value being built, as a chain on the stack: text is made only when somebody asks.
 struct Path {
@@ -39,43 +42,50 @@ class Builder {
   explicit Builder(std::vector<std::string>* duplicates) : duplicates_(duplicates) {}
 
   // False when nested too deeply.
-  bool build(const simdjson::dom::element& from, Value& out, const Path& path, int depth) {
-    using simdjson::dom::element_type;
-    switch (from.type()) {
-      case element_type::ARRAY:
-        return depth < kMaxDepth && build_array(from, out.emplace_array(), path, depth + 1);
-      case element_type::OBJECT:
-        return depth < kMaxDepth && build_object(from, out.emplace_object(), path, depth + 1);
-      case element_type::INT64: out.emplace_int64() = std::int64_t(from); return true;
-      case element_type::UINT64: out.emplace_uint64() = std::uint64_t(from); return true;
-      case element_type::DOUBLE: out.emplace_double() = double(from); return true;
-      case element_type::STRING: out.emplace_string() = std::string_view(from); return true;
-      case element_type::BOOL: out.emplace_bool() = bool(from); return true;
-      case element_type::NULL_VALUE: out.emplace_null(); return true;
+  bool build(const View& from, Value& out, const Path& path, int depth) {
+    if (from.is_string()) {
+      out.emplace_string() = from.get_string();
+    } else if (from.is_object()) {
+      return depth < kMaxDepth && build_object(from, out.emplace_object(), path, depth + 1);
+    } else if (from.is_array()) {
+      return depth < kMaxDepth && build_array(from, out.emplace_array(), path, depth + 1);
+    } else if (from.is_int64()) {
+      out.emplace_int64() = from.get_int64();
+    } else if (from.is_bool()) {
+      out.emplace_bool() = from.get_bool();
+    } else if (from.is_double()) {
+      out.emplace_double() = from.get_double();
+    } else if (from.is_uint64()) {
+      out.emplace_uint64() = from.get_uint64();
+    } else {
+      out.emplace_null();
     }
-    return false;
+    return true;
   }
 
  private:
-  bool build_array(const simdjson::dom::array& from, Array& out, const Path& path, int depth) {
+  bool build_array(const View& from, Array& out, const Path& path, int depth) {
     out.reserve(from.size());
-    std::size_t index = 0;
-    for (const simdjson::dom::element element : from) {
-      const Path here{&path, {}, index++, true};
-      if (!build(element, out.emplace_back(nullptr), here, depth)) return false;
-    }
-    return true;
+    bool shallow = true;
+    from.for_each_element([&](const View& element) {
+      const Path here{&path, {}, out.size(), true};
+      shallow = build(element, out.emplace_back(nullptr), here, depth);
+      return shallow;
+    });
+    return shallow;
   }
 
-  bool build_object(const simdjson::dom::object& from, Object& out, const Path& path, int depth) {
+  bool build_object(const View& from, Object& out, const Path& path, int depth) {
     out.reserve(from.size());
-    for (const simdjson::dom::key_value_pair field : from) {
-      const Path here{&path, field.key, 0, false};
-      const auto [member, fresh] = out.emplace(field.key, nullptr);
+    bool shallow = true;
+    from.for_each_member([&](std::string_view key, const View& value) {
+      const Path here{&path, key, 0, false};
+      const auto [member, fresh] = out.emplace(key, nullptr);
       if (!fresh && duplicates_ != nullptr) here.append_to(duplicates_->emplace_back());
-      if (!build(field.value, member->value(), here, depth)) return false;
-    }
-    return true;
+      shallow = build(value, member->value(), here, depth);
+      return shallow;
+    });
+    return shallow;
   }
 
   std::vector<std::string>* duplicates_;
@@ -96,12 +106,16 @@ std::string describe_at(std::string_view text, std::size_t offset) {
   return "invalid byte";
 }
 
+Error too_deep() {
+  return {Code::bad_request,
+          "cannot parse JSON: nested deeper than " + std::to_string(kMaxDepth)};
+}
+
 Error syntax_error(std::string_view text, simdjson::error_code code) {
   std::string message = "cannot parse JSON: ";
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
     return {Code::bad_request, message + "unexpected end of JSON input"};
-  if (code == simdjson::DEPTH_ERROR)
-    return {Code::bad_request, message + "nested deeper than " + std::to_string(kMaxDepth)};
+  if (code == simdjson::DEPTH_ERROR) return too_deep();
   boost::json::parse_options options;
   options.max_depth = 2000;  // simdjson has refused deeper ones already
   boost::json::stream_parser scanner({}, options);
@@ -160,25 +174,76 @@ std::string with_long_integers_as_floats(std::string_view text) {
 
 }  // namespace
 
-Result<Value> parse(std::string_view text, std::vector<std::string>* duplicates) {
-  return json::parse(text, boost::json::storage_ptr{}, duplicates);
+struct Document::Parser {
+  simdjson::dom::parser simdjson;
+};
+
+Document::Document(std::unique_ptr<Parser> parser) : parser_(std::move(parser)) {}
+Document::Document(Document&&) noexcept = default;
+Document& Document::operator=(Document&&) noexcept = default;
+
+namespace {
+
+// The parsers this thread is not using: a codec that parses while a document is being decoded takes
+// another one.
+template <class Parser>
+std::vector<std::unique_ptr<Parser>>& idle_parsers() {
+  thread_local std::vector<std::unique_ptr<Parser>> idle;
+  return idle;
+}
+
+}  // namespace
+
+Document::~Document() {
+  if (!parser_ || parser_->simdjson.capacity() > kKeptCapacity) return;
+  auto& idle = idle_parsers<Parser>();
+  if (idle.size() < kKeptParsers) idle.push_back(std::move(parser_));
+}
+
+Result<Document> Document::parse(std::string_view text) {
+  auto& idle = idle_parsers<Parser>();
+  Document document(idle.empty() ? std::make_unique<Parser>() : std::move(idle.back()));
+  if (!idle.empty()) idle.pop_back();
+  simdjson::dom::parser& parser = document.parser_->simdjson;
+  simdjson::error_code error = parser.parse(text.data(), text.size(), true).error();
+  if (error == simdjson::NUMBER_ERROR) {
+    const std::string widened = with_long_integers_as_floats(text);
+    if (!widened.empty()) error = parser.parse(widened).error();
+  }
+  if (error) return std::unexpected(syntax_error(text, error));
+  return document;
+}
+
+View Document::root() const {
+  const simdjson::dom::document& document = parser_->simdjson.doc;
+  // The first word is the tape's own.
+  return {document.tape.get() + 1, document.tape.get(), document.string_buf.get()};
+}
+
+std::optional<View> View::find(std::string_view name) const {
+  std::optional<View> found;
+  for_each_member([&](std::string_view key, const View& value) {
+    if (key == name) found = value;
+    return true;
+  });
+  return found;
+}
+
+Result<Value> to_value(const View& view, boost::json::storage_ptr storage,
+                       std::vector<std::string>* duplicates) {
+  Value value(std::move(storage));
+  if (!Builder(duplicates).build(view, value, Path{}, 0)) return std::unexpected(too_deep());
+  return value;
 }
 
 Result<Value> parse(std::string_view text, boost::json::storage_ptr storage,
                     std::vector<std::string>* duplicates) {
-  thread_local simdjson::dom::parser parser;
-  simdjson::dom::element root;
-  simdjson::error_code error = parser.parse(text.data(), text.size(), true).get(root);
-  if (error == simdjson::NUMBER_ERROR) {
-    const std::string widened = with_long_integers_as_floats(text);
-    if (!widened.empty()) error = parser.parse(widened).get(root);
-  }
-  if (error) return std::unexpected(syntax_error(text, error));
-  Value value(std::move(storage));
-  const bool shallow = Builder(duplicates).build(root, value, Path{}, 0);
-  if (parser.capacity() > kKeptCapacity) parser = simdjson::dom::parser();
-  if (!shallow) return std::unexpected(syntax_error(text, simdjson::DEPTH_ERROR));
-  return value;
+  const Document document = TRY(Document::parse(text));
+  return to_value(document.root(), std::move(storage), duplicates);
+}
+
+Result<Value> parse(std::string_view text, std::vector<std::string>* duplicates) {
+  return json::parse(text, boost::json::storage_ptr{}, duplicates);
 }
 
 }  // namespace hekla::json

@@ -15,14 +15,21 @@ struct ClusterAccess {
   std::string default_namespace = "default";
 };
 
-// Reads the current (or the named) context: certificates and tokens inline or as files.
+// Reads the current (or the named) context: certificates and tokens inline or as files. Errors name
+// the file and the field.
 Result<ClusterAccess> load_kubeconfig(const std::string& path, const std::string& context = {});
-// Service-account files, for a process that runs in a pod.
-Result<ClusterAccess> in_cluster_access();
+// Service-account files, for a process that runs in a pod. `server` from KUBERNETES_SERVICE_HOST and
+// _PORT works without the cluster's DNS as well.
+Result<ClusterAccess> in_cluster_access(
+    const std::string& server = "https://kubernetes.default.svc",
+    const std::string& directory = "/var/run/secrets/kubernetes.io/serviceaccount");
 // The text of a kubeconfig with one cluster, user and context, all inline.
 std::string make_kubeconfig(const std::string& name, const std::string& server,
                             const std::string& ca_pem, const KeyPair& client);
 
+// Must be destroyed on the executor, or after it has stopped; callbacks still under way are then
+// dropped. A removal that the server answers without the object yields name and uid only; bind and
+// evict yield null.
 Result<std::unique_ptr<Client>> make_rest_client(const ClusterAccess& access, Executor& executor,
                                                  Identity identity);
 

@@ -17,15 +17,14 @@ bool is_pod_level(const std::string& resource) {
 
 }  // namespace
 
-Result<Toleration> Toleration::from_json(const json::Value& value) {
+Result<Toleration> Toleration::from_node(const json::Node& node) {
   Toleration toleration;
-  const json::Object* object = value.if_object();
-  if (object == nullptr) return json::detail::wrong_kind("", "object", value);
-  TRY(json::decode_member(*object, "key", toleration.key));
-  TRY(json::decode_member(*object, "operator", toleration.op));
-  TRY(json::decode_member(*object, "value", toleration.value));
-  TRY(json::decode_member(*object, "effect", toleration.effect));
-  TRY(json::decode_member(*object, "tolerationSeconds", toleration.tolerationSeconds));
+  if (!node.is_object()) return json::detail::wrong_kind("", "object", node);
+  TRY(json::decode_member(node, "key", toleration.key));
+  TRY(json::decode_member(node, "operator", toleration.op));
+  TRY(json::decode_member(node, "value", toleration.value));
+  TRY(json::decode_member(node, "effect", toleration.effect));
+  TRY(json::decode_member(node, "tolerationSeconds", toleration.tolerationSeconds));
   return toleration;
 }
 

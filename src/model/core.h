@@ -46,12 +46,13 @@ BOOST_DESCRIBE_STRUCT(Container, (),
                       (name, image, imagePullPolicy, workingDir, restartPolicy, command, args, env,
                        envFrom, ports, resources, volumeMounts, livenessProbe, readinessProbe,
                        startupProbe, lifecycle, securityContext, terminationMessagePath,
-                       terminationMessagePolicy, tty))
+                       terminationMessagePolicy, stdin, stdinOnce, tty))
 
 struct Toleration {
   std::string key, op, value, effect;  // op is "operator"
   std::optional<std::int64_t> tolerationSeconds;
-  static Result<Toleration> from_json(const json::Value& value);
+  static Result<Toleration> from_node(const json::Node& node);
+  static Result<Toleration> from_json(const json::Value& value) { return from_node(value); }
   json::Value to_json() const;
 };
 

@@ -41,13 +41,12 @@ const OwnerReference* ObjectMeta::controller() const {
   return nullptr;
 }
 
-Result<ObjectMeta> ObjectMeta::from_json(const json::Value& value) {
+Result<ObjectMeta> ObjectMeta::from_node(const json::Node& node) {
   ObjectMeta meta;
-  const json::Object* object = value.if_object();
-  if (object == nullptr) return json::detail::wrong_kind("", "object", value);
+  if (!node.is_object()) return json::detail::wrong_kind("", "object", node);
   Result<void> done;
   for_each_member(meta, [&](std::string_view name, auto& member) {
-    if (done) done = json::decode_member(*object, name, member);
+    if (done) done = json::decode_member(node, name, member);
   });
   if (!done) return std::unexpected(std::move(done).error());
   return meta;

@@ -32,7 +32,8 @@ struct ObjectMeta {
   const std::string& annotation(const std::string& key) const;
   const OwnerReference* controller() const;
 
-  static Result<ObjectMeta> from_json(const json::Value& value);
+  static Result<ObjectMeta> from_node(const json::Node& node);
+  static Result<ObjectMeta> from_json(const json::Value& value) { return from_node(value); }
   json::Value to_json() const;
 };
 

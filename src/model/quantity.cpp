@@ -236,15 +236,15 @@ Quantity Quantity::operator*(std::int64_t times) const {
   return {saturating_multiply(nanos, times), format};
 }
 
-Result<Quantity> Quantity::from_json(const json::Value& value) {
-  if (value.is_string()) {
-    std::string_view text = json::sv(value.get_string());
+Result<Quantity> Quantity::from_node(const json::Node& node) {
+  if (node.is_string()) {
+    std::string_view text = node.get_string();
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
     return parse(text);
   }
-  if (value.is_number()) return parse(json::serialize(value));
-  if (value.is_null()) return Quantity{};
+  if (node.is_number()) return parse(json::serialize(TRY(node.to_value())));
+  if (node.is_null()) return Quantity{};
   return fail(Code::bad_request, "a quantity is a string or a number");
 }
 

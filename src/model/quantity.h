@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "json/value.h"
+#include "json/node.h"
 
 namespace hekla::model {
 
@@ -38,7 +38,8 @@ struct Quantity {
   bool operator==(const Quantity& other) const { return nanos == other.nanos; }
 
   // A JSON string or number, as Kubernetes reads both.
-  static Result<Quantity> from_json(const json::Value& value);
+  static Result<Quantity> from_node(const json::Node& node);
+  static Result<Quantity> from_json(const json::Value& value) { return from_node(value); }
   json::Value to_json() const;
 };
 

@@ -283,10 +283,9 @@ Result<Selector> Selector::from_label_selector(const json::Value& value) {
   Labels match_labels;
   std::vector<json::Value> expressions;
   if (value.is_null()) return selector;
-  const json::Object* object = value.if_object();
-  if (object == nullptr) return bad("a label selector must be an object");
-  TRY(json::decode_member(*object, "matchLabels", match_labels));
-  TRY(json::decode_member(*object, "matchExpressions", expressions));
+  if (!value.is_object()) return bad("a label selector must be an object");
+  TRY(json::decode_member(value, "matchLabels", match_labels));
+  TRY(json::decode_member(value, "matchExpressions", expressions));
   for (auto& [key, wanted] : match_labels)
     selector.requirements_.push_back(TRY(checked({key, Op::in, {wanted}})));
   for (const json::Value& expression : expressions) {

@@ -58,11 +58,11 @@ std::string format_fraction(WallTime when, int width) {
 }
 
 template <class AnyTime>
-Result<AnyTime> time_from_json(const json::Value& value) {
+Result<AnyTime> time_from(const json::Node& node) {
   AnyTime time;
-  if (value.is_null()) return time;
-  if (!value.is_string()) return fail(Code::bad_request, "expected a time as a string");
-  const std::string_view text = json::sv(value.get_string());
+  if (node.is_null()) return time;
+  if (!node.is_string()) return fail(Code::bad_request, "expected a time as a string");
+  const std::string_view text = node.get_string();
   // Go's zero time, which Go itself writes as null.
   if (text == "0001-01-01T00:00:00Z") return time;
   time.at = TRY(parse_rfc3339(text));
@@ -211,8 +211,8 @@ std::string format_rfc3339_nano(WallTime when) {
   return format_seconds(when) + fraction + "Z";
 }
 
-Result<Time> Time::from_json(const json::Value& value) {
-  Time time = TRY(time_from_json<Time>(value));
+Result<Time> Time::from_node(const json::Node& node) {
+  Time time = TRY(time_from<Time>(node));
   if (time.at) time.at = std::chrono::floor<seconds>(*time.at);
   return time;
 }
@@ -221,8 +221,8 @@ json::Value Time::to_json() const {
   return at ? json::Value(format_rfc3339(*at)) : json::Value(nullptr);
 }
 
-Result<MicroTime> MicroTime::from_json(const json::Value& value) {
-  return time_from_json<MicroTime>(value);
+Result<MicroTime> MicroTime::from_node(const json::Node& node) {
+  return time_from<MicroTime>(node);
 }
 
 json::Value MicroTime::to_json() const {

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "json/value.h"
+#include "json/node.h"
 
 namespace hekla::model {
 
@@ -19,7 +19,8 @@ struct Time {
   Time(WallTime when) : at(std::chrono::floor<std::chrono::seconds>(when)) {}
   explicit operator bool() const { return at.has_value(); }
   bool operator==(const Time&) const = default;
-  static Result<Time> from_json(const json::Value& value);
+  static Result<Time> from_node(const json::Node& node);
+  static Result<Time> from_json(const json::Value& value) { return from_node(value); }
   json::Value to_json() const;
 };
 
@@ -27,7 +28,8 @@ struct Time {
 struct MicroTime {
   std::optional<WallTime> at;
   bool operator==(const MicroTime&) const = default;
-  static Result<MicroTime> from_json(const json::Value& value);
+  static Result<MicroTime> from_node(const json::Node& node);
+  static Result<MicroTime> from_json(const json::Value& value) { return from_node(value); }
   json::Value to_json() const;
 };
 

@@ -19,13 +19,12 @@ void for_each_member(Task& task, Each&& each) {
 
 }  // namespace
 
-Result<TaskSpec> TaskSpec::from_json(const json::Value& value) {
+Result<TaskSpec> TaskSpec::from_node(const json::Node& node) {
   TaskSpec task;
-  const json::Object* object = value.if_object();
-  if (object == nullptr) return json::detail::wrong_kind("", "object", value);
+  if (!node.is_object()) return json::detail::wrong_kind("", "object", node);
   Result<void> done;
   for_each_member(task, [&](std::string_view name, auto& member) {
-    if (done) done = json::decode_member(*object, name, member);
+    if (done) done = json::decode_member(node, name, member);
   });
   if (!done) return std::unexpected(std::move(done).error());
   return task;

@@ -40,7 +40,8 @@ struct TaskSpec {
   std::vector<LifecyclePolicy> policies;
   std::optional<DependsOn> dependsOn;
   std::optional<PartitionPolicy> partitionPolicy;
-  static Result<TaskSpec> from_json(const json::Value& value);
+  static Result<TaskSpec> from_node(const json::Node& node);
+  static Result<TaskSpec> from_json(const json::Value& value) { return from_node(value); }
   json::Value to_json() const;
 };
 

@@ -28,7 +28,8 @@ std::string Call::format_request(const std::string& bearer_token) const {
   };
   if (!request_.headers.has("Host")) add("Host", url_.authority);
   for (const auto& [name, value] : request_.headers.all())
-    if (!equal_ignoring_case(name, "Content-Length") && !equal_ignoring_case(name, "Transfer-Encoding"))
+    if (!equal_ignoring_case(name, "Content-Length") &&
+        !equal_ignoring_case(name, "Transfer-Encoding"))
       add(name, value);
   if (!request_.headers.has("User-Agent")) add("User-Agent", "hekla");
   if (!bearer_token.empty() && !request_.headers.has("Authorization"))
@@ -53,7 +54,8 @@ void Call::arm_timeout() {
   timer_->expires_after(request_.timeout);
   timer_->async_wait([self = shared_from_this()](boost::system::error_code error) {
     if (error) return;
-    std::string seconds = std::to_string(static_cast<double>(self->request_.timeout.count()) / 1000);
+    std::string seconds =
+        std::to_string(static_cast<double>(self->request_.timeout.count()) / 1000);
     seconds.erase(seconds.find('.') + 2);
     self->end(fail(Code::timeout, self->request_.method + " " + self->request_.url +
                                       ": no answer within " + seconds + " s"),

@@ -1,6 +1,6 @@
-// One request of a client from start to end, wherever it is: waiting for a connection, on one, or done.
-// The lock makes the end final: after finish() or cancel() has returned no callback runs. Callbacks run
-// with the lock held, so they take no lock that a holder of may end the call.
+// One request of a client from start to end, wherever it is: waiting for a connection, on one, or
+// done. The lock makes the end final: after finish() or cancel() has returned no callback runs.
+// Callbacks run with the lock held, so they take no lock that a holder of may end the call.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,8 @@ namespace hekla::net {
 
 class Call : public std::enable_shared_from_this<Call> {
  public:
-  Call(asio::io_context& io, ClientRequest request, Url url, bool is_stream, StreamCallbacks callbacks);
+  Call(asio::io_context& io, ClientRequest request, Url url, bool is_stream,
+       StreamCallbacks callbacks);
 
   const ClientRequest& request() const { return request_; }
   const Url& url() const { return url_; }
@@ -30,8 +31,8 @@ class Call : public std::enable_shared_from_this<Call> {
 
   // Starts the clock of request().timeout.
   void arm_timeout();
-  // `give_up` breaks off whatever works for the call; it is called at most once, when the call ends early.
-  // False when the call is over already.
+  // `give_up` breaks off whatever works for the call; it is called at most once, when the call ends
+  // early. False when the call is over already.
   bool attach(std::function<void()> give_up);
   // The connection is done with the call, which goes on elsewhere.
   void detach();

@@ -14,8 +14,8 @@
 namespace hekla::net {
 namespace {
 
-constexpr std::size_t kMaxTlsWrite = 64 * 1024;      // plaintext per system call: four records
-constexpr std::size_t kKeepCiphertext = 8 * 1024;    // larger buffers go back when they are empty
+constexpr std::size_t kMaxTlsWrite = 64 * 1024;    // plaintext per system call: four records
+constexpr std::size_t kKeepCiphertext = 8 * 1024;  // larger buffers go back when they are empty
 
 // A BIO that appends to a std::string: all records of a write leave in one send.
 int append_to_string(BIO* bio, const char* data, int size) {
@@ -154,10 +154,11 @@ void Channel::wait_writable(Ready ready) {
 }
 
 void Channel::wait(asio::posix::descriptor_base::wait_type what, Ready ready) {
-  descriptor_.async_wait(what, [this, ready = std::move(ready)](boost::system::error_code error) mutable {
-    if (error == asio::error::operation_aborted || !is_open()) return;
-    ready();  // a broken socket shows itself in the call that follows
-  });
+  descriptor_.async_wait(what,
+                         [this, ready = std::move(ready)](boost::system::error_code error) mutable {
+                           if (error == asio::error::operation_aborted || !is_open()) return;
+                           ready();  // a broken socket shows itself in the call that follows
+                         });
 }
 
 void Channel::finish_sending() {
@@ -186,7 +187,9 @@ Channel::Io Channel::fail_with_tls() {
 }
 
 void tune_socket(int fd) {
-  auto set = [fd](int level, int name, int value) { ::setsockopt(fd, level, name, &value, sizeof value); };
+  auto set = [fd](int level, int name, int value) {
+    ::setsockopt(fd, level, name, &value, sizeof value);
+  };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 60);

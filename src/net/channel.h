@@ -1,6 +1,6 @@
-// One connected socket, plain or TLS, as a non-blocking byte pipe: the single stream type that servers
-// and clients are written against. Asio only tells when the socket is ready; bytes move by direct
-// system calls, so that a queue of many small messages leaves in one of them.
+// One connected socket, plain or TLS, as a non-blocking byte pipe: the single stream type that
+// servers and clients are written against. Asio only tells when the socket is ready; bytes move by
+// direct system calls, so that a queue of many small messages leaves in one of them.
 //
 // Not thread-safe: everything happens on the channel's strand.
 #pragma once
@@ -22,7 +22,8 @@ using Strand = asio::strand<asio::io_context::executor_type>;
 
 class Channel {
  public:
-  // Takes over `fd`, which must be a non-blocking stream socket. With `ssl` the handshake comes first.
+  // Takes over `fd`, which must be a non-blocking stream socket. With `ssl` the handshake comes
+  // first.
   Channel(const Strand& strand, int fd, Ssl ssl);
   ~Channel();
   Channel(const Channel&) = delete;
@@ -36,7 +37,8 @@ class Channel {
   Io read(std::span<char> into, std::size_t& got);
   // TLS holds bytes that have left the socket: read again without waiting for it.
   bool has_buffered() const { return ssl_ && SSL_has_pending(ssl_.get()) == 1; }
-  // `taken` bytes of `data` need not be offered again. done: all of them have also left for the kernel.
+  // `taken` bytes of `data` need not be offered again. done: all of them have also left for the
+  // kernel.
   Io write(std::string_view data, std::size_t& taken);
 
   // Calls `ready` on the strand once; never after close(). One wait of each kind at a time.
@@ -70,8 +72,8 @@ class Channel {
   std::string failure_;
 };
 
-// Options every connection gets: no Nagle delay, keep-alive probes that notice a vanished peer within
-// two minutes. Harmless on unix sockets.
+// Options every connection gets: no Nagle delay, keep-alive probes that notice a vanished peer
+// within two minutes. Harmless on unix sockets.
 void tune_socket(int fd);
 
 }  // namespace hekla::net

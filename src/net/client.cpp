@@ -84,7 +84,8 @@ class HttpClient final : public Client, public ConnectionPool {
 
   Result<Response> fetch(ClientRequest request) override {
     auto answer = std::make_shared<std::promise<Result<Response>>>();
-    send(std::move(request), [answer](Result<Response> response) { answer->set_value(std::move(response)); });
+    send(std::move(request),
+         [answer](Result<Response> response) { answer->set_value(std::move(response)); });
     return answer->get_future().get();
   }
 
@@ -164,6 +165,9 @@ class HttpClient final : public Client, public ConnectionPool {
       if (Result<void> done = trust_system(*tls_); !done) log_error("net", done.error().message);
     });
     return *tls_;
+  }
+  std::string server_name(const Origin& origin) const override {
+    return options_.tls_server_name.empty() ? origin.host : options_.tls_server_name;
   }
   Nanos connect_timeout() const override { return options_.connect_timeout; }
 

@@ -18,6 +18,7 @@ struct ClientOptions {
   std::string bearer_token;
   std::string bearer_token_file;      // read again every minute; wins over bearer_token
   bool insecure_skip_verify = false;
+  std::string tls_server_name;        // verified in place of the URL's host
   int threads = 1;
   std::size_t max_connections_per_origin = 64;
   std::chrono::seconds connect_timeout{10};
@@ -32,8 +33,8 @@ struct ClientRequest {
   std::size_t max_body_bytes = 256u << 20;
 };
 
-// A response body as it arrives. Called on a net thread, one call at a time: on_head, on_data..., on_end.
-// A slow callback slows the sender down.
+// A response body as it arrives. Called on a net thread, one call at a time: on_head, on_data...,
+// on_end. A slow callback slows the sender down.
 struct StreamCallbacks {
   std::function<void(int status, const Headers&)> on_head;
   std::function<void(std::string_view)> on_data;
@@ -46,10 +47,10 @@ class StreamHandle {
   virtual ~StreamHandle() = default;
 };
 
-// Failures to get an answer are `unavailable` (no connection, no trust, broken off) or `timeout`; an
-// answer with an error status is a Response like any other. Idempotent requests are sent once more when a
-// kept-alive connection turns out to be dead. Destroying the client fails what is under way, and must
-// not happen in one of its callbacks.
+// Failures to get an answer are `unavailable` (no connection, no trust, broken off) or `timeout`;
+// an answer with an error status is a Response like any other. Idempotent requests are sent once
+// more when a kept-alive connection turns out to be dead. Destroying the client fails what is under
+// way, and must not happen in one of its callbacks.
 class Client {
  public:
   static Result<std::unique_ptr<Client>> make(ClientOptions options);
@@ -57,7 +58,8 @@ class Client {
   // `done` runs on a net thread.
   virtual void send(ClientRequest request, std::function<void(Result<Response>)> done) = 0;
   // Streams are not counted in max_connections_per_origin: watches live for hours.
-  virtual std::unique_ptr<StreamHandle> stream(ClientRequest request, StreamCallbacks callbacks) = 0;
+  virtual std::unique_ptr<StreamHandle> stream(ClientRequest request,
+                                               StreamCallbacks callbacks) = 0;
   // Blocks the caller: for the command line and tests only.
   virtual Result<Response> fetch(ClientRequest request) = 0;
 };

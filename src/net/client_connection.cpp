@@ -145,7 +145,7 @@ void ClientConnection::try_next_address() {
     }
     Ssl ssl;
     if (origin_.scheme == Origin::Scheme::https) {
-      Result<Ssl> session = make_client_session(pool_.tls(), origin_.host);
+      Result<Ssl> session = make_client_session(pool_.tls(), pool_.server_name(origin_));
       if (!session) return fail_call(failure(session.error().message));
       ssl = std::move(*session);
     }
@@ -271,7 +271,8 @@ bool ClientConnection::read_head(std::string_view& data) {
   if (head->status >= 100 && head->status < 200 && head->status != 101) return true;  // interim
   std::size_t limit = call_->is_stream() ? std::numeric_limits<std::size_t>::max()
                                          : call_->request().max_body_bytes;
-  Parsed<BodyReader> body = BodyReader::for_response(*head, call_->request().method == "HEAD", limit);
+  Parsed<BodyReader> body =
+      BodyReader::for_response(*head, call_->request().method == "HEAD", limit);
   if (!body) {
     fail_call(failure("unreadable answer: " + body.error().message));
     return false;

@@ -23,6 +23,8 @@ class ConnectionPool {
  public:
   virtual ~ConnectionPool() = default;
   virtual SSL_CTX& tls() = 0;
+  // Whom the certificate must name.
+  virtual std::string server_name(const Origin& origin) const = 0;
   virtual std::string bearer_token() = 0;
   virtual Nanos connect_timeout() const = 0;
   // The call is over and the connection is free for another.

@@ -1,8 +1,8 @@
 // The client against our own server, and against raw listeners that misbehave.
 #include "net/client.h"
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <sys/un.h>
 
 #include <atomic>
@@ -33,8 +33,9 @@ std::string url(const Server& server, std::string path = "/") {
 }
 ClientRequest get(std::string url) { return {.url = std::move(url)}; }
 
-// A server whose every connection is one scripted exchange: read a request, answer these bytes, close.
-// An empty answer closes without a word; one that ends in '~' keeps the connection for the next.
+// A server whose every connection is one scripted exchange: read a request, answer these bytes,
+// close. An empty answer closes without a word; one that ends in '~' keeps the connection for the
+// next.
 class Script {
  public:
   explicit Script(std::vector<std::string> answers)
@@ -71,10 +72,12 @@ class Script {
 
 TEST(Client, SendsEverythingAndReadsTheAnswer) {
   auto server = serve([](Request request, WriterPtr writer) {
-    Response response{.status = 201, .headers = {}, .body = request.method + " " + request.path + "?" +
-                      std::string(request.query.get("q")) + " " + request.body + " " +
-                      std::string(request.headers.get("Host")) + " " +
-                      std::string(request.headers.get("X-Test"))};
+    Response response{.status = 201,
+                      .headers = {},
+                      .body = request.method + " " + request.path + "?" +
+                              std::string(request.query.get("q")) + " " + request.body + " " +
+                              std::string(request.headers.get("Host")) + " " +
+                              std::string(request.headers.get("X-Test"))};
     response.headers.add("X-Reply", "yes");
     writer->respond(std::move(response));
   });
@@ -98,14 +101,17 @@ TEST(Client, ReusesItsConnection) {
 TEST(Client, TwoHundredRequestsAtOnceOverFewConnections) {
   ServerOptions options;
   options.max_connections = 8;
-  auto server = serve([](Request request, WriterPtr writer) {
-    writer->respond({.status = 200, .headers = {}, .body = request.path});
-  }, options);
+  auto server = serve(
+      [](Request request, WriterPtr writer) {
+        writer->respond({.status = 200, .headers = {}, .body = request.path});
+      },
+      options);
   auto client = make_client({.threads = 2, .max_connections_per_origin = 8});
   std::vector<std::promise<Result<Response>>> answers(200);
   for (std::size_t i = 0; i < answers.size(); ++i)
-    client->send(get(url(*server, "/" + std::to_string(i))),
-                 [&answers, i](Result<Response> response) { answers[i].set_value(std::move(response)); });
+    client->send(
+        get(url(*server, "/" + std::to_string(i))),
+        [&answers, i](Result<Response> response) { answers[i].set_value(std::move(response)); });
   for (std::size_t i = 0; i < answers.size(); ++i)
     EXPECT_EQ(answers[i].get_future().get().value().body, "/" + std::to_string(i));
 }
@@ -123,11 +129,12 @@ TEST(Client, UnpacksGzip) {
 }
 
 TEST(Client, ReadsBodiesOfEveryFraming) {
-  Script script({"HTTP/1.1 200 OK\r\n\r\nuntil the end",
-                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
-                 "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
-                 "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
-                 "HTTP/1.0 204 No Content\r\n\r\n"});
+  Script script(
+      {"HTTP/1.1 200 OK\r\n\r\nuntil the end",
+       "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
+       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+       "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\nno",
+       "HTTP/1.0 204 No Content\r\n\r\n"});
   auto client = make_client();
   EXPECT_EQ(client->fetch(get(script.url()))->body, "until the end");
   EXPECT_EQ(client->fetch(get(script.url()))->body, "abcde");
@@ -136,14 +143,16 @@ TEST(Client, ReadsBodiesOfEveryFraming) {
 }
 
 TEST(Client, BrokenAnswersAreErrors) {
-  for (const char* answer : {"", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "garbage\r\n\r\n",
-                             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
-                             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
+  for (const char* answer :
+       {"", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc", "garbage\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"}) {
     Script script({answer});
     Result<Response> response = make_client()->fetch(get(script.url()));
     ASSERT_FALSE(response) << answer;
     EXPECT_EQ(response.error().code, Code::unavailable) << answer;
-    EXPECT_TRUE(response.error().message.starts_with("GET http://127.0.0.1:")) << response.error().message;
+    EXPECT_TRUE(response.error().message.starts_with("GET http://127.0.0.1:"))
+        << response.error().message;
   }
 }
 
@@ -197,7 +206,8 @@ TEST(Client, TimesOut) {
 
 TEST(Client, RefusesBodiesAboveTheLimit) {
   auto server = serve([](Request request, WriterPtr writer) {
-    if (request.path == "/whole") return writer->respond({.status = 200, .headers = {}, .body = std::string(1001, 'x')});
+    if (request.path == "/whole")
+      return writer->respond({.status = 200, .headers = {}, .body = std::string(1001, 'x')});
     writer->begin(200, {});
     writer->write(std::string(1001, 'x'));
     writer->end();
@@ -214,7 +224,8 @@ TEST(Client, RefusesBodiesAboveTheLimit) {
 
 TEST(Client, SendsItsToken) {
   auto server = serve([](Request request, WriterPtr writer) {
-    writer->respond({.status = 200, .headers = {}, .body = std::string(request.headers.get("Authorization"))});
+    writer->respond(
+        {.status = 200, .headers = {}, .body = std::string(request.headers.get("Authorization"))});
   });
   EXPECT_EQ(make_client({.bearer_token = "abc"})->fetch(get(url(*server)))->body, "Bearer abc");
   std::string path = testing::TempDir() + "net_client_token";
@@ -239,7 +250,8 @@ TEST(Client, SpeaksOverUnixSockets) {
   WorkerPool thread("unix", 1);
   Task answer = [&] {
     RawPeer peer(Socket(::accept(listener.fd(), nullptr, nullptr)));
-    bool right = peer.receive_until("\r\n\r\n").starts_with("GET /ping?x=1 HTTP/1.1\r\nHost: localhost\r\n");
+    bool right =
+        peer.receive_until("\r\n\r\n").starts_with("GET /ping?x=1 HTTP/1.1\r\nHost: localhost\r\n");
     peer.send(std::string("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n") + (right ? "ok" : "no"));
   };
   ASSERT_TRUE(thread.try_post(answer));
@@ -250,17 +262,23 @@ TEST(Client, SpeaksOverUnixSockets) {
 TEST(Client, DestroyingItFailsWhatIsUnderWay) {
   std::vector<WriterPtr> kept;
   std::promise<void> two;
-  auto server = serve([&](Request, WriterPtr writer) {
-    kept.push_back(std::move(writer));
-    if (kept.size() == 2) two.set_value();
-  }, {.threads = 1});
+  auto server = serve(
+      [&](Request, WriterPtr writer) {
+        kept.push_back(std::move(writer));
+        if (kept.size() == 2) two.set_value();
+      },
+      {.threads = 1});
   auto client = make_client({.max_connections_per_origin = 1});
   std::promise<Result<Response>> running, queued;
   std::promise<Result<void>> streaming;
-  auto handle = client->stream(get(url(*server)), {.on_end = [&](Result<void> end) { streaming.set_value(std::move(end)); }});
-  client->send(get(url(*server)), [&](Result<Response> response) { running.set_value(std::move(response)); });
+  auto handle =
+      client->stream(get(url(*server)),
+                     {.on_end = [&](Result<void> end) { streaming.set_value(std::move(end)); }});
+  client->send(get(url(*server)),
+               [&](Result<Response> response) { running.set_value(std::move(response)); });
   two.get_future().wait();
-  client->send(get(url(*server)), [&](Result<Response> response) { queued.set_value(std::move(response)); });
+  client->send(get(url(*server)),
+               [&](Result<Response> response) { queued.set_value(std::move(response)); });
   client.reset();
   EXPECT_EQ(running.get_future().get().error().code, Code::unavailable);
   EXPECT_EQ(queued.get_future().get().error().code, Code::unavailable);
@@ -286,16 +304,19 @@ TEST_F(ClientStream, DeliversHeadDataAndEnd) {
   std::promise<std::string> line;
   std::promise<Result<void>> end;
   std::string data;
-  auto handle = client->stream(get(url(*server)), {
-      .on_head = [&](int status, const Headers& headers) {
-        EXPECT_EQ(headers.get("X-Encoding"), "");
-        head.set_value(status);
-      },
-      .on_data = [&](std::string_view piece) {
-        data += piece;
-        if (data == "one\n") line.set_value(data);
-      },
-      .on_end = [&](Result<void> outcome) { end.set_value(std::move(outcome)); }});
+  auto handle =
+      client->stream(get(url(*server)),
+                     {.on_head =
+                          [&](int status, const Headers& headers) {
+                            EXPECT_EQ(headers.get("X-Encoding"), "");
+                            head.set_value(status);
+                          },
+                      .on_data =
+                          [&](std::string_view piece) {
+                            data += piece;
+                            if (data == "one\n") line.set_value(data);
+                          },
+                      .on_end = [&](Result<void> outcome) { end.set_value(std::move(outcome)); }});
   EXPECT_EQ(head.get_future().get(), 200);
   WriterPtr writer = begun.get_future().get();
   writer->write("one\n");
@@ -308,8 +329,9 @@ TEST_F(ClientStream, DeliversHeadDataAndEnd) {
 
 TEST_F(ClientStream, ABrokenStreamEndsWithAnError) {
   std::promise<Result<void>> end;
-  auto handle = client->stream(get(url(*server)),
-                               {.on_end = [&](Result<void> outcome) { end.set_value(std::move(outcome)); }});
+  auto handle =
+      client->stream(get(url(*server)),
+                     {.on_end = [&](Result<void> outcome) { end.set_value(std::move(outcome)); }});
   begun.get_future().get()->abort();
   EXPECT_EQ(end.get_future().get().error().code, Code::unavailable);
 }
@@ -318,10 +340,11 @@ TEST_F(ClientStream, DestroyingTheHandleIsFinalAndTheServerNotices) {
   std::promise<void> closed;
   std::atomic<bool> destroyed = false, late = false;
   std::atomic<int> pieces = 0;
-  auto handle = client->stream(get(url(*server)), {.on_data = [&](std::string_view) {
-                                                     late = late || destroyed;
-                                                     ++pieces;
-                                                   },
+  auto handle = client->stream(get(url(*server)), {.on_data =
+                                                       [&](std::string_view) {
+                                                         late = late || destroyed;
+                                                         ++pieces;
+                                                       },
                                                    .on_end = [&](Result<void>) { late = true; }});
   WriterPtr writer = begun.get_future().get();
   writer->on_closed([&] { closed.set_value(); });
@@ -338,11 +361,12 @@ TEST_F(ClientStream, TheHandleMayBeDestroyedInACallback) {
   std::unique_ptr<StreamHandle> handle;
   std::promise<void> have_handle;
   std::shared_future<void> ready = have_handle.get_future().share();
-  handle = client->stream(get(url(*server)), {.on_data = [&](std::string_view) {
-                                                ready.wait();
-                                                handle.reset();
-                                                cancelled.set_value();
-                                              },
+  handle = client->stream(get(url(*server)), {.on_data =
+                                                  [&](std::string_view) {
+                                                    ready.wait();
+                                                    handle.reset();
+                                                    cancelled.set_value();
+                                                  },
                                               .on_end = [](Result<void>) { ADD_FAILURE(); }});
   have_handle.set_value();
   WriterPtr writer = begun.get_future().get();

@@ -17,7 +17,7 @@ constexpr Nanos kHandshakeTimeout = 10s;
 constexpr Nanos kRequestTimeout = 60s;  // from a request's first byte to its last
 constexpr Nanos kLingerTimeout = 2s;
 constexpr std::size_t kReadStep = 64 * 1024;
-constexpr std::size_t kMaxReadAhead = 256 * 1024;   // input kept while a request is being answered
+constexpr std::size_t kMaxReadAhead = 256 * 1024;  // input kept while a request is being answered
 constexpr std::size_t kMaxPerWrite = 64 * 1024;
 constexpr int kMaxWritesPerTurn = 16;  // then others on this thread have their turn
 
@@ -107,8 +107,8 @@ void Connection::on_readable() {
   if (stage_ == Stage::closed) return;
   read_available();
   if (stage_ == Stage::lingering && peer_done_) close();
-  // Half-closing after a request is legal, and the answer still goes out; a stream to a client that has
-  // said goodbye would go nowhere.
+  // Half-closing after a request is legal, and the answer still goes out; a stream to a client that
+  // has said goodbye would go nowhere.
   if (peer_done_ && exchange_ && exchange_->streaming()) close();
   if (stage_ == Stage::requests) process_input();
   arm_read();
@@ -182,9 +182,7 @@ void Connection::dispatch() {
   request.peer = peer_;
   request.remote_address = remote_address_;
   AnswerForm form = answer_form(request, minor_version, keep_alive && !close_after_);
-  auto wake = [self = shared_from_this()] {
-    asio::post(self->strand_, [self] { self->pump(); });
-  };
+  auto wake = [self = shared_from_this()] { asio::post(self->strand_, [self] { self->pump(); }); };
   exchange_ = std::make_shared<Exchange>(form, std::move(wake));
   answer_taken_ = false;
   clear_deadline();
@@ -253,7 +251,8 @@ bool Connection::after_write(Io done) {
     close();
     return false;
   }
-  // A stream may wait for its reader as long as it likes: whoever feeds it looks at pending_bytes().
+  // A stream may wait for its reader as long as it likes: whoever feeds it looks at
+  // pending_bytes().
   if (!exchange_ || !exchange_->streaming()) set_deadline(host_.options.idle_timeout);
   write_armed_ = true;
   channel_.wait_writable([self = shared_from_this()] {

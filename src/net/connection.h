@@ -1,6 +1,6 @@
-// One client's connection to a server: handshake, requests one after another, their answers, the end.
-// A state machine on one strand; the read side stays armed while an answer is under way, so that a
-// client that leaves is noticed.
+// One client's connection to a server: handshake, requests one after another, their answers, the
+// end. A state machine on one strand; the read side stays armed while an answer is under way, so
+// that a client that leaves is noticed.
 #pragma once
 
 #include <deque>
@@ -29,7 +29,8 @@ struct ConnectionHost {
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(ConnectionHost& host, const Strand& strand, int fd, Ssl ssl, std::string remote_address);
+  Connection(ConnectionHost& host, const Strand& strand, int fd, Ssl ssl,
+             std::string remote_address);
 
   // From any thread.
   void start();

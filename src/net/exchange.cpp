@@ -9,7 +9,8 @@
 namespace hekla::net {
 namespace {
 
-constexpr std::size_t kJoinBelow = 64 * 1024;  // copying less than this is cheaper than a system call
+constexpr std::size_t kJoinBelow =
+    64 * 1024;  // copying less than this is cheaper than a system call
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 std::string chunk_header(std::size_t size) {
@@ -22,7 +23,8 @@ std::string chunk_header(std::size_t size) {
 
 }  // namespace
 
-// Counts the handler's references: the last one gone without an answer must not leave the client waiting.
+// Counts the handler's references: the last one gone without an answer must not leave the client
+// waiting.
 class ExchangeWriter final : public ResponseWriter {
  public:
   explicit ExchangeWriter(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
@@ -45,7 +47,8 @@ class ExchangeWriter final : public ResponseWriter {
   std::shared_ptr<Exchange> exchange_;
 };
 
-Exchange::Exchange(AnswerForm form, std::function<void()> wake) : form_(form), wake_(std::move(wake)) {}
+Exchange::Exchange(AnswerForm form, std::function<void()> wake)
+    : form_(form), wake_(std::move(wake)) {}
 
 std::shared_ptr<ResponseWriter> Exchange::make_writer() {
   return std::make_shared<ExchangeWriter>(shared_from_this());
@@ -106,12 +109,11 @@ void Exchange::abandon() {
     if (closed_ || aborted_) return;
     stage = stage_;
   }
-  if (stage == Stage::ended) return;
+  if (stage == Stage::streaming) abort();  // how a producer that goes away breaks off
+  if (stage != Stage::waiting) return;
   log_error("net", "a request was left without an answer");
-  if (stage == Stage::waiting)
-    respond(status_response({500, "Internal error occurred: the request was left without an answer"}));
-  else
-    abort();
+  respond(
+      status_response({500, "Internal error occurred: the request was left without an answer"}));
 }
 
 void Exchange::set_callback(std::shared_ptr<const std::function<void()>> Exchange::*which,
@@ -208,8 +210,8 @@ void Exchange::close() {
     closed_ = true;
     pending_bytes_ = 0;
     queue.swap(queue_);
-    wake.swap(wake_);      // it holds the connection
-    gone.swap(gone_);      // these may hold the writer, and through it this exchange
+    wake.swap(wake_);  // it holds the connection
+    gone.swap(gone_);  // these may hold the writer, and through it this exchange
     drained.swap(drained_);
   }
   if (gone && *gone) (*gone)();

@@ -1,6 +1,6 @@
-// One request's answer on its way from the handler's threads to the connection: a queue under a lock.
-// Handlers fill it through a ResponseWriter, the connection empties it on its strand. Many writes between
-// two turns of the connection become one chunk and one system call.
+// One request's answer on its way from the handler's threads to the connection: a queue under a
+// lock. Handlers fill it through a ResponseWriter, the connection empties it on its strand. Many
+// writes between two turns of the connection become one chunk and one system call.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@ namespace hekla::net {
 
 class Exchange : public std::enable_shared_from_this<Exchange> {
  public:
-  // `wake` asks the connection to come and take; it is called at most once between two take()s, never
-  // after close().
+  // `wake` asks the connection to come and take; it is called at most once between two take()s,
+  // never after close().
   Exchange(AnswerForm form, std::function<void()> wake);
 
   // The handler's end of the exchange.

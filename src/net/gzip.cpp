@@ -80,11 +80,13 @@ Result<void> GzipReader::feed(std::string_view data, std::string& out, std::size
     data.remove_prefix(in_step - stream.avail_in);
     state_->produced += size;
     if (state_->produced > limit_bytes)
-      return fail(Code::too_large, "the unpacked body is larger than " + std::to_string(limit_bytes));
+      return fail(Code::too_large,
+                  "the unpacked body is larger than " + std::to_string(limit_bytes));
     state_->complete = status == Z_STREAM_END;
     more = status == Z_OK && stream.avail_out == 0;
     if (status != Z_OK && status != Z_STREAM_END && status != Z_BUF_ERROR)
-      return fail(Code::internal, std::string("damaged gzip data: ") + (stream.msg ? stream.msg : "?"));
+      return fail(Code::internal,
+                  std::string("damaged gzip data: ") + (stream.msg ? stream.msg : "?"));
   }
   return {};
 }

@@ -20,7 +20,8 @@ class GzipReader {
   GzipReader(GzipReader&&) noexcept;
   GzipReader& operator=(GzipReader&&) noexcept;
 
-  // Appends to `out`; fails on damage, and when this reader's whole output would pass `limit_bytes`.
+  // Appends to `out`; fails on damage, and when this reader's whole output would pass
+  // `limit_bytes`.
   Result<void> feed(std::string_view data, std::string& out, std::size_t limit_bytes);
   // True when the stream has come to its proper end.
   bool complete() const;

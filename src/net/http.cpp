@@ -76,7 +76,8 @@ std::vector<std::string_view> Headers::get_all(std::string_view name) const {
 }
 
 bool Headers::has(std::string_view name) const {
-  return std::ranges::any_of(all_, [&](const auto& e) { return equal_ignoring_case(e.first, name); });
+  return std::ranges::any_of(all_,
+                             [&](const auto& e) { return equal_ignoring_case(e.first, name); });
 }
 
 Query Query::parse(std::string_view text) {
@@ -93,7 +94,9 @@ Query Query::parse(std::string_view text) {
   return query;
 }
 
-std::string_view Query::get(std::string_view name) const { return first_value(all_, name, kExactly); }
+std::string_view Query::get(std::string_view name) const {
+  return first_value(all_, name, kExactly);
+}
 
 std::vector<std::string_view> Query::get_all(std::string_view name) const {
   return all_values(all_, name, kExactly);

@@ -18,7 +18,9 @@ namespace hekla::net {
 // Header names compare without case; order is kept.
 class Headers {
  public:
-  void add(std::string name, std::string value) { all_.emplace_back(std::move(name), std::move(value)); }
+  void add(std::string name, std::string value) {
+    all_.emplace_back(std::move(name), std::move(value));
+  }
   void set(std::string_view name, std::string value);
   void remove(std::string_view name);
   // The first value, or empty.
@@ -38,7 +40,9 @@ class Query {
   std::string_view get(std::string_view name) const;
   std::vector<std::string_view> get_all(std::string_view name) const;
   bool has(std::string_view name) const;
-  void add(std::string name, std::string value) { all_.emplace_back(std::move(name), std::move(value)); }
+  void add(std::string name, std::string value) {
+    all_.emplace_back(std::move(name), std::move(value));
+  }
   std::string encode() const;
   const std::vector<std::pair<std::string, std::string>>& all() const { return all_; }
 
@@ -71,9 +75,9 @@ struct Response {
   std::string body;
 };
 
-// The answering side of one request. Thread-safe; may outlive the connection (calls are then no-ops).
-// Either respond() once, or begin() then any number of write() and one end(). Dropping the last
-// reference before that answers 500, or breaks off the stream.
+// The answering side of one request. Thread-safe; may outlive the connection (calls are then
+// no-ops). Either respond() once, or begin() then any number of write() and one end(). Dropping the
+// last reference before that answers 500, or breaks off the stream.
 class ResponseWriter {
  public:
   virtual ~ResponseWriter() = default;
@@ -90,9 +94,9 @@ class ResponseWriter {
 
   // Bytes queued and not yet taken by the socket: a producer waits while this is large.
   virtual std::size_t pending_bytes() const = 0;
-  // `drained` runs (on a net thread) when the queue has become empty, `closed` once when the peer has
-  // gone or the answer is complete; set too late, it runs at once on the caller's thread. Both must only
-  // post and return. Set before begin().
+  // `drained` runs (on a net thread) when the queue has become empty, `closed` once when the peer
+  // has gone or the answer is complete; set too late, it runs at once on the caller's thread. Both
+  // must only post and return. Set before begin().
   virtual void on_drained(std::function<void()> drained) = 0;
   virtual void on_closed(std::function<void()> closed) = 0;
   virtual bool is_closed() const = 0;

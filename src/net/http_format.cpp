@@ -15,46 +15,86 @@ constexpr std::size_t kGzipFrom = 128 * 1024;  // as kube-apiserver does
 
 std::string_view reason_phrase(int status) {
   switch (status) {
-    case 100: return "Continue";
-    case 101: return "Switching Protocols";
-    case 200: return "OK";
-    case 201: return "Created";
-    case 202: return "Accepted";
-    case 204: return "No Content";
-    case 206: return "Partial Content";
-    case 301: return "Moved Permanently";
-    case 302: return "Found";
-    case 303: return "See Other";
-    case 304: return "Not Modified";
-    case 307: return "Temporary Redirect";
-    case 308: return "Permanent Redirect";
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 406: return "Not Acceptable";
-    case 408: return "Request Timeout";
-    case 409: return "Conflict";
-    case 410: return "Gone";
-    case 411: return "Length Required";
-    case 412: return "Precondition Failed";
-    case 413: return "Request Entity Too Large";
-    case 414: return "URI Too Long";
-    case 415: return "Unsupported Media Type";
-    case 416: return "Range Not Satisfiable";
-    case 417: return "Expectation Failed";
-    case 422: return "Unprocessable Entity";
-    case 426: return "Upgrade Required";
-    case 429: return "Too Many Requests";
-    case 431: return "Request Header Fields Too Large";
-    case 500: return "Internal Server Error";
-    case 501: return "Not Implemented";
-    case 502: return "Bad Gateway";
-    case 503: return "Service Unavailable";
-    case 504: return "Gateway Timeout";
-    case 505: return "HTTP Version Not Supported";
-    default: return "Status";
+    case 100:
+      return "Continue";
+    case 101:
+      return "Switching Protocols";
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 202:
+      return "Accepted";
+    case 204:
+      return "No Content";
+    case 206:
+      return "Partial Content";
+    case 301:
+      return "Moved Permanently";
+    case 302:
+      return "Found";
+    case 303:
+      return "See Other";
+    case 304:
+      return "Not Modified";
+    case 307:
+      return "Temporary Redirect";
+    case 308:
+      return "Permanent Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 410:
+      return "Gone";
+    case 411:
+      return "Length Required";
+    case 412:
+      return "Precondition Failed";
+    case 413:
+      return "Request Entity Too Large";
+    case 414:
+      return "URI Too Long";
+    case 415:
+      return "Unsupported Media Type";
+    case 416:
+      return "Range Not Satisfiable";
+    case 417:
+      return "Expectation Failed";
+    case 422:
+      return "Unprocessable Entity";
+    case 426:
+      return "Upgrade Required";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Status";
   }
 }
 
@@ -105,8 +145,9 @@ AnswerForm answer_form(const Request& request, int minor_version, bool keep_aliv
   for (std::string_view value : request.headers.get_all("Accept-Encoding"))
     for_each_element(value, [&](std::string_view element) {
       std::string_view coding = trim(element.substr(0, element.find(';')));
-      bool refused = element.find("q=0") != std::string_view::npos &&
-                     element.find_first_of("123456789", element.find("q=0")) == std::string_view::npos;
+      bool refused =
+          element.find("q=0") != std::string_view::npos &&
+          element.find_first_of("123456789", element.find("q=0")) == std::string_view::npos;
       if (equal_ignoring_case(coding, "gzip") && !refused) form.accepts_gzip = true;
     });
   return form;
@@ -150,7 +191,8 @@ Response status_response(const HttpError& error) {
   response.headers.add("Content-Type", "application/json");
   std::string reason = reason_for(error.status);
   response.body =
-      "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"" +
+      "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\","
+      "\"message\":\"" +
       error.message + "\"," + (reason.empty() ? "" : "\"reason\":\"" + reason + "\",") +
       "\"code\":" + std::to_string(error.status) + "}";
   return response;
@@ -169,8 +211,8 @@ std::string http_date() {
     gmtime_r(&now, &parts);
     std::snprintf(text.data(), text.size(), "%s, %02d %s %d %02d:%02d:%02d GMT",
                   kDays[static_cast<std::size_t>(parts.tm_wday)], parts.tm_mday,
-                  kMonths[static_cast<std::size_t>(parts.tm_mon)], parts.tm_year + 1900, parts.tm_hour,
-                  parts.tm_min, parts.tm_sec);
+                  kMonths[static_cast<std::size_t>(parts.tm_mon)], parts.tm_year + 1900,
+                  parts.tm_hour, parts.tm_min, parts.tm_sec);
     formatted = now;
   }
   return text.data();

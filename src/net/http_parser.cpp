@@ -9,7 +9,7 @@
 namespace hekla::net {
 namespace {
 
-constexpr std::size_t kMaxChunkLine = 4096;     // a size and its extensions
+constexpr std::size_t kMaxChunkLine = 4096;  // a size and its extensions
 constexpr std::size_t kMaxTrailerBytes = 16384;
 
 std::unexpected<HttpError> bad(std::string message, int status = 400) {
@@ -34,7 +34,8 @@ Parsed<Headers> parse_fields(std::string_view text) {
     if (colon == std::string_view::npos) return bad("header line without a colon");
     std::string_view name = line.substr(0, colon), value = trim(line.substr(colon + 1));
     if (!is_token(name)) return bad("invalid header name");
-    if (!std::ranges::all_of(value, is_field_char)) return bad("invalid character in a header value");
+    if (!std::ranges::all_of(value, is_field_char))
+      return bad("invalid character in a header value");
     headers.add(std::string(name), std::string(value));
   }
 }
@@ -58,7 +59,8 @@ bool is_percent_encoding_valid(std::string_view text) {
 // Origin form, absolute form (as sent to proxies), or the asterisk of OPTIONS.
 Parsed<void> parse_target(std::string_view target, RequestHead& head) {
   auto is_visible = [](char c) { return static_cast<unsigned char>(c) > 0x20 && c != 0x7f; };
-  if (target.empty() || !std::ranges::all_of(target, is_visible)) return bad("malformed request target");
+  if (target.empty() || !std::ranges::all_of(target, is_visible))
+    return bad("malformed request target");
   if (target == "*" && head.method == "OPTIONS") {
     head.path = "*";
     return {};
@@ -222,7 +224,8 @@ Parsed<BodyReader> BodyReader::for_response(const ResponseHead& head, bool answe
   if (!length) {
     reader.stage_ = Stage::until_close;
   } else if (*length > 0) {
-    if (*length > limit_bytes) return bad("the body is larger than " + std::to_string(limit_bytes), 413);
+    if (*length > limit_bytes)
+      return bad("the body is larger than " + std::to_string(limit_bytes), 413);
     reader.stage_ = Stage::length;
     reader.left_ = *length;
   }
@@ -316,7 +319,8 @@ Parsed<void> BodyReader::on_chunk_size(std::string_view line) {
   std::uint64_t size = 0;
   if (digits.empty() || digits.size() > 15) return bad("invalid chunk size");
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), size, 16);
-  if (error != std::errc() || end != digits.data() + digits.size()) return bad("invalid chunk size");
+  if (error != std::errc() || end != digits.data() + digits.size())
+    return bad("invalid chunk size");
   TRY(account(size));
   left_ = size;
   stage_ = size == 0 ? Stage::trailer : Stage::chunk_data;

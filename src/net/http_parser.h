@@ -1,6 +1,6 @@
 // HTTP/1.1 messages from bytes, strictly: whatever two readers could understand differently is an
-// error, because differences are how requests are smuggled past a proxy. No sockets, no limits but those
-// given; pieces may be cut anywhere.
+// error, because differences are how requests are smuggled past a proxy. No sockets, no limits but
+// those given; pieces may be cut anywhere.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ using Parsed = std::expected<T, HttpError>;
 
 struct RequestHead {
   std::string method;
-  std::string path;  // decoded
+  std::string path;   // decoded
   std::string query;  // as sent
   int minor_version = 1;
   Headers headers;
@@ -46,7 +46,8 @@ bool wants_keep_alive(const Headers& headers, int minor_version);
 class HeadReader {
  public:
   explicit HeadReader(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
-  // Takes from the front of `data`. True when the head is complete; the rest of `data` is the body's.
+  // Takes from the front of `data`. True when the head is complete; the rest of `data` is the
+  // body's.
   Parsed<bool> feed(std::string_view& data);
   std::string_view text() const { return std::string_view(buffer_).substr(begin_); }
   bool started() const { return !buffer_.empty(); }
@@ -78,7 +79,15 @@ class BodyReader {
   std::uint64_t length_hint() const { return stage_ == Stage::length ? left_ : 0; }
 
  private:
-  enum class Stage : std::uint8_t { done, length, until_close, chunk_size, chunk_data, chunk_end, trailer };
+  enum class Stage : std::uint8_t {
+    done,
+    length,
+    until_close,
+    chunk_size,
+    chunk_data,
+    chunk_end,
+    trailer
+  };
   Parsed<void> feed_line(std::string_view& data);
   Parsed<void> on_line(std::string_view line);
   Parsed<void> on_chunk_size(std::string_view line);
@@ -101,10 +110,11 @@ struct ParserLimits {
 // One request after another out of a connection's bytes.
 class RequestParser {
  public:
-  explicit RequestParser(ParserLimits limits) : limits_(limits), head_reader_(limits.max_header_bytes) {}
+  explicit RequestParser(ParserLimits limits)
+      : limits_(limits), head_reader_(limits.max_header_bytes) {}
 
-  // Takes from the front of `data` up to the end of the request. True when a request is complete: then
-  // take() it. After an error the connection's bytes mean nothing any more.
+  // Takes from the front of `data` up to the end of the request. True when a request is complete:
+  // then take() it. After an error the connection's bytes mean nothing any more.
   Parsed<bool> feed(std::string_view& data);
   // True once, when the client waits for permission to send the body.
   bool take_continue();
@@ -112,7 +122,8 @@ class RequestParser {
   bool started() const { return in_body_ || head_reader_.started(); }
   bool keep_alive() const { return keep_alive_; }
   int minor_version() const { return minor_version_; }
-  // The complete request; the parser is ready for the next one. peer and remote_address are the caller's.
+  // The complete request; the parser is ready for the next one. peer and remote_address are the
+  // caller's.
   Request take();
 
  private:

@@ -41,8 +41,10 @@ Outcome parse_all(std::string_view text, std::size_t step) {
 
 TEST(RequestParser, ReadsAWholeRequest) {
   Outcome outcome = parse_all(
-      "POST /api/v1/namespaces/a%20b/pods?limit=5&x=%2F HTTP/1.1\r\nHost: h\r\nContent-Type:  application/json \r\n"
-      "Content-Length: 4\r\n\r\n{\"a}", 1000);
+      "POST /api/v1/namespaces/a%20b/pods?limit=5&x=%2F HTTP/1.1\r\nHost: h\r\nContent-Type:  "
+      "application/json \r\n"
+      "Content-Length: 4\r\n\r\n{\"a}",
+      1000);
   ASSERT_EQ(outcome.requests.size(), 1u) << outcome.message;
   const Request& request = outcome.requests[0];
   EXPECT_EQ(request.method, "POST");
@@ -77,7 +79,9 @@ struct Nasty {
   int status;
 };
 
-std::string get(const std::string& headers) { return "GET / HTTP/1.1\r\nHost: h\r\n" + headers + "\r\n"; }
+std::string get(const std::string& headers) {
+  return "GET / HTTP/1.1\r\nHost: h\r\n" + headers + "\r\n";
+}
 std::string chunked(const std::string& body) {
   return "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + body;
 }
@@ -99,7 +103,10 @@ const std::vector<Nasty>& nasty_inputs() {
       {"other coding", get("Transfer-Encoding: gzip, chunked\r\n"), 501},
       {"identity coding", get("Transfer-Encoding: identity\r\n"), 501},
       {"misspelt coding", get("Transfer-Encoding: xchunked\r\n"), 501},
-      {"vertical tab coding", get("Transfer-Encoding: \x0b""chunked\r\n"), 400},
+      {"vertical tab coding",
+       get("Transfer-Encoding: \x0b"
+           "chunked\r\n"),
+       400},
       {"chunked in 1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
       {"space before colon", get("Transfer-Encoding : chunked\r\n"), 400},
       {"folded header", get("X: a\r\n b\r\n"), 400},
@@ -150,7 +157,8 @@ TEST(RequestParser, NastyInputsAreRefusedHoweverTheyArrive) {
   for (const Nasty& nasty : nasty_inputs())
     for (std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{100'000}}) {
       Outcome outcome = parse_all(nasty.text, step);
-      EXPECT_EQ(outcome.error, nasty.status) << nasty.name << " by " << step << ": " << outcome.message;
+      EXPECT_EQ(outcome.error, nasty.status)
+          << nasty.name << " by " << step << ": " << outcome.message;
       EXPECT_TRUE(outcome.requests.empty()) << nasty.name;
     }
 }
@@ -172,7 +180,8 @@ TEST(RequestParser, LimitsAreExact) {
 
 TEST(RequestParser, ContinueIsWantedOnce) {
   RequestParser parser(kLimits);
-  std::string_view head = "PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n";
+  std::string_view head =
+      "PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n";
   EXPECT_FALSE(parser.feed(head).value());
   EXPECT_TRUE(parser.take_continue());
   EXPECT_FALSE(parser.take_continue());
@@ -195,8 +204,9 @@ TEST(ResponseHead, StatusLines) {
   EXPECT_EQ(parse_response_head("HTTP/1.1 200 OK\r\nA: b\r\n\r\n")->headers.get("a"), "b");
   EXPECT_EQ(parse_response_head("HTTP/1.0 404\r\n\r\n")->status, 404);
   EXPECT_EQ(parse_response_head("HTTP/1.1 204 \r\n\r\n")->status, 204);
-  for (const char* text : {"HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1  200\r\n\r\n",
-                           "HTTQ/1.1 200 OK\r\n\r\n", "HTTP/1.1 099 X\r\n\r\n", "\r\n"})
+  for (const char* text :
+       {"HTTP/1.1 2000 OK\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1  200\r\n\r\n",
+        "HTTQ/1.1 200 OK\r\n\r\n", "HTTP/1.1 099 X\r\n\r\n", "\r\n"})
     EXPECT_FALSE(parse_response_head(text)) << text;
 }
 

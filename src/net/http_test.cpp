@@ -27,7 +27,8 @@ TEST(Headers, NamesCompareWithoutCaseAndOrderIsKept) {
 }
 
 TEST(Query, DecodesKeepsOrderAndRepeats) {
-  Query query = Query::parse("labelSelector=a%3Db%2Cc&watch=true&x=1&x=2&empty=&flag&sp=a+b%20c&&bad=%zz%4");
+  Query query =
+      Query::parse("labelSelector=a%3Db%2Cc&watch=true&x=1&x=2&empty=&flag&sp=a+b%20c&&bad=%zz%4");
   EXPECT_EQ(query.get("labelSelector"), "a=b,c");
   EXPECT_EQ(query.get_all("x"), (std::vector<std::string_view>{"1", "2"}));
   EXPECT_TRUE(query.has("flag"));
@@ -67,9 +68,10 @@ TEST(ParseUrl, TakesItApart) {
 }
 
 TEST(ParseUrl, RefusesWhatItCannotMean) {
-  for (const char* text : {"", "host/path", "ftp://x/", "http://", "http://:80/", "http://h:0/",
-                           "http://h:70000/", "http://h:8x/", "http://[::1/", "http://u@h/", "http://h/a b",
-                           "unix://relative:/x", "unix:///s:relative", "http://h/\r\nX: y"})
+  for (const char* text :
+       {"", "host/path", "ftp://x/", "http://", "http://:80/", "http://h:0/", "http://h:70000/",
+        "http://h:8x/", "http://[::1/", "http://u@h/", "http://h/a b", "unix://relative:/x",
+        "unix:///s:relative", "http://h/\r\nX: y"})
     EXPECT_FALSE(parse_url(text)) << text;
 }
 
@@ -140,10 +142,9 @@ TEST(Format, FramingIsOursAndLineBreaksDoNotForgeHeaders) {
 
 TEST(Format, StatusBodyForLargeRequests) {
   Response response = status_response({413, "Request entity too large: limit is 3145728"});
-  EXPECT_EQ(response.body,
-            R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
-            R"("message":"Request entity too large: limit is 3145728",)"
-            R"("reason":"RequestEntityTooLarge","code":413})");
+  EXPECT_EQ(response.body, R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
+                           R"("message":"Request entity too large: limit is 3145728",)"
+                           R"("reason":"RequestEntityTooLarge","code":413})");
 }
 
 }  // namespace

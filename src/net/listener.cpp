@@ -21,7 +21,8 @@ std::string errno_text() { return std::generic_category().message(errno); }
 
 Result<Socket> bind_and_listen(const addrinfo& info, const std::string& where) {
   Socket socket(::socket(info.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (socket.fd() < 0) return fail(Code::unavailable, "opening a socket for " + where + ": " + errno_text());
+  if (socket.fd() < 0)
+    return fail(Code::unavailable, "opening a socket for " + where + ": " + errno_text());
   int on = 1;
   ::setsockopt(socket.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (::bind(socket.fd(), info.ai_addr, info.ai_addrlen) != 0)
@@ -34,7 +35,8 @@ Result<Socket> bind_and_listen(const addrinfo& info, const std::string& where) {
 std::string address_text(const sockaddr_storage& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (address.ss_family == AF_INET)
-    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text.data(), text.size());
+    inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(address).sin_addr, text.data(),
+              text.size());
   else if (address.ss_family == AF_INET6)
     inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(address).sin6_addr, text.data(),
               text.size());
@@ -70,7 +72,8 @@ Result<Socket> listen_on(const std::string& address, std::uint16_t port) {
   addrinfo* found = nullptr;
   int error = getaddrinfo(address.empty() ? nullptr : address.c_str(), std::to_string(port).c_str(),
                           &hints, &found);
-  if (error != 0) return fail(Code::bad_request, "listening on " + where + ": " + gai_strerror(error));
+  if (error != 0)
+    return fail(Code::bad_request, "listening on " + where + ": " + gai_strerror(error));
   std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
   return bind_and_listen(*found, where);
 }

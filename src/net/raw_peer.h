@@ -27,7 +27,8 @@ class RawPeer {
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = ::connect(socket_.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    connected_ =
+        ::connect(socket_.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
   // The other end of an accepted connection.
   explicit RawPeer(Socket socket) : socket_(std::move(socket)), connected_(true) {}

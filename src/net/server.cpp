@@ -19,7 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kSweepPeriod = 250ms;      // deadlines of connections are kept to this precision
+constexpr auto kSweepPeriod = 250ms;  // deadlines of connections are kept to this precision
 constexpr auto kExhaustedPause = 50ms;
 constexpr int kAcceptsPerTurn = 64;
 
@@ -64,7 +64,8 @@ class HttpServer final : public Server {
       for (const auto& connection : open_connections(true)) connection->begin_shutdown();
     });
     std::unique_lock lock(mutex_);
-    bool orderly = changed_.wait_for(lock, grace, [this] { return stopping_ && connections_.empty(); });
+    bool orderly =
+        changed_.wait_for(lock, grace, [this] { return stopping_ && connections_.empty(); });
     lock.unlock();
     if (!orderly)
       for (const auto& connection : open_connections(true)) connection->close_now();

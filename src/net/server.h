@@ -1,4 +1,5 @@
-// An HTTP/1.1 server over TLS or plain TCP: keep-alive, pipelining in order, chunked streams, limits.
+// An HTTP/1.1 server over TLS or plain TCP: keep-alive, pipelining in order, chunked streams,
+// limits.
 #pragma once
 
 #include <chrono>

@@ -53,7 +53,8 @@ TEST(Server, AnswersPipelinedRequestsInOrderEvenWhenTheFirstIsSlow) {
   });
   RawPeer peer(server->port());
   std::string many;
-  for (int i = 1; i <= 100; ++i) many += "GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: h\r\n\r\n";
+  for (int i = 1; i <= 100; ++i)
+    many += "GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: h\r\n\r\n";
   peer.send(many);
   const std::string& answers = peer.receive_until("GET /100 []");
   std::size_t at = answers.find("slow");
@@ -79,7 +80,8 @@ TEST(Server, HeadHasLengthButNoBody) {
   RawPeer peer(server->port());
   peer.send("HEAD /a HTTP/1.1\r\nHost: h\r\n\r\n" + kGet);
   const std::string& answers = peer.receive_until("GET /a []");
-  EXPECT_NE(answers.find("Content-Length: 10\r\n\r\nHTTP/1.1 200 OK"), std::string::npos) << answers;
+  EXPECT_NE(answers.find("Content-Length: 10\r\n\r\nHTTP/1.1 200 OK"), std::string::npos)
+      << answers;
 }
 
 TEST(Server, NoContentHasNoBody) {
@@ -136,22 +138,26 @@ TEST(Server, TooLargeBodiesGetTheirAnswerAlthoughNobodyReadsThem) {
   const std::string& answer = peer.receive_all();
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 413 Request Entity Too Large\r\n")) << answer;
   EXPECT_NE(answer.find("Connection: close\r\n"), std::string::npos);
-  EXPECT_TRUE(answer.ends_with(
-      R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
-      R"("message":"Request entity too large: limit is 3145728",)"
-      R"("reason":"RequestEntityTooLarge","code":413})"));
+  EXPECT_TRUE(
+      answer.ends_with(R"({"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",)"
+                       R"("message":"Request entity too large: limit is 3145728",)"
+                       R"("reason":"RequestEntityTooLarge","code":413})"));
 }
 
 TEST(Server, MalformedRequestsAreToldAndCutOff) {
   auto server = serve(echo);
-  struct Case { std::string text; const char* status; };
-  for (const Case& bad : {Case{"NONSENSE\r\n\r\n", "HTTP/1.1 400 "},
-                          Case{"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n"
-                               "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n",
-                               "HTTP/1.1 400 "},
-                          Case{"GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n",
-                               "HTTP/1.1 431 "},
-                          Case{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1 505 "}}) {
+  struct Case {
+    std::string text;
+    const char* status;
+  };
+  for (const Case& bad :
+       {Case{"NONSENSE\r\n\r\n", "HTTP/1.1 400 "},
+        Case{"GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n"
+             "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\r\n",
+             "HTTP/1.1 400 "},
+        Case{"GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(70'000, 'x') + "\r\n\r\n",
+             "HTTP/1.1 431 "},
+        Case{"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "HTTP/1.1 505 "}}) {
     RawPeer peer(server->port());
     peer.send(kGet);
     peer.receive_until("GET /a []");
@@ -242,8 +248,8 @@ TEST(Server, AddressInUseIsAnErrorThatNamesIt) {
   options.port = server->port();
   Result<std::unique_ptr<Server>> second = Server::start(options, echo);
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().message,
-            "listening on 127.0.0.1:" + std::to_string(server->port()) + ": Address already in use");
+  EXPECT_EQ(second.error().message, "listening on 127.0.0.1:" + std::to_string(server->port()) +
+                                        ": Address already in use");
 }
 
 TEST(Server, StopLetsRequestsUnderWayFinish) {

@@ -48,7 +48,8 @@ constexpr void for_each_element(std::string_view list, Visit visit) {
 
 constexpr bool list_contains(std::string_view list, std::string_view wanted) {
   bool found = false;
-  for_each_element(list, [&](std::string_view e) { found = found || equal_ignoring_case(e, wanted); });
+  for_each_element(list,
+                   [&](std::string_view e) { found = found || equal_ignoring_case(e, wanted); });
   return found;
 }
 

@@ -34,7 +34,8 @@ Bio bio_over(const std::string& text) {
   return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-Result<std::vector<Certificate>> read_certificates(const std::string& pem, const std::string& what) {
+Result<std::vector<Certificate>> read_certificates(const std::string& pem,
+                                                   const std::string& what) {
   std::vector<Certificate> certificates;
   Bio bio = bio_over(pem);
   while (X509* one = PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr))
@@ -49,7 +50,8 @@ Result<void> use_certificate(SSL_CTX* context, const KeyPair& pair) {
   Bio bio = bio_over(pair.key_pem);
   Key key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
   if (!key) return tls_error("reading the private key");
-  if (SSL_CTX_use_certificate(context, chain[0].get()) != 1) return tls_error("using the certificate");
+  if (SSL_CTX_use_certificate(context, chain[0].get()) != 1)
+    return tls_error("using the certificate");
   for (std::size_t i = 1; i < chain.size(); ++i)
     if (SSL_CTX_add1_chain_cert(context, chain[i].get()) != 1)
       return tls_error("using the certificate chain");
@@ -58,12 +60,14 @@ Result<void> use_certificate(SSL_CTX* context, const KeyPair& pair) {
   return {};
 }
 
-// `announce`: servers tell clients which CAs they accept; Go's clients choose their certificate by it.
+// `announce`: servers tell clients which CAs they accept; Go's clients choose their certificate by
+// it.
 Result<void> trust_certificates(SSL_CTX* context, const std::string& ca_pem, bool announce) {
   std::vector<Certificate> authorities = TRY(read_certificates(ca_pem, "the CA certificate"));
   X509_STORE* store = SSL_CTX_get_cert_store(context);
   for (const Certificate& authority : authorities) {
-    if (X509_STORE_add_cert(store, authority.get()) != 1) return tls_error("using the CA certificate");
+    if (X509_STORE_add_cert(store, authority.get()) != 1)
+      return tls_error("using the CA certificate");
     if (announce && SSL_CTX_add_client_CA(context, authority.get()) != 1)
       return tls_error("announcing the CA certificate");
   }
@@ -75,7 +79,7 @@ Result<SslContext> new_context(const SSL_METHOD* method) {
   if (!context) return tls_error("making a TLS context");
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+                                      SSL_MODE_NO_AUTO_CHAIN | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF |
                                          SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   SSL_CTX_set_read_ahead(context.get(), 1);  // one recv per burst, not two per record
@@ -111,7 +115,8 @@ bool is_ip_address(const std::string& host) {
 
 }  // namespace
 
-Result<SslContext> make_server_context(const KeyPair& certificate, const std::string& client_ca_pem) {
+Result<SslContext> make_server_context(const KeyPair& certificate,
+                                       const std::string& client_ca_pem) {
   SslContext context = TRY(new_context(TLS_server_method()));
   TRY(use_certificate(context.get(), certificate));
   if (!client_ca_pem.empty()) {
@@ -159,7 +164,8 @@ Result<Ssl> make_client_session(SSL_CTX& context, const std::string& host) {
   SSL_set_connect_state(ssl.get());
   X509_VERIFY_PARAM* verify = SSL_get0_param(ssl.get());
   if (is_ip_address(host)) {
-    if (X509_VERIFY_PARAM_set1_ip_asc(verify, host.c_str()) != 1) return tls_error("verifying " + host);
+    if (X509_VERIFY_PARAM_set1_ip_asc(verify, host.c_str()) != 1)
+      return tls_error("verifying " + host);
   } else {
     X509_VERIFY_PARAM_set_hostflags(verify, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
     if (X509_VERIFY_PARAM_set1_host(verify, host.c_str(), host.size()) != 1 ||
@@ -175,7 +181,8 @@ std::optional<PeerCertificate> peer_certificate(SSL& ssl) {
   X509_NAME* subject = X509_get_subject_name(certificate);
   PeerCertificate peer;
   // Go reads the last CN and every O.
-  for (std::string& name : name_entries(subject, NID_commonName)) peer.common_name = std::move(name);
+  for (std::string& name : name_entries(subject, NID_commonName))
+    peer.common_name = std::move(name);
   peer.organizations = name_entries(subject, NID_organizationName);
   return peer;
 }
@@ -183,7 +190,8 @@ std::optional<PeerCertificate> peer_certificate(SSL& ssl) {
 std::string tls_failure(SSL& ssl) {
   std::string reason = last_reason();
   if (long verified = SSL_get_verify_result(&ssl); verified != X509_V_OK)
-    return std::string("certificate verification failed: ") + X509_verify_cert_error_string(verified);
+    return std::string("certificate verification failed: ") +
+           X509_verify_cert_error_string(verified);
   return reason;
 }
 

@@ -32,10 +32,13 @@ class Tls : public testing::Test {
     ServerOptions options;
     options.certificate = pki.server;
     options.client_ca_pem = pki.ca.certificate_pem;
-    return Server::start(options, [](Request request, WriterPtr writer) {
-             std::string body = who(request) + " " + request.path + " " + std::to_string(request.body.size());
-             writer->respond({.status = 200, .headers = {}, .body = std::move(body)});
-           }).value();
+    return Server::start(options,
+                         [](Request request, WriterPtr writer) {
+                           std::string body = who(request) + " " + request.path + " " +
+                                              std::to_string(request.body.size());
+                           writer->respond({.status = 200, .headers = {}, .body = std::move(body)});
+                         })
+        .value();
   }
   Result<Response> fetch(ClientOptions options, std::string host = "127.0.0.1") {
     auto client = Client::make(std::move(options)).value();
@@ -53,7 +56,8 @@ TEST_F(Tls, CertificatesNameTheirBearer) {
 }
 
 TEST_F(Tls, CertificatesOfAStrangerFailTheHandshake) {
-  Result<Response> response = fetch({.ca_pem = pki.ca.certificate_pem, .certificate = pki.stranger});
+  Result<Response> response =
+      fetch({.ca_pem = pki.ca.certificate_pem, .certificate = pki.stranger});
   ASSERT_FALSE(response);
   EXPECT_EQ(response.error().code, Code::unavailable);
 }
@@ -72,7 +76,8 @@ TEST_F(Tls, ClientsRefuseAServerOfAnotherCa) {
 
 TEST_F(Tls, ClientsCheckTheNameTheyAskedFor) {
   EXPECT_TRUE(fetch({.ca_pem = pki.ca.certificate_pem}, "localhost"));
-  CertificateRequest elsewhere{.common_name = "127.0.0.1", .dns_names = {"example.com"}, .for_server = true};
+  CertificateRequest elsewhere{
+      .common_name = "127.0.0.1", .dns_names = {"example.com"}, .for_server = true};
   ServerOptions options;
   options.certificate = make_certificate(pki.ca, elsewhere, real_clock()).value();
   server = Server::start(options, [](Request, WriterPtr writer) { writer->respond({}); }).value();
@@ -102,9 +107,10 @@ TEST_F(Tls, AStreamOfManyChunksArrivesWhole) {
   auto client = Client::make({.ca_pem = pki.ca.certificate_pem}).value();
   std::string received, expected;
   std::promise<Result<void>> end;
-  auto handle = client->stream({.url = "https://127.0.0.1:" + std::to_string(streaming->port()) + "/"},
-                               {.on_data = [&](std::string_view data) { received += data; },
-                                .on_end = [&](Result<void> outcome) { end.set_value(std::move(outcome)); }});
+  auto handle =
+      client->stream({.url = "https://127.0.0.1:" + std::to_string(streaming->port()) + "/"},
+                     {.on_data = [&](std::string_view data) { received += data; },
+                      .on_end = [&](Result<void> outcome) { end.set_value(std::move(outcome)); }});
   WriterPtr writer = begun.get_future().get();
   for (int i = 0; i < 10'000; ++i) {
     std::string line = "{\"number\":" + std::to_string(i) + "}\n";

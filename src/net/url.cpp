@@ -12,7 +12,8 @@ std::unexpected<Error> bad_url(std::string_view text, std::string_view why) {
 }
 
 bool is_clean(std::string_view text) {
-  return std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; });
+  return std::ranges::none_of(
+      text, [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; });
 }
 
 Result<Url> parse_unix(std::string_view text, std::string_view rest) {
@@ -43,7 +44,8 @@ Result<void> parse_authority(std::string_view text, Url& url) {
   url.origin.port = url.origin.scheme == Origin::Scheme::https ? 443 : 80;
   if (port.empty()) return {};
   auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), url.origin.port);
-  if (port[0] != ':' || error != std::errc() || end != port.data() + port.size() || url.origin.port == 0)
+  if (port[0] != ':' || error != std::errc() || end != port.data() + port.size() ||
+      url.origin.port == 0)
     return bad_url(text, "bad port");
   return {};
 }
@@ -64,7 +66,8 @@ Result<Url> parse_url(std::string_view text) {
   rest = rest.substr(0, rest.find('#'));
   std::size_t path = std::min(rest.find_first_of("/?"), rest.size());
   url.authority = rest.substr(0, path);
-  if (url.authority.find('@') != std::string::npos) return bad_url(text, "user names are not supported");
+  if (url.authority.find('@') != std::string::npos)
+    return bad_url(text, "user names are not supported");
   url.target = rest.substr(path);
   if (!url.target.starts_with('/')) url.target.insert(0, "/");
   TRY(parse_authority(text, url));

@@ -11,7 +11,8 @@ std::string found_text(const ItemPtr& item) {
   return item ? "found revision " + std::to_string(item->modified) : "found nothing";
 }
 
-Result<void> check_expectation(const Write& write, const std::string& bucket, const ItemPtr& current) {
+Result<void> check_expectation(const Write& write, const std::string& bucket,
+                               const ItemPtr& current) {
   auto unmet = [&](Code code, const std::string& expected) {
     return fail(code, "key \"" + write.key + "\" in " + bucket + ": expected " + expected + ", " +
                           found_text(current));
@@ -31,8 +32,7 @@ Result<void> check_expectation(const Write& write, const std::string& bucket, co
                      "revision " + std::to_string(write.expect.revision));
       break;
   }
-  if (write.op == Write::Op::remove && !current)
-    return unmet(Code::not_found, "the key to exist");
+  if (write.op == Write::Op::remove && !current) return unmet(Code::not_found, "the key to exist");
   return {};
 }
 
@@ -69,7 +69,8 @@ std::string Item::value_with_revision(Revision revision) const {
 }
 
 GroupApplication::GroupApplication(Snapshot::Version version, Stamp stamp,
-                                   const std::vector<const std::string*>& names, GroupBuilder& records)
+                                   const std::vector<const std::string*>& names,
+                                   GroupBuilder& records)
     : version_(std::move(version)), stamp_(stamp), names_(names), records_(records) {
   records_.clear();
 }
@@ -108,8 +109,9 @@ Result<ItemPtr> GroupApplication::apply_one(Write& write) {
     tree.put(item, stamp_);
   if (current) version_.live_bytes -= record_bytes(bucket, current->key, current->value);
   if (!removes) version_.live_bytes += record_bytes(bucket, item->key, item->value);
-  records_.add({item->modified, item->created, removes ? Item::kNoRevision : item->revision_at, write.op,
-                bucket, item->key, removes ? std::string_view() : std::string_view(item->value)});
+  records_.add({item->modified, item->created, removes ? Item::kNoRevision : item->revision_at,
+                write.op, bucket, item->key,
+                removes ? std::string_view() : std::string_view(item->value)});
   Change::Kind kind = removes   ? Change::Kind::removed
                       : current ? Change::Kind::updated
                                 : Change::Kind::created;

@@ -1,5 +1,6 @@
-// One commit group in the making: batches are applied in order to a private copy of the newest version,
-// and everything that publishing them will need is collected. No I/O; dropping the object undoes all.
+// One commit group in the making: batches are applied in order to a private copy of the newest
+// version, and everything that publishing them will need is collected. No I/O; dropping the object
+// undoes all.
 #pragma once
 
 #include <vector>
@@ -13,10 +14,10 @@ namespace hekla::store {
 
 class GroupApplication {
  public:
-  // `names`: the bucket names by id, at least for every bucket that the batches mention. `records` is
-  // cleared and then collects the group for the log.
-  GroupApplication(Snapshot::Version version, Stamp stamp, const std::vector<const std::string*>& names,
-                   GroupBuilder& records);
+  // `names`: the bucket names by id, at least for every bucket that the batches mention. `records`
+  // is cleared and then collects the group for the log.
+  GroupApplication(Snapshot::Version version, Stamp stamp,
+                   const std::vector<const std::string*>& names, GroupBuilder& records);
 
   CommitResults apply(Batch batch);
 
@@ -28,7 +29,8 @@ class GroupApplication {
 
  private:
   Result<ItemPtr> apply_one(Write& write);
-  void undo(std::size_t changes_before, GroupBuilder::Mark records_before, std::uint64_t bytes_before);
+  void undo(std::size_t changes_before, GroupBuilder::Mark records_before,
+            std::uint64_t bytes_before);
 
   Snapshot::Version version_;
   const Stamp stamp_;

@@ -1,6 +1,6 @@
-// Commits waiting for the committer. However many arrive while a group is being synced, they are one
-// group afterwards: what is posted to the loop is "drain the queue", once, not one task per commit.
-// Thread-safe.
+// Commits waiting for the committer. However many arrive while a group is being synced, they are
+// one group afterwards: what is posted to the loop is "drain the queue", once, not one task per
+// commit. Thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
-// The promise under test: whatever the disk does and whenever the machine stops, a start finds the state
-// after some prefix of the commits, as a whole, and this prefix has every acknowledged one. Each seed is a
-// life of several crashes; the store is compared with a plain map after every one and in between.
+// The promise under test: whatever the disk does and whenever the machine stops, a start finds the
+// state after some prefix of the commits, as a whole, and this prefix has every acknowledged one.
+// Each seed is a life of several crashes; the store is compared with a plain map after every one
+// and in between.
 //
 // One seed alone: HEKLA_STORE_SEED=n build/<preset>/tests/store_test --gtest_filter='Crash.*'
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 #include <map>
 
 #include "base/log.h"
-#include "store/store_fixture.h"
+#include "store/store_fixture_test.h"
 
 namespace hekla::store {
 namespace {
@@ -20,7 +21,8 @@ struct ModelItem {
   Revision created = 0, modified = 0;
   bool operator==(const ModelItem&) const = default;
 };
-using ModelKey = std::pair<std::string, std::string>;  // by bucket name: ids change from start to start
+using ModelKey =
+    std::pair<std::string, std::string>;  // by bucket name: ids change from start to start
 
 // What store.h says, as simply as possible.
 struct Model {
@@ -125,7 +127,8 @@ class Life {
       auto known = model_.items.find({name, key});
       Expect expect;
       if (rng_.chance(20)) expect = known == model_.items.end() ? kAbsent : kPresent;
-      if (rng_.chance(20) && known != model_.items.end()) expect = at_revision(known->second.modified);
+      if (rng_.chance(20) && known != model_.items.end())
+        expect = at_revision(known->second.modified);
       if (rng_.chance(3)) expect = at_revision(12345678);
       if (rng_.chance(20)) {
         batch.writes.push_back(removal(bucket, key, expect));
@@ -133,7 +136,8 @@ class Life {
       }
       std::string value = std::to_string(++values_) + ":" + std::string(uniform(rng_, 150), 'v');
       Write write = put(bucket, key, value, expect);
-      if (rng_.chance(50)) write.revision_at = static_cast<std::uint32_t>(uniform(rng_, value.size() + 1));
+      if (rng_.chance(50))
+        write.revision_at = static_cast<std::uint32_t>(uniform(rng_, value.size() + 1));
       batch.writes.push_back(std::move(write));
     }
     return batch;
@@ -142,7 +146,8 @@ class Life {
   void post_batch() {
     Batch batch = random_batch();
     unanswered_.push_back(batch);
-    ASSERT_TRUE(f_.store->commit(std::move(batch), [this](CommitResults r) { answered(std::move(r)); }));
+    ASSERT_TRUE(
+        f_.store->commit(std::move(batch), [this](CommitResults r) { answered(std::move(r)); }));
   }
 
   // Answers come in the order of the commits.
@@ -226,8 +231,9 @@ class Life {
     }
   }
 
-  // The process ends, and with `power` the machine too. After a failed sync and a failed cut only the
-  // kernel has what looks like the log's end (docs/formats/store.md, "Writing"); that takes the machine.
+  // The process ends, and with `power` the machine too. After a failed sync and a failed cut only
+  // the kernel has what looks like the log's end (docs/formats/store.md, "Writing"); that takes the
+  // machine.
   void restart(bool power) {
     power = power || std::exchange(truncates_failed_, false);
     BucketId pods = f_.pods;
@@ -245,10 +251,11 @@ class Life {
     }
     ASSERT_TRUE(opened) << opened.error().message;
     Model found = contents();
-    ASSERT_TRUE(is_explained(found, pods)) << "recovered revision " << found.revision << " with "
-                           << found.items.size() << " keys; acknowledged were revision "
-                           << model_.revision << " with " << model_.items.size() << " keys, "
-                           << unanswered_.size() << " commits unanswered, " << ghosts_.size() << " failed";
+    ASSERT_TRUE(is_explained(found, pods))
+        << "recovered revision " << found.revision << " with " << found.items.size()
+        << " keys; acknowledged were revision " << model_.revision << " with "
+        << model_.items.size() << " keys, " << unanswered_.size() << " commits unanswered, "
+        << ghosts_.size() << " failed";
     model_ = std::move(found);
     watched_ = model_.items;
     cursors_.clear();
@@ -257,8 +264,8 @@ class Life {
     unanswered_.clear();
   }
 
-  // A group that was never confirmed may have reached the disk, but only as a whole, and in order: one
-  // run of failed batches, or the first of those nobody answered.
+  // A group that was never confirmed may have reached the disk, but only as a whole, and in order:
+  // one run of failed batches, or the first of those nobody answered.
   bool is_explained(const Model& found, BucketId pods) const {
     if (found == model_) return true;
     for (std::size_t first = 0; first < ghosts_.size(); ++first)
@@ -303,7 +310,8 @@ TEST(Crash, EveryAcknowledgedWriteSurvives) {
   for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     Life(seed).run();
     if (HasFailure())
-      ADD_FAILURE() << "replay: HEKLA_STORE_SEED=" << seed << " store_test --gtest_filter='Crash.*'";
+      ADD_FAILURE() << "replay: HEKLA_STORE_SEED=" << seed
+                    << " store_test --gtest_filter='Crash.*'";
   }
   if (count > 1) testing::internal::GetCapturedStderr();
 }

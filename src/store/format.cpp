@@ -71,7 +71,8 @@ Result<FileHeader> decode_header(FileKind kind, std::string_view file, const std
   if (!file.starts_with(magic_of(kind))) return damaged("not a file of the store");
   if (crc32c(file.substr(0, 36)) != load_le<std::uint32_t>(file.data() + 36))
     return damaged("the header's checksum does not match");
-  return FileHeader{load_le<std::uint64_t>(file.data() + 12), load_le<std::uint64_t>(file.data() + 20),
+  return FileHeader{load_le<std::uint64_t>(file.data() + 12),
+                    load_le<std::uint64_t>(file.data() + 20),
                     load_le<std::uint64_t>(file.data() + 28)};
 }
 
@@ -97,7 +98,8 @@ std::optional<std::uint64_t> sequence_of(FileKind kind, std::string_view name) {
 }
 
 std::string temporary_name(std::uint64_t sequence) {
-  return std::string(prefix_of(FileKind::snapshot)) + padded(sequence) + std::string(kTemporarySuffix);
+  return std::string(prefix_of(FileKind::snapshot)) + padded(sequence) +
+         std::string(kTemporarySuffix);
 }
 
 bool is_temporary(std::string_view name) {
@@ -140,7 +142,8 @@ std::string_view GroupBuilder::seal(std::uint64_t salt, std::uint64_t offset, st
   return bytes_;
 }
 
-std::optional<GroupView> read_group(std::string_view file, std::uint64_t offset, std::uint64_t salt) {
+std::optional<GroupView> read_group(std::string_view file, std::uint64_t offset,
+                                    std::uint64_t salt) {
   if (offset > file.size() || file.size() - offset < kGroupHeaderBytes) return std::nullopt;
   std::string_view group = file.substr(offset);
   if (!group.starts_with(kMarker)) return std::nullopt;
@@ -149,11 +152,12 @@ std::optional<GroupView> read_group(std::string_view file, std::uint64_t offset,
   group = group.substr(0, kGroupHeaderBytes + length);
   if (load_le<std::uint32_t>(group.data() + 8) != group_checksum(salt, offset, group))
     return std::nullopt;
-  return GroupView{load_le<std::uint64_t>(group.data() + 12), load_le<std::uint32_t>(group.data() + 20),
-                   group.substr(kGroupHeaderBytes)};
+  return GroupView{load_le<std::uint64_t>(group.data() + 12),
+                   load_le<std::uint32_t>(group.data() + 20), group.substr(kGroupHeaderBytes)};
 }
 
-std::optional<std::uint64_t> find_group(std::string_view file, std::uint64_t from, std::uint64_t salt) {
+std::optional<std::uint64_t> find_group(std::string_view file, std::uint64_t from,
+                                        std::uint64_t salt) {
   for (std::size_t at = file.find(kMarker, from); at != std::string_view::npos;
        at = file.find(kMarker, at + 1))
     if (read_group(file, at, salt)) return at;

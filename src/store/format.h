@@ -1,5 +1,5 @@
-// The bytes of docs/formats/store.md: headers, groups and records. Pure functions; nobody else in the
-// store knows an offset.
+// The bytes of docs/formats/store.md: headers, groups and records. Pure functions; nobody else in
+// the store knows an offset.
 #pragma once
 
 #include <cstdint>
@@ -81,9 +81,11 @@ struct GroupView {
 };
 
 // The group at `offset`, or nullopt when there is no whole and undamaged one.
-std::optional<GroupView> read_group(std::string_view file, std::uint64_t offset, std::uint64_t salt);
+std::optional<GroupView> read_group(std::string_view file, std::uint64_t offset,
+                                    std::uint64_t salt);
 // The offset of the first valid group at or after `from`.
-std::optional<std::uint64_t> find_group(std::string_view file, std::uint64_t from, std::uint64_t salt);
+std::optional<std::uint64_t> find_group(std::string_view file, std::uint64_t from,
+                                        std::uint64_t salt);
 
 // Takes one record off the front. False when the bytes are not a record.
 bool take_record(std::string_view& records, Record& record);

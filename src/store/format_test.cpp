@@ -10,7 +10,13 @@ namespace {
 constexpr std::uint64_t kSalt = 0x1122334455667788;
 
 Record sample(Revision revision) {
-  return {revision, revision - 1, 3, Write::Op::put, "pods", "default/a", "{\"resourceVersion\":\"7\"}"};
+  return {revision,
+          revision - 1,
+          3,
+          Write::Op::put,
+          "pods",
+          "default/a",
+          "{\"resourceVersion\":\"7\"}"};
 }
 
 std::string file_with_groups(int groups) {
@@ -50,9 +56,10 @@ TEST(Format, NewerVersionIsNamed) {
   bytes[8] = 2;
   auto header = decode_header(FileKind::segment, bytes, "segment-0000000001.log");
   ASSERT_FALSE(header);
-  EXPECT_EQ(header.error().message,
-            "segment-0000000001.log: written in format version 2, but this program reads only up to "
-            "version 1; use a newer release");
+  EXPECT_EQ(
+      header.error().message,
+      "segment-0000000001.log: written in format version 2, but this program reads only up to "
+      "version 1; use a newer release");
 }
 
 TEST(Format, Names) {
@@ -60,8 +67,9 @@ TEST(Format, Names) {
   EXPECT_EQ(file_name(FileKind::snapshot, 12345678901), "snapshot-12345678901.snap");
   EXPECT_EQ(sequence_of(FileKind::segment, "segment-0000000007.log"), 7u);
   EXPECT_EQ(sequence_of(FileKind::snapshot, "snapshot-12345678901.snap"), 12345678901u);
-  for (const char* other : {"segment-7.log", "segment-0000000007.snap", "segment-.log", "segment-00000000x7.log",
-                            "snapshot-0000000007.tmp", "segment-99999999999999999999999.log", ""})
+  for (const char* other :
+       {"segment-7.log", "segment-0000000007.snap", "segment-.log", "segment-00000000x7.log",
+        "snapshot-0000000007.tmp", "segment-99999999999999999999999.log", ""})
     EXPECT_FALSE(sequence_of(FileKind::segment, other)) << other;
   EXPECT_TRUE(is_temporary(temporary_name(3)));
   EXPECT_FALSE(is_temporary("notes.tmp"));
@@ -114,7 +122,8 @@ TEST(Format, EveryFlippedBitAndEveryCutOfAGroupIsNoticed) {
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
     EXPECT_FALSE(read_group(bad, 0, kSalt)) << bit;
   }
-  for (std::size_t n = 0; n < good.size(); ++n) EXPECT_FALSE(read_group(good.substr(0, n), 0, kSalt));
+  for (std::size_t n = 0; n < good.size(); ++n)
+    EXPECT_FALSE(read_group(good.substr(0, n), 0, kSalt));
 }
 
 TEST(Format, FindGroupSkipsLookalikes) {

@@ -36,7 +36,8 @@ std::vector<Change> History::append(const std::vector<BucketChange>& changes) {
   return dropped;
 }
 
-Result<std::vector<Change>> History::after(BucketId bucket, Revision after, std::size_t limit) const {
+Result<std::vector<Change>> History::after(BucketId bucket, Revision after,
+                                           std::size_t limit) const {
   if (after < oldest_)
     return fail(Code::expired, "changes after revision " + std::to_string(after) +
                                    " are no longer kept, the oldest still served is " +
@@ -44,8 +45,9 @@ Result<std::vector<Change>> History::after(BucketId bucket, Revision after, std:
   std::vector<Change> found;
   if (bucket >= buckets_.size()) return found;
   const std::deque<Change>& changes = buckets_[bucket];
-  auto first = std::upper_bound(changes.begin(), changes.end(), after,
-                                [](Revision r, const Change& change) { return r < change.revision; });
+  auto first =
+      std::upper_bound(changes.begin(), changes.end(), after,
+                       [](Revision r, const Change& change) { return r < change.revision; });
   auto count = std::min<std::size_t>(limit, static_cast<std::size_t>(changes.end() - first));
   found.assign(first, first + static_cast<std::ptrdiff_t>(count));
   return found;

@@ -1,5 +1,5 @@
-// The last changes of all buckets, for watchers: bounded in number and in bytes, the oldest go first.
-// Not thread-safe; the store guards it.
+// The last changes of all buckets, for watchers: bounded in number and in bytes, the oldest go
+// first. Not thread-safe; the store guards it.
 #pragma once
 
 #include <cstdint>

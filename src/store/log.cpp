@@ -10,7 +10,8 @@ Result<void> Log::begin_segment(std::uint64_t sequence, Revision base) {
   FileHeader header{sequence, base, make_salt(clock_, sequence)};
   auto file = TRY(disk_.open_append(name));
   if (Result<void> written = write_header(*file, header); !written) {
-    // What remains, if anything, has no group in it; recovery and the next attempt both expect that.
+    // What remains, if anything, has no group in it; recovery and the next attempt both expect
+    // that.
     if (Result<void> removed = disk_.remove(name); !removed)
       log_warn("store", "a half-made segment stays behind", {{"error", removed.error().message}});
     return written;
@@ -32,8 +33,8 @@ Result<void> Log::resume_segment(const FileHeader& header, std::uint64_t size) {
   auto file = TRY(disk_.open_append(file_name(FileKind::segment, header.sequence)));
   CHECK(size <= file->size() && size >= kFileHeaderBytes);
   if (size < file->size()) TRY(file->truncate(size));
-  // What recovery read may so far be only in the kernel's memory; nobody may build on it before it is
-  // durable.
+  // What recovery read may so far be only in the kernel's memory; nobody may build on it before it
+  // is durable.
   TRY(file->sync());
   header_ = header;
   file_ = std::move(file);
@@ -62,8 +63,9 @@ std::unexpected<Error> Log::abandon(const Error& cause) {
   if (Result<void> cut = file_->truncate(good_bytes_); !cut)
     log_warn("store", "cannot cut the abandoned segment", {{"error", cut.error().message}});
   file_ = nullptr;
-  log_error("store", "log segment abandoned; writes wait for a fresh snapshot",
-            {{"segment", file_name(FileKind::segment, header_.sequence)}, {"error", cause.message}});
+  log_error(
+      "store", "log segment abandoned; writes wait for a fresh snapshot",
+      {{"segment", file_name(FileKind::segment, header_.sequence)}, {"error", cause.message}});
   return std::unexpected(cause);
 }
 

@@ -1,6 +1,6 @@
-// The append-only log: one current segment, one group and one sync per commit, and the rules for what
-// happens when the disk does not cooperate (docs/formats/store.md, "Writing"). Used by the committer
-// alone.
+// The append-only log: one current segment, one group and one sync per commit, and the rules for
+// what happens when the disk does not cooperate (docs/formats/store.md, "Writing"). Used by the
+// committer alone.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ class Log {
  public:
   Log(Disk& disk, const Clock& clock) : disk_(disk), clock_(clock) {}
 
-  // Begins segment `sequence`; from then on it is the current one. After a failure the log is as before.
+  // Begins segment `sequence`; from then on it is the current one. After a failure the log is as
+  // before.
   Result<void> begin_segment(std::uint64_t sequence, Revision base);
   // Continues a segment found at start, cutting it to `size`, its valid part.
   Result<void> resume_segment(const FileHeader& header, std::uint64_t size);

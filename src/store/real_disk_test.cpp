@@ -11,10 +11,12 @@
 
 #include "base/loop.h"
 #include "store/store.h"
-#include "store/store_fixture.h"
+#include "store/store_fixture_test.h"
 
 namespace hekla::store {
 namespace {
+
+const std::string kFiller(300, 'v');
 
 class Directory {
  public:
@@ -57,8 +59,8 @@ class Latch {
   int count_;
 };
 
-// Each client increments one shared counter by compare-and-swap, with its next attempt posted from the
-// answer to the last; nobody may overwrite anybody.
+// Each client increments one shared counter by compare-and-swap, with its next attempt posted from
+// the answer to the last; nobody may overwrite anybody.
 TEST(RealDisk, ManyClientsCountTogether) {
   constexpr int kClients = 4, kIncrements = 25;
   Directory directory("clients");
@@ -95,8 +97,7 @@ TEST(RealDisk, ManyClientsCountTogether) {
   };
   std::vector<std::unique_ptr<Client>> states;
   for (auto& loop : clients) {
-    states.push_back(
-        std::make_unique<Client>(Client{store, *loop, bucket, finished, kIncrements}));
+    states.push_back(std::make_unique<Client>(Client{store, *loop, bucket, finished, kIncrements}));
     loop->post([client = states.back().get()] { client->attempt(); });
   }
   finished.wait();
@@ -105,8 +106,8 @@ TEST(RealDisk, ManyClientsCountTogether) {
   EXPECT_EQ(store.snapshot().revision(), static_cast<Revision>(kClients * kIncrements));
 }
 
-// Watchers on other threads see every change exactly once, in order, and never a change that a snapshot
-// taken afterwards does not contain.
+// Watchers on other threads see every change exactly once, in order, and never a change that a
+// snapshot taken afterwards does not contain.
 TEST(RealDisk, WatchersMissNothing) {
   constexpr Revision kWrites = 300;
   Directory directory("watchers");
@@ -145,7 +146,8 @@ TEST(RealDisk, WatchersMissNothing) {
         store.subscribe(bucket, [&watcher] { watcher.loop.post([&watcher] { watcher.pull(); }); });
   }
   for (Revision i = 0; i < kWrites; ++i)
-    ASSERT_TRUE(store.commit({{put(bucket, std::to_string(i % 10), std::to_string(i))}, false}, nullptr));
+    ASSERT_TRUE(
+        store.commit({{put(bucket, std::to_string(i % 10), std::to_string(i))}, false}, nullptr));
   finished.wait();
   for (auto& watcher : watchers) {
     watcher->token = nullptr;
@@ -181,7 +183,7 @@ TEST(RealDisk, NoNotificationAfterTheTokenIsGone) {
   BucketId bucket = running.store->bucket("things");
   for (Revision next = running.store->snapshot().revision() + 1;; ++next) {
     Latch answered(1);
-    Write write = put(bucket, "k" + std::to_string(next % 20), std::string(300, 'v') + ":");
+    Write write = put(bucket, "k" + std::to_string(next % 20), kFiller + ":");
     write.revision_at = static_cast<std::uint32_t>(write.value.size());
     bool accepted = running.store->commit({{std::move(write)}, false}, [&](CommitResults results) {
       Revision revision = results[0] ? results[0].value()->modified : 0;
@@ -224,7 +226,7 @@ TEST(RealDisk, AKilledProcessLosesNothingItAcknowledged) {
     ASSERT_GE(snapshot.revision(), acknowledged);
     ASSERT_LE(snapshot.revision(), acknowledged + 1);
     snapshot.scan(running.store->bucket("things"), "", "", [&](const ItemPtr& item) {
-      EXPECT_EQ(item->value, std::string(300, 'v') + ":" + std::to_string(item->modified));
+      EXPECT_EQ(item->value, kFiller + ":" + std::to_string(item->modified));
       EXPECT_EQ(item->key, "k" + std::to_string(item->modified % 20));
       return true;
     });

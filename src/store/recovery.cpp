@@ -13,12 +13,13 @@ namespace {
 
 constexpr Stamp kRecoveryStamp = 1;
 
-std::unexpected<Error> damaged(const std::string& name, std::uint64_t offset, const std::string& what) {
+std::unexpected<Error> damaged(const std::string& name, std::uint64_t offset,
+                               const std::string& what) {
   return fail(Code::internal, name + ": damaged at offset " + std::to_string(offset) + ": " + what);
 }
 
-// The live keys while records are applied. Attachments come last, so that values which a later record
-// replaces are never parsed.
+// The live keys while records are applied. Attachments come last, so that values which a later
+// record replaces are never parsed.
 class State {
  public:
   Revision revision = 0;
@@ -27,8 +28,9 @@ class State {
   bool apply(const Record& record) {
     Bucket& bucket = bucket_of(record.bucket);
     if (record.op == Write::Op::remove) return bucket.erase(record.key) == 1;
-    bool digits_fit = record.revision_at == Item::kNoRevision ||
-                      record.revision_at + std::to_string(record.revision).size() <= record.value.size();
+    bool digits_fit =
+        record.revision_at == Item::kNoRevision ||
+        record.revision_at + std::to_string(record.revision).size() <= record.value.size();
     if (!digits_fit || record.created > record.revision) return false;
     auto item = std::make_shared<Item>();
     item->key = record.key;
@@ -104,17 +106,19 @@ Result<void> load_snapshot(const std::string& file, const std::string& name, std
 Result<void> apply_group(const GroupView& group, const std::string& name, std::uint64_t offset,
                          State& state) {
   if (group.first != state.revision + 1)
-    return damaged(name, offset, "revision " + std::to_string(state.revision + 1) +
-                                     " is missing, the log goes on with " +
-                                     std::to_string(group.first));
+    return damaged(name, offset,
+                   "revision " + std::to_string(state.revision + 1) +
+                       " is missing, the log goes on with " + std::to_string(group.first));
   std::string_view rest = group.records;
   Record record;
   for (std::uint32_t i = 0; i < group.count; ++i) {
-    bool good = take_record(rest, record) && record.revision == state.revision + 1 && state.apply(record);
+    bool good =
+        take_record(rest, record) && record.revision == state.revision + 1 && state.apply(record);
     if (!good) return damaged(name, offset, "the group has an impossible record");
     ++state.revision;
   }
-  if (!rest.empty() || group.count == 0) return damaged(name, offset, "the group's length is wrong");
+  if (!rest.empty() || group.count == 0)
+    return damaged(name, offset, "the group's length is wrong");
   return {};
 }
 
@@ -128,7 +132,7 @@ struct LogEnd {
   std::optional<FileHeader> current;  // nullopt: begin a segment
   std::uint64_t valid_bytes = 0;
   std::uint64_t closed_bytes = 0;
-  std::vector<std::string> unused;    // segments that were being begun
+  std::vector<std::string> unused;  // segments that were being begun
 };
 
 // Applies the groups of one segment; returns where the valid part ends.
@@ -142,10 +146,11 @@ Result<std::uint64_t> replay_segment(std::string_view file, const Segment& segme
     if (!group) {
       if (!may_be_torn) return damaged(segment.name, offset, "no valid group, yet the log goes on");
       if (auto next = find_group(file, offset + 1, header.salt))
-        return damaged(segment.name, offset, "no valid group, yet the log goes on at offset " +
-                                                 std::to_string(*next));
+        return damaged(segment.name, offset,
+                       "no valid group, yet the log goes on at offset " + std::to_string(*next));
       log_warn("store", "cut off an unfinished commit",
-               {{"segment", segment.name}, {"offset", std::to_string(offset)},
+               {{"segment", segment.name},
+                {"offset", std::to_string(offset)},
                 {"bytes", std::to_string(file.size() - offset)}});
       return offset;
     }
@@ -156,7 +161,8 @@ Result<std::uint64_t> replay_segment(std::string_view file, const Segment& segme
 }
 
 // True when the segment never got as far as its first group. Sets `base` if its header is whole.
-Result<bool> never_used(std::string_view file, const Segment& segment, std::optional<Revision>& base) {
+Result<bool> never_used(std::string_view file, const Segment& segment,
+                        std::optional<Revision>& base) {
   if (file.size() > kFileHeaderBytes) return false;
   TRY(check_version(FileKind::segment, file, segment.name));
   if (Result<FileHeader> header = decode_header(FileKind::segment, file, segment.name))
@@ -184,17 +190,17 @@ Result<LogEnd> replay_log(Disk& disk, std::vector<Segment> segments, State& stat
     std::string file = is_last ? std::move(last) : TRY(disk.read(segment.name));
     FileHeader header = TRY(decode_header(FileKind::segment, file, segment.name));
     if (header.base != state.revision)
-      return damaged(segment.name, 0, "it goes on after revision " + std::to_string(header.base) +
-                                          ", but the log before it ends with " +
-                                          std::to_string(state.revision));
+      return damaged(segment.name, 0,
+                     "it goes on after revision " + std::to_string(header.base) +
+                         ", but the log before it ends with " + std::to_string(state.revision));
     if (end.current) end.closed_bytes += end.valid_bytes;
     end.valid_bytes = TRY(replay_segment(file, segment, header, is_last, state));
     end.current = header;
   }
   if (!end.unused.empty() && unused_base > state.revision)
-    return damaged(end.unused.back(), 0, "it goes on after revision " + std::to_string(*unused_base) +
-                                             ", but the log before it ends with " +
-                                             std::to_string(state.revision));
+    return damaged(end.unused.back(), 0,
+                   "it goes on after revision " + std::to_string(*unused_base) +
+                       ", but the log before it ends with " + std::to_string(state.revision));
   return end;
 }
 
@@ -207,8 +213,10 @@ Result<Inventory> take_inventory(Disk& disk) {
   Inventory inventory;
   std::vector<std::string> names = TRY(disk.list());
   for (const std::string& name : names) {
-    if (auto sequence = sequence_of(FileKind::snapshot, name)) inventory.snapshots.push_back(*sequence);
-    if (auto sequence = sequence_of(FileKind::segment, name)) inventory.segments.push_back(*sequence);
+    if (auto sequence = sequence_of(FileKind::snapshot, name))
+      inventory.snapshots.push_back(*sequence);
+    if (auto sequence = sequence_of(FileKind::segment, name))
+      inventory.segments.push_back(*sequence);
   }
   std::sort(inventory.snapshots.rbegin(), inventory.snapshots.rend());
   std::sort(inventory.segments.begin(), inventory.segments.end());
@@ -249,7 +257,8 @@ Result<Start> load_start(Disk& disk, const Inventory& inventory, State& state) {
       TRY(check_version(FileKind::snapshot, file, name));
       loaded = load_snapshot(file, name, sequence, attempt);
     }
-    Result<std::vector<Segment>> chain = chain_from(inventory, std::max<std::uint64_t>(sequence, 1));
+    Result<std::vector<Segment>> chain =
+        chain_from(inventory, std::max<std::uint64_t>(sequence, 1));
     bool complete = !first_damage || (chain && !chain->empty());
     if (loaded && chain && complete) {
       if (first_damage)
@@ -270,7 +279,8 @@ Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher) {
   Start start = TRY(load_start(disk, inventory, state));
   LogEnd end = TRY(replay_log(disk, start.segments, state));
 
-  // A rename or creation that only the kernel knows of must be durable before anything relies on it.
+  // A rename or creation that only the kernel knows of must be durable before anything relies on
+  // it.
   TRY(disk.sync_directory());
   for (const std::string& name : end.unused) TRY(disk.remove(name));
   if (end.current)

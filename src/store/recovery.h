@@ -18,7 +18,7 @@ namespace hekla::store {
 struct Recovered {
   Snapshot::Version version;
   std::vector<std::string> bucket_names;  // by BucketId
-  std::uint64_t closed_bytes = 0;  // of the segments that follow the snapshot, without the current one
+  std::uint64_t closed_bytes = 0;  // of the segments after the snapshot and before the current one
 };
 
 // On success `log` has a current segment. Until then nothing on disk is changed.

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "store/store_fixture.h"
+#include "store/store_fixture_test.h"
 
 namespace hekla::store {
 namespace {
@@ -55,7 +55,8 @@ TEST_F(DiskTest, AfterAFailedSyncTheLogMovesToANewSegment) {
   f.disk.fail_next_syncs(1);
   Result<ItemPtr> failed = f.commit(put(f.pods, "b", "lost"));
   EXPECT_EQ(failed.error().code, Code::unavailable);
-  EXPECT_EQ(failed.error().message, "cannot commit: fdatasync segment-0000000001.log: Input/output error");
+  EXPECT_EQ(failed.error().message,
+            "cannot commit: fdatasync segment-0000000001.log: Input/output error");
   EXPECT_EQ(f.store->snapshot().revision(), 1u);
   ASSERT_TRUE(f.simulation.run_until_idle());
   EXPECT_EQ(files(), (std::vector<std::string>{kSecond, "snapshot-0000000002.snap"}));
@@ -74,9 +75,10 @@ TEST_F(DiskTest, WritesFailUntilTheFreshSnapshotIsThere) {
   f.simulation.run_until_idle();
   Result<ItemPtr> second = f.commit(put(f.pods, "a", ""));
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.error().message,
-            "cannot commit: fdatasync segment-0000000001.log: Input/output error; a fresh snapshot is "
-            "being written first");
+  EXPECT_EQ(
+      second.error().message,
+      "cannot commit: fdatasync segment-0000000001.log: Input/output error; a fresh snapshot is "
+      "being written first");
   f.simulation.run_until_idle();
   EXPECT_FALSE(f.commit(put(f.pods, "a", "")));
   f.simulation.run_until_idle();
@@ -123,7 +125,8 @@ TEST_F(DiskTest, CompactionsThatOverlapAreAllAnswered) {
 
 TEST_F(DiskTest, ALargeSnapshotIsWrittenInPiecesWhileCommitsGoOn) {
   std::vector<Write> writes;
-  for (int i = 0; i < 5000; ++i) writes.push_back(put(f.pods, std::to_string(i), std::string(1000, 'v')));
+  for (int i = 0; i < 5000; ++i)
+    writes.push_back(put(f.pods, std::to_string(i), std::string(1000, 'v')));
   f.commit(std::move(writes));
   bool compacted = false;
   f.store->compact([&](Result<void> result) { compacted = result.has_value(); });
@@ -167,7 +170,8 @@ TEST_F(DiskTest, AFailedSnapshotLeavesTheStoreAsItWas) {
   f.reopen();
   EXPECT_EQ(f.store->snapshot().count(f.pods), 2u);
   EXPECT_TRUE(f.compact());
-  EXPECT_EQ(files(), (std::vector<std::string>{"segment-0000000003.log", "snapshot-0000000003.snap"}));
+  EXPECT_EQ(files(),
+            (std::vector<std::string>{"segment-0000000003.log", "snapshot-0000000003.snap"}));
 
   f.disk.set_space_left(10);  // not even for the header: the log stays in its segment
   EXPECT_FALSE(f.compact());
@@ -230,8 +234,9 @@ TEST_F(DiskTest, ABadEndOfAnEarlierSegmentIsAnError) {
   EXPECT_EQ(open_error(), kFirst + ": damaged at offset " + std::to_string(start) +
                               ": no valid group, yet the log goes on");
   f.disk.put_file(kFirst, whole.substr(0, start));
-  EXPECT_EQ(open_error(), kSecond + ": damaged at offset 0: it goes on after revision 2, but the log "
-                                    "before it ends with 1");
+  EXPECT_EQ(open_error(), kSecond +
+                              ": damaged at offset 0: it goes on after revision 2, but the log "
+                              "before it ends with 1");
   f.disk.put_file(kFirst, whole);
   ASSERT_TRUE(f.disk.remove(kFirst));
   EXPECT_EQ(open_error(), kFirst + ": missing, though the log goes on with " + kSecond);
@@ -257,8 +262,9 @@ TEST_F(DiskTest, ASegmentThatWasBeingBegunDoesNotMatter) {
   EXPECT_EQ(f.store->snapshot().revision(), 2u);
   // But it cannot know of revisions that are nowhere.
   f.disk.put_file(kSecond, encode_header(FileKind::segment, {2, 3, 77}));
-  EXPECT_EQ(open_error(), kSecond + ": damaged at offset 0: it goes on after revision 3, but the log "
-                                    "before it ends with 2");
+  EXPECT_EQ(open_error(), kSecond +
+                              ": damaged at offset 0: it goes on after revision 3, but the log "
+                              "before it ends with 2");
 }
 
 TEST_F(DiskTest, ADamagedSnapshotIsAnErrorUnlessTheLogStillHasEverything) {
@@ -289,8 +295,8 @@ TEST_F(DiskTest, EveryFlippedBitAndEveryCutOfASnapshotIsNoticed) {
     f.disk.put_file(name, whole);
   }
   f.disk.put_file(name, whole + "x");
-  EXPECT_EQ(open_error(), name + ": damaged at offset " + std::to_string(whole.size()) +
-                              ": bytes after the end");
+  EXPECT_EQ(open_error(),
+            name + ": damaged at offset " + std::to_string(whole.size()) + ": bytes after the end");
 }
 
 TEST_F(DiskTest, ANewerFormatIsRefusedAndLeftAlone) {
@@ -305,8 +311,9 @@ TEST_F(DiskTest, ANewerFormatIsRefusedAndLeftAlone) {
     newer[8] = 2;
     f.disk.put_file(name, newer);
     std::vector<std::string> before = files();
-    EXPECT_EQ(open_error(), name + ": written in format version 2, but this program reads only up to "
-                                   "version 1; use a newer release");
+    EXPECT_EQ(open_error(), name +
+                                ": written in format version 2, but this program reads only up to "
+                                "version 1; use a newer release");
     EXPECT_EQ(files(), before);
     f.disk.put_file(name, content);
     f.open();
@@ -321,8 +328,7 @@ TEST_F(DiskTest, LeftoversAreRemovedAndStrangersAreNot) {
   f.disk.put_file("snapshot-0000000003.tmp", "unfinished");
   f.disk.put_file("notes.txt", "mine");
   f.reopen();
-  EXPECT_EQ(files(),
-            (std::vector<std::string>{"notes.txt", kSecond, "snapshot-0000000002.snap"}));
+  EXPECT_EQ(files(), (std::vector<std::string>{"notes.txt", kSecond, "snapshot-0000000002.snap"}));
 }
 
 // The process dies, then the machine: what the second start relied on must have been made durable.
@@ -344,7 +350,8 @@ TEST_F(DiskTest, WhatWasOnlyInTheKernelIsMadeDurableAtStart) {
   }
 }
 
-// The same for names: a snapshot whose renaming only the kernel knows must not cost the log it replaces.
+// The same for names: a snapshot whose renaming only the kernel knows must not cost the log it
+// replaces.
 TEST_F(DiskTest, ARenameOnlyTheKernelKnowsIsMadeDurableAtStart) {
   f.commit(put(f.pods, "a", "1"));
   std::string first = f.disk.read(kFirst).value();

@@ -18,7 +18,9 @@ void remove_or_report(Disk& disk, const std::string& name) {
 SnapshotWriter::SnapshotWriter(Disk& disk, std::shared_ptr<const Snapshot::Version> version,
                                std::vector<std::string> bucket_names, std::uint64_t sequence,
                                std::uint64_t salt)
-    : disk_(disk), version_(std::move(version)), bucket_names_(std::move(bucket_names)),
+    : disk_(disk),
+      version_(std::move(version)),
+      bucket_names_(std::move(bucket_names)),
       header_{sequence, version_->revision, salt} {
   CHECK(bucket_names_.size() >= version_->buckets.size());
 }
@@ -73,7 +75,8 @@ Result<void> SnapshotWriter::finish() {
   group_.clear();
   TRY(file_->append(group_.seal(header_.salt, file_->size(), records_)));
   TRY(file_->sync());
-  TRY(disk_.rename(temporary_name(header_.sequence), file_name(FileKind::snapshot, header_.sequence)));
+  TRY(disk_.rename(temporary_name(header_.sequence),
+                   file_name(FileKind::snapshot, header_.sequence)));
   return disk_.sync_directory();
 }
 

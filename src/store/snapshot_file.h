@@ -35,13 +35,13 @@ class SnapshotWriter {
   FileHeader header_;
   std::unique_ptr<AppendFile> file_;
   GroupBuilder group_;
-  BucketId bucket_ = 0;   // where the next group goes on,
-  std::string from_;      // and with which key
+  BucketId bucket_ = 0;  // where the next group goes on,
+  std::string from_;     // and with which key
   std::uint64_t records_ = 0;
 };
 
-// Removes the segments and snapshots before `sequence`, and temporary files. What cannot be removed is
-// reported and stays; recovery ignores it.
+// Removes the segments and snapshots before `sequence`, and temporary files. What cannot be removed
+// is reported and stays; recovery ignores it.
 void remove_superseded(Disk& disk, std::uint64_t sequence);
 
 }  // namespace hekla::store

@@ -68,8 +68,8 @@ class BucketNames {
 
 class StoreImpl final : public Store {
  public:
-  StoreImpl(Options options, Disk& disk, Executor& committer, Executor& background, Metrics* metrics,
-            Log log, Recovered recovered);
+  StoreImpl(Options options, Disk& disk, Executor& committer, Executor& background,
+            Metrics* metrics, Log log, Recovered recovered);
   ~StoreImpl() override;
 
   BucketId bucket(std::string_view name) override { return names_.id_of(name); }
@@ -104,8 +104,8 @@ class StoreImpl final : public Store {
   BucketNames names_;
   Subscriptions subscriptions_;
 
-  // Published. The version changes only under both mutexes, so that whoever has seen a revision finds
-  // its changes in the history, and the other way round.
+  // Published. The version changes only under both mutexes, so that whoever has seen a revision
+  // finds its changes in the history, and the other way round.
   mutable std::mutex history_mutex_;
   mutable std::mutex version_mutex_;
   VersionPtr version_;
@@ -113,12 +113,12 @@ class StoreImpl final : public Store {
 
   // The committer's own.
   Log log_;
-  std::uint64_t closed_bytes_;  // of the segments between the newest snapshot and the current segment
+  std::uint64_t closed_bytes_;  // of the segments between newest snapshot and current segment
   Stamp stamp_ = kFirstStamp;
   GroupBuilder records_;
   std::vector<const std::string*> known_names_;
-  Error log_failure_;                    // why the log is not usable
-  bool fresh_snapshot_ = false;          // after an abandoned segment: the new one may be begun
+  Error log_failure_;            // why the log is not usable
+  bool fresh_snapshot_ = false;  // after an abandoned segment: the new one may be begun
   bool snapshot_running_ = false;
   std::uint64_t next_snapshot_bytes_ = 0;  // after a failure: not before the log has grown to this
   std::vector<CompactDone> waiters_, next_waiters_;
@@ -129,11 +129,16 @@ class StoreImpl final : public Store {
 
 StoreImpl::StoreImpl(Options options, Disk& disk, Executor& committer, Executor& background,
                      Metrics* metrics, Log log, Recovered recovered)
-    : options_(options), disk_(disk), committer_(committer), background_(background), metrics_(metrics),
+    : options_(options),
+      disk_(disk),
+      committer_(committer),
+      background_(background),
+      metrics_(metrics),
       names_(std::move(recovered.bucket_names)),
       version_(std::make_shared<const Snapshot::Version>(std::move(recovered.version))),
       history_({options.history_changes, options.history_bytes}, version_->revision),
-      log_(std::move(log)), closed_bytes_(recovered.closed_bytes),
+      log_(std::move(log)),
+      closed_bytes_(recovered.closed_bytes),
       queue_({options.pending_commits, options.pending_bytes}, committer,
              [this] { return committer_line_.guard([this] { drain(); }); }) {
   if (!metrics_) return;
@@ -245,7 +250,8 @@ void StoreImpl::report(MonoTime begun, std::size_t writes) {
   if (!metrics_) return;
   static const std::vector<double> kSeconds{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01,
                                             0.02,   0.05,   0.1,    0.2,   0.5,   1,     5};
-  static const std::vector<double> kWrites{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000};
+  static const std::vector<double> kWrites{1,   2,   5,    10,   20,   50,   100,
+                                           200, 500, 1000, 2000, 5000, 10000};
   std::chrono::duration<double> seconds = committer_.clock().mono() - begun;
   metrics_->observe("hekla_store_commit_seconds", seconds.count(), {}, kSeconds);
   metrics_->observe("hekla_store_group_writes", static_cast<double>(writes), {}, kWrites);
@@ -253,8 +259,8 @@ void StoreImpl::report(MonoTime begun, std::size_t writes) {
   metrics_->gauge("hekla_store_revision", static_cast<double>(version_->revision));
 }
 
-// After an abandoned segment: writes are accepted again once a fresh snapshot is durable and the next
-// segment has begun. Each commit that comes in meanwhile moves that along and fails.
+// After an abandoned segment: writes are accepted again once a fresh snapshot is durable and the
+// next segment has begun. Each commit that comes in meanwhile moves that along and fails.
 Result<void> StoreImpl::ensure_log() {
   if (log_.usable()) return {};
   if (fresh_snapshot_) {
@@ -265,13 +271,14 @@ Result<void> StoreImpl::ensure_log() {
     return {};
   }
   if (!snapshot_running_) begin_snapshot();
-  return fail(Code::unavailable, log_failure_.message + "; a fresh snapshot is being written first");
+  return fail(Code::unavailable,
+              log_failure_.message + "; a fresh snapshot is being written first");
 }
 
 void StoreImpl::begin_snapshot_if_due() {
   if (snapshot_running_ || !log_.usable()) return;
-  std::uint64_t due = std::max({options_.log_bytes_before_snapshot, version_->live_bytes,
-                                next_snapshot_bytes_});
+  std::uint64_t due =
+      std::max({options_.log_bytes_before_snapshot, version_->live_bytes, next_snapshot_bytes_});
   if (log_bytes() > due) begin_snapshot();
 }
 
@@ -291,12 +298,12 @@ void StoreImpl::begin_snapshot() {
   for (const std::string* name : names_.all()) names.push_back(*name);
   auto writer = std::make_shared<SnapshotWriter>(disk_, version_, std::move(names), sequence,
                                                  make_salt(committer_.clock(), sequence));
-  background_.post(background_line_.guard([this, writer, sequence] {
-    write_snapshot_piece(writer, sequence);
-  }));
+  background_.post(
+      background_line_.guard([this, writer, sequence] { write_snapshot_piece(writer, sequence); }));
 }
 
-void StoreImpl::write_snapshot_piece(std::shared_ptr<SnapshotWriter> writer, std::uint64_t sequence) {
+void StoreImpl::write_snapshot_piece(std::shared_ptr<SnapshotWriter> writer,
+                                     std::uint64_t sequence) {
   Result<bool> finished = writer->step();
   if (finished && !*finished) {
     background_.post(background_line_.guard([this, writer = std::move(writer), sequence]() mutable {
@@ -343,7 +350,8 @@ void StoreImpl::answer_waiters(std::vector<CompactDone> waiters, const Result<vo
 }  // namespace
 
 Result<std::unique_ptr<Store>> Store::open(Options options, Disk& disk, Executor& committer,
-                                           Executor& background, Attacher attacher, Metrics* metrics) {
+                                           Executor& background, Attacher attacher,
+                                           Metrics* metrics) {
   Log log(disk, committer.clock());
   Recovered recovered = TRY(recover(disk, log, attacher));
   return std::make_unique<StoreImpl>(options, disk, committer, background, metrics, std::move(log),

@@ -1,9 +1,10 @@
 // The durable heart: ordered keys in named buckets, one global revision counter, compare-and-swap,
-// consistent snapshots, and the history from which watchers read. etcd's semantics; this module knows
-// nothing of Kubernetes. All data is in memory; the disk holds a log and snapshots (docs/formats/store.md).
+// consistent snapshots, and the history from which watchers read. etcd's semantics; this module
+// knows nothing of Kubernetes. All data is in memory; the disk holds a log and snapshots
+// (docs/formats/store.md).
 //
-// Threads: one committer thread writes. snapshot(), changes_after() and subscribe() may be called from
-// any thread and never wait for the committer.
+// Threads: one committer thread writes. snapshot(), changes_after() and subscribe() may be called
+// from any thread and never wait for the committer.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +53,8 @@ class Snapshot {
  public:
   Revision revision() const;
   ItemPtr get(BucketId bucket, std::string_view key) const;
-  // Keys in byte order, from the first key >= `from` while it starts with `prefix`; stops when `visit`
-  // returns false.
+  // Keys in byte order, from the first key >= `from` while it starts with `prefix`; stops when
+  // `visit` returns false.
   void scan(BucketId bucket, std::string_view prefix, std::string_view from,
             const std::function<bool(const ItemPtr&)>& visit) const;
   std::size_t count(BucketId bucket) const;
@@ -83,9 +84,9 @@ struct Write {
   AttachmentPtr attachment;
 };
 
-// A batch is applied in order and lands in one commit. Independent by default: each write succeeds or
-// fails alone. With `all_or_nothing` the first unmet expectation fails every write of the batch, with
-// its error. Removing a key that does not exist is not_found whatever was expected.
+// A batch is applied in order and lands in one commit. Independent by default: each write succeeds
+// or fails alone. With `all_or_nothing` the first unmet expectation fails every write of the batch,
+// with its error. Removing a key that does not exist is not_found whatever was expected.
 struct Batch {
   std::vector<Write> writes;
   bool all_or_nothing = false;
@@ -93,8 +94,8 @@ struct Batch {
 
 // One per write: the stored item (for remove, the item as watchers see it, with the removal's
 // revision), or not_found / already_exists / conflict, or unavailable when the disk fails. After
-// unavailable the write is not visible; should the process end before the disk recovers, the next start
-// may find it nevertheless.
+// unavailable the write is not visible; should the process end before the disk recovers, the next
+// start may find it nevertheless.
 using CommitResults = std::vector<Result<ItemPtr>>;
 // Called on the committer thread; must only hand over (post) and return.
 using CommitDone = std::move_only_function<void(CommitResults)>;
@@ -122,14 +123,14 @@ struct Options {
 };
 
 // Rebuilds the attachment of a recovered value.
-using Attacher =
-    std::function<AttachmentPtr(std::string_view bucket, const std::string& key, const std::string& value)>;
+using Attacher = std::function<AttachmentPtr(std::string_view bucket, const std::string& key,
+                                             const std::string& value)>;
 
 class Store {
  public:
-  // Recovers what `disk` holds. `committer` is the store's own loop; a second one, `background`, writes
-  // snapshots. The log of a newer format version is refused, a torn tail is cut off, damage in the middle
-  // is an error that names file and offset.
+  // Recovers what `disk` holds. `committer` is the store's own loop; a second one, `background`,
+  // writes snapshots. The log of a newer format version is refused, a torn tail is cut off, damage
+  // in the middle is an error that names file and offset.
   static Result<std::unique_ptr<Store>> open(Options options, Disk& disk, Executor& committer,
                                              Executor& background, Attacher attacher,
                                              Metrics* metrics = nullptr);
@@ -142,7 +143,8 @@ class Store {
 
   virtual Snapshot snapshot() const = 0;
 
-  // False when the committer's mailbox or the store's own queue is full; `done` was then not called and will not be.
+  // False when the committer's mailbox or the store's own queue is full; `done` was then not called
+  // and will not be.
   [[nodiscard]] virtual bool commit(Batch batch, CommitDone done) = 0;
 
   // At most `limit` changes of `bucket` with a revision above `after`, in order. `expired` when the
@@ -153,13 +155,14 @@ class Store {
   // revision recovered: a watch can begin there, not before.
   virtual Revision oldest_history() const = 0;
 
-  // Calls `notify` on the committer thread after each commit that touched `bucket`, until the returned
-  // token is destroyed. `notify` must only set a flag or post, and return.
+  // Calls `notify` on the committer thread after each commit that touched `bucket`, until the
+  // returned token is destroyed. `notify` must only set a flag or post, and return.
   class Subscription {
    public:
     virtual ~Subscription() = default;
   };
-  virtual std::unique_ptr<Subscription> subscribe(BucketId bucket, std::function<void()> notify) = 0;
+  virtual std::unique_ptr<Subscription> subscribe(BucketId bucket,
+                                                  std::function<void()> notify) = 0;
 
   // Writes a snapshot now and cuts the log; `done` is called on the background loop.
   virtual void compact(std::function<void(Result<void>)> done) = 0;

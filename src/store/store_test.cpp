@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "store/store_fixture.h"
+#include "store/store_fixture_test.h"
 
 namespace hekla::store {
 namespace {
@@ -24,8 +24,8 @@ class StoreTest : public testing::Test {
 
 TEST_F(StoreTest, RevisionsCountWritesFromOne) {
   EXPECT_EQ(f.store->snapshot().revision(), 0u);
-  CommitResults results =
-      f.commit(std::vector<Write>{put(f.pods, "a", "1"), put(f.nodes, "n", "2"), put(f.pods, "a", "3")});
+  CommitResults results = f.commit(
+      std::vector<Write>{put(f.pods, "a", "1"), put(f.nodes, "n", "2"), put(f.pods, "a", "3")});
   ASSERT_EQ(results.size(), 3u);
   for (Revision i = 0; i < 3; ++i) EXPECT_EQ(results[i].value()->modified, i + 1);
   ItemPtr item = f.store->snapshot().get(f.pods, "a");
@@ -54,9 +54,11 @@ TEST_F(StoreTest, ASnapshotNeverChanges) {
 }
 
 TEST_F(StoreTest, ScanByPrefixAndStart) {
-  for (const char* key : {"ns1/a", "ns1/b", "ns1/c", "ns2/a", "ns10/a"}) f.commit(put(f.pods, key, ""));
+  for (const char* key : {"ns1/a", "ns1/b", "ns1/c", "ns2/a", "ns10/a"})
+    f.commit(put(f.pods, key, ""));
   Snapshot snapshot = f.store->snapshot();
-  EXPECT_EQ(keys(snapshot), (std::vector<std::string>{"ns1/a", "ns1/b", "ns1/c", "ns10/a", "ns2/a"}));
+  EXPECT_EQ(keys(snapshot),
+            (std::vector<std::string>{"ns1/a", "ns1/b", "ns1/c", "ns10/a", "ns2/a"}));
   EXPECT_EQ(keys(snapshot, "ns1/"), (std::vector<std::string>{"ns1/a", "ns1/b", "ns1/c"}));
   EXPECT_EQ(keys(snapshot, "ns1/", "ns1/aa"), (std::vector<std::string>{"ns1/b", "ns1/c"}));
   EXPECT_EQ(keys(snapshot, "ns1/", "ns0"), (std::vector<std::string>{"ns1/a", "ns1/b", "ns1/c"}));
@@ -125,10 +127,11 @@ TEST_F(StoreTest, AnUndoneBatchLeavesNoTraceInItsGroup) {
   int answered = 0;
   auto done = [&](CommitResults) { ++answered; };
   ASSERT_TRUE(f.store->commit({{put(f.pods, "first", "1")}, false}, done));
-  ASSERT_TRUE(f.store->commit({{put(f.pods, "a", "a1"), removal(f.pods, "b"), put(f.pods, "c", "c1"),
-                                removal(f.pods, "c"), put(f.pods, "a", "", at_revision(99))},
-                               true},
-                              done));
+  ASSERT_TRUE(
+      f.store->commit({{put(f.pods, "a", "a1"), removal(f.pods, "b"), put(f.pods, "c", "c1"),
+                        removal(f.pods, "c"), put(f.pods, "a", "", at_revision(99))},
+                       true},
+                      done));
   ASSERT_TRUE(f.store->commit({{put(f.pods, "last", "1")}, false}, done));
   f.simulation.run_until_idle();
   ASSERT_EQ(answered, 3);
@@ -146,9 +149,10 @@ TEST_F(StoreTest, AnUndoneBatchLeavesNoTraceInItsGroup) {
 }
 
 TEST_F(StoreTest, LaterWritesOfABatchSeeEarlierOnes) {
-  CommitResults results = f.commit(Batch{{put(f.pods, "a", "1", kAbsent), removal(f.pods, "a", kPresent),
-                                          put(f.pods, "a", "2", kAbsent)},
-                                         true});
+  CommitResults results =
+      f.commit(Batch{{put(f.pods, "a", "1", kAbsent), removal(f.pods, "a", kPresent),
+                      put(f.pods, "a", "2", kAbsent)},
+                     true});
   ASSERT_TRUE(results[2]);
   EXPECT_EQ(results[2].value()->created, 3u) << "a key made again is a new key";
 }
@@ -245,8 +249,9 @@ TEST_F(StoreTest, GroupsAreBoundedButABatchIsNeverSplit) {
   for (int i = 0; i < 4; ++i)
     ASSERT_TRUE(f.store->commit({{put(f.pods, std::to_string(i), std::string(400, 'v'))}, false},
                                 [&](CommitResults) { ++answered; }));
-  ASSERT_TRUE(f.store->commit({{put(f.pods, "x", std::string(3000, 'v')), put(f.pods, "y", "")}, false},
-                              [&](CommitResults) { ++answered; }));
+  ASSERT_TRUE(
+      f.store->commit({{put(f.pods, "x", std::string(3000, 'v')), put(f.pods, "y", "")}, false},
+                      [&](CommitResults) { ++answered; }));
   f.simulation.run_until_idle();
   EXPECT_EQ(answered, 5);
   EXPECT_EQ(f.disk.operations() - before, 2u * 3);
@@ -329,7 +334,8 @@ TEST_F(StoreTest, AttachmentsAreKeptAndRebuilt) {
     return std::make_shared<Length>(value.size());
   };
   f.reopen();
-  EXPECT_EQ(seen, (std::vector<std::string>{"pods/a=12345", "pods/b=12"})) << "live values only, once";
+  EXPECT_EQ(seen, (std::vector<std::string>{"pods/a=12345", "pods/b=12"}))
+      << "live values only, once";
   auto attachment = f.store->snapshot().get(f.pods, "b")->attachment;
   ASSERT_NE(dynamic_cast<const Length*>(attachment.get()), nullptr);
   EXPECT_EQ(static_cast<const Length&>(*attachment).length, 2u);
@@ -341,14 +347,16 @@ TEST_F(StoreTest, MetricsAreKept) {
   f.reopen();
   f.commit(std::vector<Write>{put(f.pods, "a", ""), put(f.pods, "b", "")});
   std::string text = metrics.text();
-  for (const char* line : {"hekla_store_commit_seconds_count 1\n", "hekla_store_group_writes_sum 2\n",
-                           "hekla_store_revision 2\n", "hekla_store_log_bytes "})
+  for (const char* line :
+       {"hekla_store_commit_seconds_count 1\n", "hekla_store_group_writes_sum 2\n",
+        "hekla_store_revision 2\n", "hekla_store_log_bytes "})
     EXPECT_NE(text.find(line), std::string::npos) << line << "\n" << text;
 }
 
 TEST_F(StoreTest, TasksThatOutliveTheStoreDoNothing) {
   bool answered = false;
-  ASSERT_TRUE(f.store->commit({{put(f.pods, "a", "")}, false}, [&](CommitResults) { answered = true; }));
+  ASSERT_TRUE(
+      f.store->commit({{put(f.pods, "a", "")}, false}, [&](CommitResults) { answered = true; }));
   f.store->compact([&](Result<void>) { answered = true; });
   auto token = f.store->subscribe(f.pods, [&] { answered = true; });
   f.store = nullptr;

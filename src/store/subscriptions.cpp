@@ -22,7 +22,8 @@ namespace {
 
 class Token final : public Store::Subscription {
  public:
-  Token(std::shared_ptr<Subscriptions::Registry> registry, BucketId bucket, SubscriberPtr subscriber)
+  Token(std::shared_ptr<Subscriptions::Registry> registry, BucketId bucket,
+        SubscriberPtr subscriber)
       : registry_(std::move(registry)), bucket_(bucket), subscriber_(std::move(subscriber)) {}
 
   ~Token() override {
@@ -44,7 +45,8 @@ class Token final : public Store::Subscription {
 
 Subscriptions::Subscriptions() : registry_(std::make_shared<Registry>()) {}
 
-std::unique_ptr<Store::Subscription> Subscriptions::add(BucketId bucket, std::function<void()> notify) {
+std::unique_ptr<Store::Subscription> Subscriptions::add(BucketId bucket,
+                                                        std::function<void()> notify) {
   auto subscriber = std::make_shared<Subscriber>();
   subscriber->notify = std::move(notify);
   {

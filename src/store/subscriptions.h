@@ -1,5 +1,5 @@
-// Who wants to hear of which bucket. Thread-safe. A subscription's destructor waits for a notification
-// of its own that is just running; afterwards none comes.
+// Who wants to hear of which bucket. Thread-safe. A subscription's destructor waits for a
+// notification of its own that is just running; afterwards none comes.
 #pragma once
 
 #include <functional>

@@ -93,8 +93,8 @@ struct Insertion {
   ItemPtr replaced;
 };
 
-// Half of a full node goes right; at the right edge of the tree only the new entry does, so that keys
-// loaded in order leave full nodes behind.
+// Half of a full node goes right; at the right edge of the tree only the new entry does, so that
+// keys loaded in order leave full nodes behind.
 std::size_t split_point(std::size_t position, bool right_edge) {
   return right_edge && position == kFanout ? kFanout : kFanout / 2;
 }

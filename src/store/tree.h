@@ -1,10 +1,10 @@
-// A persistent ordered map from key to Item: a B+tree whose nodes are shared between versions. Copying a
-// Tree copies one pointer; an edit copies the path to the leaf and leaves every other copy as it was.
-// Edits made under the same stamp change the nodes they already copied in place, so that a commit group
-// pays for each node once.
+// A persistent ordered map from key to Item: a B+tree whose nodes are shared between versions.
+// Copying a Tree copies one pointer; an edit copies the path to the leaf and leaves every other
+// copy as it was. Edits made under the same stamp change the nodes they already copied in place, so
+// that a commit group pays for each node once.
 //
-// Threads: const members may run anywhere, at the same time. Edits need a Tree of one's own and a stamp
-// that no other Tree was edited under.
+// Threads: const members may run anywhere, at the same time. Edits need a Tree of one's own and a
+// stamp that no other Tree was edited under.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@
 
 namespace hekla::store {
 
-// Names a round of edits; after the Tree was copied for somebody else, the next round takes a new one.
+// Names a round of edits; after the Tree was copied for somebody else, the next round takes a new
+// one.
 using Stamp = std::uint64_t;
 
 class Tree {
@@ -42,7 +43,7 @@ class Tree {
 // Everything as of one revision. Published as const; the committer edits a copy.
 struct Snapshot::Version {
   Revision revision = 0;
-  std::vector<Tree> buckets;  // by BucketId; buckets made later are not in here
+  std::vector<Tree> buckets;     // by BucketId; buckets made later are not in here
   std::uint64_t live_bytes = 0;  // what the keys and values would take in a snapshot file
 
   const Tree* tree(BucketId bucket) const {

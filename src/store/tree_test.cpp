@@ -33,7 +33,8 @@ Model contents(const Tree& tree, std::string_view from = "") {
 
 std::string key_of(unsigned n) {
   std::string digits = std::to_string(n);
-  return "namespace/object-" + std::string(6 - std::min<std::size_t>(6, digits.size()), '0') + digits;
+  return "namespace/object-" + std::string(6 - std::min<std::size_t>(6, digits.size()), '0') +
+         digits;
 }
 
 TEST(Tree, EmptyHasNothing) {
@@ -86,15 +87,16 @@ TEST(Tree, ErasingEverythingLeavesAnEmptyTree) {
   EXPECT_EQ(contents(full).size(), 3000u);
 }
 
-// The law: under any sequence of edits, in rounds of any length, a tree equals a std::map, and every
-// copy taken between rounds stays what it was.
+// The law: under any sequence of edits, in rounds of any length, a tree equals a std::map, and
+// every copy taken between rounds stays what it was.
 void behaves_like_a_map(unsigned key_space) {
   struct Op {
     unsigned key;
     bool erase;
   };
-  auto rounds = *rc::gen::container<std::vector<std::vector<Op>>>(rc::gen::container<std::vector<Op>>(
-      rc::gen::construct<Op>(rc::gen::inRange(0u, key_space), rc::gen::arbitrary<bool>())));
+  auto rounds =
+      *rc::gen::container<std::vector<std::vector<Op>>>(rc::gen::container<std::vector<Op>>(
+          rc::gen::construct<Op>(rc::gen::inRange(0u, key_space), rc::gen::arbitrary<bool>())));
   Tree tree;
   Model model;
   std::vector<std::pair<Tree, Model>> kept;

@@ -24,8 +24,11 @@ std::unexpected<Error> io_error(const std::string& attempt, const std::string& n
 class SimDisk::File final : public AppendFile {
  public:
   File(SimDisk& disk, InodePtr inode, std::string name)
-      : disk_(disk), inode_(std::move(inode)), name_(std::move(name)),
-        generation_(disk.generation_), size_(inode_->cached.size()) {}
+      : disk_(disk),
+        inode_(std::move(inode)),
+        name_(std::move(name)),
+        generation_(disk.generation_),
+        size_(inode_->cached.size()) {}
 
   Result<void> append(std::string_view data) override {
     std::lock_guard lock(disk_.mutex_);
@@ -50,7 +53,8 @@ class SimDisk::File final : public AppendFile {
 
  private:
   Result<void> alive(const char* attempt) {
-    if (generation_ != disk_.generation_) return io_error(attempt, name_, "the machine has crashed");
+    if (generation_ != disk_.generation_)
+      return io_error(attempt, name_, "the machine has crashed");
     return {};
   }
 
@@ -145,7 +149,8 @@ void SimDisk::apply_partly(std::string& content, const WriteOp& write) {
   std::uint64_t at = 0;
   while (at < write.data.size()) {
     std::uint64_t sector_end = ((write.offset + at) / kSectorBytes + 1) * kSectorBytes;
-    std::uint64_t n = std::min<std::uint64_t>(sector_end - write.offset - at, write.data.size() - at);
+    std::uint64_t n =
+        std::min<std::uint64_t>(sector_end - write.offset - at, write.data.size() - at);
     if (rng_.chance(60))
       write_at(content, write.offset + at, std::string_view(write.data).substr(at, n));
     at += n;

@@ -1,8 +1,8 @@
-// A disk in memory that fails like a real one, on command and by seed. What a program reads back is what
-// it wrote; what survives crash() is only what was synced, plus whatever the seed lets through of the
-// rest: nothing, all, a prefix cut at any byte, or scattered sectors with zeros between them. Creations,
-// renames and removals that no sync_directory() covered each survive or not on their own, which is
-// harsher than a journalling file system.
+// A disk in memory that fails like a real one, on command and by seed. What a program reads back is
+// what it wrote; what survives crash() is only what was synced, plus whatever the seed lets through
+// of the rest: nothing, all, a prefix cut at any byte, or scattered sectors with zeros between
+// them. Creations, renames and removals that no sync_directory() covered each survive or not on
+// their own, which is harsher than a journalling file system.
 //
 //   sim::SimDisk disk(seed);
 //   ... run a store on it ...
@@ -38,19 +38,20 @@ class SimDisk final : public Disk {
   Result<std::vector<std::string>> list() override;
   Result<void> sync_directory() override;
 
-  // Power fails and returns: unsynced work is resolved by the seed, files opened before fail from now
-  // on, all injected faults except flipped bits are cleared.
+  // Power fails and returns: unsynced work is resolved by the seed, files opened before fail from
+  // now on, all injected faults except flipped bits are cleared.
   void crash();
-  // Lets `operations` more changing operations (append, sync, truncate, create, rename, remove) happen;
-  // the one after them is carried out partly or not at all and fails, as does everything later.
+  // Lets `operations` more changing operations (append, sync, truncate, create, rename, remove)
+  // happen; the one after them is carried out partly or not at all and fails, as does everything
+  // later.
   void cut_power_after(std::uint64_t operations);
   bool power_lost() const;
 
   // No space after `bytes` more bytes: an append that does not fit writes what fits and fails with
   // ENOSPC's text. nullopt: space again.
   void set_space_left(std::optional<std::uint64_t> bytes);
-  // The next `count` file syncs fail. The kernel then forgets what was dirty: the pages read back as
-  // written, but a later sync that succeeds does not make them durable.
+  // The next `count` file syncs fail. The kernel then forgets what was dirty: the pages read back
+  // as written, but a later sync that succeeds does not make them durable.
   void fail_next_syncs(int count);
   void fail_next_directory_syncs(int count);
   void fail_next_truncates(int count);

@@ -1,7 +1,7 @@
-// A whole system in one thread: every component's Executor, one virtual clock and one seeded source of
-// randomness. The seed decides which component runs next; a component's own tasks keep their posting
-// order. Time stands still while anything is runnable and then jumps to the next timer, so a test of a
-// one-hour timeout takes microseconds, and a failure is replayed from its seed.
+// A whole system in one thread: every component's Executor, one virtual clock and one seeded source
+// of randomness. The seed decides which component runs next; a component's own tasks keep their
+// posting order. Time stands still while anything is runnable and then jumps to the next timer, so
+// a test of a one-hour timeout takes microseconds, and a failure is replayed from its seed.
 //
 //   sim::Simulation simulation(seed);
 //   sim::SimExecutor& committer = simulation.add("committer");
@@ -96,12 +96,13 @@ class Simulation {
   SimClock& clock() { return clock_; }
   SeededRng& rng() { return rng_; }
 
-  // Runs one task of a runnable component. False when nobody is runnable; timers are not waited for.
+  // Runs one task of a runnable component. False when nobody is runnable; timers are not waited
+  // for.
   bool step();
   // Jumps to the next timer and makes it runnable. False when there is none.
   bool advance_to_next_timer();
-  // Steps until nobody is runnable, without letting time pass. False when `steps_max` did not suffice:
-  // somebody is spinning.
+  // Steps until nobody is runnable, without letting time pass. False when `steps_max` did not
+  // suffice: somebody is spinning.
   bool run_until_idle(std::size_t steps_max = 1'000'000);
   // Runs everything that falls due within `duration`; afterwards exactly that much time has passed.
   bool run_for(Nanos duration, std::size_t steps_max = 1'000'000);

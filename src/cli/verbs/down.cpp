@@ -52,6 +52,7 @@ void declare(CLI::App& app, Context& context) {
 
 }  // namespace
 
+extern const Verb verb_down;
 const Verb verb_down{"down", declare};
 
 }  // namespace hekla::cli

@@ -88,6 +88,7 @@ void declare(CLI::App& app, Context& context) {
 
 }  // namespace
 
+extern const Verb verb_run;
 const Verb verb_run{"run", declare};
 
 }  // namespace hekla::cli

@@ -21,6 +21,7 @@ void declare(CLI::App& app, Context& context) {
 
 }  // namespace
 
+extern const Verb verb_up;
 const Verb verb_up{"up", declare};
 
 }  // namespace hekla::cli

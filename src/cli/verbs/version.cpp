@@ -27,6 +27,7 @@ void declare(CLI::App& app, Context& context) {
 
 }  // namespace
 
+extern const Verb verb_version;
 const Verb verb_version{"version", declare};
 
 }  // namespace hekla::cli

@@ -1,5 +1,5 @@
-// What the store's tests share: a store on a simulated disk in a simulated process that can be killed
-// and started again.
+// What the store's tests share: a store on a simulated disk in a simulated process that can be
+// killed and started again.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -72,7 +72,9 @@ class StoreFixture {
     EXPECT_TRUE(simulation.run_until([&] { return done; }));
     return results;
   }
-  CommitResults commit(std::vector<Write> writes) { return commit(Batch{std::move(writes), false}); }
+  CommitResults commit(std::vector<Write> writes) {
+    return commit(Batch{std::move(writes), false});
+  }
   Result<ItemPtr> commit(Write write) {
     std::vector<Write> writes;
     writes.push_back(std::move(write));

@@ -1,0 +1,37 @@
+// The rules between a queue and the queues above and below it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kube/admission.h"
+#include "model/volcano.h"
+
+namespace hekla::admission {
+
+class QueueTree {
+ public:
+  static constexpr int kDepthMax = 5;
+
+  explicit QueueTree(std::vector<model::Queue> queues);
+
+  const model::Queue* find(const std::string& name) const;
+  std::vector<const model::Queue*> children(const std::string& name) const;  // by name
+
+  // Whether `queue` may stand below its parent; the complaint, or nothing.
+  std::string parent_error(const model::Queue& queue) const;
+  // capability, guarantee and deserved against ancestors, siblings and children.
+  std::string resource_error(const model::Queue& queue) const;
+
+ private:
+  std::string ancestor_error(const model::Queue& queue) const;
+  std::string sibling_error(const model::Queue& queue) const;
+  std::string children_error(const model::Queue& queue) const;
+  model::Quantity subtree_capability(const model::Queue& queue, const std::string& resource,
+                                     int depth) const;
+
+  std::map<std::string, model::Queue> queues_;
+};
+
+}  // namespace hekla::admission

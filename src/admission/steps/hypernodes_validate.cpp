@@ -1,0 +1,41 @@
+// validatehypernode.volcano.sh: a hypernode has members, and patterns that can be read.
+#include <regex>
+
+#include "admission/step.h"
+
+namespace hekla::admission {
+namespace {
+
+// The reason a pattern cannot be read, or nothing.
+std::string pattern_error(const std::string& pattern) {
+  try {
+    std::regex compiled(pattern, std::regex::ECMAScript);
+    return {};
+  } catch (const std::regex_error& error) {
+    return error.what();
+  }
+}
+
+Result<void> validate(const kube::AdmissionRequest&, const json::Value& object) {
+  const json::Array* members = json::array_at(object, {"spec", "members"});
+  if (!members || members->empty())
+    return fail(Code::bad_request, "member must have at least one member");
+  for (const json::Value& member : *members) {
+    std::string pattern(json::string_at(member, {"selector", "regexMatch", "pattern"}));
+    if (std::string error = pattern_error(pattern); !error.empty())
+      return fail(Code::bad_request, "member regexMatch pattern is invalid: " + error);
+  }
+  return {};
+}
+
+bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+  return resource == kube::resources::hyper_nodes && operation != kube::Operation::remove &&
+         subresource.empty();
+}
+
+}  // namespace
+
+extern const Step step_hypernodes_validate;
+const Step step_hypernodes_validate{"validatehypernode.volcano.sh", matches, nullptr, validate};
+
+}  // namespace hekla::admission

@@ -1,0 +1,84 @@
+// mutatejob.volcano.sh: what a new job leaves out. Queue, scheduler, retries, names of tasks, gang sizes,
+// the plugins other plugins need. Templates come out as Kubernetes' own types would write them.
+#include "admission/pod_template.h"
+#include "admission/step.h"
+
+namespace hekla::admission {
+namespace {
+
+constexpr std::string_view kScheduler = "volcano";
+
+void set_if_empty(json::Object& object, std::string_view member, std::string_view value) {
+  json::Value& slot = object[member];
+  if (!slot.is_string() || slot.get_string().empty()) slot = value;
+}
+
+void set_if_zero(json::Object& object, std::string_view member, std::int64_t value) {
+  json::Value& slot = object[member];
+  if (slot.is_null() || (slot.is_number() && slot.to_number<double>() == 0)) slot = value;
+}
+
+std::int64_t default_minimum(const json::Value& task) {
+  std::int64_t partitions = json::int_at(task, {"partitionPolicy", "minPartitions"});
+  if (partitions > 0) return partitions * json::int_at(task, {"partitionPolicy", "partitionSize"});
+  return json::int_at(task, {"replicas"});
+}
+
+void default_task(json::Value& task, std::size_t index) {
+  json::Object& object = task.get_object();
+  set_if_empty(object, "name", "default" + std::to_string(index));
+  if (object["minAvailable"].is_null()) object["minAvailable"] = default_minimum(task);
+  set_if_zero(object, "maxRetry", 3);
+  json::Value& pod = object["template"];
+  normalise_template(pod);
+  if (json::bool_at(pod, {"spec", "hostNetwork"}) &&
+      json::string_at(pod, {"spec", "dnsPolicy"}).empty())
+    json::at_path(pod, {"spec", "dnsPolicy"}) = "ClusterFirstWithHostNet";
+}
+
+void add_needed_plugins(json::Object& spec) {
+  json::Value& value = spec["plugins"];
+  if (!value.is_object()) {
+    spec.erase("plugins");
+    return;
+  }
+  json::Object& plugins = value.get_object();
+  bool mpi = plugins.contains("mpi");
+  bool distributed = mpi || plugins.contains("tensorflow") || plugins.contains("pytorch") ||
+                     plugins.contains("ray");
+  if (distributed && !plugins.contains("svc")) plugins["svc"] = json::Array();
+  if (mpi && !plugins.contains("ssh")) plugins["ssh"] = json::Array();
+}
+
+Result<void> mutate(const kube::AdmissionRequest&, json::Value& job) {
+  json::Value& spec_value = json::at_path(job, {"spec"});
+  if (!spec_value.is_object()) spec_value = json::Object();
+  json::Object& spec = spec_value.get_object();
+  set_if_empty(spec, "queue", "default");
+  set_if_empty(spec, "schedulerName", kScheduler);
+  set_if_zero(spec, "maxRetry", 3);
+  std::int64_t minimum = 0;
+  if (json::Value* tasks = spec.if_contains("tasks"); tasks && tasks->is_array()) {
+    json::Array& array = tasks->get_array();
+    for (std::size_t i = 0; i < array.size(); ++i) {
+      if (!array[i].is_object()) continue;
+      default_task(array[i], i);
+      minimum += json::int_at(array[i], {"minAvailable"});
+    }
+  }
+  set_if_zero(spec, "minAvailable", minimum);
+  add_needed_plugins(spec);
+  return {};
+}
+
+bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+  return resource == kube::resources::vcjobs && operation == kube::Operation::create &&
+         subresource.empty();
+}
+
+}  // namespace
+
+extern const Step step_jobs_mutate;
+const Step step_jobs_mutate{"mutatejob.volcano.sh", matches, mutate, nullptr};
+
+}  // namespace hekla::admission

@@ -1,0 +1,29 @@
+// mutatepodgroup.volcano.sh: a group in the default queue goes to its namespace's own queue, if the
+// namespace names one.
+#include "admission/step.h"
+#include "model/volcano.h"
+
+namespace hekla::admission {
+namespace {
+
+Result<void> mutate(const kube::AdmissionRequest& request, json::Value& group) {
+  std::string_view queue = json::string_at(group, {"spec", "queue"});
+  if ((!queue.empty() && queue != "default") || !request.reader) return {};
+  Result<json::Value> ns = request.reader->get(kube::resources::namespaces, kube::Key{"", request.key.ns});
+  if (!ns) return {};  // without a namespace the request fails elsewhere
+  std::string_view own = json::string_at(*ns, {"metadata", "annotations", model::keys::queue_name});
+  if (!own.empty()) json::at_path(group, {"spec", "queue"}) = own;
+  return {};
+}
+
+bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+  return resource == kube::resources::pod_groups && operation == kube::Operation::create &&
+         subresource.empty();
+}
+
+}  // namespace
+
+extern const Step step_podgroups_mutate;
+const Step step_podgroups_mutate{"mutatepodgroup.volcano.sh", matches, mutate, nullptr};
+
+}  // namespace hekla::admission

@@ -1,0 +1,47 @@
+// mutatequeue.volcano.sh: what a queue leaves out. The parent is filled in here rather than by the
+// controller, so that a new queue keeps its first generation.
+#include "admission/step.h"
+
+namespace hekla::admission {
+namespace {
+
+constexpr std::string_view kHierarchy = "volcano.sh/hierarchy";
+constexpr std::string_view kWeights = "volcano.sh/hierarchy-weights";
+
+void root_hierarchy(json::Value& queue) {
+  std::string path(json::string_at(queue, {"metadata", "annotations", kHierarchy}));
+  std::string weights(json::string_at(queue, {"metadata", "annotations", kWeights}));
+  if (path.empty() || weights.empty() || path == "root" || path.starts_with("root/")) return;
+  json::at_path(queue, {"metadata", "annotations", kHierarchy}) = "root/" + path;
+  json::at_path(queue, {"metadata", "annotations", kWeights}) = "1/" + weights;
+}
+
+Result<void> mutate(const kube::AdmissionRequest& request, json::Value& queue) {
+  json::Value& spec = json::at_path(queue, {"spec"});
+  if (!spec.is_object()) spec = json::Object();
+  json::Object& members = spec.get_object();
+  if (json::string_at(spec, {"parent"}).empty()) {
+    if (json::string_at(queue, {"metadata", "name"}) == "root")
+      members.erase("parent");
+    else
+      members["parent"] = "root";
+  }
+  if (request.operation != kube::Operation::create) return {};
+  if (json::int_at(spec, {"weight"}) == 0) members["weight"] = 1;
+  json::Value& reclaimable = members["reclaimable"];
+  if (reclaimable.is_null()) reclaimable = true;
+  root_hierarchy(queue);
+  return {};
+}
+
+bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+  return resource == kube::resources::queues && operation != kube::Operation::remove &&
+         subresource.empty();
+}
+
+}  // namespace
+
+extern const Step step_queues_mutate;
+const Step step_queues_mutate{"mutatequeue.volcano.sh", matches, mutate, nullptr};
+
+}  // namespace hekla::admission

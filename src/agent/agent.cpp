@@ -1,0 +1,370 @@
+#include "agent/agent.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <future>
+#include <map>
+
+#include "agent/dns/server.h"
+#include "agent/linux_machine.h"
+#include "agent/logs/log_choice.h"
+#include "agent/logs/log_streams.h"
+#include "agent/node.h"
+#include "agent/pod_worker.h"
+#include "base/build_info.h"
+#include "base/check.h"
+#include "base/disk.h"
+#include "base/log.h"
+#include "kube/informer.h"
+
+namespace hekla::agent {
+namespace {
+
+constexpr std::chrono::seconds kRelistPeriod{10};
+constexpr std::chrono::seconds kRefreshPeriod{60};
+constexpr const char* kPrograms[] = {"/usr/bin/crun", "/usr/bin/conmon"};
+
+bool is_terminal(const model::Pod& pod) {
+  return pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
+}
+
+Result<void> check_machine(const std::string& data_dir) {
+  if (::geteuid() != 0)
+    return fail(Code::forbidden,
+                "running pods needs root: start hekla with sudo");
+  for (const char* program : kPrograms)
+    if (::access(program, X_OK) != 0)
+      return fail(Code::not_found, std::string("running pods needs ") + program +
+                                       ": install it with apt install crun conmon");
+  // Both separate things in overlayfs' mount options.
+  if (data_dir.find_first_of(",:\\") != std::string::npos)
+    return fail(Code::bad_request,
+                "the data directory " + data_dir + " must not contain a comma, colon or backslash");
+  return {};
+}
+
+Result<FileDescriptor> lock_data_dir(const std::string& data_dir) {
+  std::string path = data_dir + "/agent.lock";
+  FileDescriptor file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  if (!file) return errno_error("create " + path);
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+    return fail(Code::conflict, "another hekla runs pods from " + data_dir);
+  return file;
+}
+
+std::string read_or_empty(const std::string& path) { return read_file(path).value_or(""); }
+
+}  // namespace
+
+// Lives on the client's executor, except for what create() sets up.
+struct Agent::State : std::enable_shared_from_this<Agent::State> {
+  State(Options options, kube::Client& client, Metrics* metrics)
+      : options(std::move(options)),
+        client(client),
+        metrics(metrics),
+        events(client, "kubelet", this->options.node_name),
+        pods(client, kube::resources::pods,
+             kube::ListOptions{.field_selector = "spec.nodeName=" + this->options.node_name}),
+        services(client, kube::resources::services) {
+    by_namespace = services.add_index([](const model::Service& service, std::vector<std::string>& out) {
+      out.push_back(service.metadata.ns);
+    });
+  }
+
+  Options options;
+  kube::Client& client;
+  Metrics* metrics;
+  FileDescriptor lock;
+  std::unique_ptr<LinuxMachine> machine;
+  std::unique_ptr<DnsServer> dns;
+  std::unique_ptr<LogStreams> streams;
+  kube::EventRecorder events;
+  kube::Informer<model::Pod> pods;
+  kube::Informer<model::Service> services;
+  int by_namespace = 0;
+  std::unique_ptr<PodContext> context;
+  std::unique_ptr<NodeRegistration> node;
+  std::map<std::string, std::shared_ptr<PodWorker>> workers;  // by uid
+  bool adopted = false;        // the first list has been seen
+  bool zone_pending = false;
+  bool stopping = false;
+  std::move_only_function<void()> stopped;
+
+  Result<void> open(const MachineFacts& facts);
+  void make_context(const MachineFacts& facts, const model::ResourceList& capacity);
+  void start();
+  void settle();
+  void pod_changed(const PodWorker::PodRef& before, const PodWorker::PodRef& after);
+  void add_worker(const PodWorker::PodRef& pod, PodRecord record, bool adopt);
+  void adopt_orphan(const PodRecord& record);
+  void container_exited(const std::string& id);
+  void every(Nanos period, void (PodWorker::*call)());
+  void zone_changed();
+  void publish_zone();
+  void worker_gone(const std::string& uid);
+  void shut_down(bool keep_pods, std::move_only_function<void()> done);
+  void finish_shutdown();
+  Result<LogTarget> find_log(const std::string& ns, const std::string& pod, const std::string& uid,
+                             const kube::LogOptions& options);
+};
+
+Result<void> Agent::State::open(const MachineFacts& facts) {
+  lock = TRY(lock_data_dir(options.data_dir));
+  LinuxMachineOptions machine_options;
+  machine_options.data_dir = options.data_dir;
+  machine_options.subnet = TRY(Subnet::parse(options.pod_cidr));
+  machine_options.hidden_paths = options.hidden_paths;
+  std::weak_ptr<State> self = weak_from_this();
+  machine = TRY(LinuxMachine::open(machine_options, client.executor(), [self](const std::string& id) {
+    if (auto state = self.lock()) state->container_exited(id);
+  }));
+  dns = TRY(DnsServer::start(TRY(machine->parent_socket(SOCK_DGRAM)),
+                             TRY(machine->parent_socket(SOCK_STREAM)),
+                             machine_options.subnet.gateway()));
+  LogSource source;
+  source.find = [self](const std::string& ns, const std::string& pod, const std::string& uid,
+                       const kube::LogOptions& log_options) -> Result<LogTarget> {
+    auto state = self.lock();
+    if (!state) return fail(Code::unavailable, "the agent is stopping");
+    return state->find_log(ns, pod, uid, log_options);
+  };
+  source.is_live = [self](const LogTarget& target) {
+    auto state = self.lock();
+    if (!state) return false;
+    auto worker = state->workers.find(target.pod_uid);
+    if (worker == state->workers.end()) return false;
+    for (const ContainerRecord& container : worker->second->record().containers)
+      if (container.current && container.current->id == target.container_id)
+        return container.current->is_live();
+    return false;
+  };
+  streams = TRY(LogStreams::open(client.executor(), std::move(source)));
+  NodeOptions node_options{options.node_name, facts, options.node_resources, options.pod_cidr,
+                           build_info().kubernetes};
+  make_context(facts, node_capacity(node_options));
+  context->images = TRY(ImageMap::parse(options.image_map));
+  context->dns_address = ipv4_text(machine_options.subnet.gateway());
+  node = std::make_unique<NodeRegistration>(client, std::move(node_options));
+  return {};
+}
+
+void Agent::State::make_context(const MachineFacts& facts, const model::ResourceList& capacity) {
+  context = std::make_unique<PodContext>(PodContext{client, events, *machine});
+  context->token_source = options.token_source;
+  context->api = {options.api_host, options.api_port};
+  context->node_name = options.node_name;
+  context->host_ip = facts.address;
+  context->cluster_domain = options.cluster_domain;
+  context->ca_pem = options.ca_pem;
+  context->host_hosts = read_or_empty("/etc/hosts");
+  context->host_resolv_conf = read_or_empty("/etc/resolv.conf");
+  context->allocatable = capacity;
+  context->machine_memory_bytes = facts.memory_bytes;
+  context->metrics = metrics;
+  context->services = [this](const std::string& ns) {
+    std::vector<const model::Service*> found;
+    for (const auto& service : services.by(by_namespace, ns)) found.push_back(service.get());
+    return found;
+  };
+  context->on_change = [this] { zone_changed(); };
+  context->on_gone = [this](const std::string& uid) { worker_gone(uid); };
+}
+
+void Agent::State::start() {
+  if (stopping) return;
+  pods.on_change([this](const auto& before, const auto& after) {
+    if (adopted) pod_changed(before, after);
+  });
+  // Services first: environment variables and names are computed from them.
+  pods.on_settled([this] { settle(); });
+  services.on_change([this](const auto&, const auto&) { zone_changed(); });
+  services.on_settled([this] { settle(); });
+  services.start();
+  pods.start();
+  node->start();
+  every(kRelistPeriod, &PodWorker::look);
+  every(kRefreshPeriod, &PodWorker::refresh_volumes);
+}
+
+// Once both lists are there: pods found on disk meet the API's.
+void Agent::State::settle() {
+  if (adopted || stopping || !pods.synced() || !services.synced()) return;
+  adopted = true;
+  std::map<std::string, PodWorker::PodRef> wanted;
+  pods.for_each([&](const PodWorker::PodRef& pod) { wanted.emplace(pod->metadata.uid, pod); });
+  for (const PodRecord& record : machine->found()) {
+    auto found = wanted.find(record.uid);
+    if (found == wanted.end()) {
+      adopt_orphan(record);
+      continue;
+    }
+    log_info("agent", "adopt a pod", {{"namespace", record.ns}, {"pod", record.name}});
+    add_worker(found->second, record, true);
+    wanted.erase(found);
+  }
+  for (const auto& [uid, pod] : wanted) pod_changed(nullptr, pod);
+}
+
+void Agent::State::adopt_orphan(const PodRecord& record) {
+  log_info("agent", "remove what is left of a pod that is gone",
+           {{"namespace", record.ns}, {"pod", record.name}});
+  auto pod = std::make_shared<model::Pod>();
+  pod->metadata.uid = record.uid;
+  pod->metadata.ns = record.ns;
+  pod->metadata.name = record.name;
+  add_worker(pod, record, true);
+  if (auto worker = workers.find(record.uid); worker != workers.end()) worker->second->vanish();
+}
+
+void Agent::State::add_worker(const PodWorker::PodRef& pod, PodRecord record, bool adopt) {
+  auto worker = std::make_shared<PodWorker>(*context, pod, std::move(record), adopt);
+  workers[pod->metadata.uid] = worker;
+  worker->start();
+}
+
+void Agent::State::pod_changed(const PodWorker::PodRef& before, const PodWorker::PodRef& after) {
+  bool replaced = before && (!after || before->metadata.uid != after->metadata.uid);
+  if (replaced)
+    if (auto old = workers.find(before->metadata.uid); old != workers.end()) old->second->vanish();
+  if (!after || after->metadata.uid.empty() || after->spec.nodeName != options.node_name) return;
+  if (auto known = workers.find(after->metadata.uid); known != workers.end()) {
+    bool relabelled = known->second->pod()->metadata.labels != after->metadata.labels;
+    known->second->update(after);
+    if (relabelled) zone_changed();
+    return;
+  }
+  if (stopping || is_terminal(*after)) return;
+  PodRecord record = new_record(*after, client.executor().clock().wall());
+  mark_lost(record, *after);
+  add_worker(after, std::move(record), false);
+}
+
+void Agent::State::container_exited(const std::string& id) {
+  for (const auto& [uid, worker] : workers)
+    if (id.empty() || worker->has_run(id)) worker->look();
+}
+
+void Agent::State::every(Nanos period, void (PodWorker::*call)()) {
+  client.executor().post_after(period, [self = weak_from_this(), period, call] {
+    auto state = self.lock();
+    if (!state || state->stopping) return;
+    auto workers = state->workers;  // a worker may go while we walk
+    for (const auto& [uid, worker] : workers) (*worker.*call)();
+    state->every(period, call);
+  });
+}
+
+// Many changes in one turn of the loop are one new zone.
+void Agent::State::zone_changed() {
+  if (std::exchange(zone_pending, true)) return;
+  client.executor().post([self = weak_from_this()] {
+    if (auto state = self.lock()) state->publish_zone();
+  });
+}
+
+void Agent::State::publish_zone() {
+  zone_pending = false;
+  if (!dns) return;  // shut down
+  std::vector<PodAddress> addresses;
+  for (const auto& [uid, worker] : workers)
+    if (auto address = worker->address()) addresses.push_back(std::move(*address));
+  std::vector<const model::Service*> all;
+  services.for_each([&](const auto& service) { all.push_back(service.get()); });
+  dns->publish(make_zone(options.cluster_domain, all, addresses));
+  if (metrics) metrics->gauge("hekla_agent_pods", static_cast<double>(workers.size()));
+}
+
+void Agent::State::worker_gone(const std::string& uid) {
+  workers.erase(uid);
+  zone_changed();
+  if (stopping && workers.empty()) finish_shutdown();
+}
+
+void Agent::State::shut_down(bool keep_pods, std::move_only_function<void()> done) {
+  CHECK(!stopping, "an agent is shut down once");
+  stopping = true;
+  stopped = std::move(done);
+  node->stop();
+  if (keep_pods) {
+    workers.clear();
+    return stopped();
+  }
+  if (workers.empty()) return finish_shutdown();
+  auto all = workers;
+  for (const auto& [uid, worker] : all) worker->shut_down();
+}
+
+void Agent::State::finish_shutdown() {
+  dns.reset();
+  if (Result<void> removed = machine->remove_instance(); !removed)
+    log_warn("agent", "leave the machine clean", {{"error", removed.error().message}});
+  stopped();
+}
+
+Result<LogTarget> Agent::State::find_log(const std::string& ns, const std::string& pod,
+                                         const std::string& uid,
+                                         const kube::LogOptions& log_options) {
+  const PodWorker* worker = nullptr;
+  for (const auto& [key, candidate] : workers)
+    if (candidate->record().ns == ns && candidate->record().name == pod &&
+        (uid.empty() || key == uid))
+      worker = candidate.get();
+  if (!worker) return fail(Code::not_found, "pods \"" + pod + "\" not found");
+  const PodRecord& record = worker->record();
+  Result<std::size_t> index = choose_log_container(record, log_options.container);
+  if (!index) return std::unexpected(index.error());
+  const ContainerRecord& container = record.containers[*index];
+  const ContainerRun* run = TRY(choose_log_run(record, container, worker->status(),
+                                               log_options.previous));
+  return LogTarget{log_path(machine->paths(), record.uid, container.name, run->attempt), record.uid,
+                   run->id};
+}
+
+Result<std::unique_ptr<Agent>> Agent::create(Options options, kube::Client& client,
+                                             Metrics* metrics) {
+  std::error_code error;
+  options.data_dir = std::filesystem::absolute(options.data_dir, error).lexically_normal().string();
+  while (options.data_dir.size() > 1 && options.data_dir.back() == '/') options.data_dir.pop_back();
+  TRY(check_machine(options.data_dir));
+  TRY(make_directories(options.data_dir));
+  MachineFacts facts = read_machine_facts(options.data_dir);
+  if (options.node_name.empty()) options.node_name = facts.hostname;
+  auto state = std::make_shared<State>(std::move(options), client, metrics);
+  TRY(state->open(facts));
+  return std::make_unique<Agent>(Private{}, std::move(state));
+}
+
+Agent::Agent(Private, std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+// Everything in State belongs to the loop, so it ends there. A loop that has ended drops the task, and
+// the broken promise wakes us all the same.
+Agent::~Agent() {
+  Executor& executor = state_->client.executor();
+  std::promise<void> promise;
+  std::future<void> ended = promise.get_future();
+  executor.post([state = std::move(state_), promise = std::move(promise)]() mutable {
+    state.reset();
+    promise.set_value();
+  });
+  ended.wait();
+}
+
+void Agent::start() {
+  state_->client.executor().post([state = state_] { state->start(); });
+}
+
+kube::PodStreams& Agent::streams() { return *state_->streams; }
+
+const std::string& Agent::node_name() const { return state_->options.node_name; }
+
+void Agent::shutdown(bool keep_pods, std::move_only_function<void()> done) {
+  state_->client.executor().post([state = state_, keep_pods, done = std::move(done)]() mutable {
+    state->shut_down(keep_pods, std::move(done));
+  });
+}
+
+}  // namespace hekla::agent

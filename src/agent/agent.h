@@ -1,0 +1,63 @@
+// The node agent: runs the pods bound to this machine, as a kubelet does. Needs root.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/source_fetch.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "kube/client.h"
+#include "kube/pod_streams.h"
+#include "model/quantity.h"
+
+namespace hekla::agent {
+
+struct Options {
+  std::string data_dir;
+  std::string node_name;                // empty: the machine's host name in lower case
+  std::vector<std::string> image_map;   // "PATTERN=host"
+  model::ResourceList node_resources;   // declared beside or instead of what the machine has
+  std::string api_host;                 // where pods find the API server; empty: they are not told
+  std::uint16_t api_port = 443;
+  std::string ca_pem;                   // the API server's, until the kube-root-ca.crt ConfigMap exists
+  std::string pod_cidr = "10.244.0.0/16";
+  std::string cluster_domain = "cluster.local";
+  std::vector<std::string> hidden_paths;  // never shown to pods: kubeconfigs and the like
+  // Without one, projected service-account tokens are left out of their volumes.
+  TokenSource token_source;
+};
+
+class Agent {
+  struct Private {};
+  struct State;
+
+ public:
+  // Blocks: opens namespaces and network, finds the pods of an earlier process. One sentence when it
+  // cannot work here (not root, a tool is missing). `metrics` may be null and outlives the agent.
+  static Result<std::unique_ptr<Agent>> create(Options options, kube::Client& client,
+                                               Metrics* metrics);
+  Agent(Private, std::shared_ptr<State> state);
+  // Without shutdown() pods are left running for the next process to adopt. Destroyed on a thread other
+  // than the client's executor, or after that has ended.
+  ~Agent();
+
+  // From any thread: registers the node, watches pods and services.
+  void start();
+
+  kube::PodStreams& streams();
+  const std::string& node_name() const;
+
+  // From any thread. Stops working. keep_pods: containers run on, to be adopted by the next start;
+  // otherwise every pod gets its grace period and is reported as terminated by a node shutdown, and
+  // nothing of the agent is left on the machine. `done` runs on the executor.
+  void shutdown(bool keep_pods, std::move_only_function<void()> done);
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace hekla::agent

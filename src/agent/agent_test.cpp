@@ -1,0 +1,314 @@
+// The agent with real containers.
+#include "agent/agent.h"
+
+#include <sys/wait.h>
+
+#include "agent/agent_fixture_test.h"
+#include "agent/runtime/cgroup.h"
+
+namespace hekla::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_F(AgentTest, RunsAContainerToItsExitCode) {
+  create_pod("seven", "echo hello; echo oops >&2; exit 7");
+  ASSERT_TRUE(wait_for_phase("seven", "Failed"));
+  json::Value end = terminated("seven");
+  EXPECT_EQ(json::int_at(end, {"exitCode"}), 7);
+  EXPECT_EQ(json::string_at(end, {"reason"}), "Error");
+  EXPECT_TRUE(json::string_at(end, {"containerID"}).starts_with("hekla://"));
+  EXPECT_EQ(logs("seven"), "hello\noops\n");
+  std::string all = events();
+  for (const char* wanted :
+       {"Normal Pulled Container image \"host\" already present on machine",
+        "Normal Created Created container: c", "Normal Started Started container c"})
+    EXPECT_NE(all.find(wanted), std::string::npos) << all;
+}
+
+TEST_F(AgentTest, SucceedsAndSaysSo) {
+  create_pod("fine", "exit 0");
+  ASSERT_TRUE(wait_for_phase("fine", "Succeeded"));
+  EXPECT_EQ(json::string_at(terminated("fine"), {"reason"}), "Completed");
+}
+
+TEST_F(AgentTest, ReportsOomKills) {
+  create_pod("big", "exec tail /dev/zero", "",
+             R"("resources":{"limits":{"memory":"32Mi"},"requests":{"memory":"32Mi"}},)");
+  ASSERT_TRUE(wait_for_phase("big", "Failed"));
+  EXPECT_EQ(json::int_at(terminated("big"), {"exitCode"}), 137);
+  EXPECT_EQ(json::string_at(terminated("big"), {"reason"}), "OOMKilled");
+}
+
+TEST_F(AgentTest, TerminatesByTermThenKill) {
+  create_pod("polite", "trap 'echo bye; exit 3' TERM; echo up; while :; do sleep 0.05; done");
+  create_pod("deaf", "trap '' TERM; echo up; while :; do sleep 0.05; done");
+  ASSERT_TRUE(wait_for_phase("polite", "Running"));
+  ASSERT_TRUE(wait_for_phase("deaf", "Running"));
+  ASSERT_TRUE(eventually([&] { return logs("polite") == "up\n" && logs("deaf") == "up\n"; }));
+  // The last state before the object goes is what everybody sees.
+  std::vector<std::string> last;
+  on_loop([&] {
+    api_.on_write = [&](const kube::Write& write) {
+      if (write.verb == kube::Write::Verb::remove) {
+        const json::Value* pod = api_.find(write.resource, write.key);
+        last.push_back(json::serialize(*pod));
+        EXPECT_EQ(write.grace_period_seconds, 0);
+        EXPECT_EQ(write.precondition_uid, json::string_at(*pod, {"metadata", "uid"}));
+      }
+      return std::optional<Error>();
+    };
+    return true;
+  });
+  auto begun = std::chrono::steady_clock::now();
+  delete_pod("polite", 30);
+  ASSERT_TRUE(wait_until_deleted("polite"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+  begun = std::chrono::steady_clock::now();
+  delete_pod("deaf", 1);
+  ASSERT_TRUE(wait_until_deleted("deaf"));
+  auto took = std::chrono::steady_clock::now() - begun;
+  EXPECT_GE(took, std::chrono::milliseconds(990));
+  EXPECT_LT(took, std::chrono::seconds(6));
+  ASSERT_EQ(last.size(), 2u);
+  EXPECT_NE(last[0].find("\"exitCode\":3"), std::string::npos) << last[0];
+  EXPECT_NE(last[1].find("\"exitCode\":137"), std::string::npos) << last[1];
+  EXPECT_NE(events().find("Normal Killing Stopping container c"), std::string::npos);
+}
+
+TEST_F(AgentTest, TwoPodsTalkByName) {
+  create(kube::resources::services,
+         R"({"metadata":{"name":"job","namespace":"default"},
+             "spec":{"clusterIP":"None","selector":{"app":"job"}}})");
+  create_pod("server",
+             "exec /usr/bin/python3 -c 'import socket; s=socket.socket(); s.bind((\"\",2222)); "
+             "s.listen(); c,a=s.accept(); c.sendall(b\"hi \"+socket.gethostname().encode()); c.close()'",
+             R"("hostname":"worker-0","subdomain":"job",)", "", R"({"app":"job"})");
+  create_pod("client",
+             "for i in $(seq 100); do /usr/bin/python3 -c 'import socket; "
+             "c=socket.create_connection((\"worker-0.job\",2222),2); print(c.recv(99).decode())' "
+             "2>/tmp/err && exit 0; sleep 0.1; done; cat /tmp/err; exit 1");
+  EXPECT_TRUE(wait_for_phase("client", "Succeeded")) << logs("client");
+  EXPECT_EQ(logs("client"), "hi worker-0\n");
+  EXPECT_TRUE(wait_for_phase("server", "Succeeded"));
+}
+
+TEST_F(AgentTest, ServesNamesAsTheResolverAsks) {
+  create(kube::resources::services,
+         R"({"metadata":{"name":"job","namespace":"default"},
+             "spec":{"clusterIP":"None","selector":{"app":"job"}}})");
+  create_pod("a", "getent hosts a-host.job; getent ahosts nothing.job; echo rc=$?; hostname -f; "
+                  "getent hosts $(hostname -i); cat /etc/resolv.conf",
+             R"("hostname":"a-host","subdomain":"job",)", "", R"({"app":"job"})");
+  ASSERT_TRUE(wait_for_phase("a", "Succeeded")) << logs("a");
+  std::string ip(json::string_at(pod("a"), {"status", "podIP"}));
+  std::string text = logs("a");
+  EXPECT_NE(text.find("rc=2\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("a-host.job.default.svc.cluster.local\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("nameserver 10.244.0.1\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(ip), std::string::npos) << text;
+}
+
+TEST_F(AgentTest, AdoptsWhatAKilledProcessLeft) {
+  create_pod("long", "for i in $(seq 20); do echo line $i; sleep 0.1; done; exit 5");
+  create_pod("short", "sleep 0.3; echo done; exit 4");
+  ASSERT_TRUE(wait_for_phase("long", "Running"));
+  ASSERT_TRUE(wait_for_phase("short", "Running"));
+  drop();
+  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // short ends unwatched
+  begin();
+  ASSERT_TRUE(wait_for_phase("short", "Failed"));
+  EXPECT_EQ(json::int_at(terminated("short"), {"exitCode"}), 4);
+  EXPECT_EQ(logs("short"), "done\n");
+  ASSERT_TRUE(wait_for_phase("long", "Failed"));
+  EXPECT_EQ(json::int_at(terminated("long"), {"exitCode"}), 5);
+  std::string wanted;
+  for (int i = 1; i <= 20; ++i) wanted += "line " + std::to_string(i) + "\n";
+  EXPECT_EQ(logs("long"), wanted);
+  json::Value object = pod("long");
+  EXPECT_EQ(json::int_at(json::array_at(object, {"status", "containerStatuses"})->at(0),
+                         {"restartCount"}), 0);
+}
+
+TEST_F(AgentTest, RemovesPodsThatWentWhileNobodyLooked) {
+  create_pod("ghost", "sleep 1000");
+  ASSERT_TRUE(wait_for_phase("ghost", "Running"));
+  const std::string ghost = uid("ghost");
+  drop();
+  on_loop([&] {
+    api_.finish_termination({"default", "ghost"});
+    return true;
+  });
+  ASSERT_FALSE(cgroup_directories(paths().pod_cgroup(ghost)).empty());
+  begin();
+  EXPECT_TRUE(eventually([&] { return !fs::exists(paths().pod(ghost)); }));
+  EXPECT_TRUE(cgroup_directories(paths().pod_cgroup(ghost)).empty());
+}
+
+// What is mounted, running or limited on behalf of the instance, as the host sees it.
+std::string traces(const InstancePaths& paths) {
+  std::string out;
+  if (fs::exists(paths.run_dir())) out += "run dir\n";
+  if (read_file("/proc/self/mountinfo")->find(paths.name) != std::string::npos) out += "mounts\n";
+  if (!cgroup_directories(paths.cgroup()).empty()) out += "cgroups\n";
+  for (const fs::directory_entry& entry : fs::directory_iterator("/proc")) {
+    std::string command = read_file(entry.path().string() + "/cmdline").value_or("");
+    if (command.find(paths.run_dir()) != std::string::npos) out += "process " + command + "\n";
+  }
+  return out;
+}
+
+TEST_F(AgentTest, LeavesNothingBehind) {
+  create_pod("sleeper", "trap 'exit 0' TERM; while :; do sleep 0.05; done",
+             R"("volumes":[{"name":"m","emptyDir":{"medium":"Memory"}}],)",
+             R"("volumeMounts":[{"name":"m","mountPath":"/cache"}],)");
+  create_pod("over", "exit 0");
+  ASSERT_TRUE(wait_for_phase("sleeper", "Running"));
+  ASSERT_TRUE(wait_for_phase("over", "Succeeded"));
+  EXPECT_FALSE(traces(paths()).empty());
+  end(false);
+  EXPECT_EQ(traces(paths()), "");
+  EXPECT_TRUE(fs::is_empty(paths().pods()));
+  EXPECT_TRUE(fs::is_empty(paths().exits()));
+  json::Value object = pod("sleeper");
+  EXPECT_EQ(json::string_at(object, {"status", "phase"}), "Failed");
+  EXPECT_EQ(json::string_at(object, {"status", "reason"}), "Terminated");
+}
+
+TEST_F(AgentTest, KeepsPodsOverARestartOnRequest) {
+  create_pod("keep", "sleep 1; exit 0");
+  ASSERT_TRUE(wait_for_phase("keep", "Running"));
+  end(true);
+  EXPECT_EQ(json::string_at(pod("keep"), {"status", "phase"}), "Running");
+  begin();
+  ASSERT_TRUE(wait_for_phase("keep", "Succeeded"));
+}
+
+TEST_F(AgentTest, HidesTheMachinesSecrets) {
+  create_pod("spy", "for f in /etc/shadow /etc/gshadow /run/hekla " + data_dir_ +
+                        "; do test -e $f && echo $f is there; done; "
+                        "ls -A /root /home/* /etc/ssh /tmp /var/backups 2>/dev/null | grep -v : | grep .; "
+                        "cat /etc/hostname; touch /etc/mine /root/mine /tmp/mine && echo wrote; "
+                        "test -e /usr/bin/env && echo usr");
+  ASSERT_TRUE(wait_for_phase("spy", "Succeeded"));
+  EXPECT_EQ(logs("spy"), "spy\nwrote\nusr\n");
+  EXPECT_FALSE(fs::exists("/etc/mine"));
+}
+
+TEST_F(AgentTest, GivesEnvironmentAndVolumes) {
+  create(kube::resources::config_maps,
+         R"({"metadata":{"name":"conf","namespace":"default"},"data":{"a.txt":"alpha","LEVEL":"3"}})");
+  create(kube::resources::secrets,
+         R"({"metadata":{"name":"key","namespace":"default"},"data":{"token":"czNjcjN0"}})");
+  create_pod("env",
+             "echo $GREETING $LEVEL $NAME $MY_IP; cat /etc/conf/a.txt /etc/key/token; echo; "
+             "touch /etc/conf/x 2>/dev/null || echo readonly; echo data > /scratch/f; cat /scratch/f; "
+             "cat /etc/podinfo/labels; echo; cat /one.txt; echo; stat -L -c %a /etc/key/token; "
+             "echo fin > /dev/termination-log; exit 9",
+             R"("volumes":[{"name":"c","configMap":{"name":"conf"}},
+                {"name":"k","secret":{"secretName":"key","defaultMode":256}},
+                {"name":"s","emptyDir":{}},
+                {"name":"d","downwardAPI":{"items":[{"path":"labels",
+                   "fieldRef":{"fieldPath":"metadata.labels"}}]}}],)",
+             R"j("env":[{"name":"GREETING","value":"hi-$(WHO)-$(LEVEL)"},
+                {"name":"NAME","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},
+                {"name":"MY_IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}}],
+                "envFrom":[{"configMapRef":{"name":"conf"}}],
+                "volumeMounts":[{"name":"c","mountPath":"/etc/conf"},{"name":"k","mountPath":"/etc/key"},
+                {"name":"s","mountPath":"/scratch"},{"name":"d","mountPath":"/etc/podinfo"},
+                {"name":"c","mountPath":"/one.txt","subPath":"a.txt"}],)j",
+             R"({"app":"x"})");
+  ASSERT_TRUE(wait_for_phase("env", "Failed"));
+  std::string ip(json::string_at(pod("env"), {"status", "podIP"}));
+  EXPECT_EQ(logs("env"), "hi-$(WHO)-3 3 env " + ip +
+                             "\nalphas3cr3t\nreadonly\ndata\napp=\"x\"\nalpha\n400\n");
+  EXPECT_EQ(json::string_at(terminated("env"), {"message"}), "fin\n");
+}
+
+TEST_F(AgentTest, WaitsLoudlyForWhatItCannotHave) {
+  create_pod("novol", "exit 0",
+             R"("volumes":[{"name":"v","configMap":{"name":"later"}}],)",
+             R"("volumeMounts":[{"name":"v","mountPath":"/v"}],)");
+  create(kube::resources::pods,
+         R"({"metadata":{"name":"noimage","namespace":"default"},"spec":{"nodeName":"test-node",
+             "restartPolicy":"Never","containers":[{"name":"c","image":"nginx:1"}]}})");
+  EXPECT_TRUE(eventually([&] {
+    return events().find("Warning FailedMount MountVolume.SetUp failed for volume \"v\" : configmap "
+                         "\"later\" not found") != std::string::npos;
+  })) << events();
+  EXPECT_TRUE(eventually([&] {
+    return json::serialize(pod("noimage")).find("\"reason\":\"ErrImagePull\"") != std::string::npos;
+  })) << json::serialize(pod("noimage"));
+  EXPECT_NE(json::serialize(pod("noimage")).find("--image-map"), std::string::npos);
+  EXPECT_EQ(logs("noimage"),
+            "error: container \"c\" in pod \"noimage\" is waiting to start: ErrImagePull");
+  create(kube::resources::config_maps,
+         R"({"metadata":{"name":"later","namespace":"default"},"data":{"k":"v"}})");
+  EXPECT_TRUE(wait_for_phase("novol", "Succeeded"));
+}
+
+TEST_F(AgentTest, ReportsAProgramThatIsNotThere) {
+  create(kube::resources::pods,
+         R"({"metadata":{"name":"typo","namespace":"default"},"spec":{"nodeName":"test-node",
+             "restartPolicy":"Never","containers":[{"name":"c","image":"busybox:1.36",
+             "command":["/no/such/program"]}]}})");
+  ASSERT_TRUE(wait_for_phase("typo", "Failed"));
+  EXPECT_EQ(json::int_at(terminated("typo"), {"exitCode"}), 128);
+  EXPECT_EQ(json::string_at(terminated("typo"), {"reason"}), "StartError");
+  EXPECT_NE(json::string_at(terminated("typo"), {"message"}).find("/no/such/program"),
+            std::string::npos) << json::serialize(terminated("typo"));
+}
+
+TEST_F(AgentTest, FollowsLogsToTheEnd) {
+  create_pod("talker", "for i in 1 2 3; do echo $i; sleep 0.3; done; printf tail");
+  ASSERT_TRUE(wait_for_phase("talker", "Running"));
+  kube::LogOptions follow;
+  follow.follow = true;
+  EXPECT_EQ(logs("talker", follow), "1\n2\n3\ntail");
+  kube::LogOptions last;
+  last.tail_lines = 2;
+  EXPECT_EQ(logs("talker", last), "3\ntail");
+}
+
+TEST_F(AgentTest, RunsInitContainersInOrderAndRestarts) {
+  create(kube::resources::pods,
+         R"({"metadata":{"name":"init","namespace":"default"},"spec":{"nodeName":"test-node",
+             "restartPolicy":"OnFailure","volumes":[{"name":"w","emptyDir":{}}],
+             "initContainers":[
+               {"name":"i1","image":"host","command":["/bin/sh","-c","echo one >> /w/o"],
+                "volumeMounts":[{"name":"w","mountPath":"/w"}]},
+               {"name":"i2","image":"host","command":["/bin/sh","-c","echo two >> /w/o"],
+                "volumeMounts":[{"name":"w","mountPath":"/w"}]}],
+             "containers":[{"name":"c","image":"host",
+                "command":["/bin/sh","-c","cat /w/o; test -e /w/again && exit 0; touch /w/again; exit 1"],
+                "volumeMounts":[{"name":"w","mountPath":"/w"}]}]}})");
+  ASSERT_TRUE(wait_for_phase("init", "Succeeded"));
+  EXPECT_EQ(logs("init"), "one\ntwo\n");
+  json::Value object = pod("init");
+  const json::Value& status = json::array_at(object, {"status", "containerStatuses"})->at(0);
+  EXPECT_EQ(json::int_at(status, {"restartCount"}), 1);
+  EXPECT_EQ(json::int_at(status, {"lastState", "terminated", "exitCode"}), 1);
+  kube::LogOptions previous;
+  previous.previous = true;
+  EXPECT_EQ(logs("init", previous), "one\ntwo\n");
+}
+
+TEST_F(AgentTest, RegistersTheNode) {
+  ASSERT_TRUE(eventually([&] {
+    return on_loop([&] {
+      return api_.find(kube::resources::nodes, {"", kNode}) &&
+             json::find_path(*api_.find(kube::resources::nodes, {"", kNode}),
+                             {"status", "allocatable", "cpu"}) &&
+             api_.find(kube::resources::leases, {"kube-node-lease", kNode});
+    });
+  }));
+}
+
+TEST_F(AgentTest, RefusesASecondAgentOnTheSameData) {
+  auto second = Agent::create(options(), client_, nullptr);
+  ASSERT_FALSE(second);
+  EXPECT_NE(second.error().message.find("another hekla"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hekla::agent

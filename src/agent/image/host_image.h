@@ -1,0 +1,41 @@
+// The image that is the machine itself: an overlay with / as its lower layer. Writes stay in the
+// container. A mask layer above / hides what pods have no business with (Hekla's own files, keys,
+// password hashes, people's homes) and gives them empty, writable places instead.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/runtime/bundle.h"
+#include "agent/runtime/instance.h"
+#include "base/result.h"
+
+namespace hekla::agent {
+
+// All calls block and are made inside the instance's mount namespace.
+class HostImage {
+ public:
+  HostImage(InstancePaths paths, std::vector<std::string> hidden_paths)
+      : paths_(std::move(paths)), hidden_paths_(std::move(hidden_paths)) {}
+
+  // Builds the mask layer (a tmpfs: overlayfs refuses two layers of which one lies inside the other).
+  Result<void> prepare();
+  // Mounts a fresh root for a container at bundle/rootfs.
+  Result<std::string> mount_root(const std::string& bundle);
+  // Unmounts it; missing is fine.
+  Result<void> unmount_root(const std::string& bundle);
+  // Other file systems of the machine that belong to the picture (/usr on its own disk), read-only.
+  std::vector<OciMount> extra_mounts() const;
+
+ private:
+  InstancePaths paths_;
+  std::vector<std::string> hidden_paths_;
+};
+
+// Pure half of extra_mounts(): mount points of disk file systems in the text of /proc/self/mountinfo,
+// outside the `hidden` directories.
+std::vector<std::string> mount_points_to_bind(std::string_view mountinfo,
+                                              const std::vector<std::string>& hidden);
+
+}  // namespace hekla::agent

@@ -1,0 +1,30 @@
+#include "agent/image/host_image.h"
+
+#include <gtest/gtest.h>
+
+namespace hekla::agent {
+namespace {
+
+constexpr const char* kMounts =
+    "22 27 0:21 / /proc rw,relatime - proc proc rw\n"
+    "27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw\n"
+    "28 27 254:1 / /usr rw,relatime shared:2 master:1 - xfs /dev/vdb rw\n"
+    "29 27 254:2 / /home rw - ext4 /dev/vdc rw\n"
+    "30 27 254:3 / /home/me rw - ext4 /dev/vdd rw\n"
+    "31 27 254:4 / /homes rw - nfs4 server:/homes rw\n"
+    "32 27 254:5 / /boot/efi rw - ext4 /dev/vde rw\n"
+    "33 27 0:50 / /dev/shm rw - tmpfs tmpfs rw\n"
+    "34 28 254:6 / /usr rw - xfs /dev/vdf rw\n";
+
+TEST(HostImage, BindsDiskFileSystemsOutsideWhatIsHidden) {
+  EXPECT_EQ(mount_points_to_bind(kMounts, {"/home", "/run"}),
+            (std::vector<std::string>{"/usr", "/homes"}));
+}
+
+TEST(HostImage, SurvivesStrangeLines) {
+  EXPECT_TRUE(mount_points_to_bind("", {}).empty());
+  EXPECT_TRUE(mount_points_to_bind("garbage\n\n1 2 3\n", {}).empty());
+}
+
+}  // namespace
+}  // namespace hekla::agent

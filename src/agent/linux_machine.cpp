@@ -1,0 +1,445 @@
+#include "agent/linux_machine.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <future>
+#include <ranges>
+#include <sstream>
+
+#include "agent/runtime/cgroup.h"
+#include "agent/volumes/volume_store.h"
+#include "base/check.h"
+#include "base/disk.h"
+#include "base/log.h"
+#include "json/codec.h"
+
+namespace hekla::agent {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::size_t kTerminationMessageLimit = 4096;
+constexpr std::size_t kLogTailLimit = 2048;
+
+std::string container_dir(const InstancePaths& paths, const std::string& uid,
+                          const std::string& container) {
+  return paths.pod(uid) + "/containers/" + container;
+}
+
+Result<void> remove_tree(const std::string& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (error) return fail(Code::internal, "remove " + path + ": " + error.message());
+  return {};
+}
+
+// Whatever is mounted below `directory` in the calling thread's namespace, last first.
+Result<void> unmount_below(const std::string& directory) {
+  std::string mountinfo = TRY(read_file("/proc/thread-self/mountinfo"));
+  std::vector<std::string> points;
+  std::istringstream lines(mountinfo);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream fields(line);
+    std::string skipped, point;
+    fields >> skipped >> skipped >> skipped >> skipped >> point;
+    if (point.starts_with(directory + "/")) points.push_back(point);
+  }
+  for (const std::string& point : std::views::reverse(points))
+    if (::umount2(point.c_str(), MNT_DETACH) != 0) return errno_error("unmount " + point);
+  return {};
+}
+
+// The end of a container's own log, without the CRI prefixes.
+std::string log_tail(const std::string& path) {
+  Result<std::string> text = read_file(path);
+  if (!text) return {};
+  std::string out;
+  std::istringstream lines(*text);
+  for (std::string line; std::getline(lines, line);) {
+    std::size_t at = 0;
+    for (int field = 0; field < 3 && at != std::string::npos; ++field) {
+      at = line.find(' ', at);
+      if (at != std::string::npos) ++at;
+    }
+    if (at != std::string::npos) out += line.substr(at) + "\n";
+  }
+  return out.size() > kLogTailLimit ? out.substr(out.size() - kLogTailLimit) : out;
+}
+
+std::string termination_message(const InstancePaths& paths, const PodRecord& record,
+                                const ContainerRecord& container, const model::Container* spec) {
+  const ContainerRun& run = *container.current;
+  Result<std::string> text =
+      read_file(container_dir(paths, record.uid, container.name) + "/termination-log");
+  std::string message = text ? text->substr(0, kTerminationMessageLimit) : "";
+  if (message.empty() && run.exit_code != 0 && spec &&
+      spec->terminationMessagePolicy == "FallbackToLogsOnError")
+    message = log_tail(log_path(paths, record.uid, container.name, run.attempt));
+  return message;
+}
+
+}  // namespace
+
+std::string log_path(const InstancePaths& paths, const std::string& uid, const std::string& container,
+                     int attempt) {
+  return container_dir(paths, uid, container) + "/" + std::to_string(attempt) + ".log";
+}
+
+LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& executor)
+    : options_(std::move(options)),
+      executor_(executor),
+      paths_(instance_paths(options_.data_dir)),
+      addresses_(options_.subnet),
+      runtime_(paths_),
+      image_(paths_, options_.hidden_paths),
+      pool_(std::make_unique<WorkerPool>("hekla-agent", options_.threads)) {}
+
+LinuxMachine::~LinuxMachine() {
+  exits_.reset();
+  pool_->stop();
+}
+
+Result<std::unique_ptr<LinuxMachine>> LinuxMachine::open(
+    LinuxMachineOptions options, Executor& executor,
+    std::function<void(const std::string& id)> on_exit) {
+  auto machine = std::make_unique<LinuxMachine>(Private{}, std::move(options), executor);
+  TRY(machine->blocking<void>([raw = machine.get()]() -> Result<void> { return raw->prepare(); }));
+  for (const PodRecord& record : machine->found_)
+    if (auto address = parse_ipv4(record.address)) machine->addresses_.claim(*address);
+  machine->exits_ = TRY(FileWatch::open("hekla-exits"));
+  TRY(machine->exits_->add(machine->paths_.exits(), [&executor, on_exit](const std::string& name) {
+    executor.post([on_exit, name] { on_exit(name); });
+  }));
+  return machine;
+}
+
+template <class T>
+void LinuxMachine::background(std::move_only_function<Result<T>()> work, Done<T> done) {
+  auto shared = std::make_shared<Done<T>>(std::move(done));
+  Task task = [this, work = std::move(work), shared]() mutable {
+    Result<void> entered = namespace_->enter();
+    Result<T> result = entered ? work() : Result<T>(std::unexpected(entered.error()));
+    executor_.post([shared, result = std::move(result)]() mutable { (*shared)(std::move(result)); });
+  };
+  if (!pool_->try_post(task))
+    executor_.post(
+        [shared] { (*shared)(fail(Code::unavailable, "the agent's work queue is full")); });
+}
+
+template <class T>
+Result<T> LinuxMachine::blocking(std::move_only_function<Result<T>()> work) {
+  std::promise<Result<T>> promise;
+  std::future<Result<T>> future = promise.get_future();
+  Task task = [&] { promise.set_value(work()); };
+  if (!pool_->try_post(task)) return fail(Code::unavailable, "the agent's work queue is full");
+  return future.get();
+}
+
+Result<void> LinuxMachine::prepare() {
+  namespace_ = TRY(InstanceNamespace::open(paths_));
+  TRY(namespace_->enter());
+  network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns());
+  TRY(network_->prepare());
+  TRY(image_.prepare());
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(paths_.pods(), error)) {
+    Result<std::string> text = read_file(entry.path().string() + "/state.json");
+    if (!text) continue;
+    Result<PodRecord> record = json::decode_text<PodRecord>(*text);
+    if (record && record->uid == entry.path().filename())
+      found_.push_back(std::move(*record));
+    else
+      log_warn("agent", "a pod's record cannot be read; what is left of the pod is removed",
+               {{"path", entry.path().string()}});
+  }
+  sweep();
+  return {};
+}
+
+// Removes what no record speaks for. Failures are reported and do not keep the agent from starting.
+void LinuxMachine::sweep() {
+  std::set<std::string> pods, runs;
+  for (const PodRecord& record : found_) {
+    pods.insert(record.uid);
+    for (const ContainerRecord& container : record.containers)
+      if (container.current) runs.insert(container.current->id);
+  }
+  auto report = [](const Result<void>& done) {
+    if (!done) log_warn("agent", "clean up after an earlier run", {{"error", done.error().message}});
+  };
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(paths_.crun_root(), error)) {
+    std::string id = entry.path().filename();
+    if (!runs.contains(id)) report(runtime_.remove(id, "", ""));
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(paths_.netns_dir(), error)) {
+    std::string uid = entry.path().filename();
+    if (uid != "parent" && !pods.contains(uid)) report(network_->remove_pod(uid));
+  }
+  for (const std::string& hierarchy : cgroup_directories(paths_.cgroup()))
+    for (const fs::directory_entry& entry : fs::directory_iterator(hierarchy, error))
+      if (entry.is_directory(error) && !pods.contains(entry.path().filename()))
+        report(remove_cgroup(paths_.pod_cgroup(entry.path().filename())));
+  for (const fs::directory_entry& entry : fs::directory_iterator(paths_.exits(), error))
+    if (!runs.contains(entry.path().filename())) report(remove_tree(entry.path()));
+  for (const fs::directory_entry& entry : fs::directory_iterator(paths_.pods(), error)) {
+    if (pods.contains(entry.path().filename())) continue;
+    report(unmount_below(entry.path()));
+    report(remove_tree(entry.path()));
+  }
+}
+
+std::string LinuxMachine::bundle_dir(const PodRecord& record, const ContainerRun& run) const {
+  return paths_.pod(record.uid) + "/bundles/" + run.id.substr(0, 16);
+}
+
+std::string LinuxMachine::cgroup_of(const PodRecord& record, const ContainerRun& run) const {
+  return paths_.pod_cgroup(record.uid) + "/" + run.id;
+}
+
+Result<void> LinuxMachine::save(const PodRecord& record) const {
+  return write_file_atomically(paths_.pod(record.uid) + "/state.json",
+                               json::serialize(json::encode(record)), 0600);
+}
+
+Result<std::string> LinuxMachine::take_address() {
+  std::optional<std::uint32_t> address = addresses_.take();
+  if (!address) return fail(Code::unavailable, "no free pod address");
+  return ipv4_text(*address);
+}
+
+void LinuxMachine::release_address(const std::string& address) {
+  if (auto parsed = parse_ipv4(address)) addresses_.release(*parsed);
+}
+
+void LinuxMachine::make_sandbox(SandboxRequest request, Done<void> done) {
+  background<void>([this, request = std::move(request)] { return sandbox_now(request); },
+                   std::move(done));
+}
+
+Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
+  const std::string dir = paths_.pod(request.record.uid);
+  TRY(make_directories(dir));
+  TRY(save(request.record));
+  auto write = [&](const char* name, const std::string& text) {
+    return write_file_atomically(dir + "/" + name, text, 0644);
+  };
+  TRY(write("hosts", request.files.hosts));
+  TRY(write("hostname", request.files.hostname));
+  TRY(write("resolv.conf", request.files.resolv_conf));
+  TRY(lay_out_volumes(dir + "/volumes", request.volumes));
+  if (auto address = parse_ipv4(request.record.address))
+    TRY(network_->add_pod(request.record.uid, *address));
+  PodRecord ready = request.record;
+  ready.sandbox = true;
+  return save(ready);
+}
+
+void LinuxMachine::launch(LaunchRequest request, Done<Launch> done) {
+  background<Launch>(
+      [this, request = std::move(request)]() mutable { return launch_now(request); },
+      std::move(done));
+}
+
+Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
+                                                 const std::string& bundle) {
+  const std::string dir = paths_.pod(request.record.uid);
+  const ContainerRecord& container = request.record.containers[request.container];
+  BundleSpec spec = request.bundle;
+  spec.rootfs = bundle + "/rootfs";
+  spec.cgroup = cgroup_of(request.record, *container.current);
+  if (!request.record.host_network) spec.network_namespace = paths_.netns(request.record.uid);
+  spec.mounts = image_.extra_mounts();
+  auto bind = [&](const std::string& source, const std::string& destination) {
+    spec.mounts.push_back({destination, "none", source, {"bind", "rprivate", "rw"}});
+  };
+  bind(dir + "/hosts", "/etc/hosts");
+  bind(dir + "/hostname", "/etc/hostname");
+  bind(dir + "/resolv.conf", "/etc/resolv.conf");
+  const std::string own = container_dir(paths_, request.record.uid, container.name);
+  TRY(make_directories(own));
+  TRY(write_file_atomically(own + "/termination-log", "", 0666));
+  bind(own + "/termination-log", request.spec.terminationMessagePath.empty()
+                                     ? "/dev/termination-log"
+                                     : request.spec.terminationMessagePath);
+  VolumeSources sources = volume_sources_of(*request.pod, dir + "/volumes");
+  for (OciMount& mount : TRY(volume_mounts(request.spec, sources)))
+    spec.mounts.push_back(std::move(mount));
+  return spec;
+}
+
+Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
+  ContainerRecord& container = request.record.containers[request.container];
+  ContainerRun& run = *container.current;
+  TRY(save(request.record));
+  // A log older than the previous run's can no longer be asked for.
+  std::error_code ignored;
+  fs::remove(log_path(paths_, request.record.uid, container.name, run.attempt - 2), ignored);
+  const std::string bundle = bundle_dir(request.record, run);
+  TRY(make_directories(bundle));
+  TRY(image_.mount_root(bundle));
+  BundleSpec spec = TRY(complete_bundle(request, bundle));
+  CreateRequest create{run.id,
+                       bundle,
+                       log_path(paths_, request.record.uid, container.name, run.attempt),
+                       oci_config(spec),
+                       spec.terminal,
+                       request.spec.stdin};
+  if (Result<void> created = runtime_.create(create); !created)
+    return Launch{now(), created.error().message};
+  run.phase = run_phase::starting;
+  TRY(save(request.record));
+  if (Result<void> started = runtime_.start(run.id); !started)
+    return Launch{now(), started.error().message};
+  Launch launch{now(), std::nullopt};
+  run.phase = run_phase::running;
+  run.started_ns = to_ns(launch.started);
+  TRY(save(request.record));
+  return launch;
+}
+
+void LinuxMachine::signal(const PodRecord& record, const ContainerRun& run, int number) {
+  background<void>([this, id = run.id, number] { return runtime_.signal(id, number); },
+                   [name = record.name](Result<void> sent) {
+                     if (!sent)
+                       log_warn("agent", "signal a container",
+                                {{"pod", name}, {"error", sent.error().message}});
+                   });
+}
+
+void LinuxMachine::inspect(std::shared_ptr<const model::Pod> pod, PodRecord record,
+                           Done<PodRecord> done) {
+  background<PodRecord>([this, pod = std::move(pod), record = std::move(record)]() mutable {
+    return inspect_now(*pod, std::move(record));
+  }, std::move(done));
+}
+
+Result<PodRecord> LinuxMachine::inspect_now(const model::Pod& pod, PodRecord record) {
+  for (ContainerRecord& container : record.containers)
+    if (container.current && container.current->is_live()) TRY(inspect_run(pod, record, container));
+  // After a reboot: the network is gone and its pod's containers with it.
+  if (record.sandbox && !record.host_network && !network_->has_pod(record.uid))
+    record.sandbox = false;
+  std::error_code ignored;
+  if (fs::exists(paths_.pod(record.uid), ignored)) TRY(save(record));
+  return record;
+}
+
+Result<void> LinuxMachine::inspect_run(const model::Pod& pod, PodRecord& record,
+                                       ContainerRecord& container) {
+  ContainerRun& run = *container.current;
+  const std::string bundle = bundle_dir(record, run);
+  bool begun = run.phase == run_phase::running;
+  if (run.phase == run_phase::starting) {
+    RuntimeStatus status = runtime_.status(run.id);
+    begun = status == RuntimeStatus::running || status == RuntimeStatus::stopped;
+  }
+  if (!begun) {
+    // It has never run: take away what there is and let it be launched as if for the first time.
+    TRY(remove_run(record, run));
+    --container.attempts;
+    container.current.reset();
+    return {};
+  }
+  run.phase = run_phase::running;
+  struct stat info {};
+  if (run.started_ns == 0 && ::stat((bundle + "/pid").c_str(), &info) == 0)
+    run.started_ns = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
+  std::optional<ContainerExit> exit = runtime_.exit_of(run.id, cgroup_of(record, run));
+  if (!exit && runtime_.is_monitored(run.id, bundle)) return {};
+  // The monitor writes the exit code last: it may have done so between the two looks.
+  if (!exit) exit = runtime_.exit_of(run.id, cgroup_of(record, run));
+  if (!exit) {
+    set_unknown_exit(run, now());
+    return {};
+  }
+  run.phase = run_phase::exited;
+  run.exit_code = exit->code;
+  run.finished_ns = to_ns(exit->finished);
+  if (exit->oom_killed) run.reason = "OOMKilled";
+  run.message = termination_message(paths_, record, container, container_spec(pod, container));
+  return {};
+}
+
+void LinuxMachine::remove_container(PodRecord record, std::size_t container, Done<void> done) {
+  background<void>([this, record = std::move(record), container]() mutable -> Result<void> {
+    TRY(save(record));
+    ContainerRun& run = *record.containers[container].current;
+    TRY(remove_run(record, run));
+    run.removed = true;
+    return save(record);
+  }, std::move(done));
+}
+
+Result<void> LinuxMachine::remove_run(const PodRecord& record, const ContainerRun& run) {
+  const std::string bundle = bundle_dir(record, run);
+  TRY(runtime_.remove(run.id, bundle, cgroup_of(record, run)));
+  TRY(image_.unmount_root(bundle));
+  return remove_tree(bundle);
+}
+
+void LinuxMachine::dismantle(PodRecord record, Done<void> done) {
+  background<void>([this, record = std::move(record)]() mutable -> Result<void> {
+    TRY(dismantle_now(record));
+    record.sandbox = false;
+    record.address.clear();
+    return save(record);
+  }, std::move(done));
+}
+
+Result<void> LinuxMachine::dismantle_now(const PodRecord& record) {
+  TRY(network_->remove_pod(record.uid));
+  TRY(remove_cgroup(paths_.pod_cgroup(record.uid)));
+  return remove_volumes(paths_.pod(record.uid) + "/volumes");
+}
+
+void LinuxMachine::erase(PodRecord record, Done<void> done) {
+  background<void>([this, record = std::move(record)] { return erase_now(record); },
+                   std::move(done));
+}
+
+Result<void> LinuxMachine::erase_now(const PodRecord& record) {
+  CHECK(!record.uid.empty(), "a record without uid would name every pod");
+  for (const ContainerRecord& container : record.containers)
+    if (container.current && !container.current->removed) TRY(remove_run(record, *container.current));
+  TRY(dismantle_now(record));
+  TRY(unmount_below(paths_.pod(record.uid)));
+  return remove_tree(paths_.pod(record.uid));
+}
+
+void LinuxMachine::refresh_volumes(const std::string& uid, std::vector<VolumePlan> volumes) {
+  background<void>(
+      [this, uid, volumes = std::move(volumes)]() -> Result<void> {
+        std::error_code error;
+        const std::string dir = paths_.pod(uid) + "/volumes";
+        for (const VolumePlan& plan : volumes)
+          if (plan.kind == VolumePlan::Kind::files && fs::exists(dir + "/" + plan.name, error))
+            TRY(write_files(dir + "/" + plan.name, plan.files, plan.group));
+        return {};
+      },
+      [uid](Result<void> done) {
+        if (!done)
+          log_warn("agent", "refresh volumes", {{"uid", uid}, {"error", done.error().message}});
+      });
+}
+
+Result<FileDescriptor> LinuxMachine::parent_socket(int type) {
+  return blocking<FileDescriptor>([this, type]() -> Result<FileDescriptor> {
+    TRY(namespace_->enter());
+    return network_->socket_in_parent(type);
+  });
+}
+
+Result<void> LinuxMachine::remove_instance() {
+  exits_.reset();
+  return blocking<void>([this]() -> Result<void> {
+    TRY(namespace_->enter());
+    TRY(network_->remove());
+    TRY(remove_cgroup(paths_.cgroup()));
+    return namespace_->remove(paths_);
+  });
+}
+
+}  // namespace hekla::agent

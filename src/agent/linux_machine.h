@@ -1,0 +1,99 @@
+// PodMachine on this machine. Lives on the agent's executor; its blocking work runs on its own pool, whose
+// threads are in the instance's mount namespace.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/image/host_image.h"
+#include "agent/network/pod_network.h"
+#include "agent/pod_machine.h"
+#include "agent/runtime/container_runtime.h"
+#include "agent/runtime/file_watch.h"
+#include "base/executor.h"
+#include "base/loop.h"
+
+namespace hekla::agent {
+
+struct LinuxMachineOptions {
+  std::string data_dir;  // absolute
+  Subnet subnet;
+  std::vector<std::string> hidden_paths;
+  int threads = 4;
+};
+
+class LinuxMachine final : public PodMachine {
+  struct Private {};
+
+ public:
+  // Blocks: namespaces, bridge, mask layer, and what an earlier process left. `on_exit` is posted when
+  // a container has ended (empty id: look at all).
+  static Result<std::unique_ptr<LinuxMachine>> open(
+      LinuxMachineOptions options, Executor& executor,
+      std::function<void(const std::string& id)> on_exit);
+  LinuxMachine(Private, LinuxMachineOptions options, Executor& executor);
+  ~LinuxMachine() override;
+
+  const InstancePaths& paths() const { return paths_; }
+  // The pods an earlier process was running.
+  const std::vector<PodRecord>& found() const { return found_; }
+
+  Result<std::string> take_address() override;
+  void release_address(const std::string& address) override;
+  void make_sandbox(SandboxRequest request, Done<void> done) override;
+  void launch(LaunchRequest request, Done<Launch> done) override;
+  void signal(const PodRecord& record, const ContainerRun& run, int number) override;
+  void inspect(std::shared_ptr<const model::Pod> pod, PodRecord record,
+               Done<PodRecord> done) override;
+  void remove_container(PodRecord record, std::size_t container, Done<void> done) override;
+  void dismantle(PodRecord record, Done<void> done) override;
+  void erase(PodRecord record, Done<void> done) override;
+  void refresh_volumes(const std::string& uid, std::vector<VolumePlan> volumes) override;
+
+  // A socket in the parent namespace (type SOCK_STREAM, SOCK_DGRAM). Blocks.
+  Result<FileDescriptor> parent_socket(int type);
+  // Removes namespaces, bridge and run directory. Only when no pod is left; blocks.
+  Result<void> remove_instance();
+
+ private:
+  template <class T>
+  void background(std::move_only_function<Result<T>()> work, Done<T> done);
+  template <class T>
+  Result<T> blocking(std::move_only_function<Result<T>()> work);
+
+  // The rest runs on the pool.
+  Result<void> prepare();
+  Result<void> save(const PodRecord& record) const;
+  Result<void> sandbox_now(const SandboxRequest& request);
+  Result<Launch> launch_now(LaunchRequest& request);
+  Result<BundleSpec> complete_bundle(const LaunchRequest& request, const std::string& bundle);
+  Result<PodRecord> inspect_now(const model::Pod& pod, PodRecord record);
+  Result<void> inspect_run(const model::Pod& pod, PodRecord& record, ContainerRecord& container);
+  Result<void> remove_run(const PodRecord& record, const ContainerRun& run);
+  Result<void> dismantle_now(const PodRecord& record);
+  Result<void> erase_now(const PodRecord& record);
+  void sweep();
+  std::string bundle_dir(const PodRecord& record, const ContainerRun& run) const;
+  std::string cgroup_of(const PodRecord& record, const ContainerRun& run) const;
+  WallTime now() const { return executor_.clock().wall(); }
+
+  LinuxMachineOptions options_;
+  Executor& executor_;
+  InstancePaths paths_;
+  AddressPool addresses_;
+  ContainerRuntime runtime_;
+  HostImage image_;
+  std::unique_ptr<InstanceNamespace> namespace_;
+  std::unique_ptr<PodNetwork> network_;
+  std::vector<PodRecord> found_;
+  std::unique_ptr<FileWatch> exits_;
+  std::unique_ptr<WorkerPool> pool_;
+};
+
+// Where the log of one run is, below the pod's directory.
+std::string log_path(const InstancePaths& paths, const std::string& uid, const std::string& container,
+                     int attempt);
+
+}  // namespace hekla::agent

@@ -1,0 +1,126 @@
+#include "agent/logs/log_format.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "agent/runtime/file_descriptor.h"
+#include "model/time.h"
+
+namespace hekla::agent {
+namespace {
+
+constexpr std::uint64_t kFirstTailBlock = 64 * 1024;
+
+Result<std::string> read_at(int file, std::uint64_t offset, std::uint64_t size) {
+  std::string out(size, '\0');
+  std::size_t done = 0;
+  while (done < size) {
+    ssize_t n = ::pread(file, out.data() + done, size - done, static_cast<off_t>(offset + done));
+    if (n < 0) return errno_error("read a log");
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  out.resize(done);
+  return out;
+}
+
+}  // namespace
+
+std::optional<LogRecord> parse_log_record(std::string_view line) {
+  LogRecord record;
+  std::string_view tag;
+  for (std::string_view* field : {&record.time, &record.stream, &tag}) {
+    std::size_t space = line.find(' ');
+    if (space == std::string_view::npos) {
+      // An empty text may come without the last blank.
+      if (field != &tag) return std::nullopt;
+      *field = line;
+      line = {};
+      break;
+    }
+    *field = line.substr(0, space);
+    line.remove_prefix(space + 1);
+  }
+  if (tag.empty() || (tag[0] != 'F' && tag[0] != 'P')) return std::nullopt;
+  record.partial = tag[0] == 'P';
+  record.text = line;
+  return record;
+}
+
+std::string LogFormatter::feed(std::string_view bytes) {
+  std::string out;
+  while (!bytes.empty() && !is_full()) {
+    std::size_t end = bytes.find('\n');
+    if (end == std::string_view::npos) {
+      rest_ += bytes;
+      break;
+    }
+    if (rest_.empty()) {
+      put(bytes.substr(0, end), out);
+    } else {
+      rest_ += bytes.substr(0, end);
+      put(rest_, out);
+      rest_.clear();
+    }
+    bytes.remove_prefix(end + 1);
+  }
+  return out;
+}
+
+void LogFormatter::put(std::string_view line, std::string& out) {
+  std::optional<LogRecord> record = parse_log_record(line);
+  if (!record) return;
+  if (format_.since) {
+    Result<WallTime> when = model::parse_rfc3339(record->time);
+    if (!when || *when < *format_.since) return;
+  }
+  std::string text;
+  if (format_.timestamps && !inside_line_) {
+    Result<WallTime> when = model::parse_rfc3339(record->time);
+    text = (when ? model::format_rfc3339_nano(*when) : std::string(record->time)) + " ";
+  }
+  text += record->text;
+  if (!record->partial) text += '\n';
+  inside_line_ = record->partial;
+  if (left_) {
+    text.resize(std::min<std::size_t>(text.size(), static_cast<std::size_t>(*left_)));
+    *left_ -= static_cast<std::int64_t>(text.size());
+  }
+  out += text;
+}
+
+Result<std::uint64_t> tail_offset(int file, std::int64_t lines) {
+  struct stat info {};
+  if (::fstat(file, &info) != 0) return errno_error("look at a log");
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (lines <= 0) return size;
+  // Ever longer ends of the file until one holds enough lines: the work is at most twice the answer.
+  for (std::uint64_t block = kFirstTailBlock;; block *= 2) {
+    const std::uint64_t from = block >= size ? 0 : size - block;
+    std::string text = TRY(read_at(file, from, size - from));
+    // Offsets just behind the end of each full line; a record cut by the block's begin does not count.
+    std::vector<std::uint64_t> ends;
+    std::size_t at = from == 0 ? 0 : text.find('\n') + 1;
+    std::size_t last_record = at;
+    while (at < text.size()) {
+      std::size_t end = text.find('\n', at);
+      if (end == std::string::npos) break;
+      std::optional<LogRecord> record =
+          parse_log_record(std::string_view(text).substr(at, end - at));
+      if (record && !record->partial) ends.push_back(from + end + 1);
+      at = end + 1;
+      last_record = at;
+    }
+    // A line still being written is a line too.
+    std::uint64_t full_end = ends.empty() ? from : ends.back();
+    std::int64_t wanted = lines - (full_end < from + last_record ? 1 : 0);
+    auto have = static_cast<std::int64_t>(ends.size());
+    if (have > wanted) return ends[static_cast<std::size_t>(have - wanted - 1)];
+    if (from == 0) return 0;
+  }
+}
+
+}  // namespace hekla::agent

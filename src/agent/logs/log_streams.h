@@ -1,0 +1,48 @@
+// Serves container logs to the API server: finds the file, then pumps it into the sink on threads of its
+// own, following it as it grows.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/runtime/file_watch.h"
+#include "base/executor.h"
+#include "base/loop.h"
+#include "kube/pod_streams.h"
+
+namespace hekla::agent {
+
+struct LogTarget {
+  std::string path;
+  std::string pod_uid, container_id;
+};
+
+// How the streams ask the agent; called on its executor.
+struct LogSource {
+  std::function<Result<LogTarget>(const std::string& ns, const std::string& pod,
+                                  const std::string& uid, const kube::LogOptions& options)>
+      find;
+  std::function<bool(const LogTarget& target)> is_live;
+};
+
+class LogPump;
+
+class LogStreams final : public kube::PodStreams {
+ public:
+  static Result<std::unique_ptr<LogStreams>> open(Executor& executor, LogSource source);
+  LogStreams(Executor& executor, LogSource source, std::unique_ptr<FileWatch> watch);
+  ~LogStreams() override;
+
+  // From any thread; `started` runs on the agent's executor.
+  void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+            const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
+            std::move_only_function<void(Result<void>)> started) override;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace hekla::agent

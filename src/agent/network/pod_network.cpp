@@ -1,0 +1,209 @@
+#include "agent/network/pod_network.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <net/if.h>
+#include <netlink/netlink.h>
+#include <netlink/route/addr.h>
+#include <netlink/route/link.h>
+#include <netlink/route/link/bridge.h>
+#include <netlink/route/link/veth.h>
+#include <netlink/route/route.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <memory>
+
+#include "base/check.h"
+#include "base/crypto.h"
+
+namespace hekla::agent {
+namespace {
+
+constexpr const char* kBridge = "hekla0";
+
+template <auto Release>
+struct Releaser {
+  template <class T>
+  void operator()(T* object) const {
+    Release(object);
+  }
+};
+using Netlink = std::unique_ptr<nl_sock, Releaser<nl_socket_free>>;
+using Link = std::unique_ptr<rtnl_link, Releaser<rtnl_link_put>>;
+using Address = std::unique_ptr<rtnl_addr, Releaser<rtnl_addr_put>>;
+using Route = std::unique_ptr<rtnl_route, Releaser<rtnl_route_put>>;
+using NlAddress = std::unique_ptr<nl_addr, Releaser<nl_addr_put>>;
+
+Result<void> netlink_result(int code, const std::string& what) {
+  if (code >= 0) return {};
+  return fail(code == -NLE_EXIST ? Code::already_exists : Code::internal,
+              what + ": " + nl_geterror(code));
+}
+
+// Speaks to the network namespace the calling thread is in at this moment.
+Result<Netlink> open_netlink() {
+  Netlink socket(nl_socket_alloc());
+  TRY(netlink_result(nl_connect(socket.get(), NETLINK_ROUTE), "open rtnetlink"));
+  return socket;
+}
+
+// Keeps the thread from staying in a foreign network namespace whatever happens.
+class NetnsVisit {
+ public:
+  explicit NetnsVisit(int home) : home_(home) {}
+  ~NetnsVisit() { CHECK(::setns(home_, CLONE_NEWNET) == 0, "return to the host's network namespace"); }
+  NetnsVisit(const NetnsVisit&) = delete;
+
+  Result<void> enter(const std::string& path) {
+    FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return errno_error("open the network namespace " + path);
+    if (::setns(fd.get(), CLONE_NEWNET) != 0) return errno_error("enter " + path);
+    return {};
+  }
+  // A new namespace, pinned at `path`.
+  Result<void> make(const std::string& path) {
+    FileDescriptor file(::open(path.c_str(), O_CREAT | O_RDONLY | O_CLOEXEC, 0600));
+    if (!file) return errno_error("create " + path);
+    if (::unshare(CLONE_NEWNET) != 0) return errno_error("make a network namespace");
+    if (::mount("/proc/thread-self/ns/net", path.c_str(), nullptr, MS_BIND, nullptr) != 0)
+      return errno_error("pin the network namespace at " + path);
+    return {};
+  }
+
+ private:
+  int home_;
+};
+
+Result<void> set_up(nl_sock* socket, const char* name, int master = 0) {
+  Link link(rtnl_link_alloc()), change(rtnl_link_alloc());
+  unsigned index = ::if_nametoindex(name);
+  if (index == 0) return errno_error(std::string("find the interface ") + name);
+  rtnl_link_set_ifindex(link.get(), static_cast<int>(index));
+  rtnl_link_set_flags(change.get(), IFF_UP);
+  if (master != 0) rtnl_link_set_master(change.get(), master);
+  return netlink_result(rtnl_link_change(socket, link.get(), change.get(), 0),
+                        std::string("set ") + name + " up");
+}
+
+NlAddress nl_address(std::uint32_t address, int prefix) {
+  std::uint32_t raw = htonl(address);
+  NlAddress out(nl_addr_build(AF_INET, &raw, sizeof raw));
+  nl_addr_set_prefixlen(out.get(), prefix);
+  return out;
+}
+
+Result<void> add_address(nl_sock* socket, const char* name, std::uint32_t address, int prefix) {
+  Address entry(rtnl_addr_alloc());
+  rtnl_addr_set_ifindex(entry.get(), static_cast<int>(::if_nametoindex(name)));
+  NlAddress local = nl_address(address, prefix);
+  rtnl_addr_set_local(entry.get(), local.get());
+  return netlink_result(rtnl_addr_add(socket, entry.get(), 0),
+                        std::string("give ") + name + " the address " + ipv4_text(address));
+}
+
+Result<void> add_default_route(nl_sock* socket, std::uint32_t gateway) {
+  Route route(rtnl_route_alloc());
+  NlAddress everything = nl_address(0, 0), next = nl_address(gateway, 32);
+  rtnl_route_set_family(route.get(), AF_INET);
+  rtnl_route_set_scope(route.get(), RT_SCOPE_UNIVERSE);
+  rtnl_route_set_dst(route.get(), everything.get());
+  rtnl_nexthop* hop = rtnl_route_nh_alloc();
+  rtnl_route_nh_set_gateway(hop, next.get());
+  rtnl_route_nh_set_ifindex(hop, static_cast<int>(::if_nametoindex("eth0")));
+  rtnl_route_add_nexthop(route.get(), hop);  // owns it now
+  return netlink_result(rtnl_route_add(socket, route.get(), NLM_F_CREATE), "add the default route");
+}
+
+// In the parent's namespace: a veth whose other end appears in the pod's as eth0.
+Result<void> add_veth(nl_sock* socket, const std::string& name, int pod_netns) {
+  Link link(rtnl_link_veth_alloc());
+  if (!link) return fail(Code::internal, "allocate a veth link");
+  rtnl_link_set_name(link.get(), name.c_str());
+  // The library counts the peer: what get_peer returns has to be put back.
+  Link peer(rtnl_link_veth_get_peer(link.get()));
+  rtnl_link_set_name(peer.get(), "eth0");
+  rtnl_link_set_ns_fd(peer.get(), pod_netns);
+  return netlink_result(rtnl_link_add(socket, link.get(), NLM_F_CREATE | NLM_F_EXCL),
+                        "make the veth pair " + name);
+}
+
+std::string veth_name(const std::string& uid) { return "v" + sha256_hex(uid).substr(0, 12); }
+
+}  // namespace
+
+Result<void> PodNetwork::prepare() {
+  if (is_pinned_namespace(parent())) return {};
+  NetnsVisit visit(host_netns_);
+  TRY(visit.make(parent()));
+  Netlink socket = TRY(open_netlink());
+  TRY(set_up(socket.get(), "lo"));
+  Link bridge(rtnl_link_bridge_alloc());
+  rtnl_link_set_name(bridge.get(), kBridge);
+  TRY(netlink_result(rtnl_link_add(socket.get(), bridge.get(), NLM_F_CREATE | NLM_F_EXCL),
+                     "make the bridge"));
+  TRY(add_address(socket.get(), kBridge, subnet_.gateway(), subnet_.prefix));
+  return set_up(socket.get(), kBridge);
+}
+
+Result<void> PodNetwork::add_pod(const std::string& uid, std::uint32_t address) {
+  TRY(remove_pod(uid));
+  NetnsVisit visit(host_netns_);
+  TRY(visit.make(paths_.netns(uid)));
+  FileDescriptor pod(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!pod) return errno_error("open the pod's network namespace");
+  Netlink inside = TRY(open_netlink());
+  TRY(set_up(inside.get(), "lo"));
+  TRY(visit.enter(parent()));
+  Netlink outside = TRY(open_netlink());
+  const std::string veth = veth_name(uid);
+  TRY(add_veth(outside.get(), veth, pod.get()));
+  TRY(set_up(outside.get(), veth.c_str(), static_cast<int>(::if_nametoindex(kBridge))));
+  TRY(visit.enter(paths_.netns(uid)));
+  TRY(add_address(inside.get(), "eth0", address, subnet_.prefix));
+  TRY(set_up(inside.get(), "eth0"));
+  return add_default_route(inside.get(), subnet_.gateway());
+}
+
+Result<void> PodNetwork::remove_pod(const std::string& uid) {
+  const std::string path = paths_.netns(uid);
+  // A namespace still held by a dying process would keep its end of the veth; take it away by name.
+  if (is_pinned_namespace(path)) {
+    NetnsVisit visit(host_netns_);
+    TRY(visit.enter(parent()));
+    Netlink socket = TRY(open_netlink());
+    Link link(rtnl_link_alloc());
+    rtnl_link_set_name(link.get(), veth_name(uid).c_str());
+    int code = rtnl_link_delete(socket.get(), link.get());
+    if (code < 0 && code != -NLE_NODEV && code != -NLE_OBJ_NOTFOUND)
+      return netlink_result(code, "remove the veth pair of " + uid);
+    if (::umount2(path.c_str(), MNT_DETACH) != 0) return errno_error("unpin " + path);
+  }
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return errno_error("remove " + path);
+  return {};
+}
+
+Result<FileDescriptor> PodNetwork::socket_at(const std::string& netns, int type) {
+  NetnsVisit visit(host_netns_);
+  TRY(visit.enter(netns));
+  FileDescriptor socket(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
+  if (!socket) return errno_error("open a socket in " + netns);
+  return socket;
+}
+
+Result<FileDescriptor> PodNetwork::socket_in_parent(int type) { return socket_at(parent(), type); }
+
+Result<FileDescriptor> PodNetwork::socket_in_pod(const std::string& uid, int type) {
+  return socket_at(paths_.netns(uid), type);
+}
+
+Result<void> PodNetwork::remove() {
+  if (is_pinned_namespace(parent()) && ::umount2(parent().c_str(), MNT_DETACH) != 0)
+    return errno_error("unpin " + parent());
+  if (::unlink(parent().c_str()) != 0 && errno != ENOENT) return errno_error("remove " + parent());
+  return {};
+}
+
+}  // namespace hekla::agent

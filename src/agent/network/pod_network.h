@@ -1,0 +1,44 @@
+// The pod network: one parent network namespace with a bridge, one namespace per pod joined to it by a
+// veth pair. Nothing of it is in the host's namespace, so instances cannot collide, and the host has no
+// route to a pod: reach pods by a socket made inside (socket_in).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "agent/network/address_pool.h"
+#include "agent/runtime/file_descriptor.h"
+#include "agent/runtime/instance.h"
+#include "base/result.h"
+
+namespace hekla::agent {
+
+// Thread-safe. Every call blocks, is made inside the instance's mount namespace, and leaves the calling
+// thread in the host's network namespace.
+class PodNetwork {
+ public:
+  PodNetwork(InstancePaths paths, Subnet subnet, int host_netns)
+      : paths_(std::move(paths)), subnet_(subnet), host_netns_(host_netns) {}
+
+  // Makes the parent namespace and its bridge unless they are there already.
+  Result<void> prepare();
+  // Makes the pod's namespace with lo, eth0 and a default route. Starts afresh if one is there.
+  Result<void> add_pod(const std::string& uid, std::uint32_t address);
+  bool has_pod(const std::string& uid) const { return is_pinned_namespace(paths_.netns(uid)); }
+  // Missing is fine.
+  Result<void> remove_pod(const std::string& uid);
+  // A socket that lives in the parent namespace (or a pod's, by uid) for good, whoever uses it.
+  Result<FileDescriptor> socket_in_parent(int type);
+  Result<FileDescriptor> socket_in_pod(const std::string& uid, int type);
+  Result<void> remove();
+
+ private:
+  std::string parent() const { return paths_.netns("parent"); }
+  Result<FileDescriptor> socket_at(const std::string& netns, int type);
+
+  InstancePaths paths_;
+  Subnet subnet_;
+  int host_netns_;
+};
+
+}  // namespace hekla::agent

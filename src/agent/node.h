@@ -1,0 +1,49 @@
+// This machine as a Node in the API: registration, status, and the lease that says it is alive.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kube/client.h"
+#include "model/quantity.h"
+
+namespace hekla::agent {
+
+struct MachineFacts {
+  std::string hostname, kernel, os_image, machine_id, boot_id, architecture;
+  std::string address;  // the machine's first IPv4 address that is not loopback
+  int cpus = 1;
+  std::int64_t memory_bytes = 0, disk_bytes = 0;
+};
+// Reads /proc, /etc and the interfaces; `data_dir` decides which file system counts. Blocks briefly.
+MachineFacts read_machine_facts(const std::string& data_dir);
+
+struct NodeOptions {
+  std::string name;
+  MachineFacts facts;
+  model::ResourceList resources;  // declared ones replace or join what was found
+  std::string pod_cidr;
+  std::string version;
+};
+
+// What the node has to give: found plus declared. Allocatable is the same: nothing is set aside.
+model::ResourceList node_capacity(const NodeOptions& options);
+json::Value node_object(const NodeOptions& options);
+// A patch of the status: written on every start and again every few minutes. Ready since `since`.
+json::Value node_status(const NodeOptions& options, WallTime since, WallTime now);
+
+// Lives on the client's executor.
+class NodeRegistration {
+ public:
+  NodeRegistration(kube::Client& client, NodeOptions options);
+  ~NodeRegistration();
+  void start();
+  // No more renewals; what is under way may still arrive.
+  void stop();
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace hekla::agent

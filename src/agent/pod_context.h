@@ -1,0 +1,38 @@
+// What all pod workers of an agent share. Owned by the agent, which outlives its workers.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "agent/environment.h"
+#include "agent/image/image_map.h"
+#include "agent/pod_machine.h"
+#include "agent/source_fetch.h"
+#include "base/metrics.h"
+#include "kube/client.h"
+#include "kube/events.h"
+
+namespace hekla::agent {
+
+struct PodContext {
+  kube::Client& client;
+  kube::EventRecorder& events;
+  PodMachine& machine;
+  ImageMap images;
+  TokenSource token_source;
+  ApiEndpoint api;
+  std::string node_name, host_ip, cluster_domain, dns_address, ca_pem;
+  std::string host_hosts, host_resolv_conf;
+  model::ResourceList allocatable;
+  std::int64_t machine_memory_bytes = 0;
+  Metrics* metrics = nullptr;
+  // The services of a namespace, for environment variables.
+  std::function<std::vector<const model::Service*>(const std::string& ns)> services;
+  // The pod's address or readiness has changed: DNS is to follow.
+  std::function<void()> on_change;
+  // Nothing of the pod is left; its worker may go. Not called from within a worker's own call.
+  std::function<void(const std::string& uid)> on_gone;
+};
+
+}  // namespace hekla::agent

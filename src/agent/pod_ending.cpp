@@ -1,0 +1,152 @@
+// The end of a pod: deadline, deletion, disappearance from the API, shutdown of the agent.
+#include <algorithm>
+#include <csignal>
+
+#include "agent/pod_worker.h"
+#include "base/log.h"
+
+namespace hekla::agent {
+namespace {
+
+constexpr std::chrono::seconds kDefaultGrace{30};
+constexpr std::chrono::seconds kKillRepeat{5};
+constexpr std::chrono::seconds kApiRetry{1};
+constexpr std::chrono::seconds kEraseRetry{10};
+
+bool all_exited(const PodRecord& record) {
+  return std::ranges::none_of(record.containers, [](const ContainerRecord& container) {
+    return container.current && container.current->is_live();
+  });
+}
+
+}  // namespace
+
+bool PodWorker::check_deadline() {
+  if (!pod_->spec.activeDeadlineSeconds || !record_.outcome.empty()) return false;
+  WallTime deadline =
+      from_ns(record_.started_ns) + std::chrono::seconds(*pod_->spec.activeDeadlineSeconds);
+  if (deadline > now()) {
+    wake_at(deadline);
+    return false;
+  }
+  record_.reason = "DeadlineExceeded";
+  record_.message = "Pod was active on the node longer than the specified deadline";
+  event("Normal", "DeadlineExceeded", record_.message);
+  return true;
+}
+
+Nanos PodWorker::grace() const {
+  if (ending_ == Ending::vanished) return Nanos(0);
+  if (pod_->metadata.deletionTimestamp && pod_->metadata.deletionGracePeriodSeconds)
+    return std::chrono::seconds(*pod_->metadata.deletionGracePeriodSeconds);
+  return std::chrono::seconds(
+      pod_->spec.terminationGracePeriodSeconds.value_or(kDefaultGrace.count()));
+}
+
+void PodWorker::stop_run(ContainerRecord& container) {
+  if (!container.current || container.current->phase != run_phase::running) return;
+  if (!terminated_.try_emplace(container.name, now()).second) return;
+  if (!stop_begun_) stop_begun_ = now();
+  event("Normal", "Killing", "Stopping container " + container.name);
+  context_.machine.signal(record_, *container.current, grace() > Nanos(0) ? SIGTERM : SIGKILL);
+}
+
+// SIGKILL when the grace period is over, and again from time to time.
+void PodWorker::kill_overdue() {
+  WallTime due = stop_begun_.value_or(now()) + grace();
+  if (last_kill_) due = std::max(due, *last_kill_ + kKillRepeat);
+  if (now() < due) return wake_at(due);
+  for (const ContainerRecord& container : record_.containers)
+    if (terminated_.contains(container.name) && container.current &&
+        container.current->phase == run_phase::running)
+      context_.machine.signal(record_, *container.current, SIGKILL);
+  last_kill_ = now();
+  inspected_ = false;  // should the notice of their end get lost
+  wake_at(now() + kKillRepeat);
+}
+
+void PodWorker::step_end() {
+  holds_.clear();
+  if (!all_exited(record_)) {
+    // Sidecars serve the others to the end.
+    bool main_live = std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
+      return !container.sidecar && container.current && container.current->is_live();
+    });
+    for (ContainerRecord& container : record_.containers)
+      if (!container.sidecar || !main_live) stop_run(container);
+    report();
+    return kill_overdue();
+  }
+  if (remove_exited()) return;
+  finish_ending();
+}
+
+void PodWorker::finish_ending() {
+  if (record_.outcome.empty()) {
+    bool failed = ending_ == Ending::deadline || ending_ == Ending::shutdown ||
+                  std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
+                    return !container.init &&
+                           (!container.current || container.current->exit_code != 0);
+                  });
+    record_.outcome = failed ? "Failed" : "Succeeded";
+    if (ending_ == Ending::shutdown) {
+      record_.reason = "Terminated";
+      record_.message = "Pod was terminated in response to imminent node shutdown.";
+    }
+  }
+  report();
+  switch (ending_) {
+    case Ending::deadline:
+      ending_ = Ending::no;  // over; stays in the API until somebody deletes it
+      return step();
+    case Ending::deleted:
+      if (!removed_from_api_) return remove_from_api();
+      return erase();
+    case Ending::shutdown:
+      // The API must hear the end before its only witness is erased.
+      if (status_in_flight_ || status_dirty_) return;
+      return erase();
+    case Ending::vanished:
+    case Ending::no: return erase();
+  }
+}
+
+void PodWorker::remove_from_api() {
+  if (status_in_flight_ || status_dirty_) return;  // the final status first
+  busy_ = true;
+  kube::Write write;
+  write.verb = kube::Write::Verb::remove;
+  write.resource = kube::resources::pods;
+  write.key = {record_.ns, record_.name};
+  write.grace_period_seconds = 0;
+  write.precondition_uid = record_.uid;
+  context_.client.write(std::move(write), [self = weak_from_this()](kube::WriteResult result) {
+    auto worker = self.lock();
+    if (!worker) return;
+    worker->busy_ = false;
+    bool over = result || result.error().code == Code::not_found ||
+                result.error().code == Code::conflict;
+    if (!over) return worker->wake_at(worker->now() + kApiRetry);
+    worker->removed_from_api_ = true;
+    worker->step();
+  });
+}
+
+void PodWorker::erase() {
+  if (erase_after_ && *erase_after_ > now()) return wake_at(*erase_after_);
+  busy_ = true;
+  context_.machine.erase(record_, resume<void>([this](Result<void> done) {
+    if (!done) {
+      log_warn("agent", "remove a pod", {{"pod", described()}, {"error", done.error().message}});
+      erase_after_ = now() + kEraseRetry;
+      return;
+    }
+    if (!record_.address.empty()) context_.machine.release_address(record_.address);
+    record_.address.clear();
+    gone_ = true;
+    context_.client.executor().post(
+        [self = shared_from_this()] { self->context_.on_gone(self->record_.uid); });
+  }));
+}
+
+}  // namespace hekla::agent

@@ -1,0 +1,66 @@
+// What a pod worker needs from the machine. linux_machine.h does it with crun, namespaces and mounts;
+// tests have a machine that only remembers what it was asked.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/pod_files.h"
+#include "agent/pod_record.h"
+#include "agent/runtime/bundle.h"
+#include "agent/volumes/volume_plan.h"
+#include "base/result.h"
+
+namespace hekla::agent {
+
+template <class T>
+using Done = std::move_only_function<void(Result<T>)>;
+
+struct SandboxRequest {
+  PodRecord record;
+  PodFiles files;
+  std::vector<VolumePlan> volumes;
+};
+
+struct LaunchRequest {
+  PodRecord record;
+  std::size_t container = 0;  // into record.containers; its current run is `creating`
+  std::shared_ptr<const model::Pod> pod;
+  model::Container spec;  // sub-paths expanded
+  BundleSpec bundle;      // root, namespaces, cgroup and mounts are the machine's to fill in
+};
+
+// How a launch ended when it did not simply succeed: the text is the OCI runtime's own.
+struct Launch {
+  WallTime started;
+  std::optional<std::string> failure;
+};
+
+// Called on the agent's executor; completions come back there. Each of them first saves the record.
+class PodMachine {
+ public:
+  virtual ~PodMachine() = default;
+
+  virtual Result<std::string> take_address() = 0;
+  virtual void release_address(const std::string& address) = 0;
+
+  virtual void make_sandbox(SandboxRequest request, Done<void> done) = 0;
+  virtual void launch(LaunchRequest request, Done<Launch> done) = 0;
+  virtual void signal(const PodRecord& record, const ContainerRun& run, int number) = 0;
+  // Brings a record up to date with what happened to its containers meanwhile.
+  virtual void inspect(std::shared_ptr<const model::Pod> pod, PodRecord record,
+                       Done<PodRecord> done) = 0;
+  // Takes away an exited container's root and cgroup; logs stay.
+  virtual void remove_container(PodRecord record, std::size_t container, Done<void> done) = 0;
+  // Network and volumes of a pod whose containers are gone; logs and record stay.
+  virtual void dismantle(PodRecord record, Done<void> done) = 0;
+  // Everything, whatever state it is in.
+  virtual void erase(PodRecord record, Done<void> done) = 0;
+  // New contents of file volumes of a running pod.
+  virtual void refresh_volumes(const std::string& uid, std::vector<VolumePlan> volumes) = 0;
+};
+
+}  // namespace hekla::agent

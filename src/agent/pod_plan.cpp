@@ -1,0 +1,150 @@
+#include "agent/pod_plan.h"
+
+#include <algorithm>
+
+namespace hekla::agent {
+namespace {
+
+constexpr std::chrono::seconds kFirstDelay{10};
+constexpr std::chrono::seconds kLongestDelay{300};
+
+bool has_exited(const ContainerRecord& container) {
+  return container.current && container.current->phase == run_phase::exited;
+}
+
+bool succeeded(const ContainerRecord& container) {
+  return has_exited(container) && container.current->exit_code == 0;
+}
+
+class Decider {
+ public:
+  Decider(const model::PodSpec& spec, const PodRecord& record, WallTime now,
+          const HeldUntil& held_until)
+      : spec_(spec), record_(record), now_(now), held_until_(held_until) {}
+
+  PodDecision decide() {
+    if (init_failed()) {
+      finish(false);
+      return std::move(decision_);
+    }
+    if (!decide_init()) return std::move(decision_);
+    bool live = false, failed = false;
+    for (std::size_t i = 0; i < record_.containers.size(); ++i) {
+      const ContainerRecord& container = record_.containers[i];
+      if (container.init) continue;
+      if (!container.current) {
+        live = true;
+        want_start(i);
+      } else if (!has_exited(container)) {
+        live = true;
+      } else if (restarts(container)) {
+        live = true;
+        want_restart(i);
+      } else {
+        failed |= container.current->exit_code != 0;
+      }
+    }
+    if (!live) finish(!failed);
+    return std::move(decision_);
+  }
+
+ private:
+  // False while the main containers have to wait.
+  bool decide_init() {
+    bool main_begun = std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
+      return !container.init && container.current.has_value();
+    });
+    for (std::size_t i = 0; i < record_.containers.size(); ++i) {
+      const ContainerRecord& container = record_.containers[i];
+      if (!container.init) break;
+      if (!container.current) {
+        if (main_begun && !container.sidecar) continue;
+        want_start(i);
+        return main_begun;
+      }
+      if (!has_exited(container)) {
+        if (!container.sidecar) return false;
+        continue;
+      }
+      if (container.sidecar) {
+        want_restart(i);
+      } else if (!succeeded(container)) {
+        want_restart(i);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool init_failed() const {
+    if (spec_.restartPolicy != "Never") return false;
+    return std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
+      return container.init && !container.sidecar && has_exited(container) && !succeeded(container);
+    });
+  }
+
+  bool restarts(const ContainerRecord& container) const {
+    if (spec_.restartPolicy == "Never") return false;
+    return spec_.restartPolicy != "OnFailure" || container.current->exit_code != 0;
+  }
+
+  void want_start(std::size_t i) {
+    if (decision_.start) return;
+    if (std::optional<WallTime> until = held_until_(i); until && *until > now_) {
+      wake_at(*until);
+      return;
+    }
+    decision_.start = i;
+  }
+  void want_restart(std::size_t i) {
+    WallTime when = restart_time(record_.containers[i]);
+    if (when <= now_) return want_start(i);
+    decision_.backing_off.push_back(i);
+    wake_at(when);
+  }
+  void wake_at(WallTime when) {
+    if (!decision_.wake || when < *decision_.wake) decision_.wake = when;
+  }
+  void finish(bool well) {
+    decision_ = {};
+    for (std::size_t i = 0; i < record_.containers.size(); ++i) {
+      const ContainerRecord& container = record_.containers[i];
+      if (container.current && !has_exited(container)) decision_.stop.push_back(i);
+    }
+    if (decision_.stop.empty()) decision_.finished = well;
+  }
+
+  const model::PodSpec& spec_;
+  const PodRecord& record_;
+  WallTime now_;
+  const HeldUntil& held_until_;
+  PodDecision decision_;
+};
+
+}  // namespace
+
+Nanos restart_delay(int restarts_in_a_row) {
+  if (restarts_in_a_row <= 0) return Nanos(0);
+  Nanos delay = kFirstDelay;
+  for (int i = 1; i < restarts_in_a_row && delay < kLongestDelay; ++i) delay *= 2;
+  return std::min<Nanos>(delay, kLongestDelay);
+}
+
+WallTime restart_time(const ContainerRecord& container) {
+  return from_ns(container.current->finished_ns) + restart_delay(container.backoff);
+}
+
+bool init_finished(const PodRecord& record) {
+  return std::ranges::all_of(record.containers, [](const ContainerRecord& container) {
+    if (!container.init) return true;
+    if (container.sidecar) return container.current.has_value();
+    return succeeded(container);
+  });
+}
+
+PodDecision decide(const model::PodSpec& spec, const PodRecord& record, WallTime now,
+                   const HeldUntil& held_until) {
+  return Decider(spec, record, now, held_until).decide();
+}
+
+}  // namespace hekla::agent

@@ -1,0 +1,36 @@
+// What to do next with a pod: a pure function of its spec, its record and the time.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "agent/pod_record.h"
+
+namespace hekla::agent {
+
+struct PodDecision {
+  std::optional<std::size_t> start;       // this container, now
+  std::vector<std::size_t> backing_off;   // exited, waiting for their next run
+  std::vector<std::size_t> stop;          // sidecars that have outlived their pod's work
+  std::optional<WallTime> wake;           // look again then
+  std::optional<bool> finished;           // all is over: true when it went well
+};
+
+// A container that cannot be started at present (a missing ConfigMap) is held until some time.
+using HeldUntil = std::function<std::optional<WallTime>(std::size_t container)>;
+
+PodDecision decide(const model::PodSpec& spec, const PodRecord& record, WallTime now,
+                   const HeldUntil& held_until);
+
+// The kubelet's crash-loop delays: none, 10 s, 20 s, 40 s, ... 5 min.
+Nanos restart_delay(int restarts_in_a_row);
+// A run that long clears the slate.
+inline constexpr std::chrono::minutes kBackoffReset{10};
+
+// The delay before the next run of an exited container, and when it is over.
+WallTime restart_time(const ContainerRecord& container);
+
+bool init_finished(const PodRecord& record);
+
+}  // namespace hekla::agent

@@ -1,0 +1,78 @@
+// What the agent knows of one of its pods, as it is kept in state.json: enough for the next process to go
+// on where this one was killed. Every change that leads to an action is saved before the action.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "model/core.h"
+
+namespace hekla::agent {
+
+// The steps of one run of a container.
+namespace run_phase {
+inline const std::string creating = "creating";  // may exist, has certainly not been started
+inline const std::string starting = "starting";  // created; may have been started
+inline const std::string running = "running";
+inline const std::string exited = "exited";
+}  // namespace run_phase
+
+struct ContainerRun {
+  std::string id;
+  std::int32_t attempt = 0;
+  std::string phase = run_phase::creating;
+  std::int64_t started_ns = 0, finished_ns = 0;  // since 1970; 0 unknown
+  std::int32_t exit_code = 0;
+  std::string reason, message;
+  bool removed = false;  // nothing of it is left but the log
+
+  bool is_live() const { return phase != run_phase::exited; }
+};
+BOOST_DESCRIBE_STRUCT(ContainerRun, (),
+                      (id, attempt, phase, started_ns, finished_ns, exit_code, reason, message,
+                       removed))
+
+struct ContainerRecord {
+  std::string name;
+  bool init = false, sidecar = false;  // a sidecar is an init container that keeps running
+  std::int32_t attempts = 0;           // runs begun
+  std::int32_t backoff = 0;            // restarts in a row, which decide the next delay
+  std::optional<ContainerRun> current, previous;
+};
+BOOST_DESCRIBE_STRUCT(ContainerRecord, (),
+                      (name, init, sidecar, attempts, backoff, current, previous))
+
+struct PodRecord {
+  std::int32_t version = 1;
+  std::string uid, ns, name;
+  std::string address;  // empty with the host's network
+  bool host_network = false;
+  bool sandbox = false;  // network and volumes are in place
+  std::int64_t started_ns = 0;
+  std::string outcome, reason, message;  // Succeeded or Failed once it is decided
+  std::vector<ContainerRecord> containers;  // init containers first, in the spec's order
+};
+BOOST_DESCRIBE_STRUCT(PodRecord, (),
+                      (version, uid, ns, name, address, host_network, sandbox, started_ns, outcome,
+                       reason, message, containers))
+
+PodRecord new_record(const model::Pod& pod, WallTime now);
+// For a pod the API says has run here but of which nothing is left: its containers count as lost.
+void mark_lost(PodRecord& record, const model::Pod& pod);
+
+// 64 hex digits, the same for the same run whoever computes them.
+std::string container_id(const std::string& pod_uid, const std::string& container, int attempt);
+
+const model::Container* container_spec(const model::Pod& pod, const ContainerRecord& record);
+
+inline std::int64_t to_ns(WallTime when) { return when.time_since_epoch().count(); }
+inline WallTime from_ns(std::int64_t ns) { return WallTime(Nanos(ns)); }
+
+// A container whose end nobody witnessed, in the kubelet's words.
+void set_unknown_exit(ContainerRun& run, WallTime now);
+
+}  // namespace hekla::agent

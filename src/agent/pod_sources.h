@@ -1,0 +1,40 @@
+// The ConfigMaps, Secrets and service-account tokens a pod refers to, and their values once fetched.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/core.h"
+
+namespace hekla::agent {
+
+enum class SourceKind { config_map, secret };
+
+struct SourceRef {
+  SourceKind kind = SourceKind::config_map;
+  std::string name;
+  auto operator<=>(const SourceRef&) const = default;
+};
+
+// A token asked for by a projected volume: bound to the pod, for `audience` (empty: the API server).
+struct TokenRequest {
+  std::string ns, service_account, pod_name, pod_uid, audience;
+  std::int64_t expiration_seconds = 3600;
+  auto operator<=>(const TokenRequest&) const = default;
+};
+
+// All from the pod's own namespace. An object that does not exist is simply not in it.
+struct PodSources {
+  std::map<std::string, model::ConfigMap> config_maps;
+  std::map<std::string, model::Secret> secrets;
+  std::map<TokenRequest, std::string> tokens;
+};
+
+std::set<SourceRef> volume_sources(const model::Pod& pod);
+std::set<SourceRef> environment_sources(const model::Container& container);
+std::vector<TokenRequest> token_requests(const model::Pod& pod);
+
+}  // namespace hekla::agent

@@ -1,0 +1,36 @@
+// The status of a pod as the API shows it, computed from its record. Pure.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "agent/pod_record.h"
+#include "json/value.h"
+
+namespace hekla::agent {
+
+struct WaitingReason {
+  std::string reason, message;
+};
+
+struct StatusInput {
+  const model::Pod& pod;  // the API's latest
+  const PodRecord& record;
+  // Why containers do not run yet or again, by name; the default is ContainerCreating.
+  std::map<std::string, WaitingReason> waiting;
+  std::string host_ip, pod_ip;
+  WallTime now;
+  // Transition times are kept where the status of a condition has not changed.
+  const std::vector<model::PodCondition>& previous;
+};
+
+model::PodStatus compute_status(const StatusInput& input);
+
+// The strategic merge patch that brings the API's status to `status`. Conditions of other writers
+// (PodScheduled, DisruptionTarget) stay: the list is merged by type.
+json::Value status_patch(const std::string& uid, const model::PodStatus& status);
+
+// Ready as the API will say, for DNS: the agent knows first.
+bool is_ready(const model::PodStatus& status);
+
+}  // namespace hekla::agent

@@ -1,0 +1,384 @@
+#include "agent/pod_worker.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include "base/log.h"
+
+namespace hekla::agent {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstRetry{500};
+constexpr std::chrono::seconds kLongestRetry{122};
+constexpr std::chrono::seconds kConfigRetry{10};
+constexpr std::chrono::seconds kApiRetry{1};
+constexpr std::chrono::minutes kImageRetry{5};
+constexpr int kStartErrorCode = 128;
+constexpr const char* kDefaultPath =
+    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+Nanos retry_delay(int failures) {
+  Nanos delay = kFirstRetry;
+  for (int i = 1; i < failures && delay < kLongestRetry; ++i) delay *= 2;
+  return std::min<Nanos>(delay, kLongestRetry);
+}
+
+}  // namespace
+
+PodWorker::PodWorker(PodContext& context, PodRef pod, PodRecord record, bool adopted)
+    : context_(context), pod_(std::move(pod)), record_(std::move(record)), inspected_(!adopted) {}
+
+WallTime PodWorker::now() const { return context_.client.executor().clock().wall(); }
+
+void PodWorker::start() { step(); }
+
+void PodWorker::update(PodRef pod) {
+  pod_ = std::move(pod);
+  step();
+}
+
+void PodWorker::vanish() {
+  ending_ = Ending::vanished;
+  step();
+}
+
+void PodWorker::shut_down() {
+  if (ending_ == Ending::no) ending_ = Ending::shutdown;
+  step();
+}
+
+void PodWorker::look() {
+  inspected_ = false;
+  look_again_ = true;  // work under way may have looked too early
+  step();
+}
+
+bool PodWorker::has_run(const std::string& id) const {
+  return std::ranges::any_of(record_.containers, [&](const ContainerRecord& container) {
+    return container.current && container.current->id == id;
+  });
+}
+
+std::optional<PodAddress> PodWorker::address() const {
+  auto address = parse_ipv4(record_.address);
+  if (!address || !record_.outcome.empty() || ending_ == Ending::vanished) return std::nullopt;
+  return PodAddress{record_.ns,           record_.name,         pod_->spec.hostname,
+                    pod_->spec.subdomain, pod_->metadata.labels, *address,
+                    is_ready(status_)};
+}
+
+// Everything but the machine's answer to a kill waits for the work under way.
+void PodWorker::step() {
+  if (gone_) return;
+  if (pod_->metadata.deletionTimestamp && (ending_ == Ending::no || ending_ == Ending::deadline))
+    ending_ = Ending::deleted;
+  if (busy_) return;
+  if (!inspected_) {
+    busy_ = true;
+    look_again_ = false;
+    context_.machine.inspect(pod_, record_, resume<PodRecord>([this](Result<PodRecord> found) {
+      if (found) record_ = std::move(*found);
+      inspected_ = !look_again_;
+      if (!found) log_warn("agent", "inspect a pod", {{"pod", described()}, {"error", found.error().message}});
+    }));
+    return;
+  }
+  if (ending_ == Ending::no && check_deadline()) ending_ = Ending::deadline;
+  if (ending_ != Ending::no) return step_end();
+  if (record_.outcome.empty()) return step_run();
+  // Over, but still in the API: only logs and record are kept.
+  if (remove_exited() || dismantled_) return;
+  dismantled_ = true;
+  busy_ = true;
+  context_.machine.dismantle(record_, resume<void>([this](Result<void> done) {
+    if (!done) {
+      log_warn("agent", "dismantle a pod", {{"pod", described()}, {"error", done.error().message}});
+      dismantled_ = false;
+      wake_at(now() + kConfigRetry);
+      return;
+    }
+    context_.machine.release_address(record_.address);
+    record_.address.clear();
+    record_.sandbox = false;
+  }));
+}
+
+void PodWorker::step_run() {
+  if (remove_exited()) return;
+  PodDecision decision = decide(pod_->spec, record_, now(), [this](std::size_t i) {
+    auto held = holds_.find(record_.containers[i].name);
+    return held == holds_.end() ? std::nullopt : std::optional<WallTime>(held->second.until);
+  });
+  note_backing_off(decision);
+  for (std::size_t i : decision.stop) stop_run(record_.containers[i]);
+  if (decision.finished) {
+    record_.outcome = *decision.finished ? "Succeeded" : "Failed";
+    report();
+    return step();
+  }
+  report();
+  if (!decision.stop.empty()) kill_overdue();
+  if (decision.wake) wake_at(*decision.wake);
+  if (!decision.start) return;
+  if (record_.sandbox) return launch(*decision.start);
+  auto held = holds_.find(kSandbox);
+  if (held != holds_.end() && held->second.until > now()) return wake_at(held->second.until);
+  make_sandbox();
+}
+
+void PodWorker::note_backing_off(const PodDecision& decision) {
+  for (std::size_t i : decision.backing_off) {
+    const ContainerRecord& container = record_.containers[i];
+    if (holds_.contains(container.name)) continue;
+    std::string delay = model::format_go_duration(restart_delay(container.backoff));
+    hold(container.name,
+         {"CrashLoopBackOff", "back-off " + delay + " restarting failed container=" +
+                                  container.name + " pod=" + described()},
+         restart_time(container) - now());
+    event("Warning", "BackOff",
+          "Back-off restarting failed container " + container.name + " in pod " + described());
+  }
+}
+
+// One exited container's remains, if there are any; the rest follows when that is done.
+bool PodWorker::remove_exited() {
+  for (std::size_t i = 0; i < record_.containers.size(); ++i) {
+    ContainerRecord& container = record_.containers[i];
+    if (!container.current || container.current->is_live() || container.current->removed) continue;
+    report();
+    busy_ = true;
+    context_.machine.remove_container(record_, i, resume<void>([this, i](Result<void> done) {
+      ContainerRecord& container = record_.containers[i];
+      if (!container.current) return;
+      // What cannot be removed now is removed with the pod.
+      container.current->removed = true;
+      if (!done)
+        log_warn("agent", "remove a container",
+                 {{"pod", described()}, {"container", container.name}, {"error", done.error().message}});
+    }));
+    return true;
+  }
+  return false;
+}
+
+void PodWorker::make_sandbox() {
+  if (pod_->spec.shareProcessNamespace.value_or(false))
+    return sandbox_failed("FailedCreatePodSandBox",
+                          Error{Code::invalid, "Failed to create pod sandbox: shareProcessNamespace "
+                                               "is not supported yet"});
+  if (!record_.host_network && record_.address.empty()) {
+    Result<std::string> address = context_.machine.take_address();
+    if (!address)
+      return sandbox_failed("FailedCreatePodSandBox",
+                            Error{Code::unavailable,
+                                  "Failed to create pod sandbox: " + address.error().message});
+    record_.address = *address;
+  }
+  report();
+  busy_ = true;
+  SourceFetch fetch{record_.ns, volume_sources(*pod_), token_requests(*pod_)};
+  fetch_sources(context_.client, context_.token_source, std::move(fetch),
+                [self = weak_from_this()](Result<PodSources> sources) {
+                  auto worker = self.lock();
+                  if (!worker) return;
+                  worker->busy_ = false;
+                  if (!sources) {
+                    worker->sandbox_failed("FailedMount", sources.error());
+                    return worker->step();
+                  }
+                  worker->plan_sandbox(std::move(*sources));
+                });
+}
+
+void PodWorker::plan_sandbox(PodSources sources) {
+  if (ending_ != Ending::no) return step();
+  Result<std::vector<VolumePlan>> volumes =
+      plan_volumes(*pod_, facts(), sources, VolumePlanOptions{context_.ca_pem});
+  if (!volumes) {
+    sandbox_failed("FailedMount", volumes.error());
+    return step();
+  }
+  SandboxRequest request;
+  request.record = record_;
+  request.files = pod_files(*pod_, PodFilesInput{facts().pod_ip, context_.node_name,
+                                                 context_.cluster_domain, context_.dns_address,
+                                                 context_.host_hosts, context_.host_resolv_conf});
+  request.volumes = std::move(*volumes);
+  busy_ = true;
+  context_.machine.make_sandbox(std::move(request), resume<void>([this](Result<void> done) {
+    if (!done) {
+      bool mount = done.error().message.starts_with("MountVolume");
+      sandbox_failed(mount ? "FailedMount" : "FailedCreatePodSandBox",
+                     mount ? done.error()
+                           : Error{Code::internal,
+                                   "Failed to create pod sandbox: " + done.error().message});
+      return;
+    }
+    holds_.erase(kSandbox);
+    record_.sandbox = true;
+    report();
+  }));
+}
+
+void PodWorker::sandbox_failed(const std::string& reason, const Error& error) {
+  Hold& held = holds_[kSandbox];
+  ++held.failures;
+  held.until = now() + retry_delay(held.failures);
+  event("Warning", reason.c_str(), error.message);
+  report();
+  wake_at(held.until);
+}
+
+void PodWorker::refresh_volumes() {
+  if (!record_.sandbox || !record_.outcome.empty() || ending_ != Ending::no) return;
+  SourceFetch fetch{record_.ns, volume_sources(*pod_), token_requests(*pod_)};
+  if (fetch.refs.empty() && fetch.tokens.empty()) return;
+  fetch_sources(context_.client, context_.token_source, std::move(fetch),
+                [self = weak_from_this()](Result<PodSources> sources) {
+                  auto worker = self.lock();
+                  if (!worker || !sources || worker->ending_ != Ending::no) return;
+                  Result<std::vector<VolumePlan>> volumes =
+                      plan_volumes(*worker->pod_, worker->facts(), *sources,
+                                   VolumePlanOptions{worker->context_.ca_pem});
+                  if (volumes)
+                    worker->context_.machine.refresh_volumes(worker->record_.uid,
+                                                             std::move(*volumes));
+                });
+}
+
+void PodWorker::launch(std::size_t container) {
+  const model::Container* spec = container_spec(*pod_, record_.containers[container]);
+  if (!spec) {
+    record_.outcome = "Failed";
+    record_.message = "container " + record_.containers[container].name + " is not in the spec";
+    report();
+    return step();
+  }
+  if (!context_.images.is_host(spec->image)) return refuse_image(container);
+  busy_ = true;
+  SourceFetch fetch{record_.ns, environment_sources(*spec), {}};
+  fetch_sources(context_.client, context_.token_source, std::move(fetch),
+                [self = weak_from_this(), container](Result<PodSources> sources) {
+                  auto worker = self.lock();
+                  if (!worker) return;
+                  worker->busy_ = false;
+                  if (!sources) {
+                    worker->hold(worker->record_.containers[container].name,
+                                 {"CreateContainerConfigError", sources.error().message}, kApiRetry);
+                    return worker->step();
+                  }
+                  worker->launch_with(container, *sources);
+                });
+}
+
+void PodWorker::refuse_image(std::size_t container) {
+  const model::Container& spec = *container_spec(*pod_, record_.containers[container]);
+  const std::string why = unmapped_image_message(spec.image);
+  auto held = holds_.find(spec.name);
+  // The map cannot change while we run: say it once, then wait in the state people know.
+  if (held == holds_.end()) {
+    event("Warning", "Failed", "Failed to pull image \"" + spec.image + "\": " + why);
+    event("Warning", "Failed", "Error: ErrImagePull");
+    hold(spec.name, {"ErrImagePull", why}, kConfigRetry);
+  } else if (held->second.why.reason == "ErrImagePull") {
+    event("Normal", "BackOff", "Back-off pulling image \"" + spec.image + "\"");
+    event("Warning", "Failed", "Error: ImagePullBackOff");
+    hold(spec.name,
+         {"ImagePullBackOff", "Back-off pulling image \"" + spec.image + "\": ErrImagePull: " + why},
+         kImageRetry);
+  } else {
+    hold(spec.name, held->second.why, kImageRetry);
+  }
+  step();  // other containers need not wait for this one
+}
+
+Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSources& sources) {
+  const model::Container& spec = *container_spec(*pod_, record_.containers[index]);
+  bool links = pod_->spec.enableServiceLinks.value_or(true);
+  Environment services =
+      service_environment(context_.api, links, context_.services(record_.ns));
+  Environment env = TRY(container_environment(*pod_, spec, facts(), sources, services));
+  LaunchRequest request;
+  request.pod = pod_;
+  request.container = index;
+  request.spec = spec;
+  for (model::VolumeMount& mount : request.spec.volumeMounts)
+    if (!mount.subPathExpr.empty()) mount.subPath = expand_all({mount.subPathExpr}, env).front();
+  BundleSpec& bundle = request.bundle;
+  bundle.security = merge_security(pod_->spec.securityContext, spec.securityContext);
+  if (bundle.security.non_root_required && bundle.security.uid == 0)
+    return fail(Code::invalid, "container has runAsNonRoot and image will run as root (pod: \"" +
+                                   described() + "\", container: " + spec.name + ")");
+  bundle.args = expand_all(spec.command, env);
+  for (std::string& argument : expand_all(spec.args, env)) bundle.args.push_back(std::move(argument));
+  if (bundle.args.empty())
+    return fail(Code::invalid, "no command specified: the host image has none of its own");
+  bundle.hostname = pod_hostname(*pod_, context_.node_name);
+  auto given = [&](std::string_view name) {
+    return std::ranges::any_of(env, [&](const auto& entry) { return entry.first == name; });
+  };
+  if (!given("PATH")) bundle.env.push_back(std::string("PATH=") + kDefaultPath);
+  if (!given("HOSTNAME")) bundle.env.push_back("HOSTNAME=" + bundle.hostname);
+  if (spec.tty && !given("TERM")) bundle.env.emplace_back("TERM=xterm");
+  for (const auto& [name, value] : env) bundle.env.push_back(name + "=" + value);
+  if (!spec.workingDir.empty()) bundle.cwd = spec.workingDir;
+  bundle.terminal = spec.tty;
+  bundle.host_pid = pod_->spec.hostPID;
+  bundle.host_ipc = pod_->spec.hostIPC;
+  bundle.limits =
+      limits_of(spec.resources, pod_->status.qosClass, context_.machine_memory_bytes);
+  return request;
+}
+
+void PodWorker::launch_with(std::size_t index, const PodSources& sources) {
+  if (ending_ != Ending::no) return step();
+  Result<LaunchRequest> request = launch_request(index, sources);
+  ContainerRecord& container = record_.containers[index];
+  if (!request) {
+    event("Warning", "Failed", "Error: " + request.error().message);
+    hold(container.name, {"CreateContainerConfigError", request.error().message}, kConfigRetry);
+    return step();
+  }
+  event("Normal", "Pulled",
+        "Container image \"" + request->spec.image + "\" already present on machine");
+  if (container.current) {
+    const ContainerRun& last = *container.current;
+    bool long_run = last.finished_ns - last.started_ns >= Nanos(kBackoffReset).count();
+    container.backoff = long_run ? 1 : container.backoff + 1;
+    container.previous = std::move(container.current);
+  }
+  ContainerRun run;
+  run.attempt = container.attempts++;
+  run.id = container_id(record_.uid, container.name, run.attempt);
+  container.current = run;
+  request->record = record_;
+  busy_ = true;
+  context_.machine.launch(std::move(*request), resume<Launch>([this, index](Result<Launch> outcome) {
+    launched(index, std::move(outcome));
+  }));
+}
+
+void PodWorker::launched(std::size_t index, Result<Launch> outcome) {
+  ContainerRecord& container = record_.containers[index];
+  ContainerRun& run = *container.current;
+  holds_.erase(container.name);
+  if (outcome && !outcome->failure) {
+    run.phase = run_phase::running;
+    run.started_ns = to_ns(outcome->started);
+    event("Normal", "Created", "Created container: " + container.name);
+    event("Normal", "Started", "Started container " + container.name);
+    if (context_.metrics) context_.metrics->count("hekla_agent_containers_started_total");
+    return report();
+  }
+  // As containerd reports it: the run counts, with exit code 128.
+  const std::string why = outcome ? *outcome->failure : outcome.error().message;
+  run.phase = run_phase::exited;
+  run.exit_code = kStartErrorCode;
+  run.reason = "StartError";
+  run.message = "failed to start container: " + why;
+  run.finished_ns = to_ns(now());
+  event("Warning", "Failed", "Error: failed to start container \"" + container.name + "\": " + why);
+  report();
+}
+
+}  // namespace hekla::agent

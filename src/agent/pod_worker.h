@@ -1,0 +1,122 @@
+// The life of one pod on this machine: Pending, ContainerCreating, Running, Succeeded or Failed, gone.
+//
+// Level-triggered: everything that happens (a new revision of the pod, a container's end, a timer, the
+// end of a piece of work) leads to step(), which looks at record, spec and time and begins at most one piece
+// of work. Lives on the agent's executor.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/dns/zone.h"
+#include "agent/network/address_pool.h"
+#include "agent/pod_context.h"
+#include "agent/pod_plan.h"
+#include "agent/pod_record.h"
+#include "agent/pod_status.h"
+
+namespace hekla::agent {
+
+class PodWorker : public std::enable_shared_from_this<PodWorker> {
+ public:
+  using PodRef = std::shared_ptr<const model::Pod>;
+
+  PodWorker(PodContext& context, PodRef pod, PodRecord record, bool adopted);
+
+  void start();
+  // A new revision of the pod.
+  void update(PodRef pod);
+  // The pod is no longer in the API (or has left this node).
+  void vanish();
+  // A container may have ended.
+  void look();
+  // The agent is going down and takes its pods along.
+  void shut_down();
+
+  const PodRef& pod() const { return pod_; }
+  const PodRecord& record() const { return record_; }
+  const model::PodStatus& status() const { return status_; }
+  // For DNS; nothing while there is no address.
+  std::optional<PodAddress> address() const;
+  bool has_run(const std::string& id) const;
+  // Re-reads ConfigMaps and Secrets into mounted volumes.
+  void refresh_volumes();
+
+ private:
+  enum class Ending { no, deleted, vanished, deadline, shutdown };
+  struct Hold {
+    WallTime until;
+    WaitingReason why;
+    int failures = 0;
+  };
+
+  WallTime now() const;
+  void step();
+  void step_run();
+  void note_backing_off(const PodDecision& decision);
+  void step_end();
+  void finish_ending();
+  void remove_from_api();
+  void erase();
+  bool remove_exited();
+
+  void make_sandbox();
+  void plan_sandbox(PodSources sources);
+  void sandbox_failed(const std::string& reason, const Error& error);
+  void launch(std::size_t container);
+  void launch_with(std::size_t container, const PodSources& sources);
+  Result<LaunchRequest> launch_request(std::size_t container, const PodSources& sources);
+  void launched(std::size_t container, Result<Launch> outcome);
+  void refuse_image(std::size_t container);
+  bool check_deadline();
+  void stop_run(ContainerRecord& container);
+  void kill_overdue();
+  Nanos grace() const;
+
+  void report();
+  void send_status();
+  void status_sent(kube::WriteResult result);
+  void event(const char* type, const char* reason, const std::string& message);
+  void hold(const std::string& container, WaitingReason why, Nanos delay);
+  void wake_at(WallTime when);
+  PodFacts facts() const;
+  std::string described() const;  // name_namespace(uid), as in the kubelet's messages
+  // A completion that ends the work under way, runs `next` and steps. `next` may use `this`.
+  template <class T, class Next>
+  Done<T> resume(Next next) {
+    return [self = weak_from_this(), next = std::move(next)](Result<T> result) mutable {
+      auto worker = self.lock();
+      if (!worker) return;
+      worker->busy_ = false;
+      next(std::move(result));
+      worker->step();
+    };
+  }
+
+  PodContext& context_;
+  PodRef pod_;
+  PodRecord record_;
+  model::PodStatus status_;
+  bool inspected_;
+  bool busy_ = false;
+  bool gone_ = false;
+  Ending ending_ = Ending::no;
+  std::optional<WallTime> stop_begun_;
+  std::map<std::string, WallTime> terminated_;  // containers that have got SIGTERM, by name
+  std::optional<WallTime> last_kill_, erase_after_;
+  bool dismantled_ = false;
+  bool removed_from_api_ = false;
+
+  // By container; kSandbox is no valid name of one.
+  static constexpr const char* kSandbox = "";
+  std::map<std::string, Hold> holds_;
+  std::optional<WallTime> wake_;
+  std::optional<json::Value> sent_status_;
+  bool status_in_flight_ = false;
+  bool status_dirty_ = false;
+  bool look_again_ = false;
+};
+
+}  // namespace hekla::agent

@@ -1,0 +1,308 @@
+// The pod state machine on a machine that only remembers, under virtual time.
+#include "agent/pod_worker.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "json/codec.h"
+#include "support/fake_client.h"
+#include "support/sim_executor.h"
+
+namespace hekla::agent {
+namespace {
+
+using std::chrono::seconds;
+
+class FakeMachine final : public PodMachine {
+ public:
+  explicit FakeMachine(Executor& executor) : executor_(executor) {}
+
+  std::vector<std::string> calls;
+  std::map<std::string, int> exits;  // containers that end, by name
+  std::string sandbox_failure, launch_failure;
+  std::vector<std::string> env;
+
+  Result<std::string> take_address() override { return std::string("10.244.0.2"); }
+  void release_address(const std::string&) override { calls.push_back("release"); }
+  void make_sandbox(SandboxRequest, Done<void> done) override {
+    calls.push_back("sandbox");
+    if (sandbox_failure.empty()) return answer<void>(std::move(done), {});
+    answer<void>(std::move(done), fail(Code::internal, sandbox_failure));
+  }
+  void launch(LaunchRequest request, Done<Launch> done) override {
+    const ContainerRecord& container = request.record.containers[request.container];
+    calls.push_back("launch " + container.name + "#" + std::to_string(container.current->attempt));
+    env = request.bundle.env;
+    Launch launch{executor_.clock().wall(), {}};
+    if (!launch_failure.empty()) launch.failure = launch_failure;
+    answer<Launch>(std::move(done), launch);
+  }
+  void signal(const PodRecord&, const ContainerRun&, int number) override {
+    calls.push_back(number == SIGTERM ? "TERM" : "KILL");
+  }
+  void inspect(std::shared_ptr<const model::Pod>, PodRecord record, Done<PodRecord> done) override {
+    for (ContainerRecord& container : record.containers) {
+      auto exit = exits.find(container.name);
+      if (exit == exits.end() || !container.current || !container.current->is_live()) continue;
+      container.current->phase = run_phase::exited;
+      container.current->exit_code = exit->second;
+      container.current->finished_ns = to_ns(executor_.clock().wall());
+      exits.erase(exit);
+    }
+    answer<PodRecord>(std::move(done), std::move(record));
+  }
+  void remove_container(PodRecord record, std::size_t container, Done<void> done) override {
+    calls.push_back("remove " + record.containers[container].name);
+    answer<void>(std::move(done), {});
+  }
+  void dismantle(PodRecord, Done<void> done) override {
+    calls.push_back("dismantle");
+    answer<void>(std::move(done), {});
+  }
+  void erase(PodRecord, Done<void> done) override {
+    calls.push_back("erase");
+    answer<void>(std::move(done), {});
+  }
+  void refresh_volumes(const std::string&, std::vector<VolumePlan>) override {
+    calls.push_back("refresh");
+  }
+
+ private:
+  template <class T>
+  void answer(Done<T> done, Result<T> result) {
+    executor_.post([done = std::move(done), result = std::move(result)]() mutable {
+      done(std::move(result));
+    });
+  }
+  Executor& executor_;
+};
+
+class PodWorkerTest : public ::testing::Test {
+ protected:
+  PodWorkerTest() {
+    context_.images = ImageMap::parse({}).value();
+    context_.node_name = "n";
+    context_.host_ip = "192.168.0.1";
+    context_.cluster_domain = "cluster.local";
+    context_.services = [](const std::string&) { return std::vector<const model::Service*>(); };
+    context_.on_change = [] {};
+    context_.on_gone = [this](const std::string&) { gone_ = true; };
+  }
+
+  void begin(const std::string& policy, const std::string& spec_members = "",
+             const std::string& image = "host") {
+    std::string text = R"({"metadata":{"name":"p","namespace":"default"},"spec":{"nodeName":"n",)" +
+                       spec_members + R"("restartPolicy":")" + policy +
+                       R"(","containers":[{"name":"c","image":")" + image +
+                       R"(","command":["x"]}]},"status":{"phase":"Pending"}})";
+    api_.create(kube::resources::pods, json::parse(text).value());
+    model::Pod pod = decoded();
+    worker_ = std::make_shared<PodWorker>(context_, std::make_shared<model::Pod>(pod),
+                                          new_record(pod, simulation_.clock().wall()), false);
+    worker_->start();
+    simulation_.run_until_idle();
+  }
+  const json::Value& object() { return *api_.find(kube::resources::pods, {"default", "p"}); }
+  model::Pod decoded() { return json::decode<model::Pod>(object()).value(); }
+  std::string phase() { return std::string(json::string_at(object(), {"status", "phase"})); }
+  model::ContainerStatus container() { return decoded().status.containerStatuses.at(0); }
+  void exit(int code) {
+    machine_.exits["c"] = code;
+    worker_->look();
+    simulation_.run_until_idle();
+  }
+  void pass(Nanos time) { simulation_.run_for(time); }
+  void change(const char* merge) {
+    api_.patch(kube::resources::pods, {"default", "p"}, json::parse(merge).value());
+    worker_->update(std::make_shared<model::Pod>(decoded()));
+    simulation_.run_until_idle();
+  }
+  std::string calls() {
+    std::string out;
+    for (const std::string& call : machine_.calls) out += (out.empty() ? "" : ", ") + call;
+    machine_.calls.clear();
+    return out;
+  }
+  bool has_event(const std::string& reason, const std::string& message) {
+    pass(seconds(1));
+    for (const json::Value* event : api_.list(kube::resources::events))
+      if (json::string_at(*event, {"reason"}) == reason &&
+          json::string_at(*event, {"message"}).find(message) != std::string_view::npos)
+        return true;
+    return false;
+  }
+
+  sim::Simulation simulation_{1};
+  test::FakeApi api_{simulation_.clock()};
+  test::FakeClient client_{api_, simulation_.add("agent")};
+  kube::EventRecorder events_{client_, "kubelet", "n"};
+  FakeMachine machine_{client_.executor()};
+  PodContext context_{client_, events_, machine_};
+  bool gone_ = false;
+  std::shared_ptr<PodWorker> worker_;
+};
+
+TEST_F(PodWorkerTest, RunsToCompletionAndKeepsOnlyTheRecord) {
+  begin("Never");
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_EQ(json::string_at(object(), {"status", "podIP"}), "10.244.0.2");
+  exit(0);
+  EXPECT_EQ(phase(), "Succeeded");
+  EXPECT_EQ(calls(), "sandbox, launch c#0, remove c, dismantle, release");
+  EXPECT_EQ(json::string_at(object(), {"status", "podIP"}), "10.244.0.2");
+  worker_->vanish();
+  simulation_.run_until_idle();
+  EXPECT_EQ(calls(), "erase");
+  EXPECT_TRUE(gone_);
+}
+
+TEST_F(PodWorkerTest, CrashLoops) {
+  begin("Always");
+  calls();
+  exit(1);
+  EXPECT_EQ(calls(), "remove c, launch c#1") << "the first restart is at once";
+  exit(1);
+  EXPECT_EQ(container().state.waiting->reason, "CrashLoopBackOff");
+  EXPECT_EQ(container().state.waiting->message,
+            "back-off 10s restarting failed container=c pod=p_default(" + worker_->record().uid + ")");
+  EXPECT_EQ(container().lastState.terminated->exitCode, 1);
+  EXPECT_EQ(phase(), "Running");
+  calls();
+  pass(seconds(9));
+  EXPECT_EQ(calls(), "");
+  pass(seconds(1));
+  EXPECT_EQ(calls(), "launch c#2");
+  EXPECT_EQ(container().restartCount, 2);
+  EXPECT_TRUE(has_event("BackOff", "Back-off restarting failed container c in pod p_default("));
+  pass(std::chrono::minutes(11));
+  exit(1);
+  pass(seconds(10));
+  EXPECT_EQ(calls(), "remove c, launch c#3");
+  exit(1);
+  pass(seconds(10));
+  EXPECT_EQ(calls(), "remove c, launch c#4") << "ten minutes of life clear the slate";
+}
+
+TEST_F(PodWorkerTest, TermThenKillThenTheObjectGoes) {
+  begin("Always");
+  calls();
+  change(R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":30}})");
+  EXPECT_EQ(calls(), "TERM");
+  pass(seconds(29));
+  EXPECT_EQ(calls(), "");
+  pass(seconds(1));
+  EXPECT_EQ(calls(), "KILL");
+  exit(137);
+  EXPECT_EQ(calls(), "remove c, erase, release");
+  EXPECT_EQ(api_.find(kube::resources::pods, {"default", "p"}), nullptr);
+  EXPECT_TRUE(has_event("Killing", "Stopping container c"));
+}
+
+TEST_F(PodWorkerTest, AShorterGraceCounts) {
+  begin("Always");
+  change(R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":30}})");
+  pass(seconds(3));
+  calls();
+  change(R"({"metadata":{"deletionGracePeriodSeconds":2}})");
+  EXPECT_EQ(calls(), "KILL");
+}
+
+TEST_F(PodWorkerTest, TheDeadlineFailsThePod) {
+  begin("Always", R"("activeDeadlineSeconds":60,"terminationGracePeriodSeconds":5,)");
+  pass(seconds(59));
+  EXPECT_EQ(phase(), "Running");
+  pass(seconds(1));
+  exit(143);
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "DeadlineExceeded");
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}),
+            "Pod was active on the node longer than the specified deadline");
+  EXPECT_EQ(calls(), "sandbox, launch c#0, TERM, remove c, dismantle, release");
+  EXPECT_FALSE(gone_);
+}
+
+TEST_F(PodWorkerTest, RetriesTheSandboxWithBackOff) {
+  machine_.sandbox_failure = "no bridge";
+  begin("Never");
+  EXPECT_EQ(phase(), "Pending");
+  pass(std::chrono::milliseconds(1600));
+  EXPECT_EQ(calls(), "sandbox, sandbox, sandbox");
+  machine_.sandbox_failure.clear();
+  pass(seconds(3));
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_TRUE(has_event("FailedCreatePodSandBox", "Failed to create pod sandbox: no bridge"));
+}
+
+TEST_F(PodWorkerTest, AStartErrorIsAnExit) {
+  machine_.launch_failure = "executable file `x` not found in $PATH";
+  begin("Never");
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(container().state.terminated->exitCode, 128);
+  EXPECT_EQ(container().state.terminated->reason, "StartError");
+  EXPECT_NE(container().state.terminated->message.find("not found in $PATH"), std::string::npos);
+}
+
+TEST_F(PodWorkerTest, AnUnmappedImageIsRefusedLoudly) {
+  begin("Never", "", "nginx:1.25");
+  EXPECT_EQ(container().state.waiting->reason, "ErrImagePull");
+  EXPECT_NE(container().state.waiting->message.find("--image-map"), std::string::npos);
+  pass(seconds(11));
+  EXPECT_EQ(container().state.waiting->reason, "ImagePullBackOff");
+  EXPECT_EQ(phase(), "Pending");
+  EXPECT_TRUE(has_event("Failed", "Error: ErrImagePull"));
+}
+
+TEST_F(PodWorkerTest, StatusWritesAreRetriedAndTheFinalOnePrecedesTheDelete) {
+  int refusals = 3;
+  std::vector<std::string> order;
+  api_.on_write = [&](const kube::Write& write) -> std::optional<Error> {
+    if (!(write.resource == kube::resources::pods)) return std::nullopt;
+    order.push_back(write.verb == kube::Write::Verb::remove ? "delete" : "status");
+    if (refusals-- > 0) return Error{Code::unavailable, "not now"};
+    return std::nullopt;
+  };
+  begin("Never");
+  EXPECT_EQ(phase(), "Pending");
+  pass(seconds(4));
+  EXPECT_EQ(phase(), "Running");
+  order.clear();
+  refusals = 1;
+  change(R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":1}})");
+  exit(0);
+  pass(seconds(3));
+  EXPECT_EQ(api_.find(kube::resources::pods, {"default", "p"}), nullptr);
+  EXPECT_EQ(order, (std::vector<std::string>{"status", "status", "delete"}));
+}
+
+TEST_F(PodWorkerTest, ShutdownReportsATermination) {
+  begin("Always");
+  calls();
+  worker_->shut_down();
+  simulation_.run_until_idle();
+  EXPECT_EQ(calls(), "TERM");
+  exit(0);
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "Terminated");
+  EXPECT_EQ(calls(), "remove c, erase, release");
+  EXPECT_TRUE(gone_);
+}
+
+TEST_F(PodWorkerTest, AVanishedPodIsKilledWithoutGrace) {
+  begin("Always");
+  calls();
+  worker_->vanish();
+  simulation_.run_until_idle();
+  EXPECT_EQ(calls(), "KILL, KILL");
+  exit(137);
+  EXPECT_EQ(calls(), "remove c, erase, release");
+}
+
+TEST_F(PodWorkerTest, GivesTheDefaultEnvironment) {
+  begin("Never");
+  EXPECT_EQ(machine_.env.at(0), "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  EXPECT_EQ(machine_.env.at(1), "HOSTNAME=p");
+}
+
+}  // namespace
+}  // namespace hekla::agent

@@ -1,0 +1,258 @@
+#include "agent/runtime/bundle.h"
+
+#include <algorithm>
+
+namespace hekla::agent {
+namespace {
+
+constexpr std::int64_t kCpuPeriodUs = 100'000;
+
+constexpr const char* kDefaultCapabilities[] = {
+    "CHOWN",  "DAC_OVERRIDE", "FSETID",  "FOWNER",           "MKNOD",      "NET_RAW", "SETGID",
+    "SETUID", "SETFCAP",      "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT", "KILL",    "AUDIT_WRITE"};
+
+constexpr const char* kAllCapabilities[] = {
+    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID",
+    "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW",
+    "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT",
+    "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD",
+    "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
+    "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"};
+
+constexpr const char* kMaskedPaths[] = {
+    "/proc/asound",     "/proc/acpi",        "/proc/kcore",       "/proc/keys",
+    "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug",
+    "/proc/scsi",       "/sys/firmware",     "/sys/devices/virtual/powercap"};
+
+constexpr const char* kReadonlyPaths[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+                                          "/proc/sysrq-trigger"};
+
+template <class Range>
+json::Array strings(const Range& range) {
+  json::Array out;
+  for (const auto& text : range) out.emplace_back(std::string_view(text));
+  return out;
+}
+
+json::Object namespaces_member(const char* type, const std::string& path = {}) {
+  json::Object out;
+  out["type"] = type;
+  if (!path.empty()) out["path"] = path;
+  return out;
+}
+
+json::Object mount_entry(const OciMount& mount) {
+  json::Object out;
+  out["destination"] = mount.destination;
+  out["type"] = mount.type;
+  out["source"] = mount.source;
+  out["options"] = strings(mount.options);
+  return out;
+}
+
+std::vector<OciMount> standard_mounts(const BundleSpec& spec) {
+  const char* sys_access = spec.security.privileged ? "rw" : "ro";
+  std::vector<OciMount> mounts = {
+      {"/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}},
+      {"/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}},
+      {"/dev/pts", "devpts", "devpts",
+       {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}},
+      {"/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}},
+      {"/dev/shm", "tmpfs", "shm", {"nosuid", "noexec", "nodev", "mode=1777", "size=65536k"}},
+      {"/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", sys_access}},
+  };
+  // sysfs belongs to a network namespace; without one of our own the kernel refuses a fresh mount
+  // in some set-ups, and the host's is what the pod is entitled to see.
+  if (spec.network_namespace.empty())
+    mounts.back() = {"/sys", "none", "/sys", {"rbind", "nosuid", "noexec", "nodev", sys_access}};
+  return mounts;
+}
+
+json::Object process_of(const BundleSpec& spec) {
+  json::Object user;
+  user["uid"] = spec.security.uid;
+  user["gid"] = spec.security.gid;
+  if (!spec.security.groups.empty()) {
+    json::Array groups;
+    for (std::uint32_t group : spec.security.groups) groups.emplace_back(group);
+    user["additionalGids"] = std::move(groups);
+  }
+  json::Object capabilities;
+  json::Array allowed;
+  for (const std::string& name : capability_set(spec.security)) allowed.emplace_back("CAP_" + name);
+  capabilities["bounding"] = allowed;
+  // A process that is not root gets what its files or a set-uid program give it, no more.
+  if (spec.security.uid == 0) {
+    capabilities["effective"] = allowed;
+    capabilities["permitted"] = allowed;
+  }
+  json::Object process;
+  process["terminal"] = spec.terminal;
+  process["user"] = std::move(user);
+  process["args"] = strings(spec.args);
+  process["env"] = strings(spec.env);
+  process["cwd"] = spec.cwd;
+  process["capabilities"] = std::move(capabilities);
+  process["noNewPrivileges"] = !spec.security.allow_privilege_escalation;
+  process["oomScoreAdj"] = spec.limits.oom_score_adjust;
+  return process;
+}
+
+json::Object resources_of(const BundleSpec& spec) {
+  json::Object cpu;
+  cpu["shares"] = std::max<std::int64_t>(2, spec.limits.cpu_request_milli.value_or(0) * 1024 / 1000);
+  if (spec.limits.cpu_limit_milli) {
+    cpu["period"] = kCpuPeriodUs;
+    cpu["quota"] =
+        std::max<std::int64_t>(1000, *spec.limits.cpu_limit_milli * kCpuPeriodUs / 1000);
+  }
+  json::Object resources;
+  resources["cpu"] = std::move(cpu);
+  if (spec.limits.memory_limit_bytes) {
+    json::Object memory;
+    memory["limit"] = *spec.limits.memory_limit_bytes;
+    memory["swap"] = *spec.limits.memory_limit_bytes;  // memory plus swap: none of the latter
+    resources["memory"] = std::move(memory);
+  }
+  json::Object pids;
+  pids["limit"] = spec.limits.pids;
+  resources["pids"] = std::move(pids);
+  json::Object devices;
+  devices["allow"] = spec.security.privileged;
+  devices["access"] = "rwm";
+  json::Array rules;
+  rules.emplace_back(std::move(devices));  // crun adds the standard devices itself
+  resources["devices"] = std::move(rules);
+  return resources;
+}
+
+json::Object linux_of(const BundleSpec& spec) {
+  json::Array namespaces;
+  namespaces.emplace_back(namespaces_member("mount"));
+  namespaces.emplace_back(namespaces_member("uts"));
+  if (!spec.host_pid) namespaces.emplace_back(namespaces_member("pid"));
+  if (!spec.host_ipc) namespaces.emplace_back(namespaces_member("ipc"));
+  if (!spec.network_namespace.empty())
+    namespaces.emplace_back(namespaces_member("network", spec.network_namespace));
+  json::Object linux_section;
+  linux_section["namespaces"] = std::move(namespaces);
+  linux_section["cgroupsPath"] = spec.cgroup;
+  linux_section["resources"] = resources_of(spec);
+  if (!spec.security.privileged) {
+    linux_section["maskedPaths"] = strings(kMaskedPaths);
+    linux_section["readonlyPaths"] = strings(kReadonlyPaths);
+  }
+  return linux_section;
+}
+
+void read_context(const json::Value& context, Security& out) {
+  if (const json::Value* uid = json::find(context, "runAsUser"); uid && uid->is_number())
+    out.uid = static_cast<std::uint32_t>(json::int_at(context, {"runAsUser"}));
+  if (const json::Value* gid = json::find(context, "runAsGroup"); gid && gid->is_number())
+    out.gid = static_cast<std::uint32_t>(json::int_at(context, {"runAsGroup"}));
+  out.non_root_required = json::bool_at(context, {"runAsNonRoot"}, out.non_root_required);
+}
+
+std::vector<std::string> capability_names(const json::Value& context, const char* member) {
+  std::vector<std::string> out;
+  const json::Array* names = json::array_at(context, {"capabilities", member});
+  if (!names) return out;
+  for (const json::Value& name : *names) {
+    if (!name.is_string()) continue;
+    std::string text(json::sv(name.get_string()));
+    for (char& c : text) c = static_cast<char>(::toupper(static_cast<unsigned char>(c)));
+    out.push_back(text.starts_with("CAP_") ? text.substr(4) : text);
+  }
+  return out;
+}
+
+}  // namespace
+
+Security merge_security(const json::Value& pod_context, const json::Value& container_context) {
+  Security out;
+  read_context(pod_context, out);
+  if (const json::Array* groups = json::array_at(pod_context, {"supplementalGroups"}))
+    for (const json::Value& group : *groups)
+      if (group.is_number())
+        out.groups.push_back(group.to_number<std::uint32_t>());
+  if (const json::Value* group = json::find(pod_context, "fsGroup"); group && group->is_number())
+    out.groups.push_back(static_cast<std::uint32_t>(json::int_at(pod_context, {"fsGroup"})));
+  read_context(container_context, out);
+  out.privileged = json::bool_at(container_context, {"privileged"});
+  out.read_only_root = json::bool_at(container_context, {"readOnlyRootFilesystem"});
+  out.allow_privilege_escalation =
+      json::bool_at(container_context, {"allowPrivilegeEscalation"}, true);
+  out.added_capabilities = capability_names(container_context, "add");
+  out.dropped_capabilities = capability_names(container_context, "drop");
+  return out;
+}
+
+std::vector<std::string> capability_set(const Security& security) {
+  std::vector<std::string> set;
+  auto add_all = [&] { set.assign(std::begin(kAllCapabilities), std::end(kAllCapabilities)); };
+  if (security.privileged)
+    add_all();
+  else
+    set.assign(std::begin(kDefaultCapabilities), std::end(kDefaultCapabilities));
+  // As in the CRI: "drop ALL" empties the set first, then additions count.
+  for (const std::string& name : security.dropped_capabilities)
+    if (name == "ALL") set.clear();
+  for (const std::string& name : security.added_capabilities) {
+    if (name == "ALL")
+      add_all();
+    else if (std::ranges::find(set, name) == set.end())
+      set.push_back(name);
+  }
+  for (const std::string& name : security.dropped_capabilities) std::erase(set, name);
+  return set;
+}
+
+int oom_score_adjust(const std::string& qos_class, const model::ResourceRequirements& resources,
+                     std::int64_t machine_memory_bytes) {
+  if (qos_class == "Guaranteed") return -997;
+  if (qos_class != "Burstable") return 1000;
+  auto request = resources.requests.find("memory");
+  std::int64_t bytes = request == resources.requests.end() ? 0 : request->second.value();
+  std::int64_t capacity = std::max<std::int64_t>(1, machine_memory_bytes);
+  std::int64_t adjust =
+      1000 - static_cast<std::int64_t>(static_cast<double>(bytes) * 1000.0 / static_cast<double>(capacity));
+  return static_cast<int>(std::clamp<std::int64_t>(adjust, 3, 999));
+}
+
+Limits limits_of(const model::ResourceRequirements& resources, const std::string& qos_class,
+                 std::int64_t machine_memory_bytes) {
+  auto find = [](const model::ResourceList& list,
+                 const char* name) -> std::optional<model::Quantity> {
+    auto found = list.find(name);
+    if (found == list.end() || found->second.is_zero()) return std::nullopt;
+    return found->second;
+  };
+  Limits limits;
+  std::optional<model::Quantity> cpu_request = find(resources.requests, "cpu");
+  std::optional<model::Quantity> cpu_limit = find(resources.limits, "cpu");
+  if (!cpu_request) cpu_request = cpu_limit;
+  if (cpu_request) limits.cpu_request_milli = cpu_request->milli_value();
+  if (cpu_limit) limits.cpu_limit_milli = cpu_limit->milli_value();
+  if (auto memory = find(resources.limits, "memory")) limits.memory_limit_bytes = memory->value();
+  limits.oom_score_adjust = oom_score_adjust(qos_class, resources, machine_memory_bytes);
+  return limits;
+}
+
+json::Value oci_config(const BundleSpec& spec) {
+  json::Object root;
+  root["path"] = spec.rootfs;
+  root["readonly"] = spec.security.read_only_root;
+  json::Array mounts;
+  for (const OciMount& mount : standard_mounts(spec)) mounts.emplace_back(mount_entry(mount));
+  for (const OciMount& mount : spec.mounts) mounts.emplace_back(mount_entry(mount));
+  json::Object config;
+  config["ociVersion"] = "1.0.2";
+  config["process"] = process_of(spec);
+  config["root"] = std::move(root);
+  config["hostname"] = spec.hostname;
+  config["mounts"] = std::move(mounts);
+  config["linux"] = linux_of(spec);
+  return config;
+}
+
+}  // namespace hekla::agent

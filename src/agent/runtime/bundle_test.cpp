@@ -1,0 +1,116 @@
+#include "agent/runtime/bundle.h"
+
+#include <gtest/gtest.h>
+
+#include "json/parse.h"
+
+namespace hekla::agent {
+namespace {
+
+json::Value parsed(const char* text) { return json::parse(text).value(); }
+
+BundleSpec sample() {
+  BundleSpec spec;
+  spec.args = {"/bin/sh", "-c", "true"};
+  spec.env = {"A=1"};
+  spec.hostname = "worker-0";
+  spec.rootfs = "/r";
+  spec.network_namespace = "/run/ns";
+  spec.cgroup = "/hekla-1/u/c";
+  return spec;
+}
+
+std::string namespaces(const json::Value& config) {
+  std::string out;
+  for (const json::Value& entry : *json::array_at(config, {"linux", "namespaces"}))
+    out += std::string(json::string_at(entry, {"type"})) + "=" +
+           std::string(json::string_at(entry, {"path"})) + " ";
+  return out;
+}
+
+TEST(Bundle, HasTheNamespacesOfAPod) {
+  EXPECT_EQ(namespaces(oci_config(sample())), "mount= uts= pid= ipc= network=/run/ns ");
+  BundleSpec host = sample();
+  host.network_namespace.clear();
+  host.host_pid = host.host_ipc = true;
+  EXPECT_EQ(namespaces(oci_config(host)), "mount= uts= ");
+}
+
+TEST(Bundle, LimitsAsTheKubeletWould) {
+  BundleSpec spec = sample();
+  spec.limits.cpu_request_milli = 500;
+  spec.limits.cpu_limit_milli = 1500;
+  spec.limits.memory_limit_bytes = 64 << 20;
+  json::Value config = oci_config(spec);
+  EXPECT_EQ(json::int_at(config, {"linux", "resources", "cpu", "shares"}), 512);
+  EXPECT_EQ(json::int_at(config, {"linux", "resources", "cpu", "quota"}), 150'000);
+  EXPECT_EQ(json::int_at(config, {"linux", "resources", "cpu", "period"}), 100'000);
+  EXPECT_EQ(json::int_at(config, {"linux", "resources", "memory", "limit"}), 64 << 20);
+  EXPECT_EQ(json::int_at(config, {"linux", "resources", "memory", "swap"}), 64 << 20);
+  EXPECT_EQ(json::string_at(config, {"linux", "cgroupsPath"}), "/hekla-1/u/c");
+}
+
+TEST(Bundle, BestEffortHasTheLeastSharesAndNoLimits) {
+  json::Value config = oci_config(sample());
+  EXPECT_EQ(json::int_at(config, {"linux", "resources", "cpu", "shares"}), 2);
+  EXPECT_EQ(json::find_path(config, {"linux", "resources", "cpu", "quota"}), nullptr);
+  EXPECT_EQ(json::find_path(config, {"linux", "resources", "memory"}), nullptr);
+}
+
+TEST(Bundle, PrivilegeEscalationIsAllowedUnlessForbidden) {
+  EXPECT_FALSE(json::bool_at(oci_config(sample()), {"process", "noNewPrivileges"}, true));
+  BundleSpec strict = sample();
+  strict.security =
+      merge_security(nullptr, parsed(R"({"allowPrivilegeEscalation":false})"));
+  EXPECT_TRUE(json::bool_at(oci_config(strict), {"process", "noNewPrivileges"}));
+}
+
+TEST(Bundle, OrdinaryUsersHaveNoEffectiveCapabilities) {
+  BundleSpec spec = sample();
+  spec.security = merge_security(parsed(R"({"runAsUser":1000,"fsGroup":7})"),
+                                 parsed(R"({"runAsGroup":3000})"));
+  json::Value config = oci_config(spec);
+  EXPECT_EQ(json::int_at(config, {"process", "user", "uid"}), 1000);
+  EXPECT_EQ(json::int_at(config, {"process", "user", "gid"}), 3000);
+  EXPECT_EQ(json::array_at(config, {"process", "user", "additionalGids"})->at(0).to_number<int>(), 7);
+  EXPECT_EQ(json::find_path(config, {"process", "capabilities", "effective"}), nullptr);
+  EXPECT_EQ(json::array_at(config, {"process", "capabilities", "bounding"})->size(), 14u);
+}
+
+TEST(Bundle, CapabilitiesAreDroppedAndAdded) {
+  Security security = merge_security(
+      nullptr, parsed(R"({"capabilities":{"drop":["ALL"],"add":["net_admin","CAP_KILL"]}})"));
+  EXPECT_EQ(capability_set(security), (std::vector<std::string>{"NET_ADMIN", "KILL"}));
+  Security privileged = merge_security(nullptr, parsed(R"({"privileged":true})"));
+  EXPECT_EQ(capability_set(privileged).size(), 41u);
+}
+
+TEST(Bundle, OwnMountsComeLast) {
+  BundleSpec spec = sample();
+  spec.mounts = {{"/data", "none", "/src", {"rbind", "ro"}}};
+  json::Value config = oci_config(spec);
+  const json::Array& mounts = *json::array_at(config, {"mounts"});
+  EXPECT_EQ(json::string_at(mounts.front(), {"destination"}), "/proc");
+  EXPECT_EQ(json::string_at(mounts.back(), {"destination"}), "/data");
+}
+
+TEST(Bundle, OomScoreFollowsTheQualityOfService) {
+  model::ResourceRequirements half;
+  half.requests["memory"] = model::Quantity::of(512);
+  EXPECT_EQ(oom_score_adjust("Guaranteed", half, 1024), -997);
+  EXPECT_EQ(oom_score_adjust("Burstable", half, 1024), 500);
+  EXPECT_EQ(oom_score_adjust("Burstable", {}, 1024), 999);
+  EXPECT_EQ(oom_score_adjust("BestEffort", {}, 1024), 1000);
+}
+
+TEST(Bundle, ALimitAloneIsAlsoTheRequest) {
+  model::ResourceRequirements resources;
+  resources.limits["cpu"] = model::Quantity::of_milli(250);
+  Limits limits = limits_of(resources, "Burstable", 1024);
+  EXPECT_EQ(limits.cpu_request_milli, 250);
+  EXPECT_EQ(limits.cpu_limit_milli, 250);
+  EXPECT_FALSE(limits.memory_limit_bytes);
+}
+
+}  // namespace
+}  // namespace hekla::agent

@@ -1,0 +1,101 @@
+#include "agent/runtime/cgroup.h"
+
+#include <poll.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <filesystem>
+#include <sstream>
+
+#include "agent/runtime/file_descriptor.h"
+#include "base/check.h"
+#include "base/disk.h"
+
+namespace hekla::agent {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr long kCgroup2Magic = 0x63677270;
+constexpr long kTmpfsMagic = 0x01021994;
+constexpr int kRemovalAttempts = 200;
+constexpr int kRemovalPauseMs = 5;
+
+bool is_unified(const std::string& path) {
+  struct statfs info {};
+  return ::statfs(path.c_str(), &info) == 0 && info.f_type == kCgroup2Magic;
+}
+
+void kill_members(const std::string& directory) {
+  Result<std::string> members = read_file(directory + "/cgroup.procs");
+  if (!members) return;
+  std::istringstream lines(*members);
+  for (pid_t pid = 0; lines >> pid;)
+    if (pid > 1) ::kill(pid, SIGKILL);
+}
+
+Result<void> remove_directory(const std::string& directory) {
+  std::error_code error;
+  struct statfs info {};
+  if (::statfs(directory.c_str(), &info) == 0 && info.f_type == kTmpfsMagic) {
+    fs::remove_all(directory, error);  // no cgroup at all (instance.cpp, hide_unified_cgroup)
+    return {};
+  }
+  for (const fs::directory_entry& child : fs::directory_iterator(directory, error))
+    if (child.is_directory(error)) TRY(remove_directory(child.path()));
+  // A dying process leaves its cgroup a moment after it has been reaped.
+  for (int attempt = 0; attempt < kRemovalAttempts; ++attempt) {
+    if (::rmdir(directory.c_str()) == 0 || errno == ENOENT) return {};
+    if (errno != EBUSY) break;
+    kill_members(directory);
+    ::poll(nullptr, 0, kRemovalPauseMs);
+  }
+  return errno_error("remove the cgroup " + directory);
+}
+
+}  // namespace
+
+std::vector<std::string> cgroup_directories(const std::string& cgroup,
+                                            const std::string& mount_root) {
+  std::vector<std::string> found;
+  std::error_code error;
+  if (is_unified(mount_root)) {
+    if (fs::exists(mount_root + cgroup, error)) found.push_back(mount_root + cgroup);
+    return found;
+  }
+  for (const fs::directory_entry& hierarchy : fs::directory_iterator(mount_root, error)) {
+    std::string directory = hierarchy.path().string() + cgroup;
+    if (!hierarchy.is_symlink(error) && fs::exists(directory, error)) found.push_back(directory);
+  }
+  return found;
+}
+
+std::int64_t parse_oom_kills(std::string_view text) {
+  constexpr std::string_view kName = "oom_kill ";
+  std::size_t at = text.starts_with(kName) ? 0 : text.find("\noom_kill ");
+  if (at == std::string_view::npos) return 0;
+  if (at != 0 || !text.starts_with(kName)) ++at;
+  text.remove_prefix(at + kName.size());
+  std::int64_t count = 0;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
+std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root) {
+  Result<std::string> text = is_unified(mount_root)
+                                 ? read_file(mount_root + cgroup + "/memory.events")
+                                 : read_file(mount_root + "/memory" + cgroup + "/memory.oom_control");
+  return text ? parse_oom_kills(*text) : 0;
+}
+
+Result<void> remove_cgroup(const std::string& cgroup) {
+  // Everything inside is killed: a wrong path here would take the machine down.
+  CHECK(cgroup.starts_with("/hekla-") && cgroup.size() > std::string_view("/hekla-").size(), cgroup);
+  for (const std::string& directory : cgroup_directories(cgroup))
+    TRY(remove_directory(directory));
+  return {};
+}
+
+}  // namespace hekla::agent

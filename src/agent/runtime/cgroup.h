@@ -1,0 +1,25 @@
+// The control groups of containers, in cgroup v1, v2 and the hybrid of both. crun makes and limits them;
+// we read counters and remove what it leaves.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace hekla::agent {
+
+// The directories of `cgroup` ("/hekla-1234/uid") in every mounted hierarchy below `mount_root`.
+std::vector<std::string> cgroup_directories(const std::string& cgroup,
+                                            const std::string& mount_root = "/sys/fs/cgroup");
+
+// How often the kernel's OOM killer has struck in the cgroup; 0 when it cannot be read.
+std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root = "/sys/fs/cgroup");
+// The number in "oom_kill N" of memory.oom_control (v1) or memory.events (v2).
+std::int64_t parse_oom_kills(std::string_view text);
+
+// Kills what is left inside and removes the cgroup with its children everywhere. Missing is fine.
+Result<void> remove_cgroup(const std::string& cgroup);
+
+}  // namespace hekla::agent

@@ -1,0 +1,167 @@
+#include "apiserver/admission_builtin.h"
+
+#include <algorithm>
+
+#include "apiserver/errors.h"
+#include "apiserver/metadata.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+using kube::AdmissionRequest;
+using kube::Operation;
+
+bool is_pod_create(const kube::Resource& resource, Operation operation, std::string_view subresource) {
+  return operation == Operation::create && resource.plural == "pods" && resource.group.empty() &&
+         subresource.empty();
+}
+
+bool is_core(const kube::Resource& resource, std::string_view plural) {
+  return resource.group.empty() && resource.plural == plural;
+}
+
+Result<void> namespace_may_go(const AdmissionRequest& request, const json::Value&) {
+  static constexpr std::array<std::string_view, 3> kImmortal{"default", "kube-system", "kube-public"};
+  if (std::find(kImmortal.begin(), kImmortal.end(), request.key.name) == kImmortal.end()) return {};
+  return std::unexpected(
+      forbidden_error(request.resource, request.key.name, "this namespace may not be deleted"));
+}
+
+// Nothing is created in a namespace that is missing or going away.
+Result<void> namespace_exists(const AdmissionRequest& request, json::Value&) {
+  Result<json::Value> found =
+      request.reader->get(kube::resources::namespaces, {"", request.key.ns});
+  if (!found) return std::unexpected(not_found_error(kube::resources::namespaces, request.key.ns));
+  const bool terminating = json::string_at(*found, {"status", "phase"}) == "Terminating" ||
+                           json::find_path(*found, {"metadata", "deletionTimestamp"});
+  if (!terminating) return {};
+  const std::string why = "unable to create new content in namespace " + request.key.ns +
+                          " because it is being terminated";
+  Error error = forbidden_error(request.resource, request.key.name, why);
+  error.details.causes.push_back(
+      {"NamespaceTerminating", "namespace " + request.key.ns + " is being terminated",
+       "metadata.namespace"});
+  return std::unexpected(std::move(error));
+}
+
+Result<void> service_account(const AdmissionRequest& request, json::Value& pod) {
+  json::Value& spec = json::at_path(pod, {"spec"});
+  if (!spec.is_object()) return {};
+  std::string name(json::string_at(spec, {"serviceAccountName"}));
+  if (name.empty()) name = "default";
+  // The default account appears a moment after its namespace; waiting for it helps nobody.
+  if (name != "default" &&
+      !request.reader->get(kube::resources::service_accounts, {request.key.ns, name}))
+    return std::unexpected(forbidden_error(
+        request.resource, request.key.name,
+        "error looking up service account " + request.key.ns + "/" + name + ": serviceaccount \"" +
+            name + "\" not found"));
+  spec.get_object()["serviceAccountName"] = name;
+  spec.get_object()["serviceAccount"] = name;
+  return {};
+}
+
+struct PriorityClass {
+  std::int64_t value = 0;
+  std::string preemption_policy = "PreemptLowerPriority";
+  std::string name;
+};
+
+Result<PriorityClass> priority_of(const AdmissionRequest& request, const json::Value& pod) {
+  auto read = [](const json::Value& object) {
+    PriorityClass found;
+    found.value = json::int_at(object, {"value"});
+    found.name = meta_string(object, "name");
+    if (std::string_view policy = json::string_at(object, {"preemptionPolicy"}); !policy.empty())
+      found.preemption_policy = policy;
+    return found;
+  };
+  std::string name(json::string_at(pod, {"spec", "priorityClassName"}));
+  if (!name.empty()) {
+    Result<json::Value> found = request.reader->get(kube::resources::priority_classes, {"", name});
+    if (!found)
+      return std::unexpected(forbidden_error(request.resource, request.key.name,
+                                             "no PriorityClass with name " + name + " was found"));
+    return read(*found);
+  }
+  std::optional<PriorityClass> best;
+  Result<std::vector<json::Value>> all = request.reader->list(kube::resources::priority_classes, "");
+  if (all)
+    for (const json::Value& one : *all)
+      if (json::bool_at(one, {"globalDefault"}) && (!best || read(one).value < best->value))
+        best = read(one);
+  return best.value_or(PriorityClass{});
+}
+
+Result<void> priority(const AdmissionRequest& request, json::Value& pod) {
+  PriorityClass found = TRY(priority_of(request, pod));
+  json::Value& spec = json::at_path(pod, {"spec"});
+  if (!spec.is_object()) return {};
+  json::Object& members = spec.get_object();
+  if (const json::Value* given = json::find(members, "priority");
+      given && given->is_int64() && given->get_int64() != found.value)
+    return std::unexpected(forbidden_error(
+        request.resource, request.key.name,
+        "the integer value of priority (" + std::to_string(given->get_int64()) +
+            ") must not be provided in pod spec; priority admission controller computed " +
+            std::to_string(found.value) + " from the given PriorityClass name"));
+  members["priority"] = found.value;
+  if (!found.name.empty()) members["priorityClassName"] = found.name;
+  if (json::string_at(spec, {"preemptionPolicy"}).empty())
+    members["preemptionPolicy"] = found.preemption_policy;
+  return {};
+}
+
+// Pods stay five minutes on a node that is not ready or cannot be reached.
+Result<void> default_tolerations(const AdmissionRequest&, json::Value& pod) {
+  if (!json::object_at(pod, {"spec"})) return {};
+  json::Value& list = json::at_path(pod, {"spec", "tolerations"});
+  if (!list.is_array()) list.emplace_array();
+  for (std::string_view key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
+    bool tolerated = false;
+    for (const json::Value& one : list.get_array()) {
+      std::string_view given = json::string_at(one, {"key"}), effect = json::string_at(one, {"effect"});
+      tolerated |= (given == key || given.empty()) && (effect == "NoExecute" || effect.empty());
+    }
+    if (tolerated) continue;
+    json::Object one{{"key", key}, {"operator", "Exists"}, {"effect", "NoExecute"},
+                     {"tolerationSeconds", 300}};
+    list.get_array().push_back(std::move(one));
+  }
+  return {};
+}
+
+// A namespace carries its own name as a label, for selectors.
+Result<void> namespace_label(const AdmissionRequest& request, json::Value& object) {
+  std::string name(meta_string(object, "name"));
+  if (name.empty()) name = request.key.name;
+  json::at_path(object, {"metadata", "labels", "kubernetes.io/metadata.name"}) = name;
+  return {};
+}
+
+}  // namespace
+
+std::vector<kube::AdmissionStep> builtin_admission() {
+  auto on_create = [](std::string_view plural) {
+    return [plural](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+      return operation == Operation::create && is_core(resource, plural) && subresource.empty();
+    };
+  };
+  auto in_namespace = [](const kube::Resource& resource, Operation operation, std::string_view) {
+    return operation == Operation::create && resource.namespaced;
+  };
+  auto namespace_removal = [](const kube::Resource& resource, Operation operation, std::string_view) {
+    return operation == Operation::remove && is_core(resource, "namespaces");
+  };
+  std::vector<kube::AdmissionStep> steps;
+  steps.push_back({"NamespaceLifecycle", in_namespace, namespace_exists, nullptr});
+  steps.push_back({"NamespaceLifecycle", namespace_removal, nullptr, namespace_may_go});
+  steps.push_back({"NamespaceLabel", on_create("namespaces"), namespace_label, nullptr});
+  steps.push_back({"ServiceAccount", is_pod_create, service_account, nullptr});
+  steps.push_back({"Priority", is_pod_create, priority, nullptr});
+  steps.push_back({"DefaultTolerationSeconds", is_pod_create, default_tolerations, nullptr});
+  return steps;
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,73 @@
+#include "apiserver/admission_chain.h"
+
+#include <algorithm>
+
+#include "apiserver/errors.h"
+#include "apiserver/storage.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+bool concerns(const kube::AdmissionStep& step, const kube::AdmissionRequest& request) {
+  return !step.matches || step.matches(request.resource, request.operation, request.subresource);
+}
+
+// Steps with a dotted name stand where others have a webhook, and are refused in a webhook's words; the
+// server's own word their refusals themselves.
+Error denial(const kube::AdmissionStep& step, Error error) {
+  if (step.name.find('.') == std::string_view::npos) return error;
+  error.message = "admission webhook \"" + std::string(step.name) +
+                  "\" denied the request: " + error.message;
+  return error;
+}
+
+}  // namespace
+
+Result<json::Value> SnapshotReader::get(const kube::Resource& resource, const kube::Key& key) const {
+  ServedPtr served = catalog_.find(resource);
+  if (!served) return std::unexpected(no_such_resource_error());
+  store::ItemPtr item = snapshot_.get(served->bucket, storage_key(*served->kind, key));
+  if (!item) return std::unexpected(not_found_error(resource, key.name));
+  return decode_object(*served, *item);
+}
+
+Result<std::vector<json::Value>> SnapshotReader::list(const kube::Resource& resource,
+                                                      const std::string& ns) const {
+  ServedPtr served = catalog_.find(resource);
+  if (!served) return std::unexpected(no_such_resource_error());
+  std::vector<json::Value> found;
+  std::string prefix = ns.empty() || !resource.namespaced ? "" : ns + "/";
+  snapshot_.scan(served->bucket, prefix, prefix, [&](const store::ItemPtr& item) {
+    found.push_back(decode_object(*served, *item));
+    return true;
+  });
+  return found;
+}
+
+bool AdmissionChain::mutates(const kube::AdmissionRequest& request) const {
+  return std::any_of(steps_.begin(), steps_.end(), [&](const kube::AdmissionStep& step) {
+    return step.mutate && concerns(step, request);
+  });
+}
+
+Result<void> AdmissionChain::mutate(const kube::AdmissionRequest& request, json::Value& object) const {
+  for (const kube::AdmissionStep& step : steps_) {
+    if (!step.mutate || !concerns(step, request)) continue;
+    if (Result<void> done = step.mutate(request, object); !done)
+      return std::unexpected(denial(step, std::move(done).error()));
+  }
+  return {};
+}
+
+Result<void> AdmissionChain::validate(const kube::AdmissionRequest& request,
+                                      const json::Value& object) const {
+  for (const kube::AdmissionStep& step : steps_) {
+    if (!step.validate || !concerns(step, request)) continue;
+    if (Result<void> done = step.validate(request, object); !done)
+      return std::unexpected(denial(step, std::move(done).error()));
+  }
+  return {};
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,41 @@
+// The ordered steps every write passes: the server's own, then those that main plugged in. Also the reader
+// through which steps see other objects.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apiserver/registry.h"
+#include "kube/admission.h"
+#include "store/store.h"
+
+namespace hekla::apiserver {
+
+// Reads one snapshot; the catalog must outlive it.
+class SnapshotReader final : public kube::AdmissionReader {
+ public:
+  SnapshotReader(const store::Snapshot& snapshot, const Catalog& catalog)
+      : snapshot_(snapshot), catalog_(catalog) {}
+  Result<json::Value> get(const kube::Resource& resource, const kube::Key& key) const override;
+  Result<std::vector<json::Value>> list(const kube::Resource& resource,
+                                        const std::string& ns) const override;
+
+ private:
+  const store::Snapshot& snapshot_;
+  const Catalog& catalog_;
+};
+
+class AdmissionChain {
+ public:
+  explicit AdmissionChain(std::vector<kube::AdmissionStep> steps) : steps_(std::move(steps)) {}
+
+  // True when some step may change or judge such a request: lets callers skip work.
+  bool mutates(const kube::AdmissionRequest& request) const;
+  Result<void> mutate(const kube::AdmissionRequest& request, json::Value& object) const;
+  Result<void> validate(const kube::AdmissionRequest& request, const json::Value& object) const;
+
+ private:
+  std::vector<kube::AdmissionStep> steps_;
+};
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,125 @@
+#include "apiserver/api_server.h"
+
+#include "apiserver/admission_builtin.h"
+#include "apiserver/bootstrap.h"
+#include "apiserver/crd.h"
+#include "apiserver/crd_cleanup.h"
+#include "apiserver/discovery.h"
+#include "apiserver/http_watch.h"
+#include "apiserver/local_client.h"
+#include "apiserver/published_schema.h"
+#include "apiserver/rest_handler.h"
+#include "apiserver/service_addresses.h"
+#include "apiserver/writes.h"
+#include "base/check.h"
+#include "base/log.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+AdmissionChain make_chain(std::vector<kube::AdmissionStep> more) {
+  std::vector<kube::AdmissionStep> steps = builtin_admission();
+  for (kube::AdmissionStep& step : more) steps.push_back(std::move(step));
+  return AdmissionChain(std::move(steps));
+}
+
+}  // namespace
+
+struct ApiServer::Parts {
+  Options options;
+  std::unique_ptr<ServiceAddresses> addresses;
+  Registry registry;
+  Crds crds;
+  AdmissionChain admission;
+  Writes writes;
+  Tokens tokens;
+  Authenticator authenticator;
+  GroupAuthorizer authorizer;
+  DiscoveryHandler discovery;
+  PublishedSchema schema;
+  HttpWatches watches;
+  CrdCleanup cleanup;
+  Serving serving;
+
+  Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
+      : options(std::move(given)),
+        addresses(std::move(ranges)),
+        registry(*options.store),
+        crds(*options.store, registry),
+        admission(make_chain(std::move(options.admission))),
+        writes(*options.store, registry,
+               WriteServices{options.clock, options.rng, &admission, addresses.get()}, &crds),
+        tokens(options.auth, *options.clock, *options.rng),
+        authenticator(tokens, *options.store, registry),
+        discovery(registry,
+                  options.advertise_address + ":" + std::to_string(options.advertise_port)),
+        schema(registry),
+        watches(*options.store, *options.loop, *options.rng),
+        cleanup(*options.store, registry, crds, writes, *options.loop) {
+    serving.store = options.store;
+    serving.registry = &registry;
+    serving.writes = &writes;
+    serving.watches = &watches;
+    serving.authenticator = &authenticator;
+    serving.authorizer = &authorizer;
+    serving.tokens = &tokens;
+    serving.discovery = &discovery;
+    serving.schema = &schema;
+    serving.loop = options.loop;
+    serving.clock = options.clock;
+    serving.rng = options.rng;
+    serving.metrics = options.metrics;
+    serving.pod_streams = options.pod_streams;
+    crds.on_terminating([this] { cleanup.kick(); });
+  }
+};
+
+ApiServer::ApiServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ApiServer::~ApiServer() = default;
+
+Result<std::unique_ptr<ApiServer>> ApiServer::create(Options options) {
+  CHECK(options.store && options.loop && options.clock && options.rng, "an option is missing");
+  std::unique_ptr<ServiceAddresses> addresses =
+      TRY(ServiceAddresses::make(options.service_cidr, *options.rng));
+  auto parts = std::make_unique<Parts>(std::move(options), std::move(addresses));
+  parts->crds.refresh();
+  struct Maker : ApiServer {
+    explicit Maker(std::unique_ptr<Parts> p) : ApiServer(std::move(p)) {}
+  };
+  return std::make_unique<Maker>(std::move(parts));
+}
+
+net::Handler ApiServer::handler() {
+  return [serving = &parts_->serving](net::Request request,
+                                      std::shared_ptr<net::ResponseWriter> writer) {
+    handle_request(*serving, std::move(request), std::move(writer));
+  };
+}
+
+std::unique_ptr<kube::Client> ApiServer::client(Executor& executor, kube::Identity identity) {
+  return std::make_unique<LocalClient>(*parts_->options.store, parts_->registry, parts_->writes,
+                                       executor, std::move(identity));
+}
+
+kube::Discovery& ApiServer::discovery() { return parts_->registry; }
+
+void ApiServer::set_pod_streams(kube::PodStreams* streams) { parts_->serving.pod_streams = streams; }
+
+const Tokens& ApiServer::tokens() const { return parts_->tokens; }
+
+void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
+  Result<std::vector<json::Value>> crds = parse_crds(parts_->options.crd_yamls);
+  if (!crds) {
+    parts_->options.loop->post([done = std::move(done), error = crds.error()]() mutable {
+      done(std::unexpected(std::move(error)));
+    });
+    return;
+  }
+  install_objects(*parts_->options.store, parts_->registry, parts_->writes, *parts_->options.loop,
+                  bootstrap_objects({parts_->addresses->first(), parts_->options.advertise_address,
+                                     parts_->options.advertise_port}),
+                  std::move(*crds), std::move(done));
+}
+
+}  // namespace hekla::apiserver

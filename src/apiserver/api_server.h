@@ -1,0 +1,71 @@
+// Hekla's Kubernetes API server, as main sees it: a handler for HTTP, clients for the components in this
+// process, and the objects every cluster begins with.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/auth.h"
+#include "base/clock.h"
+#include "base/executor.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "base/rng.h"
+#include "kube/admission.h"
+#include "kube/client.h"
+#include "kube/pod_streams.h"
+#include "net/http.h"
+#include "store/store.h"
+
+namespace hekla::apiserver {
+
+struct Options {
+  // Opened with attach_header (storage.h) as its attacher. It, the loop and everything else given by pointer
+  // outlives the server.
+  store::Store* store = nullptr;
+  // The server's own loop: answers of writes, watches, retries.
+  Executor* loop = nullptr;
+  const Clock* clock = nullptr;
+  Rng* rng = nullptr;
+  Metrics* metrics = nullptr;              // may be null
+  kube::PodStreams* pod_streams = nullptr; // may come later: set_pod_streams
+  // Run after the server's own steps, in this order.
+  std::vector<kube::AdmissionStep> admission;
+  AuthOptions auth;
+  // Installed by bootstrap(): CRDs as YAML, one or more documents each.
+  std::vector<std::string_view> crd_yamls;
+  std::string service_cidr = "10.96.0.0/16";
+  // Where clients reach the server, for discovery and the service default/kubernetes.
+  std::string advertise_address = "127.0.0.1";
+  std::uint16_t advertise_port = 6443;
+};
+
+// handler() and client() may be used from any thread. The server must outlive the clients it made and
+// the net::Server it serves.
+class ApiServer {
+ public:
+  static Result<std::unique_ptr<ApiServer>> create(Options options);
+  ~ApiServer();
+
+  net::Handler handler();
+  // For a component of this process: may do everything, writes under the identity's name.
+  std::unique_ptr<kube::Client> client(Executor& executor, kube::Identity identity);
+  kube::Discovery& discovery();
+  void set_pod_streams(kube::PodStreams* streams);
+  // For the agent: service-account tokens for the pods it starts.
+  const Tokens& tokens() const;
+
+  // Makes what every cluster has (namespaces, priority classes, the service kubernetes) and installs the
+  // CRDs; what is there already stays, a CRD of another text is replaced. `done` runs on the loop.
+  void bootstrap(std::move_only_function<void(Result<void>)> done);
+
+ private:
+  struct Parts;
+  explicit ApiServer(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace hekla::apiserver

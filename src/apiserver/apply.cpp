@@ -1,0 +1,287 @@
+// Server-side apply: the caller states the fields it wants; what it stated before and no longer states
+// goes away unless somebody else owns it; what others own is a conflict unless forced.
+#include <algorithm>
+
+#include "apiserver/errors.h"
+#include "apiserver/field_error.h"
+#include "apiserver/field_set.h"
+#include "apiserver/managed_fields.h"
+#include "apiserver/metadata.h"
+#include "apiserver/storage.h"
+#include "apiserver/write_stages.h"
+#include "model/time.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+const Schema kAnything{};
+
+const Schema& member_schema(const Schema& schema, std::string_view key) {
+  auto found = schema.properties.find(key);
+  if (found != schema.properties.end()) return *found->second;
+  return schema.additional ? *schema.additional : kAnything;
+}
+
+bool is_keyed_list(const Schema& schema, const json::Value& value) {
+  return value.is_array() && schema.list_type != Schema::ListType::atomic;
+}
+
+// The fields a configuration states.
+FieldSet stated_fields(const Schema& schema, const json::Value& value) {
+  FieldSet set;
+  if (value.is_object() && !value.get_object().empty() && !schema.atomic_map) {
+    for (const auto& member : value.get_object()) {
+      FieldSet child = stated_fields(member_schema(schema, member.key()), member.value());
+      // Keys of a map are members themselves; fields of a struct are only the way to theirs.
+      if (!schema.properties.contains(member.key())) child.self = true;
+      set.children.emplace("f:" + std::string(member.key()), std::move(child));
+    }
+    return set;
+  }
+  if (is_keyed_list(schema, value) && !value.get_array().empty()) {
+    const Schema& items = schema.items ? *schema.items : kAnything;
+    for (const json::Value& item : value.get_array()) {
+      FieldSet child = stated_fields(items, item);
+      child.self = true;
+      set.children.emplace(list_element(schema, item), std::move(child));
+    }
+    return set;
+  }
+  set.self = true;
+  return set;
+}
+
+// Lays `config` over `live`.
+void merge_value(const Schema& schema, json::Value& live, const json::Value& config) {
+  if (config.is_object() && live.is_object() && !schema.atomic_map) {
+    for (const auto& member : config.get_object()) {
+      json::Value* there = live.get_object().if_contains(member.key());
+      if (there)
+        merge_value(member_schema(schema, member.key()), *there, member.value());
+      else
+        live.get_object().emplace(member.key(), member.value());
+    }
+    return;
+  }
+  if (live.is_array() && is_keyed_list(schema, config)) {
+    const Schema& items = schema.items ? *schema.items : kAnything;
+    json::Array merged;
+    std::vector<bool> used(live.get_array().size(), false);
+    // Items of the configuration in its order, each where its neighbours in the live list allow; the
+    // others keep theirs.
+    for (const json::Value& item : config.get_array()) {
+      const std::string element = list_element(schema, item);
+      json::Value next = item;
+      for (std::size_t i = 0; i < used.size(); ++i) {
+        if (used[i] || list_element(schema, live.get_array()[i]) != element) continue;
+        used[i] = true;
+        next = std::move(live.get_array()[i]);
+        merge_value(items, next, item);
+        break;
+      }
+      merged.push_back(std::move(next));
+    }
+    json::Array kept;
+    for (std::size_t i = 0; i < used.size(); ++i)
+      if (!used[i]) kept.push_back(std::move(live.get_array()[i]));
+    for (json::Value& item : merged) kept.push_back(std::move(item));
+    live = std::move(kept);
+    return;
+  }
+  live = config;
+}
+
+// Takes the fields of `gone` out of `value`; true when the value itself is to go.
+bool remove_fields(const Schema& schema, json::Value& value, const FieldSet& gone) {
+  if (gone.self && gone.children.empty()) return true;
+  if (value.is_object()) {
+    for (const auto& [element, child] : gone.children) {
+      if (!element.starts_with("f:")) continue;
+      std::string_view key = std::string_view(element).substr(2);
+      json::Value* member = value.get_object().if_contains(key);
+      if (member && remove_fields(member_schema(schema, key), *member, child))
+        value.get_object().erase(key);
+    }
+    return gone.self && value.get_object().empty();
+  }
+  if (value.is_array()) {
+    const Schema& items = schema.items ? *schema.items : kAnything;
+    json::Array kept;
+    for (json::Value& item : value.get_array()) {
+      auto found = gone.children.find(list_element(schema, item));
+      if (found == gone.children.end()) {
+        kept.push_back(std::move(item));
+        continue;
+      }
+      // An item whose own membership is given up goes, with whatever nobody else holds in it.
+      if (found->second.self || remove_fields(items, item, found->second)) continue;
+      kept.push_back(std::move(item));
+    }
+    value = std::move(kept);
+    return false;
+  }
+  return gone.self;
+}
+
+struct Conflict {
+  std::string who;  // `conflict with "a" using v1`
+  std::vector<std::string> paths;
+};
+
+Error conflict_of(const WriteScope& scope, const std::vector<Conflict>& conflicts) {
+  std::size_t count = 0;
+  std::string text;
+  Error error{Code::conflict, ""};
+  for (const Conflict& one : conflicts) {
+    std::string paths;
+    for (const std::string& path : one.paths) {
+      error.details.causes.push_back({"FieldManagerConflict", one.who, path});
+      paths += (one.paths.size() == 1 ? ": " : "\n- ") + path;
+      ++count;
+    }
+    text += (text.empty() ? "" : "\n") + one.who + paths;
+  }
+  error.message = "Apply failed with " + std::to_string(count) +
+                  (count == 1 ? " conflict: " : " conflicts: ") + text;
+  error.details.name = scope.request.key.name;
+  error.details.group = scope.resource().group;
+  error.details.kind = scope.resource().plural;
+  return error;
+}
+
+std::string describe(const FieldOwner& owner, const kube::Resource& resource) {
+  std::string text = "conflict with \"" + owner.manager + "\"";
+  if (!owner.subresource.empty()) text += " with subresource \"" + owner.subresource + "\"";
+  if (!owner.apply || owner.api_version != resource.api_version())
+    text += " using " + owner.api_version;
+  return text;
+}
+
+// Fields whose live value this apply would change although another owns them.
+std::vector<Conflict> find_conflicts(const WriteScope& scope, const std::vector<ManagedEntry>& entries,
+                                     const FieldOwner& owner, const FieldSet& touched) {
+  std::vector<Conflict> conflicts;
+  for (const ManagedEntry& entry : entries) {
+    if (entry.owner == owner) continue;
+    // kubectl moving from client-side to server-side apply meets only itself.
+    if (owner.manager == "kubectl" && entry.owner.manager == "kubectl-client-side-apply") continue;
+    FieldSet both = entry.fields.intersect(touched);
+    if (both.empty()) continue;
+    Conflict conflict{describe(entry.owner, scope.resource()), {}};
+    both.append_paths("", conflict.paths);
+    conflicts.push_back(std::move(conflict));
+  }
+  return conflicts;
+}
+
+Result<json::Value> read_config(WriteScope& scope) {
+  json::Value config = scope.request.body;
+  TRY(match_request(scope.kind(), scope.request.key, config));
+  if (const json::Value* managed = json::find_path(config, {"metadata", "managedFields"});
+      managed && !managed->is_null())
+    return fail(Code::bad_request, "metadata.managedFields must be nil");
+  const Kind& kind = scope.kind();
+  if (!kind.schema) return config;
+  std::vector<std::string> unknown = unknown_fields(*kind.schema, config);
+  if (!unknown.empty() && scope.request.field_validation == FieldValidation::strict) {
+    std::string text = "failed to create typed patch object (" + scope.request.key.ns + "/" +
+                       scope.request.key.name + "; " + kind.resource.api_version() +
+                       ", Kind=" + kind.resource.kind + "): ";
+    for (std::size_t i = 0; i < unknown.size(); ++i)
+      text += (i ? ", ." : ".") + unknown[i] + ": field not declared in schema";
+    return fail(Code::bad_request, text);
+  }
+  for (const std::string& path : unknown) scope.warnings.push_back("unknown field " + go_quote(path));
+  if (!kind.custom) {
+    if (Result<void> typed = check_types(*kind.schema, config); !typed)
+      return fail(Code::bad_request, kind.resource.kind + " in version \"" + kind.resource.version +
+                                         "\" cannot be handled as a " + kind.resource.kind + ": " +
+                                         typed.error().message);
+    normalize(*kind.schema, config);
+  }
+  prune(*kind.schema, config);
+  return config;
+}
+
+// Objects that nobody has tracked so far belong to an invented manager.
+std::vector<ManagedEntry> managers_of(const WriteScope& scope, const json::Value& live) {
+  std::vector<ManagedEntry> entries = read_managed_fields(live);
+  if (!entries.empty()) return entries;
+  ManagedEntry before;
+  before.owner = {"before-first-apply", scope.resource().api_version(), "", false};
+  before.fields = stated_fields(*scope.kind().schema, live);
+  strip_unowned(scope.kind(), "", before.fields);
+  if (!before.fields.empty()) entries.push_back(std::move(before));
+  return entries;
+}
+
+}  // namespace
+
+Result<PreparedWrite> prepare_apply(WriteScope& scope) {
+  const Kind& kind = scope.kind();
+  json::Value config = TRY(read_config(scope));
+  store::ItemPtr item = scope.snapshot.get(scope.served().bucket, request_key(scope));
+  if (!item) {
+    if (!scope.request.subresource.empty())
+      return std::unexpected(not_found_error(kind.resource, scope.request.key.name));
+    return prepare_create(scope, std::move(config));
+  }
+  if (!kind.schema) return fail(Code::internal, "the kind has no schema to apply by");
+  const json::Value old = decode_object(scope.served(), *item);
+  std::string_view revision = meta_string(config, "resourceVersion");
+  if (!revision.empty() && revision != std::to_string(item->modified))
+    return std::unexpected(modified_error(kind.resource, scope.request.key.name));
+  const bool unconditional = revision.empty();
+
+  const FieldOwner owner{scope.request.field_manager, kind.resource.api_version(),
+                         scope.request.subresource, true};
+  FieldSet stated = stated_fields(*kind.schema, config);
+  strip_unowned(kind, scope.request.subresource, stated);
+  std::vector<ManagedEntry> entries = managers_of(scope, old);
+  auto own = std::find_if(entries.begin(), entries.end(),
+                          [&](const ManagedEntry& entry) { return entry.owner == owner; });
+
+  json::Value object = old;
+  FieldSet given_up;
+  if (own != entries.end()) {
+    given_up = own->fields;
+    given_up.subtract(stated);
+    for (const ManagedEntry& entry : entries)
+      if (!(entry.owner == owner)) given_up.subtract(entry.fields);
+    if (!given_up.empty()) remove_fields(*kind.schema, object, given_up);
+  }
+  json::Value merged_config = config;
+  metadata_of(merged_config).erase("resourceVersion");
+  merge_value(*kind.schema, object, merged_config);
+
+  FieldComparison changes = compare_fields(*kind.schema, &old, object, kind.custom);
+  FieldSet touched = std::move(changes.added);
+  touched.unite(changes.modified);
+  touched = touched.intersect(stated);
+  std::vector<Conflict> conflicts = find_conflicts(scope, entries, owner, touched);
+  if (!conflicts.empty() && !scope.request.force)
+    return std::unexpected(conflict_of(scope, conflicts));
+
+  for (ManagedEntry& entry : entries) {
+    if (entry.owner == owner) continue;
+    entry.fields.subtract(touched);
+    entry.fields.subtract(changes.removed);
+  }
+  const bool same_set = own != entries.end() && own->fields == stated;
+  if (own == entries.end()) own = entries.insert(entries.begin(), ManagedEntry{owner, {}, {}});
+  own->fields = std::move(stated);
+  if (!same_set || !touched.empty() || !given_up.empty())
+    own->time = model::format_rfc3339(scope.now);
+  std::erase_if(entries, [](const ManagedEntry& entry) { return entry.fields.empty(); });
+  TRY(decode_stage(scope, object, true));
+  write_managed_fields(object, entries);
+
+  UpdateInput input{std::move(object), old, item};
+  input.retry_on_conflict = unconditional;
+  input.decoded = true;
+  input.fields_tracked = true;
+  return finish_update(scope, std::move(input));
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,149 @@
+#include "apiserver/bootstrap.h"
+
+#include "apiserver/crd.h"
+#include "apiserver/metadata.h"
+#include "apiserver/storage.h"
+#include "json/parse.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+json::Value namespace_object(std::string_view name) {
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "Namespace"},
+                      {"metadata", json::Object{{"name", name}}}};
+}
+
+json::Value priority_class(std::string_view name, std::int64_t value, std::string_view description) {
+  return json::Object{{"apiVersion", "scheduling.k8s.io/v1"},
+                      {"kind", "PriorityClass"},
+                      {"metadata", json::Object{{"name", name}}},
+                      {"value", value},
+                      {"globalDefault", false},
+                      {"description", description},
+                      {"preemptionPolicy", "PreemptLowerPriority"}};
+}
+
+json::Value kubernetes_service(const BootstrapOptions& options) {
+  json::Object port{{"name", "https"}, {"protocol", "TCP"}, {"port", 443},
+                    {"targetPort", options.advertise_port}};
+  json::Object labels{{"component", "apiserver"}, {"provider", "kubernetes"}};
+  json::Object metadata{
+      {"name", "kubernetes"}, {"namespace", "default"}, {"labels", std::move(labels)}};
+  json::Object spec{{"clusterIP", options.service_address},
+                    {"ports", json::Array{json::Value(std::move(port))}},
+                    {"sessionAffinity", "None"},
+                    {"type", "ClusterIP"}};
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "Service"},
+                      {"metadata", std::move(metadata)},
+                      {"spec", std::move(spec)}};
+}
+
+json::Value kubernetes_endpoints(const BootstrapOptions& options) {
+  json::Object subset{
+      {"addresses", json::Array{json::Value(json::Object{{"ip", options.advertise_address}})}},
+      {"ports", json::Array{json::Value(json::Object{
+                    {"name", "https"}, {"port", options.advertise_port}, {"protocol", "TCP"}})}}};
+  return json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Endpoints"},
+      {"metadata", json::Object{{"name", "kubernetes"}, {"namespace", "default"}}},
+      {"subsets", json::Array{json::Value(std::move(subset))}}};
+}
+
+constexpr std::string_view kManager = "hekla-bootstrap";
+
+// The kind an object names by apiVersion and kind.
+ServedPtr kind_of(const Catalog& catalog, const json::Value& object) {
+  for (const ServedPtr& served : catalog.all())
+    if (served->kind->resource.api_version() == json::string_at(object, {"apiVersion"}) &&
+        served->kind->resource.kind == json::string_at(object, {"kind"}))
+      return served;
+  return nullptr;
+}
+
+WriteRequest request_for(ServedPtr served, json::Value object) {
+  WriteRequest request;
+  request.key = {std::string(meta_string(object, "namespace")),
+                 std::string(meta_string(object, "name"))};
+  request.served = std::move(served);
+  request.body = std::move(object);
+  request.field_manager = kManager;
+  request.user = {"system:apiserver", "", {"system:masters"}};
+  return request;
+}
+
+// A create for what is missing, an update for a CRD that reads otherwise, nothing for the rest.
+void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<json::Value> objects,
+          std::vector<WriteRequest>& requests) {
+  for (json::Value& object : objects) {
+    ServedPtr served = kind_of(catalog, object);
+    if (!served) continue;
+    WriteRequest request = request_for(served, std::move(object));
+    store::ItemPtr item = snapshot.get(served->bucket, storage_key(*served->kind, request.key));
+    if (item) {
+      if (!is_crd(served->kind->resource)) continue;
+      json::Value crd = decode_object(*served, *item);
+      const json::Value* spec = json::find(request.body, "spec");
+      crd.get_object()["spec"] = spec ? *spec : json::Value();
+      request.verb = WriteRequest::Verb::update;
+      request.body = std::move(crd);
+    }
+    requests.push_back(std::move(request));
+  }
+}
+
+}  // namespace
+
+std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
+  std::vector<json::Value> objects;
+  for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease",
+                                "hekla-system", "volcano-system"})
+    objects.push_back(namespace_object(name));
+  objects.push_back(priority_class("system-cluster-critical", 2000000000,
+                                   "Used for system critical pods that must run in the cluster, but "
+                                   "can be moved to another node if necessary."));
+  objects.push_back(priority_class("system-node-critical", 2000001000,
+                                   "Used for system critical pods that must not be moved from their "
+                                   "current node."));
+  objects.push_back(kubernetes_service(options));
+  // An endpoint must not be a loopback address.
+  if (!options.advertise_address.starts_with("127."))
+    objects.push_back(kubernetes_endpoints(options));
+  return objects;
+}
+
+Result<std::vector<json::Value>> parse_crds(const std::vector<std::string_view>& yamls) {
+  std::vector<json::Value> crds;
+  for (std::string_view yaml : yamls)
+    for (json::YamlDocument& document : TRY(json::parse_yaml(yaml))) {
+      if (json::string_at(document.value, {"kind"}) != "CustomResourceDefinition")
+        return fail(Code::invalid, "line " + std::to_string(document.line) +
+                                       ": expected a CustomResourceDefinition");
+      crds.push_back(std::move(document.value));
+    }
+  return crds;
+}
+
+void install_objects(store::Store& store, Registry& registry, Writes& writes, Executor& loop,
+                     std::vector<json::Value> objects, std::vector<json::Value> crds,
+                     std::move_only_function<void(Result<void>)> done) {
+  std::vector<WriteRequest> requests;
+  const CatalogPtr catalog = registry.catalog();
+  plan(store.snapshot(), *catalog, std::move(objects), requests);
+  plan(store.snapshot(), *catalog, std::move(crds), requests);
+  writes.run(std::move(requests), loop,
+             [done = std::move(done), &loop](std::vector<WriteOutcome> outcomes) mutable {
+               Result<void> result;
+               for (WriteOutcome& outcome : outcomes)
+                 if (outcome.error && outcome.error->code != Code::already_exists && result)
+                   result = std::unexpected(std::move(*outcome.error));
+               loop.post([done = std::move(done), result = std::move(result)]() mutable {
+                 done(std::move(result));
+               });
+             });
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,134 @@
+#include "apiserver/crd.h"
+
+#include <algorithm>
+
+#include "apiserver/storage.h"
+#include "base/log.h"
+#include "json/parse.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+std::vector<std::string> strings(const json::Array* array) {
+  std::vector<std::string> out;
+  if (array)
+    for (const json::Value& one : *array)
+      if (one.is_string()) out.emplace_back(json::sv(one.get_string()));
+  return out;
+}
+
+std::string text(const json::Value& value, std::initializer_list<std::string_view> path) {
+  return std::string(json::string_at(value, path));
+}
+
+Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& version,
+                                const std::string& storage_version) {
+  auto kind = std::make_shared<Kind>();
+  kube::Resource& r = kind->resource;
+  r.group = text(crd, {"spec", "group"});
+  r.version = text(version, {"name"});
+  r.plural = text(crd, {"spec", "names", "plural"});
+  r.kind = text(crd, {"spec", "names", "kind"});
+  r.namespaced = json::string_at(crd, {"spec", "scope"}) == "Namespaced";
+  kind->singular = text(crd, {"spec", "names", "singular"});
+  kind->list_kind = text(crd, {"spec", "names", "listKind"});
+  kind->short_names = strings(json::array_at(crd, {"spec", "names", "shortNames"}));
+  kind->categories = strings(json::array_at(crd, {"spec", "names", "categories"}));
+  kind->verbs = {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
+  kind->custom = true;
+  kind->unconditional_update = false;
+  kind->has_status = json::find_path(version, {"subresources", "status"}) != nullptr;
+  kind->scale_spec_path = text(version, {"subresources", "scale", "specReplicasPath"});
+  kind->scale_status_path = text(version, {"subresources", "scale", "statusReplicasPath"});
+  kind->scale_selector_path = text(version, {"subresources", "scale", "labelSelectorPath"});
+  kind->storage_bucket = r.plural + "." + r.group;
+  kind->storage_version = r.group + "/" + storage_version;
+  if (const json::Value* schema = json::find_path(version, {"schema", "openAPIV3Schema"}))
+    kind->schema = TRY(schema_from_openapi(*schema));
+  set_crd_columns(version, *kind);
+  return kind;
+}
+
+bool established(const json::Value& crd) {
+  const json::Array* conditions = json::array_at(crd, {"status", "conditions"});
+  return conditions && std::any_of(conditions->begin(), conditions->end(), [](const json::Value& one) {
+           return json::string_at(one, {"type"}) == "Established" &&
+                  json::string_at(one, {"status"}) == "True";
+         });
+}
+
+}  // namespace
+
+bool is_crd(const kube::Resource& resource) {
+  return resource.plural == "customresourcedefinitions" && resource.group == "apiextensions.k8s.io";
+}
+
+Result<CustomKinds> kinds_of_crd(const json::Value& crd) {
+  CustomKinds custom;
+  const json::Array* versions = json::array_at(crd, {"spec", "versions"});
+  if (!versions) return fail(Code::invalid, "the CRD has no versions");
+  std::string storage_version;
+  for (const json::Value& version : *versions)
+    if (json::bool_at(version, {"storage"})) storage_version = text(version, {"name"});
+  for (const json::Value& version : *versions) {
+    const bool storage = json::bool_at(version, {"storage"});
+    const bool served = json::bool_at(version, {"served"});
+    if (!storage && !served) continue;
+    KindPtr kind = TRY(kind_of_version(crd, version, storage_version));
+    if (storage) custom.storage = kind;
+    if (served) custom.kinds.push_back(std::move(kind));
+  }
+  if (!custom.storage) return fail(Code::invalid, "the CRD has no storage version");
+  const json::Value* deleted = json::find_path(crd, {"metadata", "deletionTimestamp"});
+  custom.terminating = deleted && !deleted->is_null();
+  return custom;
+}
+
+void Crds::refresh() {
+  std::lock_guard lock(mutex_);
+  const store::Snapshot snapshot = store_.snapshot();
+  std::map<std::string, Entry> next;
+  bool changed = false, any_terminating = false;
+  ServedPtr definitions =
+      registry_.catalog()->find("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+  if (!definitions) return;
+  snapshot.scan(definitions->bucket, "", "", [&](const store::ItemPtr& item) {
+    if (auto known = entries_.find(item->key);
+        known != entries_.end() && known->second.revision == item->modified) {
+      any_terminating |= known->second.kinds.terminating;
+      next.insert(entries_.extract(known));
+      return true;
+    }
+    changed = true;
+    Result<json::Value> crd = json::parse(item->value);
+    if (!crd || !established(*crd)) return true;
+    Result<CustomKinds> kinds = kinds_of_crd(*crd);
+    if (!kinds) {
+      log_error("apiserver", "a stored CRD cannot be served",
+                {{"name", item->key}, {"error", kinds.error().message}});
+      return true;
+    }
+    any_terminating |= kinds->terminating;
+    next.emplace(item->key, Entry{item->modified, std::move(*kinds)});
+    return true;
+  });
+  changed |= !entries_.empty();  // what was not carried over is gone
+  entries_ = std::move(next);
+  if (changed) {
+    std::vector<CustomKinds> all;
+    for (const auto& [name, entry] : entries_) all.push_back(entry.kinds);
+    registry_.set_custom(all);
+  }
+  if (any_terminating && notify_) notify_();
+}
+
+std::vector<std::string> Crds::terminating() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries_)
+    if (entry.kinds.terminating) names.push_back(name);
+  return names;
+}
+
+}  // namespace hekla::apiserver

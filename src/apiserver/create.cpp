@@ -1,0 +1,47 @@
+// POST, and the creating half of PUT and server-side apply.
+#include "apiserver/errors.h"
+#include "apiserver/managed_fields.h"
+#include "apiserver/metadata.h"
+#include "apiserver/write_stages.h"
+
+namespace hekla::apiserver {
+
+Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object) {
+  const Kind& kind = scope.kind();
+  if (scope.served().terminating)
+    return fail(Code::method_not_allowed,
+                "create not allowed while custom resource definition is terminating");
+  TRY(match_request(kind, scope.request.key, object));
+  if (!meta_string(object, "resourceVersion").empty())
+    return fail(Code::internal, "resourceVersion should not be set on objects to be created");
+  TRY(decode_stage(scope, object));
+  // A node registers itself together with its status.
+  const bool node = kind.resource.plural == "nodes" && kind.resource.group.empty();
+  if (kind.has_status && !node) object.get_object().erase("status");
+
+  json::Object& meta = metadata_of(object);
+  for (std::string_view member : {"uid", "creationTimestamp", "generation", "managedFields"})
+    meta.erase(member);
+  if (kind.schema)
+    track_update(kind, nullptr, object,
+                 {scope.request.field_manager, kind.resource.api_version(), scope.request.subresource,
+                  scope.request.verb == WriteRequest::Verb::patch},
+                 scope.now);
+  TRY(mutate_stage(scope, object, nullptr, kube::Operation::create));
+
+  const bool generated = meta_string(object, "name").empty();
+  generate_name(object, *scope.services.rng);
+  stamp_created(kind, object, scope.now, *scope.services.rng);
+  if (kind.prepare_create)
+    kind.prepare_create(object, {scope.now, scope.services.rng, scope.request.subresource});
+  TRY(allocate_stage(scope, object, nullptr));
+  TRY(validate_stage(scope, object, nullptr));
+  TRY(admit_stage(scope, object, nullptr, kube::Operation::create));
+
+  PreparedWrite prepared = put_stage(scope, std::move(object), {store::Expect::Kind::absent},
+                                     WriteOutcome::Effect::created, 0);
+  prepared.retry_on_exists = generated;
+  return prepared;
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,277 @@
+#include "apiserver/discovery.h"
+
+#include <algorithm>
+
+#include "apiserver/negotiate.h"
+#include "apiserver/status_error.h"
+#include "apiserver/subresources.h"
+#include "base/build_info.h"
+#include "base/bytes.h"
+#include "base/crypto.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+constexpr std::string_view kAggregatedType =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+json::Array strings(const std::vector<std::string>& list) {
+  json::Array out;
+  out.reserve(list.size());
+  for (const std::string& one : list) out.emplace_back(one);
+  return out;
+}
+
+json::Object response_kind(std::string_view group, std::string_view version, std::string_view kind) {
+  return json::Object{{"group", group}, {"version", version}, {"kind", kind}};
+}
+
+json::Object aggregated_resource(const Kind& kind) {
+  const kube::Resource& r = kind.resource;
+  json::Object out;
+  out.emplace("resource", r.plural);
+  out.emplace("responseKind", response_kind(r.group, r.version, r.kind));
+  out.emplace("scope", r.namespaced ? "Namespaced" : "Cluster");
+  out.emplace("singularResource", kind.singular);
+  out.emplace("verbs", strings(kind.verbs));
+  if (!kind.short_names.empty()) out.emplace("shortNames", strings(kind.short_names));
+  if (!kind.categories.empty()) out.emplace("categories", strings(kind.categories));
+  json::Array subs;
+  for (const Subresource& one : subresources_of(kind))
+    subs.push_back(json::Object{{"subresource", one.name},
+                                {"responseKind", response_kind(one.group, one.version, one.kind)},
+                                {"verbs", strings(one.verbs)}});
+  if (!subs.empty()) out.emplace("subresources", std::move(subs));
+  return out;
+}
+
+// Opaque to everybody but the storage migrator.
+std::string storage_hash(const Kind& kind) {
+  return base64_encode(
+      sha256(kind.resource.group + "/" + kind.storage_version + "/" + kind.resource.kind).substr(0, 8));
+}
+
+void append_legacy(const Kind& kind, json::Array& out) {
+  const kube::Resource& r = kind.resource;
+  json::Object main{{"name", r.plural},         {"singularName", kind.singular},
+                    {"namespaced", r.namespaced}, {"kind", r.kind},
+                    {"verbs", strings(kind.verbs)}};
+  if (!kind.short_names.empty()) main.emplace("shortNames", strings(kind.short_names));
+  if (!kind.categories.empty()) main.emplace("categories", strings(kind.categories));
+  main.emplace("storageVersionHash", storage_hash(kind));
+  out.push_back(std::move(main));
+  for (const Subresource& one : subresources_of(kind)) {
+    json::Object sub{{"name", r.plural + "/" + one.name}, {"singularName", ""},
+                     {"namespaced", r.namespaced}};
+    if (one.group != r.group || one.version != r.version) {
+      sub.emplace("group", one.group);
+      sub.emplace("version", one.version);
+    }
+    sub.emplace("kind", one.kind);
+    sub.emplace("verbs", strings(one.verbs));
+    out.push_back(std::move(sub));
+  }
+}
+
+// Served and virtual kinds, in the catalog's order.
+std::vector<KindPtr> listed_kinds(const Catalog& catalog) {
+  std::vector<KindPtr> kinds;
+  for (const ServedPtr& served : catalog.all()) kinds.push_back(served->kind);
+  kinds.insert(kinds.end(), virtual_kinds().begin(), virtual_kinds().end());
+  std::stable_sort(kinds.begin(), kinds.end(), [](const KindPtr& a, const KindPtr& b) {
+    return std::pair(group_priority(a->resource.group), a->resource.group) <
+           std::pair(group_priority(b->resource.group), b->resource.group);
+  });
+  return kinds;
+}
+
+std::vector<std::string> groups_of(const Catalog& catalog) {
+  std::vector<std::string> groups;
+  for (const KindPtr& kind : listed_kinds(catalog))
+    if (groups.empty() || groups.back() != kind->resource.group)
+      groups.push_back(kind->resource.group);
+  return groups;
+}
+
+std::vector<std::string> versions_of(const Catalog& catalog, const std::string& group) {
+  std::vector<std::string> versions;
+  for (const KindPtr& kind : listed_kinds(catalog))
+    if (kind->resource.group == group &&
+        std::find(versions.begin(), versions.end(), kind->resource.version) == versions.end())
+      versions.push_back(kind->resource.version);
+  return versions;
+}
+
+json::Object group_object(const Catalog& catalog, const std::string& group) {
+  json::Array versions;
+  for (const std::string& version : versions_of(catalog, group))
+    versions.push_back(json::Object{{"groupVersion", group + "/" + version}, {"version", version}});
+  json::Object out{{"name", group}};
+  json::Value preferred = versions.front();
+  out.emplace("versions", std::move(versions));
+  out.emplace("preferredVersion", std::move(preferred));
+  return out;
+}
+
+// Revalidation for kubectl's disk cache.
+net::Response with_etag(const net::Request& request, net::Response response) {
+  std::string etag = "\"" + sha256_hex(response.body) + "\"";
+  response.headers.set("ETag", etag);
+  response.headers.set("Vary", "Accept");
+  response.headers.set("Cache-Control", "public");
+  if (request.headers.get("If-None-Match") == etag) {
+    response.status = 304;
+    response.body.clear();
+  }
+  return response;
+}
+
+bool wants_aggregated(const net::Request& request) {
+  for (const MediaClause& clause : parse_accept(request.headers.get("Accept"))) {
+    if (clause.type != "application/json" && clause.type != "*/*") continue;
+    if (clause.as.empty()) return false;
+    if (clause.as == "APIGroupDiscoveryList" && clause.version == "v2") return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+json::Value aggregated_discovery(const Catalog& catalog, bool core) {
+  json::Array items;
+  for (const std::string& group : groups_of(catalog)) {
+    if (group.empty() != core) continue;
+    json::Array versions;
+    for (const std::string& version : versions_of(catalog, group)) {
+      json::Array resources;
+      for (const KindPtr& kind : listed_kinds(catalog))
+        if (kind->resource.group == group && kind->resource.version == version)
+          resources.push_back(aggregated_resource(*kind));
+      versions.push_back(json::Object{
+          {"version", version}, {"freshness", "Current"}, {"resources", std::move(resources)}});
+    }
+    json::Object metadata{{"creationTimestamp", nullptr}};
+    if (!group.empty()) metadata.emplace("name", group);
+    items.push_back(json::Object{{"metadata", std::move(metadata)}, {"versions", std::move(versions)}});
+  }
+  return json::Object{{"kind", "APIGroupDiscoveryList"},
+                      {"apiVersion", "apidiscovery.k8s.io/v2"},
+                      {"metadata", json::Object()},
+                      {"items", std::move(items)}};
+}
+
+json::Value api_versions(const std::string& server_address) {
+  json::Object client{{"clientCIDR", "0.0.0.0/0"}, {"serverAddress", server_address}};
+  return json::Object{{"kind", "APIVersions"},
+                      {"versions", json::Array{json::Value("v1")}},
+                      {"serverAddressByClientCIDRs", json::Array{json::Value(std::move(client))}}};
+}
+
+json::Value api_group_list(const Catalog& catalog) {
+  json::Array groups;
+  for (const std::string& group : groups_of(catalog))
+    if (!group.empty()) groups.push_back(group_object(catalog, group));
+  return json::Object{
+      {"kind", "APIGroupList"}, {"apiVersion", "v1"}, {"groups", std::move(groups)}};
+}
+
+std::optional<json::Value> api_group(const Catalog& catalog, const std::string& group) {
+  if (group.empty() || versions_of(catalog, group).empty()) return std::nullopt;
+  json::Object out{{"kind", "APIGroup"}, {"apiVersion", "v1"}};
+  for (auto& member : group_object(catalog, group)) out.emplace(member.key(), member.value());
+  return json::Value(std::move(out));
+}
+
+std::optional<json::Value> api_resource_list(const Catalog& catalog, const std::string& group,
+                                             const std::string& version) {
+  json::Array resources;
+  for (const KindPtr& kind : listed_kinds(catalog))
+    if (kind->resource.group == group && kind->resource.version == version)
+      append_legacy(*kind, resources);
+  if (resources.empty()) return std::nullopt;
+  return json::Object{{"kind", "APIResourceList"},
+                      {"apiVersion", "v1"},
+                      {"groupVersion", group.empty() ? version : group + "/" + version},
+                      {"resources", std::move(resources)}};
+}
+
+json::Value root_paths(const Catalog& catalog) {
+  json::Array paths{json::Value("/api"), json::Value("/api/v1"), json::Value("/apis")};
+  for (const std::string& group : groups_of(catalog)) {
+    if (group.empty()) continue;
+    paths.emplace_back("/apis/" + group);
+    for (const std::string& version : versions_of(catalog, group))
+      paths.emplace_back("/apis/" + group + "/" + version);
+  }
+  for (std::string_view path :
+       {"/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"})
+    paths.emplace_back(path);
+  return json::Object{{"paths", std::move(paths)}};
+}
+
+json::Value version_info() {
+  const BuildInfo& build = build_info();
+  return json::Object{{"major", "1"},
+                      {"minor", "34"},
+                      {"emulationMajor", "1"},
+                      {"emulationMinor", "34"},
+                      {"minCompatibilityMajor", "1"},
+                      {"minCompatibilityMinor", "33"},
+                      {"gitVersion", build.kubernetes},
+                      {"gitCommit", build.commit},
+                      {"gitTreeState", "clean"},
+                      {"buildDate", "1970-01-01T00:00:00Z"},
+                      {"goVersion", "none"},
+                      {"compiler", build.compiler},
+                      {"platform", "linux/amd64"}};
+}
+
+net::Response DiscoveryHandler::aggregated(const net::Request& request, bool core) const {
+  const CatalogPtr catalog = registry_.catalog();
+  std::shared_ptr<const Cached> cached;
+  {
+    std::lock_guard lock(mutex_);
+    cached = cached_;
+  }
+  if (!cached || cached->generation != catalog->generation()) {
+    cached = std::make_shared<const Cached>(
+        Cached{catalog->generation(), json::serialize(aggregated_discovery(*catalog, true)) + "\n",
+               json::serialize(aggregated_discovery(*catalog, false)) + "\n"});
+    std::lock_guard lock(mutex_);
+    cached_ = cached;
+  }
+  net::Response response;
+  response.headers.set("Content-Type", std::string(kAggregatedType));
+  response.body = core ? cached->core : cached->groups;
+  return with_etag(request, std::move(response));
+}
+
+std::optional<net::Response> DiscoveryHandler::handle(const net::Request& request) const {
+  const bool pretty = wants_pretty(request);
+  std::string path = request.path;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  auto answer = [&](const json::Value& value) { return json_response(200, value, pretty); };
+  if (path == "/version") return answer(version_info());
+  if (path == "/api" || path == "/apis") {
+    if (wants_aggregated(request)) return aggregated(request, path == "/api");
+    return with_etag(request, answer(path == "/api" ? api_versions(server_address_)
+                                                    : api_group_list(*registry_.catalog())));
+  }
+  if (path == "/") return answer(root_paths(*registry_.catalog()));
+  std::optional<json::Value> found;
+  if (path.starts_with("/api/") && path.find('/', 5) == std::string::npos) {
+    found = api_resource_list(*registry_.catalog(), "", path.substr(5));
+  } else if (path.starts_with("/apis/")) {
+    std::string rest = path.substr(6);
+    std::size_t slash = rest.find('/');
+    if (slash == std::string::npos)
+      found = api_group(*registry_.catalog(), rest);
+    else if (rest.find('/', slash + 1) == std::string::npos)
+      found = api_resource_list(*registry_.catalog(), rest.substr(0, slash), rest.substr(slash + 1));
+  }
+  if (!found) return std::nullopt;
+  return with_etag(request, answer(*found));
+}
+
+}  // namespace hekla::apiserver

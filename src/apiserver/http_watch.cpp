@@ -1,0 +1,272 @@
+#include "apiserver/http_watch.h"
+
+#include <atomic>
+#include <charconv>
+#include <set>
+
+#include "apiserver/reads.h"
+#include "apiserver/status_error.h"
+#include "apiserver/storage.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+constexpr std::size_t kPullLimit = 512;
+constexpr std::size_t kPendingLimit = 1u << 20;  // bytes a slow client may have waiting
+constexpr Nanos kBookmarkPeriod = std::chrono::seconds(60);
+constexpr std::int64_t kShortestDefault = 1800;  // seconds; the longest is twice that
+
+class Stream;
+
+}  // namespace
+
+struct HttpWatches::State : std::enable_shared_from_this<State> {
+  // One subscription, which wakes at most once per turn of the loop.
+  struct Bucket {
+    std::unique_ptr<store::Store::Subscription> subscription;
+    std::set<std::shared_ptr<Stream>> streams;
+  };
+
+  store::Store& store;
+  Executor& loop;
+  Rng& rng;
+  std::map<store::BucketId, Bucket> buckets;
+
+  State(store::Store& s, Executor& l, Rng& r) : store(s), loop(l), rng(r) {}
+  void add(const std::shared_ptr<Stream>& stream, store::BucketId bucket);
+  void drop(const std::shared_ptr<Stream>& stream, store::BucketId bucket);
+  void wake(store::BucketId bucket);
+};
+
+namespace {
+
+class Stream : public std::enable_shared_from_this<Stream> {
+ public:
+  Stream(std::shared_ptr<HttpWatches::State> hub, HttpWatchRequest request,
+         std::shared_ptr<net::ResponseWriter> writer)
+      : hub_(hub),
+        loop_(hub->loop),
+        request_(std::move(request)),
+        writer_(std::move(writer)) {}
+
+  void begin() {
+    std::shared_ptr<HttpWatches::State> hub = hub_.lock();
+    if (!hub) return;
+    auto later = [weak = weak_from_this(), &loop = loop_](void (Stream::*what)()) {
+      loop.post([weak, what] {
+        if (std::shared_ptr<Stream> self = weak.lock()) (self.get()->*what)();
+      });
+    };
+    writer_->on_drained([later] { later(&Stream::pump); });
+    writer_->on_closed([later] { later(&Stream::close); });
+    writer_->begin(200, request_.headers);
+    place_cursor(*hub);
+    hub->add(shared_from_this(), request_.served->bucket);
+    std::int64_t seconds = request_.options.timeout_seconds.value_or(0);
+    if (seconds <= 0)
+      seconds = kShortestDefault +
+                static_cast<std::int64_t>(uniform(hub->rng, static_cast<std::uint64_t>(kShortestDefault)));
+    after(std::chrono::seconds(seconds), &Stream::time_out);
+    if (request_.options.allow_bookmarks) after(kBookmarkPeriod, &Stream::bookmark_due);
+    pump();
+  }
+
+  // Writes what there is, as long as the client takes it.
+  void pump() {
+    if (closed_) return;
+    while (writer_->pending_bytes() < kPendingLimit) {
+      std::string chunk;
+      if (initial_at_ < initial_.size()) {
+        for (std::size_t i = 0; i < kPullLimit && initial_at_ < initial_.size(); ++i, ++initial_at_)
+          append_event("ADDED", *initial_[initial_at_], initial_[initial_at_]->modified, chunk);
+        if (initial_at_ == initial_.size()) {
+          initial_.clear();
+          initial_at_ = 0;
+          if (mark_initial_end_) append_bookmark(true, chunk);
+          mark_initial_end_ = false;
+        }
+      } else if (mark_initial_end_) {
+        append_bookmark(true, chunk);
+        mark_initial_end_ = false;
+      } else {
+        bool caught_up = false;
+        if (!pull(chunk, caught_up)) return;
+        if (!chunk.empty()) writer_->write(std::move(chunk));
+        if (caught_up) return;
+        continue;
+      }
+      writer_->write(std::move(chunk));
+    }
+  }
+
+  void close() {
+    if (closed_) return;
+    closed_ = true;
+    writer_->end();
+    if (std::shared_ptr<HttpWatches::State> hub = hub_.lock())
+      hub->drop(shared_from_this(), request_.served->bucket);
+  }
+
+ private:
+  // Where to begin, and what is shown first.
+  void place_cursor(HttpWatches::State& hub) {
+    const ListOptions& options = request_.options;
+    store::Revision from = 0;
+    std::from_chars(options.resource_version.data(),
+                    options.resource_version.data() + options.resource_version.size(), from);
+    const bool wants_state = options.send_initial_events.value_or(from == 0);
+    if (wants_state || from == 0) {
+      const store::Snapshot snapshot = hub.store.snapshot();
+      from = snapshot.revision();
+      if (wants_state) initial_ = scan_objects(snapshot, *request_.served, request_.ns, request_.filter);
+      mark_initial_end_ = options.send_initial_events.value_or(false) && options.allow_bookmarks;
+    }
+    cursor_.emplace(hub.store, request_.served, request_.ns, request_.filter, from);
+  }
+
+  bool pull(std::string& chunk, bool& caught_up) {
+    Result<std::vector<ObjectEvent>> events = cursor_->pull(kPullLimit, caught_up);
+    if (!events) {
+      chunk = R"({"type":"ERROR","object":)";
+      json::serialize_to(status_of(events.error()), chunk);
+      chunk += "}\n";
+      writer_->write(std::move(chunk));
+      close();
+      return false;
+    }
+    static constexpr std::string_view kTypes[]{"ADDED", "MODIFIED", "DELETED"};
+    for (const ObjectEvent& event : *events)
+      append_event(kTypes[static_cast<int>(event.type)], *event.item, event.revision, chunk);
+    return true;
+  }
+
+  void append_event(std::string_view type, const store::Item& item, store::Revision revision,
+                    std::string& out) {
+    out += R"({"type":")";
+    out += type;
+    out += R"(","object":)";
+    const ServedKind& served = *request_.served;
+    if (request_.answer.shape == Answer::Shape::object) {
+      append_object(served, item, WireForm::whole, out, revision);
+    } else {
+      json::Value object = decode_object(served, item);
+      if (revision != item.modified)
+        json::at_path(object, {"metadata", "resourceVersion"}) = std::to_string(revision);
+      if (request_.answer.shape == Answer::Shape::metadata) {
+        append_partial_metadata(object, request_.answer.version, out);
+      } else {
+        TableWriter table(served, request_.answer.version, request_.include, loop_.clock().wall());
+        table.begin(R"({"resourceVersion":")" + std::to_string(revision) + R"("})", first_frame_, out);
+        table.row(object, out);
+        table.end(out);
+        first_frame_ = false;
+      }
+    }
+    out += "}\n";
+  }
+
+  void append_bookmark(bool initial_end, std::string& out) {
+    const kube::Resource& r = request_.served->kind->resource;
+    json::Object metadata{{"resourceVersion", std::to_string(cursor_->position())},
+                          {"creationTimestamp", nullptr}};
+    if (initial_end)
+      metadata.emplace("annotations", json::Object{{"k8s.io/initial-events-end", "true"}});
+    json::Object object{{"kind", r.kind}, {"apiVersion", r.api_version()}};
+    if (request_.answer.shape != Answer::Shape::object) {
+      object["kind"] = "PartialObjectMetadata";
+      object["apiVersion"] = "meta.k8s.io/" + request_.answer.version;
+    }
+    object.emplace("metadata", std::move(metadata));
+    out += R"({"type":"BOOKMARK","object":)";
+    json::serialize_to(json::Value(std::move(object)), out);
+    out += "}\n";
+  }
+
+  void bookmark_due() {
+    if (closed_) return;
+    pump();
+    if (closed_) return;
+    if (initial_.empty() && writer_->pending_bytes() < kPendingLimit) write_bookmark();
+    after(kBookmarkPeriod, &Stream::bookmark_due);
+  }
+
+  void write_bookmark() {
+    std::string chunk;
+    append_bookmark(false, chunk);
+    writer_->write(std::move(chunk));
+  }
+
+  void time_out() {
+    if (closed_) return;
+    pump();
+    if (closed_) return;
+    if (request_.options.allow_bookmarks && initial_.empty()) write_bookmark();
+    close();
+  }
+
+  void after(Nanos delay, void (Stream::*what)()) {
+    loop_.post_after(delay, [weak = weak_from_this(), what] {
+      if (std::shared_ptr<Stream> self = weak.lock()) (self.get()->*what)();
+    });
+  }
+
+  std::weak_ptr<HttpWatches::State> hub_;
+  Executor& loop_;
+  HttpWatchRequest request_;
+  std::shared_ptr<net::ResponseWriter> writer_;
+  std::optional<WatchCursor> cursor_;
+  std::vector<store::ItemPtr> initial_;
+  std::size_t initial_at_ = 0;
+  bool mark_initial_end_ = false;
+  bool first_frame_ = true;
+  bool closed_ = false;
+};
+
+}  // namespace
+
+void HttpWatches::State::add(const std::shared_ptr<Stream>& stream, store::BucketId id) {
+  Bucket& bucket = buckets[id];
+  bucket.streams.insert(stream);
+  if (bucket.subscription) return;
+  auto scheduled = std::make_shared<std::atomic<bool>>(false);
+  bucket.subscription = store.subscribe(id, [weak = weak_from_this(), scheduled, id, &loop = loop] {
+    if (scheduled->exchange(true)) return;
+    loop.post([weak, scheduled, id] {
+      scheduled->store(false);
+      if (std::shared_ptr<State> self = weak.lock()) self->wake(id);
+    });
+  });
+}
+
+void HttpWatches::State::drop(const std::shared_ptr<Stream>& stream, store::BucketId id) {
+  auto bucket = buckets.find(id);
+  if (bucket == buckets.end()) return;
+  bucket->second.streams.erase(stream);
+  if (bucket->second.streams.empty()) buckets.erase(bucket);
+}
+
+void HttpWatches::State::wake(store::BucketId id) {
+  auto bucket = buckets.find(id);
+  if (bucket == buckets.end()) return;
+  std::vector<std::shared_ptr<Stream>> streams(bucket->second.streams.begin(),
+                                               bucket->second.streams.end());
+  for (const std::shared_ptr<Stream>& stream : streams) stream->pump();
+}
+
+HttpWatches::HttpWatches(store::Store& store, Executor& loop, Rng& rng)
+    : state_(std::make_shared<State>(store, loop, rng)) {}
+
+HttpWatches::~HttpWatches() {
+  std::vector<std::shared_ptr<Stream>> streams;
+  for (auto& [id, bucket] : state_->buckets)
+    streams.insert(streams.end(), bucket.streams.begin(), bucket.streams.end());
+  for (const std::shared_ptr<Stream>& stream : streams) stream->close();
+}
+
+void HttpWatches::start(HttpWatchRequest request, std::shared_ptr<net::ResponseWriter> writer) {
+  auto stream = std::make_shared<Stream>(state_, std::move(request), std::move(writer));
+  state_->loop.post([stream] { stream->begin(); });
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,81 @@
+// What the API server knows about one served kind: names, schema, printed columns, and the rules that data
+// cannot express. Built-in kinds are assembled in kinds/ (one file per group), custom ones in crd.cpp.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/schema.h"
+#include "base/clock.h"
+#include "base/rng.h"
+#include "kube/client.h"
+
+namespace hekla::apiserver {
+
+struct Column {
+  std::string name, type = "string", format, description;
+  int priority = 0;
+};
+
+// What defaulting and preparation may need besides the object.
+struct WriteContext {
+  WallTime now;
+  Rng* rng = nullptr;
+  std::string subresource;
+};
+
+struct Kind {
+  kube::Resource resource;
+  std::string singular, list_kind;
+  std::vector<std::string> short_names, categories;
+  std::vector<std::string> verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
+  SchemaPtr schema;
+  bool custom = false;              // from a CRD: keys sorted, items of lists carry kind and apiVersion
+  bool has_status = false;          // the status subresource: main writes keep the old status, and vice versa
+  bool has_generation = true;       // metadata.generation counts changes of the spec
+  bool unconditional_update = true; // PUT without resourceVersion is allowed
+  bool create_on_update = false;    // PUT of a missing object creates it
+  bool graceful_delete = false;     // pods
+  // scale subresource of custom resources: JSON paths as in the CRD; empty without scale.
+  std::string scale_spec_path, scale_status_path, scale_selector_path;
+  // Where the objects are stored: kinds served in several groups or versions share one (events).
+  std::string storage_bucket;       // "pods", "events", "jobs.batch.volcano.sh"
+  std::string storage_version;      // apiVersion written to the store
+  // For a kind whose shape differs from the stored one (events.k8s.io): rewrites the members in place;
+  // apiVersion is the caller's business. Empty where the shapes are the same.
+  std::function<void(json::Value& object)> from_storage, to_storage;
+
+  std::vector<Column> columns;      // without the leading Name, unless `names_itself`
+  bool names_itself = false;        // columns and cells hold the name, where the kind wants it (events)
+  // One cell per column; the Name cell is added by the caller.
+  std::function<json::Array(const json::Value& object, WallTime now)> cells;
+
+  // Field selectors besides metadata.name and metadata.namespace: label -> value of an object.
+  std::map<std::string, std::function<std::string(const json::Value&)>> selectable;
+
+  // Rules in code; any may be empty. `set_defaults` runs on every write after pruning/decoding.
+  std::function<void(json::Value& object)> set_defaults;
+  std::function<void(json::Value& object, const WriteContext&)> prepare_create;
+  std::function<void(json::Value& object, const json::Value& old, const WriteContext&)> prepare_update;
+  std::function<std::vector<Cause>(const json::Value& object)> validate;
+  std::function<std::vector<Cause>(const json::Value& object, const json::Value& old)> validate_update;
+};
+using KindPtr = std::shared_ptr<const Kind>;
+
+// All built-in kinds, made once.
+const std::vector<KindPtr>& builtin_kinds();
+
+// "Required value", "Invalid value: ..." causes as field.Error prints them.
+Cause required_value(std::string field, std::string detail = {});
+Cause invalid_value(std::string field, const json::Value& value, std::string detail);
+Cause unsupported_value(std::string field, const json::Value& value, const std::vector<std::string>& supported);
+Cause forbidden_value(std::string field, std::string detail);
+Cause duplicate_value(std::string field, const json::Value& value);
+// 422: `Deployment.apps "x" is invalid: [...]`.
+Error invalid_object(const kube::Resource& resource, const std::string& name, std::vector<Cause> causes);
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,99 @@
+#include "apiserver/kinds/builtin.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "apiserver/schema_facts.h"
+
+namespace hekla::apiserver {
+
+Kind builtin_kind(std::string_view group, std::string_view version, std::string_view plural,
+                  std::string_view kind, std::string_view go_package) {
+  Kind out;
+  out.resource = {std::string(group), std::string(version), std::string(plural), std::string(kind),
+                  true};
+  out.singular = kind;
+  std::transform(out.singular.begin(), out.singular.end(), out.singular.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  out.list_kind = out.resource.kind + "List";
+  out.schema = builtin_type(std::string(go_package) + "." + out.resource.kind);
+  out.has_generation = false;
+  out.storage_bucket =
+      group.empty() ? out.resource.plural : out.resource.plural + "." + out.resource.group;
+  out.storage_version = out.resource.api_version();
+  return out;
+}
+
+Kind cluster_kind(std::string_view group, std::string_view version, std::string_view plural,
+                  std::string_view kind, std::string_view go_package) {
+  Kind out = builtin_kind(group, version, plural, kind, go_package);
+  out.resource.namespaced = false;
+  return out;
+}
+
+void add(Kinds& kinds, Kind kind) {
+  kinds.push_back(std::make_shared<const Kind>(std::move(kind)));
+}
+
+std::vector<Column> columns(std::initializer_list<std::string_view> names) {
+  std::vector<Column> out;
+  for (std::string_view name : names) {
+    Column column;
+    if (name.ends_with('*')) {
+      column.priority = 1;
+      name.remove_suffix(1);
+    }
+    if (std::size_t colon = name.find(':'); colon != std::string_view::npos) {
+      column.type = name.substr(colon + 1);
+      name = name.substr(0, colon);
+    }
+    column.name = name;
+    if (name == "Name") column.format = "name";
+    out.push_back(std::move(column));
+  }
+  return out;
+}
+
+std::function<std::string(const json::Value&)> field_at(std::vector<std::string> path) {
+  return [path = std::move(path)](const json::Value& object) -> std::string {
+    const json::Value* value = &object;
+    for (const std::string& member : path) {
+      value = json::find(*value, member);
+      if (value == nullptr) return {};
+    }
+    if (value->is_string()) return std::string(json::sv(value->get_string()));
+    return value->is_null() ? std::string() : json::serialize(*value);
+  };
+}
+
+const std::vector<KindPtr>& builtin_kinds() {
+  static const Kinds all = [] {
+    Kinds kinds;
+    add_core_config_kinds(kinds);
+    add_core_controller_kinds(kinds);
+    add_core_endpoint_kinds(kinds);
+    add_core_event_kinds(kinds);
+    add_core_namespace_kinds(kinds);
+    add_core_node_kinds(kinds);
+    add_core_pod_kinds(kinds);
+    add_core_service_kinds(kinds);
+    add_core_volume_kinds(kinds);
+    add_apps_kinds(kinds);
+    add_autoscaling_kinds(kinds);
+    add_batch_kinds(kinds);
+    add_networking_kinds(kinds);
+    add_policy_kinds(kinds);
+    add_rbac_kinds(kinds);
+    add_storage_kinds(kinds);
+    add_admissionregistration_kinds(kinds);
+    add_apiextensions_kinds(kinds);
+    add_scheduling_kinds(kinds);
+    add_coordination_kinds(kinds);
+    add_resource_kinds(kinds);
+    add_flowcontrol_kinds(kinds);
+    return kinds;
+  }();
+  return all;
+}
+
+}  // namespace hekla::apiserver

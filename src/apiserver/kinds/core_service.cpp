@@ -1,0 +1,191 @@
+// v1 Service. Addresses and node ports are allocated by the write pipeline; here is what a service
+// means without them, and None stays None.
+#include <set>
+
+#include "apiserver/kinds/builtin.h"
+#include "apiserver/kinds/cells.h"
+#include "apiserver/kinds/defaults.h"
+#include "apiserver/kinds/rules.h"
+
+namespace hekla::apiserver {
+namespace {
+
+std::string external_ip(const json::Value& service) {
+  std::string_view type = json::string_at(service, {"spec", "type"});
+  if (type == "ExternalName")
+    return std::string(json::string_at(service, {"spec", "externalName"}));
+  std::set<std::string> balancer;
+  if (const json::Array* ingress = json::array_at(service, {"status", "loadBalancer", "ingress"}))
+    for (const json::Value& one : *ingress) {
+      std::string address = text_or(one, {"ip"}, json::string_at(one, {"hostname"}));
+      if (!address.empty()) balancer.insert(address);
+    }
+  std::vector<std::string> all;
+  if (type == "LoadBalancer") all.assign(balancer.begin(), balancer.end());
+  if (const json::Array* given = json::array_at(service, {"spec", "externalIPs"}))
+    for (const json::Value& one : *given) all.push_back(scalar_text(one));
+  if (!all.empty()) return join(all, ",");
+  return type == "LoadBalancer" ? "<pending>" : "<none>";
+}
+
+std::string ports_cell(const json::Value& service) {
+  std::vector<std::string> all;
+  if (const json::Array* ports = json::array_at(service, {"spec", "ports"}))
+    for (const json::Value& port : *ports) {
+      std::string text = std::to_string(json::int_at(port, {"port"}));
+      if (std::int64_t node = json::int_at(port, {"nodePort"}); node > 0)
+        text += ":" + std::to_string(node);
+      all.push_back(text + "/" + std::string(json::string_at(port, {"protocol"})));
+    }
+  return all.empty() ? "<none>" : join(all, ",");
+}
+
+std::string cluster_ip(const json::Value& service) {
+  const json::Array* addresses = json::array_at(service, {"spec", "clusterIPs"});
+  if (addresses != nullptr && !addresses->empty()) return scalar_text((*addresses)[0]);
+  return text_or(service, {"spec", "clusterIP"}, "<none>");
+}
+
+void default_service(json::Value& object) {
+  json::Object& spec = object_in_place(object.get_object(), "spec");
+  json::Value& value = object.get_object()["spec"];
+  set_default(spec, "sessionAffinity", "None");
+  if (json::string_at(value, {"sessionAffinity"}) == "ClientIP" &&
+      !spec.contains("sessionAffinityConfig"))
+    json::at_path(value, {"sessionAffinityConfig", "clientIP", "timeoutSeconds"}) = 10800;
+  if (json::string_at(value, {"sessionAffinity"}) == "None") spec.erase("sessionAffinityConfig");
+  set_default(spec, "type", "ClusterIP");
+  for (json::Value& port : list_in(spec, "ports")) {
+    if (!port.is_object()) continue;
+    set_default(port.get_object(), "protocol", "TCP");
+    const json::Value* target = json::find(port, "targetPort");
+    bool unset = target == nullptr || target->is_null() || scalar_text(*target).empty() ||
+                 scalar_text(*target) == "0";
+    if (unset) port.get_object()["targetPort"] = json::int_at(port, {"port"});
+  }
+  std::string_view type = json::string_at(value, {"type"});
+  if (type == "NodePort" || type == "LoadBalancer")
+    set_default(spec, "externalTrafficPolicy", "Cluster");
+  if (type != "ExternalName") set_default(spec, "internalTrafficPolicy", "Cluster");
+  if (type == "LoadBalancer") set_default(spec, "allocateLoadBalancerNodePorts", true);
+  // clusterIP and clusterIPs say the same; clients of either age read theirs.
+  std::string primary(json::string_at(value, {"clusterIP"}));
+  const json::Array* list = json::array_at(value, {"clusterIPs"});
+  if (!primary.empty() && (list == nullptr || list->empty()))
+    spec["clusterIPs"] = json::Array{json::Value(primary)};
+  else if (primary.empty() && list != nullptr && !list->empty()) {
+    json::Value first = (*list)[0];
+    spec["clusterIP"] = std::move(first);
+  }
+}
+
+void validate_ports(const Field& spec, Rules& rules) {
+  Field ports = spec["ports"];
+  bool headless = spec["clusterIP"].text() == "None";
+  if (ports.items().empty() && !headless && spec["type"].text() != "ExternalName")
+    rules.required(ports);
+  std::set<std::string> names, seen;
+  bool named = ports.items().size() > 1;
+  for (std::size_t i = 0; i < ports.items().size(); ++i) {
+    Field port = ports.at(i);
+    if (named || !port["name"].text().empty()) {
+      if (rules.need_text(port["name"])) {
+        rules.dns_label(port["name"]);
+        rules.unique(names, port["name"]);
+      }
+    }
+    rules.port(port["port"]);
+    rules.one_of(port["protocol"], {"SCTP", "TCP", "UDP"}, true);
+    rules.port_or_name(port["targetPort"]);
+    if (port["nodePort"].number() != 0 && spec["type"].text() == "ClusterIP")
+      rules.forbidden(port["nodePort"], "may not be used when `type` is 'ClusterIP'");
+    std::string key =
+        std::string(port["protocol"].text()) + "/" + std::to_string(port["port"].number());
+    if (!seen.insert(key).second)
+      rules.causes.push_back(duplicate_value(port.path(), port.value()));
+  }
+}
+
+std::vector<Cause> validate_service(const json::Value& object) {
+  Rules rules;
+  Field spec = Field(object, "")["spec"];
+  std::string_view type = spec["type"].text();
+  validate_ports(spec, rules);
+  bool headless = spec["clusterIP"].text() == "None";
+  if (headless && (type == "LoadBalancer" || type == "NodePort"))
+    rules.invalid(Field(spec["clusterIP"].value(), "spec.clusterIPs[0]"),
+                  "may not be set to 'None' for " + std::string(type) + " services");
+  if (type == "ExternalName") {
+    if (!spec["clusterIPs"].items().empty())
+      rules.forbidden(spec["clusterIPs"], "may not be set for ExternalName services");
+    if (rules.need_text(spec["externalName"])) rules.dns_subdomain(spec["externalName"]);
+  } else if (!headless && !spec["clusterIP"].text().empty()) {
+    rules.ip(Field(spec["clusterIP"].value(), "spec.clusterIPs[0]"));
+  }
+  rules.labels(spec["selector"]);
+  rules.one_of(spec["sessionAffinity"], {"ClientIP", "None"}, true);
+  rules.one_of(spec["type"], {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"}, true);
+  rules.one_of(spec["externalTrafficPolicy"], {"Cluster", "Local"});
+  rules.one_of(spec["internalTrafficPolicy"], {"Cluster", "Local"});
+  for (std::size_t i = 0; i < spec["externalIPs"].items().size(); ++i)
+    rules.ip(spec["externalIPs"].at(i));
+  return std::move(rules.causes);
+}
+
+std::vector<Cause> validate_changed_service(const json::Value& object, const json::Value& old) {
+  Rules rules;
+  Field now = Field(object, "")["spec"], before = Field(old, "")["spec"];
+  bool was_named = before["type"].text() == "ExternalName",
+       is_named = now["type"].text() == "ExternalName";
+  if (was_named || is_named || before["clusterIP"].text().empty()) return {};
+  if (!same(now["clusterIP"], before["clusterIP"]))
+    rules.invalid(Field(now["clusterIPs"].value(), "spec.clusterIPs[0]"),
+                  json::Value(json::Array{now["clusterIP"].value()}), "may not change once set");
+  return std::move(rules.causes);
+}
+
+// A client that PUTs what it wrote, not what it read, keeps what was allocated.
+void keep_allocated(json::Value& object, const json::Value& old, const WriteContext&) {
+  if (json::string_at(object, {"spec", "type"}) == "ExternalName") {
+    if (json::string_at(old, {"spec", "type"}) == "ExternalName") return;
+    for (std::string_view member :
+         {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"})
+      object_in_place(object.get_object(), "spec").erase(member);
+    return;
+  }
+  if (!json::string_at(object, {"spec", "clusterIP"}).empty()) return;
+  for (std::string_view member : {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"})
+    if (const json::Value* before = json::find_path(old, {"spec", member}))
+      json::at_path(object, {"spec", member}) = *before;
+}
+
+}  // namespace
+
+void add_core_service_kinds(Kinds& kinds) {
+  Kind service = builtin_kind("", "v1", "services", "Service", kCorePackage);
+  service.short_names = {"svc"};
+  service.categories = {"all"};
+  service.has_status = true;
+  service.create_on_update = true;
+  service.columns = columns({"Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "Selector*"});
+  service.cells = [](const json::Value& object, WallTime now) -> json::Array {
+    return {json::Value(json::string_at(object, {"spec", "type"})),
+            json::Value(cluster_ip(object)),
+            json::Value(external_ip(object)),
+            json::Value(ports_cell(object)),
+            json::Value(age(object, now)),
+            json::Value(labels_text(json::find_path(object, {"spec", "selector"})))};
+  };
+  service.selectable = {{"spec.clusterIP", field_at({"spec", "clusterIP"})},
+                        {"spec.type", field_at({"spec", "type"})}};
+  service.set_defaults = default_service;
+  service.prepare_create = [](json::Value& object, const WriteContext&) {
+    json::at_path(object, {"status", "loadBalancer"}) = json::Object();
+  };
+  service.prepare_update = keep_allocated;
+  service.validate = validate_service;
+  service.validate_update = validate_changed_service;
+  add(kinds, std::move(service));
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,227 @@
+// networking.k8s.io/v1: NetworkPolicy, Ingress, IngressClass, ServiceCIDR, IPAddress.
+#include <set>
+
+#include "apiserver/kinds/builtin.h"
+#include "apiserver/kinds/cells.h"
+#include "apiserver/kinds/defaults.h"
+#include "apiserver/kinds/rules.h"
+#include "apiserver/schema_formats.h"
+
+namespace hekla::apiserver {
+namespace {
+
+constexpr std::string_view kGroup = "networking.k8s.io";
+constexpr std::string_view kPackage = "io.k8s.api.networking.v1";
+
+std::string hosts_cell(const json::Value& ingress) {
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> hosts;
+  bool more = false;
+  const json::Array* rules = json::array_at(ingress, {"spec", "rules"});
+  if (rules != nullptr)
+    for (const json::Value& rule : *rules) {
+      if (hosts.size() == kShown) more = true;
+      if (std::string_view host = json::string_at(rule, {"host"}); !more && !host.empty())
+        hosts.emplace_back(host);
+    }
+  if (hosts.empty()) return "*";
+  return more ? join(hosts, ",") + " + " + std::to_string(rules->size() - kShown) + " more..."
+              : join(hosts, ",");
+}
+
+std::string address_cell(const json::Value& ingress) {
+  std::set<std::string> addresses;
+  if (const json::Array* list = json::array_at(ingress, {"status", "loadBalancer", "ingress"}))
+    for (const json::Value& one : *list) {
+      std::string address = text_or(one, {"ip"}, json::string_at(one, {"hostname"}));
+      if (!address.empty()) addresses.insert(std::move(address));
+    }
+  return join({addresses.begin(), addresses.end()}, ",");
+}
+
+void validate_backend(const Field& backend, Rules& rules) {
+  bool service = backend["service"].present(), resource = backend["resource"].present();
+  if (service && resource) {
+    rules.invalid(backend, json::Value(""), "cannot set both resource and service backends");
+  } else if (!service && !resource) {
+    rules.required(backend, "resource or service backend is required");
+  } else if (service) {
+    rules.need_text(backend["service"]["name"]);
+    Field port = backend["service"]["port"];
+    if (!port["name"].present() && !port["number"].present())
+      rules.required(port, "port name or number is required");
+    else if (port["name"].present())
+      rules.port_name(port["name"]);
+    else
+      rules.port(port["number"]);
+  }
+}
+
+std::vector<Cause> validate_ingress(const json::Value& object) {
+  Rules rules;
+  Field spec = Field(object, "")["spec"];
+  if (spec["rules"].items().empty() && !spec["defaultBackend"].present())
+    rules.invalid(spec, "either `defaultBackend` or `rules` must be specified");
+  if (spec["defaultBackend"].present()) validate_backend(spec["defaultBackend"], rules);
+  for (std::size_t i = 0; i < spec["rules"].items().size(); ++i) {
+    Field paths = spec["rules"].at(i)["http"]["paths"];
+    if (spec["rules"].at(i)["http"].present() && paths.items().empty()) rules.required(paths);
+    for (std::size_t p = 0; p < paths.items().size(); ++p) {
+      Field path = paths.at(p);
+      std::string_view type = path["pathType"].text();
+      if (type.empty())
+        rules.required(path["pathType"], "pathType must be specified");
+      else
+        rules.one_of(path["pathType"], {"Exact", "ImplementationSpecific", "Prefix"});
+      if ((type == "Exact" || type == "Prefix") && !path["path"].text().starts_with('/'))
+        rules.invalid(path["path"], json::Value(path["path"].text()), "must be an absolute path");
+      validate_backend(path["backend"], rules);
+    }
+  }
+  return std::move(rules.causes);
+}
+
+void validate_peer(const Field& peer, Rules& rules) {
+  Field block = peer["ipBlock"];
+  if (peer["podSelector"].present()) rules.selector(peer["podSelector"]);
+  if (peer["namespaceSelector"].present()) rules.selector(peer["namespaceSelector"]);
+  int given = peer["podSelector"].present() + peer["namespaceSelector"].present() + block.present();
+  if (given == 0) rules.required(peer, "must specify a peer");
+  if (block.present() && given > 1)
+    rules.forbidden(peer, "may not specify both ipBlock and another peer");
+  if (block.present() && !is_cidr(block["cidr"].text()))
+    rules.invalid(block["cidr"], json::Value(block["cidr"].text()),
+                  "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+}
+
+void validate_policy_rules(const Field& list, std::string_view peers, Rules& rules) {
+  for (std::size_t i = 0; i < list.items().size(); ++i) {
+    Field rule = list.at(i);
+    for (std::size_t p = 0; p < rule["ports"].items().size(); ++p) {
+      Field port = rule["ports"].at(p);
+      rules.one_of(port["protocol"], {"SCTP", "TCP", "UDP"});
+      if (port["port"].present()) rules.port_or_name(port["port"]);
+      if (port["endPort"].present() && !port["port"].present())
+        rules.required(port["port"], "must be specified when `endPort` is specified");
+      if (port["endPort"].present() && port["endPort"].number() < port["port"].number())
+        rules.invalid(port["endPort"], "must be greater than or equal to `port`");
+    }
+    for (std::size_t p = 0; p < rule[peers].items().size(); ++p)
+      validate_peer(rule[peers].at(p), rules);
+  }
+}
+
+std::vector<Cause> validate_policy(const json::Value& object) {
+  Rules rules;
+  Field spec = Field(object, "")["spec"];
+  rules.selector(spec["podSelector"]);
+  validate_policy_rules(spec["ingress"], "from", rules);
+  validate_policy_rules(spec["egress"], "to", rules);
+  if (spec["policyTypes"].items().size() > 2)
+    rules.invalid(spec["policyTypes"], "may not specify more than two policyTypes");
+  for (std::size_t i = 0; i < spec["policyTypes"].items().size(); ++i)
+    rules.one_of(spec["policyTypes"].at(i), {"Egress", "Ingress"}, true);
+  return std::move(rules.causes);
+}
+
+void default_policy(json::Value& object) {
+  json::Object& spec = object_in_place(object.get_object(), "spec");
+  for (std::string_view direction : {"ingress", "egress"})
+    for (json::Value& rule : list_in(spec, direction))
+      if (rule.is_object())
+        for (json::Value& port : list_in(rule.get_object(), "ports"))
+          if (port.is_object()) set_default(port.get_object(), "protocol", "TCP");
+  if (!list_in(spec, "policyTypes").empty()) return;
+  json::Array types{json::Value("Ingress")};
+  if (!list_in(spec, "egress").empty()) types.emplace_back("Egress");
+  spec["policyTypes"] = std::move(types);
+}
+
+Kind ingress_kind() {
+  Kind kind = builtin_kind(kGroup, "v1", "ingresses", "Ingress", kPackage);
+  kind.short_names = {"ing"};
+  kind.has_status = true;
+  kind.has_generation = true;
+  kind.columns = columns({"Class", "Hosts", "Address", "Ports", "Age"});
+  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+    return {json::Value(text_or(object, {"spec", "ingressClassName"}, "<none>")),
+            json::Value(hosts_cell(object)), json::Value(address_cell(object)),
+            json::Value(count(object, {"spec", "tls"}) > 0 ? "80, 443" : "80"),
+            json::Value(age(object, now))};
+  };
+  kind.prepare_create = [](json::Value& object, const WriteContext&) {
+    json::at_path(object, {"status", "loadBalancer"}) = json::Object();
+  };
+  kind.validate = validate_ingress;
+  return kind;
+}
+
+Kind ingress_class_kind() {
+  Kind kind = cluster_kind(kGroup, "v1", "ingressclasses", "IngressClass", kPackage);
+  kind.has_generation = true;
+  kind.columns = columns({"Controller", "Parameters", "Age"});
+  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+    std::string parameters = "<none>";
+    if (json::object_at(object, {"spec", "parameters"}) != nullptr) {
+      parameters = json::string_at(object, {"spec", "parameters", "kind"});
+      if (std::string_view group = json::string_at(object, {"spec", "parameters", "apiGroup"});
+          !group.empty())
+        parameters += "." + std::string(group);
+      parameters += "/" + std::string(json::string_at(object, {"spec", "parameters", "name"}));
+    }
+    return {json::Value(json::string_at(object, {"spec", "controller"})), json::Value(parameters),
+            json::Value(age(object, now))};
+  };
+  kind.validate_update = [](const json::Value& object, const json::Value& old) {
+    Rules rules;
+    rules.immutable(Field(object, "")["spec"]["controller"], Field(old, "")["spec"]["controller"]);
+    return std::move(rules.causes);
+  };
+  return kind;
+}
+
+}  // namespace
+
+void add_networking_kinds(Kinds& kinds) {
+  add(kinds, ingress_kind());
+  add(kinds, ingress_class_kind());
+
+  Kind policy = builtin_kind(kGroup, "v1", "networkpolicies", "NetworkPolicy", kPackage);
+  policy.short_names = {"netpol"};
+  policy.has_generation = true;
+  policy.columns = columns({"Pod-Selector", "Age"});
+  policy.cells = [](const json::Value& object, WallTime now) -> json::Array {
+    return {json::Value(selector_text(json::find_path(object, {"spec", "podSelector"}))),
+            json::Value(age(object, now))};
+  };
+  policy.set_defaults = default_policy;
+  policy.validate = validate_policy;
+  add(kinds, std::move(policy));
+
+  Kind cidr = cluster_kind(kGroup, "v1", "servicecidrs", "ServiceCIDR", kPackage);
+  cidr.has_status = true;
+  cidr.columns = columns({"CIDRs", "Age"});
+  cidr.cells = [](const json::Value& object, WallTime now) -> json::Array {
+    std::vector<std::string> all;
+    if (const json::Array* list = json::array_at(object, {"spec", "cidrs"}))
+      for (const json::Value& one : *list) all.push_back(scalar_text(one));
+    return {json::Value(join(all, ",")), json::Value(age(object, now))};
+  };
+  add(kinds, std::move(cidr));
+
+  Kind address = cluster_kind(kGroup, "v1", "ipaddresses", "IPAddress", kPackage);
+  address.short_names = {"ip"};
+  address.columns = columns({"ParentRef"});
+  address.cells = [](const json::Value& object, WallTime) -> json::Array {
+    const auto part = [&](std::string_view member) {
+      return std::string(json::string_at(object, {"spec", "parentRef", member}));
+    };
+    std::string parent = part("resource");
+    if (!part("group").empty()) parent += "." + part("group");
+    if (!part("namespace").empty()) parent += "/" + part("namespace");
+    return {json::Value(parent.empty() ? "<none>" : parent + "/" + part("name"))};
+  };
+  add(kinds, std::move(address));
+}
+
+}  // namespace hekla::apiserver

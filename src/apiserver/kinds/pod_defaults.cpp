@@ -1,0 +1,200 @@
+// Defaults of pods and pod templates (pkg/apis/core/v1/defaults.go of Kubernetes 1.34).
+#include "apiserver/kinds/defaults.h"
+#include "apiserver/kinds/pod_rules.h"
+#include "model/quantity.h"
+
+namespace hekla::apiserver {
+namespace {
+
+json::Object* object_in(json::Object& parent, std::string_view member) {
+  json::Value* found = parent.if_contains(member);
+  return found != nullptr && found->is_object() ? &found->get_object() : nullptr;
+}
+
+// Always for a moving tag, as the tag may be another image tomorrow.
+std::string_view pull_policy(std::string_view image) {
+  if (image.find('@') != std::string_view::npos) return "IfNotPresent";
+  std::size_t slash = image.rfind('/');
+  std::size_t colon = image.find(':', slash == std::string_view::npos ? 0 : slash);
+  bool latest = colon == std::string_view::npos || image.substr(colon + 1) == "latest";
+  return latest ? "Always" : "IfNotPresent";
+}
+
+void default_http_get(json::Object& handler) {
+  json::Object* http = object_in(handler, "httpGet");
+  if (http == nullptr) return;
+  set_default(*http, "path", "/");
+  set_default(*http, "scheme", "HTTP");
+}
+
+void default_probe(json::Object& container, std::string_view name) {
+  json::Object* probe = object_in(container, name);
+  if (probe == nullptr) return;
+  default_http_get(*probe);
+  if (json::Object* grpc = object_in(*probe, "grpc"))
+    if (!grpc->contains("service")) grpc->emplace("service", "");
+  set_default(*probe, "timeoutSeconds", 1);
+  set_default(*probe, "periodSeconds", 10);
+  set_default(*probe, "successThreshold", 1);
+  set_default(*probe, "failureThreshold", 3);
+}
+
+void default_requests(json::Object& container) {
+  json::Object* resources = object_in(container, "resources");
+  if (resources == nullptr) return;
+  json::Object* limits = object_in(*resources, "limits");
+  if (limits == nullptr || limits->empty()) return;
+  json::Object requests;
+  if (json::Object* given = object_in(*resources, "requests")) requests = *given;
+  for (const auto& limit : *limits)
+    if (!requests.contains(limit.key())) requests.emplace(limit.key(), limit.value());
+  (*resources)["requests"] = std::move(requests);
+}
+
+void default_container(json::Object& container) {
+  for (json::Value& port : list_in(container, "ports"))
+    if (port.is_object()) set_default(port.get_object(), "protocol", "TCP");
+  for (json::Value& variable : list_in(container, "env")) {
+    if (!variable.is_object()) continue;
+    if (json::Object* source = object_in(variable.get_object(), "valueFrom"))
+      if (json::Object* reference = object_in(*source, "fieldRef"))
+        set_default(*reference, "apiVersion", "v1");
+  }
+  default_requests(container);
+  for (std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"})
+    default_probe(container, probe);
+  if (json::Object* lifecycle = object_in(container, "lifecycle"))
+    for (std::string_view hook : {"postStart", "preStop"})
+      if (json::Object* handler = object_in(*lifecycle, hook)) default_http_get(*handler);
+  set_default(container, "terminationMessagePath", "/dev/termination-log");
+  set_default(container, "terminationMessagePolicy", "File");
+  json::Value* image = container.if_contains("image");
+  set_default(container, "imagePullPolicy",
+              json::Value(pull_policy(image != nullptr && image->is_string()
+                                          ? json::sv(image->get_string())
+                                          : std::string_view())));
+  if (!container.contains("resources")) container.emplace("resources", json::Object());
+}
+
+void default_downward_items(json::Object& source) {
+  for (json::Value& item : list_in(source, "items"))
+    if (item.is_object())
+      if (json::Object* reference = object_in(item.get_object(), "fieldRef"))
+        set_default(*reference, "apiVersion", "v1");
+}
+
+void default_projected(json::Object& projected) {
+  set_default(projected, "defaultMode", 420);
+  for (json::Value& source : list_in(projected, "sources")) {
+    if (!source.is_object()) continue;
+    if (json::Object* token = object_in(source.get_object(), "serviceAccountToken"))
+      set_default(*token, "expirationSeconds", 3600);
+    if (json::Object* downward = object_in(source.get_object(), "downwardAPI"))
+      default_downward_items(*downward);
+  }
+}
+
+bool has_source(const json::Object& volume) {
+  for (const auto& member : volume)
+    if (member.key() != "name" && !member.value().is_null()) return true;
+  return false;
+}
+
+void default_volume(json::Object& volume) {
+  if (!has_source(volume)) volume["emptyDir"] = json::Object();
+  for (std::string_view kind : {"secret", "configMap", "downwardAPI"})
+    if (json::Object* source = object_in(volume, kind)) {
+      set_default(*source, "defaultMode", 420);
+      if (kind == "downwardAPI") default_downward_items(*source);
+    }
+  if (json::Object* projected = object_in(volume, "projected")) default_projected(*projected);
+  if (json::Object* host = object_in(volume, "hostPath"))
+    if (!host->contains("type")) host->emplace("type", "");
+  if (json::Object* iscsi = object_in(volume, "iscsi"))
+    set_default(*iscsi, "iscsiInterface", "default");
+  if (json::Object* rbd = object_in(volume, "rbd")) {
+    set_default(*rbd, "pool", "rbd");
+    set_default(*rbd, "user", "admin");
+    set_default(*rbd, "keyring", "/etc/ceph/keyring");
+  }
+  if (json::Object* ephemeral = object_in(volume, "ephemeral"))
+    if (json::Object* claim = object_in(*ephemeral, "volumeClaimTemplate"))
+      if (json::Object* spec = object_in(*claim, "spec"))
+        set_default(*spec, "volumeMode", "Filesystem");
+}
+
+void default_host_ports(json::Object& container) {
+  for (json::Value& port : list_in(container, "ports")) {
+    if (!port.is_object()) continue;
+    if (json::int_at(port, {"hostPort"}) == 0 && json::int_at(port, {"containerPort"}) != 0)
+      port.get_object()["hostPort"] = json::int_at(port, {"containerPort"});
+  }
+}
+
+}  // namespace
+
+void default_pod_spec(json::Value& value, bool is_pod) {
+  if (!value.is_object()) return;
+  json::Object& spec = value.get_object();
+  for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"})
+    for (json::Value& container : list_in(spec, list))
+      if (container.is_object()) {
+        default_container(container.get_object());
+        if (json::bool_at(value, {"hostNetwork"})) default_host_ports(container.get_object());
+      }
+  for (json::Value& volume : list_in(spec, "volumes"))
+    if (volume.is_object()) default_volume(volume.get_object());
+  set_default(spec, "restartPolicy", "Always");
+  if (json::int_at(value, {"terminationGracePeriodSeconds"}) < 0)
+    spec["terminationGracePeriodSeconds"] = 1;
+  set_default(spec, "terminationGracePeriodSeconds", 30);
+  set_default(spec, "dnsPolicy", "ClusterFirst");
+  // Old clients read serviceAccount, new ones serviceAccountName.
+  if (std::string account(json::string_at(value, {"serviceAccountName"})); !account.empty())
+    spec["serviceAccount"] = account;
+  else if (std::string old(json::string_at(value, {"serviceAccount"})); !old.empty())
+    spec["serviceAccountName"] = old;
+  if (!spec.contains("securityContext") || spec["securityContext"].is_null())
+    spec["securityContext"] = json::Object();
+  set_default(spec, "schedulerName", "default-scheduler");
+  for (json::Value& constraint : list_in(spec, "topologySpreadConstraints"))
+    if (constraint.is_object()) {
+      // Absent policies mean Honor and Ignore without being written down.
+      set_default(constraint.get_object(), "whenUnsatisfiable", "DoNotSchedule");
+    }
+  if (is_pod) set_default(spec, "enableServiceLinks", true);
+}
+
+void default_pod_template(json::Value& pod_template) {
+  if (!pod_template.is_object()) return;
+  if (json::Value* spec = pod_template.get_object().if_contains("spec"))
+    default_pod_spec(*spec, false);
+}
+
+std::string qos_class(const json::Value& spec) {
+  bool any = false, guaranteed = true;
+  const auto positive = [](const json::Value* list,
+                           std::string_view name) -> std::optional<model::Quantity> {
+    const json::Value* text = list == nullptr ? nullptr : json::find(*list, name);
+    if (text == nullptr) return std::nullopt;
+    auto quantity = model::Quantity::from_json(*text);
+    if (!quantity || quantity->is_zero()) return std::nullopt;
+    return *quantity;
+  };
+  for (std::string_view list : {"initContainers", "containers"}) {
+    const json::Array* containers = json::array_at(spec, {list});
+    if (containers == nullptr) continue;
+    for (const json::Value& container : *containers) {
+      const json::Value* requests = json::find_path(container, {"resources", "requests"});
+      const json::Value* limits = json::find_path(container, {"resources", "limits"});
+      for (std::string_view name : {"cpu", "memory"}) {
+        auto request = positive(requests, name), limit = positive(limits, name);
+        any = any || request || limit;
+        if (!limit || (request && *request != *limit)) guaranteed = false;
+      }
+    }
+  }
+  return !any ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,66 @@
+// resource.k8s.io/v1, dynamic resource allocation: kept and shown for those who bring drivers.
+#include "apiserver/kinds/builtin.h"
+#include "apiserver/kinds/cells.h"
+
+namespace hekla::apiserver {
+namespace {
+
+constexpr std::string_view kGroup = "resource.k8s.io";
+constexpr std::string_view kPackage = "io.k8s.api.resource.v1";
+
+std::string claim_state(const json::Value& claim) {
+  std::vector<std::string> states;
+  if (!json::string_at(claim, {"metadata", "deletionTimestamp"}).empty())
+    states.emplace_back("deleted");
+  if (json::object_at(claim, {"status", "allocation"}) == nullptr) {
+    if (states.empty()) states.emplace_back("pending");
+  } else {
+    states.emplace_back("allocated");
+    states.emplace_back(count(claim, {"status", "reservedFor"}) > 0 ? "reserved" : "");
+    if (states.back().empty()) states.pop_back();
+  }
+  return join(states, ",");
+}
+
+json::Array age_only(const json::Value& object, WallTime now) {
+  return {json::Value(age(object, now))};
+}
+
+}  // namespace
+
+void add_resource_kinds(Kinds& kinds) {
+  Kind device = cluster_kind(kGroup, "v1", "deviceclasses", "DeviceClass", kPackage);
+  device.has_generation = true;
+  device.columns = columns({"Age"});
+  device.cells = age_only;
+  add(kinds, std::move(device));
+
+  Kind claim = builtin_kind(kGroup, "v1", "resourceclaims", "ResourceClaim", kPackage);
+  claim.has_status = true;
+  claim.columns = columns({"State", "Age"});
+  claim.cells = [](const json::Value& object, WallTime now) -> json::Array {
+    return {json::Value(claim_state(object)), json::Value(age(object, now))};
+  };
+  add(kinds, std::move(claim));
+
+  Kind claim_template =
+      builtin_kind(kGroup, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", kPackage);
+  claim_template.columns = columns({"Age"});
+  claim_template.cells = age_only;
+  add(kinds, std::move(claim_template));
+
+  Kind slice = cluster_kind(kGroup, "v1", "resourceslices", "ResourceSlice", kPackage);
+  slice.has_generation = true;
+  slice.columns = columns({"Node", "Driver", "Pool", "Age"});
+  slice.cells = [](const json::Value& object, WallTime now) -> json::Array {
+    return {json::Value(text_or(object, {"spec", "nodeName"}, "<unset>")),
+            json::Value(json::string_at(object, {"spec", "driver"})),
+            json::Value(json::string_at(object, {"spec", "pool", "name"})),
+            json::Value(age(object, now))};
+  };
+  slice.selectable = {{"spec.nodeName", field_at({"spec", "nodeName"})},
+                      {"spec.driver", field_at({"spec", "driver"})}};
+  add(kinds, std::move(slice));
+}
+
+}  // namespace hekla::apiserver

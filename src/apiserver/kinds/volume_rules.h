@@ -1,0 +1,11 @@
+// Claims appear by themselves, in stateful sets and in ephemeral volumes.
+#pragma once
+
+#include "apiserver/kinds/rules.h"
+
+namespace hekla::apiserver {
+
+void default_claim_spec(json::Object& spec);
+void validate_claim_spec(const Field& spec, Rules& rules);
+
+}  // namespace hekla::apiserver

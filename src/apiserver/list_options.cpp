@@ -1,0 +1,92 @@
+#include "apiserver/list_options.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "apiserver/errors.h"
+#include "apiserver/kind.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+std::unexpected<Error> forbid(std::string field, std::string why) {
+  return std::unexpected(
+      invalid_options_error("ListOptions", forbidden_value(std::move(field), std::move(why))));
+}
+
+Result<VersionMatch> parse_match(std::string_view text) {
+  if (text.empty()) return VersionMatch::unset;
+  if (text == "Exact") return VersionMatch::exact;
+  if (text == "NotOlderThan") return VersionMatch::not_older_than;
+  return std::unexpected(invalid_options_error(
+      "ListOptions", unsupported_value("resourceVersionMatch", json::Value(text),
+                                       {"Exact", "NotOlderThan", ""})));
+}
+
+Result<void> check_list(const ListOptions& options) {
+  if (options.send_initial_events)
+    return forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
+  if (options.match == VersionMatch::unset) return {};
+  if (!options.continue_token.empty())
+    return forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided");
+  if (options.resource_version.empty())
+    return forbid("resourceVersionMatch",
+                  "resourceVersionMatch is forbidden unless resourceVersion is provided");
+  if (options.match == VersionMatch::exact && options.resource_version == "0")
+    return forbid("resourceVersionMatch",
+                  "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+  return {};
+}
+
+Result<void> check_watch(const ListOptions& options) {
+  if (options.send_initial_events && options.match != VersionMatch::not_older_than)
+    return forbid("resourceVersionMatch",
+                  "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+  if (!options.send_initial_events && options.match != VersionMatch::unset)
+    return forbid("resourceVersionMatch",
+                  "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+  return {};
+}
+
+bool is_true(std::string_view text) {
+  return text == "true" || text == "True" || text == "TRUE" || text == "1" || text == "t" ||
+         text == "T";
+}
+
+}  // namespace
+
+bool query_flag(const net::Query& query, std::string_view name) { return is_true(query.get(name)); }
+
+std::optional<std::int64_t> query_integer(const net::Query& query, std::string_view name) {
+  std::string_view text = query.get(name);
+  std::int64_t value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+Result<ListOptions> parse_list_options(const net::Query& query, bool watch) {
+  ListOptions options;
+  options.watch = watch;
+  options.label_selector = query.get("labelSelector");
+  options.field_selector = query.get("fieldSelector");
+  options.limit = std::max<std::int64_t>(0, query_integer(query, "limit").value_or(0));
+  options.continue_token = query.get("continue");
+  options.resource_version = query.get("resourceVersion");
+  options.match = TRY(parse_match(query.get("resourceVersionMatch")));
+  options.allow_bookmarks = query_flag(query, "allowWatchBookmarks");
+  if (!query.get("sendInitialEvents").empty())
+    options.send_initial_events = query_flag(query, "sendInitialEvents");
+  options.timeout_seconds = query_integer(query, "timeoutSeconds");
+  TRY(watch ? check_watch(options) : check_list(options));
+  const std::string& revision = options.resource_version;
+  if (revision.size() > 19 ||
+      !std::all_of(revision.begin(), revision.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return fail(Code::bad_request, "invalid resource version \"" + revision +
+                                       "\": strconv.ParseUint: parsing \"" + revision +
+                                       "\": invalid syntax");
+  return options;
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,181 @@
+#include "apiserver/local_client.h"
+
+#include "apiserver/server_fixture_test.h"
+
+namespace hekla::apiserver {
+namespace {
+
+using kube::resources::config_maps;
+using kube::resources::namespaces;
+using kube::resources::pods;
+
+class LocalClientTest : public ServerFixture {
+ protected:
+  std::unique_ptr<kube::Client> client = server->client(caller, {"tester"});
+
+  std::vector<kube::WriteResult> batch(std::vector<kube::Write> writes) {
+    std::vector<kube::WriteResult> results;
+    bool done = false;
+    client->batch(std::move(writes), [&](std::vector<kube::WriteResult> r) {
+      results = std::move(r);
+      done = true;
+    });
+    EXPECT_FALSE(done) << "a client never calls back from within a call";
+    simulation.run_until_idle();
+    EXPECT_TRUE(done);
+    return results;
+  }
+  static kube::Write create(const kube::Resource& resource, const std::string& ns,
+                            const std::string& text) {
+    kube::Write write;
+    write.resource = resource;
+    write.key = {ns, ""};
+    write.body = *json::parse(text);
+    return write;
+  }
+  static kube::Write named(kube::Write::Verb verb, const std::string& name, const std::string& text = "null") {
+    kube::Write write;
+    write.verb = verb;
+    write.resource = pods;
+    write.key = {"default", name};
+    write.body = *json::parse(text);
+    return write;
+  }
+};
+
+TEST_F(LocalClientTest, ABatchIsOneCommit) {
+  const std::uint64_t before = disk.operations();
+  std::vector<kube::Write> writes;
+  for (int i = 0; i < 100; ++i) writes.push_back(create(pods, "default", pod("p" + std::to_string(i))));
+  std::vector<kube::WriteResult> results = batch(std::move(writes));
+  ASSERT_EQ(results.size(), 100u);
+  for (const kube::WriteResult& result : results) ASSERT_TRUE(result.has_value());
+  EXPECT_EQ((*results[7])->name, "p7");
+  EXPECT_EQ((*results[8])->resource_version, (*results[7])->resource_version + 1);
+  EXPECT_LE(disk.operations() - before, 2u);  // one append, one sync
+  EXPECT_TRUE((*results[0])->json->starts_with("{\"apiVersion\":\"v1\",\"kind\":\"Pod\","));
+}
+
+TEST_F(LocalClientTest, MembersFailAloneAndOrderIsKept) {
+  std::vector<kube::Write> writes;
+  writes.push_back(create(config_maps, "default", config_map("a")));
+  writes.push_back(create(config_maps, "default", config_map("a")));
+  writes.push_back(create(namespaces, "", R"({"metadata":{"name":"fresh"}})"));
+  writes.push_back(create(config_maps, "fresh", config_map("b")));
+  writes.push_back(create(config_maps, "nowhere", config_map("c")));
+  std::vector<kube::WriteResult> results = batch(std::move(writes));
+  ASSERT_EQ(results.size(), 5u);
+  EXPECT_TRUE(results[0].has_value());
+  EXPECT_EQ(results[1].error().code, Code::already_exists);
+  EXPECT_TRUE(results[2].has_value());
+  EXPECT_TRUE(results[3].has_value());
+  EXPECT_EQ(results[4].error().code, Code::not_found);
+}
+
+TEST_F(LocalClientTest, OneObjectMayBeWrittenSeveralTimes) {
+  std::vector<kube::Write> writes;
+  writes.push_back(create(pods, "default", pod("p")));
+  writes.push_back(named(kube::Write::Verb::bind, "p", R"({"target":{"kind":"Node","name":"n1"}})"));
+  kube::Write status = named(kube::Write::Verb::patch, "p", R"({"status":{"phase":"Running"}})");
+  status.subresource = "status";
+  writes.push_back(std::move(status));
+  kube::Write remove = named(kube::Write::Verb::remove, "p");
+  remove.grace_period_seconds = 0;
+  writes.push_back(std::move(remove));
+  std::vector<kube::WriteResult> results = batch(std::move(writes));
+  for (const kube::WriteResult& result : results) EXPECT_TRUE(result.has_value());
+  json::Value last = *json::parse(*(*results[3])->json);
+  EXPECT_EQ(json::string_at(last, {"status", "phase"}), "Running");
+  EXPECT_EQ(json::string_at(last, {"spec", "nodeName"}), "n1");
+  EXPECT_EQ(call("GET", std::string(kPods) + "/p").status, 404);
+}
+
+TEST_F(LocalClientTest, ReadsShareTheStoredBytes) {
+  batch({});
+  std::vector<kube::Write> writes;
+  writes.push_back(create(config_maps, "default", config_map("a", R"(,"labels":{"x":"y"})")));
+  writes.push_back(create(config_maps, "default", config_map("b")));
+  batch(std::move(writes));
+  std::optional<Result<kube::ObjectPtr>> one, none;
+  client->get(config_maps, {"default", "a"}, [&](Result<kube::ObjectPtr> r) { one = std::move(r); });
+  client->get(config_maps, {"default", "z"}, [&](Result<kube::ObjectPtr> r) { none = std::move(r); });
+  std::optional<Result<kube::List>> list;
+  client->list(config_maps, {"default", "x=y", ""}, [&](Result<kube::List> r) { list = std::move(r); });
+  EXPECT_FALSE(one || list);
+  simulation.run_until_idle();
+  ASSERT_TRUE(one && list && none);
+  EXPECT_EQ(none->error().code, Code::not_found);
+  ASSERT_EQ((*list)->items.size(), 1u);
+  EXPECT_EQ((*list)->items[0]->json.get(), (**one)->json.get());
+  EXPECT_EQ((*list)->resource_version, store->snapshot().revision());
+}
+
+TEST_F(LocalClientTest, WatchesPullTheirEvents) {
+  std::vector<std::string> seen;
+  auto watch = client->watch(config_maps, {"default", "", "", store->snapshot().revision()},
+                             {[&](std::vector<kube::WatchEvent> events) {
+                                for (const kube::WatchEvent& event : events)
+                                  seen.push_back(std::to_string(static_cast<int>(event.type)) +
+                                                 event.object->name);
+                              },
+                              nullptr});
+  call("POST", kMaps, config_map("a"));
+  patch(std::string(kMaps) + "/a", R"({"data":{"a":"2"}})");
+  call("DELETE", std::string(kMaps) + "/a");
+  EXPECT_EQ(seen, (std::vector<std::string>{"0a", "1a", "2a"}));
+  watch.reset();
+  call("POST", kMaps, config_map("b"));
+  EXPECT_EQ(seen.size(), 3u);
+}
+
+TEST_F(LocalClientTest, UnknownResourcesFail) {
+  kube::Resource none{"none.io", "v1", "things", "Thing", true};
+  std::vector<kube::Write> writes;
+  writes.push_back(create(none, "default", R"({"metadata":{"name":"x"}})"));
+  writes.push_back(create(config_maps, "default", config_map("a")));
+  std::vector<kube::WriteResult> results = batch(std::move(writes));
+  EXPECT_EQ(results[0].error().code, Code::not_found);
+  EXPECT_TRUE(results[1].has_value());
+  std::optional<Error> error;
+  auto watch = client->watch(none, {}, {nullptr, [&](Error e) { error = std::move(e); }});
+  simulation.run_until_idle();
+  EXPECT_TRUE(error);
+}
+
+TEST_F(LocalClientTest, DiscoveryListsEachKindOnce) {
+  std::vector<kube::Resource> all = server->discovery().resources();
+  auto events = std::count_if(all.begin(), all.end(),
+                              [](const kube::Resource& r) { return r.plural == "events"; });
+  EXPECT_EQ(events, 1);
+}
+
+TEST_F(LocalClientTest, ServerSideApplyOwnsItsFields) {
+  const std::string url = std::string(kMaps) + "/m?fieldManager=";
+  auto apply = [&](const std::string& manager, const std::string& data, bool force = false) {
+    return call("PATCH", url + manager + (force ? "&force=true" : ""),
+                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":)" + data + "}",
+                {{"Content-Type", "application/apply-patch+yaml"}});
+  };
+  EXPECT_EQ(apply("a", R"({"x":"1","y":"1"})").status, 201);
+  Reply second = apply("b", R"({"z":"1"})");
+  EXPECT_EQ(second.status, 200) << second.text;
+  Reply conflict = apply("b", R"({"x":"2","z":"1"})");
+  EXPECT_EQ(conflict.status, 409);
+  EXPECT_EQ(conflict.message(), "Apply failed with 1 conflict: conflict with \"a\": .data.x");
+  Reply forced = apply("b", R"({"x":"2","z":"1"})", true);
+  EXPECT_EQ(forced.at({"data", "x"}), "2");
+  Reply dropped = apply("a", R"({"x":"2"})");
+  EXPECT_EQ(dropped.status, 200) << dropped.text;
+  EXPECT_EQ(dropped.at({"data", "y"}), "");
+  EXPECT_EQ(dropped.at({"data", "z"}), "1");
+  Reply same = apply("a", R"({"x":"2"})");
+  EXPECT_EQ(same.at({"metadata", "resourceVersion"}), dropped.at({"metadata", "resourceVersion"}));
+  Reply anonymous = call("PATCH", std::string(kMaps) + "/m", "{}",
+                         {{"Content-Type", "application/apply-patch+yaml"}});
+  EXPECT_EQ(anonymous.status, 422);
+  EXPECT_EQ(anonymous.message(), "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required "
+                                 "value: is required for apply patch");
+}
+
+}  // namespace
+}  // namespace hekla::apiserver

@@ -1,0 +1,80 @@
+#include "apiserver/negotiate.h"
+
+#include "apiserver/list_options.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// Cuts off and returns the part before the next `separator`.
+std::string_view next_part(std::string_view& text, char separator) {
+  std::size_t at = text.find(separator);
+  std::string_view part = trim(text.substr(0, at));
+  text = at == std::string_view::npos ? std::string_view() : text.substr(at + 1);
+  return part;
+}
+
+MediaClause parse_clause(std::string_view text) {
+  MediaClause clause;
+  clause.type = next_part(text, ';');
+  while (!text.empty()) {
+    std::string_view parameter = next_part(text, ';');
+    std::string_view name = next_part(parameter, '=');
+    if (name == "as") clause.as = parameter;
+    if (name == "g") clause.group = parameter;
+    if (name == "v") clause.version = parameter;
+  }
+  return clause;
+}
+
+}  // namespace
+
+std::vector<MediaClause> parse_accept(std::string_view accept) {
+  std::vector<MediaClause> clauses;
+  while (!accept.empty())
+    if (std::string_view part = next_part(accept, ','); !part.empty())
+      clauses.push_back(parse_clause(part));
+  if (clauses.empty()) clauses.push_back({"application/json", "", "", ""});
+  return clauses;
+}
+
+bool wants_pretty(const net::Request& request) {
+  if (request.query.has("pretty")) {
+    std::string_view pretty = request.query.get("pretty");
+    return pretty.empty() || pretty == "1" || pretty == "true";
+  }
+  std::string_view agent = request.headers.get("User-Agent");
+  return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
+}
+
+Result<Answer> negotiate(const net::Request& request) {
+  for (const MediaClause& clause : parse_accept(request.headers.get("Accept"))) {
+    Answer answer;
+    answer.pretty = wants_pretty(request);
+    answer.yaml = clause.type == "application/yaml";
+    const bool any = clause.type == "*/*" || clause.type == "application/*";
+    if (!answer.yaml && !any && clause.type != "application/json") continue;
+    if (clause.as.empty()) return answer;
+    if (clause.group != "meta.k8s.io" || (clause.version != "v1" && clause.version != "v1beta1"))
+      continue;
+    answer.version = clause.version;
+    if (clause.as == "Table") {
+      answer.shape = Answer::Shape::table;
+      return answer;
+    }
+    if (clause.as == "PartialObjectMetadata" || clause.as == "PartialObjectMetadataList") {
+      answer.shape = Answer::Shape::metadata;
+      return answer;
+    }
+  }
+  return fail(Code::not_acceptable,
+              "only the following media types are accepted: application/json, application/yaml");
+}
+
+}  // namespace hekla::apiserver

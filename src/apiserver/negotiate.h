@@ -1,0 +1,32 @@
+// What the client wants to see, from its Accept header.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "net/http.h"
+
+namespace hekla::apiserver {
+
+struct MediaClause {
+  std::string type;                // "application/json", "*/*"
+  std::string as, group, version;  // parameters as, g, v
+};
+// Clauses in the order given; q values are ignored, as upstream's clients list by preference.
+std::vector<MediaClause> parse_accept(std::string_view accept);
+
+struct Answer {
+  enum class Shape { object, table, metadata } shape = Shape::object;
+  bool yaml = false;
+  bool pretty = false;
+  std::string version = "v1";  // of the meta.k8s.io transform
+};
+
+// For requests about objects. 406 when nothing offered can be served.
+Result<Answer> negotiate(const net::Request& request);
+// curl and browsers get indented JSON.
+bool wants_pretty(const net::Request& request);
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,39 @@
+// What the API server needs to know of a stored object without parsing it: kept beside the bytes as the
+// store's Attachment. Selectors, ownership and list rendering work on headers alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "apiserver/kind.h"
+#include "store/store.h"
+
+namespace hekla::apiserver {
+
+struct ObjectHeader final : store::Attachment {
+  std::string ns, name, uid;
+  std::vector<std::pair<std::string, std::string>> labels;  // sorted by key
+  std::vector<std::string> owner_uids;
+  // Non-empty selectable fields of the storage kind; only built-in kinds are indexed.
+  std::vector<std::pair<std::string, std::string>> fields;
+  // Where the first member after apiVersion and kind begins in the stored bytes.
+  std::uint32_t body_at = 0;
+  bool deleting = false;
+  bool has_finalizers = false;
+
+  // Null when absent.
+  const std::string* label(std::string_view key) const;
+  const std::string* field(std::string_view key) const;
+};
+
+// `kind` may be null: then nothing is indexed.
+std::shared_ptr<ObjectHeader> make_header(const Kind* kind, const json::Value& object);
+
+inline const ObjectHeader& header_of(const store::Item& item) {
+  return static_cast<const ObjectHeader&>(*item.attachment);
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,80 @@
+// The kinds served at this moment: the built-in ones and those of established CRDs. The set is an
+// immutable Catalog that is swapped as a whole, so a request sees one consistent set from beginning to end.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/kind.h"
+#include "kube/client.h"
+#include "store/store.h"
+
+namespace hekla::apiserver {
+
+// A kind and where its objects are.
+struct ServedKind {
+  KindPtr kind;
+  KindPtr storage;  // the kind in whose version the bucket is written
+  store::BucketId bucket = 0;
+  bool terminating = false;  // its CRD is being deleted: nothing new may be created
+};
+using ServedPtr = std::shared_ptr<const ServedKind>;
+
+// What a CRD contributes: its served versions, with the storage version among `kinds`.
+struct CustomKinds {
+  std::vector<KindPtr> kinds;  // served versions, preferred first
+  KindPtr storage;
+  bool terminating = false;
+};
+
+class Catalog {
+ public:
+  // Null when nothing of that name is served.
+  ServedPtr find(std::string_view group, std::string_view version, std::string_view plural) const;
+  ServedPtr find(const kube::Resource& resource) const {
+    return find(resource.group, resource.version, resource.plural);
+  }
+  // Groups in order of priority, versions in order of preference, resources by name.
+  const std::vector<ServedPtr>& all() const { return all_; }
+  std::uint64_t generation() const { return generation_; }
+
+ private:
+  friend class Registry;
+  std::vector<ServedPtr> all_;
+  std::map<std::string, ServedPtr, std::less<>> by_path_;  // "group/version/plural"
+  std::uint64_t generation_ = 0;
+};
+using CatalogPtr = std::shared_ptr<const Catalog>;
+
+// Thread-safe.
+class Registry final : public kube::Discovery {
+ public:
+  explicit Registry(store::Store& store);
+
+  CatalogPtr catalog() const;
+  // Replaces all custom kinds.
+  void set_custom(const std::vector<CustomKinds>& custom);
+
+  std::vector<kube::Resource> resources() const override;
+  void on_change(Executor& executor, std::function<void()> changed) override;
+
+ private:
+  struct Listener {
+    Executor* executor;
+    std::shared_ptr<std::function<void()>> changed;
+  };
+
+  store::Store& store_;
+  mutable std::mutex mutex_;
+  CatalogPtr catalog_;
+  std::vector<Listener> listeners_;
+};
+
+// kubectl resolves bare names by this order; groups not in it (CRDs) follow alphabetically.
+int group_priority(std::string_view group);
+
+}  // namespace hekla::apiserver

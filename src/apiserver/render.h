@@ -1,0 +1,20 @@
+// Objects and lists as HTTP answers, in the shape the client negotiated.
+#pragma once
+
+#include "apiserver/negotiate.h"
+#include "apiserver/reads.h"
+#include "apiserver/registry.h"
+#include "apiserver/table.h"
+#include "base/clock.h"
+#include "net/http.h"
+
+namespace hekla::apiserver {
+
+net::Response render_object(const ServedKind& served, const store::Item& item, const Answer& answer,
+                            IncludeObject include, int status, WallTime now);
+net::Response render_list(const ServedKind& served, const ListPage& page, const Answer& answer,
+                          IncludeObject include, WallTime now);
+// A value that is not an object of the store (Scale, reviews).
+net::Response render_value(const json::Value& value, const Answer& answer, int status);
+
+}  // namespace hekla::apiserver

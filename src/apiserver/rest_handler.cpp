@@ -1,0 +1,181 @@
+#include "apiserver/rest_handler.h"
+
+#include <algorithm>
+
+#include "apiserver/errors.h"
+#include "apiserver/protobuf.h"
+#include "apiserver/status_error.h"
+#include "apiserver/subresources.h"
+#include "json/parse.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+net::Response text_response(int status, std::string text) {
+  net::Response response;
+  response.status = status;
+  response.headers.set("Content-Type", "text/plain; charset=utf-8");
+  response.body = std::move(text);
+  return response;
+}
+
+std::string verbose_health(std::string_view path) {
+  return "[+]ping ok\n[+]log ok\n[+]store ok\n" + std::string(path.substr(1)) + " check passed\n";
+}
+
+// Everything that is not about objects.
+void serve_other(const ExchangePtr& exchange) {
+  const net::Request& request = exchange->request;
+  for (std::string_view root : {"/healthz", "/livez", "/readyz"}) {
+    if (request.path == root || request.path.starts_with(std::string(root) + "/"))
+      return exchange->respond(
+          text_response(200, request.query.has("verbose") ? verbose_health(root) : "ok"));
+  }
+  if (request.path == "/metrics" && exchange->serving.metrics) {
+    net::Response response = text_response(200, exchange->serving.metrics->text());
+    response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    return exchange->respond(std::move(response));
+  }
+  if (request.method == "GET" || request.method == "HEAD") {
+    if (std::optional<net::Response> found = exchange->serving.discovery->handle(request))
+      return exchange->respond(std::move(*found));
+    if (std::optional<net::Response> found = exchange->serving.schema->handle(request))
+      return exchange->respond(std::move(*found));
+  }
+  exchange->respond(text_response(404, "404 page not found\n"));
+}
+
+// Impersonation: who may, acts as another. Checked like any other permission.
+Result<kube::UserInfo> impersonated(const Exchange& exchange, kube::UserInfo user) {
+  std::string_view wanted = exchange.request.headers.get("Impersonate-User");
+  if (wanted.empty()) return user;
+  RequestInfo info;
+  info.is_resource = true;
+  info.verb = "impersonate";
+  info.version = "v1";
+  info.plural = "users";
+  info.name = wanted;
+  std::string why;
+  if (!exchange.serving.authorizer->allows(user, info, why))
+    return std::unexpected(forbidden_request(user, info, why));
+  kube::UserInfo other{std::string(wanted), "", {}};
+  for (std::string_view group : exchange.request.headers.get_all("Impersonate-Group"))
+    other.groups.emplace_back(group);
+  if (!in_group(other, "system:unauthenticated")) other.groups.emplace_back("system:authenticated");
+  return other;
+}
+
+Result<void> admit(Exchange& exchange) {
+  kube::UserInfo user = TRY(exchange.serving.authenticator->authenticate(exchange.request));
+  exchange.user = TRY(impersonated(exchange, std::move(user)));
+  std::string why;
+  if (!exchange.serving.authorizer->allows(exchange.user, exchange.info, why))
+    return std::unexpected(forbidden_request(exchange.user, exchange.info, why));
+  return {};
+}
+
+Error unsupported_verb(const Exchange& exchange) {
+  return Error{Code::method_not_allowed, "the server does not allow this method on the requested resource"
+                                         " (" + exchange.info.verb + " " + exchange.info.plural + ")"};
+}
+
+// Verbs and subresources a kind does not have are refused before anything else is looked at.
+Result<void> check_served(const Exchange& exchange) {
+  const Kind& kind = *exchange.served->kind;
+  const RequestInfo& info = exchange.info;
+  if (!info.subresource.empty()) {
+    const std::string& verb = info.verb;
+    std::vector<Subresource> all = subresources_of(kind);
+    auto found = std::find_if(all.begin(), all.end(),
+                              [&](const Subresource& one) { return one.name == info.subresource; });
+    if (found == all.end()) return std::unexpected(no_such_resource_error());
+    if (std::find(found->verbs.begin(), found->verbs.end(), verb) == found->verbs.end())
+      return std::unexpected(unsupported_verb(exchange));
+    return {};
+  }
+  if (std::find(kind.verbs.begin(), kind.verbs.end(), info.verb) == kind.verbs.end())
+    return std::unexpected(unsupported_verb(exchange));
+  if (info.verb == "create" && (!info.name.empty() || (kind.resource.namespaced && info.ns.empty())))
+    return std::unexpected(unsupported_verb(exchange));
+  return {};
+}
+
+void serve_resource(const ExchangePtr& exchange) {
+  if (serve_virtual(exchange)) return;
+  const RequestInfo& info = exchange->info;
+  exchange->served =
+      exchange->serving.registry->catalog()->find(info.group, info.version, info.plural);
+  if (!exchange->served) return exchange->respond(text_response(404, "404 page not found\n"));
+  if (!exchange->served->kind->resource.namespaced) exchange->info.ns.clear();
+  if (Result<void> served = check_served(*exchange); !served)
+    return exchange->respond(served.error());
+  if (info.subresource == "log") return serve_pod_log(exchange);
+  Result<Answer> answer = negotiate(exchange->request);
+  if (!answer) return exchange->respond(answer.error());
+  exchange->answer = std::move(*answer);
+  if (info.verb == "get" || info.verb == "list" || info.verb == "watch") return serve_read(exchange);
+  serve_write(exchange);
+}
+
+}  // namespace
+
+void Exchange::add_headers(net::Headers& headers) const {
+  headers.set("Audit-Id", audit_id);
+  if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-cache, private");
+}
+
+void Exchange::count(int status) const {
+  if (!serving.metrics) return;
+  std::string resource = info.is_resource && served ? info.plural : "";
+  serving.metrics->count("apiserver_request_total",
+                         {{"verb", info.verb}, {"resource", resource}, {"code", std::to_string(status)}});
+  std::chrono::duration<double> took = serving.clock->mono() - begun;
+  serving.metrics->observe("apiserver_request_duration_seconds", took.count(),
+                           {{"verb", info.verb}, {"resource", resource}});
+}
+
+void Exchange::respond(net::Response response) const {
+  add_headers(response.headers);
+  count(response.status);
+  writer->respond(std::move(response));
+}
+
+void Exchange::respond(const Error& error) const {
+  respond(error_response(error, wants_pretty(request)));
+}
+
+Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* duplicates) {
+  std::string_view type = request.headers.get("Content-Type");
+  type = type.substr(0, type.find(';'));
+  if (type == "application/yaml" || type == "application/apply-patch+yaml") {
+    Result<std::vector<json::YamlDocument>> documents = json::parse_yaml(request.body, duplicates);
+    if (!documents) return fail(Code::bad_request, documents.error().message);
+    if (documents->size() != 1)
+      return fail(Code::bad_request, "the body must be exactly one YAML document");
+    return std::move(documents->front().value);
+  }
+  if (type == "application/vnd.kubernetes.protobuf") return decode_protobuf(request.body);
+  const bool is_json = type.empty() || type == "application/json" || type.ends_with("+json") ||
+                       type == "*/*";
+  if (!is_json)
+    return fail(Code::unsupported_media_type,
+                "the body of the request was in an unknown format - accepted media types include: "
+                "application/json, application/yaml, application/vnd.kubernetes.protobuf");
+  return json::parse(request.body, duplicates);
+}
+
+void handle_request(const Serving& serving, net::Request request,
+                    std::shared_ptr<net::ResponseWriter> writer) {
+  RequestInfo info = parse_request(request);
+  auto exchange = std::make_shared<Exchange>(
+      Exchange{serving, std::move(request), std::move(writer), std::move(info), {}, uuid(*serving.rng),
+               serving.clock->mono(), nullptr, {}});
+  if (Result<void> admitted = admit(*exchange); !admitted) return exchange->respond(admitted.error());
+  if (exchange->info.is_resource)
+    serve_resource(exchange);
+  else
+    serve_other(exchange);
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,74 @@
+// The HTTP face of the server: from a request to the read, write or stream that answers it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "apiserver/auth.h"
+#include "apiserver/discovery.h"
+#include "apiserver/http_watch.h"
+#include "apiserver/negotiate.h"
+#include "apiserver/published_schema.h"
+#include "apiserver/registry.h"
+#include "apiserver/router.h"
+#include "apiserver/writes.h"
+#include "base/metrics.h"
+#include "kube/pod_streams.h"
+#include "net/http.h"
+
+namespace hekla::apiserver {
+
+// What requests are answered from. All of it outlives every request.
+struct Serving {
+  store::Store* store = nullptr;
+  Registry* registry = nullptr;
+  Writes* writes = nullptr;
+  HttpWatches* watches = nullptr;
+  const Authenticator* authenticator = nullptr;
+  const Authorizer* authorizer = nullptr;
+  const Tokens* tokens = nullptr;
+  const DiscoveryHandler* discovery = nullptr;
+  const PublishedSchema* schema = nullptr;
+  Executor* loop = nullptr;
+  const Clock* clock = nullptr;
+  Rng* rng = nullptr;
+  Metrics* metrics = nullptr;
+  std::atomic<kube::PodStreams*> pod_streams{nullptr};
+};
+
+// One request on its way. Shared with whatever will answer it.
+struct Exchange {
+  const Serving& serving;
+  net::Request request;
+  std::shared_ptr<net::ResponseWriter> writer;
+  RequestInfo info;
+  kube::UserInfo user;
+  std::string audit_id;
+  MonoTime begun;
+  ServedPtr served;  // for requests about objects
+  Answer answer;
+
+  void respond(net::Response response) const;
+  void respond(const Error& error) const;
+  // What every answer carries.
+  void add_headers(net::Headers& headers) const;
+  void count(int status) const;
+};
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+// Runs on a net thread; answers there or later from the server's loop.
+void handle_request(const Serving& serving, net::Request request,
+                    std::shared_ptr<net::ResponseWriter> writer);
+
+// The groups of verbs, one file each.
+void serve_read(const ExchangePtr& exchange);         // get, list, watch
+void serve_pod_log(const ExchangePtr& exchange);
+void serve_write(const ExchangePtr& exchange);        // create, update, patch, delete, deletecollection
+// Requests that are answered and not stored: token requests and reviews. False when it is none of them.
+bool serve_virtual(const ExchangePtr& exchange);
+
+// The body as a value, whatever language it was written in.
+Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* duplicates);
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,161 @@
+// Get, list, watch and logs over HTTP.
+#include "apiserver/errors.h"
+#include "apiserver/reads.h"
+#include "apiserver/render.h"
+#include "apiserver/rest_handler.h"
+#include "apiserver/scale.h"
+#include "apiserver/status_error.h"
+#include "apiserver/storage.h"
+#include "model/time.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+void serve_get(const ExchangePtr& exchange) {
+  const RequestInfo& info = exchange->info;
+  const ServedKind& served = *exchange->served;
+  Result<store::ItemPtr> item =
+      get_object(*exchange->serving.store, served, {info.ns, info.name},
+                 exchange->request.query.get("resourceVersion"));
+  if (!item) return exchange->respond(item.error());
+  const WallTime now = exchange->serving.clock->wall();
+  if (info.subresource == "scale") {
+    Result<json::Value> scale = scale_of(*served.kind, decode_object(served, **item));
+    if (!scale) return exchange->respond(scale.error());
+    return exchange->respond(render_value(*scale, exchange->answer, 200));
+  }
+  IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
+  exchange->respond(render_object(served, **item, exchange->answer, include, 200, now));
+}
+
+void serve_list(const ExchangePtr& exchange) {
+  Result<ListOptions> options = parse_list_options(exchange->request.query, false);
+  if (!options) return exchange->respond(options.error());
+  Result<ListPage> page =
+      list_objects(*exchange->serving.store, *exchange->served, exchange->info.ns, *options);
+  if (!page) {
+    std::string token;
+    if (page.error().code == Code::expired && !options->continue_token.empty())
+      token = inconsistent_token(options->continue_token);
+    return exchange->respond(error_response(page.error(), exchange->answer.pretty, token));
+  }
+  IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
+  exchange->respond(render_list(*exchange->served, *page, exchange->answer, include,
+                                exchange->serving.clock->wall()));
+}
+
+void serve_watch(const ExchangePtr& exchange) {
+  Result<ListOptions> options = parse_list_options(exchange->request.query, true);
+  if (!options) return exchange->respond(options.error());
+  Result<ObjectFilter> filter = ObjectFilter::parse(*exchange->served->kind, options->label_selector,
+                                                    options->field_selector);
+  if (!filter) return exchange->respond(filter.error());
+  if (!exchange->info.name.empty()) filter->require_name(exchange->info.name);
+  HttpWatchRequest watch{exchange->served, exchange->info.ns, std::move(*filter), std::move(*options),
+                         exchange->answer,
+                         parse_include_object(exchange->request.query.get("includeObject")), {}};
+  watch.headers.set("Content-Type", "application/json");
+  exchange->add_headers(watch.headers);
+  exchange->count(200);
+  exchange->serving.watches->start(std::move(watch), exchange->writer);
+}
+
+// Bytes of a log on their way to the client; headers go out with the first sign of success.
+class LogSink final : public kube::ByteSink {
+ public:
+  explicit LogSink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
+
+  void begin() {
+    net::Headers headers;
+    headers.set("Content-Type", "text/plain");
+    exchange_->add_headers(headers);
+    exchange_->count(200);
+    exchange_->writer->begin(200, std::move(headers));
+  }
+  void write(std::string bytes) override { exchange_->writer->write(std::move(bytes)); }
+  void end() override { exchange_->writer->end(); }
+  bool is_closed() const override { return exchange_->writer->is_closed(); }
+  std::size_t pending_bytes() const override { return exchange_->writer->pending_bytes(); }
+
+ private:
+  ExchangePtr exchange_;
+};
+
+// The container a log request means: the one it names, or the only one there is.
+Result<std::string> log_container(const json::Value& pod, std::string_view wanted) {
+  std::string name(json::string_at(pod, {"metadata", "name"})), all;
+  std::vector<std::string> found;
+  bool known = false;
+  for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
+    const json::Array* containers = json::array_at(pod, {"spec", list});
+    if (!containers) continue;
+    for (const json::Value& container : *containers) {
+      std::string_view one = json::string_at(container, {"name"});
+      known |= one == wanted;
+      if (list == "containers") {
+        found.emplace_back(one);
+        all += (all.empty() ? "" : " ") + std::string(one);
+      }
+    }
+  }
+  if (!wanted.empty()) {
+    if (known) return std::string(wanted);
+    return fail(Code::bad_request,
+                "container " + std::string(wanted) + " is not valid for pod " + name);
+  }
+  if (found.size() == 1) return found.front();
+  return fail(Code::bad_request, "a container name must be specified for pod " + name +
+                                     ", choose one of: [" + all + "]");
+}
+
+Result<kube::LogOptions> log_options(const net::Query& query) {
+  kube::LogOptions options;
+  options.follow = query_flag(query, "follow");
+  options.previous = query_flag(query, "previous");
+  options.timestamps = query_flag(query, "timestamps");
+  options.since_seconds = query_integer(query, "sinceSeconds");
+  options.tail_lines = query_integer(query, "tailLines");
+  options.limit_bytes = query_integer(query, "limitBytes");
+  if (std::string_view since = query.get("sinceTime"); !since.empty()) {
+    Result<WallTime> at = model::parse_rfc3339(since);
+    if (!at) return fail(Code::bad_request, "sinceTime: " + at.error().message);
+    options.since_time = *at;
+  }
+  return options;
+}
+
+}  // namespace
+
+void serve_read(const ExchangePtr& exchange) {
+  if (exchange->info.verb == "get") return serve_get(exchange);
+  if (exchange->info.verb == "watch") return serve_watch(exchange);
+  serve_list(exchange);
+}
+
+void serve_pod_log(const ExchangePtr& exchange) {
+  const RequestInfo& info = exchange->info;
+  kube::PodStreams* streams = exchange->serving.pod_streams.load();
+  if (!streams)
+    return exchange->respond(Error{Code::unavailable, "no node agent serves logs on this server"});
+  Result<store::ItemPtr> item =
+      get_object(*exchange->serving.store, *exchange->served, {info.ns, info.name});
+  if (!item) return exchange->respond(item.error());
+  json::Value pod = decode_object(*exchange->served, **item);
+  Result<std::string> container = log_container(pod, exchange->request.query.get("container"));
+  if (!container) return exchange->respond(container.error());
+  Result<kube::LogOptions> options = log_options(exchange->request.query);
+  if (!options) return exchange->respond(options.error());
+  options->container = std::move(*container);
+  if (json::string_at(pod, {"spec", "nodeName"}).empty())
+    return exchange->respond(Error{Code::bad_request,
+                                   "pod " + info.name + " does not have a host assigned"});
+  auto sink = std::make_shared<LogSink>(exchange);
+  streams->logs(info.ns, info.name, header_of(**item).uid, *options, sink,
+                [exchange, sink](Result<void> started) {
+                  if (!started) return exchange->respond(started.error());
+                  sink->begin();
+                });
+}
+
+}  // namespace hekla::apiserver

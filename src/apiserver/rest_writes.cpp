@@ -1,0 +1,226 @@
+// Create, update, patch, delete and deletecollection over HTTP.
+#include "apiserver/errors.h"
+#include "apiserver/field_error.h"
+#include "apiserver/managed_fields.h"
+#include "apiserver/reads.h"
+#include "apiserver/render.h"
+#include "apiserver/rest_handler.h"
+#include "apiserver/scale.h"
+#include "apiserver/status_error.h"
+#include "apiserver/storage.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+// "CreateOptions": the object whose validation a bad query parameter fails.
+std::string options_kind(const RequestInfo& info) {
+  if (info.verb == "create") return "CreateOptions";
+  if (info.verb == "update") return "UpdateOptions";
+  if (info.verb == "patch") return "PatchOptions";
+  return "DeleteOptions";
+}
+
+Result<bool> parse_dry_run(const std::string& kind, const std::vector<std::string>& values) {
+  if (values.empty()) return false;
+  if (values.size() == 1 && values.front() == "All") return true;
+  json::Array given;
+  for (const std::string& one : values) given.emplace_back(one);
+  return std::unexpected(
+      invalid_options_error(kind, unsupported_value("dryRun", json::Value(std::move(given)), {"All"})));
+}
+
+Result<FieldValidation> parse_field_validation(const std::string& kind, std::string_view text) {
+  if (text.empty() || text == "Warn") return FieldValidation::warn;
+  if (text == "Ignore") return FieldValidation::ignore;
+  if (text == "Strict") return FieldValidation::strict;
+  return std::unexpected(invalid_options_error(
+      kind, unsupported_value("fieldValidation", json::Value(text), {"", "Ignore", "Strict", "Warn"})));
+}
+
+// What the query says of any write.
+Result<WriteRequest> base_request(const Exchange& exchange) {
+  const net::Query& query = exchange.request.query;
+  const std::string kind = options_kind(exchange.info);
+  WriteRequest request;
+  request.served = exchange.served;
+  request.key = {exchange.info.ns, exchange.info.name};
+  request.subresource = exchange.info.subresource;
+  request.user = exchange.user;
+  std::vector<std::string> dry_run;
+  for (std::string_view one : query.get_all("dryRun")) dry_run.emplace_back(one);
+  request.dry_run = TRY(parse_dry_run(kind, dry_run));
+  request.field_validation = TRY(parse_field_validation(kind, query.get("fieldValidation")));
+  std::string_view manager = query.get("fieldManager");
+  if (manager.size() > 128)
+    return std::unexpected(invalid_options_error(kind, too_long("fieldManager", 128)));
+  request.field_manager = manager_name(manager, exchange.request.headers.get("User-Agent"));
+  return request;
+}
+
+Error unreadable_body(const Exchange& exchange, const Error& error) {
+  if (error.code == Code::unsupported_media_type) return error;
+  return bad_request_error("the object provided is unrecognized (must be of type " +
+                           exchange.served->kind->resource.kind +
+                           "): couldn't get version/kind; json parse error: " + error.message);
+}
+
+Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind) {
+  content_type = content_type.substr(0, content_type.find(';'));
+  if (content_type == "application/json-patch+json") return kube::PatchType::json;
+  if (content_type == "application/merge-patch+json") return kube::PatchType::merge;
+  if (content_type == "application/apply-patch+yaml") return kube::PatchType::apply;
+  if (content_type == "application/strategic-merge-patch+json" && !kind.custom)
+    return kube::PatchType::strategic;
+  return fail(Code::unsupported_media_type,
+              std::string("the body of the request was in an unknown format - accepted media types "
+                          "include: application/json-patch+json, application/merge-patch+json, ") +
+                  (kind.custom ? "" : "application/strategic-merge-patch+json, ") +
+                  "application/apply-patch+yaml");
+}
+
+// DeleteOptions from the body, or from the query when there is none.
+Result<void> read_delete_options(const Exchange& exchange, const json::Value& body,
+                                 WriteRequest& request) {
+  RemoveOptions& remove = request.remove;
+  if (body.is_object()) {
+    if (const json::Value* grace = json::find(body, "gracePeriodSeconds"); grace && grace->is_number())
+      remove.grace_period_seconds = json::int_at(body, {"gracePeriodSeconds"});
+    remove.propagation_policy = json::string_at(body, {"propagationPolicy"});
+    if (const json::Value* orphan = json::find(body, "orphanDependents"); orphan && orphan->is_bool())
+      remove.orphan_dependents = orphan->get_bool();
+    remove.precondition_uid = json::string_at(body, {"preconditions", "uid"});
+    remove.precondition_resource_version = json::string_at(body, {"preconditions", "resourceVersion"});
+    if (const json::Array* dry_run = json::array_at(body, {"dryRun"})) {
+      std::vector<std::string> values;
+      for (const json::Value& one : *dry_run)
+        if (one.is_string()) values.emplace_back(json::sv(one.get_string()));
+      request.dry_run = TRY(parse_dry_run("DeleteOptions", values));
+    }
+    return {};
+  }
+  const net::Query& query = exchange.request.query;
+  remove.grace_period_seconds = query_integer(query, "gracePeriodSeconds");
+  remove.propagation_policy = query.get("propagationPolicy");
+  if (query.has("orphanDependents")) remove.orphan_dependents = query_flag(query, "orphanDependents");
+  return {};
+}
+
+Result<json::Value> optional_body(const net::Request& request) {
+  if (request.body.empty()) return json::Value();
+  return parse_body(request, nullptr);
+}
+
+Result<WriteRequest> read_write(Exchange& exchange) {
+  const RequestInfo& info = exchange.info;
+  WriteRequest request = TRY(base_request(exchange));
+  if (info.verb == "delete") {
+    request.verb = WriteRequest::Verb::remove;
+    json::Value body = TRY(optional_body(exchange.request));
+    TRY(read_delete_options(exchange, body, request));
+    return request;
+  }
+  std::string_view type = exchange.request.headers.get("Content-Type");
+  if (info.verb == "patch") {
+    request.verb = WriteRequest::Verb::patch;
+    request.patch_type = TRY(patch_type(type, *exchange.served->kind));
+    request.force = query_flag(exchange.request.query, "force");
+    if (request.patch_type == kube::PatchType::apply && exchange.request.query.get("fieldManager").empty())
+      return std::unexpected(invalid_options_error(
+          "PatchOptions", required_value("fieldManager", "is required for apply patch")));
+  }
+  Result<json::Value> body = parse_body(exchange.request, &request.duplicate_fields);
+  if (!body && info.verb == "patch" && body.error().code != Code::unsupported_media_type)
+    return fail(Code::bad_request, "error decoding patch: " + body.error().message);
+  if (!body) return std::unexpected(unreadable_body(exchange, body.error()));
+  request.body = std::move(*body);
+  if (info.verb == "create") {
+    request.verb = WriteRequest::Verb::create;
+    if (info.subresource == "binding") request.verb = WriteRequest::Verb::bind;
+    if (info.subresource == "eviction") {
+      request.verb = WriteRequest::Verb::evict;
+      const json::Value* options = json::find(request.body, "deleteOptions");
+      TRY(read_delete_options(exchange, options ? *options : json::Value(json::Object()), request));
+    }
+  } else if (info.verb == "update") {
+    request.verb = WriteRequest::Verb::update;
+  }
+  return request;
+}
+
+void add_warnings(const std::vector<std::string>& warnings, net::Response& response) {
+  for (const std::string& warning : warnings)
+    response.headers.add("Warning", "299 - " + go_quote(warning));
+}
+
+net::Response outcome_response(const Exchange& exchange, const WriteRequest::Verb verb,
+                               const WriteOutcome& outcome) {
+  const ServedKind& served = *exchange.served;
+  const WallTime now = exchange.serving.clock->wall();
+  if (outcome.error) return error_response(*outcome.error, exchange.answer.pretty);
+  if (verb == WriteRequest::Verb::bind || verb == WriteRequest::Verb::evict)
+    return json_response(201, created_status(), exchange.answer.pretty);
+  if (exchange.info.subresource == "scale") {
+    Result<json::Value> scale = scale_of(*served.kind, decode_object(served, *outcome.item));
+    if (!scale) return error_response(scale.error(), exchange.answer.pretty);
+    return render_value(*scale, exchange.answer, 200);
+  }
+  // Pods are shown as they went; of everything else only the fact is reported.
+  if (verb == WriteRequest::Verb::remove && outcome.effect == WriteOutcome::Effect::removed &&
+      !served.kind->graceful_delete) {
+    const ObjectHeader& header = header_of(*outcome.item);
+    return json_response(200, success_status(served.kind->resource, header.name, header.uid),
+                         exchange.answer.pretty);
+  }
+  const int status = outcome.effect == WriteOutcome::Effect::created ? 201 : 200;
+  return render_object(served, *outcome.item, exchange.answer, IncludeObject::metadata, status, now);
+}
+
+void serve_delete_collection(const ExchangePtr& exchange) {
+  Result<WriteRequest> base = base_request(*exchange);
+  if (!base) return exchange->respond(base.error());
+  Result<json::Value> body = optional_body(exchange->request);
+  if (!body) return exchange->respond(unreadable_body(*exchange, body.error()));
+  if (Result<void> read = read_delete_options(*exchange, *body, *base); !read)
+    return exchange->respond(read.error());
+  base->verb = WriteRequest::Verb::remove;
+  Result<ListOptions> options = parse_list_options(exchange->request.query, false);
+  if (!options) return exchange->respond(options.error());
+  Result<ListPage> page =
+      list_objects(*exchange->serving.store, *exchange->served, exchange->info.ns, *options);
+  if (!page) return exchange->respond(page.error());
+  std::vector<WriteRequest> requests;
+  for (const store::ItemPtr& item : page->items) {
+    WriteRequest one = *base;
+    one.key = {header_of(*item).ns, header_of(*item).name};
+    requests.push_back(std::move(one));
+  }
+  auto done = [exchange, page = std::move(*page)](std::vector<WriteOutcome> outcomes) {
+    for (const WriteOutcome& outcome : outcomes)
+      if (outcome.error && outcome.error->code != Code::not_found)
+        return exchange->respond(*outcome.error);
+    exchange->respond(render_list(*exchange->served, page, exchange->answer, IncludeObject::metadata,
+                                  exchange->serving.clock->wall()));
+  };
+  exchange->serving.writes->run(std::move(requests), *exchange->serving.loop, std::move(done));
+}
+
+}  // namespace
+
+void serve_write(const ExchangePtr& exchange) {
+  if (exchange->info.verb == "deletecollection") return serve_delete_collection(exchange);
+  Result<WriteRequest> request = read_write(*exchange);
+  if (!request) return exchange->respond(request.error());
+  const WriteRequest::Verb verb = request->verb;
+  std::vector<WriteRequest> one;
+  one.push_back(std::move(*request));
+  exchange->serving.writes->run(std::move(one), *exchange->serving.loop,
+                                [exchange, verb](std::vector<WriteOutcome> outcomes) {
+                                  net::Response response =
+                                      outcome_response(*exchange, verb, outcomes.front());
+                                  add_warnings(outcomes.front().warnings, response);
+                                  exchange->respond(std::move(response));
+                                });
+}
+
+}  // namespace hekla::apiserver

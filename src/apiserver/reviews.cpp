@@ -1,0 +1,180 @@
+// Requests that are answered rather than stored: tokens, and questions about who may do what.
+#include "apiserver/errors.h"
+#include "apiserver/reads.h"
+#include "apiserver/render.h"
+#include "apiserver/rest_handler.h"
+#include "apiserver/status_error.h"
+#include "apiserver/storage.h"
+#include "model/time.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+constexpr std::int64_t kDefaultTokenSeconds = 3600, kShortestTokenSeconds = 600;
+
+json::Value user_value(const kube::UserInfo& user) {
+  json::Array groups;
+  for (const std::string& group : user.groups) groups.emplace_back(group);
+  json::Object out{{"username", user.name}};
+  if (!user.uid.empty()) out.emplace("uid", user.uid);
+  out.emplace("groups", std::move(groups));
+  return out;
+}
+
+void answer_review(const ExchangePtr& exchange, json::Value review, json::Value status) {
+  json::Object& object = review.is_object() ? review.get_object() : review.emplace_object();
+  if (!object.contains("metadata")) object["metadata"].emplace_object();
+  object["status"] = std::move(status);
+  exchange->respond(render_value(review, exchange->answer, 201));
+}
+
+RequestInfo asked_about(const json::Value& review) {
+  RequestInfo info;
+  if (const json::Value* resource = json::find_path(review, {"spec", "resourceAttributes"})) {
+    info.is_resource = true;
+    auto text = [&](std::string_view member) {
+      return std::string(json::string_at(*resource, {member}));
+    };
+    info.verb = text("verb");
+    info.group = text("group");
+    info.version = text("version");
+    info.plural = text("resource");
+    info.subresource = text("subresource");
+    info.name = text("name");
+    info.ns = text("namespace");
+  } else {
+    info.verb = json::string_at(review, {"spec", "nonResourceAttributes", "verb"});
+    info.path = json::string_at(review, {"spec", "nonResourceAttributes", "path"});
+  }
+  return info;
+}
+
+void access_review(const ExchangePtr& exchange, const json::Value& review, bool self) {
+  kube::UserInfo user = exchange->user;
+  if (!self) {
+    user = {std::string(json::string_at(review, {"spec", "user"})),
+            std::string(json::string_at(review, {"spec", "uid"})), {}};
+    if (const json::Array* groups = json::array_at(review, {"spec", "groups"}))
+      for (const json::Value& one : *groups)
+        if (one.is_string()) user.groups.emplace_back(json::sv(one.get_string()));
+  }
+  std::string why;
+  const bool allowed = exchange->serving.authorizer->allows(user, asked_about(review), why);
+  json::Object status{{"allowed", allowed}};
+  if (!why.empty()) status.emplace("reason", why);
+  answer_review(exchange, review, std::move(status));
+}
+
+void rules_review(const ExchangePtr& exchange, const json::Value& review) {
+  json::Array resource_rules, path_rules;
+  if (in_group(exchange->user, "system:masters")) {
+    const json::Array all{json::Value("*")};
+    resource_rules.push_back(json::Object{{"verbs", all}, {"apiGroups", all}, {"resources", all}});
+    path_rules.push_back(json::Object{{"verbs", all}, {"nonResourceURLs", all}});
+  }
+  answer_review(exchange, review,
+                json::Object{{"resourceRules", std::move(resource_rules)},
+                             {"nonResourceRules", std::move(path_rules)},
+                             {"incomplete", false}});
+}
+
+void token_review(const ExchangePtr& exchange, const json::Value& review) {
+  Result<kube::UserInfo> user =
+      exchange->serving.authenticator->authenticate_token(json::string_at(review, {"spec", "token"}));
+  if (!user)
+    return answer_review(exchange, review,
+                         json::Object{{"authenticated", false},
+                                      {"user", json::Object()},
+                                      {"error", "invalid bearer token"}});
+  json::Array audiences{json::Value(exchange->serving.tokens->issuer())};
+  answer_review(exchange, review,
+                json::Object{{"authenticated", true},
+                             {"user", user_value(*user)},
+                             {"audiences", std::move(audiences)}});
+}
+
+void token_request(const ExchangePtr& exchange, json::Value request) {
+  const RequestInfo& info = exchange->info;
+  ServedPtr accounts = exchange->serving.registry->catalog()->find("", "v1", "serviceaccounts");
+  if (!accounts) return exchange->respond(no_such_resource_error());
+  Result<store::ItemPtr> account = get_object(*exchange->serving.store, *accounts, {info.ns, info.name});
+  if (!account) return exchange->respond(account.error());
+  std::vector<std::string> audiences;
+  if (const json::Array* given = json::array_at(request, {"spec", "audiences"}))
+    for (const json::Value& one : *given)
+      if (one.is_string()) audiences.emplace_back(json::sv(one.get_string()));
+  if (audiences.empty()) audiences.push_back(exchange->serving.tokens->issuer());
+  const std::int64_t seconds = json::int_at(request, {"spec", "expirationSeconds"}, kDefaultTokenSeconds);
+  if (seconds < kShortestTokenSeconds)
+    return exchange->respond(invalid_object(
+        {"authentication.k8s.io", "v1", "tokenrequests", "TokenRequest", true}, "",
+        {invalid_value("spec.expirationSeconds", json::Value(seconds),
+                       "may not specify a duration less than 10 minutes")}));
+  TokenSubject subject{info.ns, info.name, header_of(**account).uid, "", ""};
+  if (json::string_at(request, {"spec", "boundObjectRef", "kind"}) == "Pod") {
+    subject.pod_name = json::string_at(request, {"spec", "boundObjectRef", "name"});
+    subject.pod_uid = json::string_at(request, {"spec", "boundObjectRef", "uid"});
+  }
+  Result<std::string> token = exchange->serving.tokens->issue(subject, audiences, seconds);
+  if (!token) return exchange->respond(token.error());
+  json::Array audience_list;
+  for (const std::string& one : audiences) audience_list.emplace_back(one);
+  json::at_path(request, {"spec", "audiences"}) = std::move(audience_list);
+  json::at_path(request, {"spec", "expirationSeconds"}) = seconds;
+  json::at_path(request, {"metadata", "name"}) = info.name;
+  json::at_path(request, {"metadata", "namespace"}) = info.ns;
+  const WallTime expires = exchange->serving.clock->wall() + std::chrono::seconds(seconds);
+  answer_review(exchange, std::move(request),
+                json::Object{{"token", *token},
+                             {"expirationTimestamp", model::format_rfc3339(expires)}});
+}
+
+// POST .../bindings: the pod's name stands in the body.
+bool redirect_binding(const ExchangePtr& exchange) {
+  RequestInfo& info = exchange->info;
+  if (!info.group.empty() || info.plural != "bindings" || !info.name.empty()) return false;
+  Result<json::Value> body = parse_body(exchange->request, nullptr);
+  if (!body) {
+    exchange->respond(body.error());
+    return true;
+  }
+  info.plural = "pods";
+  info.name = json::string_at(*body, {"metadata", "name"});
+  info.subresource = "binding";
+  return false;
+}
+
+}  // namespace
+
+bool serve_virtual(const ExchangePtr& exchange) {
+  const RequestInfo& info = exchange->info;
+  if (info.verb != "create") return false;
+  if (redirect_binding(exchange)) return true;
+  const bool token = info.group.empty() && info.plural == "serviceaccounts" &&
+                     info.subresource == "token";
+  const bool review = (info.group == "authorization.k8s.io" || info.group == "authentication.k8s.io") &&
+                      info.version == "v1";
+  if (!token && !review) return false;
+  Result<json::Value> body = parse_body(exchange->request, nullptr);
+  if (!body) return exchange->respond(body.error()), true;
+  exchange->answer.pretty = wants_pretty(exchange->request);
+  if (token) {
+    token_request(exchange, std::move(*body));
+  } else if (info.plural == "selfsubjectaccessreviews") {
+    access_review(exchange, *body, true);
+  } else if (info.plural == "subjectaccessreviews" || info.plural == "localsubjectaccessreviews") {
+    access_review(exchange, *body, false);
+  } else if (info.plural == "selfsubjectrulesreviews") {
+    rules_review(exchange, *body);
+  } else if (info.plural == "selfsubjectreviews") {
+    answer_review(exchange, *body, json::Object{{"userInfo", user_value(exchange->user)}});
+  } else if (info.plural == "tokenreviews") {
+    token_review(exchange, *body);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace hekla::apiserver

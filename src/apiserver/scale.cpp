@@ -1,0 +1,127 @@
+// The scale subresource: an autoscaling/v1 Scale as a view of an object's replica counts.
+#include "apiserver/scale.h"
+
+#include "apiserver/errors.h"
+#include "apiserver/metadata.h"
+#include "apiserver/storage.h"
+#include "apiserver/write_stages.h"
+#include "model/selector.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+// ".spec.replicas" -> the value there, or null.
+const json::Value* at(const json::Value& object, std::string_view path) {
+  const json::Value* value = &object;
+  while (value && !path.empty()) {
+    path.remove_prefix(path.front() == '.' ? 1 : 0);
+    std::size_t dot = path.find('.');
+    value = json::find(*value, path.substr(0, dot));
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot);
+  }
+  return value;
+}
+
+json::Value& make_at(json::Value& object, std::string_view path) {
+  json::Value* value = &object;
+  while (!path.empty()) {
+    path.remove_prefix(path.front() == '.' ? 1 : 0);
+    std::size_t dot = path.find('.');
+    value = &json::at_path(*value, {path.substr(0, dot)});
+    path = dot == std::string_view::npos ? std::string_view() : path.substr(dot);
+  }
+  return *value;
+}
+
+std::string selector_text(const Kind& kind, const json::Value& object) {
+  if (kind.custom) {
+    const json::Value* value =
+        kind.scale_selector_path.empty() ? nullptr : at(object, kind.scale_selector_path);
+    return value && value->is_string() ? std::string(json::sv(value->get_string())) : "";
+  }
+  const json::Value* selector = json::find_path(object, {"spec", "selector"});
+  if (!selector) return {};
+  if (kind.resource.plural == "replicationcontrollers") {
+    json::Object wrapped;
+    wrapped.emplace("matchLabels", *selector);
+    Result<model::Selector> parsed = model::Selector::from_label_selector(json::Value(std::move(wrapped)));
+    return parsed ? parsed->text() : "";
+  }
+  Result<model::Selector> parsed = model::Selector::from_label_selector(*selector);
+  return parsed ? parsed->text() : "";
+}
+
+std::int64_t number(const json::Value* value) {
+  return value && value->is_int64() ? value->get_int64()
+         : value && value->is_uint64() ? static_cast<std::int64_t>(value->get_uint64()) : 0;
+}
+
+}  // namespace
+
+ScalePaths scale_paths(const Kind& kind) {
+  if (!kind.scale_spec_path.empty()) return {kind.scale_spec_path, kind.scale_status_path};
+  const kube::Resource& r = kind.resource;
+  const bool scalable = (r.group == "apps" && (r.plural == "deployments" || r.plural == "replicasets" ||
+                                               r.plural == "statefulsets")) ||
+                        (r.group.empty() && r.plural == "replicationcontrollers");
+  return scalable ? ScalePaths{".spec.replicas", ".status.replicas"} : ScalePaths{};
+}
+
+Result<json::Value> scale_of(const Kind& kind, const json::Value& object) {
+  const ScalePaths paths = scale_paths(kind);
+  const json::Value* wanted = at(object, paths.spec);
+  if (!wanted && kind.custom)
+    return fail(Code::internal, "the spec replicas field \"" + paths.spec + "\" does not exist");
+  json::Object metadata;
+  for (std::string_view member : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"})
+    if (const json::Value* value = json::find_path(object, {"metadata", member}))
+      metadata.emplace(member, *value);
+  json::Object spec, status;
+  if (number(wanted) != 0) spec.emplace("replicas", number(wanted));
+  status.emplace("replicas", number(at(object, paths.status)));
+  if (std::string selector = selector_text(kind, object); !selector.empty())
+    status.emplace("selector", selector);
+  json::Object scale;
+  scale.emplace("kind", "Scale");
+  scale.emplace("apiVersion", "autoscaling/v1");
+  scale.emplace("metadata", std::move(metadata));
+  scale.emplace("spec", std::move(spec));
+  scale.emplace("status", std::move(status));
+  return json::Value(std::move(scale));
+}
+
+Result<PreparedWrite> prepare_scale(WriteScope& scope) {
+  const Kind& kind = scope.kind();
+  store::ItemPtr item = TRY(find_item(scope));
+  json::Value old = decode_object(scope.served(), *item);
+  json::Value scale = TRY(scale_of(kind, old));
+  const bool patch = scope.request.verb == WriteRequest::Verb::patch;
+  if (patch) {
+    kube::PatchType type = scope.request.patch_type;
+    // A Scale has no lists: strategic and merge patches mean the same.
+    if (type == kube::PatchType::strategic || type == kube::PatchType::apply)
+      type = kube::PatchType::merge;
+    TRY(apply_patch(scope, type, scope.request.body, scale));
+  } else {
+    scale = scope.request.body;
+  }
+  std::string_view revision = meta_string(scale, "resourceVersion");
+  if (!revision.empty() && revision != std::to_string(item->modified))
+    return std::unexpected(modified_error(kind.resource, scope.request.key.name));
+  std::int64_t replicas = json::int_at(scale, {"spec", "replicas"});
+  if (replicas < 0)
+    return std::unexpected(invalid_object(
+        {"autoscaling", "v1", "scales", "Scale", true}, scope.request.key.name,
+        {invalid_value("spec.replicas", json::Value(replicas), "must be greater than or equal to 0")}));
+  json::Value object = old;
+  make_at(object, scale_paths(kind).spec) = replicas;
+  UpdateInput input{std::move(object), std::move(old), std::move(item)};
+  input.decoded = true;
+  input.retry_on_conflict =
+      patch ? json::string_at(scope.request.body, {"metadata", "resourceVersion"}).empty()
+            : revision.empty();
+  return finish_update(scope, std::move(input));
+}
+
+}  // namespace hekla::apiserver

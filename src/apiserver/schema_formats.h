@@ -1,0 +1,15 @@
+// The string formats a CRD may ask for. Unknown ones are accepted, as upstream ignores them.
+#pragma once
+
+#include <string_view>
+
+namespace hekla::apiserver {
+
+bool satisfies_format(std::string_view format, std::string_view text);
+
+bool is_ipv4(std::string_view text);
+bool is_ipv6(std::string_view text);
+// "10.0.0.0/8" or "fd00::/8".
+bool is_cidr(std::string_view text);
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,336 @@
+// Values against a CRD's schema, in the words and the order of upstream's kube-openapi validator,
+// followed by the uniqueness that list types promise. Nodes of built-in types (metadata) are
+// checked elsewhere.
+#include <cmath>
+#include <set>
+
+#include "apiserver/field_error.h"
+#include "apiserver/kind.h"
+#include "apiserver/schema.h"
+#include "apiserver/schema_formats.h"
+#include "apiserver/schema_pattern.h"
+
+namespace hekla::apiserver {
+namespace {
+
+using Causes = std::vector<Cause>;
+using Type = Schema::Type;
+
+std::string_view type_name(Type type) {
+  switch (type) {
+    case Type::object:
+      return "object";
+    case Type::array:
+      return "array";
+    case Type::string:
+      return "string";
+    case Type::integer:
+      return "integer";
+    case Type::number:
+      return "number";
+    case Type::boolean:
+      return "boolean";
+    case Type::int_or_string:
+      return "integer,string";
+    case Type::any:
+      break;
+  }
+  return "";
+}
+
+std::string_view type_name(const json::Value& value) {
+  switch (value.kind()) {
+    case json::Kind::null:
+      return "null";
+    case json::Kind::bool_:
+      return "boolean";
+    case json::Kind::string:
+      return "string";
+    case json::Kind::array:
+      return "array";
+    case json::Kind::object:
+      return "object";
+    case json::Kind::double_:
+      return "number";
+    default:
+      return "integer";
+  }
+}
+
+bool is_whole(const json::Value& value) {
+  if (!value.is_double()) return value.is_number();
+  double number = value.get_double();
+  return number == std::trunc(number) && std::abs(number) < 9007199254740992.0;
+}
+
+bool has_type(Type type, const json::Value& value) {
+  switch (type) {
+    case Type::any:
+      return true;
+    case Type::object:
+      return value.is_object();
+    case Type::array:
+      return value.is_array();
+    case Type::string:
+      return value.is_string();
+    case Type::integer:
+      return is_whole(value);
+    case Type::number:
+      return value.is_number();
+    case Type::boolean:
+      return value.is_bool();
+    case Type::int_or_string:
+      return value.is_string() || is_whole(value);
+  }
+  return false;
+}
+
+std::string show(double number) {
+  return number == std::trunc(number) && std::abs(number) < 1e15
+             ? std::to_string(static_cast<std::int64_t>(number))
+             : json::serialize(json::Value(number));
+}
+
+std::size_t rune_count(std::string_view text) {
+  std::size_t count = 0;
+  for (char c : text) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  return count;
+}
+
+class Validator {
+ public:
+  explicit Validator(Causes& out) : out_(out) {}
+
+  void visit(const Schema& schema, const json::Value& value, const std::string& path) {
+    if (!schema.go_type.empty()) {  // metadata: only what the CRD adds to it
+      if (!value.is_null()) check_junctors(schema, value, path);
+      return;
+    }
+    check_type(schema, value, path);
+    if (value.is_null()) {
+      check_enumeration(schema, value, path);
+      return;
+    }
+    check_junctors(schema, value, path);
+    if (value.is_string()) check_string(schema, json::sv(value.get_string()), path);
+    if (value.is_number()) check_number(schema, value, path);
+    if (value.is_array()) check_array(schema, value.get_array(), path);
+    check_enumeration(schema, value, path);
+    if (value.is_object()) check_object(schema, value.get_object(), path);
+  }
+
+ private:
+  static std::string in_body(const std::string& path, std::string_view rest) {
+    return path + " in body " + std::string(rest);
+  }
+  void wrong_type(const std::string& path, std::string_view wanted, std::string_view got) {
+    out_.push_back(type_invalid(
+        path, json::Value(got),
+        in_body(path, "must be of type " + std::string(wanted) + ": " + go_quote(got))));
+  }
+  void invalid(const std::string& path, const json::Value& value, const std::string& what) {
+    out_.push_back(invalid_value(path, value, in_body(path, what)));
+  }
+  // Junctors speak of no field; a nil path prints so.
+  void composite(const std::string& path, std::string_view what) {
+    out_.push_back(
+        invalid_value("<nil>", json::Value(""), go_quote(path) + " " + std::string(what)));
+  }
+
+  void check_type(const Schema& schema, const json::Value& value, const std::string& path) {
+    if (value.is_null()) {
+      if (schema.type != Type::any && !schema.nullable)
+        wrong_type(path, type_name(schema.type), "null");
+      return;
+    }
+    if (!has_type(schema.type, value))
+      wrong_type(path, type_name(schema.type), type_name(value));
+    else if (schema.format == "int32" && value.is_number() &&
+             std::abs(value.to_number<double>()) > 2147483648.0)
+      wrong_type(path, "int32", "int64");
+  }
+
+  void check_enumeration(const Schema& schema, const json::Value& value, const std::string& path) {
+    if (schema.enumeration.empty()) return;
+    std::vector<std::string> allowed;
+    for (const json::Value& one : schema.enumeration) {
+      if (json::equal(one, value)) return;
+      allowed.push_back(one.is_string() ? std::string(json::sv(one.get_string()))
+                                        : json::serialize(one));
+    }
+    out_.push_back(unsupported_value(path, value, allowed));
+  }
+
+  void check_string(const Schema& schema, std::string_view text, const std::string& path) {
+    json::Value shown(text);
+    std::size_t length = rune_count(text);
+    if (schema.max_length && length > *schema.max_length)
+      out_.push_back(too_long(path, *schema.max_length));
+    if (schema.min_length && length < *schema.min_length)
+      invalid(path, shown,
+              "should be at least " + std::to_string(*schema.min_length) + " chars long");
+    if (schema.compiled_pattern && !schema.compiled_pattern->matches(text))
+      invalid(path, shown, "should match '" + schema.pattern + "'");
+    if (!schema.format.empty() && !satisfies_format(schema.format, text)) {
+      out_.push_back(type_invalid(
+          path, shown, in_body(path, "must be of type " + schema.format + ": " + go_quote(text))));
+    }
+  }
+
+  void check_number(const Schema& schema, const json::Value& value, const std::string& path) {
+    double number = value.to_number<double>();
+    if (schema.multiple_of && *schema.multiple_of > 0) {
+      double times = number / *schema.multiple_of;
+      if (std::abs(times - std::round(times)) > 1e-9)
+        invalid(path, value, "should be a multiple of " + show(*schema.multiple_of));
+    }
+    if (schema.maximum &&
+        (schema.exclusive_maximum ? number >= *schema.maximum : number > *schema.maximum))
+      invalid(
+          path, value,
+          (schema.exclusive_maximum ? "should be less than " : "should be less than or equal to ") +
+              show(*schema.maximum));
+    if (schema.minimum &&
+        (schema.exclusive_minimum ? number <= *schema.minimum : number < *schema.minimum))
+      invalid(path, value,
+              (schema.exclusive_minimum ? "should be greater than "
+                                        : "should be greater than or equal to ") +
+                  show(*schema.minimum));
+  }
+
+  void check_array(const Schema& schema, const json::Array& array, const std::string& path) {
+    if (schema.items != nullptr)
+      for (std::size_t i = 0; i < array.size(); ++i)
+        visit(*schema.items, array[i], path + "[" + std::to_string(i) + "]");
+    if (schema.min_items && array.size() < *schema.min_items)
+      invalid(path, json::Value(array.size()),
+              "should have at least " + std::to_string(*schema.min_items) + " items");
+    if (schema.max_items && array.size() > *schema.max_items)
+      out_.push_back(too_many(path, array.size(), *schema.max_items));
+  }
+
+  void check_object(const Schema& schema, const json::Object& object, const std::string& path) {
+    if (schema.min_properties && object.size() < *schema.min_properties)
+      invalid(path, json::Value(object.size()),
+              "should have at least " + std::to_string(*schema.min_properties) + " properties");
+    if (schema.max_properties && object.size() > *schema.max_properties)
+      out_.push_back(too_many(path, object.size(), *schema.max_properties));
+    const std::string prefix = path.empty() ? path : path + ".";
+    if (schema.additional != nullptr) {
+      for (const auto& member : object)
+        if (!schema.properties.contains(member.key()))
+          visit(*schema.additional, member.value(), prefix + std::string(member.key()));
+    }
+    for (const auto& [name, inner] : schema.properties)
+      if (const json::Value* member = json::find(object, name))
+        visit(*inner, *member, prefix + name);
+    for (const std::string& name : schema.required)
+      if (!object.contains(name)) out_.push_back(required_value(prefix + name));
+  }
+
+  Causes failures_of(const Schema& schema, const json::Value& value, const std::string& path) {
+    Causes causes;
+    Validator(causes).visit(schema, value, path);
+    return causes;
+  }
+
+  // The errors shown for a failed choice are those of the alternative that came closest.
+  void check_choice(const std::vector<SchemaPtr>& choices, bool exactly_one,
+                    const json::Value& value, const std::string& path) {
+    Causes best;
+    std::size_t valid = 0;
+    for (const SchemaPtr& choice : choices) {
+      Causes causes = failures_of(*choice, value, path);
+      if (causes.empty()) {
+        ++valid;
+        if (!exactly_one) return;
+      } else if (best.empty() || causes.size() < best.size()) {
+        best = std::move(causes);
+      }
+    }
+    if (exactly_one && valid == 1) return;
+    if (!exactly_one)
+      composite(path, "must validate at least one schema (anyOf)");
+    else
+      composite(path, "must validate one and only one schema (oneOf). " +
+                          (valid == 0 ? std::string("Found none valid")
+                                      : "Found " + std::to_string(valid) + " valid alternatives"));
+    if (valid == 0) out_.insert(out_.end(), best.begin(), best.end());
+  }
+
+  void check_junctors(const Schema& schema, const json::Value& value, const std::string& path) {
+    if (!schema.any_of.empty()) check_choice(schema.any_of, false, value, path);
+    if (!schema.one_of.empty()) check_choice(schema.one_of, true, value, path);
+    std::size_t passed = 0;
+    for (const SchemaPtr& one : schema.all_of) {
+      Causes causes = failures_of(*one, value, path);
+      passed += causes.empty();
+      out_.insert(out_.end(), causes.begin(), causes.end());
+    }
+    if (passed != schema.all_of.size())
+      composite(path, std::string("must validate all the schemas (allOf)") +
+                          (passed == 0 ? ". None validated" : ""));
+    if (schema.negation != nullptr && failures_of(*schema.negation, value, path).empty())
+      composite(path, "must not validate the schema (not)");
+  }
+
+  Causes& out_;
+};
+
+// Reports the first repetition of each element, as upstream does.
+void check_unique(const json::Array& keys, const std::string& path, Causes& out) {
+  std::map<std::string, int> seen;
+  for (std::size_t i = 0; i < keys.size(); ++i)
+    if (++seen[json::serialize(keys[i])] == 2)
+      out.push_back(duplicate_value(path + "[" + std::to_string(i) + "]", keys[i]));
+}
+
+void check_list_map(const Schema& schema, const json::Array& array, const std::string& path,
+                    Causes& out) {
+  json::Array keys;
+  for (std::size_t i = 0; i < array.size(); ++i) {
+    if (!array[i].is_object() && !array[i].is_null()) {
+      out.push_back(invalid_value(path + "[" + std::to_string(i) + "]", array[i],
+                                  "must be an object for an array of list-type map"));
+      return;
+    }
+    json::Object key;
+    for (const std::string& name : schema.list_map_keys)
+      if (const json::Value* part = json::find(array[i], name)) key.emplace(name, *part);
+    keys.push_back(std::move(key));
+  }
+  check_unique(keys, path, out);
+}
+
+void check_lists(const Schema& schema, const json::Value& value, const std::string& path,
+                 Causes& out) {
+  if (!schema.go_type.empty()) return;
+  if (value.is_array()) {
+    const json::Array& array = value.get_array();
+    if (schema.list_type == Schema::ListType::set) check_unique(array, path, out);
+    if (schema.list_type == Schema::ListType::map) check_list_map(schema, array, path, out);
+    if (schema.items == nullptr) return;
+    for (std::size_t i = 0; i < array.size(); ++i)
+      check_lists(*schema.items, array[i], path + "[" + std::to_string(i) + "]", out);
+  } else if (value.is_object()) {
+    for (const auto& member : value.get_object()) {
+      std::string name(member.key());
+      if (auto found = schema.properties.find(name); found != schema.properties.end())
+        check_lists(*found->second, member.value(), path.empty() ? name : path + "." + name, out);
+      else if (schema.additional != nullptr)
+        check_lists(*schema.additional, member.value(), path + "[" + name + "]", out);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<Cause> validate_value(const Schema& schema, const json::Value& value,
+                                  const std::string& path) {
+  Causes causes;
+  Validator(causes).visit(schema, value, path);
+  check_lists(schema, value, path, causes);
+  return causes;
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,205 @@
+#include "apiserver/service_addresses.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include "apiserver/object_header.h"
+#include "apiserver/storage.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+constexpr std::size_t kRecent = 1024;
+constexpr std::int64_t kFirstNodePort = 30000, kLastNodePort = 32767;
+
+std::optional<std::uint32_t> parse_ipv4(std::string_view text) {
+  std::uint32_t address = 0;
+  for (int i = 0; i < 4; ++i) {
+    unsigned part = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), part);
+    if (error != std::errc() || part > 255) return std::nullopt;
+    address = address << 8 | part;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (i < 3) {
+      if (!text.starts_with('.')) return std::nullopt;
+      text.remove_prefix(1);
+    }
+  }
+  return text.empty() ? std::optional(address) : std::nullopt;
+}
+
+std::string format_ipv4(std::uint32_t address) {
+  std::string text;
+  for (int shift = 24; shift >= 0; shift -= 8)
+    text += std::to_string(address >> shift & 255) + (shift ? "." : "");
+  return text;
+}
+
+bool wants_node_ports(const json::Value& service) {
+  std::string_view type = json::string_at(service, {"spec", "type"});
+  if (type == "LoadBalancer")
+    return json::bool_at(service, {"spec", "allocateLoadBalancerNodePorts"}, true);
+  return type == "NodePort";
+}
+
+// A PUT without the allocated values means those the service has.
+void keep_allocated(json::Value& service, const json::Value& old) {
+  const bool had_address = json::string_at(old, {"spec", "type"}) != "ExternalName";
+  if (!had_address || json::string_at(service, {"spec", "type"}) == "ExternalName") return;
+  json::Object& spec = json::at_path(service, {"spec"}).get_object();
+  for (std::string_view member : {"clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"}) {
+    const json::Value* now = json::find(spec, member);
+    const bool unset = !now || now->is_null() || (now->is_string() && now->get_string().empty());
+    const json::Value* before = json::find_path(old, {"spec", member});
+    if (unset && before) spec[member] = *before;
+  }
+}
+
+std::int64_t old_node_port(const json::Value* old, const json::Value& port) {
+  const json::Array* before = old ? json::array_at(*old, {"spec", "ports"}) : nullptr;
+  if (!before) return 0;
+  for (const json::Value& one : *before)
+    if (json::int_at(one, {"port"}) == json::int_at(port, {"port"}) &&
+        json::string_at(one, {"protocol"}) == json::string_at(port, {"protocol"}))
+      return json::int_at(one, {"nodePort"});
+  return 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ServiceAddresses>> ServiceAddresses::make(const std::string& cidr, Rng& rng) {
+  std::size_t slash = cidr.find('/');
+  std::optional<std::uint32_t> base = parse_ipv4(std::string_view(cidr).substr(0, slash));
+  unsigned bits = 0;
+  if (slash != std::string::npos)
+    std::from_chars(cidr.data() + slash + 1, cidr.data() + cidr.size(), bits);
+  if (!base || bits < 8 || bits > 28)
+    return fail(Code::invalid, "the service range " + cidr + " is not an IPv4 range of /8 to /28");
+  const std::uint32_t size = std::uint32_t{1} << (32 - bits);
+  return std::make_unique<ServiceAddresses>(*base & ~(size - 1), size, rng);
+}
+
+std::string ServiceAddresses::first() const { return format_ipv4(base_ + 1); }
+
+ServiceAddresses::Taken ServiceAddresses::taken(const ServedKind& services,
+                                                const store::Snapshot& snapshot, bool ports) const {
+  Taken found;
+  snapshot.scan(services.bucket, "", "", [&](const store::ItemPtr& item) {
+    const ObjectHeader& header = header_of(*item);
+    const std::string* type = header.field("spec.type");
+    const std::string* address = header.field("spec.clusterIP");
+    if (address && *address != "None") found.addresses.insert(*address);
+    const bool has_ports = !type || *type == "NodePort" || *type == "LoadBalancer";
+    if (ports && has_ports) {
+      json::Value service = decode_object(services, *item);
+      if (const json::Array* list = json::array_at(service, {"spec", "ports"}))
+        for (const json::Value& one : *list) found.node_ports.insert(json::int_at(one, {"nodePort"}));
+    }
+    return true;
+  });
+  return found;
+}
+
+std::string ServiceAddresses::pick_address(const Taken& taken) const {
+  std::lock_guard lock(mutex_);
+  const std::uint32_t start = static_cast<std::uint32_t>(uniform(rng_, size_));
+  for (std::uint32_t i = 0; i < size_; ++i) {
+    const std::uint32_t offset = (start + i) % size_;
+    if (offset < 2 || offset == size_ - 1) continue;
+    std::string address = format_ipv4(base_ + offset);
+    if (taken.addresses.contains(address)) continue;
+    if (std::find(recent_.begin(), recent_.end(), address) != recent_.end()) continue;
+    recent_.push_back(address);
+    if (recent_.size() > kRecent) recent_.pop_front();
+    return address;
+  }
+  return {};
+}
+
+std::int64_t ServiceAddresses::pick_port(Taken& taken) const {
+  const std::int64_t span = kLastNodePort - kFirstNodePort + 1;
+  const auto start = static_cast<std::int64_t>(uniform(rng_, static_cast<std::uint64_t>(span)));
+  for (std::int64_t i = 0; i < span; ++i) {
+    std::int64_t port = kFirstNodePort + (start + i) % span;
+    if (taken.node_ports.insert(port).second) return port;
+  }
+  return 0;
+}
+
+std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const Taken& taken) const {
+  std::string wanted(json::string_at(service, {"spec", "clusterIP"}));
+  if (wanted.empty()) {
+    wanted = pick_address(taken);
+    if (wanted.empty())
+      return {invalid_value("spec.clusterIPs", json::Value(json::Array()),
+                            "failed to allocate a serviceIP: range is full")};
+  } else if (wanted != "None") {
+    std::optional<std::uint32_t> address = parse_ipv4(wanted);
+    const json::Value given(json::Array{json::Value(wanted)});
+    if (!address || *address <= base_ || *address - base_ >= size_)
+      return {invalid_value("spec.clusterIPs", given,
+                            "failed to allocate IP " + wanted + ": the provided IP (" + wanted +
+                                ") is not in the valid range. The range of valid IPs is " +
+                                format_ipv4(base_) + "/" +
+                                std::to_string(32 - std::countr_zero(size_)))};
+    if (taken.addresses.contains(wanted))
+      return {invalid_value("spec.clusterIPs", given,
+                            "failed to allocate IP " + wanted + ": provided IP is already allocated")};
+  }
+  json::Object& spec = json::at_path(service, {"spec"}).get_object();
+  spec["clusterIP"] = wanted;
+  spec["clusterIPs"] = json::Array{json::Value(wanted)};
+  if (!spec.contains("ipFamilies")) spec["ipFamilies"] = json::Array{json::Value("IPv4")};
+  if (!spec.contains("ipFamilyPolicy")) spec["ipFamilyPolicy"] = "SingleStack";
+  return {};
+}
+
+std::vector<Cause> ServiceAddresses::assign_ports(json::Value& service, const json::Value* old,
+                                                  Taken& taken) const {
+  std::vector<Cause> causes;
+  json::Value& ports = json::at_path(service, {"spec", "ports"});
+  if (!ports.is_array()) return causes;
+  std::size_t index = 0;
+  for (json::Value& port : ports.get_array()) {
+    const std::string path = "spec.ports[" + std::to_string(index++) + "].nodePort";
+    if (!port.is_object()) continue;
+    const std::int64_t before = old_node_port(old, port);
+    std::int64_t wanted = json::int_at(port, {"nodePort"});
+    if (wanted == 0) wanted = before != 0 ? before : pick_port(taken);
+    if (wanted != before) {
+      if (json::int_at(port, {"nodePort"}) != 0 && !taken.node_ports.insert(wanted).second)
+        causes.push_back(invalid_value(path, json::Value(wanted), "provided port is already allocated"));
+      if (wanted < kFirstNodePort || wanted > kLastNodePort)
+        causes.push_back(invalid_value(path, json::Value(wanted),
+                                       "provided port is not in the valid range. The range of valid "
+                                       "ports is 30000-32767"));
+    }
+    port.get_object()["nodePort"] = wanted;
+  }
+  return causes;
+}
+
+std::vector<Cause> ServiceAddresses::assign(json::Value& service, const json::Value* old,
+                                            const ServedKind& services,
+                                            const store::Snapshot& snapshot) const {
+  if (!json::object_at(service, {"spec"})) return {};
+  if (json::string_at(service, {"spec", "type"}) == "ExternalName") return {};
+  if (old) keep_allocated(service, *old);
+  const bool ports = wants_node_ports(service);
+  const bool needs_address =
+      !old || json::string_at(*old, {"spec", "clusterIP"}) != json::string_at(service, {"spec", "clusterIP"}) ||
+      json::string_at(service, {"spec", "clusterIP"}).empty();
+  if (!needs_address && !ports) return {};
+  Taken in_use = taken(services, snapshot, ports);
+  std::vector<Cause> causes;
+  if (needs_address) causes = assign_address(service, in_use);
+  if (ports) {
+    std::vector<Cause> more = assign_ports(service, old, in_use);
+    causes.insert(causes.end(), more.begin(), more.end());
+  }
+  return causes;
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,185 @@
+#include "apiserver/storage.h"
+
+#include <array>
+
+#include "base/check.h"
+#include "json/parse.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+// {"apiVersion":"batch/v1","kind":"Job",
+std::string head_of(const Kind& kind) {
+  std::string head = "{\"apiVersion\":\"";
+  head += kind.resource.api_version();
+  head += "\",\"kind\":\"";
+  head += kind.resource.kind;
+  head += "\",";
+  return head;
+}
+
+bool same_shape(const ServedKind& served) {
+  return served.kind == served.storage || (!served.kind->from_storage && !served.kind->to_storage);
+}
+
+void append_member(std::string_view key, const json::Value& value, bool& first, std::string& out) {
+  if (!first) out += ',';
+  first = false;
+  json::append_quoted(key, out);
+  out += ':';
+  json::serialize_to(value, out);
+}
+
+constexpr std::array<std::string_view, 4> kLeading{"name", "generateName", "namespace", "uid"};
+
+// Returns the offset for the revision's digits.
+std::uint32_t append_metadata(const json::Object& metadata, std::string& out, bool with_revision) {
+  std::uint32_t revision_at = store::Item::kNoRevision;
+  bool first = true;
+  out += '{';
+  for (std::string_view key : kLeading)
+    if (const json::Value* value = json::find(metadata, key)) append_member(key, *value, first, out);
+  if (with_revision) {
+    if (!first) out += ',';
+    first = false;
+    out += "\"resourceVersion\":\"";
+    revision_at = static_cast<std::uint32_t>(out.size());
+    out += '"';
+  }
+  for (const auto& member : metadata) {
+    std::string_view key = member.key();
+    if (key == "resourceVersion" || std::find(kLeading.begin(), kLeading.end(), key) != kLeading.end())
+      continue;
+    append_member(key, member.value(), first, out);
+  }
+  out += '}';
+  return revision_at;
+}
+
+EncodedObject encode(const ServedKind& served, json::Value& object, bool with_revision) {
+  const Kind& storage = *served.storage;
+  if (served.kind != served.storage && served.kind->to_storage) served.kind->to_storage(object);
+  EncodedObject encoded;
+  std::shared_ptr<ObjectHeader> header = make_header(&storage, object);
+  encoded.bytes.reserve(2048);
+  encoded.bytes = head_of(storage);
+  header->body_at = static_cast<std::uint32_t>(encoded.bytes.size());
+  static const json::Object kNoMetadata;
+  const json::Object* metadata = json::object_at(object, {"metadata"});
+  encoded.bytes += "\"metadata\":";
+  encoded.revision_at = append_metadata(metadata ? *metadata : kNoMetadata, encoded.bytes, with_revision);
+  bool first = false;
+  if (object.is_object())
+    for (const auto& member : object.get_object())
+      if (std::string_view key = member.key();
+          key != "apiVersion" && key != "kind" && key != "metadata")
+        append_member(key, member.value(), first, encoded.bytes);
+  encoded.bytes += '}';
+  encoded.header = std::move(header);
+  return encoded;
+}
+
+}  // namespace
+
+std::string storage_key(const Kind& kind, const kube::Key& key) {
+  if (!kind.resource.namespaced) return key.name;
+  std::string text;
+  text.reserve(key.ns.size() + key.name.size() + 1);
+  text.append(key.ns).append("/").append(key.name);
+  return text;
+}
+
+EncodedObject encode_object(const ServedKind& served, json::Value& object) {
+  return encode(served, object, true);
+}
+
+store::ItemPtr unsaved_item(const ServedKind& served, json::Value object, store::Revision revision) {
+  EncodedObject encoded = encode(served, object, revision != 0);
+  auto item = std::make_shared<store::Item>();
+  item->key = storage_key(*served.kind, {encoded.header->ns, encoded.header->name});
+  item->modified = revision;
+  item->value = std::move(encoded.bytes);
+  item->revision_at = encoded.revision_at;
+  if (revision != 0) item->value.insert(encoded.revision_at, std::to_string(revision));
+  item->attachment = std::move(encoded.header);
+  return item;
+}
+
+store::AttachmentPtr attach_header(std::string_view bucket, const std::string&,
+                                   const std::string& value) {
+  static const std::map<std::string, KindPtr, std::less<>> by_bucket = [] {
+    std::map<std::string, KindPtr, std::less<>> kinds;
+    for (const KindPtr& kind : builtin_kinds())
+      if (kind->resource.api_version() == kind->storage_version)
+        kinds.emplace(kind->storage_bucket, kind);
+    return kinds;
+  }();
+  Result<json::Value> object = json::parse(value);
+  CHECK(object.has_value(), "the store returned something other than the JSON it was given");
+  auto kind = by_bucket.find(bucket);
+  std::shared_ptr<ObjectHeader> header =
+      make_header(kind == by_bucket.end() ? nullptr : kind->second.get(), *object);
+  std::size_t metadata = value.find("\"metadata\":");
+  CHECK(metadata != std::string::npos, "a stored object begins with apiVersion, kind and metadata");
+  header->body_at = static_cast<std::uint32_t>(metadata);
+  return header;
+}
+
+json::Value decode_object(const ServedKind& served, const store::Item& item) {
+  Result<json::Value> object = json::parse(item.value);
+  CHECK(object.has_value(), "stored bytes were serialized by us");
+  if (served.kind != served.storage) {
+    if (served.kind->from_storage) served.kind->from_storage(*object);
+    object->get_object()["apiVersion"] = served.kind->resource.api_version();
+    object->get_object()["kind"] = served.kind->resource.kind;
+  }
+  return std::move(*object);
+}
+
+void append_object(const ServedKind& served, const store::Item& item, WireForm form, std::string& out,
+                   std::optional<store::Revision> revision) {
+  const bool bare = form == WireForm::list_item && !served.kind->custom;
+  if (!same_shape(served)) {
+    json::Value object = decode_object(served, item);
+    if (revision) json::at_path(object, {"metadata", "resourceVersion"}) = std::to_string(*revision);
+    if (bare) {
+      object.get_object().erase("apiVersion");
+      object.get_object().erase("kind");
+    }
+    json::serialize_to(object, out);
+    return;
+  }
+  std::string other;
+  std::string_view bytes = item.value;
+  if (revision && *revision != item.modified) bytes = other = item.value_with_revision(*revision);
+  if (bare) {
+    out += '{';
+  } else if (served.kind == served.storage) {
+    out.append(bytes);
+    return;
+  } else {
+    out += head_of(*served.kind);
+  }
+  out.append(bytes.substr(header_of(item).body_at));
+}
+
+kube::ObjectPtr to_kube_object(const ServedKind& served, const store::ItemPtr& item,
+                               std::optional<store::Revision> revision) {
+  const ObjectHeader& header = header_of(*item);
+  auto object = std::make_shared<kube::Object>();
+  object->ns = header.ns;
+  object->name = header.name;
+  object->uid = header.uid;
+  object->resource_version = revision.value_or(item->modified);
+  if (served.kind == served.storage && object->resource_version == item->modified) {
+    object->json = std::shared_ptr<const std::string>(item, &item->value);
+  } else {
+    std::string bytes;
+    append_object(served, *item, WireForm::whole, bytes, revision);
+    object->json = std::make_shared<const std::string>(std::move(bytes));
+  }
+  return object;
+}
+
+}  // namespace hekla::apiserver

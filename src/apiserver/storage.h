@@ -1,0 +1,50 @@
+// Objects at rest: compact JSON in the storage version, always beginning with apiVersion and kind, with
+// the revision's digits left out until the commit. Because the beginning is known (ObjectHeader::body_at),
+// another version's apiVersion, or the bare item of a built-in list, is a matter of gluing bytes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "apiserver/object_header.h"
+#include "apiserver/registry.h"
+#include "json/value.h"
+#include "kube/client.h"
+#include "store/store.h"
+
+namespace hekla::apiserver {
+
+// "<namespace>/<name>" or "<name>".
+std::string storage_key(const Kind& kind, const kube::Key& key);
+
+struct EncodedObject {
+  std::string bytes;
+  std::uint32_t revision_at = store::Item::kNoRevision;
+  std::shared_ptr<const ObjectHeader> header;
+};
+// `object` is in the served kind's version and is left in the storage version. Whatever
+// metadata.resourceVersion it carries is dropped.
+EncodedObject encode_object(const ServedKind& served, json::Value& object);
+
+// An item that is not (yet) in the store: the answer to a dry run. Revision 0 leaves resourceVersion out.
+store::ItemPtr unsaved_item(const ServedKind& served, json::Value object, store::Revision revision);
+
+// Rebuilds headers at recovery. Custom kinds are not known then; theirs are never indexed.
+store::AttachmentPtr attach_header(std::string_view bucket, const std::string& key,
+                                   const std::string& value);
+
+// The object as `served` shows it: parsed, in its version and shape, with its resourceVersion.
+json::Value decode_object(const ServedKind& served, const store::Item& item);
+
+enum class WireForm { whole, list_item };
+// The same as bytes. `revision` replaces the item's own where a watch demands it. Items of built-in lists
+// carry neither apiVersion nor kind.
+void append_object(const ServedKind& served, const store::Item& item, WireForm form, std::string& out,
+                   std::optional<store::Revision> revision = {});
+
+// For in-process clients: shares the stored bytes where the version is the stored one.
+kube::ObjectPtr to_kube_object(const ServedKind& served, const store::ItemPtr& item,
+                               std::optional<store::Revision> revision = {});
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,57 @@
+#include "apiserver/subresources.h"
+
+#include <algorithm>
+
+#include "apiserver/scale.h"
+
+namespace hekla::apiserver {
+
+std::vector<Subresource> subresources_of(const Kind& kind) {
+  const kube::Resource& r = kind.resource;
+  std::vector<Subresource> all;
+  const std::vector<std::string> read_write{"get", "patch", "update"};
+  if (r.group.empty() && r.plural == "pods") {
+    all.push_back({"binding", "", "v1", "Binding", {"create"}});
+    all.push_back({"eviction", "policy", "v1", "Eviction", {"create"}});
+    all.push_back({"log", "", "v1", "Pod", {"get"}});
+  }
+  if (r.group.empty() && r.plural == "namespaces")
+    all.push_back({"finalize", "", "v1", "Namespace", {"update"}});
+  if (r.group.empty() && r.plural == "serviceaccounts")
+    all.push_back({"token", "authentication.k8s.io", "v1", "TokenRequest", {"create"}});
+  if (has_scale(kind)) all.push_back({"scale", "autoscaling", "v1", "Scale", read_write});
+  if (kind.has_status) all.push_back({"status", r.group, r.version, r.kind, read_write});
+  return all;
+}
+
+const std::vector<KindPtr>& virtual_kinds() {
+  static const std::vector<KindPtr> all = [] {
+    struct Name {
+      const char *group, *plural, *kind;
+      bool namespaced;
+    };
+    static constexpr Name kNames[]{
+        {"", "bindings", "Binding", true},
+        {"authentication.k8s.io", "selfsubjectreviews", "SelfSubjectReview", false},
+        {"authentication.k8s.io", "tokenreviews", "TokenReview", false},
+        {"authorization.k8s.io", "localsubjectaccessreviews", "LocalSubjectAccessReview", true},
+        {"authorization.k8s.io", "selfsubjectaccessreviews", "SelfSubjectAccessReview", false},
+        {"authorization.k8s.io", "selfsubjectrulesreviews", "SelfSubjectRulesReview", false},
+        {"authorization.k8s.io", "subjectaccessreviews", "SubjectAccessReview", false},
+    };
+    std::vector<KindPtr> kinds;
+    for (const Name& name : kNames) {
+      auto kind = std::make_shared<Kind>();
+      kind->resource = {name.group, "v1", name.plural, name.kind, name.namespaced};
+      kind->singular = name.kind;
+      std::transform(kind->singular.begin(), kind->singular.end(), kind->singular.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+      kind->verbs = {"create"};
+      kinds.push_back(std::move(kind));
+    }
+    return kinds;
+  }();
+  return all;
+}
+
+}  // namespace hekla::apiserver

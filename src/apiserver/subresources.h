@@ -1,0 +1,24 @@
+// The subresources each kind is served with, for discovery and for the dispatcher.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apiserver/kind.h"
+
+namespace hekla::apiserver {
+
+struct Subresource {
+  std::string name;
+  std::string group, version, kind;  // of what is sent or returned
+  std::vector<std::string> verbs;
+};
+
+// Status and scale come first; the others are those of single built-in kinds.
+std::vector<Subresource> subresources_of(const Kind& kind);
+
+// Resources that can only be posted and are never stored (bindings, reviews): discovery lists them,
+// reviews.cpp answers them.
+const std::vector<KindPtr>& virtual_kinds();
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,159 @@
+#include "apiserver/server_fixture_test.h"
+
+namespace hekla::apiserver {
+namespace {
+
+class WatchTest : public ServerFixture {
+ protected:
+  static std::string type(const json::Value& event) {
+    return std::string(json::string_at(event, {"type"}));
+  }
+  static std::string meta(const json::Value& event, std::string_view member) {
+    return std::string(json::string_at(event, {"object", "metadata", member}));
+  }
+  std::string revision() { return std::to_string(store->snapshot().revision()); }
+};
+
+TEST_F(WatchTest, WithoutRevisionTheStateComesFirst) {
+  call("POST", kMaps, config_map("a"));
+  auto watch = send("GET", std::string(kMaps) + "?watch=true");
+  EXPECT_EQ(watch->answer.status, 200);
+  ASSERT_EQ(watch->events().size(), 1u);
+  EXPECT_EQ(type(watch->events()[0]), "ADDED");
+  call("POST", kMaps, config_map("b"));
+  patch(std::string(kMaps) + "/b", R"({"data":{"a":"2"}})");
+  call("DELETE", std::string(kMaps) + "/b");
+  std::vector<json::Value> events = watch->events();
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(type(events[1]), "ADDED");
+  EXPECT_EQ(type(events[2]), "MODIFIED");
+  EXPECT_EQ(type(events[3]), "DELETED");
+  EXPECT_EQ(meta(events[3], "resourceVersion"), revision());
+  EXPECT_EQ(json::string_at(events[3], {"object", "kind"}), "ConfigMap");
+}
+
+TEST_F(WatchTest, FromARevisionOnlyWhatCameAfter) {
+  call("POST", kMaps, config_map("a"));
+  const std::string from = revision();
+  call("POST", kMaps, config_map("b"));
+  call("POST", "/api/v1/namespaces/kube-system/configmaps", config_map("c"));
+  auto watch = send("GET", std::string(kMaps) + "?watch=True&resourceVersion=" + from);
+  ASSERT_EQ(watch->events().size(), 1u);
+  EXPECT_EQ(meta(watch->events()[0], "name"), "b");
+}
+
+TEST_F(WatchTest, ObjectsEnterAndLeaveASelector) {
+  auto watch = send("GET", std::string(kMaps) + "?watch=1&labelSelector=x%3Dy&resourceVersion=" + revision());
+  call("POST", kMaps, config_map("a"));
+  EXPECT_TRUE(watch->events().empty());
+  patch(std::string(kMaps) + "/a", R"({"metadata":{"labels":{"x":"y"}}})");
+  patch(std::string(kMaps) + "/a", R"({"metadata":{"labels":{"x":"z"}}})");
+  const std::string left = revision();
+  std::vector<json::Value> events = watch->events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(type(events[0]), "ADDED");
+  EXPECT_EQ(type(events[1]), "DELETED");
+  EXPECT_EQ(json::string_at(events[1], {"object", "metadata", "labels", "x"}), "y");
+  EXPECT_EQ(meta(events[1], "resourceVersion"), left);
+}
+
+TEST_F(WatchTest, FieldSelectors) {
+  auto watch = send("GET", "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=" + revision());
+  call("POST", kPods, pod("p"));
+  call("POST", std::string(kPods) + "/p/binding", R"({"target":{"name":"n1"}})");
+  ASSERT_EQ(watch->events().size(), 1u);
+  EXPECT_EQ(type(watch->events()[0]), "ADDED");
+  Reply bad = call("GET", std::string(kPods) + "?watch=1&fieldSelector=spec.color%3Dred");
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_EQ(bad.message(), "field label not supported: spec.color");
+}
+
+TEST_F(WatchTest, InitialEventsEndWithABookmark) {
+  call("POST", kMaps, config_map("a"));
+  auto watch = send("GET", std::string(kMaps) +
+                               "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+                               "&allowWatchBookmarks=true");
+  std::vector<json::Value> events = watch->events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(type(events[0]), "ADDED");
+  EXPECT_EQ(type(events[1]), "BOOKMARK");
+  EXPECT_EQ(json::string_at(events[1], {"object", "metadata", "annotations", "k8s.io/initial-events-end"}),
+            "true");
+  EXPECT_EQ(meta(events[1], "resourceVersion"), revision());
+  EXPECT_EQ(call("GET", std::string(kMaps) + "?watch=true&sendInitialEvents=true").status, 422);
+  EXPECT_EQ(call("GET", std::string(kMaps) + "?sendInitialEvents=true").status, 422);
+}
+
+TEST_F(WatchTest, BookmarksAndTheEnd) {
+  auto watch = send("GET", std::string(kMaps) + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=90"
+                                                "&resourceVersion=" + revision());
+  call("POST", "/api/v1/namespaces/kube-system/configmaps", config_map("c"));
+  simulation.run_for(std::chrono::seconds(61));
+  ASSERT_EQ(watch->events().size(), 1u);
+  EXPECT_EQ(type(watch->events()[0]), "BOOKMARK");
+  EXPECT_EQ(meta(watch->events()[0], "resourceVersion"), revision());
+  EXPECT_FALSE(watch->ended);
+  simulation.run_for(std::chrono::seconds(30));
+  EXPECT_TRUE(watch->ended);
+}
+
+TEST_F(WatchTest, SlowClientsArePulledLater) {
+  auto watch = send("GET", std::string(kMaps) + "?watch=true&resourceVersion=" + revision());
+  watch->pending = 100u << 20;
+  call("POST", kMaps, config_map("a"));
+  EXPECT_TRUE(watch->events().empty());
+  watch->pending = 0;
+  watch->drained();
+  simulation.run_until_idle();
+  EXPECT_EQ(watch->events().size(), 1u);
+}
+
+TEST_F(WatchTest, TablesComeWithHeadersOnce) {
+  auto watch = send("GET", std::string(kPods) + "?watch=true&resourceVersion=" + revision(), "",
+                    {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}});
+  call("POST", kPods, pod("a"));
+  call("POST", kPods, pod("b"));
+  std::vector<json::Value> events = watch->events();
+  ASSERT_EQ(events.size(), 2u);
+  EXPECT_EQ(json::string_at(events[0], {"object", "kind"}), "Table");
+  EXPECT_TRUE(json::array_at(events[0], {"object", "columnDefinitions"}));
+  EXPECT_FALSE(json::array_at(events[1], {"object", "columnDefinitions"}));
+}
+
+class ShortHistoryTest : public WatchTest {
+ protected:
+  ShortHistoryTest() {
+    store_options.history_changes = 3;
+    server.reset();
+    store.reset();
+    open();
+  }
+};
+
+TEST_F(ShortHistoryTest, ALostRevisionIsAnErrorEvent) {
+  for (int i = 0; i < 6; ++i) call("POST", kMaps, config_map("m" + std::to_string(i)));
+  auto watch = send("GET", std::string(kMaps) + "?watch=true&resourceVersion=1");
+  EXPECT_EQ(watch->answer.status, 200);
+  ASSERT_EQ(watch->events().size(), 1u);
+  json::Value event = watch->events()[0];
+  EXPECT_EQ(type(event), "ERROR");
+  EXPECT_EQ(json::int_at(event, {"object", "code"}), 410);
+  EXPECT_EQ(json::string_at(event, {"object", "reason"}), "Expired");
+  EXPECT_TRUE(watch->ended);
+}
+
+TEST_F(ShortHistoryTest, ALostPageNamesWhereToGoOn) {
+  for (int i = 0; i < 6; ++i) call("POST", kMaps, config_map("m" + std::to_string(i)));
+  std::string token = call("GET", std::string(kMaps) + "?limit=2").at({"metadata", "continue"});
+  for (int i = 0; i < 6; ++i) call("DELETE", std::string(kMaps) + "/m" + std::to_string(i));
+  call("POST", kMaps, config_map("z"));
+  Reply expired = call("GET", std::string(kMaps) + "?limit=2&continue=" + token);
+  EXPECT_EQ(expired.status, 410);
+  EXPECT_EQ(expired.reason(), "Expired");
+  Reply rest = call("GET", std::string(kMaps) + "?limit=2&continue=" + expired.at({"metadata", "continue"}));
+  EXPECT_EQ(rest.status, 200);
+  EXPECT_EQ(json::array_at(rest.body, {"items"})->size(), 1u);
+}
+
+}  // namespace
+}  // namespace hekla::apiserver

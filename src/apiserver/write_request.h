@@ -1,0 +1,53 @@
+// A write as a value, and what became of it. HTTP and the in-process client speak to the pipeline in
+// these words alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apiserver/registry.h"
+#include "json/value.h"
+#include "kube/admission.h"
+#include "kube/client.h"
+#include "store/store.h"
+
+namespace hekla::apiserver {
+
+enum class FieldValidation { ignore, warn, strict };
+
+struct RemoveOptions {
+  std::optional<std::int64_t> grace_period_seconds;
+  std::string propagation_policy;
+  std::optional<bool> orphan_dependents;
+  std::string precondition_uid;
+  std::string precondition_resource_version;
+};
+
+struct WriteRequest {
+  enum class Verb { create, update, patch, remove, bind, evict } verb = Verb::create;
+  ServedPtr served;
+  kube::Key key;
+  std::string subresource;  // status, scale, finalize; bind and evict are verbs
+  json::Value body;
+  std::vector<std::string> duplicate_fields;  // met while the body was parsed
+  kube::PatchType patch_type = kube::PatchType::merge;
+  bool force = false;  // apply patches
+  RemoveOptions remove;
+  bool dry_run = false;
+  FieldValidation field_validation = FieldValidation::ignore;
+  std::string field_manager;
+  kube::UserInfo user;
+};
+
+struct WriteOutcome {
+  enum class Effect { unchanged, created, updated, removed };
+  std::optional<Error> error;
+  // The object as it was written, as it was found (no change), or as it would be (dry run).
+  store::ItemPtr item;
+  Effect effect = Effect::unchanged;
+  std::vector<std::string> warnings;
+};
+
+}  // namespace hekla::apiserver

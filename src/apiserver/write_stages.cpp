@@ -1,0 +1,302 @@
+#include "apiserver/write_stages.h"
+
+#include <algorithm>
+
+#include "apiserver/crd.h"
+#include "apiserver/errors.h"
+#include "apiserver/field_error.h"
+#include "apiserver/managed_fields.h"
+#include "apiserver/metadata.h"
+#include "apiserver/service_addresses.h"
+#include "apiserver/storage.h"
+#include "base/check.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+// `Pod in version "v1" cannot be handled as a Pod: `.
+std::string cannot_handle(const kube::Resource& r) {
+  return r.kind + " in version \"" + r.version + "\" cannot be handled as a " + r.kind + ": ";
+}
+
+std::vector<std::string> field_problems(const WriteScope& scope, const json::Value& object) {
+  std::vector<std::string> problems;
+  if (scope.kind().schema)
+    for (const std::string& path : unknown_fields(*scope.kind().schema, object))
+      problems.push_back("unknown field " + go_quote(path));
+  for (const std::string& path : scope.request.duplicate_fields)
+    problems.push_back("duplicate field " + go_quote(path));
+  return problems;
+}
+
+Error strict_error(const WriteScope& scope, const std::vector<std::string>& problems, bool patched) {
+  std::string text = "strict decoding error: ";
+  for (std::size_t i = 0; i < problems.size(); ++i) text += (i ? ", " : "") + problems[i];
+  if (!patched) return bad_request_error(cannot_handle(scope.resource()) + text);
+  return invalid_object(kube::Resource{}, "", {invalid_value("patch", scope.request.body, text)});
+}
+
+// ObjectMeta of any built-in kind: custom resources are held to the same types.
+const Schema* metadata_schema() {
+  static const Schema* const found = [] {
+    for (const KindPtr& kind : builtin_kinds())
+      if (kind->schema)
+        if (auto meta = kind->schema->properties.find("metadata");
+            meta != kind->schema->properties.end())
+          return meta->second.get();
+    return static_cast<const Schema*>(nullptr);
+  }();
+  return found;
+}
+
+Result<void> decode_custom(const WriteScope& scope, json::Value& object) {
+  const Kind& kind = scope.kind();
+  if (json::Value* metadata = object.get_object().if_contains("metadata");
+      metadata && metadata_schema()) {
+    if (Result<void> typed = check_types(*metadata_schema(), *metadata); !typed)
+      return fail(Code::bad_request, cannot_handle(kind.resource) + typed.error().message);
+    prune(*metadata_schema(), *metadata);
+    normalize(*metadata_schema(), *metadata);
+  }
+  if (kind.schema) prune(*kind.schema, object);
+  return {};
+}
+
+kube::AdmissionRequest admission_request(WriteScope& scope, const json::Value& object,
+                                         const json::Value* old, kube::Operation operation) {
+  kube::AdmissionRequest request;
+  request.operation = operation;
+  request.resource = scope.resource();
+  request.subresource = scope.request.subresource;
+  request.key = scope.request.key;
+  if (request.key.name.empty()) request.key.name = meta_string(object, "name");
+  request.old_object = old;
+  request.user = scope.request.user;
+  request.dry_run = scope.request.dry_run;
+  request.now = scope.now;
+  request.warnings = &scope.warnings;
+  return request;
+}
+
+// What the addressed endpoint may not touch is taken from the old object.
+void isolate(const WriteScope& scope, json::Value& object, const json::Value& old) {
+  const Kind& kind = scope.kind();
+  if (!kind.has_status) return;
+  json::Object& now = object.get_object();
+  const json::Object& before = old.get_object();
+  if (scope.request.subresource != "status") {
+    if (const json::Value* status = before.if_contains("status"))
+      now["status"] = *status;
+    else
+      now.erase("status");
+    return;
+  }
+  json::Object merged = before;
+  if (json::Value* status = now.if_contains("status"))
+    merged["status"] = std::move(*status);
+  else
+    merged.erase("status");
+  if (!kind.custom) merged["metadata"] = std::move(now["metadata"]);
+  now = std::move(merged);
+}
+
+bool same_outside(const json::Value& a, const json::Value& b, bool ignore_status) {
+  auto counts = [&](std::string_view key) {
+    return key != "metadata" && key != "apiVersion" && key != "kind" &&
+           !(ignore_status && key == "status");
+  };
+  const json::Object &x = a.get_object(), &y = b.get_object();
+  for (const auto& member : x) {
+    if (!counts(member.key())) continue;
+    const json::Value* other = y.if_contains(member.key());
+    if (!other || !json::equal(member.value(), *other)) return false;
+  }
+  return std::all_of(y.begin(), y.end(), [&](const auto& member) {
+    return !counts(member.key()) || x.contains(member.key());
+  });
+}
+
+void count_generation(const Kind& kind, json::Value& object, const json::Value& old) {
+  if (!kind.has_generation) return;
+  bool changed = !same_outside(object, old, kind.has_status || !kind.custom);
+  if (!changed && kind.resource.plural == "deployments" && kind.resource.group == "apps") {
+    static const json::Value kNone;
+    const json::Value* now = json::find_path(object, {"metadata", "annotations"});
+    const json::Value* before = json::find_path(old, {"metadata", "annotations"});
+    changed = !json::equal(now ? *now : kNone, before ? *before : kNone);
+  }
+  if (changed)
+    metadata_of(object)["generation"] = json::int_at(old, {"metadata", "generation"}) + 1;
+}
+
+// Whether the update took the last thing that held a terminating object back.
+bool completes_removal(const Kind& kind, const json::Value& object) {
+  const json::Value* deleted = json::find_path(object, {"metadata", "deletionTimestamp"});
+  if (!deleted || deleted->is_null() || !finalizers_of(object).empty()) return false;
+  if (json::int_at(object, {"metadata", "deletionGracePeriodSeconds"}) > 0) return false;
+  if (kind.resource.plural == "namespaces" && kind.resource.group.empty()) {
+    const json::Array* content = json::array_at(object, {"spec", "finalizers"});
+    return !content || content->empty();
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string request_key(const WriteScope& scope) {
+  return storage_key(scope.kind(), scope.request.key);
+}
+
+Result<store::ItemPtr> find_item(const WriteScope& scope) {
+  store::ItemPtr item = scope.snapshot.get(scope.served().bucket, request_key(scope));
+  if (!item) return std::unexpected(not_found_error(scope.resource(), scope.request.key.name));
+  return item;
+}
+
+Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) {
+  const Kind& kind = scope.kind();
+  if (scope.request.field_validation != FieldValidation::ignore) {
+    std::vector<std::string> problems = field_problems(scope, object);
+    if (!problems.empty() && scope.request.field_validation == FieldValidation::strict)
+      return std::unexpected(strict_error(scope, problems, patched));
+    scope.warnings.insert(scope.warnings.end(), problems.begin(), problems.end());
+  }
+  if (kind.custom) {
+    TRY(decode_custom(scope, object));
+  } else if (kind.schema) {
+    if (Result<void> typed = check_types(*kind.schema, object); !typed)
+      return fail(Code::bad_request, cannot_handle(kind.resource) + typed.error().message);
+    prune(*kind.schema, object);
+    normalize(*kind.schema, object);
+  }
+  default_stage(kind, object);
+  return {};
+}
+
+void default_stage(const Kind& kind, json::Value& object) {
+  if (kind.custom && kind.schema) apply_defaults(*kind.schema, object);
+  if (kind.set_defaults) kind.set_defaults(object);
+}
+
+Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Value* old,
+                          kube::Operation operation) {
+  kube::AdmissionRequest request = admission_request(scope, object, old, operation);
+  if (!scope.services.admission->mutates(request)) return {};
+  SnapshotReader reader(scope.snapshot, scope.catalog);
+  request.reader = &reader;
+  TRY(scope.services.admission->mutate(request, object));
+  if (scope.kind().custom && scope.kind().schema) prune(*scope.kind().schema, object);
+  default_stage(scope.kind(), object);
+  return {};
+}
+
+Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::Value* old) {
+  const kube::Resource& resource = scope.resource();
+  if (is_crd(resource)) prepare_crd(object, scope.catalog, scope.now);
+  if (resource.plural == "services" && resource.group.empty() && scope.services.addresses) {
+    std::vector<Cause> causes =
+        scope.services.addresses->assign(object, old, scope.served(), scope.snapshot);
+    if (!causes.empty())
+      return std::unexpected(
+          invalid_object(resource, std::string(meta_string(object, "name")), std::move(causes)));
+  }
+  return {};
+}
+
+Result<void> validate_stage(WriteScope& scope, const json::Value& object, const json::Value* old) {
+  const Kind& kind = scope.kind();
+  std::vector<Cause> causes = validate_metadata(kind, object);
+  auto add = [&](std::vector<Cause> more) {
+    causes.insert(causes.end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
+  };
+  if (old) add(validate_metadata_update(object, *old));
+  if (kind.custom && kind.schema) add(validate_value(*kind.schema, object));
+  if (kind.validate) add(kind.validate(object));
+  if (old && kind.validate_update) add(kind.validate_update(object, *old));
+  if (is_crd(kind.resource)) add(validate_crd(object, old));
+  if (causes.empty()) return {};
+  return std::unexpected(
+      invalid_object(kind.resource, std::string(meta_string(object, "name")), std::move(causes)));
+}
+
+Result<void> admit_stage(WriteScope& scope, const json::Value& object, const json::Value* old,
+                         kube::Operation operation) {
+  kube::AdmissionRequest request = admission_request(scope, object, old, operation);
+  SnapshotReader reader(scope.snapshot, scope.catalog);
+  request.reader = &reader;
+  return scope.services.admission->validate(request, object);
+}
+
+Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
+  const Kind& kind = scope.kind();
+  json::Value& object = input.object;
+  const json::Value& old = input.old;
+  if (!input.decoded) TRY(decode_stage(scope, object));
+  keep_server_fields(object, old);
+  isolate(scope, object, old);
+  if (!input.fields_tracked && kind.schema)
+    track_update(kind, &old, object,
+                 {scope.request.field_manager, kind.resource.api_version(), scope.request.subresource},
+                 scope.now);
+  TRY(mutate_stage(scope, object, &old, kube::Operation::update));
+  if (kind.prepare_update)
+    kind.prepare_update(object, old, {scope.now, scope.services.rng, scope.request.subresource});
+  TRY(allocate_stage(scope, object, &old));
+  count_generation(kind, object, old);
+  TRY(validate_stage(scope, object, &old));
+  TRY(admit_stage(scope, object, &old, kube::Operation::update));
+
+  metadata_of(object)["resourceVersion"] = std::to_string(input.item->modified);
+  PreparedWrite prepared;
+  if (completes_removal(kind, object)) {
+    prepared = remove_stage(scope, std::move(object), *input.item);
+  } else if (json::equal(object, old)) {
+    return unchanged_stage(scope, std::move(input.item));
+  } else {
+    prepared = put_stage(scope, std::move(object),
+                         {store::Expect::Kind::revision, input.item->modified},
+                         WriteOutcome::Effect::updated, input.item->modified);
+  }
+  prepared.retry_on_conflict = input.retry_on_conflict;
+  return prepared;
+}
+
+PreparedWrite put_stage(WriteScope& scope, json::Value object, store::Expect expect,
+                        WriteOutcome::Effect effect, store::Revision dry_run_revision) {
+  PreparedWrite prepared;
+  prepared.outcome.effect = effect;
+  prepared.outcome.warnings = std::move(scope.warnings);
+  if (scope.request.dry_run) {
+    prepared.outcome.item = unsaved_item(scope.served(), std::move(object), dry_run_revision);
+    return prepared;
+  }
+  EncodedObject encoded = encode_object(scope.served(), object);
+  prepared.commit = true;
+  prepared.write.op = store::Write::Op::put;
+  prepared.write.bucket = scope.served().bucket;
+  prepared.write.key = storage_key(scope.kind(), {encoded.header->ns, encoded.header->name});
+  prepared.write.value = std::move(encoded.bytes);
+  prepared.write.revision_at = encoded.revision_at;
+  prepared.write.attachment = std::move(encoded.header);
+  prepared.write.expect = expect;
+  return prepared;
+}
+
+PreparedWrite remove_stage(WriteScope& scope, json::Value last_state, const store::Item& item) {
+  PreparedWrite prepared =
+      put_stage(scope, std::move(last_state), {store::Expect::Kind::revision, item.modified},
+                WriteOutcome::Effect::removed, item.modified);
+  prepared.write.op = store::Write::Op::remove;
+  return prepared;
+}
+
+PreparedWrite unchanged_stage(WriteScope& scope, store::ItemPtr item) {
+  PreparedWrite prepared;
+  prepared.outcome.item = std::move(item);
+  prepared.outcome.warnings = std::move(scope.warnings);
+  return prepared;
+}
+
+}  // namespace hekla::apiserver

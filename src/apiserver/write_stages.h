@@ -1,0 +1,99 @@
+// The stages of the write pipeline, and the state that travels through them. Each verb (create.cpp,
+// update.cpp, ...) is a sequence of stages over one WriteScope; a stage that must wait (a webhook) can be
+// put between any two, because everything a later stage needs is in the scope and the object.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "apiserver/admission_chain.h"
+#include "apiserver/write_request.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/rng.h"
+
+namespace hekla::apiserver {
+
+class ServiceAddresses;
+
+// What the pipeline works with; outlives every request.
+struct WriteServices {
+  const Clock* clock = nullptr;
+  Rng* rng = nullptr;
+  const AdmissionChain* admission = nullptr;
+  const ServiceAddresses* addresses = nullptr;
+};
+
+// One attempt at one request against one snapshot.
+struct WriteScope {
+  const WriteRequest& request;
+  const store::Snapshot& snapshot;
+  const Catalog& catalog;
+  const WriteServices& services;
+  WallTime now;
+  std::vector<std::string> warnings;
+
+  const ServedKind& served() const { return *request.served; }
+  const Kind& kind() const { return *request.served->kind; }
+  const kube::Resource& resource() const { return request.served->kind->resource; }
+};
+
+// An attempt that got through: what to commit, or, without `commit`, the finished outcome.
+struct PreparedWrite {
+  bool commit = false;
+  store::Write write;
+  WriteOutcome outcome;
+  bool retry_on_conflict = false;  // the request did not insist on a revision
+  bool retry_on_exists = false;    // the name was generated
+};
+
+Result<PreparedWrite> prepare_write(WriteScope& scope);
+
+// One per verb.
+Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object);
+Result<PreparedWrite> prepare_update(WriteScope& scope);
+Result<PreparedWrite> prepare_patch(WriteScope& scope);
+Result<PreparedWrite> prepare_apply(WriteScope& scope);
+Result<PreparedWrite> prepare_remove(WriteScope& scope);
+Result<PreparedWrite> prepare_binding(WriteScope& scope);
+Result<PreparedWrite> prepare_eviction(WriteScope& scope);
+Result<PreparedWrite> prepare_scale(WriteScope& scope);
+
+// The three patch types that need nothing but the object.
+Result<void> apply_patch(const WriteScope& scope, kube::PatchType type, const json::Value& patch,
+                         json::Value& object);
+
+// The object the request addresses, or not_found.
+Result<store::ItemPtr> find_item(const WriteScope& scope);
+std::string request_key(const WriteScope& scope);
+
+// Body to object: unknown and duplicate fields are reported as the request asks, types are checked,
+// unknown fields dropped, defaults filled. `patched` chooses the words of a strict refusal.
+Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched = false);
+// Defaults again after admission has changed the object.
+void default_stage(const Kind& kind, json::Value& object);
+Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Value* old,
+                          kube::Operation operation);
+// What takes a look at the whole cluster to fill in: addresses of services, conditions of CRDs.
+Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::Value* old);
+Result<void> validate_stage(WriteScope& scope, const json::Value& object, const json::Value* old);
+Result<void> admit_stage(WriteScope& scope, const json::Value& object, const json::Value* old,
+                         kube::Operation operation);
+// Everything an update does once the new object is known and `item` is what it replaces.
+struct UpdateInput {
+  json::Value object;
+  json::Value old;
+  store::ItemPtr item;
+  bool retry_on_conflict = false;
+  bool decoded = false;        // the object has been through decode_stage
+  bool fields_tracked = false; // managedFields are already those of the new object
+};
+Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input);
+
+// The last stage: bytes for the store, or the answer to a dry run.
+PreparedWrite put_stage(WriteScope& scope, json::Value object, store::Expect expect,
+                        WriteOutcome::Effect effect, store::Revision dry_run_revision);
+PreparedWrite remove_stage(WriteScope& scope, json::Value last_state, const store::Item& item);
+PreparedWrite unchanged_stage(WriteScope& scope, store::ItemPtr item);
+
+}  // namespace hekla::apiserver

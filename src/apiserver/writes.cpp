@@ -1,0 +1,181 @@
+#include "apiserver/writes.h"
+
+#include <deque>
+#include <set>
+
+#include "apiserver/crd.h"
+#include "apiserver/errors.h"
+#include "apiserver/scale.h"
+#include "apiserver/storage.h"
+#include "base/check.h"
+
+namespace hekla::apiserver {
+
+namespace {
+constexpr int kMaxAttempts = 5;
+constexpr int kMaxNameAttempts = 8;
+}  // namespace
+
+Result<PreparedWrite> prepare_write(WriteScope& scope) {
+  switch (scope.request.verb) {
+    case WriteRequest::Verb::create:
+      return prepare_create(scope, scope.request.body);
+    case WriteRequest::Verb::update:
+      return scope.request.subresource == "scale" ? prepare_scale(scope) : prepare_update(scope);
+    case WriteRequest::Verb::patch:
+      return scope.request.subresource == "scale" ? prepare_scale(scope) : prepare_patch(scope);
+    case WriteRequest::Verb::remove:
+      return prepare_remove(scope);
+    case WriteRequest::Verb::bind:
+      return prepare_binding(scope);
+    case WriteRequest::Verb::evict:
+      return prepare_eviction(scope);
+  }
+  return fail(Code::internal, "unknown verb");
+}
+
+// One call of run(): lives until its outcomes are delivered.
+class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
+ public:
+  Run(Writes& writes, std::vector<WriteRequest> requests, Executor& continuation, Done done)
+      : writes_(writes),
+        requests_(std::move(requests)),
+        continuation_(continuation),
+        done_(std::move(done)),
+        outcomes_(requests_.size()),
+        attempts_(requests_.size(), 0) {
+    for (std::size_t i = 0; i < requests_.size(); ++i) queue_.push_back(i);
+  }
+
+  // Prepares as many as may share a commit, and commits them.
+  void round() {
+    const store::Snapshot snapshot = writes_.store_.snapshot();
+    const CatalogPtr catalog = writes_.registry_.catalog();
+    store::Batch batch;
+    std::set<std::pair<store::BucketId, std::string>> touched;
+    while (!queue_.empty()) {
+      std::size_t index = queue_.front();
+      Result<PreparedWrite> prepared = prepare(index, snapshot, *catalog);
+      const bool first = batch.writes.empty();
+      if (!prepared) {
+        if (!first) break;  // may be right once the writes before it are in
+        settle(index, std::move(prepared).error());
+      } else if (!prepared->commit) {
+        if (!first && reads_touched(index, touched)) break;
+        outcomes_[index] = std::move(prepared->outcome);
+      } else {
+        auto key = std::pair(prepared->write.bucket, prepared->write.key);
+        if (touched.contains(key)) break;
+        touched.insert(std::move(key));
+        store::AttachmentPtr header = prepared->write.attachment;
+        batch.writes.push_back(std::move(prepared->write));
+        pending_.push_back({index, std::move(*prepared), std::move(header)});
+      }
+      queue_.pop_front();
+    }
+    if (batch.writes.empty()) return finish();
+    commit(std::move(batch));
+  }
+
+ private:
+  bool reads_touched(std::size_t index,
+                     const std::set<std::pair<store::BucketId, std::string>>& touched) const {
+    const WriteRequest& request = requests_[index];
+    return touched.contains({request.served->bucket, storage_key(*request.served->kind, request.key)});
+  }
+
+  Result<PreparedWrite> prepare(std::size_t index, const store::Snapshot& snapshot,
+                                const Catalog& catalog) {
+    WriteScope scope{requests_[index], snapshot, catalog, writes_.services_,
+                     writes_.services_.clock->wall(), {}};
+    return prepare_write(scope);
+  }
+
+  void commit(store::Batch batch) {
+    auto self = shared_from_this();
+    bool taken = writes_.store_.commit(std::move(batch), [self](store::CommitResults results) {
+      self->continuation_.post([self, results = std::move(results)]() mutable {
+        self->committed(std::move(results));
+        self->round();
+      });
+    });
+    if (taken) return;
+    for (Pending& one : pending_) settle(one.index, too_busy_error());
+    for (std::size_t index : queue_) settle(index, too_busy_error());
+    queue_.clear();
+    finish();
+  }
+
+  void committed(store::CommitResults results) {
+    CHECK(results.size() == pending_.size(), "one result per write");
+    std::deque<std::size_t> again;
+    bool crds_changed = false;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      auto& [index, prepared, header] = pending_[i];
+      const WriteRequest& request = requests_[index];
+      if (results[i]) {
+        prepared.outcome.item = std::move(*results[i]);
+        outcomes_[index] = std::move(prepared.outcome);
+        crds_changed |= is_crd(request.served->kind->resource);
+      } else if (may_retry(index, prepared, results[i].error().code)) {
+        again.push_back(index);
+      } else {
+        const std::string& name = static_cast<const ObjectHeader&>(*header).name;
+        settle(index, explain(request, prepared, name, results[i].error()));
+      }
+    }
+    pending_.clear();
+    queue_.insert(queue_.begin(), again.begin(), again.end());
+    if (crds_changed && writes_.crds_) writes_.crds_->refresh();
+  }
+
+  bool may_retry(std::size_t index, const PreparedWrite& prepared, Code code) {
+    ++attempts_[index];
+    if (code == Code::already_exists)
+      return prepared.retry_on_exists && attempts_[index] < kMaxNameAttempts;
+    return (code == Code::conflict || code == Code::not_found) && prepared.retry_on_conflict &&
+           attempts_[index] < kMaxAttempts;
+  }
+
+  static Error explain(const WriteRequest& request, const PreparedWrite& prepared,
+                       const std::string& name, Error error) {
+    const kube::Resource& resource = request.served->kind->resource;
+    switch (error.code) {
+      case Code::already_exists: {
+        Error exists = already_exists_error(resource, name);
+        if (prepared.retry_on_exists)
+          exists.message += ", the server was not able to generate a unique name for the object";
+        return exists;
+      }
+      case Code::conflict: return modified_error(resource, name);
+      case Code::not_found: return not_found_error(resource, name);
+      default: return error;
+    }
+  }
+
+  void settle(std::size_t index, Error error) { outcomes_[index].error = std::move(error); }
+
+  void finish() { done_(std::move(outcomes_)); }
+
+  // Written and not yet confirmed. The header outlives the write that went to the store.
+  struct Pending {
+    std::size_t index;
+    PreparedWrite prepared;
+    store::AttachmentPtr header;
+  };
+
+  Writes& writes_;
+  std::vector<WriteRequest> requests_;
+  Executor& continuation_;
+  Done done_;
+  std::vector<WriteOutcome> outcomes_;
+  std::vector<int> attempts_;
+  std::deque<std::size_t> queue_;
+  std::vector<Pending> pending_;
+};
+
+void Writes::run(std::vector<WriteRequest> requests, Executor& continuation, Done done) {
+  std::make_shared<Run>(*this, std::move(requests), continuation, std::move(done))->round();
+}
+
+}  // namespace hekla::apiserver

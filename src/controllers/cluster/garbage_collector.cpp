@@ -1,0 +1,315 @@
+#include "controllers/cluster/garbage_collector.h"
+
+#include <algorithm>
+#include <deque>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/log.h"
+#include "kube/informer.h"
+#include "model/meta.h"
+
+namespace hekla::controllers {
+namespace {
+
+constexpr std::string_view kForeground = "foregroundDeletion";
+constexpr std::string_view kOrphan = "orphan";
+constexpr Nanos kRetry = std::chrono::milliseconds(500);
+constexpr std::size_t kBatch = 512;
+
+// Any object, as far as ownership goes.
+struct Owned {
+  model::ObjectMeta metadata;
+};
+BOOST_DESCRIBE_STRUCT(Owned, (), (metadata))
+
+bool has_finalizer(const Owned& object, std::string_view name) {
+  const auto& all = object.metadata.finalizers;
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+json::Value finalizers_without(const Owned& object, std::string_view name) {
+  json::Array left;
+  for (const std::string& finalizer : object.metadata.finalizers)
+    if (finalizer != name) left.emplace_back(std::string_view(finalizer));
+  return left;
+}
+
+}  // namespace
+
+struct GarbageCollector::State : std::enable_shared_from_this<State> {
+  using Ref = std::shared_ptr<const Owned>;
+  struct Kind {
+    kube::Resource resource;
+    std::unique_ptr<kube::Informer<Owned>> objects;
+  };
+  struct Known {
+    std::size_t kind;
+    kube::Key key;
+  };
+
+  kube::Client& client;
+  kube::Discovery& discovery;
+  std::vector<Kind> kinds;
+  std::unordered_map<std::string, Known> by_uid;
+  std::unordered_map<std::string, std::unordered_set<std::string>> dependents;  // owner uid -> uids
+  // Objects to look at: their owners went away, or they wait for their dependents.
+  std::deque<std::string> queue;
+  std::unordered_set<std::string> queued;
+  std::vector<std::string> doomed;  // found ownerless, to be removed in one batch
+  bool pump_posted = false;
+
+  State(kube::Client& c, kube::Discovery& d) : client(c), discovery(d) {}
+
+  void start() {
+    discovery.on_change(client.executor(), [weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->follow_kinds();
+    });
+    follow_kinds();
+  }
+
+  // A kind that is no longer served keeps its (empty) informer; CRDs rarely go.
+  void follow_kinds() {
+    for (const kube::Resource& resource : discovery.resources()) {
+      if (resource.plural == "events") continue;  // own nothing, are owned by nothing, and are many
+      bool followed = std::any_of(kinds.begin(), kinds.end(), [&](const Kind& kind) {
+        return kind.resource.group == resource.group && kind.resource.plural == resource.plural;
+      });
+      if (followed) continue;
+      std::size_t index = kinds.size();
+      kinds.push_back({resource, std::make_unique<kube::Informer<Owned>>(client, resource)});
+      kinds.back().objects->on_change([this, index](const Ref& before, const Ref& after) {
+        changed(index, before, after);
+      });
+      kinds.back().objects->start();
+    }
+  }
+
+  void changed(std::size_t kind, const Ref& before, const Ref& after) {
+    if (before && (!after || before->metadata.uid != after->metadata.uid)) forget(*before);
+    if (!after) return;
+    const std::string& uid = after->metadata.uid;
+    if (before) unlink(*before);
+    by_uid[uid] = {kind, {after->metadata.ns, after->metadata.name}};
+    for (const auto& owner : after->metadata.ownerReferences) dependents[owner.uid].insert(uid);
+    bool waits = after->metadata.deletionTimestamp &&
+                 (has_finalizer(*after, kForeground) || has_finalizer(*after, kOrphan));
+    if (waits || (!before && !after->metadata.ownerReferences.empty())) enqueue(uid);
+    if (after->metadata.deletionTimestamp) enqueue_owners(*after);
+  }
+
+  void unlink(const Owned& object) {
+    for (const auto& owner : object.metadata.ownerReferences)
+      if (auto found = dependents.find(owner.uid); found != dependents.end()) {
+        found->second.erase(object.metadata.uid);
+        if (found->second.empty()) dependents.erase(found);
+      }
+  }
+
+  void forget(const Owned& object) {
+    unlink(object);
+    by_uid.erase(object.metadata.uid);
+    if (auto found = dependents.find(object.metadata.uid); found != dependents.end())
+      for (const std::string& uid : found->second) enqueue(uid);
+    enqueue_owners(object);
+  }
+
+  // Owners in foreground deletion count their dependents down.
+  void enqueue_owners(const Owned& object) {
+    for (const auto& owner : object.metadata.ownerReferences)
+      if (Ref found = object_of(owner.uid);
+          found && found->metadata.deletionTimestamp && has_finalizer(*found, kForeground))
+        enqueue(owner.uid);
+  }
+
+  Ref object_of(const std::string& uid) const {
+    auto found = by_uid.find(uid);
+    return found == by_uid.end() ? nullptr : kinds[found->second.kind].objects->get(found->second.key);
+  }
+
+  void enqueue(const std::string& uid) {
+    if (!queued.insert(uid).second) return;
+    queue.push_back(uid);
+    if (pump_posted) return;
+    pump_posted = true;
+    client.executor().post([weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->pump();
+    });
+  }
+
+  void enqueue_later(const std::string& uid) {
+    client.executor().post_after(kRetry, [weak = weak_from_this(), uid] {
+      if (auto self = weak.lock()) self->enqueue(uid);
+    });
+  }
+
+  void pump() {
+    pump_posted = false;
+    std::vector<kube::Write> writes;
+    auto uids = std::make_shared<std::vector<std::string>>();
+    while (!queue.empty() && writes.size() < kBatch) {
+      std::string uid = std::move(queue.front());
+      queue.pop_front();
+      queued.erase(uid);
+      look_at(uid, writes);
+      uids->resize(writes.size(), uid);
+    }
+    if (writes.empty()) return;
+    client.batch(std::move(writes), [weak = weak_from_this(), uids](const std::vector<kube::WriteResult>& results) {
+      auto self = weak.lock();
+      if (!self) return;
+      for (std::size_t i = 0; i < results.size(); ++i)
+        if (!results[i] && results[i].error().code != Code::not_found) self->enqueue_later((*uids)[i]);
+      if (!self->queue.empty() && !self->pump_posted) self->pump();
+    });
+  }
+
+  void look_at(const std::string& uid, std::vector<kube::Write>& writes) {
+    Ref object = object_of(uid);
+    if (!object) return;
+    if (object->metadata.deletionTimestamp) {
+      if (has_finalizer(*object, kOrphan)) return orphan(uid, *object, writes);
+      if (has_finalizer(*object, kForeground)) return remove_dependents_first(uid, *object, writes);
+      return;
+    }
+    if (!object->metadata.ownerReferences.empty()) judge(uid, *object);
+  }
+
+  // An owner this process has not seen is asked for: it may be newer than our caches.
+  void judge(const std::string& uid, const Owned& object) {
+    struct Verdict {
+      std::size_t open = 0;
+      bool any_alive = false, any_waiting = false, uncertain = false;
+    };
+    auto verdict = std::make_shared<Verdict>();
+    std::vector<model::OwnerReference> unknown;
+    for (const auto& owner : object.metadata.ownerReferences) {
+      Ref found = object_of(owner.uid);
+      if (!found)
+        unknown.push_back(owner);
+      else if (found->metadata.deletionTimestamp && has_finalizer(*found, kForeground))
+        verdict->any_waiting = true;
+      else
+        verdict->any_alive = true;
+    }
+    if (verdict->any_alive || (unknown.empty() && !verdict->any_waiting)) return;
+    if (unknown.empty()) return;  // the waiting owner deletes its dependents itself
+    verdict->open = unknown.size();
+    for (const auto& owner : unknown) {
+      const kube::Resource* resource = resource_of(owner);
+      if (!resource) {
+        // Its kind is not served (yet): keep the object, as upstream does.
+        return;
+      }
+      kube::Key key{resource->namespaced ? object.metadata.ns : "", owner.name};
+      client.get(*resource, key,
+                 [weak = weak_from_this(), verdict, uid, owner_uid = owner.uid](Result<kube::ObjectPtr> got) {
+                   auto self = weak.lock();
+                   if (!self) return;
+                   if (got && (*got)->uid == owner_uid) verdict->any_alive = true;
+                   if (!got && got.error().code != Code::not_found) verdict->uncertain = true;
+                   if (--verdict->open == 0) self->sentence(uid, verdict->any_alive, verdict->uncertain);
+                 });
+    }
+  }
+
+  void sentence(const std::string& uid, bool owner_alive, bool uncertain) {
+    if (owner_alive) return;
+    if (uncertain) return enqueue_later(uid);
+    Ref object = object_of(uid);
+    if (!object || object->metadata.deletionTimestamp) return;
+    doomed.push_back(uid);
+    if (doomed.size() > 1) return;  // a burst of verdicts becomes one batch
+    client.executor().post([weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->execute();
+    });
+  }
+
+  void execute() {
+    std::vector<kube::Write> writes;
+    auto uids = std::make_shared<std::vector<std::string>>();
+    for (const std::string& uid : std::exchange(doomed, {}))
+      if (Ref object = object_of(uid)) {
+        writes.push_back(removal(uid, *object, "Background"));
+        uids->push_back(uid);
+      }
+    if (writes.empty()) return;
+    client.batch(std::move(writes), [weak = weak_from_this(), uids](const std::vector<kube::WriteResult>& results) {
+      auto self = weak.lock();
+      if (!self) return;
+      for (std::size_t i = 0; i < results.size(); ++i)
+        if (!results[i] && results[i].error().code != Code::not_found) self->enqueue_later((*uids)[i]);
+    });
+  }
+
+  const kube::Resource* resource_of(const model::OwnerReference& owner) const {
+    std::size_t slash = owner.apiVersion.find('/');
+    std::string group = slash == std::string::npos ? "" : owner.apiVersion.substr(0, slash);
+    for (const Kind& kind : kinds)
+      if (kind.resource.kind == owner.kind && kind.resource.group == group) return &kind.resource;
+    return nullptr;
+  }
+
+  kube::Write removal(const std::string& uid, const Owned& object, std::string policy) const {
+    kube::Write write;
+    write.verb = kube::Write::Verb::remove;
+    write.resource = kinds[by_uid.at(uid).kind].resource;
+    write.key = {object.metadata.ns, object.metadata.name};
+    write.propagation_policy = std::move(policy);
+    write.precondition_uid = uid;
+    return write;
+  }
+
+  kube::Write metadata_patch(const std::string& uid, const Owned& object, json::Object metadata) const {
+    kube::Write write;
+    write.verb = kube::Write::Verb::patch;
+    write.resource = kinds[by_uid.at(uid).kind].resource;
+    write.key = {object.metadata.ns, object.metadata.name};
+    metadata["uid"] = uid;
+    metadata["resourceVersion"] = object.metadata.resourceVersion;  // lists are replaced whole
+    write.body = json::Object{{"metadata", std::move(metadata)}};
+    return write;
+  }
+
+  void remove_dependents_first(const std::string& uid, const Owned& owner, std::vector<kube::Write>& writes) {
+    bool blocked = false;
+    if (auto found = dependents.find(uid); found != dependents.end())
+      for (const std::string& child_uid : found->second) {
+        Ref child = object_of(child_uid);
+        if (!child) continue;
+        for (const auto& reference : child->metadata.ownerReferences)
+          if (reference.uid == uid && reference.blockOwnerDeletion.value_or(false)) blocked = true;
+        if (!child->metadata.deletionTimestamp) writes.push_back(removal(child_uid, *child, "Foreground"));
+      }
+    if (!blocked)
+      writes.push_back(
+          metadata_patch(uid, owner, json::Object{{"finalizers", finalizers_without(owner, kForeground)}}));
+  }
+
+  void orphan(const std::string& uid, const Owned& owner, std::vector<kube::Write>& writes) {
+    if (auto found = dependents.find(uid); found != dependents.end())
+      for (const std::string& child_uid : found->second) {
+        Ref child = object_of(child_uid);
+        if (!child) continue;
+        json::Array left;
+        for (const auto& reference : child->metadata.ownerReferences)
+          if (reference.uid != uid) left.push_back(json::encode(reference));
+        writes.push_back(metadata_patch(child_uid, *child, json::Object{{"ownerReferences", std::move(left)}}));
+      }
+    if (writes.empty())
+      writes.push_back(
+          metadata_patch(uid, owner, json::Object{{"finalizers", finalizers_without(owner, kOrphan)}}));
+    else
+      enqueue_later(uid);
+  }
+};
+
+GarbageCollector::GarbageCollector(kube::Client& client, kube::Discovery& discovery)
+    : state_(std::make_shared<State>(client, discovery)) {}
+
+GarbageCollector::~GarbageCollector() = default;
+
+void GarbageCollector::start() { state_->start(); }
+
+}  // namespace hekla::controllers

@@ -1,0 +1,12 @@
+// The CustomResourceDefinitions of api/crds, embedded into the binary.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace hekla::controllers {
+
+// One YAML document each, in the order of their file names.
+std::span<const std::string_view> crd_yamls();
+
+}  // namespace hekla::controllers

@@ -1,0 +1,74 @@
+#include "controllers/crds.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "json/parse.h"
+#include "kube/client.h"
+
+namespace hekla::controllers {
+namespace {
+
+std::map<std::string, json::Value> definitions() {
+  std::map<std::string, json::Value> found;
+  for (std::string_view text : crd_yamls()) {
+    Result<std::vector<json::YamlDocument>> parsed = json::parse_yaml(text);
+    EXPECT_TRUE(parsed) << parsed.error().message;
+    if (!parsed) continue;
+    EXPECT_EQ(parsed->size(), 1u);
+    const json::Value& crd = parsed->front().value;
+    found[std::string(json::string_at(crd, {"metadata", "name"}))] = crd;
+  }
+  return found;
+}
+
+std::string columns(const json::Value& crd) {
+  const json::Value& version = json::array_at(crd, {"spec", "versions"})->at(0);
+  std::string names;
+  if (const json::Array* list = json::array_at(version, {"additionalPrinterColumns"}))
+    for (const json::Value& column : *list)
+      names += std::string(json::string_at(column, {"name"})) +
+               (json::int_at(column, {"priority"}) > 0 ? "(wide) " : " ");
+  return names;
+}
+
+TEST(Crds, DefineTheKindsTheClientKnows) {
+  std::map<std::string, json::Value> crds = definitions();
+  namespace resources = kube::resources;
+  for (const kube::Resource* one :
+       {&resources::vcjobs, &resources::pod_groups, &resources::queues, &resources::commands,
+        &resources::job_flows, &resources::job_templates, &resources::vc_cron_jobs,
+        &resources::hyper_nodes, &resources::numatopologies, &resources::node_shards}) {
+    auto crd = crds.find(one->plural + "." + one->group);
+    ASSERT_NE(crd, crds.end()) << one->plural;
+    EXPECT_EQ(json::string_at(crd->second, {"spec", "names", "kind"}), one->kind);
+    EXPECT_EQ(json::string_at(crd->second, {"spec", "scope"}), one->namespaced ? "Namespaced" : "Cluster");
+    const json::Value& version = json::array_at(crd->second, {"spec", "versions"})->at(0);
+    EXPECT_EQ(json::string_at(version, {"name"}), one->version);
+    EXPECT_TRUE(json::bool_at(version, {"served"}) && json::bool_at(version, {"storage"}));
+    EXPECT_TRUE(json::object_at(version, {"schema", "openAPIV3Schema", "properties"}));
+  }
+  EXPECT_EQ(crds.size(), 10u);
+}
+
+TEST(Crds, PrintTheColumnsOfTheTutorials) {
+  std::map<std::string, json::Value> crds = definitions();
+  EXPECT_EQ(columns(crds["jobs.batch.volcano.sh"]), "STATUS minAvailable RUNNINGS AGE QUEUE(wide) ");
+  EXPECT_EQ(columns(crds["podgroups.scheduling.volcano.sh"]), "STATUS minMember RUNNINGS AGE QUEUE(wide) ");
+  EXPECT_EQ(columns(crds["queues.scheduling.volcano.sh"]), "AGE PARENT ");
+}
+
+TEST(Crds, KeepTheStatusOfAPodGroupInTheObject) {
+  std::map<std::string, json::Value> crds = definitions();
+  auto has_status = [&](const char* name) {
+    const json::Value& version = json::array_at(crds[name], {"spec", "versions"})->at(0);
+    return json::find_path(version, {"subresources", "status"}) != nullptr;
+  };
+  EXPECT_FALSE(has_status("podgroups.scheduling.volcano.sh"));
+  EXPECT_TRUE(has_status("jobs.batch.volcano.sh"));
+  EXPECT_TRUE(has_status("queues.scheduling.volcano.sh"));
+}
+
+}  // namespace
+}  // namespace hekla::controllers

@@ -1,0 +1,126 @@
+#include "controllers/job/kill.h"
+
+#include "controllers/job/status.h"
+
+namespace hekla::controllers {
+namespace {
+
+bool retained(const model::Pod& pod, Retain retain) {
+  return retain == Retain::soft && (pod.status.phase == "Succeeded" || pod.status.phase == "Failed");
+}
+
+bool is_target(const model::Pod& pod, Action action, const Request& target) {
+  switch (action) {
+    case Action::restart_task: return !target.task.empty() && role_of(pod) == target.task;
+    case Action::restart_pod: return !target.pod.empty() && pod.metadata.name == target.pod;
+    case Action::restart_partition:
+      return !target.task.empty() && !target.partition.empty() && role_of(pod) == target.task &&
+             pod.metadata.label(model::keys::partition_id) == target.partition;
+    default: return false;
+  }
+}
+
+kube::Write mark(const model::Pod& pod) {
+  json::Object annotations{{model::keys::out_of_sync, "true"}};
+  return merge_patch(
+      kube::resources::pods, kube::Key{pod.metadata.ns, pod.metadata.name},
+      json::Object{{"metadata", json::Object{{"annotations", std::move(annotations)}}}});
+}
+
+// The marks come first and the status before the deletions: whichever write is the last to arrive, the
+// next round finds out from the objects what is left to do.
+void kill_pods(const std::vector<PodRef>& victims, kube::Write status, Plan& plan) {
+  for (const PodRef& pod : victims)
+    if (!is_out_of_sync(*pod)) plan.add(Purpose::pod_mark, mark(*pod));
+  plan.add(Purpose::status, std::move(status));
+  for (const PodRef& pod : victims) {
+    plan.add(Purpose::pod_delete,
+             remove(kube::resources::pods, kube::Key{pod->metadata.ns, pod->metadata.name},
+                    pod->metadata.uid));
+    plan.killed.push_back(pod->metadata.uid);
+  }
+}
+
+// From creation to the last change of phase, with the fraction of the moment it was first written.
+void set_running_duration(const model::VcJob& job, bool phase_changed, WallTime now,
+                          model::VcJobStatus& status) {
+  if (!job.metadata.creationTimestamp) return;
+  WallTime created = *job.metadata.creationTimestamp.at;
+  if (phase_changed)
+    status.runningDuration = model::format_go_duration(now - created);
+  else if (status.runningDuration.empty() && status.state.lastTransitionTime)
+    status.runningDuration =
+        model::format_go_duration(*status.state.lastTransitionTime.at - created);
+}
+
+void remove_plugin_objects(const JobView& view, model::VcJobStatus& status, Plan& plan) {
+  const model::VcJob& job = *view.job;
+  for (const ActivePlugin& active : view.plugins) {
+    std::string mark = "plugin-" + active.name;
+    if (status.controlledResources.erase(mark) == 0 && !view.prepared.contains(mark)) continue;
+    for (const auto& [resource, name] : active.plugin->object_names(job))
+      plan.add(Purpose::plugin, remove(resource, kube::Key{job.metadata.ns, name}));
+  }
+}
+
+}  // namespace
+
+Plan kill_job(const JobView& view, Retain retain, Rule rule, bool even_if_idle) {
+  const model::VcJob& job = *view.job;
+  // The last retry keeps the evidence of what went wrong.
+  if (job.status.retryCount >= job.spec.maxRetry - 1) retain = Retain::soft;
+
+  PodCounts counts;
+  std::vector<PodRef> victims;
+  for (const PodRef& pod : view.pods) {
+    if (pod->metadata.deletionTimestamp || retained(*pod, retain)) {
+      counts.add(*pod);
+    } else {
+      victims.push_back(pod);
+      ++counts.terminating;
+    }
+  }
+
+  model::VcJobStatus status = with_counts(job.status, job.spec, counts);
+  Plan plan;
+  plan.phase_changed = apply_rule(rule, job.spec, status);
+  if (plan.phase_changed) stamp(status, view.now);
+  set_running_duration(job, plan.phase_changed, view.now, status);
+  Plan after;
+  remove_plugin_objects(view, status, after);
+  if (view.pod_group)
+    after.add(Purpose::pod_group,
+              remove(kube::resources::pod_groups,
+                     kube::Key{view.pod_group->metadata.ns, view.pod_group->metadata.name},
+                     view.pod_group->metadata.uid));
+
+  bool idle = victims.empty() && after.writes.empty() && same(status, job.status);
+  if (idle && !even_if_idle) return plan;
+  ++status.version;
+  plan.clears_prepared = true;
+  kill_pods(victims, status_patch(job, status), plan);
+  for (Planned& planned : after.writes) plan.writes.push_back(std::move(planned));
+  return plan;
+}
+
+Plan kill_target(const JobView& view, Action action, const Request& target, Rule rule) {
+  const model::VcJob& job = *view.job;
+  PodCounts counts;
+  std::vector<PodRef> victims;
+  for (const PodRef& pod : view.pods) {
+    if (!pod->metadata.deletionTimestamp && is_target(*pod, action, target)) {
+      victims.push_back(pod);
+      ++counts.terminating;
+    } else {
+      counts.add(*pod);
+    }
+  }
+  model::VcJobStatus status = with_counts(job.status, job.spec, counts);
+  Plan plan;
+  plan.phase_changed = apply_rule(rule, job.spec, status);
+  if (plan.phase_changed) stamp(status, view.now);
+  kill_pods(victims, status_patch(job, status), plan);
+  return plan;
+}
+
+}  // namespace hekla::controllers

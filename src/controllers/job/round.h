@@ -1,0 +1,64 @@
+// One round of one job: what it looks at and what comes out. Rounds are pure: everything they read is in
+// the view, everything they do is in the plan.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controllers/framework/writes.h"
+#include "controllers/job/plugin.h"
+#include "model/volcano.h"
+
+namespace hekla::controllers {
+
+using PodRef = std::shared_ptr<const model::Pod>;
+
+struct JobView {
+  std::shared_ptr<const model::VcJob> job;
+  std::vector<PodRef> pods;  // controlled by this very job, by name
+  std::shared_ptr<const model::PodGroup> pod_group;
+  std::shared_ptr<const model::Queue> queue;
+  std::vector<ActivePlugin> plugins;
+  std::optional<Error> plugin_error;  // a plugin the job asks for does not exist
+  std::function<std::int32_t(const std::string&)> priority_of;  // unknown classes are 0
+  std::function<bool(const std::string&)> claim_exists;         // in the job's namespace
+  // Marks of controlledResources whose objects this process has made, though the status may not say so yet.
+  std::set<std::string> prepared;
+  WallTime now;
+
+  const PodRef* find_pod(const std::string& name) const;
+};
+
+// What a write is for decides what its failure means.
+enum class Purpose { pod_create, pod_mark, pod_delete, status, plugin, claim, pod_group, spec };
+
+struct Planned {
+  kube::Write write;
+  Purpose purpose;
+};
+
+struct Plan {
+  std::vector<Planned> writes;
+  std::vector<EventText> events;
+  // The round cannot be computed; retried with back-off, and the job is terminated in the end.
+  std::optional<Error> error;
+  // The round is only a first part: its requests stay, and it runs again after this time.
+  std::optional<Nanos> again_after;
+  // Uids of pods this round kills: their end is not an eviction.
+  std::vector<std::string> killed;
+  bool phase_changed = false;
+  // What is prepared once all of the round's writes have succeeded. The status carries a mark only after
+  // that: a crash in between makes the objects again instead of forgetting them.
+  std::vector<std::string> prepares;
+  bool clears_prepared = false;
+
+  void add(Purpose purpose, kube::Write write) { writes.push_back({std::move(write), purpose}); }
+};
+
+bool is_out_of_sync(const model::Pod& pod);
+
+}  // namespace hekla::controllers

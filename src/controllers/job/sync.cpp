@@ -1,0 +1,170 @@
+#include "controllers/job/sync.h"
+
+#include <set>
+
+#include "controllers/job/dependencies.h"
+#include "controllers/job/names.h"
+#include "controllers/job/pod_group.h"
+#include "controllers/job/pods.h"
+#include "controllers/job/status.h"
+#include "controllers/job/volumes.h"
+
+namespace hekla::controllers {
+namespace {
+
+constexpr Nanos kClaimRetry = std::chrono::seconds(5);
+const std::string kForwarding = "volcano.sh/job-forwarding";
+
+// namespace and owner of an object a plugin wants.
+json::Value owned(const model::VcJob& job, json::Value body) {
+  json::at_path(body, {"metadata", "namespace"}) = job.metadata.ns;
+  json::at_path(body, {"metadata", "ownerReferences"}) =
+      json::Array{json::encode(model::controller_reference(kube::resources::vcjobs.api_version(),
+                                                           kube::resources::vcjobs.kind, job.metadata))};
+  return body;
+}
+
+// Makes what plugins want when the job starts; once made, only what follows a change of scale is updated.
+Result<void> plan_plugins(const JobView& view, model::VcJobStatus& status, Plan& plan) {
+  const model::VcJob& job = *view.job;
+  bool scaled = view.pod_group && is_behind(job, *view.pod_group);
+  for (const ActivePlugin& active : view.plugins) {
+    std::string mark = "plugin-" + active.name;
+    bool made = status.controlledResources.contains(mark) || view.prepared.contains(mark);
+    if (made) status.controlledResources[mark] = active.name;
+    if (made && !scaled) continue;
+    std::vector<PluginObject> objects = TRY(active.plugin->objects(job));
+    for (PluginObject& object : objects) {
+      std::string name(json::string_at(object.body, {"metadata", "name"}));
+      if (!made) {
+        plan.add(Purpose::plugin,
+                 create(object.resource, job.metadata.ns, owned(job, std::move(object.body))));
+      } else if (!object.follows.empty()) {
+        json::Object patch{{object.follows, json::at_path(object.body, {object.follows})}};
+        plan.add(Purpose::plugin,
+                 merge_patch(object.resource, kube::Key{job.metadata.ns, name}, std::move(patch)));
+      }
+    }
+    if (objects.empty())
+      status.controlledResources[mark] = active.name;
+    else if (!made)
+      plan.prepares.push_back(mark);
+  }
+  return {};
+}
+
+// Jobs of a queue that spans clusters are marked for whoever forwards them.
+void plan_forwarding(const JobView& view, Plan& plan) {
+  const model::VcJob& job = *view.job;
+  if (view.queue->spec.extendClusters.empty() || job.metadata.annotation(kForwarding) == "true") return;
+  json::Object annotations{{kForwarding, "true"}};
+  plan.add(Purpose::spec,
+           merge_patch(kube::resources::vcjobs, kube::Key{job.metadata.ns, job.metadata.name},
+                       json::Object{{"metadata", json::Object{{"annotations", std::move(annotations)}}}}));
+}
+
+void delete_pod(const PodRef& pod, PodCounts& counts, Plan& plan) {
+  plan.add(Purpose::pod_delete,
+           remove(kube::resources::pods, kube::Key{pod->metadata.ns, pod->metadata.name},
+                  pod->metadata.uid));
+  plan.killed.push_back(pod->metadata.uid);
+  ++counts.terminating;
+}
+
+// Pods that exist: count them, and end those beyond the scale or marked by a kill that was cut short.
+// Returns the names that are taken.
+std::set<std::string> plan_existing(const JobView& view, bool may_delete, PodCounts& counts, Plan& plan) {
+  std::set<std::string> wanted, taken;
+  for (const model::TaskSpec& task : view.job->spec.tasks)
+    for (std::int32_t i = 0; i < task.replicas; ++i)
+      wanted.insert(pod_name(view.job->metadata.name, task.name, i));
+  for (const PodRef& pod : view.pods) {
+    taken.insert(pod->metadata.name);
+    bool surplus = !wanted.contains(pod->metadata.name);
+    if (may_delete && !pod->metadata.deletionTimestamp && (surplus || is_out_of_sync(*pod)))
+      delete_pod(pod, counts, plan);
+    else
+      counts.add(*pod);
+  }
+  return taken;
+}
+
+Result<void> plan_missing(const JobView& view, const std::set<std::string>& taken, PodCounts& counts,
+                          Plan& plan) {
+  for (const model::TaskSpec& task : view.job->spec.tasks) {
+    if (!dependencies_ready(view, task)) continue;
+    for (std::int32_t i = 0; i < task.replicas; ++i) {
+      if (taken.contains(pod_name(view.job->metadata.name, task.name, i))) continue;
+      json::Value pod = TRY(make_pod(view, task, i));
+      plan.add(Purpose::pod_create,
+               create(kube::resources::pods, view.job->metadata.ns, std::move(pod)));
+      counts.add(task.name.empty() ? "default" : task.name, "Pending");
+    }
+  }
+  return {};
+}
+
+void failed(Plan& plan, const char* reason, const std::string& what, const Error& error) {
+  plan.events.push_back({"Warning", reason, what + error.message});
+  plan.error = error;
+}
+
+}  // namespace
+
+Plan sync_job(const JobView& view, Rule rule) {
+  const model::VcJob& job = *view.job;
+  Plan plan;
+  if (!view.queue) {
+    plan.error = Error{Code::not_found, "queue \"" + job.spec.queue + "\" not found"};
+    return plan;
+  }
+  if (auto naming = name_claims(job)) {
+    plan.add(Purpose::spec, std::move(*naming));
+  } else {
+    plan_forwarding(view, plan);
+  }
+  if (!plan.writes.empty()) {  // the job's revision moves; the next round goes on from there
+    plan.again_after = Nanos(0);
+    return plan;
+  }
+
+  model::VcJobStatus status = job.status;
+  bool claims_ready = true;
+  Result<void> made = view.plugin_error ? std::unexpected(*view.plugin_error)
+                                        : plan_plugins(view, status, plan);
+  if (!made) {
+    failed(plan, "PluginError", "Execute plugin when job add failed, err: ", made.error());
+    return plan;
+  }
+  if (Result<void> made = make_claims(view, status, plan); !made) {
+    plan.events.push_back({"Warning", "PVCError", "Failed to create PVC, err: " + made.error().message});
+    plan.again_after = kClaimRetry;
+    claims_ready = false;
+  }
+  if (claims_ready) {
+    if (Result<bool> planned = plan_pod_group(view, plan); !planned) {
+      failed(plan, "PodGroupError", "Failed to create PodGroup, err: ", planned.error());
+      return plan;
+    }
+  }
+
+  PodCounts counts;
+  bool open = claims_ready && may_create_pods(view.pod_group.get());
+  std::set<std::string> taken = plan_existing(view, open, counts, plan);
+  if (open) {
+    if (Result<void> made = plan_missing(view, taken, counts, plan); !made) {
+      failed(plan, "FailedCreate", "Error creating pods: ", made.error());
+      return plan;
+    }
+  }
+
+  model::VcJobStatus after = with_counts(status, job.spec, counts);
+  after.runningDuration.clear();
+  plan.phase_changed = apply_rule(rule, job.spec, after);
+  if (same(after, job.status)) return plan;
+  stamp(after, view.now);
+  plan.add(Purpose::status, status_patch(job, after));
+  return plan;
+}
+
+}  // namespace hekla::controllers

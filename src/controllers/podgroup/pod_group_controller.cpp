@@ -1,0 +1,127 @@
+#include "controllers/podgroup/pod_group_controller.h"
+
+#include <algorithm>
+
+#include "controllers/podgroup/plain_group.h"
+
+namespace hekla::controllers {
+namespace {
+
+// Keys of this loop are pods, or groups whose last pod has gone (the name begins with this).
+const std::string kGroupPrefix = "podgroup-";
+
+const kube::Resource* workload_of(const model::OwnerReference& owner) {
+  namespace resources = kube::resources;
+  for (const kube::Resource* kind : {&resources::replica_sets, &resources::daemon_sets,
+                                     &resources::stateful_sets, &resources::batch_jobs})
+    if (owner.kind == kind->kind && owner.apiVersion == kind->api_version()) return kind;
+  return nullptr;
+}
+
+bool scales_to_zero(const model::OwnerReference& owner) {
+  return owner.apiVersion == "apps/v1" && (owner.kind == "ReplicaSet" || owner.kind == "StatefulSet");
+}
+
+bool is_over(const model::Pod& pod) {
+  return pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
+}
+
+}  // namespace
+
+PodGroupController::PodGroupController(kube::Client& client, Caches& caches, Options options)
+    : client_(client),
+      caches_(caches),
+      options_(std::move(options)),
+      loop_(
+          client, {.name = "podgroup-controller"},
+          [this](const kube::Key& key, WallTime) { return reconcile(key); },
+          [this](const kube::Write& write, const kube::ObjectPtr& result) {
+            caches_.overlay(write, result);
+          }) {
+  caches_.pods.on_change([this](const auto& before, const auto& after) { pod_changed(before, after); });
+  caches_.groups.on_change([this](const auto& before, const auto& after) {
+    // A group removed under pods that still need it is made again.
+    if (after || !before->metadata.name.starts_with(kGroupPrefix)) return;
+    std::string owner = before->metadata.name.substr(kGroupPrefix.size());
+    for (const PodRef& pod : caches_.pods_of(owner))
+      if (is_ours(*pod)) loop_.add(kube::Key{pod->metadata.ns, pod->metadata.name});
+  });
+}
+
+bool PodGroupController::is_ours(const model::Pod& pod) const {
+  const auto& names = options_.scheduler_names;
+  if (std::find(names.begin(), names.end(), pod.spec.schedulerName) == names.end()) return false;
+  const std::string& group = pod.metadata.annotation(model::keys::group_name);
+  return group.empty() || group == plain_group_name(pod);
+}
+
+void PodGroupController::pod_changed(const PodRef& before, const PodRef& after) {
+  const model::Pod& pod = after ? *after : *before;
+  if (!is_ours(pod)) return;
+  if (!after) {
+    const model::OwnerReference* owner = pod.metadata.controller();
+    if (owner && scales_to_zero(*owner) && caches_.pods_of(owner->uid).empty())
+      loop_.add(kube::Key{pod.metadata.ns, plain_group_name(pod)});
+    if (owner && caches_.pods_of(owner->uid).empty()) owners_.erase(owner->uid);
+    return;
+  }
+  if (!before || pod.metadata.annotation(model::keys::group_name).empty())
+    loop_.add(kube::Key{pod.metadata.ns, pod.metadata.name});
+}
+
+std::optional<std::map<std::string, std::string>> PodGroupController::owner_annotations(
+    const kube::Key& key, const model::Pod& pod) {
+  const model::OwnerReference* owner = pod.metadata.controller();
+  const kube::Resource* kind = owner ? workload_of(*owner) : nullptr;
+  if (!kind || !options_.inherit_owner_annotations) return std::map<std::string, std::string>{};
+  if (auto found = owners_.find(owner->uid); found != owners_.end()) return found->second;
+  bool first = fetching_[owner->uid].empty();
+  fetching_[owner->uid].insert(key);
+  if (!first) return std::nullopt;
+  client_.get(*kind, kube::Key{pod.metadata.ns, owner->name},
+              [this, weak = std::weak_ptr(alive_), uid = owner->uid](Result<kube::ObjectPtr> result) {
+                if (weak.expired()) return;
+                // Whatever cannot be read has no annotations: pods must not wait for that.
+                std::map<std::string, std::string> annotations;
+                if (result && *result)
+                  if (auto owner = json::decode_text<MetadataOnly>(*(*result)->json))
+                    annotations = std::move(owner->metadata.annotations);
+                owners_[uid] = std::move(annotations);
+                std::set<kube::Key> waiting = std::move(fetching_[uid]);
+                fetching_.erase(uid);
+                for (const kube::Key& pod : waiting) loop_.add(pod);
+              });
+  return std::nullopt;
+}
+
+kube::Round PodGroupController::drop_group(const kube::Key& key) {
+  kube::Round round;
+  auto group = caches_.groups.get(key);
+  if (!group || group->metadata.deletionTimestamp) return round;
+  if (!caches_.pods_of(key.name.substr(kGroupPrefix.size())).empty()) return round;
+  round.writes.push_back(remove(kube::resources::pod_groups, key, group->metadata.uid));
+  return round;
+}
+
+kube::Round PodGroupController::reconcile(const kube::Key& key) {
+  kube::Round round;
+  PodRef pod = caches_.pods.get(key);
+  if (!pod) return key.name.starts_with(kGroupPrefix) ? drop_group(key) : round;
+  if (pod->metadata.deletionTimestamp || is_over(*pod) || !is_ours(*pod)) return round;
+  std::string name = plain_group_name(*pod);
+  if (!caches_.groups.get(kube::Key{key.ns, name})) {
+    auto annotations = owner_annotations(key, *pod);
+    if (!annotations) return round;
+    round.writes.push_back(
+        create(kube::resources::pod_groups, key.ns, make_plain_group(*pod, *annotations)));
+  }
+  if (pod->metadata.annotation(model::keys::group_name).empty()) {
+    json::Object annotations{{model::keys::group_name, name}};
+    round.writes.push_back(merge_patch(
+        kube::resources::pods, key,
+        json::Object{{"metadata", json::Object{{"annotations", std::move(annotations)}}}}));
+  }
+  return round;
+}
+
+}  // namespace hekla::controllers

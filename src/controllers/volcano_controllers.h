@@ -1,0 +1,36 @@
+// Volcano's controllers as one component: vcjob, queue, PodGroup and job clean-up, on shared caches.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "kube/client.h"
+
+namespace hekla::controllers {
+
+// Lives on the client's executor: constructed, started and destroyed there, or while it does not run.
+class VolcanoControllers {
+ public:
+  struct Options {
+    std::vector<std::string> scheduler_names{"volcano"};
+    bool inherit_owner_annotations = true;
+    // Make the queues `root` and `default` when they do not exist.
+    bool default_queues = true;
+  };
+
+  // `metrics` may be null. The client should act as "vc-controller-manager".
+  VolcanoControllers(kube::Client& client, Options options, Metrics* metrics);
+  ~VolcanoControllers();
+
+  void start();
+  // Every cache has its first list and rounds are running.
+  bool synced() const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace hekla::controllers

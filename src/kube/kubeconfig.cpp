@@ -1,0 +1,140 @@
+// kubeconfig files, read the way kubectl reads them: data beside a file name wins, names are
+// relative to the kubeconfig. What cannot be used (plugins) is an error that says so, not a
+// surprise at the server.
+#include <filesystem>
+
+#include "base/bytes.h"
+#include "base/disk.h"
+#include "json/parse.h"
+#include "kube/rest_client.h"
+
+namespace hekla::kube {
+namespace {
+
+// One entry of a kubeconfig, and how to speak of it.
+struct Section {
+  const json::Value* value = nullptr;
+  std::string name;  // "/home/u/.kube/config: user \"admin\""
+  std::filesystem::path directory;
+
+  std::string_view text(std::string_view field) const { return json::string_at(*value, {field}); }
+  std::unexpected<Error> error(std::string_view field, const std::string& why) const {
+    return fail(Code::bad_request, name + ": " + std::string(field) + ": " + why);
+  }
+  std::string path(std::string_view field) const {
+    std::filesystem::path path(text(field));
+    return path.is_absolute() ? path.string() : (directory / path).string();
+  }
+  // The content of `field`-data, or of the file that `field` names; empty when there is neither.
+  Result<std::string> content(const std::string& field) const {
+    std::string data_field = field + "-data";
+    if (std::string_view data = text(data_field); !data.empty()) {
+      std::optional<std::string> decoded = base64_decode(data);
+      if (!decoded) return error(data_field, "not base64");
+      return std::move(*decoded);
+    }
+    if (text(field).empty()) return std::string();
+    Result<std::string> file = read_file(path(field));
+    if (!file) return error(field, file.error().message);
+    return file;
+  }
+};
+
+// The entry called `name` of the list `plural`, in its member `singular`.
+Result<Section> find_section(const json::Value& config, const std::string& file,
+                             const std::string& plural, const std::string& singular,
+                             std::string_view name) {
+  Section section;
+  section.name = file + ": " + singular + " \"" + std::string(name) + "\"";
+  section.directory = std::filesystem::path(file).parent_path();
+  if (const json::Array* entries = json::array_at(config, {plural}))
+    for (const json::Value& entry : *entries)
+      if (json::string_at(entry, {"name"}) == name) section.value = json::find(entry, singular);
+  if (!section.value || !section.value->is_object())
+    return fail(Code::not_found, section.name + " does not exist");
+  return section;
+}
+
+Result<void> read_cluster(const Section& cluster, ClusterAccess& access) {
+  access.server = cluster.text("server");
+  if (access.server.empty()) return cluster.error("server", "missing");
+  while (access.server.ends_with('/')) access.server.pop_back();
+  if (!cluster.text("proxy-url").empty())
+    return cluster.error("proxy-url", "proxies are not supported");
+  access.http.ca_pem = TRY(cluster.content("certificate-authority"));
+  access.http.insecure_skip_verify = json::bool_at(*cluster.value, {"insecure-skip-tls-verify"});
+  access.http.tls_server_name = cluster.text("tls-server-name");
+  return {};
+}
+
+Result<void> read_user(const Section& user, ClusterAccess& access) {
+  for (std::string_view plugin : {"exec", "auth-provider"})
+    if (json::find(*user.value, plugin))
+      return user.error(plugin, "credential plugins are not supported");
+  if (!user.text("username").empty()) return user.error("username", "passwords are not supported");
+  KeyPair pair;
+  pair.certificate_pem = TRY(user.content("client-certificate"));
+  pair.key_pem = TRY(user.content("client-key"));
+  if (pair.certificate_pem.empty() != pair.key_pem.empty())
+    return user.error(pair.key_pem.empty() ? "client-key" : "client-certificate",
+                      "missing, the other half is there");
+  if (!pair.key_pem.empty()) access.http.certificate = std::move(pair);
+  access.http.bearer_token = user.text("token");
+  if (!user.text("tokenFile").empty()) access.http.bearer_token_file = user.path("tokenFile");
+  return {};
+}
+
+}  // namespace
+
+Result<ClusterAccess> load_kubeconfig(const std::string& path, const std::string& context) {
+  std::string text = TRY(read_file(path));
+  Result<std::vector<json::YamlDocument>> documents = json::parse_yaml(text);
+  if (!documents) return fail(Code::bad_request, path + ": " + documents.error().message);
+  if (documents->empty()) return fail(Code::bad_request, path + ": the file is empty");
+  const json::Value& config = documents->front().value;
+  std::string name =
+      context.empty() ? std::string(json::string_at(config, {"current-context"})) : context;
+  if (name.empty()) return fail(Code::bad_request, path + ": current-context: missing");
+  Section chosen = TRY(find_section(config, path, "contexts", "context", name));
+  if (chosen.text("cluster").empty()) return chosen.error("cluster", "missing");
+  ClusterAccess access;
+  if (!chosen.text("namespace").empty()) access.default_namespace = chosen.text("namespace");
+  TRY(read_cluster(TRY(find_section(config, path, "clusters", "cluster", chosen.text("cluster"))),
+                   access));
+  if (!chosen.text("user").empty())
+    TRY(read_user(TRY(find_section(config, path, "users", "user", chosen.text("user"))), access));
+  return access;
+}
+
+Result<ClusterAccess> in_cluster_access(const std::string& server, const std::string& directory) {
+  ClusterAccess access;
+  access.server = server;
+  access.http.ca_pem = TRY(read_file(directory + "/ca.crt"));
+  access.http.bearer_token_file = directory + "/token";
+  TRY(read_file(access.http.bearer_token_file));  // a pod without a token should hear it here
+  if (Result<std::string> ns = read_file(directory + "/namespace"); ns && !ns->empty()) {
+    access.default_namespace = std::move(*ns);
+    while (access.default_namespace.ends_with('\n')) access.default_namespace.pop_back();
+  }
+  return access;
+}
+
+std::string make_kubeconfig(const std::string& name, const std::string& server,
+                            const std::string& ca_pem, const KeyPair& client) {
+  auto entry = [&](const char* singular, json::Value content) {
+    return json::Array{json::Object{{"name", name}, {singular, std::move(content)}}};
+  };
+  return json::to_yaml(json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Config"},
+      {"clusters",
+       entry("cluster", json::Object{{"server", server},
+                                     {"certificate-authority-data", base64_encode(ca_pem)}})},
+      {"users", entry("user", json::Object{{"client-certificate-data",
+                                            base64_encode(client.certificate_pem)},
+                                           {"client-key-data", base64_encode(client.key_pem)}})},
+      {"contexts", entry("context", json::Object{{"cluster", name}, {"user", name}})},
+      {"current-context", name}});
+}
+
+}  // namespace hekla::kube

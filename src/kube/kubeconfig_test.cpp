@@ -1,0 +1,140 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/disk.h"
+#include "kube/rest_client.h"
+
+namespace hekla::kube {
+namespace {
+
+class Kubeconfig : public testing::Test {
+ protected:
+  Kubeconfig() : directory(testing::TempDir() + "kubeconfig_test/") {
+    std::filesystem::remove_all(directory);
+    std::filesystem::create_directories(directory);
+  }
+  ~Kubeconfig() override { std::filesystem::remove_all(directory); }
+  std::string put(const std::string& name, const std::string& text) {
+    EXPECT_TRUE(write_file_atomically(directory + name, text, 0600));
+    return directory + name;
+  }
+  std::string error_of(const std::string& text, const std::string& context = {}) {
+    Result<ClusterAccess> access = load_kubeconfig(put("config", text), context);
+    if (access) return "no error";
+    std::string message = access.error().message;
+    return message.starts_with(directory + "config") ? message.substr(directory.size()) : message;
+  }
+  std::string directory;
+};
+
+const std::string kWhole = R"(
+apiVersion: v1
+kind: Config
+current-context: prod
+clusters:
+- name: c1
+  cluster:
+    server: https://10.0.0.1:6443/
+    certificate-authority-data: Q0E=
+- name: c2
+  cluster: {server: "http://127.0.0.1:8080", insecure-skip-tls-verify: true, tls-server-name: kubernetes,
+            certificate-authority: ca.crt}
+contexts:
+- name: prod
+  context: {cluster: c1, user: u1, namespace: team-a}
+- name: test
+  context: {cluster: c2, user: u2}
+- {name: anonymous, context: {cluster: c1}}
+users:
+- name: u1
+  user:
+    client-certificate-data: Q0VSVA==
+    client-key-data: S0VZ
+- name: u2
+  user: {token: secret, tokenFile: tok/en}
+)";
+
+TEST_F(Kubeconfig, CurrentContextWithInlineData) {
+  ClusterAccess access = load_kubeconfig(put("config", kWhole)).value();
+  EXPECT_EQ(access.server, "https://10.0.0.1:6443");
+  EXPECT_EQ(access.default_namespace, "team-a");
+  EXPECT_EQ(access.http.ca_pem, "CA");
+  ASSERT_TRUE(access.http.certificate);
+  EXPECT_EQ(access.http.certificate->certificate_pem, "CERT");
+  EXPECT_EQ(access.http.certificate->key_pem, "KEY");
+  EXPECT_FALSE(access.http.insecure_skip_verify);
+}
+
+TEST_F(Kubeconfig, NamedContextWithFilesBesideTheKubeconfig) {
+  put("ca.crt", "FROM FILE");
+  ClusterAccess access = load_kubeconfig(put("config", kWhole), "test").value();
+  EXPECT_EQ(access.server, "http://127.0.0.1:8080");
+  EXPECT_EQ(access.default_namespace, "default");
+  EXPECT_EQ(access.http.ca_pem, "FROM FILE");
+  EXPECT_EQ(access.http.bearer_token, "secret");
+  EXPECT_EQ(access.http.bearer_token_file, directory + "tok/en");
+  EXPECT_EQ(access.http.tls_server_name, "kubernetes");
+  EXPECT_TRUE(access.http.insecure_skip_verify);
+}
+
+TEST_F(Kubeconfig, AContextNeedsNoUser) {
+  ClusterAccess access = load_kubeconfig(put("config", kWhole), "anonymous").value();
+  EXPECT_FALSE(access.http.certificate);
+  EXPECT_EQ(access.http.bearer_token, "");
+}
+
+TEST_F(Kubeconfig, DataWinsOverTheFile) {
+  std::string text = R"({current-context: a, contexts: [{name: a, context: {cluster: a}}],
+    clusters: [{name: a, cluster: {server: "https://h", certificate-authority: /does/not/exist,
+                                   certificate-authority-data: Q0E=}}]})";
+  EXPECT_EQ(load_kubeconfig(put("config", text))->http.ca_pem, "CA");
+}
+
+TEST_F(Kubeconfig, ErrorsNameFileAndField) {
+  auto with = [](const std::string& cluster, const std::string& user) {
+    return "{current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}], clusters: "
+           "[{name: c, cluster: {" +
+           cluster + "}}], users: [{name: u, user: {" + user + "}}]}";
+  };
+  const std::string server = "server: https://h";
+  EXPECT_EQ(error_of(kWhole, "staging"), "config: context \"staging\" does not exist");
+  EXPECT_EQ(error_of("{}"), "config: current-context: missing");
+  EXPECT_EQ(error_of(""), "config: the file is empty");
+  EXPECT_EQ(error_of(with("", "")), "config: cluster \"c\": server: missing");
+  EXPECT_EQ(error_of(with(server + ", certificate-authority-data: '*'", "")),
+            "config: cluster \"c\": certificate-authority-data: not base64");
+  EXPECT_TRUE(error_of(with(server + ", certificate-authority: nowhere.crt", ""))
+                  .starts_with("config: cluster \"c\": certificate-authority: "));
+  EXPECT_EQ(error_of(with(server, "client-certificate-data: Q0E=")),
+            "config: user \"u\": client-key: missing, the other half is there");
+  EXPECT_EQ(error_of(with(server, "exec: {command: aws}")),
+            "config: user \"u\": exec: credential plugins are not supported");
+  EXPECT_EQ(error_of("{current-context: a, contexts: [{name: a, context: {cluster: c}}]}"),
+            "config: cluster \"c\" does not exist");
+  EXPECT_NE(error_of("a: [b"), "no error");
+  EXPECT_FALSE(load_kubeconfig(directory + "missing"));
+}
+
+TEST_F(Kubeconfig, WhatIsMadeCanBeRead) {
+  KeyPair client{"CERT\nPEM\n", "KEY\nPEM\n"};
+  std::string text = make_kubeconfig("hekla", "https://127.0.0.1:6443", "CA\nPEM\n", client);
+  ClusterAccess access = load_kubeconfig(put("config", text)).value();
+  EXPECT_EQ(access.server, "https://127.0.0.1:6443");
+  EXPECT_EQ(access.http.ca_pem, "CA\nPEM\n");
+  EXPECT_EQ(access.http.certificate->key_pem, client.key_pem);
+}
+
+TEST_F(Kubeconfig, InsideAPod) {
+  put("ca.crt", "CA");
+  EXPECT_FALSE(in_cluster_access("https://10.0.0.1:443", directory));
+  put("token", "t");
+  put("namespace", "team-b\n");
+  ClusterAccess access = in_cluster_access("https://10.0.0.1:443", directory).value();
+  EXPECT_EQ(access.server, "https://10.0.0.1:443");
+  EXPECT_EQ(access.default_namespace, "team-b");
+  EXPECT_EQ(access.http.bearer_token_file, directory + "/token");
+}
+
+}  // namespace
+}  // namespace hekla::kube

@@ -1,0 +1,341 @@
+// The REST client against a made-up API server on a real socket.
+#include "kube/rest_client.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <map>
+#include <mutex>
+
+#include "base/loop.h"
+#include "json/parse.h"
+#include "net/server.h"
+
+namespace hekla::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using net::Request;
+using net::Response;
+using WriterPtr = std::shared_ptr<net::ResponseWriter>;
+
+Response answer(std::string body, int status = 200) {
+  return {.status = status, .headers = {}, .body = std::move(body)};
+}
+std::string pod(const std::string& name, int version) {
+  return R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":")" + name +
+         R"(","namespace":"n","uid":"u-)" + name + R"(","resourceVersion":")" +
+         std::to_string(version) + R"("}})";
+}
+std::string event(const std::string& type, const std::string& object) {
+  return R"({"type":")" + type + R"(","object":)" + object + "}\n";
+}
+
+class RestClientTest : public testing::Test {
+ protected:
+  RestClientTest() {
+    net::ServerOptions options;
+    options.tls = false;
+    server = net::Server::start(options, [this](Request request, WriterPtr writer) {
+               handler(std::move(request), std::move(writer));
+             }).value();
+    access.server = "http://127.0.0.1:" + std::to_string(server->port());
+    client = make_rest_client(access, loop, Identity{"tester"}).value();
+  }
+  ~RestClientTest() override {
+    on_loop([this] {
+      watch.reset();
+      client.reset();
+    });
+    server->stop(0ms);
+  }
+  // Runs `work` on the loop and waits for it.
+  void on_loop(std::function<void()> work) {
+    std::promise<void> done;
+    loop.post([&] {
+      work();
+      done.set_value();
+    });
+    done.get_future().get();
+  }
+  std::vector<WriteResult> run_batch(std::vector<Write> writes) {
+    std::promise<std::vector<WriteResult>> done;
+    loop.post([&] {
+      client->batch(std::move(writes), [&](std::vector<WriteResult> results) {
+        EXPECT_TRUE(loop.on_loop_thread());
+        done.set_value(std::move(results));
+      });
+    });
+    return done.get_future().get();
+  }
+  Result<List> run_list(const ListOptions& options = {}) {
+    std::promise<Result<List>> done;
+    loop.post([&] {
+      client->list(resources::pods, options,
+                   [&](Result<List> list) { done.set_value(std::move(list)); });
+    });
+    return done.get_future().get();
+  }
+
+  Loop loop{"test"};
+  std::function<void(Request, WriterPtr)> handler;
+  std::unique_ptr<net::Server> server;
+  ClusterAccess access;
+  std::unique_ptr<Client> client;
+  std::unique_ptr<Watch> watch;
+};
+
+TEST_F(RestClientTest, GetDeliversTheObjectOnTheLoop) {
+  handler = [](Request request, WriterPtr writer) {
+    EXPECT_EQ(request.path, "/api/v1/namespaces/n/pods/a");
+    EXPECT_EQ(request.headers.get("User-Agent"), "tester");
+    writer->respond(answer(pod("a", 7)));
+  };
+  std::promise<Result<ObjectPtr>> done;
+  loop.post([&] {
+    client->get(resources::pods, {"n", "a"}, [&](Result<ObjectPtr> object) {
+      EXPECT_TRUE(loop.on_loop_thread());
+      done.set_value(std::move(object));
+    });
+  });
+  ObjectPtr object = done.get_future().get().value();
+  EXPECT_EQ(object->name, "a");
+  EXPECT_EQ(object->ns, "n");
+  EXPECT_EQ(object->uid, "u-a");
+  EXPECT_EQ(object->resource_version, 7u);
+  EXPECT_EQ(*object->json, pod("a", 7));
+}
+
+TEST_F(RestClientTest, GetOfNothingIsNotFound) {
+  handler = [](Request, WriterPtr writer) {
+    writer->respond(answer(
+        R"({"kind":"Status","reason":"NotFound","message":"pods \"a\" not found","code":404})",
+        404));
+  };
+  std::promise<Result<ObjectPtr>> done;
+  loop.post([&] {
+    client->get(resources::pods, {"n", "a"},
+                [&](Result<ObjectPtr> object) { done.set_value(std::move(object)); });
+  });
+  Error error = done.get_future().get().error();
+  EXPECT_EQ(error.code, Code::not_found);
+  EXPECT_EQ(error.message, "pods \"a\" not found");
+}
+
+TEST_F(RestClientTest, ListReadsEveryPage) {
+  std::vector<std::string> continues;
+  handler = [&](Request request, WriterPtr writer) {
+    EXPECT_EQ(request.query.get("limit"), "500");
+    EXPECT_EQ(request.query.get("labelSelector"), "a=b");
+    std::string token(request.query.get("continue"));
+    continues.push_back(token);
+    std::string next = token.empty() ? "p2" : token == "p2" ? "p3" : "";
+    writer->respond(answer(R"({"kind":"PodList","metadata":{"resourceVersion":"50","continue":")" +
+                           next + R"("},"items":[)" + pod("x" + token, 3) + "]}"));
+  };
+  List list = run_list({"", "a=b", ""}).value();
+  EXPECT_EQ(list.resource_version, 50u);
+  ASSERT_EQ(list.items.size(), 3u);
+  EXPECT_EQ(list.items[2]->name, "xp3");
+  EXPECT_EQ(continues, (std::vector<std::string>{"", "p2", "p3"}));
+}
+
+TEST_F(RestClientTest, AnExpiredPageStartsAgainInOnePiece) {
+  handler = [&](Request request, WriterPtr writer) {
+    if (request.query.has("continue"))
+      return writer->respond(answer(R"({"kind":"Status","reason":"Expired","code":410})", 410));
+    bool whole = !request.query.has("limit");
+    writer->respond(answer(R"({"metadata":{"resourceVersion":"60","continue":")" +
+                           std::string(whole ? "" : "t") + R"("},"items":[)" + pod("a", 1) +
+                           (whole ? "," + pod("b", 2) : "") + "]}"));
+  };
+  List list = run_list().value();
+  EXPECT_EQ(list.items.size(), 2u);
+  EXPECT_EQ(list.resource_version, 60u);
+}
+
+TEST_F(RestClientTest, ListErrorsArrive) {
+  handler = [](Request, WriterPtr writer) { writer->respond(answer("out of order", 503)); };
+  EXPECT_EQ(run_list().error().code, Code::unavailable);
+}
+
+class RestWatchTest : public RestClientTest {
+ protected:
+  RestWatchTest() {
+    handler = [this](Request request, WriterPtr writer) {
+      EXPECT_EQ(request.query.get("watch"), "true");
+      EXPECT_EQ(request.query.get("allowWatchBookmarks"), "true");
+      EXPECT_EQ(request.query.get("resourceVersion"), "42");
+      if (refusal) return writer->respond(*refusal);
+      writer->begin(200, {});
+      stream.set_value(writer);
+    };
+  }
+  void open() {
+    on_loop([this] {
+      watch = client->watch(resources::pods, WatchOptions{"", "", "", 42},
+                            {[this](std::vector<WatchEvent> some) {
+                               EXPECT_FALSE(some.empty());
+                               EXPECT_TRUE(loop.on_loop_thread());
+                               for (WatchEvent& one : some) events.push_back(std::move(one));
+                               if (events.size() >= wanted) enough.set_value();
+                             },
+                             [this](Error why) { error.set_value(std::move(why)); }});
+    });
+  }
+  std::optional<Response> refusal;
+  std::promise<WriterPtr> stream;
+  std::vector<WatchEvent> events;
+  std::size_t wanted = 1'000'000;
+  std::promise<void> enough;
+  std::promise<Error> error;
+};
+
+TEST_F(RestWatchTest, EventsArriveInOrderHoweverTheyAreCut) {
+  wanted = 3;
+  open();
+  WriterPtr writer = stream.get_future().get();
+  std::string text = event("ADDED", pod("a", 43)) + event("DELETED", pod("a", 44)) +
+                     event("BOOKMARK", R"({"kind":"Pod","metadata":{"resourceVersion":"50"}})");
+  for (std::size_t at = 0; at < text.size(); at += 10) writer->write(text.substr(at, 10));
+  enough.get_future().get();
+  EXPECT_EQ(events[0].type, WatchEvent::Type::added);
+  EXPECT_EQ(events[0].object->name, "a");
+  EXPECT_EQ(events[1].type, WatchEvent::Type::deleted);
+  EXPECT_EQ(events[1].resource_version, 44u);
+  EXPECT_EQ(events[2].type, WatchEvent::Type::bookmark);
+  EXPECT_EQ(events[2].resource_version, 50u);
+}
+
+TEST_F(RestWatchTest, ErrorEventsEndTheWatchAfterWhatCameBefore) {
+  open();
+  WriterPtr writer = stream.get_future().get();
+  writer->write(
+      event("ADDED", pod("a", 43)) +
+      event("ERROR", R"({"kind":"Status","reason":"Expired","message":"too old","code":410})") +
+      event("ADDED", pod("late", 45)));
+  EXPECT_EQ(error.get_future().get().code, Code::expired);
+  EXPECT_EQ(events.size(), 1u);
+}
+
+TEST_F(RestWatchTest, RefusalsKeepTheirReason) {
+  refusal = answer(R"({"kind":"Status","reason":"Expired","message":"too old","code":410})", 410);
+  open();
+  EXPECT_EQ(error.get_future().get().code, Code::expired);
+}
+
+TEST_F(RestWatchTest, BothACleanEndAndADisconnectAreUnavailable) {
+  open();
+  stream.get_future().get()->end();
+  EXPECT_EQ(error.get_future().get().code, Code::unavailable);
+  stream = {};
+  error = {};
+  open();
+  stream.get_future().get()->abort();
+  EXPECT_EQ(error.get_future().get().code, Code::unavailable);
+}
+
+TEST_F(RestWatchTest, DestroyingItEndsItOnBothSides) {
+  open();
+  WriterPtr writer = stream.get_future().get();
+  std::promise<void> closed;
+  writer->on_closed([&] { closed.set_value(); });
+  on_loop([this] { watch.reset(); });
+  closed.get_future().get();
+  on_loop([] {});
+  EXPECT_TRUE(events.empty());
+}
+
+Write patch_of(const std::string& name, int number) {
+  return {.verb = Write::Verb::patch,
+          .resource = resources::pods,
+          .key = {"n", name},
+          .body = json::Object{{"number", number}}};
+}
+
+TEST_F(RestClientTest, BatchResultsKeepTheOrderAndFailAlone) {
+  handler = [](Request request, WriterPtr writer) {
+    std::string name = request.path.substr(request.path.rfind('/') + 1);
+    if (name == "p3")
+      return writer->respond(answer(R"({"kind":"Status","reason":"Conflict","code":409})", 409));
+    writer->respond(answer(pod(name, 9)));
+  };
+  std::vector<Write> writes;
+  for (int i = 0; i < 200; ++i) writes.push_back(patch_of("p" + std::to_string(i), i));
+  std::vector<WriteResult> results = run_batch(std::move(writes));
+  ASSERT_EQ(results.size(), 200u);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (i == 3)
+      EXPECT_EQ(results[i].error().code, Code::conflict);
+    else
+      EXPECT_EQ((*results[i])->name, "p" + std::to_string(i));
+  }
+}
+
+TEST_F(RestClientTest, BatchWindowIsWideButWritesToOneObjectWait) {
+  Loop clerk("clerk");
+  std::mutex mutex;
+  std::map<std::string, int> open, seen;
+  int together = 0, most = 0;
+  bool overlapped = false, misordered = false;
+  handler = [&](Request request, WriterPtr writer) {
+    std::lock_guard lock(mutex);
+    std::string name = request.path.substr(request.path.rfind('/') + 1);
+    overlapped = overlapped || ++open[name] > 1;
+    json::Value body = json::parse(request.body).value();
+    misordered = misordered || json::int_at(body, {"number"}) != seen[name]++;
+    most = std::max(most, ++together);
+    clerk.post_after(10ms, [&, name, writer] {
+      {
+        std::lock_guard inner(mutex);
+        --open[name];
+        --together;
+      }
+      writer->respond(answer(pod(name, 1)));
+    });
+  };
+  std::vector<Write> writes;
+  for (int round = 0; round < 3; ++round)
+    for (int i = 0; i < 100; ++i) writes.push_back(patch_of("p" + std::to_string(i), round));
+  std::vector<WriteResult> results = run_batch(std::move(writes));
+  EXPECT_EQ(results.size(), 300u);
+  std::lock_guard lock(mutex);
+  EXPECT_FALSE(overlapped);
+  EXPECT_FALSE(misordered);
+  EXPECT_GT(most, 16);
+  EXPECT_LE(most, 64);
+}
+
+TEST_F(RestClientTest, AnEmptyBatchIsDoneAtOnce) { EXPECT_TRUE(run_batch({}).empty()); }
+
+TEST_F(RestClientTest, WriteIsABatchOfOne) {
+  handler = [](Request request, WriterPtr writer) {
+    EXPECT_EQ(request.method, "DELETE");
+    writer->respond(answer(R"({"kind":"Status","status":"Success","details":{"uid":"u"}})"));
+  };
+  std::promise<WriteResult> done;
+  loop.post([&] {
+    client->write({.verb = Write::Verb::remove, .resource = resources::pods, .key = {"n", "a"}},
+                  [&](WriteResult result) { done.set_value(std::move(result)); });
+  });
+  EXPECT_EQ(done.get_future().get().value()->uid, "u");
+}
+
+TEST_F(RestClientTest, DestroyingTheClientDropsItsCallbacks) {
+  std::promise<WriterPtr> asked;
+  handler = [&](Request, WriterPtr writer) { asked.set_value(writer); };
+  bool called = false;
+  loop.post([&] { client->list(resources::pods, {}, [&](Result<List>) { called = true; }); });
+  WriterPtr kept = asked.get_future().get();
+  on_loop([this] { client.reset(); });
+  on_loop([] {});
+  EXPECT_FALSE(called);
+}
+
+TEST_F(RestClientTest, NoServerIsUnavailable) {
+  server->stop(0ms);
+  EXPECT_EQ(run_list().error().code, Code::unavailable);
+}
+
+}  // namespace
+}  // namespace hekla::kube

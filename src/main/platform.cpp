@@ -1,0 +1,249 @@
+#include "main/platform.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <future>
+
+#include "admission/step.h"
+#include "agent/agent.h"
+#include "agent/fake_nodes.h"
+#include "apiserver/api_server.h"
+#include "apiserver/storage.h"
+#include "base/disk.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "base/rng.h"
+#include "cli/instance.h"
+#include "controllers/cluster/endpoints.h"
+#include "controllers/cluster/event_expiry.h"
+#include "controllers/cluster/garbage_collector.h"
+#include "controllers/cluster/namespaces.h"
+#include "controllers/crds.h"
+#include "controllers/volcano_controllers.h"
+#include "kube/rest_client.h"
+#include "main/listen.h"
+#include "main/pki.h"
+#include "main/resource_list.h"
+#include "net/server.h"
+#include "scheduler/loop/scheduler.h"
+#include "store/store.h"
+
+namespace hekla {
+namespace {
+
+constexpr auto kStartPatience = std::chrono::seconds(30);
+constexpr auto kStopPatience = std::chrono::seconds(60);
+
+// Runs `call(done)` and waits for its answer.
+template <class T, class Call>
+Result<T> wait_for(const std::string& what, std::chrono::seconds patience, Call call) {
+  auto promise = std::make_shared<std::promise<Result<T>>>();
+  std::future<Result<T>> answer = promise->get_future();
+  call([promise](Result<T> result) { promise->set_value(std::move(result)); });
+  if (answer.wait_for(patience) != std::future_status::ready)
+    return fail(Code::timeout, what + " has not finished within " + std::to_string(patience.count()) + " s");
+  return answer.get();
+}
+
+// Asks until the object is there: components start on their own loops and make what they need.
+void await_object(kube::Client& client, const kube::Resource& resource, const kube::Key& key,
+                  std::function<void(Result<void>)> done) {
+  client.get(resource, key, [&client, resource, key, done](const Result<kube::ObjectPtr>& got) {
+    if (got) return done({});
+    client.executor().post_after(std::chrono::milliseconds(2), [&client, resource, key, done] {
+      await_object(client, resource, key, done);
+    });
+  });
+}
+
+}  // namespace
+
+// Members are destroyed in reverse order: components, then what they stand on, loops last.
+struct Platform::Parts {
+  std::unique_ptr<cli::InstanceLock> lock;
+  Metrics metrics;
+  // Each component owns its thread; see docs/ARCHITECTURE.md, "Threads".
+  Loop committer{"store"}, snapshots{"snapshots"}, api_loop{"api"}, scheduler_loop{"scheduler"},
+      volcano_loop{"volcano"}, cluster_loop{"cluster"}, agent_loop{"agent"};
+  std::unique_ptr<Disk> disk;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<apiserver::ApiServer> api;
+  std::unique_ptr<net::Server> server;
+  std::unique_ptr<kube::Client> scheduler_client, volcano_client, cluster_client, agent_client, fake_client;
+  std::unique_ptr<scheduler::Scheduler> scheduler;
+  std::unique_ptr<controllers::VolcanoControllers> volcano;
+  std::unique_ptr<controllers::GarbageCollector> garbage;
+  std::unique_ptr<controllers::Namespaces> namespaces;
+  std::unique_ptr<controllers::Endpoints> endpoints;
+  std::unique_ptr<controllers::EventExpiry> events;
+  std::unique_ptr<agent::Agent> agent;
+  std::unique_ptr<agent::FakeNodes> fake_nodes;
+  Pki pki;
+  std::string url, kubeconfig, nodes;
+  std::uint16_t port = 0;
+
+  Result<void> open_store(const cli::UpOptions& options);
+  Result<void> serve(const cli::UpOptions& options);
+  Result<void> write_kubeconfig(const cli::UpOptions& options);
+  Result<void> start_control(const cli::UpOptions& options);
+  Result<void> start_nodes(const cli::UpOptions& options);
+  // Returns when the object exists.
+  Result<void> await(const std::string& what, const kube::Resource& resource, const std::string& name);
+  void stop();
+};
+
+Result<void> Platform::Parts::open_store(const cli::UpOptions& options) {
+  disk = TRY(open_disk(options.data_dir + "/store"));
+  store = TRY(store::Store::open({}, *disk, committer, snapshots, apiserver::attach_header, &metrics));
+  return {};
+}
+
+Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
+  ListenAddress listen = TRY(choose_listen_address(options.listen, options.data_dir));
+  pki = TRY(load_or_make_pki(options.data_dir, {"127.0.0.1", "10.96.0.1", listen.address}, real_clock()));
+
+  apiserver::Options api_options;
+  api_options.store = store.get();
+  api_options.loop = &api_loop;
+  api_options.clock = &real_clock();
+  api_options.rng = &real_rng();
+  api_options.metrics = &metrics;
+  api_options.admission = admission::admission_steps();
+  api_options.auth.signing_key_pem = pki.token_key;
+  auto crds = controllers::crd_yamls();
+  api_options.crd_yamls.assign(crds.begin(), crds.end());
+  api_options.advertise_address = listen.address;
+  api = TRY(apiserver::ApiServer::create(std::move(api_options)));
+  TRY(wait_for<void>("preparing the API", kStartPatience, [this](auto done) { api->bootstrap(std::move(done)); }));
+
+  net::ServerOptions server_options;
+  server_options.address = listen.address;
+  server_options.port = listen.port;
+  server_options.certificate = pki.server;
+  server_options.client_ca_pem = pki.ca.certificate_pem;
+  Result<std::unique_ptr<net::Server>> started = net::Server::start(server_options, api->handler());
+  if (!started)
+    return fail(started.error().code, started.error().message +
+                                          "; choose another address with --listen ADDR:PORT (port 0 takes a free one)");
+  server = std::move(*started);
+  port = server->port();
+  remember_port(options.data_dir, port);
+  std::string host = listen.address == "0.0.0.0" ? "127.0.0.1" : listen.address;
+  url = "https://" + host + ":" + std::to_string(port);
+  return {};
+}
+
+Result<void> Platform::Parts::write_kubeconfig(const cli::UpOptions& options) {
+  std::string text = kube::make_kubeconfig("hekla", url, pki.ca.certificate_pem, pki.admin);
+  kubeconfig = options.data_dir + "/admin.kubeconfig";
+  TRY(write_file_atomically(kubeconfig, text, 0600));
+  if (!options.kubeconfig_out.empty()) { TRY(write_file_atomically(options.kubeconfig_out, text, 0600)); }
+  return {};
+}
+
+Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
+  scheduler::Options scheduler_options;
+  if (!options.scheduler_conf.empty()) scheduler_options.configuration = TRY(read_file(options.scheduler_conf));
+  scheduler_client = api->client(scheduler_loop, {"volcano"});
+  scheduler = TRY(scheduler::Scheduler::create(scheduler_options, *scheduler_client, &metrics));
+  scheduler_loop.post([this] { scheduler->start(); });
+
+  volcano_client = api->client(volcano_loop, {"vc-controller-manager"});
+  volcano = std::make_unique<controllers::VolcanoControllers>(
+      *volcano_client, controllers::VolcanoControllers::Options{}, &metrics);
+  volcano_loop.post([this] { volcano->start(); });
+
+  cluster_client = api->client(cluster_loop, {"kube-controller-manager"});
+  garbage = std::make_unique<controllers::GarbageCollector>(*cluster_client, api->discovery());
+  namespaces = std::make_unique<controllers::Namespaces>(*cluster_client, api->discovery(), pki.ca.certificate_pem);
+  endpoints = std::make_unique<controllers::Endpoints>(*cluster_client);
+  events = std::make_unique<controllers::EventExpiry>(*cluster_client);
+  cluster_loop.post([this] {
+    garbage->start();
+    namespaces->start();
+    endpoints->start();
+    events->start();
+  });
+  return await("making the default queue", kube::resources::queues, "default");
+}
+
+Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
+  if (options.fake_nodes > 0) {
+    agent::FakeNodesOptions fake;
+    fake.count = options.fake_nodes;
+    fake.resources = TRY(parse_resource_list(options.fake_node_resources, "--fake-node-resources"));
+    fake_client = api->client(agent_loop, {"hekla-fake-node"});
+    fake_nodes = std::make_unique<agent::FakeNodes>(std::move(fake), *fake_client);
+    agent_loop.post([this] { fake_nodes->start(); });
+    TRY(await("registering fake nodes", kube::resources::nodes,
+              agent::fake_node_name(options.fake_nodes - 1)));
+    nodes = std::to_string(options.fake_nodes) + " fake nodes";
+  }
+  if (options.no_agent) {
+    if (nodes.empty()) nodes = "no nodes";
+    return {};
+  }
+  agent::Options agent_options;
+  agent_options.data_dir = options.data_dir;
+  agent_options.node_name = options.node_name;
+  agent_options.image_map = options.image_maps;
+  if (!options.node_resources.empty())
+    agent_options.node_resources = TRY(parse_resource_list(options.node_resources, "--node-resources"));
+  agent_options.ca_pem = pki.ca.certificate_pem;
+  agent_client = api->client(agent_loop, {"kubelet"});
+  agent = TRY(agent::Agent::create(std::move(agent_options), *agent_client, &metrics));
+  api->set_pod_streams(&agent->streams());
+  agent->start();
+  TRY(await("registering this machine's node", kube::resources::nodes, agent->node_name()));
+  nodes = (nodes.empty() ? "" : nodes + " and ") + std::string("node ") + agent->node_name();
+  return {};
+}
+
+Result<void> Platform::Parts::await(const std::string& what, const kube::Resource& resource,
+                                    const std::string& name) {
+  return wait_for<void>(what, kStartPatience, [&](auto done) {
+    cluster_loop.post([this, resource, name, done] {
+      await_object(*cluster_client, resource, kube::Key{"", name}, done);
+    });
+  });
+}
+
+void Platform::Parts::stop() {
+  if (agent) {
+    Result<void> ended = wait_for<void>("ending pods", kStopPatience, [this](auto done) {
+      agent->shutdown(false, [done] { done({}); });
+    });
+    if (!ended) log_error("main", ended.error().message);
+  }
+  if (server) server->stop();
+  for (Loop* loop : {&agent_loop, &cluster_loop, &volcano_loop, &scheduler_loop, &api_loop, &committer, &snapshots})
+    loop->stop();
+}
+
+Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options) {
+  if (!options.no_agent && ::geteuid() != 0)
+    return fail(Code::forbidden,
+                "running pods needs root: use sudo hekla up, or --no-agent to run without this machine's own node");
+  auto parts = std::make_unique<Parts>();
+  parts->lock = TRY(cli::InstanceLock::take(options.data_dir));
+  auto platform = std::make_unique<Platform>(Private{}, std::move(parts));
+  Parts& p = *platform->parts_;
+  TRY(p.open_store(options));
+  TRY(p.serve(options));
+  TRY(p.start_control(options));
+  TRY(p.start_nodes(options));
+  TRY(p.write_kubeconfig(options));
+  return platform;
+}
+
+Platform::Platform(Private, std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Platform::~Platform() { parts_->stop(); }
+
+const std::string& Platform::url() const { return parts_->url; }
+const std::string& Platform::kubeconfig() const { return parts_->kubeconfig; }
+const std::string& Platform::nodes() const { return parts_->nodes; }
+
+}  // namespace hekla

@@ -1,0 +1,34 @@
+// The embedded platform: store, API server, scheduler, controllers and agent, each on its own loop, wired to
+// each other only through kube::Client.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/up_options.h"
+
+namespace hekla {
+
+class Platform {
+  struct Parts;
+  struct Private {};
+
+ public:
+  // Everything is up and serving when this returns. Errors name what failed and what to do.
+  static Result<std::unique_ptr<Platform>> start(const cli::UpOptions& options);
+  Platform(Private, std::unique_ptr<Parts> parts);
+  // Ends pods gracefully, then every component; afterwards nothing of it runs.
+  ~Platform();
+
+  const std::string& url() const;
+  const std::string& kubeconfig() const;
+  // "node vm (2 cpu, 23 GiB)", "1000 fake nodes": for the line that says it is ready.
+  const std::string& nodes() const;
+
+ private:
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace hekla

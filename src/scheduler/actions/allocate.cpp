@@ -1,0 +1,148 @@
+// allocate: gives nodes to pending tasks that request resources. A job's turn ends as soon as the
+// job is ready; it is committed and comes back for one more pod per turn, so that queues and jobs
+// share what is left in their order. A job that cannot become ready is taken back; one that will be
+// ready once resources are released keeps its claim for this session without being bound.
+#include <algorithm>
+#include <vector>
+
+#include "scheduler/session/action.h"
+#include "scheduler/session/statement.h"
+#include "scheduler/session/turns.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+// A job's pending tasks in order; sorted at its first turn.
+struct Pending {
+  std::vector<TaskId> tasks;
+  std::size_t next = 0;
+  bool collected = false;
+};
+
+class Allocate {
+ public:
+  explicit Allocate(Session& session)
+      : session_(session),
+        turns_(session),
+        statement_(session),
+        pending_(session.cluster().jobs().size()) {}
+
+  void run() {
+    for (JobId job : session_.jobs())
+      if (is_candidate(job)) turns_.add(job);
+    while (!turns_.empty()) {
+      QueueId queue = turns_.next_queue();
+      if (session_.overused(queue) || !turns_.has_jobs(queue)) continue;
+      take_turn(queue, turns_.next_job(queue));
+      turns_.again(queue);
+    }
+  }
+
+ private:
+  bool is_candidate(JobId id) {
+    const Job& job = session_.at(id);
+    if (job.is_pending()) {
+      // Without the enqueue action nobody else lets a group in.
+      if (session_.configuration().has_action("enqueue")) return false;
+      session_.set_phase(id, Phase::inqueue);
+    }
+    return job.allocatable_tasks > 0 && session_.job_valid(id);
+  }
+
+  void take_turn(QueueId queue, JobId job) {
+    Pending& pending = pending_[job.index()];
+    if (!pending.collected) collect(job, pending);
+    place_tasks(queue, job, pending);
+    if (session_.job_ready(job)) {
+      statement_.commit();
+      if (pending.next < pending.tasks.size()) turns_.again(job);
+    } else if (session_.job_pipelined(job)) {
+      statement_.leave();
+    } else {
+      statement_.discard();
+    }
+  }
+
+  void collect(JobId job, Pending& pending) {
+    pending.collected = true;
+    for (TaskId id : session_.at(job).tasks) {
+      const Task& task = session_.at(id);
+      if (task.status == TaskStatus::pending && !task.best_effort && !task.gated && task.ours)
+        pending.tasks.push_back(id);
+    }
+    std::sort(pending.tasks.begin(), pending.tasks.end(),
+              [&](TaskId a, TaskId b) { return session_.task_before(a, b); });
+  }
+
+  void place_tasks(QueueId queue, JobId job, Pending& pending) {
+    while (pending.next < pending.tasks.size()) {
+      TaskId id = pending.tasks[pending.next++];
+      const Task& task = session_.at(id);
+      if (!session_.allocatable(queue, id)) {
+        explain_plain_pod(id, task);
+        continue;
+      }
+      if (has_failed_role(task)) {
+        session_.set_fit_error(
+            id, "Task " + task.name + " with role spec " +
+                    session_.cluster().names().text(session_.at(job).roles[task.role].name) +
+                    " has already predicated failed, skip");
+        continue;
+      }
+      if (!place(id, task)) {
+        if (session_.may_continue(job)) continue;
+        break;
+      }
+      if (session_.job_ready(job)) break;
+    }
+  }
+
+  // A queue's refusal leaves a gang with the text about the gang. A plain pod has no such text: if
+  // no node could take it either, that is its reason.
+  void explain_plain_pod(TaskId id, const Task& task) {
+    if (!session_.at(task.job).implicit) return;
+    ClassTable& table = session_.table(task.pod_class);
+    if (!table.best()) session_.set_fit_error(id, table.explain(session_.reasons(), true));
+  }
+
+  // Pods of a role that found no node are not tried again; pods without a role are.
+  bool has_failed_role(const Task& task) const {
+    const Role& role = session_.at(task.job).roles[task.role];
+    return !session_.cluster().names().text(role.name).empty() &&
+           session_.role_failed(task.job, task.role);
+  }
+
+  bool place(TaskId id, const Task& task) {
+    ClassTable& table = session_.table(task.pod_class);
+    std::optional<ClassTable::Pick> pick;
+    if (task.nominated.valid() && session_.cluster().at(task.nominated).live &&
+        table.fit(task.nominated) != Fit::none)
+      pick = ClassTable::Pick{task.nominated, table.fit(task.nominated), 0};
+    else
+      pick = table.best();
+    if (!pick) {
+      session_.set_fit_error(id, table.explain(session_.reasons(), session_.at(task.job).implicit));
+      return false;
+    }
+    if (pick->fit == Fit::idle)
+      statement_.allocate(id, pick->node);
+    else
+      statement_.pipeline(id, pick->node);
+    return true;
+  }
+
+  Session& session_;
+  Turns turns_;
+  Statement statement_;
+  std::vector<Pending> pending_;
+};
+
+void execute(Session& session, const Arguments&) { Allocate(session).run(); }
+
+}  // namespace
+
+extern const ActionInfo action_allocate;
+const ActionInfo action_allocate{"allocate", "places gangs on nodes, whole or not at all", execute};
+
+}  // namespace hekla::scheduler

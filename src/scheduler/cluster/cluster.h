@@ -1,0 +1,150 @@
+// The state of the cluster as the scheduler sees it: dense arrays by id, kept current by the deltas
+// of a watch. Nothing is copied for a session: it moves tasks in these arrays and undoes what it
+// does not commit.
+//
+// Single-threaded. Ids of removed objects are reused; a NodeId stays with its name for good, so
+// that pods may name a node before the Node object is seen and after it is gone.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/core.h"
+#include "model/volcano.h"
+#include "scheduler/cluster/job.h"
+#include "scheduler/cluster/names.h"
+#include "scheduler/cluster/node.h"
+#include "scheduler/cluster/pod_class.h"
+#include "scheduler/cluster/queue.h"
+#include "scheduler/cluster/task.h"
+
+namespace hekla::scheduler {
+
+struct ClusterOptions {
+  // Pods naming one of these are placed by this scheduler.
+  std::vector<std::string> scheduler_names{"volcano"};
+  // Of those, the ones whose pods need no PodGroup: each such pod is a group of its own.
+  std::vector<std::string> single_pod_schedulers{};
+  std::string default_queue = "default";
+};
+
+// What a delta means for the next session: nothing, only status to report, or something to decide.
+enum class Impact : std::uint8_t { none, report, decide };
+
+class Cluster {
+ public:
+  explicit Cluster(ClusterOptions options = {});
+
+  Impact put(const model::Node& node);
+  Impact put(const model::Pod& pod);
+  Impact put(const model::PodGroup& group);
+  Impact put(const model::Queue& queue);
+  Impact put(const model::PriorityClass& priority_class);
+  Impact remove(const model::Node& node);
+  Impact remove(const model::Pod& pod);
+  Impact remove(const model::PodGroup& group);
+  Impact remove(const model::Queue& queue);
+  Impact remove(const model::PriorityClass& priority_class);
+
+  // Gives the task a status and, unless it is invalid, a node; every count and account follows.
+  void move(TaskId task, TaskStatus status, NodeId node);
+  // The API refused the binding: the pod is pending again, unless the world has moved on.
+  void bind_failed(TaskId task, const std::string& uid);
+  // The API took the binding; the watch will say so too.
+  void bind_succeeded(TaskId task, const std::string& uid);
+
+  std::span<const Node> nodes() const { return nodes_; }
+  std::span<const Task> tasks() const { return tasks_; }
+  std::span<const Job> jobs() const { return jobs_; }
+  std::span<const Queue> queues() const { return queues_; }
+  const Node& at(NodeId id) const { return nodes_[id.index()]; }
+  const Task& at(TaskId id) const { return tasks_[id.index()]; }
+  const Job& at(JobId id) const { return jobs_[id.index()]; }
+  const Queue& at(QueueId id) const { return queues_[id.index()]; }
+  const PodClass& at(ClassId id) const { return classes_[id.index()]; }
+  Task& edit(TaskId id) { return tasks_[id.index()]; }
+  Job& edit(JobId id) { return jobs_[id.index()]; }
+  Queue& edit(QueueId id) { return queues_[id.index()]; }
+
+  const PodClass& class_of(const Task& task) const { return classes_[task.pod_class.index()]; }
+  std::size_t class_slots() const { return classes_.size(); }
+  QueueId find_queue(std::string_view name) const;
+  NodeId find_node(std::string_view name) const;
+  JobId find_job(std::string_view ns, std::string_view name) const;
+  TaskId find_task(std::string_view ns, std::string_view name) const;
+  // Of live nodes.
+  const Resources& total() const { return total_; }
+  std::size_t live_nodes() const { return live_nodes_; }
+  // How many live nodes hold an image; 0 when unknown.
+  std::int32_t nodes_with_image(NameId image) const;
+
+  const Names& names() const { return names_; }
+  const Dimensions& dimensions() const { return dimensions_; }
+  const ClusterOptions& options() const { return options_; }
+
+  // Node accounts change one at a time and whoever keeps something derived from them catches up by
+  // this log: sequence numbers never go back; nullopt means too far behind, look at every node.
+  std::uint64_t change_sequence() const { return log_base_ + log_.size(); }
+  std::optional<std::span<const NodeId>> changed_since(std::uint64_t sequence) const;
+  // Rises when a node comes, goes, or changes its shape.
+  std::uint64_t shape_version() const { return shape_version_; }
+  // Forgets old entries of the log; called between sessions.
+  void trim_log();
+
+ private:
+  NodeId intern_node(std::string_view name);
+  QueueId intern_queue(std::string_view name);
+  JobId intern_job(const std::string& ns, const std::string& name);
+  void drop_job_if_unused(JobId id);
+  JobId job_of(const model::Pod& pod, bool ours);
+  TaskId add_task(const model::Pod& pod, bool ours);
+  Impact update_task(TaskId id, const model::Pod& pod);
+  void drop_task(TaskId id);
+  void set_group(JobId id, const model::PodGroup& group);
+  std::uint16_t intern_role(Job& job, NameId name);
+  ClassId intern_class(PodClass made);
+  void release_class(ClassId id);
+  std::int32_t priority_of(const std::string& priority_class) const;
+  void resolve_priorities();
+  void count_task(Task& task, int sign);
+  void charge_node(TaskId id, int sign);
+  void count_images(const NodeShape& shape, int sign);
+  void note_change(NodeId id) { log_.push_back(id); }
+
+  ClusterOptions options_;
+  Names names_;
+  Dimensions dimensions_;
+  std::vector<Node> nodes_;
+  std::vector<Task> tasks_;
+  std::vector<Job> jobs_;
+  std::vector<Queue> queues_;
+  std::vector<PodClass> classes_;
+  std::vector<TaskId> free_tasks_;
+  std::vector<JobId> free_jobs_;
+  std::vector<ClassId> free_classes_;
+
+  using Index = boost::unordered_flat_map<std::string, std::uint32_t>;
+  Index node_ids_, queue_ids_, job_ids_, class_ids_;
+  Index task_ids_;      // by uid
+  Index task_by_name_;  // by "namespace/name"
+  struct PriorityValue {
+    std::int32_t value = 0;
+    bool global_default = false;
+  };
+  boost::unordered_flat_map<std::string, PriorityValue> priority_classes_;
+  boost::unordered_flat_map<std::uint32_t, std::int32_t> image_nodes_;
+
+  Resources total_;
+  std::size_t live_nodes_ = 0;
+  std::uint64_t shape_version_ = 1;
+  std::uint64_t class_serial_ = 0;
+  std::uint64_t log_base_ = 0;
+  std::vector<NodeId> log_;
+};
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,302 @@
+// Pods in the cluster state: classes, counts and node accounts follow every move of a task.
+#include <algorithm>
+
+#include "base/check.h"
+#include "scheduler/cluster/cluster.h"
+#include "scheduler/cluster/pod_to_task.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+std::string identity(const model::Pod& pod) {
+  return pod.metadata.uid.empty() ? pod.metadata.ns + "/" + pod.metadata.name : pod.metadata.uid;
+}
+
+bool listed(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+template <class T>
+void adjust(T& account, const Resources& amount, int sign) {
+  if (sign > 0)
+    account += amount;
+  else
+    account -= amount;
+}
+
+bool holds_node(TaskStatus status) {
+  return !is_completed(status) && status != TaskStatus::pending;
+}
+
+}  // namespace
+
+// ---- classes
+// ----------------------------------------------------------------------------------------
+
+ClassId Cluster::intern_class(PodClass made) {
+  ClassId id;
+  if (free_classes_.empty()) {
+    id = ClassId(classes_.size());
+    classes_.emplace_back();
+  } else {
+    id = free_classes_.back();
+    free_classes_.pop_back();
+  }
+  made.serial = ++class_serial_;
+  class_ids_.emplace(made.key, id.value);
+  classes_[id.index()] = std::move(made);
+  return id;
+}
+
+void Cluster::release_class(ClassId id) {
+  PodClass& pods = classes_[id.index()];
+  if (--pods.users > 0) return;
+  class_ids_.erase(pods.key);
+  pods = PodClass();
+  free_classes_.push_back(id);
+}
+
+// ---- counts and accounts
+// ----------------------------------------------------------------------------
+
+void Cluster::count_task(Task& task, int sign) {
+  if (!task.job.valid()) return;
+  Job& job = jobs_[task.job.index()];
+  Role& role = job.roles[task.role];
+  const Resources& request = classes_[task.pod_class.index()].request;
+  auto status = static_cast<std::size_t>(task.status);
+  job.count[status] += sign;
+  role.count[status] += sign;
+  if (is_allocated(task.status)) adjust(job.allocated, request, sign);
+  if (is_allocated(task.status) || task.status == TaskStatus::pipelined)
+    adjust(job.claimed, request, sign);
+  if (task.status == TaskStatus::releasing && task.node.valid()) job.releasing_on_node += sign;
+  if (task.status != TaskStatus::pending) return;
+  adjust(job.pending_request, request, sign);
+  if (task.gated) adjust(job.gated_request, request, sign);
+  if (task.best_effort) {
+    job.pending_best_effort += sign;
+    role.pending_best_effort += sign;
+  } else if (!task.gated) {
+    job.allocatable_tasks += sign;
+  }
+}
+
+void Cluster::charge_node(TaskId id, int sign) {
+  Task& task = tasks_[id.index()];
+  if (!task.node.valid() || !holds_node(task.status)) return;
+  Node& node = nodes_[task.node.index()];
+  const PodClass& pods = classes_[task.pod_class.index()];
+  if (task.status == TaskStatus::pipelined) {
+    adjust(node.pipelined, pods.request, sign);
+  } else {
+    adjust(node.idle, pods.request, -sign);
+    adjust(node.used, pods.request, sign);
+    if (task.status == TaskStatus::releasing) adjust(node.releasing, pods.request, sign);
+  }
+  node.nonzero_cpu += sign * pods.nonzero_cpu;
+  node.nonzero_memory += sign * pods.nonzero_memory;
+  node.pods += sign;
+  if (sign > 0) {
+    node.tasks.push_back(id);
+    node.ports.insert(node.ports.end(), pods.ports.begin(), pods.ports.end());
+  } else {
+    auto at = std::find(node.tasks.rbegin(), node.tasks.rend(), id);
+    CHECK(at != node.tasks.rend(), "a task is not on the node it is charged to");
+    *at = node.tasks.back();
+    node.tasks.pop_back();
+    for (const HostPort& port : pods.ports)
+      node.ports.erase(std::find(node.ports.begin(), node.ports.end(), port));
+  }
+  note_change(task.node);
+}
+
+void Cluster::move(TaskId id, TaskStatus status, NodeId node) {
+  Task& task = tasks_[id.index()];
+  count_task(task, -1);
+  charge_node(id, -1);
+  task.status = status;
+  task.node = node;
+  count_task(task, +1);
+  charge_node(id, +1);
+}
+
+void Cluster::bind_failed(TaskId id, const std::string& uid) {
+  if (id.index() >= tasks_.size()) return;
+  const Task& task = tasks_[id.index()];
+  if (task.live && task.uid == uid && task.status == TaskStatus::binding)
+    move(id, TaskStatus::pending, {});
+}
+
+void Cluster::bind_succeeded(TaskId id, const std::string& uid) {
+  if (id.index() >= tasks_.size()) return;
+  const Task& task = tasks_[id.index()];
+  if (task.live && task.uid == uid && task.status == TaskStatus::binding)
+    move(id, TaskStatus::bound, task.node);
+}
+
+// ---- pods
+// -------------------------------------------------------------------------------------------
+
+Impact Cluster::put(const model::Pod& pod) {
+  bool ours = listed(options_.scheduler_names, pod.spec.schedulerName);
+  if (auto found = task_ids_.find(identity(pod)); found != task_ids_.end())
+    return update_task(TaskId(found->second), pod);
+  if (!ours && pod.spec.nodeName.empty()) return Impact::none;
+  JobId job = job_of(pod, ours);
+  TaskStatus status = status_of(pod);
+  // Without a group to count in, a pod that has ended, or is ours and has no group yet, is
+  // nobody's.
+  if (!job.valid() && is_completed(status)) return Impact::none;
+  TaskId id = add_task(pod, ours);
+  const Task& task = tasks_[id.index()];
+  if (!task.job.valid()) return Impact::none;
+  return task.status == TaskStatus::pending && !task.gated ? Impact::decide : Impact::report;
+}
+
+JobId Cluster::job_of(const model::Pod& pod, bool ours) {
+  if (const std::string& group = pod.metadata.annotation(model::keys::group_name); !group.empty())
+    return intern_job(pod.metadata.ns, group);
+  if (!ours || !listed(options_.single_pod_schedulers, pod.spec.schedulerName)) return {};
+  if (is_completed(status_of(pod))) return {};
+  // No PodGroup can have this name: '/' is not a character of names.
+  JobId id = intern_job(pod.metadata.ns, "pod/" + identity(pod));
+  Job& job = jobs_[id.index()];
+  job.implicit = true;
+  job.uid = pod.metadata.uid;
+  job.created = pod.metadata.creationTimestamp.at.value_or(WallTime{});
+  job.min_available = 1;
+  job.priority = pod.spec.priority.value_or(0);
+  job.phase = Phase::inqueue;
+  return id;
+}
+
+TaskId Cluster::add_task(const model::Pod& pod, bool ours) {
+  JobId job = job_of(pod, ours);
+  TaskId id;
+  if (free_tasks_.empty()) {
+    id = TaskId(tasks_.size());
+    tasks_.emplace_back();
+  } else {
+    id = free_tasks_.back();
+    free_tasks_.pop_back();
+  }
+  std::string key = class_key(pod);
+  auto known = class_ids_.find(key);
+  ClassId pod_class = known != class_ids_.end()
+                          ? ClassId(known->second)
+                          : intern_class(make_class(pod, std::move(key), names_, dimensions_));
+  ++classes_[pod_class.index()].users;
+
+  Task& task = tasks_[id.index()];
+  task = Task();
+  task.live = true;
+  task.ours = ours;
+  fill_task(pod, task);
+  task.job = job;
+  task.pod_class = pod_class;
+  task.best_effort = classes_[pod_class.index()].best_effort;
+  task.status = status_of(pod);
+  if (!pod.spec.nodeName.empty()) task.node = intern_node(pod.spec.nodeName);
+  if (!pod.status.nominatedNodeName.empty())
+    task.nominated = intern_node(pod.status.nominatedNodeName);
+  if (job.valid()) {
+    Job& members = jobs_[job.index()];
+    task.role = intern_role(members, names_.intern(role_of(pod)));
+    members.tasks.push_back(id);
+  }
+  count_task(task, +1);
+  charge_node(id, +1);
+  task_ids_[identity(pod)] = id.value;
+  task_by_name_[pod.metadata.ns + "/" + pod.metadata.name] = id.value;
+  return id;
+}
+
+Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
+  Task& task = tasks_[id.index()];
+  TaskStatus status = status_of(pod);
+  NodeId node = pod.spec.nodeName.empty() ? NodeId() : intern_node(pod.spec.nodeName);
+  // A binding of ours that the watch does not know yet.
+  bool assumed = task.node.valid() && !node.valid() && status == TaskStatus::pending &&
+                 (task.status == TaskStatus::binding || task.status == TaskStatus::bound);
+  if (assumed) {
+    status = task.status;
+    node = task.node;
+  }
+  bool gated = !pod.spec.schedulingGates.empty();
+  std::string key = class_key(pod);
+  bool same_class = key == classes_[task.pod_class.index()].key;
+  const std::string& group = pod.metadata.annotation(model::keys::group_name);
+  bool same_job =
+      task.job.valid()
+          ? jobs_[task.job.index()].implicit ? group.empty() : jobs_[task.job.index()].name == group
+          : group.empty();
+  if (!same_job ||
+      (is_completed(status) && (!task.job.valid() || jobs_[task.job.index()].implicit))) {
+    drop_task(id);
+    Impact impact = put(pod);
+    return impact == Impact::none ? Impact::decide : impact;
+  }
+  task.nominated =
+      pod.status.nominatedNodeName.empty() ? NodeId() : intern_node(pod.status.nominatedNodeName);
+  if (same_class && status == task.status && node == task.node && gated == task.gated)
+    return Impact::none;
+
+  TaskStatus before = task.status;
+  bool opened = task.gated && !gated;
+  count_task(task, -1);
+  charge_node(id, -1);
+  if (!same_class) {
+    auto known = class_ids_.find(key);
+    ClassId next = known != class_ids_.end()
+                       ? ClassId(known->second)
+                       : intern_class(make_class(pod, std::move(key), names_, dimensions_));
+    ++classes_[next.index()].users;
+    release_class(task.pod_class);
+    task.pod_class = next;
+    task.best_effort = classes_[next.index()].best_effort;
+  }
+  task.gated = gated;
+  task.status = status;
+  task.node = node;
+  count_task(task, +1);
+  charge_node(id, +1);
+  bool freed = holds_node(before) && (is_completed(status) || status == TaskStatus::releasing);
+  if (freed || opened || !same_class ||
+      (before != TaskStatus::pending && status == TaskStatus::pending))
+    return Impact::decide;
+  return task.job.valid() ? Impact::report : Impact::none;
+}
+
+void Cluster::drop_task(TaskId id) {
+  Task& task = tasks_[id.index()];
+  count_task(task, -1);
+  charge_node(id, -1);
+  if (task.job.valid()) {
+    std::vector<TaskId>& members = jobs_[task.job.index()].tasks;
+    auto at = std::find(members.begin(), members.end(), id);
+    *at = members.back();
+    members.pop_back();
+    drop_job_if_unused(task.job);
+  }
+  release_class(task.pod_class);
+  std::string name = task.ns + "/" + task.name;
+  task_ids_.erase(task.uid.empty() ? name : task.uid);
+  if (auto at = task_by_name_.find(name); at != task_by_name_.end() && at->second == id.value)
+    task_by_name_.erase(at);
+  task = Task();
+  free_tasks_.push_back(id);
+}
+
+Impact Cluster::remove(const model::Pod& pod) {
+  auto found = task_ids_.find(identity(pod));
+  if (found == task_ids_.end()) return Impact::none;
+  TaskId id(found->second);
+  const Task& task = tasks_[id.index()];
+  bool relevant = !is_completed(task.status);
+  drop_task(id);
+  return relevant ? Impact::decide : Impact::report;
+}
+
+}  // namespace hekla::scheduler

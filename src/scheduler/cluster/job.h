@@ -1,0 +1,104 @@
+// A job is a PodGroup with its pods (or one plain pod standing for itself), with counts kept
+// current.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "scheduler/cluster/ids.h"
+#include "scheduler/cluster/resources.h"
+#include "scheduler/cluster/task.h"
+
+namespace hekla::scheduler {
+
+enum class Phase : std::uint8_t { none, pending, running, unknown, inqueue, completed };
+
+constexpr std::string_view name_of(Phase phase) {
+  constexpr std::array<std::string_view, 6> names{"",        "Pending", "Running",
+                                                  "Unknown", "Inqueue", "Completed"};
+  return names[static_cast<std::size_t>(phase)];
+}
+
+struct GroupCondition {
+  std::string type, status, reason, message;
+  std::string transition_id;
+  WallTime at{};
+};
+
+using StatusCounts = std::array<std::int32_t, kTaskStatuses>;
+
+struct Role {
+  NameId name;
+  std::int32_t min = 0;
+  StatusCounts count{};
+  std::int32_t pending_best_effort = 0;
+};
+
+struct Job {
+  std::string ns, name, uid;
+  bool live = false;
+  bool has_group = false;  // the PodGroup object exists
+  bool implicit = false;   // one plain pod without a PodGroup
+  QueueId queue;
+  std::int32_t min_available = 0;
+  std::int32_t role_min_total = 0;
+  std::string priority_class;
+  std::int32_t priority = 0;
+  WallTime created{};
+  bool has_min_resources = false;
+  Resources min_resources;
+  bool preemptable = false;
+
+  // status, as far as this scheduler writes it
+  Phase phase = Phase::none;
+  std::vector<GroupCondition> conditions;
+  std::int32_t running = 0, succeeded = 0, failed = 0;
+  std::int32_t status_writes = 0;  // on their way: until then the watch knows less than we do
+  bool status_unwritten = false;   // the last write failed: what stands here must be written again
+  std::uint64_t event_digest = 0;  // of the last event on the group
+  std::uint64_t rejection_digest = 0;  // of the last enqueue rejection
+
+  std::vector<TaskId> tasks;
+  std::vector<Role> roles;  // role 0 always exists; others as pods or minTaskMember name them
+  StatusCounts count{};
+  std::int32_t pending_best_effort = 0;
+  std::int32_t releasing_on_node = 0;
+  std::int32_t allocatable_tasks = 0;  // pending, not BestEffort, not gated
+  Resources allocated;                 // allocated-like tasks
+  Resources claimed;                   // those and the pipelined ones
+  Resources pending_request;
+  Resources gated_request;
+
+  std::int32_t of(TaskStatus s) const { return count[static_cast<std::size_t>(s)]; }
+  std::int32_t ready() const {
+    return of(TaskStatus::bound) + of(TaskStatus::binding) + of(TaskStatus::running) +
+           of(TaskStatus::allocated) + of(TaskStatus::succeeded);
+  }
+  std::int32_t allocated_tasks() const {
+    return of(TaskStatus::bound) + of(TaskStatus::binding) + of(TaskStatus::running) +
+           of(TaskStatus::allocated);
+  }
+  std::int32_t valid() const {
+    return ready() + of(TaskStatus::pipelined) + of(TaskStatus::pending);
+  }
+  bool is_ready() const { return ready() + pending_best_effort >= min_available; }
+  bool is_pipelined() const {
+    return ready() + pending_best_effort + of(TaskStatus::pipelined) >= min_available;
+  }
+  bool is_starving() const { return ready() + of(TaskStatus::pipelined) < min_available; }
+  bool is_pending() const { return phase == Phase::pending || phase == Phase::none; }
+  // Role minimums bind only while the job's own minimum covers their sum.
+  bool checks_roles() const { return min_available >= role_min_total; }
+  bool roles_valid() const;
+  bool roles_ready() const;
+  bool roles_pipelined() const;
+  // minResources - allocated, floored at zero, without what scheduling gates hold back: what the
+  // job may still claim.
+  Resources outstanding() const;
+};
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,271 @@
+#include "scheduler/cluster/pod_to_task.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "json/value.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+constexpr std::int64_t kDefaultCpuMilli = 100;
+constexpr std::int64_t kDefaultMemoryBytes = 200LL * 1024 * 1024;
+
+const json::Value* node_affinity(const model::Pod& pod) {
+  return json::find(pod.spec.affinity, "nodeAffinity");
+}
+
+// "busybox" is "busybox:latest", as the container runtime reports it.
+std::string normalized_image(const std::string& image) {
+  std::size_t colon = image.rfind(':'), slash = image.rfind('/');
+  bool tagged = colon != std::string::npos && (slash == std::string::npos || colon > slash);
+  return tagged ? image : image + ":latest";
+}
+
+Effect effect_of(const std::string& text) {
+  if (text == "NoSchedule") return Effect::no_schedule;
+  if (text == "PreferNoSchedule") return Effect::prefer_no_schedule;
+  if (text == "NoExecute") return Effect::no_execute;
+  return Effect::any;
+}
+
+NodeRequirement make_requirement(const json::Value& expression, Names& names) {
+  using Op = model::Selector::Op;
+  NodeRequirement out;
+  out.key = names.intern(json::string_at(expression, {"key"}));
+  std::string_view op = json::string_at(expression, {"operator"});
+  if (op == "In")
+    out.op = Op::in;
+  else if (op == "NotIn")
+    out.op = Op::not_in;
+  else if (op == "Exists")
+    out.op = Op::exists;
+  else if (op == "DoesNotExist")
+    out.op = Op::absent;
+  else if (op == "Gt")
+    out.op = Op::greater;
+  else if (op == "Lt")
+    out.op = Op::less;
+  else
+    out.unreadable = true;
+  std::string_view first;
+  if (const json::Array* values = json::array_at(expression, {"values"})) {
+    for (const json::Value& value : *values) {
+      if (!value.is_string()) continue;
+      if (out.values.empty()) first = json::sv(value.get_string());
+      out.values.push_back(names.intern(json::sv(value.get_string())));
+    }
+  }
+  if (out.op == Op::greater || out.op == Op::less) {
+    auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), out.bound);
+    if (error != std::errc() || end != first.data() + first.size()) out.unreadable = true;
+  }
+  return out;
+}
+
+NodeTerm make_term(const json::Value& value, Names& names) {
+  NodeTerm term;
+  if (const json::Array* expressions = json::array_at(value, {"matchExpressions"}))
+    for (const json::Value& one : *expressions) term.labels.push_back(make_requirement(one, names));
+  if (const json::Array* fields = json::array_at(value, {"matchFields"})) {
+    for (const json::Value& one : *fields) {
+      NodeRequirement requirement = make_requirement(one, names);
+      if (json::string_at(one, {"key"}) != "metadata.name") requirement.unreadable = true;
+      term.fields.push_back(std::move(requirement));
+    }
+  }
+  return term;
+}
+
+void add_affinity(const json::Value& affinity, Names& names, PodClass& out) {
+  if (const json::Array* terms = json::array_at(
+          affinity, {"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"})) {
+    out.has_required_terms = true;
+    for (const json::Value& term : *terms) out.required_terms.push_back(make_term(term, names));
+  }
+  if (const json::Array* preferred =
+          json::array_at(affinity, {"preferredDuringSchedulingIgnoredDuringExecution"})) {
+    for (const json::Value& one : *preferred) {
+      const json::Value* preference = json::find(one, "preference");
+      if (preference == nullptr) continue;
+      out.preferred_terms.push_back({json::int_at(one, {"weight"}), make_term(*preference, names)});
+    }
+  }
+}
+
+void add_containers(const model::PodSpec& spec, Names& names, PodClass& out) {
+  auto amount = [](const model::ResourceList& list, const char* name) -> const model::Quantity* {
+    auto found = list.find(name);
+    return found == list.end() ? nullptr : &found->second;
+  };
+  for (const model::Container& container : spec.containers) {
+    const model::Quantity* cpu = amount(container.resources.requests, "cpu");
+    const model::Quantity* memory = amount(container.resources.requests, "memory");
+    out.nonzero_cpu += cpu != nullptr ? cpu->milli_value() : kDefaultCpuMilli;
+    out.nonzero_memory += memory != nullptr ? memory->value() : kDefaultMemoryBytes;
+    out.images.push_back(names.intern(normalized_image(container.image)));
+    for (const model::ContainerPort& port : container.ports) {
+      if (port.hostPort == 0) continue;
+      HostPort used;
+      if (!port.hostIP.empty() && port.hostIP != "0.0.0.0") used.ip = names.intern(port.hostIP);
+      used.protocol = names.intern(port.protocol.empty() ? "TCP" : port.protocol);
+      used.port = port.hostPort;
+      out.ports.push_back(used);
+    }
+  }
+  out.containers = static_cast<std::int32_t>(spec.containers.size());
+  out.nonzero_cpu = std::max(out.nonzero_cpu, out.request[kCpu]);
+  out.nonzero_memory = std::max(out.nonzero_memory, out.request[kMemory]);
+}
+
+}  // namespace
+
+std::string class_key(const model::Pod& pod) {
+  std::string key;
+  key.reserve(160);
+  auto part = [&](std::string_view text) { key.append(text).push_back('\x1f'); };
+  for (const auto& [name, quantity] : model::pod_requests(pod.spec)) {
+    part(name);
+    part(std::to_string(quantity.milli_value()));
+  }
+  key.push_back('\x1e');
+  for (const auto& [label, value] : pod.spec.nodeSelector) part(label), part(value);
+  key.push_back('\x1e');
+  if (const json::Value* affinity = node_affinity(pod)) key += json::serialize(*affinity);
+  key.push_back('\x1e');
+  for (const model::Toleration& t : pod.spec.tolerations)
+    part(t.key), part(t.op), part(t.value), part(t.effect);
+  key.push_back('\x1e');
+  for (const model::Container& container : pod.spec.containers) {
+    part(container.image);
+    for (const auto& [name, quantity] : container.resources.requests)
+      if (name == "cpu" || name == "memory") part(std::to_string(quantity.milli_value()));
+    for (const model::ContainerPort& port : container.ports)
+      if (port.hostPort != 0)
+        part(port.hostIP), part(port.protocol), part(std::to_string(port.hostPort));
+    key.push_back('\x1d');
+  }
+  return key;
+}
+
+PodClass make_class(const model::Pod& pod, std::string key, Names& names, Dimensions& dimensions) {
+  PodClass out;
+  std::vector<std::string> refused;
+  out.request = dimensions.convert(model::pod_requests(pod.spec), &refused);
+  out.best_effort = out.request.is_empty() && refused.empty();
+  out.request.set(kPods, 1);
+  if (!refused.empty()) out.untracked_resource = refused.front();
+  for (const auto& [label, value] : pod.spec.nodeSelector)
+    out.node_selector.emplace_back(names.intern(label), names.intern(value));
+  if (const json::Value* affinity = node_affinity(pod)) add_affinity(*affinity, names, out);
+  for (const model::Toleration& t : pod.spec.tolerations) {
+    PodToleration toleration;
+    if (!t.key.empty()) toleration.key = names.intern(t.key);
+    toleration.value = names.intern(t.value);
+    toleration.exists = t.op == "Exists";
+    toleration.effect = effect_of(t.effect);
+    out.tolerations.push_back(toleration);
+  }
+  add_containers(pod.spec, names, out);
+  out.key = std::move(key);
+  return out;
+}
+
+TaskStatus status_of(const model::Pod& pod) {
+  const std::string& phase = pod.status.phase;
+  if (phase == "Succeeded") return TaskStatus::succeeded;
+  if (phase == "Failed") return TaskStatus::failed;
+  if (phase == "Unknown") return TaskStatus::unknown;
+  if (pod.metadata.deletionTimestamp) return TaskStatus::releasing;
+  if (phase == "Running") return TaskStatus::running;
+  return pod.spec.nodeName.empty() ? TaskStatus::pending : TaskStatus::bound;
+}
+
+void fill_task(const model::Pod& pod, Task& task) {
+  const model::ObjectMeta& meta = pod.metadata;
+  task.ns = meta.ns;
+  task.name = meta.name;
+  task.uid = meta.uid;
+  task.scheduler_name = pod.spec.schedulerName;
+  task.gated = !pod.spec.schedulingGates.empty();
+  task.created = meta.creationTimestamp.at.value_or(WallTime{});
+  task.priority = pod.spec.priority.value_or(1);
+  if (const std::string& text = meta.annotation(model::keys::task_priority); !text.empty())
+    std::from_chars(text.data(), text.data() + text.size(), task.priority);
+  const std::string& preemptable = meta.annotation(model::keys::preemptable).empty()
+                                       ? meta.label(model::keys::preemptable)
+                                       : meta.annotation(model::keys::preemptable);
+  task.preemptable = preemptable != "false";
+  task.critical = meta.ns == "kube-system" ||
+                  pod.spec.priorityClassName == "system-cluster-critical" ||
+                  pod.spec.priorityClassName == "system-node-critical";
+  task.index = -1;
+  std::size_t dash = meta.name.rfind('-');
+  if (dash != std::string::npos && dash + 1 < meta.name.size()) {
+    std::int64_t index = 0;
+    const char* end = meta.name.data() + meta.name.size();
+    auto [stop, error] = std::from_chars(meta.name.data() + dash + 1, end, index);
+    if (error == std::errc() && stop == end) task.index = index;
+  }
+}
+
+const std::string& role_of(const model::Pod& pod) {
+  const std::string& role = pod.metadata.annotation(model::keys::task_spec);
+  return role.empty() ? pod.metadata.label(model::keys::task_spec) : role;
+}
+
+NodeShape make_shape(const model::Node& node, Names& names, Dimensions& dimensions) {
+  NodeShape shape;
+  shape.unschedulable = node.spec.unschedulable;
+  for (const auto& [key, value] : node.metadata.labels)
+    shape.labels.emplace_back(names.intern(key), names.intern(value));
+  std::sort(shape.labels.begin(), shape.labels.end());
+  for (const model::Taint& taint : node.spec.taints)
+    shape.taints.push_back(
+        {names.intern(taint.key), names.intern(taint.value), effect_of(taint.effect)});
+  for (const json::Value& image : node.status.images) {
+    const json::Array* tags = json::array_at(image, {"names"});
+    if (tags == nullptr) continue;
+    std::int64_t size = json::int_at(image, {"sizeBytes"});
+    for (const json::Value& tag : *tags)
+      if (tag.is_string()) shape.images.push_back({names.intern(json::sv(tag.get_string())), size});
+  }
+  shape.allocatable = dimensions.convert(node.status.allocatable.empty() ? node.status.capacity
+                                                                         : node.status.allocatable);
+  shape.capacity = dimensions.convert(node.status.capacity);
+  return shape;
+}
+
+Phase phase_of(const std::string& text) {
+  for (Phase phase :
+       {Phase::pending, Phase::running, Phase::unknown, Phase::inqueue, Phase::completed})
+    if (name_of(phase) == text) return phase;
+  return Phase::none;
+}
+
+std::vector<GroupCondition> conditions_of(const model::PodGroup& group) {
+  std::vector<GroupCondition> out;
+  for (const model::PodGroupCondition& c : group.status.conditions)
+    out.push_back({c.type, c.status, c.reason, c.message, c.transitionID,
+                   c.lastTransitionTime.at.value_or(WallTime{})});
+  return out;
+}
+
+void fill_queue(const model::Queue& queue, Dimensions& dimensions, Queue& out) {
+  out.uid = queue.metadata.uid;
+  out.open = queue.status.state.empty() || queue.status.state == "Open";
+  out.weight = std::max(queue.spec.weight, 1);
+  out.priority = queue.spec.priority;
+  out.reclaimable = queue.spec.reclaimable.value_or(true);
+  out.created = queue.metadata.creationTimestamp.at.value_or(WallTime{});
+  out.parent = queue.spec.parent;
+  out.hierarchy = queue.metadata.annotation("volcano.sh/hierarchy");
+  out.hierarchy_weights = queue.metadata.annotation("volcano.sh/hierarchy-weights");
+  out.has_capability = !queue.spec.capability.empty();
+  out.capability = dimensions.convert(queue.spec.capability);
+  out.deserved = dimensions.convert(queue.spec.deserved);
+  out.guarantee = dimensions.convert(queue.spec.guarantee.resource);
+}
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,36 @@
+// The border: API objects become the scheduler's own shapes here and nowhere else. Pure functions
+// but for the two tables they intern names in.
+#pragma once
+
+#include <string>
+
+#include "model/core.h"
+#include "model/volcano.h"
+#include "scheduler/cluster/job.h"
+#include "scheduler/cluster/names.h"
+#include "scheduler/cluster/node.h"
+#include "scheduler/cluster/pod_class.h"
+#include "scheduler/cluster/queue.h"
+#include "scheduler/cluster/task.h"
+
+namespace hekla::scheduler {
+
+// Everything filters and scores read of a pod, as text: pods with equal keys are one class.
+std::string class_key(const model::Pod& pod);
+PodClass make_class(const model::Pod& pod, std::string key, Names& names, Dimensions& dimensions);
+
+TaskStatus status_of(const model::Pod& pod);
+// The fields of a Task that come from the pod alone; job, class, role, node and status are the
+// cluster's.
+void fill_task(const model::Pod& pod, Task& task);
+// volcano.sh/task-spec; empty when the pod has none.
+const std::string& role_of(const model::Pod& pod);
+
+NodeShape make_shape(const model::Node& node, Names& names, Dimensions& dimensions);
+
+Phase phase_of(const std::string& text);
+std::vector<GroupCondition> conditions_of(const model::PodGroup& group);
+// Spec and state of a queue; what this scheduler writes itself is left alone.
+void fill_queue(const model::Queue& queue, Dimensions& dimensions, Queue& out);
+
+}  // namespace hekla::scheduler

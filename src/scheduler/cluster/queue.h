@@ -1,0 +1,39 @@
+// A queue: the unit of fair sharing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "scheduler/cluster/ids.h"
+#include "scheduler/cluster/resources.h"
+
+namespace hekla::scheduler {
+
+// The counts of PodGroups by phase that stand in a queue's status.
+struct QueueCounts {
+  std::int32_t pending = 0, running = 0, inqueue = 0, unknown = 0, completed = 0;
+  bool operator==(const QueueCounts&) const = default;
+};
+
+struct Queue {
+  std::string name, uid;
+  bool live = false;  // the Queue object exists; otherwise only jobs have named it
+  bool open = true;   // status.state is Open or not yet set
+  std::int32_t weight = 1;
+  std::int32_t priority = 0;
+  bool reclaimable = true;
+  WallTime created{};
+  std::string parent;
+  std::string hierarchy, hierarchy_weights;  // annotations of hierarchical DRF
+  bool has_capability = false;
+  Resources capability, deserved, guarantee;
+
+  // Written last, or read from the object at start.
+  bool status_known = false;
+  Resources written_allocated;
+  QueueCounts written_counts;
+};
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,72 @@
+// A task is the scheduler's word for one pod.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "scheduler/cluster/ids.h"
+
+namespace hekla::scheduler {
+
+enum class TaskStatus : std::uint8_t {
+  pending,
+  allocated,  // given a node in this session, not yet committed
+  pipelined,  // waits for resources that are being released, within this session
+  binding,    // committed; the API has not confirmed yet
+  bound,
+  running,
+  releasing,
+  succeeded,
+  failed,
+  unknown,
+};
+inline constexpr std::size_t kTaskStatuses = 10;
+
+// Volcano's spelling, as it stands in messages.
+constexpr std::string_view name_of(TaskStatus status) {
+  constexpr std::array<std::string_view, kTaskStatuses> names{
+      "Pending", "Allocated", "Pipelined", "Binding", "Bound",
+      "Running", "Releasing", "Succeeded", "Failed",  "Unknown"};
+  return names[static_cast<std::size_t>(status)];
+}
+
+constexpr bool is_allocated(TaskStatus s) {
+  return s == TaskStatus::bound || s == TaskStatus::binding || s == TaskStatus::running ||
+         s == TaskStatus::allocated;
+}
+constexpr bool is_completed(TaskStatus s) {
+  return s == TaskStatus::succeeded || s == TaskStatus::failed;
+}
+
+struct Task {
+  std::string ns, name, uid;
+  std::string scheduler_name;
+  JobId job;  // invalid: a pod of another scheduler that only uses up its node
+  ClassId pod_class;
+  NodeId node;
+  TaskStatus status = TaskStatus::pending;
+  bool live = false;
+  bool ours = false;         // its schedulerName is one of mine
+  bool gated = false;        // has scheduling gates
+  bool best_effort = false;  // requests nothing but its place on the node
+  bool preemptable = true;
+  bool critical = false;   // kube-system or a system-*-critical class
+  std::uint16_t role = 0;  // index into the job's roles
+  std::int32_t priority = 1;
+  std::int64_t index = -1;  // the number at the end of the pod's name
+  WallTime created{};
+  NodeId nominated;  // status.nominatedNodeName
+
+  // The state a discarded statement had given this task, for messages; valid if the stamp is the
+  // session's.
+  TaskStatus last_status = TaskStatus::pending;
+  NodeId last_node;
+  std::uint64_t last_stamp = 0;
+  // The PodScheduled condition last written for it.
+  std::uint64_t condition_digest = 0;
+};
+
+}  // namespace hekla::scheduler

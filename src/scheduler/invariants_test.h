@@ -1,0 +1,99 @@
+// What must hold after every session, as named checkers: used by scenarios, random tests and
+// whoever simulates. Each returns what is wrong, or nothing.
+#pragma once
+
+#include <string>
+
+#include "scheduler/cluster/cluster.h"
+#include "scheduler/session/decisions.h"
+
+namespace hekla::scheduler::invariants {
+
+// No node that got a pod in this session has more on it than it can hold.
+inline std::string no_overcommit(const Cluster& cluster, const Decisions& decisions) {
+  for (const BindDecision& bind : decisions.binds) {
+    const Node& node = cluster.at(bind.node);
+    for (std::size_t d = 0; d < cluster.dimensions().size(); ++d)
+      if (node.used.value[d] > node.shape.allocatable.value[d])
+        return "node " + node.name + " has more " + cluster.dimensions().name(static_cast<Dim>(d)) +
+               " used than it can allocate";
+  }
+  return {};
+}
+
+// A job that got a pod bound has at least its minimum placed.
+inline std::string gang_all_or_none(const Cluster& cluster, const Decisions& decisions) {
+  for (const BindDecision& bind : decisions.binds) {
+    const Job& job = cluster.at(cluster.at(bind.task).job);
+    if (!job.is_ready()) return "job " + job.name + " got pods bound without being ready";
+  }
+  return {};
+}
+
+// Nothing that was not committed survives its session.
+inline std::string nothing_left_over(const Cluster& cluster, const Decisions&) {
+  for (const Task& task : cluster.tasks())
+    if (task.live && (task.status == TaskStatus::allocated || task.status == TaskStatus::pipelined))
+      return "task " + task.name + " is still " + std::string(name_of(task.status));
+  return {};
+}
+
+// No task is bound twice in one session, and each bound one is on the node the decision names.
+inline std::string bound_once(const Cluster& cluster, const Decisions& decisions) {
+  std::vector<bool> seen(cluster.tasks().size());
+  for (const BindDecision& bind : decisions.binds) {
+    const Task& task = cluster.at(bind.task);
+    if (seen[bind.task.index()]) return "task " + task.name + " is bound twice";
+    if (task.node != bind.node) return "task " + task.name + " is not on the node it was bound to";
+    seen[bind.task.index()] = true;
+  }
+  return {};
+}
+
+// Every count and account equals what one gets by adding up the tasks anew.
+inline std::string accounts_add_up(const Cluster& cluster, const Decisions&) {
+  std::vector<Resources> used(cluster.nodes().size()), releasing(used.size());
+  std::vector<std::int32_t> pods(used.size());
+  std::vector<StatusCounts> counts(cluster.jobs().size());
+  std::vector<Resources> allocated(counts.size());
+  for (const Task& task : cluster.tasks()) {
+    if (!task.live) continue;
+    const Resources& request = cluster.class_of(task).request;
+    if (task.job.valid()) {
+      ++counts[task.job.index()][static_cast<std::size_t>(task.status)];
+      if (is_allocated(task.status)) allocated[task.job.index()] += request;
+    }
+    if (!task.node.valid() || is_completed(task.status) || task.status == TaskStatus::pending)
+      continue;
+    used[task.node.index()] += request;
+    ++pods[task.node.index()];
+    if (task.status == TaskStatus::releasing) releasing[task.node.index()] += request;
+  }
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    const Node& node = cluster.nodes()[i];
+    Resources idle = node.shape.allocatable;
+    idle -= used[i];
+    if (node.used.value != used[i].value || node.releasing.value != releasing[i].value ||
+        node.idle.value != idle.value || node.pods != pods[i] ||
+        node.pipelined.value != Resources().value)
+      return "the account of node " + node.name + " does not add up";
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const Job& job = cluster.jobs()[i];
+    if (job.live && (job.count != counts[i] || job.allocated.value != allocated[i].value))
+      return "the counts of job " + job.name + " do not add up";
+  }
+  return {};
+}
+
+inline std::string check(std::string_view name, const Cluster& cluster,
+                         const Decisions& decisions) {
+  if (name == "no-overcommit") return no_overcommit(cluster, decisions);
+  if (name == "gang-all-or-none") return gang_all_or_none(cluster, decisions);
+  if (name == "nothing-left-over") return nothing_left_over(cluster, decisions);
+  if (name == "bound-once") return bound_once(cluster, decisions);
+  if (name == "accounts-add-up") return accounts_add_up(cluster, decisions);
+  return "there is no invariant called " + std::string(name);
+}
+
+}  // namespace hekla::scheduler::invariants

@@ -1,0 +1,345 @@
+#include "scheduler/loop/scheduler.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/log.h"
+#include "kube/events.h"
+#include "kube/informer.h"
+#include "scheduler/loop/metrics.h"
+#include "scheduler/loop/writes.h"
+#include "scheduler/session/session.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+constexpr std::size_t kBatchLimit = 1024;
+// After a failed write the next attempt waits this long.
+constexpr Nanos kRetryDelay = std::chrono::milliseconds(200);
+
+// What a write was for, to settle its result by.
+struct Sent {
+  enum class Kind { bind, group, pod, queue, evict } kind = Kind::bind;
+  TaskId task;
+  JobId job;
+  QueueId queue;
+  std::string uid;
+  std::string node;
+};
+
+ClusterOptions cluster_options(const Options& options) {
+  return {options.scheduler_names, options.single_pod_schedulers, options.default_queue};
+}
+
+}  // namespace
+
+struct Scheduler::State : std::enable_shared_from_this<State> {
+  State(Options given, kube::Client& c, Metrics* m)
+      : options(std::move(given)),
+        client(c),
+        metrics(m),
+        cluster(cluster_options(options)),
+        session(cluster),
+        nodes(c, kube::resources::nodes),
+        pods(c, kube::resources::pods),
+        groups(c, kube::resources::pod_groups),
+        queues(c, kube::resources::queues),
+        priority_classes(c, kube::resources::priority_classes) {}
+
+  Result<void> configure(std::string_view text) {
+    Configuration configuration =
+        TRY(parse_configuration(text.empty() ? helm_default_configuration() : text));
+    for (const std::string& name : configuration.unknown_plugins)
+      log_warn("scheduler", "the configuration names a plugin that does not exist; it is skipped",
+               {{"plugin", name}});
+    session.configure(std::move(configuration));
+    return {};
+  }
+
+  void start() {
+    follow(nodes);
+    follow(priority_classes);
+    follow(queues);
+    follow(groups);
+    follow(pods);
+    if (metrics != nullptr) {
+      describe_metrics(*metrics);
+      session.collect_gauges(true);
+    }
+  }
+
+  template <class T>
+  void follow(kube::Informer<T>& informer) {
+    using Ref = typename kube::Informer<T>::Ref;
+    informer.on_change([this](const Ref& before, const Ref& after) {
+      // The same name may come back as another object within one step of the watch.
+      if (before && (!after || before->metadata.uid != after->metadata.uid))
+        note(cluster.remove(*before));
+      if (after) note(cluster.put(*after));
+    });
+    informer.on_settled([this] { settled(); });
+    informer.start();
+  }
+
+  bool synced() const {
+    return nodes.synced() && pods.synced() && groups.synced() && queues.synced() &&
+           priority_classes.synced();
+  }
+
+  void settled() {
+    if (!synced()) return;
+    if (!running) {
+      running = true;
+      make_queues();
+      note(Impact::decide);
+    }
+    arm();
+  }
+
+  void note(Impact impact) { pending = std::max(pending, impact); }
+
+  // Plans the next session as early as what has come in deserves. A later plan is overtaken, not
+  // cancelled: its number is out of date when it fires.
+  void arm() {
+    if (!running || pending == Impact::none) return;
+    MonoTime now = client.executor().clock().mono();
+    MonoTime when = now + options.report_delay;
+    // Back to back only as long as sessions are short: at most half of the time goes into them.
+    if (pending == Impact::decide) when = std::max(now, last_end + last_duration);
+    plan(when, now);
+  }
+
+  void plan(MonoTime when, MonoTime now) {
+    if (planned && planned_at <= when) return;
+    planned = true;
+    planned_at = when;
+    auto fire = [weak = weak_from_this(), number = ++plan_number] {
+      auto self = weak.lock();
+      if (self && self->planned && self->plan_number == number) self->run_session();
+    };
+    if (when <= now)
+      client.executor().post(std::move(fire));
+    else
+      client.executor().post_after(when - now, std::move(fire));
+  }
+
+  void run_session() {
+    planned = false;
+    pending = Impact::none;
+    const Clock& clock = client.executor().clock();
+    MonoTime begin = clock.mono();
+    const Decisions& decisions = session.run(clock, uuid(options.rng ? *options.rng : real_rng()));
+    ++sessions;
+    if (metrics != nullptr) report_session(*metrics, cluster, decisions, clock.wall());
+    carry_out(decisions, clock.wall());
+    last_end = clock.mono();
+    last_duration = last_end - begin;
+    if (decisions.waiting) plan(last_end + options.period, last_end);
+  }
+
+  // ---- writes ----
+
+  void carry_out(const Decisions& decisions, WallTime now) {
+    for (const BindDecision& bind : decisions.binds)
+      add(bind_write(cluster, bind), {Sent::Kind::bind,
+                                      bind.task,
+                                      {},
+                                      {},
+                                      cluster.at(bind.task).uid,
+                                      cluster.at(bind.node).name});
+    for (const EvictDecision& evict : decisions.evictions)
+      add(evict_write(cluster, evict),
+          {Sent::Kind::evict, evict.task, {}, {}, cluster.at(evict.task).uid, {}});
+    for (const GroupDecision& group : decisions.groups) {
+      ++cluster.edit(group.job).status_writes;
+      add(group_write(cluster, group.job),
+          {Sent::Kind::group, {}, group.job, {}, cluster.at(group.job).uid, {}});
+    }
+    for (const PodConditionDecision& pod : decisions.pods)
+      add(pod_condition_write(cluster, pod, now),
+          {Sent::Kind::pod, pod.task, {}, {}, cluster.at(pod.task).uid, {}});
+    for (const QueueDecision& queue : decisions.queues)
+      add(queue_write(cluster, queue.queue), {Sent::Kind::queue, {}, {}, queue.queue, {}, {}});
+    flush();
+    for (const EventDecision& event : decisions.events) {
+      const std::string type = event.warning ? "Warning" : "Normal";
+      if (event.task.valid())
+        recorder(cluster.at(event.task).scheduler_name)
+            .record(target_of(cluster.at(event.task)), type, event.reason, event.message);
+      else
+        recorder(options.scheduler_names.front())
+            .record(target_of(cluster.at(event.job)), type, event.reason, event.message);
+    }
+  }
+
+  void add(kube::Write write, Sent sent) {
+    writes.push_back(std::move(write));
+    purposes.push_back(std::move(sent));
+    if (writes.size() == kBatchLimit) flush();
+  }
+
+  void flush() {
+    if (writes.empty()) return;
+    client.batch(std::move(writes), [weak = weak_from_this(), sent = std::move(purposes)](
+                                        std::vector<kube::WriteResult> results) {
+      auto self = weak.lock();
+      if (!self) return;
+      for (std::size_t i = 0; i < results.size() && i < sent.size(); ++i)
+        self->settle(sent[i], results[i]);
+      self->arm();
+    });
+    writes = {};
+    purposes = {};
+  }
+
+  void settle(const Sent& sent, const kube::WriteResult& result) {
+    switch (sent.kind) {
+      case Sent::Kind::bind:
+        return settle_bind(sent, result);
+      case Sent::Kind::group:
+        return settle_group(sent, result);
+      case Sent::Kind::pod:
+        if (!result && result.error().code != Code::not_found && is_current(sent))
+          cluster.edit(sent.task).condition_digest = 0;
+        return;
+      case Sent::Kind::queue:
+        if (!result && result.error().code != Code::not_found) {
+          cluster.edit(sent.queue).status_known = false;
+          retry_later();
+        }
+        return;
+      case Sent::Kind::evict:
+        if (!result)
+          log_warn("scheduler", "a pod was not evicted", {{"error", result.error().message}});
+        return;
+    }
+  }
+
+  bool is_current(const Sent& sent) const {
+    return sent.task.index() < cluster.tasks().size() && cluster.at(sent.task).live &&
+           cluster.at(sent.task).uid == sent.uid;
+  }
+
+  void settle_bind(const Sent& sent, const kube::WriteResult& result) {
+    if (metrics != nullptr) report_bind(*metrics, result.has_value());
+    if (!is_current(sent)) return;
+    const Task& task = cluster.at(sent.task);
+    if (result) {
+      recorder(task.scheduler_name)
+          .record(target_of(task), "Normal", "Scheduled",
+                  "Successfully assigned " + task.ns + "/" + task.name + " to " + sent.node);
+      cluster.bind_succeeded(sent.task, sent.uid);
+      note(Impact::report);
+      return;
+    }
+    log_warn("scheduler", "a pod was not bound and will be placed again",
+             {{"pod", task.ns + "/" + task.name},
+              {"node", sent.node},
+              {"error", result.error().message}});
+    cluster.bind_failed(sent.task, sent.uid);
+    if (result.error().code != Code::not_found) {
+      PodConditionDecision failed{sent.task, "SchedulerError", result.error().message, {}};
+      cluster.edit(sent.task).condition_digest = 0;
+      recorder(task.scheduler_name)
+          .record(target_of(task), "Warning", "FailedScheduling", failed.message);
+      add(pod_condition_write(cluster, failed, client.executor().clock().wall()),
+          {Sent::Kind::pod, sent.task, {}, {}, sent.uid, {}});
+      flush();
+    }
+    retry_later();
+  }
+
+  void settle_group(const Sent& sent, const kube::WriteResult& result) {
+    if (sent.job.index() >= cluster.jobs().size()) return;
+    Job& job = cluster.edit(sent.job);
+    if (!job.live || job.uid != sent.uid) return;
+    --job.status_writes;
+    if (result) {
+      if (*result) groups.overlay(*result);
+    } else if (result.error().code != Code::not_found) {
+      job.status_unwritten = true;
+      retry_later();
+    }
+  }
+
+  void retry_later() {
+    MonoTime now = client.executor().clock().mono();
+    plan(now + kRetryDelay, now);
+  }
+
+  void make_queues() {
+    std::vector<kube::Write> missing;
+    if (!queues.get({"", "root"})) missing.push_back(create_queue_write("root", false));
+    if (!queues.get({"", options.default_queue}))
+      missing.push_back(create_queue_write(options.default_queue, true));
+    if (missing.empty()) return;
+    client.batch(std::move(missing),
+                 [weak = weak_from_this()](const std::vector<kube::WriteResult>& results) {
+                   auto self = weak.lock();
+                   if (!self) return;
+                   bool failed =
+                       std::any_of(results.begin(), results.end(), [](const kube::WriteResult& r) {
+                         return !r && r.error().code != Code::already_exists;
+                       });
+                   if (!failed) return;
+                   self->client.executor().post_after(self->options.period, [weak] {
+                     if (auto again = weak.lock()) again->make_queues();
+                   });
+                 });
+  }
+
+  kube::EventRecorder& recorder(const std::string& component) {
+    auto found = recorders.find(component);
+    if (found == recorders.end())
+      found = recorders.emplace(component, std::make_unique<kube::EventRecorder>(client, component))
+                  .first;
+    return *found->second;
+  }
+
+  Options options;
+  kube::Client& client;
+  Metrics* metrics;
+  Cluster cluster;
+  Session session;
+  kube::Informer<model::Node> nodes;
+  kube::Informer<model::Pod> pods;
+  kube::Informer<model::PodGroup> groups;
+  kube::Informer<model::Queue> queues;
+  kube::Informer<model::PriorityClass> priority_classes;
+  std::map<std::string, std::unique_ptr<kube::EventRecorder>> recorders;
+
+  bool running = false;
+  Impact pending = Impact::none;
+  bool planned = false;
+  MonoTime planned_at{};
+  std::uint64_t plan_number = 0;
+  MonoTime last_end{};
+  Nanos last_duration{};
+  std::uint64_t sessions = 0;
+  std::vector<kube::Write> writes;
+  std::vector<Sent> purposes;
+};
+
+Scheduler::Scheduler(std::shared_ptr<State> state) : state_(std::move(state)) {}
+Scheduler::~Scheduler() = default;
+
+Result<std::unique_ptr<Scheduler>> Scheduler::create(Options options, kube::Client& client,
+                                                     Metrics* metrics) {
+  auto state = std::make_shared<State>(std::move(options), client, metrics);
+  TRY(state->configure(state->options.configuration));
+  return std::make_unique<Scheduler>(std::move(state));
+}
+
+void Scheduler::start() { state_->start(); }
+
+Result<void> Scheduler::set_configuration(std::string_view text) {
+  TRY(state_->configure(text));
+  state_->note(Impact::decide);
+  state_->arm();
+  return {};
+}
+
+std::uint64_t Scheduler::sessions() const { return state_->sessions; }
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,56 @@
+// The scheduler as a component: keeps the cluster state current from watches, runs a session when
+// something has changed that one could act on, and sends the decisions out in batches without
+// waiting.
+//
+// Lives on its client's executor: constructed anywhere, then start() and everything else there. All
+// state can be rebuilt from the API: a restart lists everything and goes on. Until the watch
+// confirms a binding the pod is held on its node (assumed), so no pod is bound twice.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/metrics.h"
+#include "base/result.h"
+#include "base/rng.h"
+#include "kube/client.h"
+#include "scheduler/session/configuration.h"
+
+namespace hekla::scheduler {
+
+struct Options {
+  // Volcano's configuration file; empty means the Helm chart's default.
+  std::string configuration;
+  // A session runs at least this often while something is pending.
+  Nanos period{1'000'000'000};
+  // How long status that decides nothing (a pod came up) is collected before it is reported.
+  Nanos report_delay{20'000'000};
+  std::vector<std::string> scheduler_names{"volcano", "default-scheduler", "hekla"};
+  // Pods of these need no PodGroup and are placed one by one.
+  std::vector<std::string> single_pod_schedulers{"default-scheduler", "hekla"};
+  std::string default_queue = "default";
+  Rng* rng = nullptr;  // session ids; the machine's if null
+};
+
+class Scheduler {
+ public:
+  // Fails on a configuration that cannot be read. `client` and `metrics` (may be null) must live
+  // longer.
+  static Result<std::unique_ptr<Scheduler>> create(Options options, kube::Client& client,
+                                                   Metrics* metrics);
+  struct State;
+  explicit Scheduler(std::shared_ptr<State> state);
+  ~Scheduler();
+
+  void start();
+  // An unreadable text changes nothing and says what is wrong with it.
+  Result<void> set_configuration(std::string_view text);
+  std::uint64_t sessions() const;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,142 @@
+#include "scheduler/loop/writes.h"
+
+#include "model/time.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+// null removes the member in a merge patch.
+json::Value count_or_null(std::int32_t count) {
+  return count == 0 ? json::Value(nullptr) : json::Value(count);
+}
+
+kube::Write patch(const kube::Resource& resource, kube::Key key, json::Value body) {
+  kube::Write write;
+  write.verb = kube::Write::Verb::patch;
+  write.resource = resource;
+  write.key = std::move(key);
+  write.body = std::move(body);
+  return write;
+}
+
+}  // namespace
+
+kube::Write bind_write(const Cluster& cluster, const BindDecision& decision) {
+  const Task& task = cluster.at(decision.task);
+  kube::Write write;
+  write.verb = kube::Write::Verb::bind;
+  write.resource = kube::resources::pods;
+  write.key = {task.ns, task.name};
+  json::Object meta{{"name", task.name}, {"namespace", task.ns}};
+  if (!task.uid.empty()) meta["uid"] = task.uid;
+  write.body = json::Object{
+      {"apiVersion", "v1"},
+      {"kind", "Binding"},
+      {"metadata", std::move(meta)},
+      {"target", json::Object{{"kind", "Node"}, {"name", cluster.at(decision.node).name}}}};
+  return write;
+}
+
+kube::Write group_write(const Cluster& cluster, JobId id) {
+  const Job& job = cluster.at(id);
+  json::Array conditions;
+  for (const GroupCondition& condition : job.conditions) {
+    json::Object one{{"type", condition.type}, {"status", condition.status}};
+    if (!condition.transition_id.empty()) one["transitionID"] = condition.transition_id;
+    one["lastTransitionTime"] = model::format_rfc3339(condition.at);
+    if (!condition.reason.empty()) one["reason"] = condition.reason;
+    if (!condition.message.empty()) one["message"] = condition.message;
+    conditions.push_back(std::move(one));
+  }
+  json::Object status{{"phase", name_of(job.phase)},
+                      {"running", count_or_null(job.running)},
+                      {"succeeded", count_or_null(job.succeeded)},
+                      {"failed", count_or_null(job.failed)}};
+  if (!conditions.empty()) status["conditions"] = std::move(conditions);
+  return patch(kube::resources::pod_groups, {job.ns, job.name},
+               json::Object{{"status", std::move(status)}});
+}
+
+kube::Write pod_condition_write(const Cluster& cluster, const PodConditionDecision& decision,
+                                WallTime now) {
+  const Task& task = cluster.at(decision.task);
+  json::Object condition{
+      {"type", "PodScheduled"},    {"status", "False"},
+      {"lastProbeTime", nullptr},  {"lastTransitionTime", model::format_rfc3339(now)},
+      {"reason", decision.reason}, {"message", decision.message}};
+  json::Object status{{"conditions", json::Array{std::move(condition)}}};
+  if (decision.nominated.valid()) status["nominatedNodeName"] = cluster.at(decision.nominated).name;
+  kube::Write write = patch(kube::resources::pods, {task.ns, task.name},
+                            json::Object{{"status", std::move(status)}});
+  write.subresource = "status";
+  write.patch_type = kube::PatchType::strategic;
+  return write;
+}
+
+kube::Write queue_write(const Cluster& cluster, QueueId id) {
+  const Queue& queue = cluster.at(id);
+  json::Object allocated;
+  auto add = [&](Dim dim) {
+    allocated[cluster.dimensions().name(dim)] =
+        cluster.dimensions().quantity(dim, queue.written_allocated[dim]).text();
+  };
+  for (Dim dim : {kCpu, kMemory, kPods}) add(dim);
+  // A dimension that was allocated once and is not any more must be taken out again.
+  for (std::size_t d = kPods + 1u; d < cluster.dimensions().size(); ++d) {
+    auto dim = static_cast<Dim>(d);
+    if (queue.written_allocated[dim] != 0)
+      add(dim);
+    else if (queue.written_allocated.has(dim))
+      allocated[cluster.dimensions().name(dim)] = nullptr;
+  }
+  const QueueCounts& counts = queue.written_counts;
+  kube::Write write =
+      patch(kube::resources::queues, {"", queue.name},
+            json::Object{{"status", json::Object{{"allocated", std::move(allocated)},
+                                                 {"reservation", json::Object()},
+                                                 {"pending", count_or_null(counts.pending)},
+                                                 {"running", count_or_null(counts.running)},
+                                                 {"inqueue", count_or_null(counts.inqueue)},
+                                                 {"unknown", count_or_null(counts.unknown)},
+                                                 {"completed", count_or_null(counts.completed)}}}});
+  write.subresource = "status";
+  return write;
+}
+
+kube::Write create_queue_write(const std::string& name, bool reclaimable) {
+  kube::Write write;
+  write.verb = kube::Write::Verb::create;
+  write.resource = kube::resources::queues;
+  write.key = {"", name};
+  write.body = json::Object{{"apiVersion", kube::resources::queues.api_version()},
+                            {"kind", kube::resources::queues.kind},
+                            {"metadata", json::Object{{"name", name}}},
+                            {"spec", json::Object{{"weight", 1}, {"reclaimable", reclaimable}}}};
+  return write;
+}
+
+kube::Write evict_write(const Cluster& cluster, const EvictDecision& decision) {
+  const Task& task = cluster.at(decision.task);
+  kube::Write write;
+  write.verb = kube::Write::Verb::remove;
+  write.resource = kube::resources::pods;
+  write.key = {task.ns, task.name};
+  write.precondition_uid = task.uid;
+  return write;
+}
+
+kube::EventTarget target_of(const Task& task) {
+  return {"v1", "Pod", task.ns, task.name, task.uid, 0};
+}
+
+kube::EventTarget target_of(const Job& job) {
+  return {kube::resources::pod_groups.api_version(),
+          kube::resources::pod_groups.kind,
+          job.ns,
+          job.name,
+          job.uid,
+          0};
+}
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,28 @@
+// Decisions as API writes. Pure functions of the cluster state.
+#pragma once
+
+#include <string>
+
+#include "kube/client.h"
+#include "kube/events.h"
+#include "scheduler/cluster/cluster.h"
+#include "scheduler/session/decisions.h"
+
+namespace hekla::scheduler {
+
+// A v1 Binding; the uid keeps it from reaching a namesake that was created meanwhile.
+kube::Write bind_write(const Cluster& cluster, const BindDecision& decision);
+// The group's whole status as a merge patch of the object: PodGroup has no status subresource.
+kube::Write group_write(const Cluster& cluster, JobId job);
+// PodScheduled=False, merged by condition type.
+kube::Write pod_condition_write(const Cluster& cluster, const PodConditionDecision& decision,
+                                WallTime now);
+// allocated, reservation and the counts; the state belongs to the queue controller.
+kube::Write queue_write(const Cluster& cluster, QueueId queue);
+kube::Write create_queue_write(const std::string& name, bool reclaimable);
+kube::Write evict_write(const Cluster& cluster, const EvictDecision& decision);
+
+kube::EventTarget target_of(const Task& task);
+kube::EventTarget target_of(const Job& job);
+
+}  // namespace hekla::scheduler

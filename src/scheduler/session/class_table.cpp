@@ -1,0 +1,226 @@
+#include "scheduler/session/class_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+namespace hekla::scheduler {
+
+namespace {
+
+struct Fitting {
+  Fit fit = Fit::none;
+  Dim lacking = kCpu;
+};
+
+// The request must fit what will be idle; whether it also fits what is idle now decides between
+// placing and waiting.
+Fitting resource_fit(const Resources& request, const Node& node) {
+  bool idle = true;
+  for (std::uint32_t mask = request.present; mask != 0; mask &= mask - 1) {
+    auto d = static_cast<std::size_t>(std::countr_zero(mask));
+    std::int64_t want = request.value[d];
+    std::int64_t now = node.idle.value[d];
+    if (want > now + node.releasing.value[d] - node.pipelined.value[d])
+      return {Fit::none, static_cast<Dim>(d)};
+    idle &= want <= now;
+  }
+  return {idle ? Fit::idle : Fit::future, kCpu};
+}
+
+std::int64_t normalize(std::int64_t raw, std::int64_t largest, bool reverse) {
+  if (largest == 0) return reverse ? 100 : 0;
+  std::int64_t scaled = 100 * raw / largest;
+  return reverse ? 100 - scaled : scaled;
+}
+
+}  // namespace
+
+void ClassTable::refresh(const Cluster& cluster, ClassId pods, const NodeRules& rules,
+                         Reasons& reasons) {
+  class_ = pods;
+  pods_ = &cluster.at(pods);
+  bool same = serial_ == pods_->serial && shape_version_ == cluster.shape_version() &&
+              rules_version_ == rules.version;
+  std::optional<std::span<const NodeId>> changed;
+  if (same) changed = cluster.changed_since(cursor_);
+  if (!changed || changed->size() > live_.size()) {
+    rebuild(cluster, rules, reasons);
+  } else {
+    for (NodeId node : *changed) update(cluster, node, rules, reasons);
+  }
+  cursor_ = cluster.change_sequence();
+}
+
+void ClassTable::rebuild(const Cluster& cluster, const NodeRules& rules, Reasons& reasons) {
+  bool reshaped = serial_ != pods_->serial || shape_version_ != cluster.shape_version() ||
+                  rules_version_ != rules.version;
+  if (reshaped) {
+    serial_ = pods_->serial;
+    shape_version_ = cluster.shape_version();
+    rules_version_ = rules.version;
+    make_profiles(cluster, rules);
+  }
+  std::fill(reason_counts_.begin(), reason_counts_.end(), 0u);
+  for (NodeId node : live_) entries_[node.index()].reason = kFeasible;
+  evaluate(cluster, live_, rules, reasons);
+  for (Profile& profile : profiles_) grow_tree(profile);
+}
+
+void ClassTable::make_profiles(const Cluster& cluster, const NodeRules& rules) {
+  live_.clear();
+  for (std::size_t i = 0; i < cluster.nodes().size(); ++i)
+    if (cluster.nodes()[i].live) live_.push_back(NodeId(i));
+  entries_.assign(cluster.nodes().size(), Entry());
+  how_.clear();
+  std::vector<std::vector<std::int64_t>> raw(rules.normalized.size());
+  for (std::size_t k = 0; k < raw.size(); ++k) {
+    const NodeRules::Normalized& rule = rules.normalized[k];
+    how_.push_back(rule.how);
+    raw[k].assign(live_.size(), 0);
+    rule.plugin->raw_score(rule.which, *pods_, live_, raw[k]);
+  }
+  profiles_.clear();
+  std::map<std::vector<std::int64_t>, std::size_t> by_raw;
+  std::vector<std::int64_t> key(raw.size());
+  for (std::size_t i = 0; i < live_.size(); ++i) {
+    for (std::size_t k = 0; k < raw.size(); ++k) key[k] = raw[k][i];
+    // Neighbours mostly look alike.
+    std::size_t at = profiles_.empty() ? 0 : profiles_.size() - 1;
+    if (profiles_.empty() || profiles_[at].raw != key) {
+      auto [found, added] = by_raw.emplace(key, profiles_.size());
+      if (added) profiles_.push_back({key, {}, {}});
+      at = found->second;
+    }
+    Entry& entry = entries_[live_[i].index()];
+    entry.profile = static_cast<std::uint32_t>(at);
+    entry.leaf = static_cast<std::uint32_t>(profiles_[at].members.size());
+    profiles_[at].members.push_back(live_[i].value);
+  }
+}
+
+void ClassTable::count_reason(ReasonId reason, int by) {
+  if (reason == kFeasible) return;
+  if (reason >= reason_counts_.size()) reason_counts_.resize(reason + 1u, 0u);
+  reason_counts_[reason] =
+      static_cast<std::uint32_t>(static_cast<int>(reason_counts_[reason]) + by);
+}
+
+void ClassTable::evaluate(const Cluster& cluster, std::span<const NodeId> nodes,
+                          const NodeRules& rules, Reasons& reasons) {
+  feasible_.clear();
+  for (NodeId id : nodes) {
+    Entry& entry = entries_[id.index()];
+    entry.reason = kFeasible;
+    entry.score = 0;
+    entry.fit = Fit::idle;
+    if (!pods_->untracked_resource.empty()) {
+      entry.fit = Fit::none;
+      entry.reason = reasons.intern("Insufficient " + pods_->untracked_resource);
+    } else if (!pods_->best_effort) {
+      Fitting fitting = resource_fit(pods_->request, cluster.at(id));
+      entry.fit = fitting.fit;
+      if (fitting.fit == Fit::none) {
+        if (fitting.lacking >= insufficient_.size()) insufficient_.resize(fitting.lacking + 1u);
+        ReasonId& known = insufficient_[fitting.lacking];
+        if (known == kFeasible)
+          known = reasons.intern("Insufficient " + cluster.dimensions().name(fitting.lacking));
+        entry.reason = known;
+      }
+    }
+    if (entry.fit == Fit::none)
+      count_reason(entry.reason, +1);
+    else
+      feasible_.push_back(id);
+  }
+  if (feasible_.empty()) return;
+  reason_scratch_.assign(feasible_.size(), kFeasible);
+  for (Plugin* plugin : rules.filters) plugin->filter(*pods_, feasible_, reason_scratch_);
+  score_scratch_.assign(feasible_.size(), 0.0);
+  for (Plugin* plugin : rules.scores) plugin->score(*pods_, feasible_, score_scratch_);
+  for (std::size_t i = 0; i < feasible_.size(); ++i) {
+    Entry& entry = entries_[feasible_[i].index()];
+    entry.score = score_scratch_[i];
+    if (reason_scratch_[i] == kFeasible) continue;
+    entry.fit = Fit::none;
+    entry.reason = reason_scratch_[i];
+    count_reason(entry.reason, +1);
+  }
+}
+
+std::uint32_t ClassTable::better(std::uint32_t a, std::uint32_t b) const {
+  if (a == kNobody) return b;
+  if (b == kNobody) return a;
+  const Entry &x = entries_[a], &y = entries_[b];
+  if (x.fit != y.fit) return x.fit > y.fit ? a : b;
+  if (x.score != y.score) return x.score > y.score ? a : b;
+  return std::min(a, b);
+}
+
+void ClassTable::grow_tree(Profile& profile) {
+  std::size_t leaves = std::bit_ceil(profile.members.size());
+  profile.tree.assign(2 * leaves, kNobody);
+  std::copy(profile.members.begin(), profile.members.end(),
+            profile.tree.begin() + static_cast<std::ptrdiff_t>(leaves));
+  for (std::size_t i = leaves; i-- > 1;)
+    profile.tree[i] = better(profile.tree[2 * i], profile.tree[2 * i + 1]);
+}
+
+void ClassTable::update(const Cluster& cluster, NodeId node, const NodeRules& rules,
+                        Reasons& reasons) {
+  if (node.index() >= entries_.size() || !cluster.at(node).live) return;
+  Entry& entry = entries_[node.index()];
+  count_reason(entry.reason, -1);
+  evaluate(cluster, std::span<const NodeId>(&node, 1), rules, reasons);
+  Profile& profile = profiles_[entry.profile];
+  std::size_t leaves = profile.tree.size() / 2;
+  for (std::size_t i = (leaves + entry.leaf) / 2; i >= 1; i /= 2)
+    profile.tree[i] = better(profile.tree[2 * i], profile.tree[2 * i + 1]);
+}
+
+std::optional<ClassTable::Pick> ClassTable::best() const {
+  Fit wanted = Fit::none;
+  auto winner = [](const Profile& profile) { return profile.tree[1]; };
+  for (const Profile& profile : profiles_) wanted = std::max(wanted, entries_[winner(profile)].fit);
+  if (wanted == Fit::none) return std::nullopt;
+  if (profiles_.size() == 1) {
+    std::uint32_t node = winner(profiles_.front());
+    return Pick{NodeId(node), wanted, entries_[node].score};
+  }
+  // A profile has a candidate exactly if its winner is one.
+  boost::container::small_vector<std::int64_t, 8> largest(how_.size(), 0);
+  for (const Profile& profile : profiles_)
+    if (entries_[winner(profile)].fit == wanted)
+      for (std::size_t k = 0; k < how_.size(); ++k)
+        largest[k] = std::max(largest[k], profile.raw[k]);
+  std::optional<Pick> pick;
+  for (const Profile& profile : profiles_) {
+    std::uint32_t node = winner(profile);
+    if (entries_[node].fit != wanted) continue;
+    double score = entries_[node].score;
+    for (std::size_t k = 0; k < how_.size(); ++k)
+      score += how_[k].weight *
+               static_cast<double>(normalize(profile.raw[k], largest[k], how_[k].reverse));
+    if (!pick || score > pick->score || (score == pick->score && node < pick->node.value))
+      pick = Pick{NodeId(node), wanted, score};
+  }
+  return pick;
+}
+
+std::string ClassTable::explain(const Reasons& reasons, bool kube_scheduler_words) const {
+  if (live_.empty()) return "all nodes are unavailable";
+  std::map<std::string, std::uint32_t> histogram;
+  for (std::size_t id = 1; id < reason_counts_.size(); ++id)
+    if (reason_counts_[id] > 0)
+      for (const std::string& text : reasons.texts(static_cast<ReasonId>(id)))
+        histogram[text] += reason_counts_[id];
+  std::vector<std::string> lines;
+  for (const auto& [text, count] : histogram) lines.push_back(std::to_string(count) + " " + text);
+  std::sort(lines.begin(), lines.end());
+  std::string out = "0/" + std::to_string(live_.size()) +
+                    (kube_scheduler_words ? " nodes are available: " : " nodes are unavailable: ");
+  for (std::size_t i = 0; i < lines.size(); ++i) out.append(i == 0 ? "" : ", ").append(lines[i]);
+  return out + ".";
+}
+
+}  // namespace hekla::scheduler

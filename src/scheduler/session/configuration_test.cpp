@@ -1,0 +1,116 @@
+#include "scheduler/session/configuration.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/session/action.h"
+#include "scheduler/session/plugin.h"
+
+namespace hekla::scheduler {
+namespace {
+
+TEST(Configuration, TheHelmDefault) {
+  Result<Configuration> parsed = parse_configuration(helm_default_configuration());
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->actions, (std::vector<std::string>{"enqueue", "allocate", "backfill"}));
+  ASSERT_EQ(parsed->tiers.size(), 2u);
+  std::string names;
+  for (const Tier& tier : parsed->tiers) {
+    for (const PluginOption& plugin : tier.plugins) names += plugin.name + " ";
+    names += "| ";
+  }
+  EXPECT_EQ(
+      names,
+      "priority gang conformance | overcommit drf predicates proportion nodeorder binpack | ");
+  EXPECT_FALSE(parsed->tiers[0].plugins[1].enabled.test(index_of(Hook::preemptable)));
+  EXPECT_TRUE(parsed->tiers[0].plugins[1].enabled.test(index_of(Hook::job_ready)));
+  EXPECT_TRUE(parsed->unknown_plugins.empty());
+}
+
+TEST(Configuration, AnUnknownActionIsRefused) {
+  Result<Configuration> parsed = parse_configuration("actions: \"enqueue, nonsense\"\n");
+  ASSERT_FALSE(parsed);
+  EXPECT_NE(parsed.error().message.find("nonsense"), std::string::npos);
+}
+
+TEST(Configuration, AnUnknownPluginIsSkipped) {
+  Result<Configuration> parsed = parse_configuration(
+      "actions: allocate\ntiers:\n- plugins:\n  - name: nonsense\n  - name: gang\n");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->unknown_plugins, std::vector<std::string>{"nonsense"});
+  ASSERT_EQ(parsed->tiers[0].plugins.size(), 1u);
+}
+
+TEST(Configuration, NoYamlNoActionsNoNames) {
+  EXPECT_FALSE(parse_configuration("actions: [\n"));
+  EXPECT_FALSE(parse_configuration(""));
+  EXPECT_FALSE(parse_configuration("tiers: []\n"));
+  EXPECT_FALSE(
+      parse_configuration("actions: allocate\ntiers:\n- plugins:\n  - enableJobOrder: true\n"));
+}
+
+TEST(Configuration, ProportionAndHierarchicalDrfExcludeEachOtherInOneTier) {
+  std::string drf = "  - name: drf\n    enableHierarchy: true\n";
+  Result<Configuration> together = parse_configuration("actions: allocate\ntiers:\n- plugins:\n" +
+                                                       drf + "  - name: proportion\n");
+  ASSERT_FALSE(together);
+  EXPECT_EQ(together.error().message, "proportion and drf with hierarchy enabled conflicts");
+  EXPECT_TRUE(parse_configuration("actions: allocate\ntiers:\n- plugins:\n" + drf +
+                                  "- plugins:\n  - name: proportion\n"));
+}
+
+TEST(Configuration, EverySwitchReachesItsHook) {
+  struct {
+    const char* key;
+    Hook hook;
+  } cases[] = {
+      {"enableJobOrder", Hook::job_order},          {"enableTaskOrder", Hook::task_order},
+      {"enableQueueOrder", Hook::queue_order},      {"enablePredicate", Hook::predicate},
+      {"enableNodeOrder", Hook::node_order},        {"enableJobReady", Hook::job_ready},
+      {"enableJobPipelined", Hook::job_pipelined},  {"enableJobStarving", Hook::job_starving},
+      {"enableJobEnqueued", Hook::job_enqueueable}, {"enableJobEnqueued", Hook::job_enqueued},
+      {"enabledOverused", Hook::overused},          {"enabledAllocatable", Hook::allocatable},
+      {"enablePreemptive", Hook::preemptive},       {"enablePreemptable", Hook::preemptable},
+      {"enableReclaimable", Hook::reclaimable}};
+  for (const auto& one : cases) {
+    Result<Configuration> parsed = parse_configuration(
+        std::string("actions: allocate\ntiers:\n- plugins:\n  - name: gang\n    ") + one.key +
+        ": false\n");
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    EXPECT_FALSE(parsed->tiers[0].plugins[0].enabled.test(index_of(one.hook))) << one.key;
+  }
+}
+
+TEST(Configuration, ArgumentsTolerateStrings) {
+  Result<Configuration> parsed = parse_configuration(
+      "actions: \"allocate\"\n"
+      "tiers:\n- plugins:\n  - name: binpack\n    arguments:\n      a: \"3\"\n      b: 4\n      c: "
+      "\"true\"\n"
+      "      d: nonsense\n      e: 1.5\n"
+      "configurations:\n- name: allocate\n  arguments:\n    predicateErrorCacheEnable: false\n"
+      "metrics: {type: prometheus}\n");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  const Arguments& arguments = parsed->tiers[0].plugins[0].arguments;
+  EXPECT_EQ(arguments.integer("a", 0), 3);
+  EXPECT_EQ(arguments.integer("b", 0), 4);
+  EXPECT_TRUE(arguments.boolean("c", false));
+  EXPECT_EQ(arguments.integer("d", 7), 7);
+  EXPECT_EQ(arguments.number("e", 0), 1.5);
+  EXPECT_EQ(arguments.integer("absent", 9), 9);
+  EXPECT_FALSE(parsed->action_arguments.at("allocate").boolean("predicateErrorCacheEnable", true));
+}
+
+TEST(Configuration, TheTablesHoldWhatTheFilesExport) {
+  std::string plugins, actions;
+  for (const PluginInfo* plugin : all_plugins()) plugins += std::string(plugin->name) + " ";
+  for (const ActionInfo* action : all_actions()) actions += std::string(action->name) + " ";
+  for (const char* name : {"binpack", "conformance", "drf", "gang", "nodeorder", "overcommit",
+                           "predicates", "priority", "proportion"})
+    EXPECT_NE(plugins.find(name), std::string::npos) << name;
+  for (const char* name : {"allocate", "backfill", "enqueue"})
+    EXPECT_NE(actions.find(name), std::string::npos) << name;
+  for (const PluginInfo* plugin : all_plugins())
+    EXPECT_FALSE(plugin->summary.empty()) << plugin->name;
+}
+
+}  // namespace
+}  // namespace hekla::scheduler

@@ -1,0 +1,78 @@
+// What a session decided. The library's whole output: whoever runs it carries these out.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "scheduler/cluster/ids.h"
+
+namespace hekla::scheduler {
+
+struct BindDecision {
+  TaskId task;
+  NodeId node;
+};
+
+struct EvictDecision {
+  TaskId task;
+  std::string reason;
+};
+
+// Phase, counters and conditions stand in the job itself.
+struct GroupDecision {
+  JobId job;
+};
+
+// PodScheduled=False with these; on change only.
+struct PodConditionDecision {
+  TaskId task;
+  std::string reason, message;
+  NodeId nominated;  // valid when evictions were made for this pod
+};
+
+struct EventDecision {
+  JobId job;  // the event is on the group if the task is invalid
+  TaskId task;
+  bool warning = false;
+  std::string reason, message;
+};
+
+// allocated and counts stand in the queue itself.
+struct QueueDecision {
+  QueueId queue;
+};
+
+// A figure about a queue, for metrics.
+struct GaugeDecision {
+  std::string_view name;
+  std::string queue;
+  std::string resource;
+  double value = 0;
+};
+
+struct SessionTimes {
+  Nanos open{}, total{};
+  std::vector<std::pair<std::string_view, Nanos>> actions;
+  std::vector<std::pair<std::string_view, Nanos>> plugin_open, plugin_close;
+};
+
+struct Decisions {
+  std::vector<BindDecision> binds;
+  std::vector<EvictDecision> evictions;
+  std::vector<GroupDecision> groups;
+  std::vector<PodConditionDecision> pods;
+  std::vector<EventDecision> events;
+  std::vector<QueueDecision> queues;
+  std::vector<GaugeDecision> gauges;  // only when asked for
+  SessionTimes times;
+  // Something waits for what only time or a plugin's clock can bring: look again after the period.
+  bool waiting = false;
+  std::size_t unschedulable_jobs = 0;
+
+  void clear();
+};
+
+}  // namespace hekla::scheduler

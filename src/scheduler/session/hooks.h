@@ -1,0 +1,42 @@
+// The questions a plugin may answer. A plugin says which ones it answers; the configuration
+// switches them off one by one; the session keeps, per question, the plugins that remain, by tier.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <initializer_list>
+#include <string_view>
+
+namespace hekla::scheduler {
+
+enum class Hook : std::size_t {
+  queue_order,
+  job_order,
+  task_order,
+  predicate,
+  node_order,
+  job_valid,
+  job_ready,
+  job_pipelined,
+  job_starving,
+  job_enqueueable,
+  job_enqueued,
+  overused,
+  allocatable,
+  preemptive,
+  preemptable,
+  reclaimable,
+  events,  // on_allocate, on_release
+};
+inline constexpr std::size_t kHooks = 17;
+
+using Hooks = std::bitset<kHooks>;
+
+constexpr std::size_t index_of(Hook hook) { return static_cast<std::size_t>(hook); }
+inline Hooks hooks_of(std::initializer_list<Hook> list) {
+  Hooks set;
+  for (Hook hook : list) set.set(index_of(hook));
+  return set;
+}
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,326 @@
+#include "scheduler/session/session.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "scheduler/session/action.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+// Tables beyond this many are thrown away, least recently used first.
+constexpr std::size_t kMaxTables = 512;
+
+const PluginInfo* find_plugin(std::string_view name) {
+  for (const PluginInfo* info : all_plugins())
+    if (info->name == name) return info;
+  return nullptr;
+}
+
+const ActionInfo* find_action(std::string_view name) {
+  for (const ActionInfo* info : all_actions())
+    if (info->name == name) return info;
+  return nullptr;
+}
+
+}  // namespace
+
+void Decisions::clear() {
+  binds.clear();
+  evictions.clear();
+  groups.clear();
+  pods.clear();
+  events.clear();
+  queues.clear();
+  gauges.clear();
+  times = {};
+  waiting = false;
+  unschedulable_jobs = 0;
+}
+
+Session::Session(Cluster& cluster) : cluster_(cluster) {}
+Session::~Session() = default;
+
+void Session::configure(Configuration configuration) {
+  configuration_ = std::move(configuration);
+  plugins_.clear();
+  listeners_.clear();
+  for (TieredPlugins& tiers : tiers_) tiers.clear();
+  rules_ = NodeRules{{}, {}, {}, rules_.version + 1};
+  for (const Tier& tier : configuration_.tiers) {
+    for (TieredPlugins& tiers : tiers_) tiers.emplace_back();
+    for (const PluginOption& option : tier.plugins) {
+      const PluginInfo* info = find_plugin(option.name);
+      CHECK(info != nullptr, "a parsed configuration names an unknown plugin");
+      std::unique_ptr<Plugin> made = info->make(option);
+      Hooks hooks = made->hooks() & option.enabled;
+      for (std::size_t hook = 0; hook < kHooks; ++hook)
+        if (hooks.test(hook)) tiers_[hook].back().push_back(made.get());
+      if (hooks.test(index_of(Hook::events))) listeners_.push_back(made.get());
+      if (hooks.test(index_of(Hook::predicate))) rules_.filters.push_back(made.get());
+      if (hooks.test(index_of(Hook::node_order))) {
+        rules_.scores.push_back(made.get());
+        std::span<const NormalizedScore> scores = made->normalized_scores();
+        for (std::size_t i = 0; i < scores.size(); ++i)
+          if (scores[i].weight != 0) rules_.normalized.push_back({made.get(), i, scores[i]});
+      }
+      plugins_.push_back({option.name, std::move(made)});
+    }
+    for (TieredPlugins& tiers : tiers_)
+      if (tiers.back().empty()) tiers.pop_back();
+  }
+}
+
+const Decisions& Session::run(const Clock& clock, std::string uid) {
+  decisions_.clear();
+  clock_ = &clock;
+  now_ = clock.wall();
+  uid_ = std::move(uid);
+  MonoTime begin = clock.mono();
+  open();
+  decisions_.times.open = clock.mono() - begin;
+  for (const std::string& name : configuration_.actions) {
+    MonoTime before = clock.mono();
+    const ActionInfo* action = find_action(name);
+    auto arguments = configuration_.action_arguments.find(name);
+    static const Arguments kNone;
+    action->execute(*this,
+                    arguments == configuration_.action_arguments.end() ? kNone : arguments->second);
+    decisions_.times.actions.emplace_back(action->name, clock.mono() - before);
+  }
+  close();
+  decisions_.times.total = clock.mono() - begin;
+  return decisions_;
+}
+
+void Session::open() {
+  ++stamp_;
+  cluster_.trim_log();
+  fit_texts_.clear();
+  kept_.clear();
+  job_notes_.resize(cluster_.jobs().size());
+  task_notes_.resize(cluster_.tasks().size());
+  jobs_.clear();
+  for (std::size_t i = 0; i < cluster_.jobs().size(); ++i) {
+    const Job& job = cluster_.jobs()[i];
+    if (job.live && (job.has_group || job.implicit) && cluster_.at(job.queue).live)
+      jobs_.push_back(JobId(i));
+  }
+  for (PluginSlot& slot : plugins_) {
+    MonoTime before = clock_->mono();
+    slot.plugin->open(*this);
+    decisions_.times.plugin_open.emplace_back(slot.name, clock_->mono() - before);
+  }
+}
+
+// ---- questions
+// --------------------------------------------------------------------------------------
+
+bool Session::queue_before(QueueId a, QueueId b) const {
+  int order = evaluate<FirstDecisive>(asked(Hook::queue_order),
+                                      [&](Plugin& p) { return p.queue_order(a, b); });
+  if (order != 0) return order < 0;
+  const Queue &x = at(a), &y = at(b);
+  if (x.created != y.created) return x.created < y.created;
+  return x.uid != y.uid ? x.uid < y.uid : x.name < y.name;
+}
+
+bool Session::job_before(JobId a, JobId b) const {
+  int order =
+      evaluate<FirstDecisive>(asked(Hook::job_order), [&](Plugin& p) { return p.job_order(a, b); });
+  if (order != 0) return order < 0;
+  const Job &x = at(a), &y = at(b);
+  if (x.created != y.created) return x.created < y.created;
+  return x.uid != y.uid ? x.uid < y.uid : x.name < y.name;
+}
+
+bool Session::task_before(TaskId a, TaskId b) const {
+  int order = evaluate<FirstDecisive>(asked(Hook::task_order),
+                                      [&](Plugin& p) { return p.task_order(a, b); });
+  if (order != 0) return order < 0;
+  const Task &x = at(a), &y = at(b);
+  if (x.index != y.index && x.index >= 0 && y.index >= 0) return x.index < y.index;
+  if (x.created != y.created) return x.created < y.created;
+  return x.uid != y.uid ? x.uid < y.uid : x.name < y.name;
+}
+
+bool Session::job_valid(JobId job) const {
+  return evaluate<Unanimous>(asked(Hook::job_valid), [&](Plugin& p) { return p.job_valid(job); });
+}
+bool Session::job_ready(JobId job) const {
+  return evaluate<Unanimous>(asked(Hook::job_ready), [&](Plugin& p) { return p.job_ready(job); });
+}
+bool Session::job_pipelined(JobId job) const {
+  return evaluate<TierVote>(asked(Hook::job_pipelined),
+                            [&](Plugin& p) { return p.job_pipelined(job); });
+}
+bool Session::job_starving(JobId job) const {
+  return evaluate<FirstTierUnanimous>(asked(Hook::job_starving),
+                                      [&](Plugin& p) { return p.job_starving(job); });
+}
+bool Session::job_enqueueable(JobId job) const {
+  return evaluate<TierVote>(asked(Hook::job_enqueueable),
+                            [&](Plugin& p) { return p.job_enqueueable(job); });
+}
+void Session::job_enqueued(JobId job) {
+  for (const std::vector<Plugin*>& tier : asked(Hook::job_enqueued))
+    for (Plugin* plugin : tier) plugin->job_enqueued(job);
+}
+bool Session::overused(QueueId queue) const {
+  return evaluate<AnyOne>(asked(Hook::overused), [&](Plugin& p) { return p.overused(queue); });
+}
+bool Session::allocatable(QueueId queue, TaskId task) const {
+  return evaluate<Unanimous>(asked(Hook::allocatable),
+                             [&](Plugin& p) { return p.allocatable(queue, task); });
+}
+bool Session::preemptive(QueueId queue, TaskId task) const {
+  return evaluate<Unanimous>(asked(Hook::preemptive),
+                             [&](Plugin& p) { return p.preemptive(queue, task); });
+}
+std::vector<TaskId> Session::preemptable(TaskId preemptor,
+                                         std::span<const TaskId> candidates) const {
+  return evaluate<TierIntersection>(
+      asked(Hook::preemptable), [&](Plugin& p) { return p.preemptable(preemptor, candidates); });
+}
+std::vector<TaskId> Session::reclaimable(TaskId reclaimer,
+                                         std::span<const TaskId> candidates) const {
+  return evaluate<TierIntersection>(
+      asked(Hook::reclaimable), [&](Plugin& p) { return p.reclaimable(reclaimer, candidates); });
+}
+
+ClassTable& Session::table(ClassId pods) {
+  if (pods.index() >= tables_.size()) tables_.resize(cluster_.class_slots());
+  std::unique_ptr<ClassTable>& slot = tables_[pods.index()];
+  if (!slot) {
+    if (table_count_ == kMaxTables) {
+      auto oldest =
+          std::min_element(tables_.begin(), tables_.end(), [](const auto& a, const auto& b) {
+            if (!a || !b) return a != nullptr;
+            return a->last_used < b->last_used;
+          });
+      slot = std::move(*oldest);
+    } else {
+      slot = std::make_unique<ClassTable>();
+      ++table_count_;
+    }
+  }
+  slot->last_used = stamp_;
+  slot->refresh(cluster_, pods, rules_, reasons_);
+  return *slot;
+}
+
+// ---- changes
+// ----------------------------------------------------------------------------------------
+
+void Session::set_phase(JobId job, Phase phase) {
+  Job& edited = cluster_.edit(job);
+  if (edited.phase == phase) return;
+  edited.phase = phase;
+  notes(job).changed = true;
+}
+
+void Session::place(TaskId task, TaskStatus status, NodeId node) {
+  cluster_.move(task, status, node);
+  for (Plugin* plugin : listeners_) plugin->on_allocate(task);
+}
+
+void Session::unplace(TaskId task) {
+  cluster_.move(task, TaskStatus::pending, {});
+  for (Plugin* plugin : listeners_) plugin->on_release(task);
+}
+
+void Session::remember(TaskId id) {
+  Task& task = cluster_.edit(id);
+  task.last_status = task.status;
+  task.last_node = task.node;
+  task.last_stamp = stamp_;
+}
+
+void Session::bind(TaskId id) {
+  const Task& task = at(id);
+  DCHECK(task.status == TaskStatus::allocated);
+  NodeId node = task.node;
+  cluster_.move(id, TaskStatus::binding, node);
+  decisions_.binds.push_back({id, node});
+}
+
+void Session::evict(TaskId id, std::string reason) {
+  cluster_.move(id, TaskStatus::releasing, at(id).node);
+  for (Plugin* plugin : listeners_) plugin->on_release(id);
+  decisions_.evictions.push_back({id, std::move(reason)});
+}
+
+void Session::allocate_now(TaskId task, NodeId node) {
+  place(task, TaskStatus::allocated, node);
+  keep(task);
+  JobId job = at(task).job;
+  if (!job_ready(job)) return;
+  for (TaskId member : at(job).tasks)
+    if (at(member).status == TaskStatus::allocated) bind(member);
+}
+
+// ---- fit errors
+// -------------------------------------------------------------------------------------
+
+Session::JobNotes& Session::notes(JobId job) {
+  JobNotes& found = job_notes_[job.index()];
+  if (found.stamp != stamp_) {
+    found.stamp = stamp_;
+    found.changed = found.unschedulable = false;
+    found.first_failed = {};
+    found.failed_roles.clear();
+    found.fit_error.clear();
+  }
+  return found;
+}
+
+const Session::JobNotes* Session::find_notes(JobId job) const {
+  const JobNotes& found = job_notes_[job.index()];
+  return found.stamp == stamp_ ? &found : nullptr;
+}
+
+void Session::set_fit_error(TaskId id, std::string text) {
+  const Task& task = at(id);
+  JobNotes& job = notes(task.job);
+  if (!job.first_failed.valid()) job.first_failed = id;
+  if (!role_failed(task.job, task.role)) job.failed_roles.push_back(task.role);
+  if (fit_texts_.empty() || fit_texts_.back() != text) fit_texts_.push_back(std::move(text));
+  task_notes_[id.index()] = {stamp_, static_cast<std::uint32_t>(fit_texts_.size() - 1)};
+}
+
+const std::string* Session::fit_text(TaskId task) const {
+  const TaskNote& note = task_notes_[task.index()];
+  return note.stamp == stamp_ ? &fit_texts_[note.text] : nullptr;
+}
+
+bool Session::role_failed(JobId job, std::uint16_t role) const {
+  const JobNotes* found = find_notes(job);
+  return found != nullptr && std::find(found->failed_roles.begin(), found->failed_roles.end(),
+                                       role) != found->failed_roles.end();
+}
+
+bool Session::may_continue(JobId id) const {
+  const Job& job = at(id);
+  if (job.min_available == static_cast<std::int32_t>(job.tasks.size())) return false;
+  if (job.min_available < job.role_min_total) {
+    std::int32_t left = 0;
+    for (std::size_t r = 0; r < job.roles.size(); ++r)
+      if (!role_failed(id, static_cast<std::uint16_t>(r)))
+        left += job.roles[r].count[static_cast<std::size_t>(TaskStatus::pending)];
+    return job.ready() + left >= job.min_available;
+  }
+  for (std::size_t r = 0; r < job.roles.size(); ++r) {
+    const Role& role = job.roles[r];
+    if (role.min == 0 || !role_failed(id, static_cast<std::uint16_t>(r))) continue;
+    std::int32_t held = role.pending_best_effort;
+    for (TaskStatus s : {TaskStatus::bound, TaskStatus::binding, TaskStatus::running,
+                         TaskStatus::allocated, TaskStatus::succeeded})
+      held += role.count[static_cast<std::size_t>(s)];
+    if (held < role.min) return false;
+  }
+  return true;
+}
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,166 @@
+// One scheduling session at a time over the live cluster state: open the plugins, run the actions,
+// close with phases, conditions and messages, and take back whatever was not committed. The object
+// itself lives on between sessions, so that tables and scratch space are warm.
+//
+// Single-threaded; no I/O; time and the session's id come from the caller.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "scheduler/cluster/cluster.h"
+#include "scheduler/session/class_table.h"
+#include "scheduler/session/configuration.h"
+#include "scheduler/session/decisions.h"
+#include "scheduler/session/plugin.h"
+#include "scheduler/session/tiers.h"
+
+namespace hekla::scheduler {
+
+class Session {
+ public:
+  explicit Session(Cluster& cluster);
+  ~Session();
+
+  // Replaces plugins and actions from the next session on.
+  void configure(Configuration configuration);
+  const Configuration& configuration() const { return configuration_; }
+
+  // Whether plugins report figures for metrics.
+  void collect_gauges(bool wanted) { collect_gauges_ = wanted; }
+
+  // Runs one session. The result is valid until the next one.
+  const Decisions& run(const Clock& clock, std::string uid);
+
+  // ---- for plugins and actions ----
+  const Cluster& cluster() const { return cluster_; }
+  WallTime now() const { return now_; }
+  const std::string& uid() const { return uid_; }
+  Reasons& reasons() { return reasons_; }
+  // Jobs that take part: their group exists (or they are plain pods) and so does their queue.
+  std::span<const JobId> jobs() const { return jobs_; }
+  const Task& at(TaskId id) const { return cluster_.at(id); }
+  const Job& at(JobId id) const { return cluster_.at(id); }
+  const Queue& at(QueueId id) const { return cluster_.at(id); }
+
+  // Orders, with Volcano's tie-breaks: creation time, then uid; tasks by index first.
+  bool queue_before(QueueId a, QueueId b) const;
+  bool job_before(JobId a, JobId b) const;
+  bool task_before(TaskId a, TaskId b) const;
+  bool job_valid(JobId job) const;
+  bool job_ready(JobId job) const;
+  bool job_pipelined(JobId job) const;
+  bool job_starving(JobId job) const;
+  bool job_enqueueable(JobId job) const;
+  void job_enqueued(JobId job);
+  bool overused(QueueId queue) const;
+  bool allocatable(QueueId queue, TaskId task) const;
+  bool preemptive(QueueId queue, TaskId task) const;
+  std::vector<TaskId> preemptable(TaskId preemptor, std::span<const TaskId> candidates) const;
+  std::vector<TaskId> reclaimable(TaskId reclaimer, std::span<const TaskId> candidates) const;
+
+  // The table of a task's class, current.
+  ClassTable& table(ClassId pods);
+
+  // ---- changes, used by Statement and actions ----
+  void set_phase(JobId job, Phase phase);
+  // In memory, with the plugins told; nothing is kept or undone by itself.
+  void place(TaskId task, TaskStatus status, NodeId node);
+  void unplace(TaskId task);
+  // Remembered for messages after a statement is discarded.
+  void remember(TaskId task);
+  // The placement stays for the rest of the session and vanishes with it, unless it is bound.
+  void keep(TaskId task) { kept_.push_back(task); }
+  // The placement is final: the pod will be bound.
+  void bind(TaskId task);
+  void evict(TaskId task, std::string reason);
+  // Places a task outside any statement; binds everything the job holds once it is ready
+  // (backfill).
+  void allocate_now(TaskId task, NodeId node);
+
+  // Why the task found no node; the first one per job becomes the origin in messages.
+  void set_fit_error(TaskId task, std::string text);
+  bool role_failed(JobId job, std::uint16_t role) const;
+  // Whether the job can still become ready after a task of it found no node.
+  bool may_continue(JobId job) const;
+
+  // ---- for close ----
+  void set_condition(JobId job, std::string_view type, std::string_view reason,
+                     std::string message);
+  void record_event(JobId job, TaskId task, bool warning, std::string_view reason,
+                    std::string message);
+  // An enqueue plugin's refusal; recorded once until it changes.
+  void record_rejection(JobId job, std::string message);
+  // "pod group is not ready, 1 Running, 3 Pending, 4 minAvailable; ..."
+  const std::string& fit_error(JobId job);
+  bool gauges_wanted() const { return collect_gauges_; }
+  void record_gauge(std::string_view name, const Queue& queue, double value,
+                    std::string resource = {}) {
+    decisions_.gauges.push_back({name, queue.name, std::move(resource), value});
+  }
+  // Pending tasks that a discarded statement had already given a node.
+  std::int32_t schedulable_tasks(JobId job) const;
+
+ private:
+  struct PluginSlot {
+    std::string name;
+    std::unique_ptr<Plugin> plugin;
+  };
+  // What a session knows about one job; valid if the stamp is the session's.
+  struct JobNotes {
+    std::uint64_t stamp = 0;
+    bool changed = false;        // its status must be written
+    bool unschedulable = false;  // an Unschedulable condition was set in this session
+    TaskId first_failed;
+    std::vector<std::uint16_t> failed_roles;
+    std::string fit_error;
+  };
+  struct TaskNote {
+    std::uint64_t stamp = 0;
+    std::uint32_t text = 0;
+  };
+
+  void open();
+  void close();
+  void close_job(JobId job);
+  Phase phase_at_close(const Job& job, bool unschedulable) const;
+  void report_pods(JobId job);
+  void report_pod(TaskId task);
+  void report_group_event(JobId job, bool changed);
+  void write_queues();
+  void undo_kept();
+  JobNotes& notes(JobId job);
+  const JobNotes* find_notes(JobId job) const;
+  const std::string* fit_text(TaskId task) const;
+  TaskStatus effective_status(const Task& task) const;
+  const TieredPlugins& asked(Hook hook) const { return tiers_[index_of(hook)]; }
+
+  Cluster& cluster_;
+  Configuration configuration_;
+  std::vector<PluginSlot> plugins_;  // in tier order
+  std::array<TieredPlugins, kHooks> tiers_;
+  std::vector<Plugin*> listeners_;  // on_allocate, on_release
+  NodeRules rules_;
+  Reasons reasons_;
+
+  bool collect_gauges_ = false;
+  const Clock* clock_ = nullptr;
+  WallTime now_{};
+  std::string uid_;
+  std::uint64_t stamp_ = 0;
+  std::vector<JobId> jobs_;
+  std::vector<std::unique_ptr<ClassTable>> tables_;  // by class
+  std::size_t table_count_ = 0;
+  std::vector<JobNotes> job_notes_;
+  std::vector<TaskNote> task_notes_;
+  std::vector<std::string> fit_texts_;
+  std::vector<TaskId> kept_;
+  std::vector<Resources> queue_own_, queue_allocated_;
+  std::vector<QueueCounts> queue_counts_;
+  Decisions decisions_;
+};
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,170 @@
+"""A Hekla platform for end-to-end tests: started in a directory of its own, driven by kubectl, gone afterwards.
+
+Environment: HEKLA (the binary), HEKLA_CACHE (where tools/fetch_kubectl unpacked Debian's kubectl).
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+HEKLA = os.environ.get("HEKLA", os.path.join(ROOT, "build/release/hekla"))
+CACHE = os.environ.get("HEKLA_CACHE", os.path.join(ROOT, ".cache"))
+QUICKSTART = os.path.join(ROOT, "examples/quickstart")
+
+
+def kubectls():
+    """Every kubectl to test with: the one on PATH, if any, and Debian's."""
+    found = []
+    on_path = shutil.which("kubectl")
+    if on_path:
+        found.append(on_path)
+    debian = os.path.join(CACHE, "kubectl-debian/usr/bin/kubectl")
+    if os.path.exists(debian):
+        found.append(debian)
+    if not found:
+        raise RuntimeError("no kubectl: run tools/fetch_kubectl %s" % CACHE)
+    return found
+
+
+def wait_for(what, condition, timeout=30.0, interval=0.05):
+    """Polls until condition() is true; returns its value."""
+    deadline = time.time() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.time() > deadline:
+            raise AssertionError("%s: not within %.0f s" % (what, timeout))
+        time.sleep(interval)
+
+
+class Platform:
+    def __init__(self, *flags, data_dir=None):
+        self.flags = list(flags)
+        self.data_dir = data_dir or tempfile.mkdtemp(prefix="hekla-e2e-")
+        self.kubeconfig = os.path.join(self.data_dir, "admin.kubeconfig")
+        self.home = tempfile.mkdtemp(prefix="hekla-e2e-home-")
+        self.process = None
+        self.ready_line = ""
+
+    def up(self):
+        log = open(os.path.join(self.data_dir, "up.log"), "ab")
+        self.process = subprocess.Popen(
+            [HEKLA, "up", "--data-dir", self.data_dir, "--log-level", "info"] + self.flags,
+            stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+        self.ready_line = self.process.stdout.readline().decode().strip()
+        if not self.ready_line:
+            raise AssertionError("hekla up did not get ready:\n" + self.log())
+        return self
+
+    def log(self):
+        with open(os.path.join(self.data_dir, "up.log"), errors="replace") as file:
+            return file.read()[-8000:]
+
+    def kill(self):
+        """As a crash would: no chance to say goodbye."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process.stdout.close()
+        self.process = None
+
+    def terminate(self):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(60)
+        self.process.stdout.close()
+        self.process = None
+        return code
+
+    def down(self):
+        done = subprocess.run([HEKLA, "down", "--data-dir", self.data_dir], capture_output=True, text=True,
+                              timeout=90)
+        if self.process:
+            self.process.wait(30)
+            self.process.stdout.close()
+            self.process = None
+        return done
+
+    def destroy(self):
+        try:
+            self.down()
+        finally:
+            if self.process:
+                self.kill()
+            shutil.rmtree(self.data_dir, ignore_errors=True)
+            shutil.rmtree(self.home, ignore_errors=True)
+
+    def kubectl(self, *arguments, tool=None, check=True, stdin=None, timeout=60):
+        environment = dict(os.environ, KUBECONFIG=self.kubeconfig, HOME=self.home)
+        done = subprocess.run([tool or kubectls()[0]] + list(arguments), capture_output=True, text=True,
+                              input=stdin, env=environment, timeout=timeout)
+        if check and done.returncode != 0:
+            raise AssertionError("kubectl %s: exit %d\n%s%s\n--- hekla log\n%s" % (
+                " ".join(arguments), done.returncode, done.stdout, done.stderr, self.log()))
+        return done.stdout if check else done
+
+    def apply(self, *files, tool=None):
+        arguments = ["apply"]
+        for file in files:
+            arguments += ["-f", file]
+        return self.kubectl(*arguments, tool=tool)
+
+    def apply_text(self, text, tool=None):
+        return self.kubectl("apply", "-f", "-", stdin=text, tool=tool)
+
+    def get(self, *arguments):
+        return json.loads(self.kubectl("get", *arguments, "-o", "json"))
+
+    def phase(self, job, namespace="default"):
+        return self.get("vcjob", job, "-n", namespace).get("status", {}).get("state", {}).get("phase")
+
+    def wait_phase(self, job, phase, timeout=60):
+        try:
+            wait_for("job %s is %s" % (job, phase), lambda: self.phase(job) == phase, timeout, 0.1)
+        except AssertionError as error:
+            raise AssertionError("%s; it is %s\n%s\n%s\n--- hekla log\n%s" % (
+                error, self.phase(job), self.kubectl("get", "pods,podgroups,vcjob", "-o", "wide"),
+                self.kubectl("get", "events"), self.log()))
+
+
+class PlatformTest(unittest.TestCase):
+    """A platform per test class; subclasses set FLAGS."""
+    FLAGS = ["--image-map", "*=host"]
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.platform = Platform(*cls.FLAGS)
+        cls.addClassCleanup(cls.platform.destroy)
+        cls.platform.up()
+
+    def assert_rows(self, text, expected):
+        """Compares a printed table cell by cell; "*" in an expected cell matches anything."""
+        rows = [re.split(r"\s{2,}", line.strip()) for line in text.strip().splitlines()]
+        self.assertEqual(len(rows), len(expected), text)
+        for row, wanted in zip(rows, expected):
+            self.assertEqual(len(row), len(wanted), text)
+            for cell, want in zip(row, wanted):
+                if want != "*":
+                    self.assertEqual(cell, want, text)
+
+
+def leftovers(data_dir):
+    """What of a platform is still on the machine: processes, mounts, control groups."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/cmdline" % pid, "rb") as file:
+                command = file.read().replace(b"\0", b" ").decode(errors="replace")
+        except OSError:
+            continue
+        if data_dir in command and int(pid) != os.getpid():
+            found.append("process %s: %s" % (pid, command))
+    with open("/proc/self/mounts") as file:
+        found += ["mount " + line.strip() for line in file if data_dir in line]
+    return found

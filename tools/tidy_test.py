@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Feeds tidy small trees: a clean one passes, and each rule finds what it is for and nothing else."""
+import importlib.machinery
+import importlib.util
+import os
+import subprocess
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+loader = importlib.machinery.SourceFileLoader("tidy", os.path.join(HERE, "tidy"))
+tidy = importlib.util.module_from_spec(importlib.util.spec_from_loader("tidy", loader))
+loader.exec_module(tidy)
+
+ROOT_CMAKE = "add_subdirectory(src/base)\n"
+CLEAN = {
+    "CMakeLists.txt": ROOT_CMAKE,
+    "Makefile": "all:\n\ttrue\n",
+    "src/base/CMakeLists.txt": "hekla_module(base)\n",
+    "src/base/README.md": "# base\n",
+    "src/base/disk.h": "// Disks.\n#pragma once\n#include <string>\n",
+    "src/base/disk.cpp": '#include "base/disk.h"\n#include <openssl/evp.h>\n',
+    "src/store/CMakeLists.txt": "hekla_module(store DEPS base)\n",
+    "src/store/README.md": "# store\n",
+    "src/store/store.h": '#pragma once\n#include "base/disk.h"\n#include <boost/unordered/unordered_flat_map.hpp>\n',
+    "src/store/store.cpp": '#include "store/store.h"\n#include <sys/stat.h>\n#include <unistd.h>\n',
+    "src/store/store_test.cpp": '#include <gtest/gtest.h>\n#include "store/store.h"\n#include "support/sim.h"\n',
+    "src/admission/CMakeLists.txt": "hekla_table(DIR steps HEADER admission/step.h)\nhekla_module(admission)\n",
+    "src/admission/README.md": "# admission\n",
+    "src/admission/step.h": "#pragma once\n",
+    "src/admission/steps/job.cpp": "// Rejects jobs whose queue is closed. No arguments.\nint x;\n",
+    "test/support/CMakeLists.txt": "file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)\n",
+    "test/support/sim.h": "#pragma once\n",
+    "test/support/sim.cpp": '#include "support/sim.h"\n',
+    "bench/CMakeLists.txt": "hekla_bench(store DEPS store)\n",
+    "bench/store.cpp": '#include "store/store.h"\nint main() { std::printf("x"); }\n',
+    "tools/run": "#!/bin/sh\ntrue\n",
+}
+
+
+def findings(changes, rule=None):
+    files = {path: text for path, text in {**CLEAN, **changes}.items() if text is not None}
+    found = tidy.check(tidy.Tree(files))
+    return [f for f in found if not f.soft and (rule is None or f.rule == rule)]
+
+
+class TidyTest(unittest.TestCase):
+    def assert_finds(self, rule, path, text, line=1, containing=""):
+        found = findings({path: text})
+        self.assertEqual([(f.path, f.line, f.rule) for f in found], [(path, line, rule)],
+                         "\n".join(map(str, found)))
+        self.assertIn(containing, found[0].text)
+
+    def assert_clean(self, changes):
+        self.assertEqual([str(f) for f in findings(changes)], [])
+
+    def in_store(self, code):
+        return f'#include "store/store.h"\n{code}\n'
+
+    def assert_banned(self, code):
+        self.assert_finds("banned-call", "src/store/store.cpp", self.in_store(code), line=2)
+
+    def test_a_clean_tree_passes(self):
+        self.assert_clean({})
+
+    def test_a_module_may_not_include_upwards(self):
+        self.assert_finds("layers", "src/base/disk.cpp", '#include "base/disk.h"\n#include "store/store.h"\n',
+                          line=2, containing="base may not include store")
+
+    def test_neighbours_may_not_include_each_other(self):
+        more = {"src/scheduler/CMakeLists.txt": "hekla_module(scheduler)\n", "src/scheduler/README.md": "#\n",
+                "src/scheduler/loop.cpp": '#include "admission/step.h"\n'}
+        self.assertEqual([(f.path, f.text) for f in findings(more)],
+                         [("src/scheduler/loop.cpp", "scheduler may not include admission")])
+
+    def test_main_includes_everybody(self):
+        self.assert_clean({"src/main/CMakeLists.txt": "hekla_module(main)\n", "src/main/README.md": "#\n",
+                           "src/main/main.cpp": '#include "admission/step.h"\n#include "store/store.h"\n'})
+
+    def test_an_unknown_module_is_noticed(self):
+        more = {"src/extra/CMakeLists.txt": "hekla_module(extra)\n", "src/extra/README.md": "#\n",
+                "src/extra/a.cpp": "int a;\n"}
+        self.assertEqual([f.rule for f in findings(more)], ["layers"])
+
+    def test_includes_are_rooted_in_src_and_exist(self):
+        self.assert_finds("layers", "src/store/store.cpp", '#include "store/store.h"\n#include "../base/disk.h"\n', 2)
+        self.assert_finds("layers", "src/store/store.cpp", '#include "store/store.h"\n#include "store/gone.h"\n', 2)
+
+    def test_only_tests_include_test_support(self):
+        self.assert_finds("layers", "src/store/store.cpp", '#include "store/store.h"\n#include "support/sim.h"\n', 2)
+        more = {"src/store/fixture_test.h": "#pragma once\n",
+                "src/store/store.cpp": '#include "store/store.h"\n#include "store/fixture_test.h"\n'}
+        self.assertEqual([f.rule for f in findings(more)], ["layers"])
+
+    def test_third_party_headers_stay_with_their_owner(self):
+        for header in ("boost/asio/io_context.hpp", "openssl/evp.h", "spdlog/spdlog.h", "zlib.h", "simdjson.h",
+                       "CLI/CLI.hpp", "gtest/gtest.h", "curl/curl.h", "yaml.h", "nlohmann/json.hpp",
+                       "boost/filesystem.hpp", "eigen3/dense"):
+            self.assert_finds("third-party", "src/store/store.cpp", self.in_store(f"#include <{header}>"), 2, header)
+
+    def test_the_world_is_an_argument(self):
+        for code in ("std::thread t;", "std::jthread t;", "std::this_thread::sleep_for(x);", "usleep(3);", "::sleep(1);",
+                     "auto t = std::chrono::system_clock::now();", "auto t = steady_clock::now();", "int r = rand();",
+                     "srand(1);", 'auto h = std::getenv("HOME");'):
+            self.assert_banned(code)
+
+    def test_base_main_and_tests_face_the_world(self):
+        code = 'std::thread t;\nauto h = std::getenv("HOME");\nauto n = std::chrono::steady_clock::now();\n'
+        self.assert_clean({"src/base/disk.cpp": '#include "base/disk.h"\n' + code,
+                           "src/store/store_test.cpp": CLEAN["src/store/store_test.cpp"] + code})
+
+    def test_language_bans(self):
+        for code in ("auto p = new int;", "auto p = new (place) int;", "delete p;", "delete[] p;",
+                     "auto q = const_cast<int*>(p);", "using namespace std;"):
+            self.assert_banned(code)
+
+    def test_lookalikes_are_not_calls(self):
+        self.assert_clean({"src/store/store.cpp": self.in_store(
+            "// new things, delete old ones, getenv(), rand() and const_cast in a comment\n"
+            "/* std::thread\n   sleep(1) */\n"
+            'const char* text = "delete p; new int \\" rand()";\n'
+            'auto raw = R"(using namespace std; printf("x"))";\n'
+            "Store(const Store&) = delete;\nvoid operator delete(void*);\nint newer, new_item, renew;\n"
+            "using namespace std::chrono_literals;\nint n = 1'000'000; char c = '\\'';\nauto r = rng.rand();\n"
+            "auto id = std::thread::id();\n#include <new>\nx.sleep(3); std::snprintf(b, 1, c); strand(3);")})
+
+    def test_only_the_command_line_prints(self):
+        for code in ('std::printf("x");', 'std::cout << "x";', 'std::fprintf(stdout, "x");', 'puts("x");'):
+            self.assert_banned(code)
+        self.assert_clean({"src/store/store.cpp": self.in_store('std::fprintf(stderr, "x");')})
+        self.assert_clean({"src/cli/CMakeLists.txt": "hekla_module(cli)\n", "src/cli/README.md": "#\n",
+                           "src/cli/print.cpp": 'void f() { std::printf("x"); }\n'})
+
+    def test_file_sizes(self):
+        self.assert_clean({"src/store/store.cpp": self.in_store("int a;\n" * 797)})
+        self.assert_finds("file-size", "src/store/store.cpp", self.in_store("int a;\n" * 799), line=801)
+        test = CLEAN["src/store/store_test.cpp"]
+        self.assert_clean({"src/store/store_test.cpp": test + "int a;\n" * 997})
+        self.assert_finds("file-size", "src/store/store_test.cpp", test + "int a;\n" * 998, line=1001)
+
+    def test_line_lengths(self):
+        self.assert_clean({"src/store/store.cpp": self.in_store("// " + "x" * 117)})
+        self.assert_finds("line-length", "src/store/store.cpp", self.in_store("// " + "x" * 118), line=2)
+
+    def test_soft_limits_are_marked_soft(self):
+        files = {**CLEAN, "src/store/store.cpp": self.in_store("// " + "x" * 98 + "\n" + "int a;\n" * 400)}
+        soft = [f for f in tidy.check(tidy.Tree(files)) if f.soft]
+        self.assertEqual(sorted(f.rule for f in soft), ["file-size", "line-length"])
+
+    def test_names_that_say_nothing(self):
+        for name in ("utils", "string_utils", "helpers", "job_manager", "common", "misc"):
+            self.assert_finds("name", f"src/store/{name}.cpp", "int a;\n")
+        more = {"src/store/types.h": "#pragma once\n",
+                "src/store/store.cpp": self.in_store('#include "store/types.h"')}
+        self.assertEqual([f.rule for f in findings(more)], ["name"])
+        self.assert_finds("name", "src/store/store.cpp", self.in_store("class QueueManager {};"), line=2)
+
+    def test_every_module_has_a_readme(self):
+        self.assertEqual([str(f) for f in findings({"src/store/README.md": None})],
+                         ["src/store/README.md:1: readme: missing"])
+
+    def test_plugins_begin_with_a_summary(self):
+        for text in ("int x;\n", "// x\nint x;\n", "#include <string>\n// Rejects jobs whose queue is closed.\n"):
+            self.assert_finds("summary", "src/admission/steps/job.cpp", text)
+        self.assert_clean({"src/admission/steps/job_test.cpp": "int x;\n"})
+
+    def test_headers_nobody_includes(self):
+        self.assert_finds("dead-file", "src/store/orphan.h", "#pragma once\n")
+        self.assert_clean({"src/store/orphan.h": "#pragma once\n",
+                           "src/store/text.cpp.in": '#include "store/orphan.h"\n'})
+
+    def test_sources_nobody_builds(self):
+        self.assert_finds("dead-file", "bench/forgotten.cpp", "int a;\n")
+        self.assert_finds("dead-file", "test/support/deeper/forgotten.cpp", "int a;\n")
+        self.assert_clean({"src/store/deeper/found.cpp": "int a;\n"})
+        self.assert_clean({"fuzz/CMakeLists.txt": "add_executable(f target.cpp)\n", "fuzz/target.cpp": "int a;\n"})
+
+    def test_leftovers(self):
+        for word in ("TO" + "DO", "FIX" + "ME", "XX" + "X"):
+            self.assert_finds("leftover", "src/store/store.cpp", self.in_store(f"// {word}: later"), line=2)
+        self.assert_clean({"src/store/store.cpp": self.in_store('auto t = "/tmp/aXXXXXX";')})
+
+    def test_whitespace(self):
+        self.assert_finds("whitespace", "src/store/store.cpp", self.in_store("\tint a;"), 2, "tab")
+        self.assert_finds("whitespace", "src/store/store.cpp", self.in_store("int a; "), 2, "trailing")
+        self.assert_finds("whitespace", "src/store/README.md", "# store", 1, "newline")
+        self.assert_finds("whitespace", "tools/run", "#!/bin/sh\n\ttrue\n", 2, "tab")
+
+    def test_paths_of_a_machine(self):
+        for folder in ("wo" + "rk", "ro" + "ot"):
+            text = f'auto p = "/{folder}/main/x";'
+            self.assert_finds("machine-path", "src/store/store.cpp", self.in_store(text), line=2)
+            self.assert_finds("machine-path", "src/store/more_test.cpp", text + "\n")
+            self.assert_clean({"src/store/more_test.cpp": f"TEST(Agent, HidesTheMachine) {{ {text} }}\n"})
+        self.assert_clean({"src/store/store.cpp": self.in_store('auto p = "/ro' 'ot/.ssh/id_rsa";')})
+        self.assert_clean({"src/store/store.cpp": self.in_store('auto p = "/workspace/x/root/y", q = "$d/root/z";')})
+
+    def test_data_is_left_alone(self):
+        self.assert_clean({"fuzz/corpus/http/get": "GET /\t\r\n", "api/facts.txt": "a \t\n", "notes.bin": "\t "})
+
+    def test_the_program_reads_a_repository_and_tells_by_its_exit_code(self):
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in {**CLEAN, "build/x.cpp": "new\n", ".gitignore": "/build/\n"}.items():
+                full = os.path.join(root, path)
+                os.makedirs(os.path.dirname(full), exist_ok=True)
+                with open(full, "w", encoding="utf-8") as file:
+                    file.write(text)
+            subprocess.run(["git", "init", "-q", root], check=True)
+            run = [os.path.join(HERE, "tidy"), root]
+            clean = subprocess.run(run, capture_output=True, text=True, check=False)
+            self.assertEqual((clean.returncode, clean.stdout), (0, ""))
+            with open(os.path.join(root, "src/store/store.cpp"), "a", encoding="utf-8") as file:
+                file.write("auto p = new int;\n")
+            dirty = subprocess.run(run, capture_output=True, text=True, check=False)
+            self.assertEqual(dirty.returncode, 1)
+            self.assertEqual(dirty.stdout, "src/store/store.cpp:4: banned-call: "
+                                           "new expression; use make_unique or make_shared\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
