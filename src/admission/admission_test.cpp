@@ -90,7 +90,8 @@ class Admission : public ::testing::Test {
 const std::string kPod = "template: {spec: {containers: [{name: c, image: i}]}}";
 const std::string kDenied = "validatejob.volcano.sh: ";
 const std::string kLists =
-    "valid events are [* PodFailed PodEvicted PodPending Unknown TaskCompleted TaskFailed JobUpdated], "
+    "valid events are [* PodFailed PodEvicted PodPending Unknown TaskCompleted TaskFailed "
+    "JobUpdated], "
     "valid actions are [AbortJob RestartJob RestartTask RestartPod RestartPartition TerminateJob "
     "CompleteJob ResumeJob];";
 
@@ -137,12 +138,15 @@ tasks:
 }
 
 TEST_F(Admission, DefaultsNamesGangsQueueAndPlugins) {
-  json::Value job = parse("{metadata: {name: j}, spec: {plugins: {mpi: []}, tasks: ["
-                          "{name: master, replicas: 1, " + kPod + "},"
-                          "{name: worker, replicas: 4, minAvailable: 2, template: {spec: {hostNetwork: true, "
-                          "containers: [{name: c, image: i}]}}},"
-                          "{replicas: 6, partitionPolicy: {totalPartitions: 3, partitionSize: 2, minPartitions: 2}, " +
-                          kPod + "}]}}");
+  json::Value job = parse(
+      "{metadata: {name: j}, spec: {plugins: {mpi: []}, tasks: ["
+      "{name: master, replicas: 1, " +
+      kPod +
+      "},"
+      "{name: worker, replicas: 4, minAvailable: 2, template: {spec: {hostNetwork: true, "
+      "containers: [{name: c, image: i}]}}},"
+      "{replicas: 6, partitionPolicy: {totalPartitions: 3, partitionSize: 2, minPartitions: 2}, " +
+      kPod + "}]}}");
   ASSERT_EQ(admit(kube::resources::vcjobs, kube::Operation::create, job), "");
   EXPECT_EQ(json::string_at(job, {"spec", "queue"}), "default");
   EXPECT_EQ(json::string_at(job, {"spec", "schedulerName"}), "volcano");
@@ -152,7 +156,8 @@ TEST_F(Admission, DefaultsNamesGangsQueueAndPlugins) {
   const json::Array& tasks = *json::array_at(job, {"spec", "tasks"});
   EXPECT_EQ(json::string_at(tasks[2], {"name"}), "default2");
   EXPECT_EQ(json::int_at(tasks[2], {"minAvailable"}), 4);
-  EXPECT_EQ(json::string_at(tasks[1], {"template", "spec", "dnsPolicy"}), "ClusterFirstWithHostNet");
+  EXPECT_EQ(json::string_at(tasks[1], {"template", "spec", "dnsPolicy"}),
+            "ClusterFirstWithHostNet");
 }
 
 TEST_F(Admission, DeniesJobsInTheWordsUsersKnow) {
@@ -160,25 +165,30 @@ TEST_F(Admission, DeniesJobsInTheWordsUsersKnow) {
   EXPECT_EQ(create_job("{plugins: {mpi: []}, tasks: [{replicas: 1, " + kPod + "}]}"),
             kDenied + "The specified mpi master task was not found");
   EXPECT_EQ(create_job("{tasks: [{name: t, replicas: 1, minAvailable: 2, " + kPod + "}]}"),
-            kDenied + "'minAvailable' is greater than 'replicas' in task: t, job: j; job 'minAvailable' "
-                      "should not be greater than total replicas in tasks;");
-  EXPECT_EQ(create_job("{tasks: [{name: t, replicas: 1, " + kPod + "}, {name: t, replicas: 1, " + kPod + "}]}"),
+            kDenied +
+                "'minAvailable' is greater than 'replicas' in task: t, job: j; job 'minAvailable' "
+                "should not be greater than total replicas in tasks;");
+  EXPECT_EQ(create_job("{tasks: [{name: t, replicas: 1, " + kPod + "}, {name: t, replicas: 1, " +
+                       kPod + "}]}"),
             kDenied + "duplicated task name t;");
   EXPECT_EQ(create_job("{minAvailable: 2, tasks: [{name: t, replicas: 1, " + kPod + "}]}"),
             kDenied + "job 'minAvailable' should not be greater than total replicas in tasks;");
   EXPECT_EQ(create_job("{plugins: {nope: []}, tasks: [{name: t, replicas: 1, " + kPod + "}]}"),
             kDenied + "unable to find job plugin: nope;");
-  EXPECT_EQ(create_job("{tasks: [{name: t, replicas: 1, template: {spec: {containers: [{name: c}]}}}]}"),
-            kDenied + "spec.task[0].template.spec.containers[0].image: Required value.");
+  EXPECT_EQ(
+      create_job("{tasks: [{name: t, replicas: 1, template: {spec: {containers: [{name: c}]}}}]}"),
+      kDenied + "spec.task[0].template.spec.containers[0].image: Required value.");
   EXPECT_EQ(create_job("{tasks: [{name: t, replicas: 1}]}"),
             kDenied + "spec.task[0].template.spec.containers: Required value.");
-  EXPECT_EQ(create_job("{tasks: [{name: t, replicas: 1, topologyPolicy: restricted, " + kPod + "}]}"),
-            kDenied + "the cpu request isn't  an integer in spec.task[0] container[0].");
+  EXPECT_EQ(
+      create_job("{tasks: [{name: t, replicas: 1, topologyPolicy: restricted, " + kPod + "}]}"),
+      kDenied + "the cpu request isn't  an integer in spec.task[0] container[0].");
 }
 
 TEST_F(Admission, DeniesPolicies) {
   auto with = [&](const std::string& policies) {
-    return create_job("{policies: " + policies + ", tasks: [{name: t, replicas: 1, " + kPod + "}]}");
+    return create_job("{policies: " + policies + ", tasks: [{name: t, replicas: 1, " + kPod +
+                      "}]}");
   };
   auto one = [](const std::string& error) {
     return kDenied + "1 error occurred:\n\t* " + error + "\n\n " + kLists;
@@ -190,8 +200,9 @@ TEST_F(Admission, DeniesPolicies) {
             one("spec.policies: Invalid value: \"OutOfSync\": invalid policy event"));
   EXPECT_EQ(with("[{event: PodFailed, action: SyncJob}]"),
             one("spec.policies: Invalid value: \"SyncJob\": invalid policy action"));
-  EXPECT_EQ(with("[{event: PodFailed, action: AbortJob}, {events: [PodFailed], action: RestartJob}]"),
-            one("duplicate event PodFailed  across different policy"));
+  EXPECT_EQ(
+      with("[{event: PodFailed, action: AbortJob}, {events: [PodFailed], action: RestartJob}]"),
+      one("duplicate event PodFailed  across different policy"));
   EXPECT_EQ(with("[{exitCode: 0, action: AbortJob}]"), one("0 is not a valid error code"));
   EXPECT_EQ(with("[{exitCode: 3, action: AbortJob}, {exitCode: 3, action: AbortJob}]"),
             one("duplicate exitCode 3"));
@@ -208,12 +219,16 @@ TEST_F(Admission, DeniesQueuesThatDoNotTakeJobs) {
   auto in = [&](const std::string& name) {
     return create_job("{queue: " + name + ", tasks: [{name: t, replicas: 1, " + kPod + "}]}");
   };
-  EXPECT_EQ(in("nowhere"),
-            kDenied + "unable to find job queue: queue.scheduling.volcano.sh \"nowhere\" not found;");
-  EXPECT_EQ(in("closed"),
-            kDenied + "can only submit job to queue with state `Open`, queue `closed` status is `Closed`;");
+  EXPECT_EQ(
+      in("nowhere"),
+      kDenied + "unable to find job queue: queue.scheduling.volcano.sh \"nowhere\" not found;");
+  EXPECT_EQ(
+      in("closed"),
+      kDenied +
+          "can only submit job to queue with state `Open`, queue `closed` status is `Closed`;");
   EXPECT_EQ(in("root"), kDenied + "can not submit job to root queue;");
-  EXPECT_EQ(in("above"), kDenied + "can only submit job to leaf queue, queue `above` has 1 child queues;");
+  EXPECT_EQ(in("above"),
+            kDenied + "can only submit job to leaf queue, queue `above` has 1 child queues;");
   EXPECT_EQ(in("below"), "");
   EXPECT_EQ(in("fresh"), "");
 }
@@ -224,7 +239,7 @@ TEST_F(Admission, ChecksVolumes) {
     return create_job("{volumes: " + volumes + ", tasks: [{name: t, replicas: 1, " + kPod + "}]}");
   };
   EXPECT_EQ(with("[{mountPath: ''}]"), kDenied + "mountPath is required;");
-  EXPECT_EQ(with("[{mountPath: /a, volumeClaimName: x}, {mountPath: /a, volumeClaimName: y}]"),
+  EXPECT_EQ(with("[{mountPath: /a, volumeClaimName: one}, {mountPath: /a, volumeClaimName: two}]"),
             kDenied + "duplicated mountPath: /a;");
   EXPECT_EQ(with("[{mountPath: /a}]"),
             kDenied + "either VolumeClaim or VolumeClaimName must be specified;");
@@ -240,29 +255,44 @@ TEST_F(Admission, DependenciesMustNotGoRound) {
                       "}, {name: b, replicas: 1, dependsOn: {name: [" + b + "]}, " + kPod + "}]}");
   };
   EXPECT_EQ(with("", "a"), "");
-  EXPECT_EQ(with("b", "a"), kDenied + "job has dependencies between tasks, but doesn't form a directed "
-                                      "acyclic graph(DAG);");
+  EXPECT_EQ(with("b", "a"), kDenied +
+                                "job has dependencies between tasks, but doesn't form a directed "
+                                "acyclic graph(DAG);");
 }
 
 TEST_F(Admission, UpdatesMayOnlyScale) {
-  const std::string before = "{metadata: {name: j}, spec: {queue: default, minAvailable: 1, tasks: [{name: t, replicas: 2, "
-                             "minAvailable: 1, template: {metadata: {}, spec: {containers: [{name: c, image: i, resources: {limits: {cpu: '1'}}}]}}}]}}";
+  const std::string before =
+      "{metadata: {name: j}, spec: {queue: default, minAvailable: 1, tasks: [{name: t, replicas: "
+      "2, "
+      "minAvailable: 1, template: {metadata: {}, spec: {containers: [{name: c, image: i, "
+      "resources: {limits: {cpu: '1'}}}]}}}]}}";
   auto update = [&](const std::string& spec) {
     json::Value old = parse(before), object = parse("{metadata: {name: j}, spec: " + spec + "}");
     return admit(kube::resources::vcjobs, kube::Operation::update, object, &old);
   };
-  const std::string pod = "template: {spec: {containers: [{name: c, image: i, resources: {limits: {cpu: 1}}}]}}";
-  EXPECT_EQ(update("{queue: default, priorityClassName: high, minAvailable: 3, tasks: [{name: t, replicas: 4, "
-                   "minAvailable: 2, " + pod + "}]}"), "");
-  EXPECT_EQ(update("{queue: other, minAvailable: 1, tasks: [{name: t, replicas: 2, minAvailable: 1, " + pod + "}]}"),
-            kDenied + "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under "
-                      "spec` and `PriorityClassName`");
-  EXPECT_EQ(update("{queue: default, minAvailable: 1, tasks: [{name: t, replicas: 2, " + pod + "}, {name: u, " + pod + "}]}"),
+  const std::string pod =
+      "template: {spec: {containers: [{name: c, image: i, resources: {limits: {cpu: 1}}}]}}";
+  EXPECT_EQ(update("{queue: default, priorityClassName: high, minAvailable: 3, tasks: [{name: t, "
+                   "replicas: 4, "
+                   "minAvailable: 2, " +
+                   pod + "}]}"),
+            "");
+  EXPECT_EQ(
+      update("{queue: other, minAvailable: 1, tasks: [{name: t, replicas: 2, minAvailable: 1, " +
+             pod + "}]}"),
+      kDenied +
+          "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under "
+          "spec` and `PriorityClassName`");
+  EXPECT_EQ(update("{queue: default, minAvailable: 1, tasks: [{name: t, replicas: 2, " + pod +
+                   "}, {name: u, " + pod + "}]}"),
             kDenied + "job updates may not add or remove tasks");
-  EXPECT_EQ(update("{queue: default, minAvailable: 9, tasks: [{name: t, replicas: 2, " + pod + "}]}"),
-            kDenied + "job 'minAvailable' must not be greater than total replicas");
-  EXPECT_EQ(update("{queue: default, minAvailable: 1, tasks: [{name: t, replicas: 2, minAvailable: 3, " + pod + "}]}"),
-            kDenied + "'minAvailable' must be <= 'replicas' in task: t");
+  EXPECT_EQ(
+      update("{queue: default, minAvailable: 9, tasks: [{name: t, replicas: 2, " + pod + "}]}"),
+      kDenied + "job 'minAvailable' must not be greater than total replicas");
+  EXPECT_EQ(
+      update("{queue: default, minAvailable: 1, tasks: [{name: t, replicas: 2, minAvailable: 3, " +
+             pod + "}]}"),
+      kDenied + "'minAvailable' must be <= 'replicas' in task: t");
 }
 
 TEST_F(Admission, PodGroupsGoToTheirNamespacesQueue) {
@@ -271,25 +301,32 @@ TEST_F(Admission, PodGroupsGoToTheirNamespacesQueue) {
   queue("{metadata: {name: team}, status: {state: Closing}}");
   json::Value group = parse("{metadata: {name: g}, spec: {queue: default, minMember: 1}}");
   EXPECT_EQ(admit(kube::resources::pod_groups, kube::Operation::create, group),
-            "validatepodgroup.volcano.sh: can only submit PodGroup to queue with state `Open`, queue `team` "
+            "validatepodgroup.volcano.sh: can only submit PodGroup to queue with state `Open`, "
+            "queue `team` "
             "status is `Closing`.");
   group = parse("{metadata: {name: g}, spec: {queue: gone}}");
   EXPECT_EQ(admit(kube::resources::pod_groups, kube::Operation::create, group),
-            "validatepodgroup.volcano.sh: unable to find queue: queue.scheduling.volcano.sh \"gone\" not found");
+            "validatepodgroup.volcano.sh: unable to find queue: queue.scheduling.volcano.sh "
+            "\"gone\" not found");
   queue("{metadata: {name: team}, status: {state: Open}}");
-  group = parse("{metadata: {name: g}, spec: {queue: team, networkTopology: {highestTierAllowed: 1, highestTierName: r}}}");
-  EXPECT_EQ(admit(kube::resources::pod_groups, kube::Operation::create, group),
-            "validatepodgroup.volcano.sh: must not specify 'highestTierAllowed' and 'highestTierName' in "
-            "networkTopology simultaneously.");
+  group = parse(
+      "{metadata: {name: g}, spec: {queue: team, networkTopology: {highestTierAllowed: 1, "
+      "highestTierName: r}}}");
+  EXPECT_EQ(
+      admit(kube::resources::pod_groups, kube::Operation::create, group),
+      "validatepodgroup.volcano.sh: must not specify 'highestTierAllowed' and 'highestTierName' in "
+      "networkTopology simultaneously.");
 }
 
 TEST_F(Admission, QueuesGetTheirDefaultsAtOnce) {
-  json::Value object = parse("{metadata: {name: test, annotations: {volcano.sh/hierarchy: a/b, "
-                             "volcano.sh/hierarchy-weights: 2/3}}, spec: {capability: {cpu: 2}}}");
+  json::Value object = parse(
+      "{metadata: {name: test, annotations: {volcano.sh/hierarchy: a/b, "
+      "volcano.sh/hierarchy-weights: 2/3}}, spec: {capability: {cpu: 2}}}");
   ASSERT_EQ(admit(kube::resources::queues, kube::Operation::create, object), "");
   EXPECT_EQ(json::serialize(*json::find(object, "spec")),
             R"({"capability":{"cpu":2},"parent":"root","weight":1,"reclaimable":true})");
-  EXPECT_EQ(json::string_at(object, {"metadata", "annotations", "volcano.sh/hierarchy"}), "root/a/b");
+  EXPECT_EQ(json::string_at(object, {"metadata", "annotations", "volcano.sh/hierarchy"}),
+            "root/a/b");
   object = parse("{metadata: {name: root}, spec: {}}");
   ASSERT_EQ(admit(kube::resources::queues, kube::Operation::create, object), "");
   EXPECT_FALSE(json::find_path(object, {"spec", "parent"}));
@@ -299,39 +336,56 @@ TEST_F(Admission, QueuesGetTheirDefaultsAtOnce) {
 TEST_F(Admission, DeniesQueues) {
   const std::string denied = "validatequeue.volcano.sh: ";
   EXPECT_EQ(create_queue("{metadata: {name: q}, spec: {guarantee: {resource: {cpu: 1}}}}"),
-            denied + "requestBody.spec.deserved.cpu: Invalid value: \"<nil>\": deserved[cpu] must be >= "
-                     "guarantee[cpu]=1");
+            denied +
+                "requestBody.spec.deserved.cpu: Invalid value: \"<nil>\": deserved[cpu] must be >= "
+                "guarantee[cpu]=1");
   EXPECT_EQ(create_queue("{metadata: {name: q}, spec: {deserved: {cpu: 4}, capability: {cpu: 2}}}"),
-            denied + "requestBody.spec.deserved.cpu: Invalid value: \"4\": deserved[cpu]=4 must be <= "
-                     "capability[cpu]=2");
-  EXPECT_EQ(create_queue("{metadata: {name: q}, spec: {capability: {cpu: -1}}, status: {state: Odd}}"),
-            denied + "[requestBody.spec.capability.cpu: Invalid value: \"-1\": must be greater than or equal "
-                     "to 0, requestBody.spec.state: Invalid value: \"Odd\": queue state must be in [Open "
-                     "Closed]]");
+            denied +
+                "requestBody.spec.deserved.cpu: Invalid value: \"4\": deserved[cpu]=4 must be <= "
+                "capability[cpu]=2");
+  EXPECT_EQ(
+      create_queue("{metadata: {name: q}, spec: {capability: {cpu: -1}}, status: {state: Odd}}"),
+      denied +
+          "[requestBody.spec.capability.cpu: Invalid value: \"-1\": must be greater than or equal "
+          "to 0, requestBody.spec.state: Invalid value: \"Odd\": queue state must be in [Open "
+          "Closed]]");
   EXPECT_EQ(create_queue("{metadata: {name: q}, spec: {parent: q}}"),
             denied + "queue q cannot use itself as parent");
-  EXPECT_EQ(create_queue("{metadata: {name: q}, spec: {parent: none}}"),
-            denied + "failed to get parent queue of queue q: queue.scheduling.volcano.sh \"none\" not found");
-  queue("{metadata: {name: busy}, spec: {parent: root, capability: {cpu: 4}}, status: {state: Open, "
-        "allocated: {pods: 2}}}");
-  EXPECT_EQ(create_queue("{metadata: {name: q}, spec: {parent: busy}}"),
-            denied + "queue busy cannot be the parent queue of queue q because it has allocated Pods: 2");
+  EXPECT_EQ(
+      create_queue("{metadata: {name: q}, spec: {parent: none}}"),
+      denied +
+          "failed to get parent queue of queue q: queue.scheduling.volcano.sh \"none\" not found");
+  queue(
+      "{metadata: {name: busy}, spec: {parent: root, capability: {cpu: 4}}, status: {state: Open, "
+      "allocated: {pods: 2}}}");
+  EXPECT_EQ(
+      create_queue("{metadata: {name: q}, spec: {parent: busy}}"),
+      denied + "queue busy cannot be the parent queue of queue q because it has allocated Pods: 2");
   queue("{metadata: {name: top}, spec: {parent: root, capability: {cpu: 4}, deserved: {cpu: 3}}}");
   EXPECT_EQ(create_queue("{metadata: {name: q}, spec: {parent: top, capability: {cpu: 8}}}"),
             denied + "queue q capability[cpu]=8 exceeds its ancestor's capability=4");
-  EXPECT_EQ(create_queue("{metadata: {name: q}, spec: {parent: top, deserved: {cpu: 3500m}}}"),
-            denied + "parent queue top validation failed: sum of children's deserved (cpu 3500.00, memory "
-                     "0.00) exceeds parent's deserved limit (cpu 3000.00, memory 0.00)");
+  EXPECT_EQ(
+      create_queue("{metadata: {name: q}, spec: {parent: top, deserved: {cpu: 3500m}}}"),
+      denied +
+          "parent queue top validation failed: sum of children's deserved (cpu 3500.00, memory "
+          "0.00) exceeds parent's deserved limit (cpu 3000.00, memory 0.00)");
   queue("{metadata: {name: leaf}, spec: {parent: top, capability: {cpu: 3}}}");
-  EXPECT_EQ(update_queue("{metadata: {name: top}, spec: {parent: root, capability: {cpu: 4}}}",
-                         "{metadata: {name: top}, spec: {parent: root, capability: {cpu: 2}}}"),
-            denied + "queue top capability[cpu]=2 is smaller than its descendants' max capability=3");
-  EXPECT_EQ(update_queue("{metadata: {name: root}}", "{metadata: {name: root}, spec: {capability: {cpu: 1}}}"),
-            denied + "root queue's resource attributes (capability, deserved, guarantee) cannot be modified");
-  EXPECT_EQ(update_queue("{metadata: {name: x}, spec: {parent: root}, status: {state: Closing}}",
-                         "{metadata: {name: x}, spec: {parent: root, weight: 3}, status: {state: Closing}}"), "");
+  EXPECT_EQ(
+      update_queue("{metadata: {name: top}, spec: {parent: root, capability: {cpu: 4}}}",
+                   "{metadata: {name: top}, spec: {parent: root, capability: {cpu: 2}}}"),
+      denied + "queue top capability[cpu]=2 is smaller than its descendants' max capability=3");
+  EXPECT_EQ(
+      update_queue("{metadata: {name: root}}",
+                   "{metadata: {name: root}, spec: {capability: {cpu: 1}}}"),
+      denied +
+          "root queue's resource attributes (capability, deserved, guarantee) cannot be modified");
+  EXPECT_EQ(update_queue(
+                "{metadata: {name: x}, spec: {parent: root}, status: {state: Closing}}",
+                "{metadata: {name: x}, spec: {parent: root, weight: 3}, status: {state: Closing}}"),
+            "");
   for (const char* name : {"a", "b", "c", "d", "e"}) {
-    std::string above = std::string(name) == "a" ? "root" : std::string(1, static_cast<char>(*name - 1));
+    std::string above =
+        std::string(name) == "a" ? "root" : std::string(1, static_cast<char>(*name - 1));
     queue("{metadata: {name: " + std::string(name) + "}, spec: {parent: " + above + "}}");
   }
   EXPECT_EQ(create_queue("{metadata: {name: q}, spec: {parent: e}}"),
@@ -348,27 +402,31 @@ TEST_F(Admission, QueuesOthersNeedCannotBeDeleted) {
   };
   EXPECT_EQ(remove("default"), "validatequeue.volcano.sh: `default` queue can not be deleted");
   EXPECT_EQ(remove("root"), "validatequeue.volcano.sh: `root` queue can not be deleted");
-  EXPECT_EQ(remove("top"), "validatequeue.volcano.sh: queue top can not be deleted because it has 2 child "
-                           "queues: one, two");
+  EXPECT_EQ(remove("top"),
+            "validatequeue.volcano.sh: queue top can not be deleted because it has 2 child "
+            "queues: one, two");
   EXPECT_EQ(remove("two"), "");
 }
 
 TEST_F(Admission, ChecksPodsFlowsAndHyperNodes) {
   auto pod = [&](const std::string& annotations) {
-    json::Value object =
-        parse("{metadata: {name: p, annotations: " + annotations + "}, spec: {schedulerName: volcano}}");
+    json::Value object = parse("{metadata: {name: p, annotations: " + annotations +
+                               "}, spec: {schedulerName: volcano}}");
     return admit(kube::resources::pods, kube::Operation::create, object);
   };
   EXPECT_EQ(pod("{volcano.sh/jdb-min-available: '3'}"), "");
   EXPECT_EQ(pod("{volcano.sh/jdb-min-available: 40%}"), "");
   EXPECT_EQ(pod("{volcano.sh/jdb-min-available: '0'}"),
-            "validatepod.volcano.sh: invalid value <\"0\"> for volcano.sh/jdb-min-available, it must be a "
+            "validatepod.volcano.sh: invalid value <\"0\"> for volcano.sh/jdb-min-available, it "
+            "must be a "
             "positive integer");
   EXPECT_EQ(pod("{volcano.sh/jdb-max-unavailable: 100%}"),
-            "validatepod.volcano.sh: invalid value <\"100%\"> for volcano.sh/jdb-max-unavailable, it must be a "
+            "validatepod.volcano.sh: invalid value <\"100%\"> for volcano.sh/jdb-max-unavailable, "
+            "it must be a "
             "valid percentage which between 1% ~ 99%");
   EXPECT_EQ(pod("{volcano.sh/jdb-min-available: '3', volcano.sh/jdb-max-unavailable: '1'}"),
-            "validatepod.volcano.sh: not allow configure multiple annotations <[volcano.sh/jdb-min-available "
+            "validatepod.volcano.sh: not allow configure multiple annotations "
+            "<[volcano.sh/jdb-min-available "
             "volcano.sh/jdb-max-unavailable]> at same time");
 
   auto flow = [&](const std::string& flows) {

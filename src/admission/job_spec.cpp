@@ -13,8 +13,8 @@ namespace hekla::admission {
 namespace {
 
 // The job plugins of controllers/job/plugins; admission does not see that module.
-const std::set<std::string> kPlugins = {"env",     "hcclrank", "mpi", "pytorch",
-                                        "ray",     "ssh",      "svc", "tensorflow"};
+const std::set<std::string> kPlugins = {"env", "hcclrank", "mpi", "pytorch",
+                                        "ray", "ssh",      "svc", "tensorflow"};
 
 // -name=value or -name value among plugin arguments.
 std::string argument(const std::vector<std::string>& arguments, std::string_view name,
@@ -116,9 +116,9 @@ std::string all_task_errors(const model::VcJobSpec& spec, const std::string& job
 
 std::string volume_errors(const model::VcJobSpec& spec, std::vector<std::string>* warnings) {
   std::set<std::string> paths;
-  bool some_name_a_claim = std::any_of(
-      spec.volumes.begin(), spec.volumes.end(),
-      [](const model::JobVolume& volume) { return !volume.volumeClaimName.empty(); });
+  bool some_name_a_claim =
+      std::any_of(spec.volumes.begin(), spec.volumes.end(),
+                  [](const model::JobVolume& volume) { return !volume.volumeClaimName.empty(); });
   auto warn = [&](std::string text) {
     if (warnings) warnings->push_back(std::move(text));
   };
@@ -167,7 +167,8 @@ bool is_acyclic(const model::VcJobSpec& spec) {
     if (task.dependsOn) on.insert(task.dependsOn->name.begin(), task.dependsOn->name.end());
   }
   while (!waits.empty()) {
-    auto free = std::find_if(waits.begin(), waits.end(), [](const auto& w) { return w.second.empty(); });
+    auto free =
+        std::find_if(waits.begin(), waits.end(), [](const auto& w) { return w.second.empty(); });
     if (free == waits.end()) return false;
     std::string name = free->first;
     waits.erase(free);
@@ -180,7 +181,8 @@ bool is_acyclic(const model::VcJobSpec& spec) {
 
 std::string topology_conflict(const std::optional<model::NetworkTopologySpec>& topology) {
   if (!topology || !topology->highestTierAllowed || topology->highestTierName.empty()) return {};
-  return "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology simultaneously";
+  return "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology "
+         "simultaneously";
 }
 
 bool is_open(const model::Queue& queue) {
@@ -231,7 +233,8 @@ std::string job_spec_errors(const JobSpecInput& input) {
   if (!conflict.empty()) errors += " " + conflict + ";";
   if (input.reader) errors += queue_errors(*input.reader, spec.queue);
   if (depends && !is_acyclic(spec))
-    errors += " job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);";
+    errors +=
+        " job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);";
   return errors;
 }
 

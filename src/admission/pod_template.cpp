@@ -29,9 +29,9 @@ void check_resources(const json::Value& container, const std::string& path,
     if (!limit_value) continue;
     Result<model::Quantity> limit = model::Quantity::from_json(*limit_value);
     if (limit && *request > *limit)
-      errors.push_back(invalid_field(field, request->text(),
-                                     "must be less than or equal to " + name + " limit of " +
-                                         limit->text()));
+      errors.push_back(
+          invalid_field(field, request->text(),
+                        "must be less than or equal to " + name + " limit of " + limit->text()));
   }
 }
 
@@ -88,8 +88,8 @@ std::vector<std::string> pod_template_errors(const json::Value& pod_template) {
     if (const json::Array* array = json::array_at(pod_template, {"spec", list}))
       for (std::size_t i = 0; i < array->size(); ++i)
         check_container((*array)[i],
-                        "template.spec." + std::string(list) + "[" + std::to_string(i) + "]", volumes,
-                        names, errors);
+                        "template.spec." + std::string(list) + "[" + std::to_string(i) + "]",
+                        volumes, names, errors);
   std::string_view restart = json::string_at(pod_template, {"spec", "restartPolicy"});
   if (!restart.empty() && restart != "Always" && restart != "OnFailure" && restart != "Never")
     errors.push_back("template.spec.restartPolicy: Unsupported value: " + quoted(restart) +

@@ -10,9 +10,9 @@ namespace {
 
 const std::vector<std::string> kEvents = {"*",       "PodFailed",     "PodEvicted", "PodPending",
                                           "Unknown", "TaskCompleted", "TaskFailed", "JobUpdated"};
-const std::vector<std::string> kActions = {"AbortJob",     "RestartJob",       "RestartTask",
-                                           "RestartPod",   "RestartPartition", "TerminateJob",
-                                           "CompleteJob",  "ResumeJob"};
+const std::vector<std::string> kActions = {"AbortJob",    "RestartJob",       "RestartTask",
+                                           "RestartPod",  "RestartPartition", "TerminateJob",
+                                           "CompleteJob", "ResumeJob"};
 
 bool contains(const std::vector<std::string>& list, const std::string& one) {
   return std::find(list.begin(), list.end(), one) != list.end();
@@ -31,7 +31,8 @@ std::vector<std::string> events_of(const model::LifecyclePolicy& policy) {
 std::string error_of(const model::LifecyclePolicy& policy, std::string_view path,
                      std::set<std::string>& taken_events, std::set<std::int32_t>& taken_codes) {
   std::vector<std::string> events = events_of(policy);
-  if (!events.empty() && policy.exitCode) return "must not specify event and exitCode simultaneously";
+  if (!events.empty() && policy.exitCode)
+    return "must not specify event and exitCode simultaneously";
   if (events.empty() && !policy.exitCode) return "either event and exitCode should be specified";
   for (const std::string& event : events) {
     if (!contains(kEvents, event)) return invalid_field(path, event, "invalid policy event");
@@ -49,7 +50,8 @@ std::string error_of(const model::LifecyclePolicy& policy, std::string_view path
 
 }  // namespace
 
-std::string policy_errors(const std::vector<model::LifecyclePolicy>& policies, std::string_view path) {
+std::string policy_errors(const std::vector<model::LifecyclePolicy>& policies,
+                          std::string_view path) {
   std::vector<std::string> errors;
   std::set<std::string> taken_events;
   std::set<std::int32_t> taken_codes;

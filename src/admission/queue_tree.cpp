@@ -20,7 +20,8 @@ std::string two_decimals(double value) {
 // One amount as the scheduler prints it: scalars in thousandths.
 std::string amount(const std::string& resource, const Quantity& quantity) {
   if (resource == "cpu") return Quantity::of_milli(quantity.milli_value()).text();
-  if (resource == "memory") return Quantity::of(quantity.value(), Quantity::Format::binary_si).text();
+  if (resource == "memory")
+    return Quantity::of(quantity.value(), Quantity::Format::binary_si).text();
   return two_decimals(static_cast<double>(quantity.milli_value()));
 }
 
@@ -29,8 +30,8 @@ std::string amounts(const ResourceList& list) {
     auto found = list.find(name);
     return found == list.end() ? Quantity{} : found->second;
   };
-  std::string text = "cpu " + two_decimals(static_cast<double>(of("cpu").milli_value())) + ", memory " +
-                     two_decimals(static_cast<double>(of("memory").value()));
+  std::string text = "cpu " + two_decimals(static_cast<double>(of("cpu").milli_value())) +
+                     ", memory " + two_decimals(static_cast<double>(of("memory").value()));
   for (const auto& [name, quantity] : list)
     if (name != "cpu" && name != "memory")
       text += ", " + name + " " + two_decimals(static_cast<double>(quantity.milli_value()));
@@ -57,7 +58,8 @@ std::string sum_error(const std::string& prefix, const model::Queue& parent,
   };
   if (exceeds(guarantee, parent.spec.guarantee.resource))
     return error("guarantee", guarantee, parent.spec.guarantee.resource);
-  if (exceeds(deserved, parent.spec.deserved)) return error("deserved", deserved, parent.spec.deserved);
+  if (exceeds(deserved, parent.spec.deserved))
+    return error("deserved", deserved, parent.spec.deserved);
   return {};
 }
 
@@ -129,9 +131,9 @@ std::string QueueTree::ancestor_error(const model::Queue& queue) const {
       auto limit = found->spec.capability.find(resource);
       if (limit != found->spec.capability.end() && !limit->second.is_zero()) {
         if (mine > limit->second)
-          return "queue " + queue.metadata.name + " capability[" + resource + "]=" +
-                 amount(resource, mine) + " exceeds its ancestor's capability=" +
-                 amount(resource, limit->second);
+          return "queue " + queue.metadata.name + " capability[" + resource +
+                 "]=" + amount(resource, mine) +
+                 " exceeds its ancestor's capability=" + amount(resource, limit->second);
         break;
       }
       above = found->spec.parent;
@@ -164,11 +166,12 @@ std::string QueueTree::children_error(const model::Queue& queue) const {
   if (below.empty()) return {};
   for (const auto& [resource, mine] : queue.spec.capability) {
     Quantity most;
-    for (const model::Queue* child : below) most = std::max(most, subtree_capability(*child, resource, 0));
+    for (const model::Queue* child : below)
+      most = std::max(most, subtree_capability(*child, resource, 0));
     if (mine < most)
-      return "queue " + queue.metadata.name + " capability[" + resource + "]=" +
-             amount(resource, mine) + " is smaller than its descendants' max capability=" +
-             amount(resource, most);
+      return "queue " + queue.metadata.name + " capability[" + resource +
+             "]=" + amount(resource, mine) +
+             " is smaller than its descendants' max capability=" + amount(resource, most);
   }
   return sum_error("queue " + queue.metadata.name, queue, below);
 }

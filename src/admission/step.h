@@ -1,9 +1,9 @@
 // Admission steps for Volcano's kinds. A step is one file in steps/ that exports
-// `const Step step_<file>`; the table is generated from the file names. main plugs the steps into the API
-// server, or serves them as webhooks.
+// `const Step step_<file>`; the table is generated from the file names. main plugs the steps into
+// the API server, or serves them as webhooks.
 //
-// Steps are pure: what they see besides the object comes through AdmissionRequest::reader. They may run on
-// any thread.
+// Steps are pure: what they see besides the object comes through AdmissionRequest::reader. They may
+// run on any thread.
 #pragma once
 
 #include <span>

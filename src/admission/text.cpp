@@ -30,7 +30,9 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
-std::string bracketed(const std::vector<std::string>& parts) { return "[" + joined(parts, " ") + "]"; }
+std::string bracketed(const std::vector<std::string>& parts) {
+  return "[" + joined(parts, " ") + "]";
+}
 
 std::string invalid_field(std::string_view path, std::string_view value, std::string_view detail) {
   return std::string(path) + ": Invalid value: " + quoted(value) + ": " + std::string(detail);

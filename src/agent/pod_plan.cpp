@@ -130,8 +130,14 @@ Nanos restart_delay(int restarts_in_a_row) {
   return std::min<Nanos>(delay, kLongestDelay);
 }
 
+int backoff_steps(const ContainerRecord& container) {
+  const ContainerRun& run = *container.current;
+  bool cleared = run.finished_ns - run.started_ns >= Nanos(kBackoffReset).count();
+  return cleared && run.started_ns != 0 ? 0 : container.backoff;
+}
+
 WallTime restart_time(const ContainerRecord& container) {
-  return from_ns(container.current->finished_ns) + restart_delay(container.backoff);
+  return from_ns(container.current->finished_ns) + restart_delay(backoff_steps(container));
 }
 
 bool init_finished(const PodRecord& record) {

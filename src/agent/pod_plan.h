@@ -28,7 +28,8 @@ Nanos restart_delay(int restarts_in_a_row);
 // A run that long clears the slate.
 inline constexpr std::chrono::minutes kBackoffReset{10};
 
-// The delay before the next run of an exited container, and when it is over.
+// Of an exited container: how many restarts in a row count, and when the next run may begin.
+int backoff_steps(const ContainerRecord& container);
 WallTime restart_time(const ContainerRecord& container);
 
 bool init_finished(const PodRecord& record);

@@ -130,7 +130,7 @@ void PodWorker::note_backing_off(const PodDecision& decision) {
   for (std::size_t i : decision.backing_off) {
     const ContainerRecord& container = record_.containers[i];
     if (holds_.contains(container.name)) continue;
-    std::string delay = model::format_go_duration(restart_delay(container.backoff));
+    std::string delay = model::format_go_duration(restart_delay(backoff_steps(container)));
     hold(container.name,
          {"CrashLoopBackOff", "back-off " + delay + " restarting failed container=" +
                                   container.name + " pod=" + described()},
@@ -342,9 +342,7 @@ void PodWorker::launch_with(std::size_t index, const PodSources& sources) {
   event("Normal", "Pulled",
         "Container image \"" + request->spec.image + "\" already present on machine");
   if (container.current) {
-    const ContainerRun& last = *container.current;
-    bool long_run = last.finished_ns - last.started_ns >= Nanos(kBackoffReset).count();
-    container.backoff = long_run ? 1 : container.backoff + 1;
+    container.backoff = backoff_steps(container) + 1;
     container.previous = std::move(container.current);
   }
   ContainerRun run;

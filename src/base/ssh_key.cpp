@@ -48,8 +48,8 @@ bool append_number(std::string& wire, const EVP_PKEY* key, const char* name) {
 Result<SshKeyPair> make_ssh_key() {
   Owned<EVP_PKEY> key(EVP_RSA_gen(2048));
   if (!key) return fail(Code::internal, "could not make an RSA key");
-  Owned<OSSL_ENCODER_CTX> encoder(OSSL_ENCODER_CTX_new_for_pkey(
-      key.get(), EVP_PKEY_KEYPAIR, "PEM", "type-specific", nullptr));
+  Owned<OSSL_ENCODER_CTX> encoder(
+      OSSL_ENCODER_CTX_new_for_pkey(key.get(), EVP_PKEY_KEYPAIR, "PEM", "type-specific", nullptr));
   unsigned char* raw = nullptr;
   std::size_t length = 0;
   if (!encoder || OSSL_ENCODER_to_data(encoder.get(), &raw, &length) != 1)

@@ -43,7 +43,8 @@ TEST(Crds, DefineTheKindsTheClientKnows) {
     auto crd = crds.find(one->plural + "." + one->group);
     ASSERT_NE(crd, crds.end()) << one->plural;
     EXPECT_EQ(json::string_at(crd->second, {"spec", "names", "kind"}), one->kind);
-    EXPECT_EQ(json::string_at(crd->second, {"spec", "scope"}), one->namespaced ? "Namespaced" : "Cluster");
+    EXPECT_EQ(json::string_at(crd->second, {"spec", "scope"}),
+              one->namespaced ? "Namespaced" : "Cluster");
     const json::Value& version = json::array_at(crd->second, {"spec", "versions"})->at(0);
     EXPECT_EQ(json::string_at(version, {"name"}), one->version);
     EXPECT_TRUE(json::bool_at(version, {"served"}) && json::bool_at(version, {"storage"}));
@@ -54,8 +55,10 @@ TEST(Crds, DefineTheKindsTheClientKnows) {
 
 TEST(Crds, PrintTheColumnsOfTheTutorials) {
   std::map<std::string, json::Value> crds = definitions();
-  EXPECT_EQ(columns(crds["jobs.batch.volcano.sh"]), "STATUS minAvailable RUNNINGS AGE QUEUE(wide) ");
-  EXPECT_EQ(columns(crds["podgroups.scheduling.volcano.sh"]), "STATUS minMember RUNNINGS AGE QUEUE(wide) ");
+  EXPECT_EQ(columns(crds["jobs.batch.volcano.sh"]),
+            "STATUS minAvailable RUNNINGS AGE QUEUE(wide) ");
+  EXPECT_EQ(columns(crds["podgroups.scheduling.volcano.sh"]),
+            "STATUS minMember RUNNINGS AGE QUEUE(wide) ");
   EXPECT_EQ(columns(crds["queues.scheduling.volcano.sh"]), "AGE PARENT ");
 }
 

@@ -1,5 +1,6 @@
-// Runs test/scenarios/controllers/*.yaml: objects in, steps, objects and events out, on the whole set of
-// Volcano controllers, a fake API and simulated time. The format stands in that directory's README.
+// Runs test/scenarios/controllers/*.yaml: objects in, steps, objects and events out, on the whole
+// set of Volcano controllers, a fake API and simulated time. The format stands in that directory's
+// README.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -34,7 +35,8 @@ std::string text_of(const json::Value& value) {
 }
 
 // Where `actual` differs from what is wanted: objects may have more members, null means absent.
-std::string mismatch(const json::Value& wanted, const json::Value* actual, const std::string& path) {
+std::string mismatch(const json::Value& wanted, const json::Value* actual,
+                     const std::string& path) {
   if (wanted.is_null()) return actual && !actual->is_null() ? path + " should be absent" : "";
   if (!actual) return path + " is missing";
   if (wanted.is_object() && actual->is_object()) {
@@ -49,7 +51,8 @@ std::string mismatch(const json::Value& wanted, const json::Value* actual, const
     const json::Array& want = wanted.get_array();
     const json::Array& have = actual->get_array();
     if (want.size() != have.size())
-      return path + " has " + std::to_string(have.size()) + " elements: " + json::serialize(*actual);
+      return path + " has " + std::to_string(have.size()) +
+             " elements: " + json::serialize(*actual);
     for (std::size_t i = 0; i < want.size(); ++i) {
       std::string error = mismatch(want[i], &have[i], path + "[" + std::to_string(i) + "]");
       if (!error.empty()) return error;
@@ -62,7 +65,8 @@ std::string mismatch(const json::Value& wanted, const json::Value* actual, const
 
 class Scenario {
  public:
-  Scenario() : simulation_(1), api_(simulation_.clock()), executor_(&simulation_.add("controllers")) {}
+  Scenario()
+      : simulation_(1), api_(simulation_.clock()), executor_(&simulation_.add("controllers")) {}
 
   void run(const json::Value& document) {
     if (const json::Array* given = json::array_at(document, {"given"}))
@@ -83,11 +87,14 @@ class Scenario {
  private:
   void start() {
     client_ = std::make_unique<test::FakeClient>(api_, *executor_);
-    controllers_ = std::make_unique<VolcanoControllers>(*client_, VolcanoControllers::Options{}, nullptr);
+    controllers_ =
+        std::make_unique<VolcanoControllers>(*client_, VolcanoControllers::Options{}, nullptr);
     controllers_->start();
   }
 
-  void settle() { ASSERT_TRUE(simulation_.run_until_idle(100'000)) << "the controllers are spinning"; }
+  void settle() {
+    ASSERT_TRUE(simulation_.run_until_idle(100'000)) << "the controllers are spinning";
+  }
 
   void step(const std::string& verb, const json::Value& value) {
     if (verb == "apply") {
@@ -95,7 +102,8 @@ class Scenario {
     } else if (verb == "delete") {
       remove(value);
     } else if (verb == "pods") {
-      for (const auto& member : value.get_object()) set_pod(std::string(member.key()), member.value());
+      for (const auto& member : value.get_object())
+        set_pod(std::string(member.key()), member.value());
     } else if (verb == "gone") {
       for (const json::Value& pod : value.get_array())
         api_.finish_termination(kube::Key{"default", text_of(pod)});
@@ -178,22 +186,24 @@ class Scenario {
     json::Object status;
     if (const json::Value* phase = json::find(value, "phase")) status["phase"] = *phase;
     if (const json::Value* message = json::find(value, "unschedulable"))
-      status["conditions"] = json::Array{json::Object{
-          {"type", "Unschedulable"},
-          {"status", "True"},
-          {"reason", "NotEnoughResources"},
-          {"lastTransitionTime", model::format_rfc3339(simulation_.clock().wall())},
-          {"message", *message}}};
-    ASSERT_TRUE(api_.patch(resources::pod_groups, key, json::Object{{"status", std::move(status)}}));
+      status["conditions"] = json::Array{
+          json::Object{{"type", "Unschedulable"},
+                       {"status", "True"},
+                       {"reason", "NotEnoughResources"},
+                       {"lastTransitionTime", model::format_rfc3339(simulation_.clock().wall())},
+                       {"message", *message}}};
+    ASSERT_TRUE(
+        api_.patch(resources::pod_groups, key, json::Object{{"status", std::move(status)}}));
   }
 
   // {job: j, action: AbortJob} or {queue: q, action: CloseQueue}
   void issue(const json::Value& value) {
     bool job = json::find(value, "job") != nullptr;
-    json::Object target{{"apiVersion", job ? "batch.volcano.sh/v1alpha1" : "scheduling.volcano.sh/v1beta1"},
-                        {"kind", job ? "Job" : "Queue"},
-                        {"name", *json::find(value, job ? "job" : "queue")},
-                        {"uid", "any"}};
+    json::Object target{
+        {"apiVersion", job ? "batch.volcano.sh/v1alpha1" : "scheduling.volcano.sh/v1beta1"},
+        {"kind", job ? "Job" : "Queue"},
+        {"name", *json::find(value, job ? "job" : "queue")},
+        {"uid", "any"}};
     ASSERT_TRUE(api_.create(resources::commands,
                             json::Object{{"metadata", json::Object{{"generateName", "command-"}}},
                                          {"action", *json::find(value, "action")},
@@ -228,7 +238,8 @@ class Scenario {
         for (const json::Value& event : member.value().get_array()) expect_event(event);
       } else if (what == "status") {
         for (const auto& job : member.value().get_object())
-          expect_object(json::Object{{"kind", "Job"}, {"name", job.key()}, {"status", job.value()}});
+          expect_object(
+              json::Object{{"kind", "Job"}, {"name", job.key()}, {"status", job.value()}});
       } else {
         ADD_FAILURE() << "unknown expectation " << what;
       }
@@ -241,11 +252,13 @@ class Scenario {
     ASSERT_TRUE(resource) << json::serialize(wanted);
     kube::Key key = key_of(*resource, wanted);
     const json::Value* found = api_.find(*resource, key);
-    ASSERT_TRUE(found) << "no " << resource->kind << " " << key.name << "; there are: " << names(*resource);
+    ASSERT_TRUE(found) << "no " << resource->kind << " " << key.name
+                       << "; there are: " << names(*resource);
     json::Value members = wanted;
     members.get_object().erase("kind");
     members.get_object().erase("name");
-    EXPECT_EQ(mismatch(members, found, resource->kind + " " + key.name), "") << json::serialize(*found);
+    EXPECT_EQ(mismatch(members, found, resource->kind + " " + key.name), "")
+        << json::serialize(*found);
   }
 
   void expect_absent(const json::Value& wanted) {

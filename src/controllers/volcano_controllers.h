@@ -1,4 +1,5 @@
-// Volcano's controllers as one component: vcjob, queue, PodGroup and job clean-up, on shared caches.
+// Volcano's controllers as one component: vcjob, queue, PodGroup and job clean-up, on shared
+// caches.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,8 @@
 
 namespace hekla::controllers {
 
-// Lives on the client's executor: constructed, started and destroyed there, or while it does not run.
+// Lives on the client's executor: constructed, started and destroyed there, or while it does not
+// run.
 class VolcanoControllers {
  public:
   struct Options {

@@ -54,10 +54,10 @@ class Platform:
         self.ready_line = ""
 
     def up(self):
-        log = open(os.path.join(self.data_dir, "up.log"), "ab")
-        self.process = subprocess.Popen(
-            [HEKLA, "up", "--data-dir", self.data_dir, "--log-level", "info"] + self.flags,
-            stdout=subprocess.PIPE, stderr=log, start_new_session=True)
+        with open(os.path.join(self.data_dir, "up.log"), "ab") as log:
+            self.process = subprocess.Popen(
+                [HEKLA, "up", "--data-dir", self.data_dir, "--log-level", "info"] + self.flags,
+                stdout=subprocess.PIPE, stderr=log, start_new_session=True)
         self.ready_line = self.process.stdout.readline().decode().strip()
         if not self.ready_line:
             raise AssertionError("hekla up did not get ready:\n" + self.log())

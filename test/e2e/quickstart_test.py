@@ -1,4 +1,5 @@
 """The tutorial's queue and job-1, and the five-pod parameter-server job, as kubectl shows them."""
+import json
 import os
 import re
 import subprocess
@@ -49,7 +50,7 @@ class QuickStart(put.PlatformTest):
         self.assert_rows(p.kubectl("get", "vcjob"), [
             ["NAME", "STATUS", "MINAVAILABLE", "RUNNINGS", "AGE"], ["job-1", "Completed", "1", "*"]])
         put.wait_for("version 3", lambda: p.get("vcjob", "job-1")["status"].get("version") == 3)
-        job = p.get("vcjob", "job-1")
+        job = json.loads(p.kubectl("get", "vcjob", "job-1", "-o", "json", "--show-managed-fields"))
         self.assertEqual([c["status"] for c in job["status"]["conditions"]],
                          ["Pending", "Running", "Completing", "Completed"])
         self.assertEqual(job["status"]["succeeded"], 1)
@@ -59,9 +60,13 @@ class QuickStart(put.PlatformTest):
         self.assertEqual(job["spec"]["maxRetry"], 3)
         self.assertEqual(set(job["status"]), {"conditions", "minAvailable", "runningDuration", "state", "succeeded",
                                               "taskStatusCount", "version"})
+        managers = {(m["manager"], m["operation"], m.get("subresource", ""))
+                    for m in job["metadata"]["managedFields"]}
+        self.assertEqual(managers, {("kubectl-client-side-apply", "Update", ""),
+                                    ("vc-controller-manager", "Update", "status")})
         described = p.kubectl("describe", "vcjob", "job-1")
         for text in ["Name:         job-1", "Namespace:    default", "API Version:  batch.volcano.sh/v1alpha1",
-                     "Kind:         Job", "Manager:      kubectl-client-side-apply", "Subresource:     status",
+                     "Kind:         Job",
                      "Max Retry:      3", "Scheduler Name:  volcano", "Version:          3",
                      "Warning  PodGroupPending",
                      "PodGroup default:job-1 unschedule,reason: 1/0 tasks in gang unschedulable: pod group is not "

@@ -96,7 +96,8 @@ kube::WriteResult FakeApi::create_object(const kube::Write& write) {
     json::at_path(value, {"metadata", "name"}) =
         text_at(value, "generateName") + std::to_string(revision_);
   if (write.resource.namespaced && text_at(value, "namespace").empty())
-    json::at_path(value, {"metadata", "namespace"}) = write.key.ns.empty() ? "default" : write.key.ns;
+    json::at_path(value, {"metadata", "namespace"}) =
+        write.key.ns.empty() ? "default" : write.key.ns;
   // Time stands still in a simulation, and events are named after it.
   while (write.resource == kube::resources::events &&
          find(write.resource, {text_at(value, "namespace"), text_at(value, "name")}))
@@ -123,8 +124,9 @@ kube::WriteResult FakeApi::patch_object(const kube::Write& write) {
   }
   std::string_view wanted = json::string_at(write.body, {"metadata", "resourceVersion"});
   if (!wanted.empty() && wanted != text_at(*found, "resourceVersion"))
-    return fail(Code::conflict, "the object has been modified; please apply your changes to the latest "
-                                "version and try again");
+    return fail(Code::conflict,
+                "the object has been modified; please apply your changes to the latest "
+                "version and try again");
   json::Value after = *found;
   json::Value patch = write.body;
   json::Object& members = patch.get_object();
@@ -193,10 +195,14 @@ kube::WriteResult FakeApi::remove_object(const kube::Write& write) {
 
 kube::WriteResult FakeApi::write(const kube::Write& write) {
   switch (write.verb) {
-    case kube::Write::Verb::create: return create_object(write);
-    case kube::Write::Verb::patch: return patch_object(write);
-    case kube::Write::Verb::remove: return remove_object(write);
-    default: return fail(Code::method_not_allowed, "the fake API does not do that");
+    case kube::Write::Verb::create:
+      return create_object(write);
+    case kube::Write::Verb::patch:
+      return patch_object(write);
+    case kube::Write::Verb::remove:
+      return remove_object(write);
+    default:
+      return fail(Code::method_not_allowed, "the fake API does not do that");
   }
 }
 
@@ -251,8 +257,8 @@ void FakeClient::get(const kube::Resource& resource, const kube::Key& key,
                      std::move_only_function<void(Result<kube::ObjectPtr>)> done) {
   Result<kube::ObjectPtr> result = fail(Code::not_found, resource.plural + " not found");
   if (api_.find(resource, key))
-    result = FakeApi::snapshot(
-        resource, api_.tables_[FakeApi::table_name(resource)].second.at(key));
+    result =
+        FakeApi::snapshot(resource, api_.tables_[FakeApi::table_name(resource)].second.at(key));
   executor_.post([done = std::move(done), result]() mutable { done(std::move(result)); });
 }
 
@@ -261,7 +267,8 @@ void FakeClient::list(const kube::Resource& resource, const kube::ListOptions& o
   kube::List list;
   list.resource_version = api_.revision_;
   for (const auto& [key, stored] : api_.tables_[FakeApi::table_name(resource)].second)
-    if ((options.ns.empty() || options.ns == key.ns) && selected(stored.value, options.label_selector))
+    if ((options.ns.empty() || options.ns == key.ns) &&
+        selected(stored.value, options.label_selector))
       list.items.push_back(FakeApi::snapshot(resource, stored));
   executor_.post([done = std::move(done), list]() mutable { done(std::move(list)); });
 }

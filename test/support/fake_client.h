@@ -1,5 +1,5 @@
-// A Kubernetes API in memory for tests of controllers: stores objects, numbers revisions, tells watchers.
-// Not a server: no validation, no defaulting, no admission.
+// A Kubernetes API in memory for tests of controllers: stores objects, numbers revisions, tells
+// watchers. Not a server: no validation, no defaulting, no admission.
 //
 //   sim::Simulation simulation(1);
 //   FakeApi api;
@@ -25,8 +25,8 @@ class FakeApi {
  public:
   explicit FakeApi(const Clock& clock) : clock_(clock) {}
 
-  // As a user would. Objects get a uid ("u-<name>" for vcjobs, else "u-<plural>-<name>"), a revision, a
-  // generation and a creation time.
+  // As a user would. Objects get a uid ("u-<name>" for vcjobs, else "u-<plural>-<name>"), a
+  // revision, a generation and a creation time.
   kube::WriteResult write(const kube::Write& write);
   kube::WriteResult create(const kube::Resource& resource, json::Value object);
   kube::WriteResult patch(const kube::Resource& resource, const kube::Key& key, json::Value merge,
@@ -36,7 +36,8 @@ class FakeApi {
   void finish_termination(const kube::Key& pod);
 
   const json::Value* find(const kube::Resource& resource, const kube::Key& key) const;
-  std::vector<const json::Value*> list(const kube::Resource& resource, const std::string& ns = {}) const;
+  std::vector<const json::Value*> list(const kube::Resource& resource,
+                                       const std::string& ns = {}) const;
   // Every write clients have made, in order.
   const std::vector<kube::Write>& log() const { return log_; }
   void clear_log() { log_.clear(); }
@@ -85,7 +86,8 @@ class FakeClient final : public kube::Client {
            std::move_only_function<void(Result<kube::ObjectPtr>)> done) override;
   void list(const kube::Resource& resource, const kube::ListOptions& options,
             std::move_only_function<void(Result<kube::List>)> done) override;
-  std::unique_ptr<kube::Watch> watch(const kube::Resource& resource, const kube::WatchOptions& options,
+  std::unique_ptr<kube::Watch> watch(const kube::Resource& resource,
+                                     const kube::WatchOptions& options,
                                      kube::WatchCallbacks callbacks) override;
   void batch(std::vector<kube::Write> writes, kube::BatchDone done) override;
 

@@ -28,7 +28,8 @@ Result<void> validate(const kube::AdmissionRequest&, const json::Value& object) 
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
   return resource == kube::resources::hyper_nodes && operation != kube::Operation::remove &&
          subresource.empty();
 }

@@ -23,8 +23,8 @@ Result<void> validate(const kube::AdmissionRequest&, const json::Value& object) 
       if (!waits.contains(target))
         return fail(Code::bad_request, "jobflow Flow is not DAG: vertex is not defined: " + target);
   while (!waits.empty()) {
-    auto free =
-        std::find_if(waits.begin(), waits.end(), [](const auto& flow) { return flow.second.empty(); });
+    auto free = std::find_if(waits.begin(), waits.end(),
+                             [](const auto& flow) { return flow.second.empty(); });
     if (free == waits.end()) return fail(Code::bad_request, "jobflow Flow is not DAG");
     std::string name = free->first;
     waits.erase(free);
@@ -33,7 +33,8 @@ Result<void> validate(const kube::AdmissionRequest&, const json::Value& object) 
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
   return resource == kube::resources::job_flows && operation != kube::Operation::remove &&
          subresource.empty();
 }

@@ -1,5 +1,6 @@
-// mutatejob.volcano.sh: what a new job leaves out. Queue, scheduler, retries, names of tasks, gang sizes,
-// the plugins other plugins need. Templates come out as Kubernetes' own types would write them.
+// mutatejob.volcano.sh: what a new job leaves out. Queue, scheduler, retries, names of tasks, gang
+// sizes, the plugins other plugins need. Templates come out as Kubernetes' own types would write
+// them.
 #include "admission/pod_template.h"
 #include "admission/step.h"
 
@@ -71,7 +72,8 @@ Result<void> mutate(const kube::AdmissionRequest&, json::Value& job) {
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
   return resource == kube::resources::vcjobs && operation == kube::Operation::create &&
          subresource.empty();
 }

@@ -1,5 +1,5 @@
-// validatejob.volcano.sh: what a job must keep when it is created, and what may change afterwards: gang
-// sizes, replicas, the priority class, and the names of claims the controller makes.
+// validatejob.volcano.sh: what a job must keep when it is created, and what may change afterwards:
+// gang sizes, replicas, the priority class, and the names of claims the controller makes.
 #include "admission/job_spec.h"
 #include "admission/pod_template.h"
 #include "admission/step.h"
@@ -18,7 +18,8 @@ std::string update_errors(const model::VcJobSpec& before, const model::VcJobSpec
       return "'minAvailable' must be <= 'replicas' in task: " + task.name;
     replicas += task.replicas;
   }
-  if (after.minAvailable > replicas) return "job 'minAvailable' must not be greater than total replicas";
+  if (after.minAvailable > replicas)
+    return "job 'minAvailable' must not be greater than total replicas";
   if (after.minAvailable < 0) return "job 'minAvailable' must be >= 0";
   if (before.tasks.size() != after.tasks.size()) return "job updates may not add or remove tasks";
   return {};
@@ -50,12 +51,14 @@ Result<void> validate(const kube::AdmissionRequest& request, const json::Value& 
   if (!old) return fail(Code::bad_request, old.error().message);
   TRY(deny_if(update_errors(old->spec, job->spec)));
   if (json::equal(fixed_part(old->spec), fixed_part(job->spec))) return {};
-  return fail(Code::bad_request,
-              "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under "
-              "spec` and `PriorityClassName`");
+  return fail(
+      Code::bad_request,
+      "job updates may not change fields other than `minAvailable`, `tasks[*].replicas under "
+      "spec` and `PriorityClassName`");
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
   return resource == kube::resources::vcjobs && operation != kube::Operation::remove &&
          subresource.empty();
 }

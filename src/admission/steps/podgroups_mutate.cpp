@@ -9,14 +9,16 @@ namespace {
 Result<void> mutate(const kube::AdmissionRequest& request, json::Value& group) {
   std::string_view queue = json::string_at(group, {"spec", "queue"});
   if ((!queue.empty() && queue != "default") || !request.reader) return {};
-  Result<json::Value> ns = request.reader->get(kube::resources::namespaces, kube::Key{"", request.key.ns});
+  Result<json::Value> ns =
+      request.reader->get(kube::resources::namespaces, kube::Key{"", request.key.ns});
   if (!ns) return {};  // without a namespace the request fails elsewhere
   std::string_view own = json::string_at(*ns, {"metadata", "annotations", model::keys::queue_name});
   if (!own.empty()) json::at_path(group, {"spec", "queue"}) = own;
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
   return resource == kube::resources::pod_groups && operation == kube::Operation::create &&
          subresource.empty();
 }

@@ -1,5 +1,5 @@
-// validatepodgroup.volcano.sh: the queue must be there and open, and a network topology names its limit
-// in one way only.
+// validatepodgroup.volcano.sh: the queue must be there and open, and a network topology names its
+// limit in one way only.
 #include "admission/job_spec.h"
 #include "admission/step.h"
 #include "admission/text.h"
@@ -33,7 +33,8 @@ Result<void> validate(const kube::AdmissionRequest& request, const json::Value& 
   return deny_if(errors);
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
   return resource == kube::resources::pod_groups && operation == kube::Operation::create &&
          subresource.empty();
 }

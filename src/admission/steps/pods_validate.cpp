@@ -1,5 +1,5 @@
-// validatepod.volcano.sh: the disruption budget of a pod that names our scheduler: one of two annotations,
-// a positive number or a percentage between 1 and 99.
+// validatepod.volcano.sh: the disruption budget of a pod that names our scheduler: one of two
+// annotations, a positive number or a percentage between 1 and 99.
 #include <charconv>
 
 #include "admission/step.h"
@@ -49,7 +49,8 @@ Result<void> validate(const kube::AdmissionRequest&, const json::Value& pod) {
               "not allow configure multiple annotations <" + bracketed(keys) + "> at same time");
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
   return resource == kube::resources::pods && operation == kube::Operation::create &&
          subresource.empty();
 }

@@ -34,7 +34,8 @@ Result<void> mutate(const kube::AdmissionRequest& request, json::Value& queue) {
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
   return resource == kube::resources::queues && operation != kube::Operation::remove &&
          subresource.empty();
 }

@@ -1,5 +1,6 @@
-// validatequeue.volcano.sh: amounts that make sense, a place in the tree that works, and no removal of
-// queues others depend on. Any weight from 1 to 2^31-1 is accepted; Volcano's schema ends at 65535.
+// validatequeue.volcano.sh: amounts that make sense, a place in the tree that works, and no removal
+// of queues others depend on. Any weight from 1 to 2^31-1 is accepted; Volcano's schema ends at
+// 65535.
 #include <cmath>
 #include <cstdlib>
 
@@ -44,9 +45,9 @@ void check_order(const model::QueueSpec& spec, std::vector<std::string>& errors)
     if (deserved == spec.deserved.end())
       errors.push_back(invalid_field(path, "<nil>", bracket("deserved", name) + least));
     else if (deserved->second < guaranteed)
-      errors.push_back(invalid_field(
-          path, deserved->second.text(),
-          bracket("deserved", name) + "=" + deserved->second.text() + least));
+      errors.push_back(
+          invalid_field(path, deserved->second.text(),
+                        bracket("deserved", name) + "=" + deserved->second.text() + least));
   }
   for (const auto& [name, deserved] : spec.deserved) {
     auto capability = spec.capability.find(name);
@@ -64,8 +65,9 @@ std::string hierarchy_error(const model::Queue& queue, const std::vector<model::
   const std::string& weights = queue.metadata.annotation(std::string(kWeights));
   if (hierarchy.empty() && weights.empty()) return {};
   if (split(hierarchy).size() != split(weights).size())
-    return invalid_field(path, hierarchy, std::string(kHierarchy) + " must have the same length with " +
-                                              std::string(kWeights));
+    return invalid_field(
+        path, hierarchy,
+        std::string(kHierarchy) + " must have the same length with " + std::string(kWeights));
   for (const std::string& weight : split(weights)) {
     char* end = nullptr;
     double value = std::strtod(weight.c_str(), &end);
@@ -87,7 +89,8 @@ std::string hierarchy_error(const model::Queue& queue, const std::vector<model::
   return {};
 }
 
-std::string spec_errors(const model::Queue& queue, bool creating, const std::vector<model::Queue>& all) {
+std::string spec_errors(const model::Queue& queue, bool creating,
+                        const std::vector<model::Queue>& all) {
   std::vector<std::string> errors;
   check_amounts(queue.spec.capability, "requestBody.spec.capability", errors);
   check_amounts(queue.spec.deserved, "requestBody.spec.deserved", errors);
@@ -96,8 +99,8 @@ std::string spec_errors(const model::Queue& queue, bool creating, const std::vec
   // Later the state belongs to the controller: a queue that is Closing can still be edited.
   const std::string& state = queue.status.state;
   if (creating && !state.empty() && state != "Open" && state != "Closed")
-    errors.push_back(invalid_field("requestBody.spec.state", state,
-                                   "queue state must be in [Open Closed]"));
+    errors.push_back(
+        invalid_field("requestBody.spec.state", state, "queue state must be in [Open Closed]"));
   if (std::string error = hierarchy_error(queue, all); !error.empty()) errors.push_back(error);
   return errors.empty() ? std::string() : aggregated(errors);
 }
@@ -147,8 +150,9 @@ Result<void> validate(const kube::AdmissionRequest& request, const json::Value& 
   if (moved) TRY(deny_if(tree.parent_error(queue)));
   bool resized = !old || !same_resources(old->spec, queue.spec);
   if (old && resized && queue.metadata.name == "root")
-    return fail(Code::bad_request,
-                "root queue's resource attributes (capability, deserved, guarantee) cannot be modified");
+    return fail(
+        Code::bad_request,
+        "root queue's resource attributes (capability, deserved, guarantee) cannot be modified");
   if (moved || resized) TRY(deny_if(tree.resource_error(queue)));
   return {};
 }

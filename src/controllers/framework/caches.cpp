@@ -13,12 +13,14 @@ Caches::Caches(kube::Client& client)
   pods_by_owner_ = pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
     if (const model::OwnerReference* owner = pod.metadata.controller()) keys.push_back(owner->uid);
   });
-  groups_by_queue_ = groups.add_index([](const model::PodGroup& group, std::vector<std::string>& keys) {
-    keys.push_back(group.spec.queue);
-  });
-  queues_by_parent_ = queues.add_index([](const model::Queue& queue, std::vector<std::string>& keys) {
-    if (!queue.spec.parent.empty()) keys.push_back(queue.spec.parent);
-  });
+  groups_by_queue_ =
+      groups.add_index([](const model::PodGroup& group, std::vector<std::string>& keys) {
+        keys.push_back(group.spec.queue);
+      });
+  queues_by_parent_ =
+      queues.add_index([](const model::Queue& queue, std::vector<std::string>& keys) {
+        if (!queue.spec.parent.empty()) keys.push_back(queue.spec.parent);
+      });
   jobs.on_settled([this] { check_synced(); });
   pods.on_settled([this] { check_synced(); });
   groups.on_settled([this] { check_synced(); });
@@ -39,8 +41,8 @@ void Caches::start() {
 }
 
 bool Caches::synced() const {
-  return jobs.synced() && pods.synced() && groups.synced() && queues.synced() && commands.synced() &&
-         priorities.synced() && claims.synced();
+  return jobs.synced() && pods.synced() && groups.synced() && queues.synced() &&
+         commands.synced() && priorities.synced() && claims.synced();
 }
 
 void Caches::check_synced() {
@@ -63,11 +65,13 @@ std::vector<std::shared_ptr<const model::Pod>> Caches::pods_of(const std::string
   return pods.by(pods_by_owner_, owner_uid);
 }
 
-std::vector<std::shared_ptr<const model::PodGroup>> Caches::groups_in(const std::string& queue) const {
+std::vector<std::shared_ptr<const model::PodGroup>> Caches::groups_in(
+    const std::string& queue) const {
   return groups.by(groups_by_queue_, queue);
 }
 
-std::vector<std::shared_ptr<const model::Queue>> Caches::children_of(const std::string& queue) const {
+std::vector<std::shared_ptr<const model::Queue>> Caches::children_of(
+    const std::string& queue) const {
   return queues.by(queues_by_parent_, queue);
 }
 

@@ -27,8 +27,8 @@ kube::Round CommandBus::reconcile(const kube::Key& key) {
   if (handler == handlers_.end()) return round;
   round.writes.push_back(remove(kube::resources::commands, key, command->metadata.uid));
   // Whoever finds the command gone leaves it to the one who removed it.
-  round.settle = [command, act = handler->second](const std::vector<kube::WriteResult>& results)
-      -> Result<void> {
+  round.settle = [command, act = handler->second](
+                     const std::vector<kube::WriteResult>& results) -> Result<void> {
     if (results.front())
       act(*command);
     else if (results.front().error().code != Code::not_found)

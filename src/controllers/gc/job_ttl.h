@@ -1,5 +1,5 @@
-// Removes jobs some time after they have finished (spec.ttlSecondsAfterFinished). Aborted jobs stay: they
-// can be resumed.
+// Removes jobs some time after they have finished (spec.ttlSecondsAfterFinished). Aborted jobs
+// stay: they can be resumed.
 #pragma once
 
 #include "controllers/framework/caches.h"

@@ -22,11 +22,13 @@ bool is_volcano_job(const model::OwnerReference* owner) {
 Plan plan_round(const JobView& view, Action action, const Request& request) {
   Transition transition = decide(parse_phase(view.job->status.state.phase), action);
   switch (transition.pods) {
-    case PodAction::sync: return sync_job(view, transition.rule);
+    case PodAction::sync:
+      return sync_job(view, transition.rule);
     case PodAction::kill_job:
       return kill_job(view, transition.retain, transition.rule,
                       action != Action::sync || request.phase_changed);
-    case PodAction::kill_target: return kill_target(view, action, request, transition.rule);
+    case PodAction::kill_target:
+      return kill_target(view, action, request, transition.rule);
   }
   return {};
 }
@@ -45,8 +47,10 @@ JobController::JobController(kube::Client& client, Caches& caches, kube::EventRe
           [this](const kube::Write& write, const kube::ObjectPtr& result) {
             caches_.overlay(write, result);
           }) {
-  caches_.jobs.on_change([this](const auto& before, const auto& after) { job_changed(before, after); });
-  caches_.pods.on_change([this](const auto& before, const auto& after) { pod_changed(before, after); });
+  caches_.jobs.on_change(
+      [this](const auto& before, const auto& after) { job_changed(before, after); });
+  caches_.pods.on_change(
+      [this](const auto& before, const auto& after) { pod_changed(before, after); });
   caches_.groups.on_change(
       [this](const auto& before, const auto& after) { group_changed(before, after); });
 }
@@ -238,12 +242,14 @@ std::optional<Error> JobController::judge(const JobRef& job, Work& work, const P
     case Purpose::pod_create:
       if (exists) return std::nullopt;
       return warn("FailedCreate", "Error creating pods: ");
-    case Purpose::pod_mark: return std::nullopt;  // the deletion tells
+    case Purpose::pod_mark:
+      return std::nullopt;  // the deletion tells
     case Purpose::pod_delete:
       if (gone || error.code == Code::conflict) return std::nullopt;  // another pod by now
       return warn("FailedDelete", "Error deleting pods: ");
     case Purpose::plugin:
-      // Left behind by an earlier job of this name: take it over. Keys must not change under running pods.
+      // Left behind by an earlier job of this name: take it over. Keys must not change under
+      // running pods.
       if (exists && planned.write.resource == kube::resources::secrets) return std::nullopt;
       if (exists) {
         work.repairs.push_back(
@@ -301,8 +307,12 @@ void JobController::gave_up(const kube::Key& key, int failures) {
 }
 
 void JobController::record(const model::VcJob& job, const EventText& event) {
-  kube::EventTarget target{kube::resources::vcjobs.api_version(), kube::resources::vcjobs.kind,
-                           job.metadata.ns, job.metadata.name, job.metadata.uid, 0};
+  kube::EventTarget target{kube::resources::vcjobs.api_version(),
+                           kube::resources::vcjobs.kind,
+                           job.metadata.ns,
+                           job.metadata.name,
+                           job.metadata.uid,
+                           0};
   events_.record(target, event.type, event.reason, event.message);
 }
 
@@ -310,10 +320,10 @@ void JobController::count_phase(const model::VcJob& job) {
   if (!metrics_) return;
   Phase phase = parse_phase(job.status.state.phase);
   if (phase != Phase::completed && phase != Phase::failed) return;
-  metrics_->count(phase == Phase::completed ? "volcano_job_completed_phase_count"
-                                            : "volcano_job_failed_phase_count",
-                  {{"job_name", job.metadata.ns + "/" + job.metadata.name},
-                   {"queue_name", job.spec.queue}});
+  metrics_->count(
+      phase == Phase::completed ? "volcano_job_completed_phase_count"
+                                : "volcano_job_failed_phase_count",
+      {{"job_name", job.metadata.ns + "/" + job.metadata.name}, {"queue_name", job.spec.queue}});
 }
 
 }  // namespace hekla::controllers

@@ -1,6 +1,6 @@
-// The vcjob controller: from changes of jobs, pods and pod groups to requests, from requests to rounds.
-// One job has one round in flight; a round consumes every request that only syncs, and at most one that
-// calls for an action, oldest first.
+// The vcjob controller: from changes of jobs, pods and pod groups to requests, from requests to
+// rounds. One job has one round in flight; a round consumes every request that only syncs, and at
+// most one that calls for an action, oldest first.
 #pragma once
 
 #include <map>
@@ -18,7 +18,8 @@ namespace hekla::controllers {
 // Lives on the client's executor.
 class JobController {
  public:
-  JobController(kube::Client& client, Caches& caches, kube::EventRecorder& events, Metrics* metrics);
+  JobController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
+                Metrics* metrics);
 
   void enable() { loop_.enable(); }
   // A bus command for a job; it is gone from the API already.
@@ -28,12 +29,12 @@ class JobController {
   struct Work {
     RequestQueue queue;
     DelayedActions delayed;
-    std::set<std::string> killed;        // uids of pods this controller has ended
-    std::set<std::string> prepared;      // see JobView
-    std::vector<kube::Write> repairs;    // plugins' objects that existed already, to be taken over
-    std::string pending_message;         // of the last PodGroupPending event
-    Action action = Action::sync;        // of the round being tried
-    std::vector<std::uint64_t> trying;   // its requests
+    std::set<std::string> killed;       // uids of pods this controller has ended
+    std::set<std::string> prepared;     // see JobView
+    std::vector<kube::Write> repairs;   // plugins' objects that existed already, to be taken over
+    std::string pending_message;        // of the last PodGroupPending event
+    Action action = Action::sync;       // of the round being tried
+    std::vector<std::uint64_t> trying;  // its requests
   };
 
   using JobRef = std::shared_ptr<const model::VcJob>;
@@ -50,7 +51,8 @@ class JobController {
   Result<void> settle(const kube::Key& key, const JobRef& job, const std::vector<Planned>& planned,
                       const std::vector<kube::WriteResult>& results);
   // What the failure of one write means; nullopt when the round has still succeeded.
-  std::optional<Error> judge(const JobRef& job, Work& work, const Planned& planned, const Error& error);
+  std::optional<Error> judge(const JobRef& job, Work& work, const Planned& planned,
+                             const Error& error);
   struct Outcome {
     RequestQueue::Choice choice;
     std::vector<std::string> prepares;

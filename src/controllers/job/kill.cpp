@@ -6,17 +6,21 @@ namespace hekla::controllers {
 namespace {
 
 bool retained(const model::Pod& pod, Retain retain) {
-  return retain == Retain::soft && (pod.status.phase == "Succeeded" || pod.status.phase == "Failed");
+  return retain == Retain::soft &&
+         (pod.status.phase == "Succeeded" || pod.status.phase == "Failed");
 }
 
 bool is_target(const model::Pod& pod, Action action, const Request& target) {
   switch (action) {
-    case Action::restart_task: return !target.task.empty() && role_of(pod) == target.task;
-    case Action::restart_pod: return !target.pod.empty() && pod.metadata.name == target.pod;
+    case Action::restart_task:
+      return !target.task.empty() && role_of(pod) == target.task;
+    case Action::restart_pod:
+      return !target.pod.empty() && pod.metadata.name == target.pod;
     case Action::restart_partition:
       return !target.task.empty() && !target.partition.empty() && role_of(pod) == target.task &&
              pod.metadata.label(model::keys::partition_id) == target.partition;
-    default: return false;
+    default:
+      return false;
   }
 }
 
@@ -27,8 +31,8 @@ kube::Write mark(const model::Pod& pod) {
       json::Object{{"metadata", json::Object{{"annotations", std::move(annotations)}}}});
 }
 
-// The marks come first and the status before the deletions: whichever write is the last to arrive, the
-// next round finds out from the objects what is left to do.
+// The marks come first and the status before the deletions: whichever write is the last to arrive,
+// the next round finds out from the objects what is left to do.
 void kill_pods(const std::vector<PodRef>& victims, kube::Write status, Plan& plan) {
   for (const PodRef& pod : victims)
     if (!is_out_of_sync(*pod)) plan.add(Purpose::pod_mark, mark(*pod));

@@ -1,5 +1,5 @@
-// Ending pods: the whole job (every transition of the state machine that is a kill), or only a role, a
-// pod or a partition.
+// Ending pods: the whole job (every transition of the state machine that is a kill), or only a
+// role, a pod or a partition.
 #pragma once
 
 #include "controllers/job/policies.h"
@@ -7,13 +7,13 @@
 
 namespace hekla::controllers {
 
-// Kills the pods outside the retained phases, removes what the plugins made and the pod group, raises
-// the version, and applies the rule to counters that include the pods that are kept. When `even_if_idle`
-// is false and nothing would change but the version, the plan is empty.
+// Kills the pods outside the retained phases, removes what the plugins made and the pod group,
+// raises the version, and applies the rule to counters that include the pods that are kept. When
+// `even_if_idle` is false and nothing would change but the version, the plan is empty.
 Plan kill_job(const JobView& view, Retain retain, Rule rule, bool even_if_idle);
 
-// Kills the pods a restart of a task, pod or partition is about. Everything else stays: Volcano also
-// tears down Service, hosts and keys under the pods that keep running.
+// Kills the pods a restart of a task, pod or partition is about. Everything else stays: Volcano
+// also tears down Service, hosts and keys under the pods that keep running.
 Plan kill_target(const JobView& view, Action action, const Request& target, Rule rule);
 
 }  // namespace hekla::controllers

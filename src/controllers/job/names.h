@@ -10,8 +10,8 @@ namespace hekla::controllers {
 std::string pod_name(const std::string& job, const std::string& task, std::int32_t index);
 // `<job>-<uid>`.
 std::string pod_group_name(const model::VcJob& job);
-// The DNS name of a role's pod inside the job's headless service: the template's hostname and subdomain
-// win over `<pod>.<job>`.
+// The DNS name of a role's pod inside the job's headless service: the template's hostname and
+// subdomain win over `<pod>.<job>`.
 std::string pod_host(const model::VcJob& job, const model::TaskSpec& task, std::int32_t index);
 // `<pod>.<subdomain>` for every replica; a template with a hostname has one host for all.
 std::vector<std::string> role_hosts(const model::VcJob& job, const model::TaskSpec& task);

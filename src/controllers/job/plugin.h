@@ -1,6 +1,6 @@
-// Job plugins: what a job asks for under spec.plugins. A plugin is one file in plugins/: a class in an
-// anonymous namespace and one exported `const JobPluginInfo job_plugin_<file>`. Plugins are pure; a job
-// must come out the same in whatever order they run.
+// Job plugins: what a job asks for under spec.plugins. A plugin is one file in plugins/: a class in
+// an anonymous namespace and one exported `const JobPluginInfo job_plugin_<file>`. Plugins are
+// pure; a job must come out the same in whatever order they run.
 #pragma once
 
 #include <memory>
@@ -35,12 +35,14 @@ class JobPlugin {
   virtual ~JobPlugin() = default;
   // Edits a pod that is about to be created.
   virtual Result<void> on_pod_create(const PodPlace&, json::Value& /*pod*/) const { return {}; }
-  // What the plugin makes for the job; created before its pods, removed when the whole job is killed.
+  // What the plugin makes for the job; created before its pods, removed when the whole job is
+  // killed.
   virtual Result<std::vector<PluginObject>> objects(const model::VcJob&) const {
     return std::vector<PluginObject>{};
   }
   // Names of the objects, for removal without building them.
-  virtual std::vector<std::pair<kube::Resource, std::string>> object_names(const model::VcJob&) const {
+  virtual std::vector<std::pair<kube::Resource, std::string>> object_names(
+      const model::VcJob&) const {
     return {};
   }
 };
@@ -62,7 +64,8 @@ struct ActivePlugin {
 // The plugins a job asks for; unknown names are an error.
 Result<std::vector<ActivePlugin>> make_plugins(const model::VcJobSpec& spec);
 
-// Go's flag syntax: --name=value, -name value, and a bare -name for a switch. Unknown flags are ignored.
+// Go's flag syntax: --name=value, -name value, and a bare -name for a switch. Unknown flags are
+// ignored.
 class PluginArguments {
  public:
   explicit PluginArguments(const std::vector<std::string>& arguments) : arguments_(arguments) {}

@@ -74,16 +74,18 @@ bool same_gang(const model::VcJob& job, const model::PodGroup& group) {
   if (group.spec.minMember != job.spec.minAvailable ||
       group.spec.priorityClassName != job.spec.priorityClassName)
     return false;
-  return std::all_of(job.spec.tasks.begin(), job.spec.tasks.end(), [&](const model::TaskSpec& task) {
-    auto found = group.spec.minTaskMember.find(task.name);
-    return found != group.spec.minTaskMember.end() && found->second == group_minimum(task);
-  });
+  return std::all_of(
+      job.spec.tasks.begin(), job.spec.tasks.end(), [&](const model::TaskSpec& task) {
+        auto found = group.spec.minTaskMember.find(task.name);
+        return found != group.spec.minTaskMember.end() && found->second == group_minimum(task);
+      });
 }
 
 }  // namespace
 
 Result<model::ResourceList> min_resources(
-    const model::VcJobSpec& spec, const std::function<std::int32_t(const std::string&)>& priority_of) {
+    const model::VcJobSpec& spec,
+    const std::function<std::int32_t(const std::string&)>& priority_of) {
   std::vector<Role> roles;
   for (const model::TaskSpec& task : spec.tasks) {
     Role role{0, task.replicas, role_min_available(task), TRY(pod_quota_usage(task.podTemplate))};
@@ -145,8 +147,8 @@ Result<bool> plan_pod_group(const JobView& view, Plan& plan) {
   wanted.networkTopology = group.spec.networkTopology;
   json::Object patch{
       {"metadata",
-       json::Object{{"annotations",
-                     json::Object{{kGeneration, std::to_string(job.metadata.generation)}}}}}};
+       json::Object{
+           {"annotations", json::Object{{kGeneration, std::to_string(job.metadata.generation)}}}}}};
   json::Value change = json::diff_merge(json::encode(group.spec), json::encode(wanted));
   if (const json::Object* members = change.if_object(); members && !members->empty())
     patch["spec"] = std::move(change);

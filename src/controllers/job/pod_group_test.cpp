@@ -32,15 +32,17 @@ TEST(QuotaUsage, IsWhatTheTutorialPrints) {
 }
 
 TEST(QuotaUsage, TakesRequestsFromLimitsAndNamesExtendedResourcesTwice) {
-  EXPECT_EQ(usage("{containers: [{name: c, resources: {limits: {nvidia.com/gpu: 2, memory: 1Gi}}}]}"),
-            "count/pods=1 limits.memory=1Gi memory=1Gi nvidia.com/gpu=2 pods=1 requests.memory=1Gi "
-            "requests.nvidia.com/gpu=2 ");
+  EXPECT_EQ(
+      usage("{containers: [{name: c, resources: {limits: {nvidia.com/gpu: 2, memory: 1Gi}}}]}"),
+      "count/pods=1 limits.memory=1Gi memory=1Gi nvidia.com/gpu=2 pods=1 requests.memory=1Gi "
+      "requests.nvidia.com/gpu=2 ");
 }
 
 TEST(QuotaUsage, CountsTheLargestOfInitContainersAndContainers) {
-  EXPECT_EQ(usage("{initContainers: [{name: i, resources: {requests: {cpu: 3}}}], containers: [{name: c, "
-                  "resources: {requests: {cpu: 1}}}, {name: d, resources: {requests: {cpu: 500m}}}]}"),
-            "count/pods=1 cpu=3 pods=1 requests.cpu=3 ");
+  EXPECT_EQ(
+      usage("{initContainers: [{name: i, resources: {requests: {cpu: 3}}}], containers: [{name: c, "
+            "resources: {requests: {cpu: 1}}}, {name: d, resources: {requests: {cpu: 500m}}}]}"),
+      "count/pods=1 cpu=3 pods=1 requests.cpu=3 ");
 }
 
 TEST(QuotaUsage, OfNothingIsAPod) { EXPECT_EQ(usage("{}"), "count/pods=1 pods=1 "); }
@@ -61,9 +63,10 @@ class MinResources : public ::testing::Test {
       model::TaskSpec task;
       task.replicas = role.replicas;
       task.minAvailable = role.minimum;
-      task.podTemplate = yaml("{spec: {priorityClassName: '" + role.priority_class +
-                              "', containers: [{name: c, resources: {requests: {cpu: " +
-                              std::to_string(role.cpu) + "}}}]}}");
+      task.podTemplate =
+          yaml("{spec: {priorityClassName: '" + role.priority_class +
+               "', containers: [{name: c, resources: {requests: {cpu: " + std::to_string(role.cpu) +
+               "}}}]}}");
       spec.tasks.push_back(task);
     }
     auto priority = [](const std::string& name) { return name == "high" ? 100 : 0; };

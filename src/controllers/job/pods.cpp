@@ -35,15 +35,16 @@ json::Object pod_annotations(const model::VcJob& job, const model::TaskSpec& tas
   if (!task.topologyPolicy.empty()) annotations[keys::numa_topology_policy] = task.topologyPolicy;
   for (const std::string& key : {keys::preemptable, keys::cooldown_time, keys::revocable_zone})
     copy_if_present(of_job, key, annotations);
-  copy_if_present(of_job, of_job.contains(keys::jdb_min_available) ? keys::jdb_min_available
-                                                                   : keys::jdb_max_unavailable,
+  copy_if_present(of_job,
+                  of_job.contains(keys::jdb_min_available) ? keys::jdb_min_available
+                                                           : keys::jdb_max_unavailable,
                   annotations);
   if (job.metadata.annotation(kForwarding) == "true") annotations[kForwarding] = "true";
   return annotations;
 }
 
-json::Object pod_labels(const model::VcJob& job, const model::TaskSpec& task, const std::string& role,
-                        std::int32_t index) {
+json::Object pod_labels(const model::VcJob& job, const model::TaskSpec& task,
+                        const std::string& role, std::int32_t index) {
   json::Object labels = copy_object(task.podTemplate, {"metadata", "labels"});
   labels[keys::task_index] = std::to_string(index);
   labels[keys::job_name] = job.metadata.name;

@@ -13,8 +13,9 @@ constexpr std::array<std::string_view, 12> kEvents = {
     "PodEvicted", "Unknown",   "TaskCompleted", "TaskFailed", "",           ""};
 
 bool is_internal(Event event) {
-  return event == Event::out_of_sync || event == Event::command_issued || event == Event::pod_running ||
-         event == Event::pod_succeeded || event == Event::pod_updated;
+  return event == Event::out_of_sync || event == Event::command_issued ||
+         event == Event::pod_running || event == Event::pod_succeeded ||
+         event == Event::pod_updated;
 }
 
 bool names_event(const model::LifecyclePolicy& policy, std::string_view event) {
@@ -78,10 +79,10 @@ void DelayedActions::cancel_for(const Request& request) {
   auto found = waiting_.find(request.pod);
   if (found == waiting_.end()) return;
   const Request& cause = found->second.cause;
-  bool no_longer_pending = request.event == Event::pod_running || request.event == Event::pod_failed ||
-                           request.event == Event::pod_evicted ||
-                           request.event == Event::task_completed ||
-                           request.event == Event::pod_succeeded;
+  bool no_longer_pending =
+      request.event == Event::pod_running || request.event == Event::pod_failed ||
+      request.event == Event::pod_evicted || request.event == Event::task_completed ||
+      request.event == Event::pod_succeeded;
   bool off = cause.event == Event::pod_pending
                  ? no_longer_pending && request.pod_uid == cause.pod_uid
                  : request.event == Event::pod_running &&
@@ -94,12 +95,16 @@ void DelayedActions::cancel_reached(Action action, const Request& target) {
     const Request& cause = entry.second.cause;
     switch (action) {
       case Action::sync:
-      case Action::other: return false;
-      case Action::restart_task: return cause.task == target.task;
-      case Action::restart_pod: return cause.pod == target.pod;
+      case Action::other:
+        return false;
+      case Action::restart_task:
+        return cause.task == target.task;
+      case Action::restart_pod:
+        return cause.pod == target.pod;
       case Action::restart_partition:
         return cause.task == target.task && cause.partition == target.partition;
-      default: return true;
+      default:
+        return true;
     }
   });
 }

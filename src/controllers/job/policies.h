@@ -24,7 +24,8 @@ enum class Event : std::uint8_t {
   job_unknown,
   task_completed,
   task_failed,
-  // Seen on a pod, to be read as one of the above once the whole role is known (classify in requests.h).
+  // Seen on a pod, to be read as one of the above once the whole role is known (classify in
+  // requests.h).
   pod_succeeded,
   pod_updated,
 };
@@ -39,7 +40,8 @@ struct Request {
   std::int32_t exit_code = 0;
   // The version the pod was created with; absent when the request is not about a pod.
   std::optional<std::int32_t> version;
-  // The job has just entered its phase: a whole-job kill runs even when there is nothing left to kill.
+  // The job has just entered its phase: a whole-job kill runs even when there is nothing left to
+  // kill.
   bool phase_changed = false;
   // The events of this request have been recorded; it is being retried.
   bool announced = false;
@@ -50,8 +52,8 @@ struct Decision {
   Nanos delay{0};
 };
 
-// Explicit action, else the first matching policy of the task, else of the job, else sync. Events that
-// come from an older version of the job, or from another job of the same name, only sync.
+// Explicit action, else the first matching policy of the task, else of the job, else sync. Events
+// that come from an older version of the job, or from another job of the same name, only sync.
 Decision resolve(const model::VcJob& job, const Request& request);
 
 // Actions waiting for their policy's timeout, one per pod.

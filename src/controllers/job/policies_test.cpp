@@ -7,7 +7,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-model::LifecyclePolicy on(std::vector<std::string> events, std::string action, std::string timeout = "") {
+model::LifecyclePolicy on(std::vector<std::string> events, std::string action,
+                          std::string timeout = "") {
   model::LifecyclePolicy policy;
   policy.events = std::move(events);
   policy.action = std::move(action);
@@ -81,7 +82,8 @@ TEST(Policies, ExplicitActionsWinOverEverything) {
 }
 
 TEST(Policies, PendingNeedsATimeout) {
-  model::VcJob job = job_with({on({"PodPending"}, "AbortJob"), on({"PodPending"}, "RestartPod", "90s")});
+  model::VcJob job =
+      job_with({on({"PodPending"}, "AbortJob"), on({"PodPending"}, "RestartPod", "90s")});
   Decision decision = resolve(job, from_pod(Event::pod_pending));
   EXPECT_EQ(decision.action, Action::restart_pod);
   EXPECT_EQ(decision.delay, 90s);

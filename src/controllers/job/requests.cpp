@@ -1,20 +1,12 @@
 #include "controllers/job/requests.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "controllers/job/names.h"
 #include "controllers/job/status.h"
 
 namespace hekla::controllers {
 namespace {
-
-std::optional<std::int32_t> parse_version(const std::string& text) {
-  std::int32_t version = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return version;
-}
 
 // Only the first container's code counts, as in Volcano.
 std::int32_t exit_code(const model::Pod& pod) {
@@ -23,8 +15,8 @@ std::int32_t exit_code(const model::Pod& pod) {
   return containers.front().state.terminated->exitCode;
 }
 
-// A pod first seen in a phase (the controller has just started) is taken to have entered it: what has
-// been dealt with before left its trace in the job's version or in the pod's mark.
+// A pod first seen in a phase (the controller has just started) is taken to have entered it: what
+// has been dealt with before left its trace in the job's version or in the pod's mark.
 Event event_of(const model::Pod* before, const model::Pod* after, bool killed) {
   if (!after || after->metadata.deletionTimestamp) {
     const model::Pod& pod = after ? *after : *before;
@@ -38,7 +30,8 @@ Event event_of(const model::Pod* before, const model::Pod* after, bool killed) {
   if (phase == "Succeeded") return entered ? Event::pod_succeeded : Event::out_of_sync;
   if (phase == "Running") return entered ? Event::pod_running : Event::pod_updated;
   if (phase == "Pending" || phase.empty()) {
-    bool was_pending = before && (before->status.phase == "Pending" || before->status.phase.empty());
+    bool was_pending =
+        before && (before->status.phase == "Pending" || before->status.phase.empty());
     return was_pending ? Event::pod_updated : Event::pod_pending;
   }
   return Event::out_of_sync;
@@ -61,21 +54,22 @@ bool task_failed(const JobView& view, const model::TaskSpec& task) {
     if (role_of(*pod) != task.name || pod->metadata.deletionTimestamp) continue;
     if (pod->status.phase != "Running" && pod->status.phase != "Pending") continue;
     for (const auto& container : pod->status.containerStatuses) restarts += container.restartCount;
-    for (const auto& container : pod->status.initContainerStatuses) restarts += container.restartCount;
+    for (const auto& container : pod->status.initContainerStatuses)
+      restarts += container.restartCount;
   }
   return restarts >= limit;
 }
 
 }  // namespace
 
-std::optional<PodRequest> pod_request(const model::Pod* before, const model::Pod* after, bool killed) {
+std::optional<PodRequest> pod_request(const model::Pod* before, const model::Pod* after,
+                                      bool killed) {
   const model::Pod& pod = after ? *after : *before;
   const model::OwnerReference* owner = pod.metadata.controller();
   if (!owner || owner->kind != "Job" || !owner->apiVersion.starts_with("batch.volcano.sh/"))
     return std::nullopt;
   const std::string& job = pod.metadata.annotation(model::keys::job_name);
-  std::optional<std::int32_t> version =
-      parse_version(pod.metadata.annotation(model::keys::job_version));
+  std::optional<std::int32_t> version = pod_version(pod);
   if (job.empty() || !version || role_of(pod).empty()) return std::nullopt;
 
   Request request;
@@ -110,7 +104,8 @@ void RequestQueue::push(Request request) {
   entries_.push_back({next_id_++, std::move(request)});
 }
 
-std::optional<RequestQueue::Choice> RequestQueue::choose(const JobView& view, DelayedActions& delayed,
+std::optional<RequestQueue::Choice> RequestQueue::choose(const JobView& view,
+                                                         DelayedActions& delayed,
                                                          std::vector<EventText>& events) {
   if (entries_.empty()) return std::nullopt;
   chosen_up_to_ = entries_.back().id;

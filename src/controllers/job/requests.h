@@ -9,16 +9,17 @@
 
 namespace hekla::controllers {
 
-// What a change of a pod asks of its job; nullopt when the pod is not of a job. `killed` says that the
-// job's controller has ended this pod itself.
+// What a change of a pod asks of its job; nullopt when the pod is not of a job. `killed` says that
+// the job's controller has ended this pod itself.
 struct PodRequest {
   kube::Key job;
   Request request;
 };
-std::optional<PodRequest> pod_request(const model::Pod* before, const model::Pod* after, bool killed);
+std::optional<PodRequest> pod_request(const model::Pod* before, const model::Pod* after,
+                                      bool killed);
 
-// Reads events that depend on the whole role: the last pod of a role to succeed completes the task, too
-// many restarts fail it.
+// Reads events that depend on the whole role: the last pod of a role to succeed completes the task,
+// too many restarts fail it.
 Event read_event(const Request& request, const JobView& view);
 
 // The requests of one job, oldest first.
@@ -34,8 +35,9 @@ class RequestQueue {
   bool empty() const { return entries_.empty(); }
   void clear() { entries_.clear(); }
 
-  // What the next round is about: the oldest request that calls for an action, or, when all only sync,
-  // one sync for all of them. Requests whose action must wait first go to `delayed`, with an event each.
+  // What the next round is about: the oldest request that calls for an action, or, when all only
+  // sync, one sync for all of them. Requests whose action must wait first go to `delayed`, with an
+  // event each.
   struct Choice {
     Action action = Action::sync;
     Request request;                  // the target of the action; merged flags for a sync

@@ -1,5 +1,5 @@
-// One round of one job: what it looks at and what comes out. Rounds are pure: everything they read is in
-// the view, everything they do is in the plan.
+// One round of one job: what it looks at and what comes out. Rounds are pure: everything they read
+// is in the view, everything they do is in the plan.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,8 @@ struct JobView {
   std::optional<Error> plugin_error;  // a plugin the job asks for does not exist
   std::function<std::int32_t(const std::string&)> priority_of;  // unknown classes are 0
   std::function<bool(const std::string&)> claim_exists;         // in the job's namespace
-  // Marks of controlledResources whose objects this process has made, though the status may not say so yet.
+  // Marks of controlledResources whose objects this process has made, though the status may not say
+  // so yet.
   std::set<std::string> prepared;
   WallTime now;
 
@@ -51,8 +52,8 @@ struct Plan {
   // Uids of pods this round kills: their end is not an eviction.
   std::vector<std::string> killed;
   bool phase_changed = false;
-  // What is prepared once all of the round's writes have succeeded. The status carries a mark only after
-  // that: a crash in between makes the objects again instead of forgetting them.
+  // What is prepared once all of the round's writes have succeeded. The status carries a mark only
+  // after that: a crash in between makes the objects again instead of forgetting them.
   std::vector<std::string> prepares;
   bool clears_prepared = false;
 
@@ -60,5 +61,7 @@ struct Plan {
 };
 
 bool is_out_of_sync(const model::Pod& pod);
+// The version of the job a pod was created with; nullopt when it carries none.
+std::optional<std::int32_t> pod_version(const model::Pod& pod);
 
 }  // namespace hekla::controllers

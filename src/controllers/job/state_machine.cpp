@@ -10,8 +10,8 @@ constexpr std::array<std::string_view, 10> kPhases = {
     "Pending",    "Aborting",  "Aborted",     "Running",    "Restarting",
     "Completing", "Completed", "Terminating", "Terminated", "Failed"};
 constexpr std::array<std::string_view, 10> kActions = {
-    "SyncJob",      "AbortJob",    "RestartJob", "RestartTask", "RestartPod", "RestartPartition",
-    "TerminateJob", "CompleteJob", "ResumeJob",  ""};
+    "SyncJob",          "AbortJob",     "RestartJob",  "RestartTask", "RestartPod",
+    "RestartPartition", "TerminateJob", "CompleteJob", "ResumeJob",   ""};
 
 constexpr std::nullopt_t kAny = std::nullopt;
 
@@ -103,19 +103,31 @@ Phase restart_rule(const model::VcJobSpec& spec, const model::VcJobStatus& statu
   return Phase::restarting;
 }
 
-Phase next_phase(Rule rule, Phase now, const model::VcJobSpec& spec, const model::VcJobStatus& status) {
+Phase next_phase(Rule rule, Phase now, const model::VcJobSpec& spec,
+                 const model::VcJobStatus& status) {
   switch (rule) {
-    case Rule::stay: return now;
-    case Rule::to_restarting: return Phase::restarting;
-    case Rule::to_aborting: return Phase::aborting;
-    case Rule::to_completing: return Phase::completing;
-    case Rule::to_terminating: return Phase::terminating;
-    case Rule::pending_rule: return pending_rule(spec, status);
-    case Rule::running_rule: return running_rule(spec, status);
-    case Rule::restart_rule: return restart_rule(spec, status);
-    case Rule::aborted_when_dead: return alive(status) ? now : Phase::aborted;
-    case Rule::completed_when_dead: return alive(status) ? now : Phase::completed;
-    case Rule::terminated_when_dead: return alive(status) ? now : Phase::terminated;
+    case Rule::stay:
+      return now;
+    case Rule::to_restarting:
+      return Phase::restarting;
+    case Rule::to_aborting:
+      return Phase::aborting;
+    case Rule::to_completing:
+      return Phase::completing;
+    case Rule::to_terminating:
+      return Phase::terminating;
+    case Rule::pending_rule:
+      return pending_rule(spec, status);
+    case Rule::running_rule:
+      return running_rule(spec, status);
+    case Rule::restart_rule:
+      return restart_rule(spec, status);
+    case Rule::aborted_when_dead:
+      return alive(status) ? now : Phase::aborted;
+    case Rule::completed_when_dead:
+      return alive(status) ? now : Phase::completed;
+    case Rule::terminated_when_dead:
+      return alive(status) ? now : Phase::terminated;
   }
   return now;
 }

@@ -1,5 +1,5 @@
-// What a job does next: the complete table of phases and actions, and the rules that pick the next phase.
-// Pure; the controller carries the decisions out (sync.h, kill.h).
+// What a job does next: the complete table of phases and actions, and the rules that pick the next
+// phase. Pure; the controller carries the decisions out (sync.h, kill.h).
 #pragma once
 
 #include <cstdint>

@@ -5,13 +5,14 @@
 namespace hekla::controllers {
 namespace {
 
-constexpr Phase kPhases[] = {Phase::pending,    Phase::aborting,  Phase::aborted,     Phase::running,
-                             Phase::restarting, Phase::completing, Phase::completed,  Phase::terminating,
-                             Phase::terminated, Phase::failed};
-constexpr Action kActions[] = {Action::sync,        Action::abort_job,         Action::restart_job,
-                               Action::restart_task, Action::restart_pod,      Action::restart_partition,
-                               Action::terminate_job, Action::complete_job,    Action::resume_job,
-                               Action::other};
+constexpr Phase kPhases[] = {
+    Phase::pending,    Phase::aborting,  Phase::aborted,     Phase::running,    Phase::restarting,
+    Phase::completing, Phase::completed, Phase::terminating, Phase::terminated, Phase::failed};
+constexpr Action kActions[] = {Action::sync,          Action::abort_job,
+                               Action::restart_job,   Action::restart_task,
+                               Action::restart_pod,   Action::restart_partition,
+                               Action::terminate_job, Action::complete_job,
+                               Action::resume_job,    Action::other};
 
 bool is_targeted(Action action) {
   return action == Action::restart_task || action == Action::restart_pod ||
@@ -24,10 +25,14 @@ Transition wanted(Phase phase, Action action) {
     case Phase::pending:
     case Phase::running:
       if (is_targeted(action)) return {PodAction::kill_target, Retain::none, Rule::to_restarting};
-      if (action == Action::restart_job) return {PodAction::kill_job, Retain::none, Rule::to_restarting};
-      if (action == Action::abort_job) return {PodAction::kill_job, Retain::soft, Rule::to_aborting};
-      if (action == Action::complete_job) return {PodAction::kill_job, Retain::soft, Rule::to_completing};
-      if (action == Action::terminate_job) return {PodAction::kill_job, Retain::soft, Rule::to_terminating};
+      if (action == Action::restart_job)
+        return {PodAction::kill_job, Retain::none, Rule::to_restarting};
+      if (action == Action::abort_job)
+        return {PodAction::kill_job, Retain::soft, Rule::to_aborting};
+      if (action == Action::complete_job)
+        return {PodAction::kill_job, Retain::soft, Rule::to_completing};
+      if (action == Action::terminate_job)
+        return {PodAction::kill_job, Retain::soft, Rule::to_terminating};
       return {PodAction::sync, Retain::none,
               phase == Phase::pending ? Rule::pending_rule : Rule::running_rule};
     case Phase::restarting:
@@ -40,9 +45,12 @@ Transition wanted(Phase phase, Action action) {
     case Phase::aborted:
       return {PodAction::kill_job, Retain::soft,
               action == Action::resume_job ? Rule::to_restarting : Rule::stay};
-    case Phase::completing: return {PodAction::kill_job, Retain::soft, Rule::completed_when_dead};
-    case Phase::terminating: return {PodAction::kill_job, Retain::soft, Rule::terminated_when_dead};
-    default: return {PodAction::kill_job, Retain::soft, Rule::stay};
+    case Phase::completing:
+      return {PodAction::kill_job, Retain::soft, Rule::completed_when_dead};
+    case Phase::terminating:
+      return {PodAction::kill_job, Retain::soft, Rule::terminated_when_dead};
+    default:
+      return {PodAction::kill_job, Retain::soft, Rule::stay};
   }
 }
 
@@ -103,7 +111,8 @@ std::string after(Rule rule, Phase phase, const model::VcJobSpec& spec, Pods pod
 TEST(StateMachine, PendingBecomesRunningWithEnoughPods) {
   model::VcJobSpec spec = spec_of({{3, 3}}, 2);
   EXPECT_EQ(after(Rule::pending_rule, Phase::pending, spec, {.running = 1}), "Pending");
-  EXPECT_EQ(after(Rule::pending_rule, Phase::pending, spec, {.running = 1, .failed = 1}), "Running");
+  EXPECT_EQ(after(Rule::pending_rule, Phase::pending, spec, {.running = 1, .failed = 1}),
+            "Running");
   EXPECT_EQ(after(Rule::pending_rule, Phase::pending, spec, {.succeeded = 2}), "Running");
 }
 
@@ -113,7 +122,7 @@ TEST(StateMachine, RunningEndsByItsPods) {
     return after(Rule::running_rule, Phase::running, spec, pods, std::move(roles));
   };
   EXPECT_EQ(run({.running = 4}), "Running");
-  EXPECT_EQ(run({.pending = 2, .running = 2}), "Pending");   // more than 4 - 3 wait
+  EXPECT_EQ(run({.pending = 2, .running = 2}), "Pending");  // more than 4 - 3 wait
   EXPECT_EQ(run({.pending = 1, .running = 3}), "Running");
   EXPECT_EQ(run({.succeeded = 3, .failed = 1}, {2, 1}), "Completed");
   EXPECT_EQ(run({.succeeded = 3, .failed = 1}, {1, 2}), "Failed");  // the first role needs two

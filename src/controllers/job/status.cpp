@@ -9,11 +9,16 @@ const std::string& role_of(const model::Pod& pod) {
 }
 
 void PodCounts::add(const std::string& task, const std::string& phase) {
-  if (phase == "Pending" || phase.empty()) ++pending;
-  else if (phase == "Running") ++running;
-  else if (phase == "Succeeded") ++succeeded;
-  else if (phase == "Failed") ++failed;
-  else ++unknown;
+  if (phase == "Pending" || phase.empty())
+    ++pending;
+  else if (phase == "Running")
+    ++running;
+  else if (phase == "Succeeded")
+    ++succeeded;
+  else if (phase == "Failed")
+    ++failed;
+  else
+    ++unknown;
   if (!task.empty()) ++tasks[task].phase[phase.empty() ? "Pending" : phase];
 }
 
@@ -51,9 +56,8 @@ bool same(const model::VcJobStatus& a, const model::VcJobStatus& b) {
 }
 
 kube::Write status_patch(const model::VcJob& job, const model::VcJobStatus& after) {
-  json::Object patch{
-      {"metadata", json::Object{{"resourceVersion", job.metadata.resourceVersion}}},
-      {"status", json::diff_merge(json::encode(job.status), json::encode(after))}};
+  json::Object patch{{"metadata", json::Object{{"resourceVersion", job.metadata.resourceVersion}}},
+                     {"status", json::diff_merge(json::encode(job.status), json::encode(after))}};
   return merge_patch(kube::resources::vcjobs, kube::Key{job.metadata.ns, job.metadata.name},
                      std::move(patch), "status");
 }

@@ -19,12 +19,13 @@ const std::string kForwarding = "volcano.sh/job-forwarding";
 json::Value owned(const model::VcJob& job, json::Value body) {
   json::at_path(body, {"metadata", "namespace"}) = job.metadata.ns;
   json::at_path(body, {"metadata", "ownerReferences"}) =
-      json::Array{json::encode(model::controller_reference(kube::resources::vcjobs.api_version(),
-                                                           kube::resources::vcjobs.kind, job.metadata))};
+      json::Array{json::encode(model::controller_reference(
+          kube::resources::vcjobs.api_version(), kube::resources::vcjobs.kind, job.metadata))};
   return body;
 }
 
-// Makes what plugins want when the job starts; once made, only what follows a change of scale is updated.
+// Makes what plugins want when the job starts; once made, only what follows a change of scale is
+// updated.
 Result<void> plan_plugins(const JobView& view, model::VcJobStatus& status, Plan& plan) {
   const model::VcJob& job = *view.job;
   bool scaled = view.pod_group && is_behind(job, *view.pod_group);
@@ -56,11 +57,13 @@ Result<void> plan_plugins(const JobView& view, model::VcJobStatus& status, Plan&
 // Jobs of a queue that spans clusters are marked for whoever forwards them.
 void plan_forwarding(const JobView& view, Plan& plan) {
   const model::VcJob& job = *view.job;
-  if (view.queue->spec.extendClusters.empty() || job.metadata.annotation(kForwarding) == "true") return;
+  if (view.queue->spec.extendClusters.empty() || job.metadata.annotation(kForwarding) == "true")
+    return;
   json::Object annotations{{kForwarding, "true"}};
   plan.add(Purpose::spec,
-           merge_patch(kube::resources::vcjobs, kube::Key{job.metadata.ns, job.metadata.name},
-                       json::Object{{"metadata", json::Object{{"annotations", std::move(annotations)}}}}));
+           merge_patch(
+               kube::resources::vcjobs, kube::Key{job.metadata.ns, job.metadata.name},
+               json::Object{{"metadata", json::Object{{"annotations", std::move(annotations)}}}}));
 }
 
 void delete_pod(const PodRef& pod, PodCounts& counts, Plan& plan) {
@@ -71,9 +74,18 @@ void delete_pod(const PodRef& pod, PodCounts& counts, Plan& plan) {
   ++counts.terminating;
 }
 
-// Pods that exist: count them, and end those beyond the scale or marked by a kill that was cut short.
-// Returns the names that are taken.
-std::set<std::string> plan_existing(const JobView& view, bool may_delete, PodCounts& counts, Plan& plan) {
+// A kill that was cut short may leave pods behind: marked, or of an older version and not yet
+// ended.
+bool is_left_over(const model::VcJob& job, const model::Pod& pod) {
+  if (is_out_of_sync(pod)) return true;
+  if (pod.status.phase == "Succeeded" || pod.status.phase == "Failed") return false;
+  std::optional<std::int32_t> version = pod_version(pod);
+  return version && *version < job.status.version;
+}
+
+// Pods that exist: count them, and end those beyond the scale or left over. Returns the names that
+// are taken.
+std::set<std::string> plan_existing(const JobView& view, PodCounts& counts, Plan& plan) {
   std::set<std::string> wanted, taken;
   for (const model::TaskSpec& task : view.job->spec.tasks)
     for (std::int32_t i = 0; i < task.replicas; ++i)
@@ -81,7 +93,7 @@ std::set<std::string> plan_existing(const JobView& view, bool may_delete, PodCou
   for (const PodRef& pod : view.pods) {
     taken.insert(pod->metadata.name);
     bool surplus = !wanted.contains(pod->metadata.name);
-    if (may_delete && !pod->metadata.deletionTimestamp && (surplus || is_out_of_sync(*pod)))
+    if (!pod->metadata.deletionTimestamp && (surplus || is_left_over(*view.job, *pod)))
       delete_pod(pod, counts, plan);
     else
       counts.add(*pod);
@@ -89,8 +101,8 @@ std::set<std::string> plan_existing(const JobView& view, bool may_delete, PodCou
   return taken;
 }
 
-Result<void> plan_missing(const JobView& view, const std::set<std::string>& taken, PodCounts& counts,
-                          Plan& plan) {
+Result<void> plan_missing(const JobView& view, const std::set<std::string>& taken,
+                          PodCounts& counts, Plan& plan) {
   for (const model::TaskSpec& task : view.job->spec.tasks) {
     if (!dependencies_ready(view, task)) continue;
     for (std::int32_t i = 0; i < task.replicas; ++i) {
@@ -130,14 +142,15 @@ Plan sync_job(const JobView& view, Rule rule) {
 
   model::VcJobStatus status = job.status;
   bool claims_ready = true;
-  Result<void> made = view.plugin_error ? std::unexpected(*view.plugin_error)
-                                        : plan_plugins(view, status, plan);
+  Result<void> made =
+      view.plugin_error ? std::unexpected(*view.plugin_error) : plan_plugins(view, status, plan);
   if (!made) {
     failed(plan, "PluginError", "Execute plugin when job add failed, err: ", made.error());
     return plan;
   }
   if (Result<void> made = make_claims(view, status, plan); !made) {
-    plan.events.push_back({"Warning", "PVCError", "Failed to create PVC, err: " + made.error().message});
+    plan.events.push_back(
+        {"Warning", "PVCError", "Failed to create PVC, err: " + made.error().message});
     plan.again_after = kClaimRetry;
     claims_ready = false;
   }
@@ -150,7 +163,7 @@ Plan sync_job(const JobView& view, Rule rule) {
 
   PodCounts counts;
   bool open = claims_ready && may_create_pods(view.pod_group.get());
-  std::set<std::string> taken = plan_existing(view, open, counts, plan);
+  std::set<std::string> taken = plan_existing(view, counts, plan);
   if (open) {
     if (Result<void> made = plan_missing(view, taken, counts, plan); !made) {
       failed(plan, "FailedCreate", "Error creating pods: ", made.error());

@@ -1,4 +1,5 @@
-// Bringing a job's objects in line with its spec: plugins' objects, claims, pod group, pods, status.
+// Bringing a job's objects in line with its spec: plugins' objects, claims, pod group, pods,
+// status.
 #pragma once
 
 #include "controllers/job/round.h"

@@ -27,9 +27,8 @@ std::optional<kube::Write> name_claims(const model::VcJob& job) {
     changed = true;
   }
   if (!changed) return std::nullopt;
-  json::Object patch{
-      {"metadata", json::Object{{"resourceVersion", job.metadata.resourceVersion}}},
-      {"spec", json::Object{{"volumes", json::encode(volumes)}}}};
+  json::Object patch{{"metadata", json::Object{{"resourceVersion", job.metadata.resourceVersion}}},
+                     {"spec", json::Object{{"volumes", json::encode(volumes)}}}};
   return merge_patch(kube::resources::vcjobs, kube::Key{job.metadata.ns, job.metadata.name},
                      std::move(patch));
 }
@@ -45,9 +44,10 @@ Result<void> make_claims(const JobView& view, model::VcJobStatus& status, Plan& 
       status.controlledResources[mark] = name;
     } else {
       if (volume.volumeClaim.is_null())
-        return fail(Code::not_found,
-                    "pvc " + name +
-                        " is not found, the job will be in the Pending state until the PVC is created");
+        return fail(
+            Code::not_found,
+            "pvc " + name +
+                " is not found, the job will be in the Pending state until the PVC is created");
       json::Value owner = json::encode(model::controller_reference(
           kube::resources::vcjobs.api_version(), kube::resources::vcjobs.kind, job.metadata));
       json::Object claim{
@@ -76,8 +76,8 @@ void mount_volumes(const model::VcJob& job, json::Value& pod) {
       if (!claims.insert(volume.volumeClaimName).second) continue;
       source["persistentVolumeClaim"] = json::Object{{"claimName", volume.volumeClaimName}};
     }
-    std::string name = job.metadata.name + "-" +
-                       stable_suffix(job.metadata.uid + "/mount/" + std::to_string(i));
+    std::string name =
+        job.metadata.name + "-" + stable_suffix(job.metadata.uid + "/mount/" + std::to_string(i));
     source["name"] = name;
     add_volume(pod, std::move(source));
     for_each_container(pod, false, [&](json::Object& container) {

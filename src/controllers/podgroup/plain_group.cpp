@@ -39,7 +39,8 @@ std::optional<model::NetworkTopologySpec> topology(const model::Pod& pod) {
   return spec;
 }
 
-void copy(const std::map<std::string, std::string>& from, const std::string& key, json::Object& to) {
+void copy(const std::map<std::string, std::string>& from, const std::string& key,
+          json::Object& to) {
   if (auto found = from.find(key); found != from.end()) to[key] = found->second;
 }
 
@@ -59,7 +60,8 @@ json::Value make_plain_group(const model::Pod& pod,
   for (const std::string& key : {keys::preemptable, keys::cooldown_time, keys::revocable_zone})
     copy(annotated, key, annotations);
   copy(annotated,
-       annotated.contains(keys::jdb_min_available) ? keys::jdb_min_available : keys::jdb_max_unavailable,
+       annotated.contains(keys::jdb_min_available) ? keys::jdb_min_available
+                                                   : keys::jdb_max_unavailable,
        annotations);
   for (const std::string& key : {keys::preemptable, keys::cooldown_time})
     copy(pod.metadata.labels, key, labels);

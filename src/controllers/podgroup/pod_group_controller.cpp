@@ -19,7 +19,8 @@ const kube::Resource* workload_of(const model::OwnerReference& owner) {
 }
 
 bool scales_to_zero(const model::OwnerReference& owner) {
-  return owner.apiVersion == "apps/v1" && (owner.kind == "ReplicaSet" || owner.kind == "StatefulSet");
+  return owner.apiVersion == "apps/v1" &&
+         (owner.kind == "ReplicaSet" || owner.kind == "StatefulSet");
 }
 
 bool is_over(const model::Pod& pod) {
@@ -38,7 +39,8 @@ PodGroupController::PodGroupController(kube::Client& client, Caches& caches, Opt
           [this](const kube::Write& write, const kube::ObjectPtr& result) {
             caches_.overlay(write, result);
           }) {
-  caches_.pods.on_change([this](const auto& before, const auto& after) { pod_changed(before, after); });
+  caches_.pods.on_change(
+      [this](const auto& before, const auto& after) { pod_changed(before, after); });
   caches_.groups.on_change([this](const auto& before, const auto& after) {
     // A group removed under pods that still need it is made again.
     if (after || !before->metadata.name.starts_with(kGroupPrefix)) return;
@@ -78,19 +80,20 @@ std::optional<std::map<std::string, std::string>> PodGroupController::owner_anno
   bool first = fetching_[owner->uid].empty();
   fetching_[owner->uid].insert(key);
   if (!first) return std::nullopt;
-  client_.get(*kind, kube::Key{pod.metadata.ns, owner->name},
-              [this, weak = std::weak_ptr(alive_), uid = owner->uid](Result<kube::ObjectPtr> result) {
-                if (weak.expired()) return;
-                // Whatever cannot be read has no annotations: pods must not wait for that.
-                std::map<std::string, std::string> annotations;
-                if (result && *result)
-                  if (auto owner = json::decode_text<MetadataOnly>(*(*result)->json))
-                    annotations = std::move(owner->metadata.annotations);
-                owners_[uid] = std::move(annotations);
-                std::set<kube::Key> waiting = std::move(fetching_[uid]);
-                fetching_.erase(uid);
-                for (const kube::Key& pod : waiting) loop_.add(pod);
-              });
+  client_.get(
+      *kind, kube::Key{pod.metadata.ns, owner->name},
+      [this, weak = std::weak_ptr(alive_), uid = owner->uid](Result<kube::ObjectPtr> result) {
+        if (weak.expired()) return;
+        // Whatever cannot be read has no annotations: pods must not wait for that.
+        std::map<std::string, std::string> annotations;
+        if (result && *result)
+          if (auto owner = json::decode_text<MetadataOnly>(*(*result)->json))
+            annotations = std::move(owner->metadata.annotations);
+        owners_[uid] = std::move(annotations);
+        std::set<kube::Key> waiting = std::move(fetching_[uid]);
+        fetching_.erase(uid);
+        for (const kube::Key& pod : waiting) loop_.add(pod);
+      });
   return std::nullopt;
 }
 

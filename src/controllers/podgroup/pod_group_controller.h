@@ -1,5 +1,5 @@
-// The PodGroup controller: gives pods that name our scheduler, but are not of a job, a group of their own
-// or one per owner, and takes the group away when its owner has no pods left.
+// The PodGroup controller: gives pods that name our scheduler, but are not of a job, a group of
+// their own or one per owner, and takes the group away when its owner has no pods left.
 #pragma once
 
 #include <map>
@@ -15,7 +15,8 @@ class PodGroupController {
  public:
   struct Options {
     std::vector<std::string> scheduler_names{"volcano"};
-    // Read minMember and volcano.sh/ annotations from a pod's ReplicaSet, DaemonSet, StatefulSet or Job.
+    // Read minMember and volcano.sh/ annotations from a pod's ReplicaSet, DaemonSet, StatefulSet or
+    // Job.
     bool inherit_owner_annotations = true;
   };
 

@@ -100,9 +100,10 @@ kube::Round QueueController::reconcile(const std::string& name) {
   json::Object patch;
   if (queue->spec.parent.empty() && name != kRoot) patch["spec"] = json::Object{{"parent", kRoot}};
   if (decision->closed_by_parent)
-    patch["metadata"] = json::Object{
-        {"annotations", json::Object{{kClosedByParent, *decision->closed_by_parent}}}};
-  if (!patch.empty()) round.writes.push_back(merge_patch(kube::resources::queues, key, std::move(patch)));
+    patch["metadata"] =
+        json::Object{{"annotations", json::Object{{kClosedByParent, *decision->closed_by_parent}}}};
+  if (!patch.empty())
+    round.writes.push_back(merge_patch(kube::resources::queues, key, std::move(patch)));
   if (decision->state != queue->status.state)
     round.writes.push_back(
         merge_patch(kube::resources::queues, key,
@@ -124,12 +125,13 @@ kube::Round QueueController::reconcile(const std::string& name) {
     done();
     return round;
   }
-  round.settle = [this, done, queue, action,
-                  state = decision->state](const std::vector<kube::WriteResult>& results) -> Result<void> {
+  round.settle = [this, done, queue, action, state = decision->state](
+                     const std::vector<kube::WriteResult>& results) -> Result<void> {
     for (const kube::WriteResult& result : results) {
       if (result || result.error().code == Code::not_found) continue;
       if (action == QueueAction::close)
-        record(*queue, {"Warning", "CloseQueue", "Close queue failed for " + result.error().message});
+        record(*queue,
+               {"Warning", "CloseQueue", "Close queue failed for " + result.error().message});
       if (action == QueueAction::open)
         record(*queue, {"Warning", "OpenQueue",
                         "Update queue status from " + queue->status.state + " to " + state +
@@ -152,8 +154,12 @@ void QueueController::gave_up(const std::string& name, int failures, const Error
 }
 
 void QueueController::record(const model::Queue& queue, const EventText& event) {
-  kube::EventTarget target{kube::resources::queues.api_version(), kube::resources::queues.kind, "",
-                           queue.metadata.name, queue.metadata.uid, 0};
+  kube::EventTarget target{kube::resources::queues.api_version(),
+                           kube::resources::queues.kind,
+                           "",
+                           queue.metadata.name,
+                           queue.metadata.uid,
+                           0};
   events_.record(target, event.type, event.reason, event.message);
 }
 

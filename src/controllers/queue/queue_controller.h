@@ -1,5 +1,6 @@
-// The queue controller: keeps each queue's state, carries out open and close commands, and hands them on
-// to the queues below. Of the status it writes the state alone; the scheduler writes what is allocated.
+// The queue controller: keeps each queue's state, carries out open and close commands, and hands
+// them on to the queues below. Of the status it writes the state alone; the scheduler writes what
+// is allocated.
 #pragma once
 
 #include <deque>

@@ -4,9 +4,12 @@ namespace hekla::controllers {
 
 std::string_view text(QueueAction action) {
   switch (action) {
-    case QueueAction::sync: return "SyncQueue";
-    case QueueAction::open: return "OpenQueue";
-    case QueueAction::close: return "CloseQueue";
+    case QueueAction::sync:
+      return "SyncQueue";
+    case QueueAction::open:
+      return "OpenQueue";
+    case QueueAction::close:
+      return "CloseQueue";
   }
   return "";
 }

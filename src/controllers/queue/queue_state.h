@@ -25,8 +25,8 @@ struct QueueDecision {
   std::optional<std::string> closed_by_parent;  // the annotation's new value
 };
 
-// `parent_state` is empty when there is no parent, or it is open. The root queue cannot be closed, and a
-// queue below a closed one cannot be opened.
+// `parent_state` is empty when there is no parent, or it is open. The root queue cannot be closed,
+// and a queue below a closed one cannot be opened.
 Result<QueueDecision> decide_queue(const model::Queue& queue, QueueAction action,
                                    std::string_view parent_state, bool has_groups);
 

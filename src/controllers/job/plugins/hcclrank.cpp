@@ -1,5 +1,6 @@
 // hcclrank: the rank of a pod among masters and workers as annotation hccl/rankIndex, for Ascend's
-// collective library. An annotation that is there stays; a RANK in the environment wins over the index.
+// collective library. An annotation that is there stays; a RANK in the environment wins over the
+// index.
 //
 // Arguments: master (master), worker (worker).
 #include "controllers/job/names.h"

@@ -1,5 +1,5 @@
-// mpi: the ssh port on every container, and MPI_HOST with the workers' hosts on the masters. Needs svc and
-// ssh, which admission adds.
+// mpi: the ssh port on every container, and MPI_HOST with the workers' hosts on the masters. Needs
+// svc and ssh, which admission adds.
 //
 // Arguments: master (master), worker (worker), port (22).
 #include "controllers/job/names.h"

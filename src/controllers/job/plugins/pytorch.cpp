@@ -1,9 +1,9 @@
-// pytorch: MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK for torch.distributed. Without a master task
-// nothing happens. Needs svc, which admission adds.
+// pytorch: MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK for torch.distributed. Without a master
+// task nothing happens. Needs svc, which admission adds.
 //
-// Arguments: master (master), worker (worker), port (23456), wait-master-enabled (false): workers get an
-// init container that waits for the master's port, wait-master-timeout (300 s), wait-master-image
-// (busybox:1.36.1).
+// Arguments: master (master), worker (worker), port (23456), wait-master-enabled (false): workers
+// get an init container that waits for the master's port, wait-master-timeout (300 s),
+// wait-master-image (busybox:1.36.1).
 #include "controllers/job/names.h"
 #include "controllers/job/plugin.h"
 

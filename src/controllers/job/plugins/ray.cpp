@@ -1,8 +1,8 @@
 // ray: starts a Ray head and its workers, and gives the head a Service. The commands of the named
 // containers are replaced. A job without a head task is an error. Needs svc, which admission adds.
 //
-// Arguments: head (head), headContainer (head), worker (worker), workerContainer (worker), port (6379),
-// dashboardPort (8265), clientPort (10001).
+// Arguments: head (head), headContainer (head), worker (worker), workerContainer (worker), port
+// (6379), dashboardPort (8265), clientPort (10001).
 #include "controllers/job/names.h"
 #include "controllers/job/plugin.h"
 
@@ -28,8 +28,8 @@ class RayPlugin final : public JobPlugin {
       std::string_view name = value && value->is_string() ? json::sv(value->get_string()) : "";
       if (place.task.name == head_ && name == head_container_) start_head(container);
       if (place.task.name == worker_ && name == worker_container_)
-        set_command(container, "ray start --block --address=" + pod_host(place.job, *head, 0) + ":" +
-                                   std::to_string(port_));
+        set_command(container, "ray start --block --address=" + pod_host(place.job, *head, 0) +
+                                   ":" + std::to_string(port_));
     });
     return {};
   }
@@ -41,13 +41,13 @@ class RayPlugin final : public JobPlugin {
                           {model::keys::task_spec, head_}};
     json::Array ports;
     for (const auto& [name, port] : port_list())
-      ports.push_back(json::Object{
-          {"name", name}, {"port", port}, {"targetPort", port}, {"protocol", "TCP"}});
-    json::Object service{{"apiVersion", "v1"},
-                         {"kind", "Service"},
-                         {"metadata", json::Object{{"name", service_name(job)}}},
-                         {"spec", json::Object{{"selector", std::move(selector)},
-                                               {"ports", std::move(ports)}}}};
+      ports.push_back(
+          json::Object{{"name", name}, {"port", port}, {"targetPort", port}, {"protocol", "TCP"}});
+    json::Object service{
+        {"apiVersion", "v1"},
+        {"kind", "Service"},
+        {"metadata", json::Object{{"name", service_name(job)}}},
+        {"spec", json::Object{{"selector", std::move(selector)}, {"ports", std::move(ports)}}}};
     return std::vector<PluginObject>{{kube::resources::services, std::move(service), ""}};
   }
 
@@ -57,7 +57,9 @@ class RayPlugin final : public JobPlugin {
   }
 
  private:
-  static std::string service_name(const model::VcJob& job) { return job.metadata.name + "-head-svc"; }
+  static std::string service_name(const model::VcJob& job) {
+    return job.metadata.name + "-head-svc";
+  }
 
   Result<void> no_head() const {
     return fail(Code::invalid, "the ray plugin found no task named " + head_);
@@ -74,9 +76,9 @@ class RayPlugin final : public JobPlugin {
 
   void start_head(json::Object& container) const {
     set_command(container, "ray start --head --block --dashboard-host=0.0.0.0 --port=" +
-                               std::to_string(port_) + " --dashboard-port=" +
-                               std::to_string(dashboard_port_) + " --ray-client-server-port=" +
-                               std::to_string(client_port_));
+                               std::to_string(port_) +
+                               " --dashboard-port=" + std::to_string(dashboard_port_) +
+                               " --ray-client-server-port=" + std::to_string(client_port_));
     for (const auto& [name, port] : port_list()) add_port(container, name, port);
   }
 

@@ -1,9 +1,9 @@
-// ssh: lets the pods of a job reach one another without a password. A Secret <job>-ssh holds a key pair, the
-// authorised key and a client configuration with every pod's host, mounted where ssh looks for it. Keys
-// are made once per run of the job and do not follow a change of scale.
+// ssh: lets the pods of a job reach one another without a password. A Secret <job>-ssh holds a key
+// pair, the authorised key and a client configuration with every pod's host, mounted where ssh
+// looks for it. Keys are made once per run of the job and do not follow a change of scale.
 //
-// Arguments: ssh-key-file-path (/root/.ssh), ssh-private-key, ssh-public-key (made when absent), ssh-port
-// (22).
+// Arguments: ssh-key-file-path (/root/.ssh), ssh-private-key, ssh-public-key (made when absent),
+// ssh-port (22).
 #include "base/bytes.h"
 #include "base/ssh_key.h"
 #include "controllers/job/names.h"
@@ -36,8 +36,7 @@ class SshPlugin final : public JobPlugin {
                                                          {"items", std::move(items)},
                                                          {"defaultMode", mode}}}});
     auto equip = [&](json::Object& container) {
-      add_mount(container,
-                json::Object{{"name", name}, {"mountPath", path_}, {"subPath", ".ssh"}});
+      add_mount(container, json::Object{{"name", name}, {"mountPath", path_}, {"subPath", ".ssh"}});
     };
     for_each_container(pod, false, equip);
     for_each_container(pod, true, equip);

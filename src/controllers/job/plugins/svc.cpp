@@ -1,9 +1,10 @@
 // svc: lets the pods of a job find one another. A headless Service gives each pod the name
-// <pod>.<job>; a ConfigMap with the hosts of every role is mounted at /etc/volcano (one <role>.host file
-// each, no newline after the last host) and offered as VC_<ROLE>_HOSTS and VC_<ROLE>_NUM; a
+// <pod>.<job>; a ConfigMap with the hosts of every role is mounted at /etc/volcano (one <role>.host
+// file each, no newline after the last host) and offered as VC_<ROLE>_HOSTS and VC_<ROLE>_NUM; a
 // NetworkPolicy lets in only the job's own pods.
 //
-// Arguments: publish-not-ready-addresses (false), disable-network-policy (false), inject-hosts-env (true).
+// Arguments: publish-not-ready-addresses (false), disable-network-policy (false), inject-hosts-env
+// (true).
 #include <algorithm>
 
 #include "controllers/job/names.h"
@@ -59,7 +60,8 @@ class SvcPlugin final : public JobPlugin {
     auto equip = [&](json::Object& container) {
       add_mount(container, json::Object{{"name", map}, {"mountPath", "/etc/volcano"}});
       if (inject_hosts_)
-        for (const model::TaskSpec& task : place.job.spec.tasks) add_hosts_env(container, map, task);
+        for (const model::TaskSpec& task : place.job.spec.tasks)
+          add_hosts_env(container, map, task);
     };
     for_each_container(pod, false, equip);
     for_each_container(pod, true, equip);
@@ -123,13 +125,12 @@ class SvcPlugin final : public JobPlugin {
   static json::Value network_policy(const model::VcJob& job) {
     json::Object own_pods{{"matchLabels", pods_of(job)}};
     json::Object from{{"from", json::Array{json::Object{{"podSelector", own_pods}}}}};
-    return json::Object{
-        {"apiVersion", "networking.k8s.io/v1"},
-        {"kind", "NetworkPolicy"},
-        {"metadata", json::Object{{"name", job.metadata.name}}},
-        {"spec", json::Object{{"podSelector", own_pods},
-                              {"ingress", json::Array{std::move(from)}},
-                              {"policyTypes", json::Array{"Ingress"}}}}};
+    return json::Object{{"apiVersion", "networking.k8s.io/v1"},
+                        {"kind", "NetworkPolicy"},
+                        {"metadata", json::Object{{"name", job.metadata.name}}},
+                        {"spec", json::Object{{"podSelector", own_pods},
+                                              {"ingress", json::Array{std::move(from)}},
+                                              {"policyTypes", json::Array{"Ingress"}}}}};
   }
 
   bool publish_not_ready_, network_policy_, inject_hosts_;

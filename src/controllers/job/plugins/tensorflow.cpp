@@ -1,8 +1,8 @@
-// tensorflow: TF_CONFIG in every container: the hosts of each role and the pod's own place. A job of one
-// pod gets none. Needs svc, which admission adds.
+// tensorflow: TF_CONFIG in every container: the hosts of each role and the pod's own place. A job
+// of one pod gets none. Needs svc, which admission adds.
 //
-// Arguments: ps, worker, chief, evaluator (the tasks that play these roles; each named like its role),
-// port (2222).
+// Arguments: ps, worker, chief, evaluator (the tasks that play these roles; each named like its
+// role), port (2222).
 #include <array>
 
 #include "controllers/job/names.h"
@@ -13,7 +13,8 @@ namespace {
 
 class TensorflowPlugin final : public JobPlugin {
  public:
-  explicit TensorflowPlugin(const PluginArguments& arguments) : port_(arguments.number("port", 2222)) {
+  explicit TensorflowPlugin(const PluginArguments& arguments)
+      : port_(arguments.number("port", 2222)) {
     for (const char* role : {"ps", "worker", "chief", "evaluator"})
       roles_.emplace_back(role, arguments.text(role, role));
   }
