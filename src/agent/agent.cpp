@@ -34,8 +34,7 @@ bool is_terminal(const model::Pod& pod) {
 
 Result<void> check_machine(const std::string& data_dir) {
   if (::geteuid() != 0)
-    return fail(Code::forbidden,
-                "running pods needs root: start hekla with sudo");
+    return fail(Code::forbidden, "running pods needs root: start hekla with sudo");
   for (const char* program : kPrograms)
     if (::access(program, X_OK) != 0)
       return fail(Code::not_found, std::string("running pods needs ") + program +
@@ -70,9 +69,10 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
         pods(client, kube::resources::pods,
              kube::ListOptions{.field_selector = "spec.nodeName=" + this->options.node_name}),
         services(client, kube::resources::services) {
-    by_namespace = services.add_index([](const model::Service& service, std::vector<std::string>& out) {
-      out.push_back(service.metadata.ns);
-    });
+    by_namespace =
+        services.add_index([](const model::Service& service, std::vector<std::string>& out) {
+          out.push_back(service.metadata.ns);
+        });
   }
 
   Options options;
@@ -89,7 +89,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   std::unique_ptr<PodContext> context;
   std::unique_ptr<NodeRegistration> node;
   std::map<std::string, std::shared_ptr<PodWorker>> workers;  // by uid
-  bool adopted = false;        // the first list has been seen
+  bool adopted = false;                                       // the first list has been seen
   bool zone_pending = false;
   bool stopping = false;
   std::move_only_function<void()> stopped;
@@ -119,9 +119,10 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   machine_options.subnet = TRY(Subnet::parse(options.pod_cidr));
   machine_options.hidden_paths = options.hidden_paths;
   std::weak_ptr<State> self = weak_from_this();
-  machine = TRY(LinuxMachine::open(machine_options, client.executor(), [self](const std::string& id) {
-    if (auto state = self.lock()) state->container_exited(id);
-  }));
+  machine =
+      TRY(LinuxMachine::open(machine_options, client.executor(), [self](const std::string& id) {
+        if (auto state = self.lock()) state->container_exited(id);
+      }));
   dns = TRY(DnsServer::start(TRY(machine->parent_socket(SOCK_DGRAM)),
                              TRY(machine->parent_socket(SOCK_STREAM)),
                              machine_options.subnet.gateway()));
@@ -318,8 +319,8 @@ Result<LogTarget> Agent::State::find_log(const std::string& ns, const std::strin
   Result<std::size_t> index = choose_log_container(record, log_options.container);
   if (!index) return std::unexpected(index.error());
   const ContainerRecord& container = record.containers[*index];
-  const ContainerRun* run = TRY(choose_log_run(record, container, worker->status(),
-                                               log_options.previous));
+  const ContainerRun* run =
+      TRY(choose_log_run(record, container, worker->status(), log_options.previous));
   return LogTarget{log_path(machine->paths(), record.uid, container.name, run->attempt), record.uid,
                    run->id};
 }
@@ -340,8 +341,8 @@ Result<std::unique_ptr<Agent>> Agent::create(Options options, kube::Client& clie
 
 Agent::Agent(Private, std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-// Everything in State belongs to the loop, so it ends there. A loop that has ended drops the task, and
-// the broken promise wakes us all the same.
+// Everything in State belongs to the loop, so it ends there. A loop that has ended drops the task,
+// and the broken promise wakes us all the same.
 Agent::~Agent() {
   Executor& executor = state_->client.executor();
   std::promise<void> promise;

@@ -18,12 +18,12 @@ namespace hekla::agent {
 
 struct Options {
   std::string data_dir;
-  std::string node_name;                // empty: the machine's host name in lower case
-  std::vector<std::string> image_map;   // "PATTERN=host"
-  model::ResourceList node_resources;   // declared beside or instead of what the machine has
-  std::string api_host;                 // where pods find the API server; empty: they are not told
+  std::string node_name;               // empty: the machine's host name in lower case
+  std::vector<std::string> image_map;  // "PATTERN=host"
+  model::ResourceList node_resources;  // declared beside or instead of what the machine has
+  std::string api_host;                // where pods find the API server; empty: they are not told
   std::uint16_t api_port = 443;
-  std::string ca_pem;                   // the API server's, until the kube-root-ca.crt ConfigMap exists
+  std::string ca_pem;  // the API server's, until the kube-root-ca.crt ConfigMap exists
   std::string pod_cidr = "10.244.0.0/16";
   std::string cluster_domain = "cluster.local";
   std::vector<std::string> hidden_paths;  // never shown to pods: kubeconfigs and the like
@@ -36,13 +36,14 @@ class Agent {
   struct State;
 
  public:
-  // Blocks: opens namespaces and network, finds the pods of an earlier process. One sentence when it
-  // cannot work here (not root, a tool is missing). `metrics` may be null and outlives the agent.
+  // Blocks: opens namespaces and network, finds the pods of an earlier process. One sentence when
+  // it cannot work here (not root, a tool is missing). `metrics` may be null and outlives the
+  // agent.
   static Result<std::unique_ptr<Agent>> create(Options options, kube::Client& client,
                                                Metrics* metrics);
   Agent(Private, std::shared_ptr<State> state);
-  // Without shutdown() pods are left running for the next process to adopt. Destroyed on a thread other
-  // than the client's executor, or after that has ended.
+  // Without shutdown() pods are left running for the next process to adopt. Destroyed on a thread
+  // other than the client's executor, or after that has ended.
   ~Agent();
 
   // From any thread: registers the node, watches pods and services.

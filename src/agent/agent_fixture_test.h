@@ -114,8 +114,8 @@ class AgentTest : public ::testing::Test {
     json::append_quoted(script, quoted);
     create(kube::resources::pods,
            R"({"metadata":{"name":")" + name + R"(","namespace":"default","labels":)" + labels +
-               R"(},"spec":{"nodeName":")" + kNode + R"(","restartPolicy":"Never",)" + spec_members +
-               R"("containers":[{"name":"c","image":"host",)" + container_members +
+               R"(},"spec":{"nodeName":")" + kNode + R"(","restartPolicy":"Never",)" +
+               spec_members + R"("containers":[{"name":"c","image":"host",)" + container_members +
                R"("command":["/bin/sh","-c",)" + quoted + R"(]}]},"status":{"phase":"Pending"}})");
   }
   json::Value pod(const std::string& name) {
@@ -134,8 +134,9 @@ class AgentTest : public ::testing::Test {
     return holds();
   }
   bool wait_for_phase(const std::string& name, const std::string& phase) {
-    bool reached = eventually(
-        [&] { return json::string_at(pod(name), {"status", "phase"}) == phase; });
+    bool reached = eventually([&] {
+      return json::string_at(pod(name), {"status", "phase"}) == phase;
+    });
     if (!reached) ADD_FAILURE() << json::serialize(pod(name)) << "\n" << events();
     return reached;
   }

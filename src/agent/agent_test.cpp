@@ -80,10 +80,11 @@ TEST_F(AgentTest, TwoPodsTalkByName) {
   create(kube::resources::services,
          R"({"metadata":{"name":"job","namespace":"default"},
              "spec":{"clusterIP":"None","selector":{"app":"job"}}})");
-  create_pod("server",
-             "exec /usr/bin/python3 -c 'import socket; s=socket.socket(); s.bind((\"\",2222)); "
-             "s.listen(); c,a=s.accept(); c.sendall(b\"hi \"+socket.gethostname().encode()); c.close()'",
-             R"("hostname":"worker-0","subdomain":"job",)", "", R"({"app":"job"})");
+  create_pod(
+      "server",
+      "exec /usr/bin/python3 -c 'import socket; s=socket.socket(); s.bind((\"\",2222)); "
+      "s.listen(); c,a=s.accept(); c.sendall(b\"hi \"+socket.gethostname().encode()); c.close()'",
+      R"("hostname":"worker-0","subdomain":"job",)", "", R"({"app":"job"})");
   create_pod("client",
              "for i in $(seq 100); do /usr/bin/python3 -c 'import socket; "
              "c=socket.create_connection((\"worker-0.job\",2222),2); print(c.recv(99).decode())' "
@@ -97,8 +98,9 @@ TEST_F(AgentTest, ServesNamesAsTheResolverAsks) {
   create(kube::resources::services,
          R"({"metadata":{"name":"job","namespace":"default"},
              "spec":{"clusterIP":"None","selector":{"app":"job"}}})");
-  create_pod("a", "getent hosts a-host.job; getent ahosts nothing.job; echo rc=$?; hostname -f; "
-                  "getent hosts $(hostname -i); cat /etc/resolv.conf",
+  create_pod("a",
+             "getent hosts a-host.job; getent ahosts nothing.job; echo rc=$?; hostname -f; "
+             "getent hosts $(hostname -i); cat /etc/resolv.conf",
              R"("hostname":"a-host","subdomain":"job",)", "", R"({"app":"job"})");
   ASSERT_TRUE(wait_for_phase("a", "Succeeded")) << logs("a");
   std::string ip(json::string_at(pod("a"), {"status", "podIP"}));
@@ -127,7 +129,8 @@ TEST_F(AgentTest, AdoptsWhatAKilledProcessLeft) {
   EXPECT_EQ(logs("long"), wanted);
   json::Value object = pod("long");
   EXPECT_EQ(json::int_at(json::array_at(object, {"status", "containerStatuses"})->at(0),
-                         {"restartCount"}), 0);
+                         {"restartCount"}),
+            0);
 }
 
 TEST_F(AgentTest, RemovesPodsThatWentWhileNobodyLooked) {
@@ -185,56 +188,59 @@ TEST_F(AgentTest, KeepsPodsOverARestartOnRequest) {
 }
 
 TEST_F(AgentTest, HidesTheMachinesSecrets) {
-  create_pod("spy", "for f in /etc/shadow /etc/gshadow /run/hekla " + data_dir_ +
-                        "; do test -e $f && echo $f is there; done; "
-                        "ls -A /root /home/* /etc/ssh /tmp /var/backups 2>/dev/null | grep -v : | grep .; "
-                        "cat /etc/hostname; touch /etc/mine /root/mine /tmp/mine && echo wrote; "
-                        "test -e /usr/bin/env && echo usr");
+  create_pod("spy",
+             "for f in /etc/shadow /etc/gshadow /run/hekla " + data_dir_ +
+                 "; do test -e $f && echo $f is there; done; "
+                 "ls -A /root /home/* /etc/ssh /tmp /var/backups 2>/dev/null | grep -v : | grep .; "
+                 "cat /etc/hostname; touch /etc/mine /root/mine /tmp/mine && echo wrote; "
+                 "test -e /usr/bin/env && echo usr");
   ASSERT_TRUE(wait_for_phase("spy", "Succeeded"));
   EXPECT_EQ(logs("spy"), "spy\nwrote\nusr\n");
   EXPECT_FALSE(fs::exists("/etc/mine"));
 }
 
 TEST_F(AgentTest, GivesEnvironmentAndVolumes) {
-  create(kube::resources::config_maps,
-         R"({"metadata":{"name":"conf","namespace":"default"},"data":{"a.txt":"alpha","LEVEL":"3"}})");
+  create(
+      kube::resources::config_maps,
+      R"({"metadata":{"name":"conf","namespace":"default"},"data":{"a.txt":"alpha","LEVEL":"3"}})");
   create(kube::resources::secrets,
          R"({"metadata":{"name":"key","namespace":"default"},"data":{"token":"czNjcjN0"}})");
-  create_pod("env",
-             "echo $GREETING $LEVEL $NAME $MY_IP; cat /etc/conf/a.txt /etc/key/token; echo; "
-             "touch /etc/conf/x 2>/dev/null || echo readonly; echo data > /scratch/f; cat /scratch/f; "
-             "cat /etc/podinfo/labels; echo; cat /one.txt; echo; stat -L -c %a /etc/key/token; "
-             "echo fin > /dev/termination-log; exit 9",
-             R"("volumes":[{"name":"c","configMap":{"name":"conf"}},
+  create_pod(
+      "env",
+      "echo $GREETING $LEVEL $NAME $MY_IP; cat /etc/conf/a.txt /etc/key/token; echo; "
+      "touch /etc/conf/x 2>/dev/null || echo readonly; echo data > /scratch/f; cat /scratch/f; "
+      "cat /etc/podinfo/labels; echo; cat /one.txt; echo; stat -L -c %a /etc/key/token; "
+      "echo fin > /dev/termination-log; exit 9",
+      R"("volumes":[{"name":"c","configMap":{"name":"conf"}},
                 {"name":"k","secret":{"secretName":"key","defaultMode":256}},
                 {"name":"s","emptyDir":{}},
                 {"name":"d","downwardAPI":{"items":[{"path":"labels",
                    "fieldRef":{"fieldPath":"metadata.labels"}}]}}],)",
-             R"j("env":[{"name":"GREETING","value":"hi-$(WHO)-$(LEVEL)"},
+      R"j("env":[{"name":"GREETING","value":"hi-$(WHO)-$(LEVEL)"},
                 {"name":"NAME","valueFrom":{"fieldRef":{"fieldPath":"metadata.name"}}},
                 {"name":"MY_IP","valueFrom":{"fieldRef":{"fieldPath":"status.podIP"}}}],
                 "envFrom":[{"configMapRef":{"name":"conf"}}],
                 "volumeMounts":[{"name":"c","mountPath":"/etc/conf"},{"name":"k","mountPath":"/etc/key"},
                 {"name":"s","mountPath":"/scratch"},{"name":"d","mountPath":"/etc/podinfo"},
                 {"name":"c","mountPath":"/one.txt","subPath":"a.txt"}],)j",
-             R"({"app":"x"})");
+      R"({"app":"x"})");
   ASSERT_TRUE(wait_for_phase("env", "Failed"));
   std::string ip(json::string_at(pod("env"), {"status", "podIP"}));
-  EXPECT_EQ(logs("env"), "hi-$(WHO)-3 3 env " + ip +
-                             "\nalphas3cr3t\nreadonly\ndata\napp=\"x\"\nalpha\n400\n");
+  EXPECT_EQ(logs("env"),
+            "hi-$(WHO)-3 3 env " + ip + "\nalphas3cr3t\nreadonly\ndata\napp=\"x\"\nalpha\n400\n");
   EXPECT_EQ(json::string_at(terminated("env"), {"message"}), "fin\n");
 }
 
 TEST_F(AgentTest, WaitsLoudlyForWhatItCannotHave) {
-  create_pod("novol", "exit 0",
-             R"("volumes":[{"name":"v","configMap":{"name":"later"}}],)",
+  create_pod("novol", "exit 0", R"("volumes":[{"name":"v","configMap":{"name":"later"}}],)",
              R"("volumeMounts":[{"name":"v","mountPath":"/v"}],)");
   create(kube::resources::pods,
          R"({"metadata":{"name":"noimage","namespace":"default"},"spec":{"nodeName":"test-node",
              "restartPolicy":"Never","containers":[{"name":"c","image":"nginx:1"}]}})");
   EXPECT_TRUE(eventually([&] {
-    return events().find("Warning FailedMount MountVolume.SetUp failed for volume \"v\" : configmap "
-                         "\"later\" not found") != std::string::npos;
+    return events().find(
+               "Warning FailedMount MountVolume.SetUp failed for volume \"v\" : configmap "
+               "\"later\" not found") != std::string::npos;
   })) << events();
   EXPECT_TRUE(eventually([&] {
     return json::serialize(pod("noimage")).find("\"reason\":\"ErrImagePull\"") != std::string::npos;
@@ -256,7 +262,8 @@ TEST_F(AgentTest, ReportsAProgramThatIsNotThere) {
   EXPECT_EQ(json::int_at(terminated("typo"), {"exitCode"}), 128);
   EXPECT_EQ(json::string_at(terminated("typo"), {"reason"}), "StartError");
   EXPECT_NE(json::string_at(terminated("typo"), {"message"}).find("/no/such/program"),
-            std::string::npos) << json::serialize(terminated("typo"));
+            std::string::npos)
+      << json::serialize(terminated("typo"));
 }
 
 TEST_F(AgentTest, FollowsLogsToTheEnd) {

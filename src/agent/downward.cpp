@@ -10,12 +10,23 @@ std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\t': out += "\\t"; break;
-      case '\r': out += "\\r"; break;
-      default: out += c;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      default:
+        out += c;
     }
   }
   return out + "\"";
@@ -48,7 +59,8 @@ Result<std::string> field_value(const model::Pod& pod, const PodFacts& facts,
   if (path == "metadata.annotations") return format_map(pod.metadata.annotations);
   if (path == "spec.nodeName") return facts.node_name;
   if (path == "spec.serviceAccountName")
-    return pod.spec.serviceAccountName.empty() ? std::string("default") : pod.spec.serviceAccountName;
+    return pod.spec.serviceAccountName.empty() ? std::string("default")
+                                               : pod.spec.serviceAccountName;
   if (path == "status.hostIP" || path == "status.hostIPs") return facts.host_ip;
   if (path == "status.podIP" || path == "status.podIPs") return facts.pod_ip;
   if (std::string key = subscript(path, "metadata.labels"); !key.empty())
@@ -62,7 +74,8 @@ Result<std::string> resource_value(const model::Container& container, const PodF
                                    const json::Value& reference) {
   const std::string resource(json::string_at(reference, {"resource"}));
   std::size_t dot = resource.find('.');
-  if (dot == std::string::npos) return fail(Code::invalid, "unsupported container resource : " + resource);
+  if (dot == std::string::npos)
+    return fail(Code::invalid, "unsupported container resource : " + resource);
   const std::string kind = resource.substr(0, dot), name = resource.substr(dot + 1);
   if (kind != "limits" && kind != "requests")
     return fail(Code::invalid, "unsupported container resource : " + resource);

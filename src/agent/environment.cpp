@@ -71,8 +71,8 @@ bool is_variable_name(const std::string& name) {
 
 class EnvironmentBuilder {
  public:
-  EnvironmentBuilder(const model::Pod& pod, const model::Container& container, const PodFacts& facts,
-                     const PodSources& sources, const Environment& services)
+  EnvironmentBuilder(const model::Pod& pod, const model::Container& container,
+                     const PodFacts& facts, const PodSources& sources, const Environment& services)
       : pod_(pod), container_(container), facts_(facts), sources_(sources), services_(services) {}
 
   Result<Environment> build() {
@@ -164,8 +164,8 @@ class EnvironmentBuilder {
                                                  const std::string& key,
                                                  const json::Value& reference) {
     if (json::bool_at(reference, {"optional"})) return std::optional<std::string>();
-    return fail(Code::not_found, "couldn't find key " + key + " in " + kind + " " +
-                                     pod_.metadata.ns + "/" + name);
+    return fail(Code::not_found,
+                "couldn't find key " + key + " in " + kind + " " + pod_.metadata.ns + "/" + name);
   }
   const model::Container& container_named(const json::Value& reference) const {
     std::string_view name = json::string_at(reference, {"containerName"});

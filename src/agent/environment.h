@@ -21,12 +21,14 @@ struct ApiEndpoint {
   int port = 443;
 };
 
-// KUBERNETES_SERVICE_HOST and its family, and with `links` those of every service with a cluster IP.
+// KUBERNETES_SERVICE_HOST and its family, and with `links` those of every service with a cluster
+// IP.
 Environment service_environment(const ApiEndpoint& api, bool links,
                                 const std::vector<const model::Service*>& services);
 
-// envFrom, then env in order (each may refer to what stands before it), then the services' variables
-// that nothing has overridden. Fails in the kubelet's words when a reference cannot be resolved.
+// envFrom, then env in order (each may refer to what stands before it), then the services'
+// variables that nothing has overridden. Fails in the kubelet's words when a reference cannot be
+// resolved.
 Result<Environment> container_environment(const model::Pod& pod, const model::Container& container,
                                           const PodFacts& facts, const PodSources& sources,
                                           const Environment& services);

@@ -42,8 +42,7 @@ TEST(Environment, LaterVariablesSeeEarlierOnes) {
   model::Pod pod = pod_of(R"j({"spec":{"containers":[{"name":"c","env":[
       {"name":"A","value":"1"},{"name":"B","value":"$(A)2"},{"name":"C","value":"$(D)"},
       {"name":"D","value":"4"},{"name":"A","value":"again"}]}]}})j");
-  Environment env =
-      container_environment(pod, pod.spec.containers[0], facts(), {}, {}).value();
+  Environment env = container_environment(pod, pod.spec.containers[0], facts(), {}, {}).value();
   EXPECT_EQ(get(env, "B"), "12");
   EXPECT_EQ(get(env, "C"), "$(D)");
   EXPECT_EQ(get(env, "A"), "again");
@@ -82,7 +81,9 @@ TEST(Environment, ResolvesReferences) {
 TEST(Environment, FailsInTheKubeletsWords) {
   auto message = [](const char* container) {
     model::Pod pod = pod_of((std::string(R"({"metadata":{"name":"p","namespace":"ns"},
-        "spec":{"containers":[)") + container + "]}}").c_str());
+        "spec":{"containers":[)") +
+                             container + "]}}")
+                                .c_str());
     PodSources sources;
     sources.config_maps["m"].data = {};
     auto env = container_environment(pod, pod.spec.containers[0], facts(), sources, {});
@@ -91,16 +92,19 @@ TEST(Environment, FailsInTheKubeletsWords) {
   EXPECT_EQ(message(R"({"name":"c","envFrom":[{"configMapRef":{"name":"x"}}]})"),
             "configmap \"x\" not found");
   EXPECT_EQ(message(R"({"name":"c","env":[{"name":"A","valueFrom":
-            {"secretKeyRef":{"name":"x","key":"k"}}}]})"), "secret \"x\" not found");
+            {"secretKeyRef":{"name":"x","key":"k"}}}]})"),
+            "secret \"x\" not found");
   EXPECT_EQ(message(R"({"name":"c","env":[{"name":"A","valueFrom":
-            {"configMapKeyRef":{"name":"m","key":"k"}}}]})"), "couldn't find key k in ConfigMap ns/m");
+            {"configMapKeyRef":{"name":"m","key":"k"}}}]})"),
+            "couldn't find key k in ConfigMap ns/m");
 }
 
 TEST(Environment, ServicesComeLastAndCanBeOverridden) {
   model::Service web;
   web.metadata.name = "my-web";
   web.spec.clusterIP = "10.96.0.9";
-  web.spec.ports = {{.name = "http", .protocol = "TCP", .port = 80}, {.protocol = "UDP", .port = 53}};
+  web.spec.ports = {{.name = "http", .protocol = "TCP", .port = 80},
+                    {.protocol = "UDP", .port = 53}};
   model::Service headless;
   headless.metadata.name = "job";
   headless.spec.clusterIP = "None";

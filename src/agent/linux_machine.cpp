@@ -82,8 +82,8 @@ std::string termination_message(const InstancePaths& paths, const PodRecord& rec
 
 }  // namespace
 
-std::string log_path(const InstancePaths& paths, const std::string& uid, const std::string& container,
-                     int attempt) {
+std::string log_path(const InstancePaths& paths, const std::string& uid,
+                     const std::string& container, int attempt) {
   return container_dir(paths, uid, container) + "/" + std::to_string(attempt) + ".log";
 }
 
@@ -121,7 +121,8 @@ void LinuxMachine::background(std::move_only_function<Result<T>()> work, Done<T>
   Task task = [this, work = std::move(work), shared]() mutable {
     Result<void> entered = namespace_->enter();
     Result<T> result = entered ? work() : Result<T>(std::unexpected(entered.error()));
-    executor_.post([shared, result = std::move(result)]() mutable { (*shared)(std::move(result)); });
+    executor_.post(
+        [shared, result = std::move(result)]() mutable { (*shared)(std::move(result)); });
   };
   if (!pool_->try_post(task))
     executor_.post(
@@ -167,7 +168,8 @@ void LinuxMachine::sweep() {
       if (container.current) runs.insert(container.current->id);
   }
   auto report = [](const Result<void>& done) {
-    if (!done) log_warn("agent", "clean up after an earlier run", {{"error", done.error().message}});
+    if (!done)
+      log_warn("agent", "clean up after an earlier run", {{"error", done.error().message}});
   };
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(paths_.crun_root(), error)) {
@@ -238,9 +240,8 @@ Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
 }
 
 void LinuxMachine::launch(LaunchRequest request, Done<Launch> done) {
-  background<Launch>(
-      [this, request = std::move(request)]() mutable { return launch_now(request); },
-      std::move(done));
+  background<Launch>([this, request = std::move(request)]() mutable { return launch_now(request); },
+                     std::move(done));
 }
 
 Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
@@ -301,19 +302,21 @@ Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
 }
 
 void LinuxMachine::signal(const PodRecord& record, const ContainerRun& run, int number) {
-  background<void>([this, id = run.id, number] { return runtime_.signal(id, number); },
-                   [name = record.name](Result<void> sent) {
-                     if (!sent)
-                       log_warn("agent", "signal a container",
-                                {{"pod", name}, {"error", sent.error().message}});
-                   });
+  background<void>(
+      [this, id = run.id, number] { return runtime_.signal(id, number); },
+      [name = record.name](Result<void> sent) {
+        if (!sent)
+          log_warn("agent", "signal a container", {{"pod", name}, {"error", sent.error().message}});
+      });
 }
 
 void LinuxMachine::inspect(std::shared_ptr<const model::Pod> pod, PodRecord record,
                            Done<PodRecord> done) {
-  background<PodRecord>([this, pod = std::move(pod), record = std::move(record)]() mutable {
-    return inspect_now(*pod, std::move(record));
-  }, std::move(done));
+  background<PodRecord>(
+      [this, pod = std::move(pod), record = std::move(record)]() mutable {
+        return inspect_now(*pod, std::move(record));
+      },
+      std::move(done));
 }
 
 Result<PodRecord> LinuxMachine::inspect_now(const model::Pod& pod, PodRecord record) {
@@ -364,13 +367,15 @@ Result<void> LinuxMachine::inspect_run(const model::Pod& pod, PodRecord& record,
 }
 
 void LinuxMachine::remove_container(PodRecord record, std::size_t container, Done<void> done) {
-  background<void>([this, record = std::move(record), container]() mutable -> Result<void> {
-    TRY(save(record));
-    ContainerRun& run = *record.containers[container].current;
-    TRY(remove_run(record, run));
-    run.removed = true;
-    return save(record);
-  }, std::move(done));
+  background<void>(
+      [this, record = std::move(record), container]() mutable -> Result<void> {
+        TRY(save(record));
+        ContainerRun& run = *record.containers[container].current;
+        TRY(remove_run(record, run));
+        run.removed = true;
+        return save(record);
+      },
+      std::move(done));
 }
 
 Result<void> LinuxMachine::remove_run(const PodRecord& record, const ContainerRun& run) {
@@ -381,12 +386,14 @@ Result<void> LinuxMachine::remove_run(const PodRecord& record, const ContainerRu
 }
 
 void LinuxMachine::dismantle(PodRecord record, Done<void> done) {
-  background<void>([this, record = std::move(record)]() mutable -> Result<void> {
-    TRY(dismantle_now(record));
-    record.sandbox = false;
-    record.address.clear();
-    return save(record);
-  }, std::move(done));
+  background<void>(
+      [this, record = std::move(record)]() mutable -> Result<void> {
+        TRY(dismantle_now(record));
+        record.sandbox = false;
+        record.address.clear();
+        return save(record);
+      },
+      std::move(done));
 }
 
 Result<void> LinuxMachine::dismantle_now(const PodRecord& record) {
@@ -403,7 +410,8 @@ void LinuxMachine::erase(PodRecord record, Done<void> done) {
 Result<void> LinuxMachine::erase_now(const PodRecord& record) {
   CHECK(!record.uid.empty(), "a record without uid would name every pod");
   for (const ContainerRecord& container : record.containers)
-    if (container.current && !container.current->removed) TRY(remove_run(record, *container.current));
+    if (container.current && !container.current->removed)
+      TRY(remove_run(record, *container.current));
   TRY(dismantle_now(record));
   TRY(unmount_below(paths_.pod(record.uid)));
   return remove_tree(paths_.pod(record.uid));

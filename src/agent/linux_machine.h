@@ -1,5 +1,5 @@
-// PodMachine on this machine. Lives on the agent's executor; its blocking work runs on its own pool, whose
-// threads are in the instance's mount namespace.
+// PodMachine on this machine. Lives on the agent's executor; its blocking work runs on its own
+// pool, whose threads are in the instance's mount namespace.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ class LinuxMachine final : public PodMachine {
   struct Private {};
 
  public:
-  // Blocks: namespaces, bridge, mask layer, and what an earlier process left. `on_exit` is posted when
-  // a container has ended (empty id: look at all).
+  // Blocks: namespaces, bridge, mask layer, and what an earlier process left. `on_exit` is posted
+  // when a container has ended (empty id: look at all).
   static Result<std::unique_ptr<LinuxMachine>> open(
       LinuxMachineOptions options, Executor& executor,
       std::function<void(const std::string& id)> on_exit);
@@ -93,7 +93,7 @@ class LinuxMachine final : public PodMachine {
 };
 
 // Where the log of one run is, below the pod's directory.
-std::string log_path(const InstancePaths& paths, const std::string& uid, const std::string& container,
-                     int attempt);
+std::string log_path(const InstancePaths& paths, const std::string& uid,
+                     const std::string& container, int attempt);
 
 }  // namespace hekla::agent

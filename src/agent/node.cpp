@@ -79,8 +79,8 @@ json::Array node_conditions(WallTime since, WallTime now) {
                              "kubelet has no disk pressure", since, now));
   out.emplace_back(condition("PIDPressure", false, "KubeletHasSufficientPID",
                              "kubelet has sufficient PID available", since, now));
-  out.emplace_back(condition("Ready", true, "KubeletReady", "kubelet is posting ready status",
-                             since, now));
+  out.emplace_back(
+      condition("Ready", true, "KubeletReady", "kubelet is posting ready status", since, now));
   return out;
 }
 
@@ -115,8 +115,8 @@ MachineFacts read_machine_facts(const std::string& data_dir) {
     facts.memory_bytes = static_cast<std::int64_t>(memory.totalram) * memory.mem_unit;
   struct statvfs disk {};
   if (::statvfs(data_dir.c_str(), &disk) == 0)
-    facts.disk_bytes = static_cast<std::int64_t>(disk.f_blocks) *
-                       static_cast<std::int64_t>(disk.f_frsize);
+    facts.disk_bytes =
+        static_cast<std::int64_t>(disk.f_blocks) * static_cast<std::int64_t>(disk.f_frsize);
   return facts;
 }
 
@@ -250,7 +250,8 @@ struct NodeRegistration::State : std::enable_shared_from_this<NodeRegistration::
     if (result) return later(kStatusPeriod, &State::patch_status);
     log_warn("agent", "write the node's status", {{"error", result.error().message}});
     // Somebody deleted the node: it comes back, as a kubelet's does after its restart.
-    later(kRetry, result.error().code == Code::not_found ? &State::create_node : &State::patch_status);
+    later(kRetry,
+          result.error().code == Code::not_found ? &State::create_node : &State::patch_status);
   }
 
   json::Object lease_spec() const {

@@ -15,7 +15,8 @@ struct MachineFacts {
   int cpus = 1;
   std::int64_t memory_bytes = 0, disk_bytes = 0;
 };
-// Reads /proc, /etc and the interfaces; `data_dir` decides which file system counts. Blocks briefly.
+// Reads /proc, /etc and the interfaces; `data_dir` decides which file system counts. Blocks
+// briefly.
 MachineFacts read_machine_facts(const std::string& data_dir);
 
 struct NodeOptions {

@@ -83,11 +83,11 @@ void PodWorker::step_end() {
 
 void PodWorker::finish_ending() {
   if (record_.outcome.empty()) {
-    bool failed = ending_ == Ending::deadline || ending_ == Ending::shutdown ||
-                  std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
-                    return !container.init &&
-                           (!container.current || container.current->exit_code != 0);
-                  });
+    bool failed =
+        ending_ == Ending::deadline || ending_ == Ending::shutdown ||
+        std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
+          return !container.init && (!container.current || container.current->exit_code != 0);
+        });
     record_.outcome = failed ? "Failed" : "Succeeded";
     if (ending_ == Ending::shutdown) {
       record_.reason = "Terminated";
@@ -107,7 +107,8 @@ void PodWorker::finish_ending() {
       if (status_in_flight_ || status_dirty_) return;
       return erase();
     case Ending::vanished:
-    case Ending::no: return erase();
+    case Ending::no:
+      return erase();
   }
 }
 
@@ -124,8 +125,8 @@ void PodWorker::remove_from_api() {
     auto worker = self.lock();
     if (!worker) return;
     worker->busy_ = false;
-    bool over = result || result.error().code == Code::not_found ||
-                result.error().code == Code::conflict;
+    bool over =
+        result || result.error().code == Code::not_found || result.error().code == Code::conflict;
     if (!over) return worker->wake_at(worker->now() + kApiRetry);
     worker->removed_from_api_ = true;
     worker->step();
@@ -136,17 +137,20 @@ void PodWorker::erase() {
   if (erase_after_ && *erase_after_ > now()) return wake_at(*erase_after_);
   busy_ = true;
   context_.machine.erase(record_, resume<void>([this](Result<void> done) {
-    if (!done) {
-      log_warn("agent", "remove a pod", {{"pod", described()}, {"error", done.error().message}});
-      erase_after_ = now() + kEraseRetry;
-      return;
-    }
-    if (!record_.address.empty()) context_.machine.release_address(record_.address);
-    record_.address.clear();
-    gone_ = true;
-    context_.client.executor().post(
-        [self = shared_from_this()] { self->context_.on_gone(self->record_.uid); });
-  }));
+                           if (!done) {
+                             log_warn("agent", "remove a pod",
+                                      {{"pod", described()}, {"error", done.error().message}});
+                             erase_after_ = now() + kEraseRetry;
+                             return;
+                           }
+                           if (!record_.address.empty())
+                             context_.machine.release_address(record_.address);
+                           record_.address.clear();
+                           gone_ = true;
+                           context_.client.executor().post([self = shared_from_this()] {
+                             self->context_.on_gone(self->record_.uid);
+                           });
+                         }));
 }
 
 }  // namespace hekla::agent

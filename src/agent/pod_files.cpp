@@ -47,8 +47,9 @@ void apply_dns_config(const json::Value& config, Resolver& out) {
     std::string name(json::string_at(option, {"name"}));
     std::string value(json::string_at(option, {"value"}));
     // An option of the same name replaces the default one.
-    std::erase_if(out.options,
-                  [&](const std::string& old) { return old == name || old.starts_with(name + ":"); });
+    std::erase_if(out.options, [&](const std::string& old) {
+      return old == name || old.starts_with(name + ":");
+    });
     out.options.push_back(value.empty() ? name : name + ":" + value);
   }
 }

@@ -9,7 +9,8 @@ namespace {
 
 PodFiles files(const std::string& spec) {
   model::Pod pod = json::decode_text<model::Pod>(
-      R"({"metadata":{"name":"p","namespace":"ns"},"spec":)" + spec + "}").value();
+                       R"({"metadata":{"name":"p","namespace":"ns"},"spec":)" + spec + "}")
+                       .value();
   return pod_files(pod, {"10.244.0.2", "node-1", "cluster.local", "10.244.0.1",
                          "127.0.0.1 localhost\n", "nameserver 1.1.1.1\nsearch corp\n"});
 }
@@ -25,18 +26,22 @@ TEST(PodFiles, ClusterFirstFindsServicesByTheirShortNames) {
 
 TEST(PodFiles, DnsConfigAddsAndReplaces) {
   EXPECT_EQ(files(R"({"dnsPolicy":"None","dnsConfig":{"nameservers":["9.9.9.9"],"searches":["x.y"],
-      "options":[{"name":"ndots","value":"2"},{"name":"edns0"}]}})").resolv_conf,
+      "options":[{"name":"ndots","value":"2"},{"name":"edns0"}]}})")
+                .resolv_conf,
             "search x.y\nnameserver 9.9.9.9\noptions ndots:2 edns0\n");
   EXPECT_NE(files(R"({"dnsConfig":{"options":[{"name":"ndots","value":"1"}]}})")
-                .resolv_conf.find("options ndots:1\n"), std::string::npos);
+                .resolv_conf.find("options ndots:1\n"),
+            std::string::npos);
 }
 
 TEST(PodFiles, HostsNameThePodItself) {
   EXPECT_NE(files("{}").hosts.find("\n10.244.0.2\tp\n"), std::string::npos);
   EXPECT_NE(files(R"({"hostname":"w","subdomain":"job"})")
-                .hosts.find("10.244.0.2\tw.job.ns.svc.cluster.local\tw\n"), std::string::npos);
+                .hosts.find("10.244.0.2\tw.job.ns.svc.cluster.local\tw\n"),
+            std::string::npos);
   EXPECT_NE(files(R"({"hostAliases":[{"ip":"1.2.3.4","hostnames":["a","b"]}]})")
-                .hosts.find("\n# Entries added by HostAliases.\n1.2.3.4\ta\tb\n"), std::string::npos);
+                .hosts.find("\n# Entries added by HostAliases.\n1.2.3.4\ta\tb\n"),
+            std::string::npos);
   EXPECT_NE(files(R"({"hostNetwork":true})").hosts.find("127.0.0.1 localhost"), std::string::npos);
 }
 

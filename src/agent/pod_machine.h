@@ -1,5 +1,5 @@
-// What a pod worker needs from the machine. linux_machine.h does it with crun, namespaces and mounts;
-// tests have a machine that only remembers what it was asked.
+// What a pod worker needs from the machine. linux_machine.h does it with crun, namespaces and
+// mounts; tests have a machine that only remembers what it was asked.
 #pragma once
 
 #include <functional>

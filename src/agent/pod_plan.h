@@ -10,11 +10,11 @@
 namespace hekla::agent {
 
 struct PodDecision {
-  std::optional<std::size_t> start;       // this container, now
-  std::vector<std::size_t> backing_off;   // exited, waiting for their next run
-  std::vector<std::size_t> stop;          // sidecars that have outlived their pod's work
-  std::optional<WallTime> wake;           // look again then
-  std::optional<bool> finished;           // all is over: true when it went well
+  std::optional<std::size_t> start;      // this container, now
+  std::vector<std::size_t> backing_off;  // exited, waiting for their next run
+  std::vector<std::size_t> stop;         // sidecars that have outlived their pod's work
+  std::optional<WallTime> wake;          // look again then
+  std::optional<bool> finished;          // all is over: true when it went well
 };
 
 // A container that cannot be started at present (a missing ConfigMap) is held until some time.

@@ -1,5 +1,6 @@
-// What the agent knows of one of its pods, as it is kept in state.json: enough for the next process to go
-// on where this one was killed. Every change that leads to an action is saved before the action.
+// What the agent knows of one of its pods, as it is kept in state.json: enough for the next process
+// to go on where this one was killed. Every change that leads to an action is saved before the
+// action.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +54,7 @@ struct PodRecord {
   bool host_network = false;
   bool sandbox = false;  // network and volumes are in place
   std::int64_t started_ns = 0;
-  std::string outcome, reason, message;  // Succeeded or Failed once it is decided
+  std::string outcome, reason, message;     // Succeeded or Failed once it is decided
   std::vector<ContainerRecord> containers;  // init containers first, in the spec's order
 };
 BOOST_DESCRIBE_STRUCT(PodRecord, (),

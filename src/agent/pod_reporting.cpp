@@ -48,8 +48,7 @@ void PodWorker::report() {
   std::map<std::string, WaitingReason> waiting;
   for (const auto& [name, held] : holds_)
     if (name != kSandbox) waiting.emplace(name, held.why);
-  const auto& previous =
-      status_.conditions.empty() ? pod_->status.conditions : status_.conditions;
+  const auto& previous = status_.conditions.empty() ? pod_->status.conditions : status_.conditions;
   bool was_ready = is_ready(status_);
   std::string old_ip = status_.podIP, old_phase = status_.phase;
   status_ = compute_status(StatusInput{*pod_, record_, std::move(waiting), context_.host_ip,
@@ -82,8 +81,8 @@ void PodWorker::send_status() {
 
 void PodWorker::status_sent(kube::WriteResult result) {
   status_in_flight_ = false;
-  bool heard = result || result.error().code == Code::not_found ||
-               result.error().code == Code::conflict;
+  bool heard =
+      result || result.error().code == Code::not_found || result.error().code == Code::conflict;
   if (!heard) {
     log_warn("agent", "write a pod's status",
              {{"pod", described()}, {"error", result.error().message}});

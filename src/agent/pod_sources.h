@@ -1,4 +1,5 @@
-// The ConfigMaps, Secrets and service-account tokens a pod refers to, and their values once fetched.
+// The ConfigMaps, Secrets and service-account tokens a pod refers to, and their values once
+// fetched.
 #pragma once
 
 #include <compare>
@@ -19,7 +20,8 @@ struct SourceRef {
   auto operator<=>(const SourceRef&) const = default;
 };
 
-// A token asked for by a projected volume: bound to the pod, for `audience` (empty: the API server).
+// A token asked for by a projected volume: bound to the pod, for `audience` (empty: the API
+// server).
 struct TokenRequest {
   std::string ns, service_account, pod_name, pod_uid, audience;
   std::int64_t expiration_seconds = 3600;

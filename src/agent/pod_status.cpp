@@ -64,7 +64,8 @@ class StatusBuilder {
   bool is_over() const { return !in_.record.outcome.empty(); }
 
   WaitingReason waiting_reason(const ContainerRecord& record) const {
-    if (auto found = in_.waiting.find(record.name); found != in_.waiting.end()) return found->second;
+    if (auto found = in_.waiting.find(record.name); found != in_.waiting.end())
+      return found->second;
     bool has_init = in_.record.containers.front().init;
     if (has_init && !record.init && !initialized_) return {"PodInitializing", ""};
     if (has_init && record.init && record.name != in_.record.containers.front().name)
@@ -117,8 +118,8 @@ class StatusBuilder {
 
   void add_conditions(model::PodStatus& status) {
     auto unready = [](const model::ContainerStatus& container) { return !container.ready; };
-    bool all_ready = std::ranges::none_of(status.containerStatuses, unready) && !is_over() &&
-                     initialized_;
+    bool all_ready =
+        std::ranges::none_of(status.containerStatuses, unready) && !is_over() && initialized_;
     add(status, "PodReadyToStartContainers", in_.record.sandbox);
     if (in_.record.outcome == "Succeeded") {
       add(status, "Initialized", true, "PodCompleted");
@@ -130,14 +131,16 @@ class StatusBuilder {
       add(status, "Initialized", true);
     else
       add(status, "Initialized", false, "ContainersNotInitialized",
-          "containers with incomplete status: " + names_where(status.initContainerStatuses, unready));
+          "containers with incomplete status: " +
+              names_where(status.initContainerStatuses, unready));
     if (in_.record.outcome == "Failed") {
       add(status, "Ready", false, "PodFailed");
       add(status, "ContainersReady", false, "PodFailed");
       return;
     }
-    std::string message =
-        all_ready ? "" : "containers with unready status: " + names_where(status.containerStatuses, unready);
+    std::string message = all_ready ? ""
+                                    : "containers with unready status: " +
+                                          names_where(status.containerStatuses, unready);
     std::string reason = all_ready ? "" : "ContainersNotReady";
     add(status, "Ready", all_ready, reason, message);
     add(status, "ContainersReady", all_ready, reason, message);
@@ -181,9 +184,9 @@ json::Array container_statuses(const std::vector<model::ContainerStatus>& status
     for (const char* state : {"state", "lastState"}) {
       json::Object& holder = object[state].as_object();
       if (json::Value* ended = holder.if_contains("terminated"))
-        ended->as_object().insert_or_assign("exitCode", state == std::string_view("state")
-                                                            ? status.state.terminated->exitCode
-                                                            : status.lastState.terminated->exitCode);
+        ended->as_object().insert_or_assign(
+            "exitCode", state == std::string_view("state") ? status.state.terminated->exitCode
+                                                           : status.lastState.terminated->exitCode);
     }
     out.push_back(std::move(value));
   }

@@ -16,7 +16,8 @@ class PodStatusTest : public ::testing::Test {
       : pod_(json::decode_text<model::Pod>(R"({"metadata":{"name":"p","uid":"u"},"spec":{
             "initContainers":[{"name":"i","image":"host"}],
             "containers":[{"name":"a","image":"host"},{"name":"b","image":"host"}]},
-            "status":{"qosClass":"BestEffort"}})").value()),
+            "status":{"qosClass":"BestEffort"}})")
+                 .value()),
         record_(new_record(pod_, kNow)) {}
 
   model::PodStatus status(std::map<std::string, WaitingReason> waiting = {}) {
@@ -53,7 +54,8 @@ TEST_F(PodStatusTest, BeginsPending) {
   EXPECT_EQ(waiting(now.containerStatuses[0]), "PodInitializing");
   EXPECT_EQ(condition(now, "Initialized"),
             "False/ContainersNotInitialized/containers with incomplete status: [i]");
-  EXPECT_EQ(condition(now, "Ready"), "False/ContainersNotReady/containers with unready status: [a b]");
+  EXPECT_EQ(condition(now, "Ready"),
+            "False/ContainersNotReady/containers with unready status: [a b]");
   EXPECT_EQ(condition(now, "PodReadyToStartContainers"), "False//");
 }
 
@@ -78,7 +80,8 @@ TEST_F(PodStatusTest, OneEndedContainerMakesItUnready) {
   set(2, run_phase::running);
   model::PodStatus now = status();
   EXPECT_EQ(now.phase, "Running");
-  EXPECT_EQ(condition(now, "Ready"), "False/ContainersNotReady/containers with unready status: [a]");
+  EXPECT_EQ(condition(now, "Ready"),
+            "False/ContainersNotReady/containers with unready status: [a]");
   EXPECT_EQ(now.containerStatuses[0].state.terminated->reason, "Error");
 }
 
@@ -110,8 +113,9 @@ TEST_F(PodStatusTest, OutcomesAreFinal) {
 
 TEST_F(PodStatusTest, TransitionTimesMoveOnlyWithTheStatus) {
   WallTime earlier = kNow - std::chrono::hours(1);
-  pod_.status.conditions = {{.type = "Ready", .status = "False", .lastTransitionTime = earlier},
-                            {.type = "Initialized", .status = "True", .lastTransitionTime = earlier}};
+  pod_.status.conditions = {
+      {.type = "Ready", .status = "False", .lastTransitionTime = earlier},
+      {.type = "Initialized", .status = "True", .lastTransitionTime = earlier}};
   for (const model::PodCondition& one : status().conditions) {
     if (one.type != "Ready" && one.type != "Initialized") continue;
     EXPECT_EQ(one.lastTransitionTime, model::Time(one.type == "Ready" ? earlier : kNow));
@@ -122,7 +126,8 @@ TEST_F(PodStatusTest, ThePatchIsCompleteAndGuarded) {
   set(0, run_phase::exited);
   json::Value patch = status_patch("u", status());
   EXPECT_EQ(json::string_at(patch, {"metadata", "uid"}), "u");
-  EXPECT_EQ(json::string_at(json::array_at(patch, {"status", "podIPs"})->at(0), {"ip"}), "10.244.0.2");
+  EXPECT_EQ(json::string_at(json::array_at(patch, {"status", "podIPs"})->at(0), {"ip"}),
+            "10.244.0.2");
   const json::Value& init = json::array_at(patch, {"status", "initContainerStatuses"})->at(0);
   EXPECT_EQ(json::int_at(init, {"state", "terminated", "exitCode"}, -1), 0);
   EXPECT_EQ(json::int_at(init, {"restartCount"}, -1), 0);
@@ -137,7 +142,8 @@ TEST(PodRecord, APodWithoutTracesIsLostNotRunAgain) {
       "containers":[{"name":"a"},{"name":"b"}]},"status":{"phase":"Running","containerStatuses":[
       {"name":"a","containerID":"hekla://x","restartCount":2,
        "state":{"running":{"startedAt":"2024-01-01T00:00:00Z"}}},
-      {"name":"b","state":{"waiting":{"reason":"ContainerCreating"}}}]}})").value();
+      {"name":"b","state":{"waiting":{"reason":"ContainerCreating"}}}]}})")
+                       .value();
   PodRecord record = new_record(pod, kNow);
   mark_lost(record, pod);
   EXPECT_EQ(record.containers[0].current->reason, "ContainerStatusUnknown");
@@ -150,7 +156,8 @@ TEST(PodRecord, SurvivesItsFile) {
   PodRecord record;
   record.uid = "u";
   record.address = "10.244.0.2";
-  record.containers.push_back({.name = "a", .attempts = 2, .current = ContainerRun{.id = "x", .attempt = 1}});
+  record.containers.push_back(
+      {.name = "a", .attempts = 2, .current = ContainerRun{.id = "x", .attempt = 1}});
   std::string text = json::serialize(json::encode(record));
   PodRecord back = json::decode_text<PodRecord>(text).value();
   EXPECT_EQ(json::serialize(json::encode(back)), text);

@@ -14,8 +14,7 @@ constexpr std::chrono::seconds kConfigRetry{10};
 constexpr std::chrono::seconds kApiRetry{1};
 constexpr std::chrono::minutes kImageRetry{5};
 constexpr int kStartErrorCode = 128;
-constexpr const char* kDefaultPath =
-    "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 Nanos retry_delay(int failures) {
   Nanos delay = kFirstRetry;
@@ -62,7 +61,7 @@ bool PodWorker::has_run(const std::string& id) const {
 std::optional<PodAddress> PodWorker::address() const {
   auto address = parse_ipv4(record_.address);
   if (!address || !record_.outcome.empty() || ending_ == Ending::vanished) return std::nullopt;
-  return PodAddress{record_.ns,           record_.name,         pod_->spec.hostname,
+  return PodAddress{record_.ns,           record_.name,          pod_->spec.hostname,
                     pod_->spec.subdomain, pod_->metadata.labels, *address,
                     is_ready(status_)};
 }
@@ -77,10 +76,12 @@ void PodWorker::step() {
     busy_ = true;
     look_again_ = false;
     context_.machine.inspect(pod_, record_, resume<PodRecord>([this](Result<PodRecord> found) {
-      if (found) record_ = std::move(*found);
-      inspected_ = !look_again_;
-      if (!found) log_warn("agent", "inspect a pod", {{"pod", described()}, {"error", found.error().message}});
-    }));
+                               if (found) record_ = std::move(*found);
+                               inspected_ = !look_again_;
+                               if (!found)
+                                 log_warn("agent", "inspect a pod",
+                                          {{"pod", described()}, {"error", found.error().message}});
+                             }));
     return;
   }
   if (ending_ == Ending::no && check_deadline()) ending_ = Ending::deadline;
@@ -91,16 +92,17 @@ void PodWorker::step() {
   dismantled_ = true;
   busy_ = true;
   context_.machine.dismantle(record_, resume<void>([this](Result<void> done) {
-    if (!done) {
-      log_warn("agent", "dismantle a pod", {{"pod", described()}, {"error", done.error().message}});
-      dismantled_ = false;
-      wake_at(now() + kConfigRetry);
-      return;
-    }
-    context_.machine.release_address(record_.address);
-    record_.address.clear();
-    record_.sandbox = false;
-  }));
+                               if (!done) {
+                                 log_warn("agent", "dismantle a pod",
+                                          {{"pod", described()}, {"error", done.error().message}});
+                                 dismantled_ = false;
+                                 wake_at(now() + kConfigRetry);
+                                 return;
+                               }
+                               context_.machine.release_address(record_.address);
+                               record_.address.clear();
+                               record_.sandbox = false;
+                             }));
 }
 
 void PodWorker::step_run() {
@@ -148,14 +150,16 @@ bool PodWorker::remove_exited() {
     report();
     busy_ = true;
     context_.machine.remove_container(record_, i, resume<void>([this, i](Result<void> done) {
-      ContainerRecord& container = record_.containers[i];
-      if (!container.current) return;
-      // What cannot be removed now is removed with the pod.
-      container.current->removed = true;
-      if (!done)
-        log_warn("agent", "remove a container",
-                 {{"pod", described()}, {"container", container.name}, {"error", done.error().message}});
-    }));
+                                        ContainerRecord& container = record_.containers[i];
+                                        if (!container.current) return;
+                                        // What cannot be removed now is removed with the pod.
+                                        container.current->removed = true;
+                                        if (!done)
+                                          log_warn("agent", "remove a container",
+                                                   {{"pod", described()},
+                                                    {"container", container.name},
+                                                    {"error", done.error().message}});
+                                      }));
     return true;
   }
   return false;
@@ -164,14 +168,15 @@ bool PodWorker::remove_exited() {
 void PodWorker::make_sandbox() {
   if (pod_->spec.shareProcessNamespace.value_or(false))
     return sandbox_failed("FailedCreatePodSandBox",
-                          Error{Code::invalid, "Failed to create pod sandbox: shareProcessNamespace "
-                                               "is not supported yet"});
+                          Error{Code::invalid,
+                                "Failed to create pod sandbox: shareProcessNamespace "
+                                "is not supported yet"});
   if (!record_.host_network && record_.address.empty()) {
     Result<std::string> address = context_.machine.take_address();
     if (!address)
-      return sandbox_failed("FailedCreatePodSandBox",
-                            Error{Code::unavailable,
-                                  "Failed to create pod sandbox: " + address.error().message});
+      return sandbox_failed(
+          "FailedCreatePodSandBox",
+          Error{Code::unavailable, "Failed to create pod sandbox: " + address.error().message});
     record_.address = *address;
   }
   report();
@@ -200,24 +205,25 @@ void PodWorker::plan_sandbox(PodSources sources) {
   }
   SandboxRequest request;
   request.record = record_;
-  request.files = pod_files(*pod_, PodFilesInput{facts().pod_ip, context_.node_name,
-                                                 context_.cluster_domain, context_.dns_address,
-                                                 context_.host_hosts, context_.host_resolv_conf});
+  request.files = pod_files(
+      *pod_, PodFilesInput{facts().pod_ip, context_.node_name, context_.cluster_domain,
+                           context_.dns_address, context_.host_hosts, context_.host_resolv_conf});
   request.volumes = std::move(*volumes);
   busy_ = true;
-  context_.machine.make_sandbox(std::move(request), resume<void>([this](Result<void> done) {
-    if (!done) {
-      bool mount = done.error().message.starts_with("MountVolume");
-      sandbox_failed(mount ? "FailedMount" : "FailedCreatePodSandBox",
-                     mount ? done.error()
-                           : Error{Code::internal,
-                                   "Failed to create pod sandbox: " + done.error().message});
-      return;
-    }
-    holds_.erase(kSandbox);
-    record_.sandbox = true;
-    report();
-  }));
+  context_.machine.make_sandbox(
+      std::move(request), resume<void>([this](Result<void> done) {
+        if (!done) {
+          bool mount = done.error().message.starts_with("MountVolume");
+          sandbox_failed(mount ? "FailedMount" : "FailedCreatePodSandBox",
+                         mount ? done.error()
+                               : Error{Code::internal,
+                                       "Failed to create pod sandbox: " + done.error().message});
+          return;
+        }
+        holds_.erase(kSandbox);
+        record_.sandbox = true;
+        report();
+      }));
 }
 
 void PodWorker::sandbox_failed(const std::string& reason, const Error& error) {
@@ -233,17 +239,16 @@ void PodWorker::refresh_volumes() {
   if (!record_.sandbox || !record_.outcome.empty() || ending_ != Ending::no) return;
   SourceFetch fetch{record_.ns, volume_sources(*pod_), token_requests(*pod_)};
   if (fetch.refs.empty() && fetch.tokens.empty()) return;
-  fetch_sources(context_.client, context_.token_source, std::move(fetch),
-                [self = weak_from_this()](Result<PodSources> sources) {
-                  auto worker = self.lock();
-                  if (!worker || !sources || worker->ending_ != Ending::no) return;
-                  Result<std::vector<VolumePlan>> volumes =
-                      plan_volumes(*worker->pod_, worker->facts(), *sources,
-                                   VolumePlanOptions{worker->context_.ca_pem});
-                  if (volumes)
-                    worker->context_.machine.refresh_volumes(worker->record_.uid,
-                                                             std::move(*volumes));
-                });
+  fetch_sources(
+      context_.client, context_.token_source, std::move(fetch),
+      [self = weak_from_this()](Result<PodSources> sources) {
+        auto worker = self.lock();
+        if (!worker || !sources || worker->ending_ != Ending::no) return;
+        Result<std::vector<VolumePlan>> volumes = plan_volumes(
+            *worker->pod_, worker->facts(), *sources, VolumePlanOptions{worker->context_.ca_pem});
+        if (volumes)
+          worker->context_.machine.refresh_volumes(worker->record_.uid, std::move(*volumes));
+      });
 }
 
 void PodWorker::launch(std::size_t container) {
@@ -264,7 +269,8 @@ void PodWorker::launch(std::size_t container) {
                   worker->busy_ = false;
                   if (!sources) {
                     worker->hold(worker->record_.containers[container].name,
-                                 {"CreateContainerConfigError", sources.error().message}, kApiRetry);
+                                 {"CreateContainerConfigError", sources.error().message},
+                                 kApiRetry);
                     return worker->step();
                   }
                   worker->launch_with(container, *sources);
@@ -283,9 +289,10 @@ void PodWorker::refuse_image(std::size_t container) {
   } else if (held->second.why.reason == "ErrImagePull") {
     event("Normal", "BackOff", "Back-off pulling image \"" + spec.image + "\"");
     event("Warning", "Failed", "Error: ImagePullBackOff");
-    hold(spec.name,
-         {"ImagePullBackOff", "Back-off pulling image \"" + spec.image + "\": ErrImagePull: " + why},
-         kImageRetry);
+    hold(
+        spec.name,
+        {"ImagePullBackOff", "Back-off pulling image \"" + spec.image + "\": ErrImagePull: " + why},
+        kImageRetry);
   } else {
     hold(spec.name, held->second.why, kImageRetry);
   }
@@ -295,8 +302,7 @@ void PodWorker::refuse_image(std::size_t container) {
 Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSources& sources) {
   const model::Container& spec = *container_spec(*pod_, record_.containers[index]);
   bool links = pod_->spec.enableServiceLinks.value_or(true);
-  Environment services =
-      service_environment(context_.api, links, context_.services(record_.ns));
+  Environment services = service_environment(context_.api, links, context_.services(record_.ns));
   Environment env = TRY(container_environment(*pod_, spec, facts(), sources, services));
   LaunchRequest request;
   request.pod = pod_;
@@ -310,7 +316,8 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
     return fail(Code::invalid, "container has runAsNonRoot and image will run as root (pod: \"" +
                                    described() + "\", container: " + spec.name + ")");
   bundle.args = expand_all(spec.command, env);
-  for (std::string& argument : expand_all(spec.args, env)) bundle.args.push_back(std::move(argument));
+  for (std::string& argument : expand_all(spec.args, env))
+    bundle.args.push_back(std::move(argument));
   if (bundle.args.empty())
     return fail(Code::invalid, "no command specified: the host image has none of its own");
   bundle.hostname = pod_hostname(*pod_, context_.node_name);
@@ -325,8 +332,7 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
   bundle.terminal = spec.tty;
   bundle.host_pid = pod_->spec.hostPID;
   bundle.host_ipc = pod_->spec.hostIPC;
-  bundle.limits =
-      limits_of(spec.resources, pod_->status.qosClass, context_.machine_memory_bytes);
+  bundle.limits = limits_of(spec.resources, pod_->status.qosClass, context_.machine_memory_bytes);
   return request;
 }
 
@@ -351,9 +357,10 @@ void PodWorker::launch_with(std::size_t index, const PodSources& sources) {
   container.current = run;
   request->record = record_;
   busy_ = true;
-  context_.machine.launch(std::move(*request), resume<Launch>([this, index](Result<Launch> outcome) {
-    launched(index, std::move(outcome));
-  }));
+  context_.machine.launch(std::move(*request),
+                          resume<Launch>([this, index](Result<Launch> outcome) {
+                            launched(index, std::move(outcome));
+                          }));
 }
 
 void PodWorker::launched(std::size_t index, Result<Launch> outcome) {

@@ -1,8 +1,9 @@
-// The life of one pod on this machine: Pending, ContainerCreating, Running, Succeeded or Failed, gone.
+// The life of one pod on this machine: Pending, ContainerCreating, Running, Succeeded or Failed,
+// gone.
 //
-// Level-triggered: everything that happens (a new revision of the pod, a container's end, a timer, the
-// end of a piece of work) leads to step(), which looks at record, spec and time and begins at most one piece
-// of work. Lives on the agent's executor.
+// Level-triggered: everything that happens (a new revision of the pod, a container's end, a timer,
+// the end of a piece of work) leads to step(), which looks at record, spec and time and begins at
+// most one piece of work. Lives on the agent's executor.
 #pragma once
 
 #include <map>

@@ -164,8 +164,9 @@ TEST_F(PodWorkerTest, CrashLoops) {
   EXPECT_EQ(calls(), "remove c, launch c#1") << "the first restart is at once";
   exit(1);
   EXPECT_EQ(container().state.waiting->reason, "CrashLoopBackOff");
-  EXPECT_EQ(container().state.waiting->message,
-            "back-off 10s restarting failed container=c pod=p_default(" + worker_->record().uid + ")");
+  EXPECT_EQ(
+      container().state.waiting->message,
+      "back-off 10s restarting failed container=c pod=p_default(" + worker_->record().uid + ")");
   EXPECT_EQ(container().lastState.terminated->exitCode, 1);
   EXPECT_EQ(phase(), "Running");
   calls();
@@ -187,7 +188,8 @@ TEST_F(PodWorkerTest, CrashLoops) {
 TEST_F(PodWorkerTest, TermThenKillThenTheObjectGoes) {
   begin("Always");
   calls();
-  change(R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":30}})");
+  change(
+      R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":30}})");
   EXPECT_EQ(calls(), "TERM");
   pass(seconds(29));
   EXPECT_EQ(calls(), "");
@@ -201,7 +203,8 @@ TEST_F(PodWorkerTest, TermThenKillThenTheObjectGoes) {
 
 TEST_F(PodWorkerTest, AShorterGraceCounts) {
   begin("Always");
-  change(R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":30}})");
+  change(
+      R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":30}})");
   pass(seconds(3));
   calls();
   change(R"({"metadata":{"deletionGracePeriodSeconds":2}})");
@@ -268,7 +271,8 @@ TEST_F(PodWorkerTest, StatusWritesAreRetriedAndTheFinalOnePrecedesTheDelete) {
   EXPECT_EQ(phase(), "Running");
   order.clear();
   refusals = 1;
-  change(R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":1}})");
+  change(
+      R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":1}})");
   exit(0);
   pass(seconds(3));
   EXPECT_EQ(api_.find(kube::resources::pods, {"default", "p"}), nullptr);
@@ -300,7 +304,8 @@ TEST_F(PodWorkerTest, AVanishedPodIsKilledWithoutGrace) {
 
 TEST_F(PodWorkerTest, GivesTheDefaultEnvironment) {
   begin("Never");
-  EXPECT_EQ(machine_.env.at(0), "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  EXPECT_EQ(machine_.env.at(0),
+            "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   EXPECT_EQ(machine_.env.at(1), "HOSTNAME=p");
 }
 

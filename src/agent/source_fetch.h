@@ -22,7 +22,8 @@ struct SourceFetch {
   std::vector<TokenRequest> tokens;
 };
 
-// `done` runs on the client's executor. Objects that do not exist are left out; any other failure is one.
+// `done` runs on the client's executor. Objects that do not exist are left out; any other failure
+// is one.
 void fetch_sources(kube::Client& client, const TokenSource& token_source, SourceFetch fetch,
                    std::move_only_function<void(Result<PodSources>)> done);
 

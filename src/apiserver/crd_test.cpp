@@ -53,6 +53,12 @@ TEST_F(CrdTest, ResourcesArePrunedDefaultedAndValidated) {
   EXPECT_EQ(json::find_path(made.body, {"spec", "extra"}), nullptr);
   EXPECT_EQ(json::find(made.body, "status"), nullptr);
   EXPECT_EQ(made.headers.get("Warning"), "299 - \"unknown field \\\"spec.extra\\\"\"");
+  Reply odd = call("POST", std::string(kFoos) + "?fieldValidation=Strict",
+                   R"({"metadata":{"name":"o","color":"red"},"spec":{}})");
+  EXPECT_EQ(odd.status, 400);
+  EXPECT_EQ(odd.message(), "Foo in version \"v1\" cannot be handled as a Foo: strict decoding error: "
+                           "unknown field \"metadata.color\"");
+  EXPECT_EQ(call("POST", kFoos, R"({"metadata":{"name":"o","labels":{"a":1}}})").status, 400);
   Reply bad = call("POST", kFoos, R"({"metadata":{"name":"g"},"spec":{"s":"q"}})");
   EXPECT_EQ(bad.status, 422);
   EXPECT_EQ(bad.message(), "Foo.x.io \"g\" is invalid: spec.s: Unsupported value: \"q\": supported "

@@ -23,25 +23,31 @@ TEST(InvalidObject, OneCauseStandsBare) {
 }
 
 TEST(InvalidObject, SeveralAreBracketedAndRepeatsShownOnce) {
-  Error error = invalid_object(kPods, "x", {required_value("a", "why"), required_value("a", "why"),
-                                            invalid_value("b", json::Value(5), "must be 4")});
-  EXPECT_EQ(error.message, R"(Pod "x" is invalid: [a: Required value: why, b: Invalid value: 5: must be 4])");
+  Error error = invalid_object(kPods, "x",
+                               {required_value("a", "why"), required_value("a", "why"),
+                                invalid_value("b", json::Value(5), "must be 4")});
+  EXPECT_EQ(error.message,
+            R"(Pod "x" is invalid: [a: Required value: why, b: Invalid value: 5: must be 4])");
   EXPECT_EQ(error.details.causes.size(), 3u);
 }
 
 TEST(FieldErrors, EveryConstructorsText) {
-  const auto text = [](const Cause& cause) { return cause.reason + "|" + cause.field + ": " + cause.message; };
+  const auto text = [](const Cause& cause) {
+    return cause.reason + "|" + cause.field + ": " + cause.message;
+  };
   json::Value x("x");
   EXPECT_EQ(text(required_value("f", "d")), "FieldValueRequired|f: Required value: d");
   EXPECT_EQ(text(invalid_value("f", x, "d")), R"(FieldValueInvalid|f: Invalid value: "x": d)");
-  EXPECT_EQ(text(invalid_value("f", json::Object{{"a", 1}}, "d")), R"(FieldValueInvalid|f: Invalid value: {"a":1}: d)");
+  EXPECT_EQ(text(invalid_value("f", json::Object{{"a", 1}}, "d")),
+            R"(FieldValueInvalid|f: Invalid value: {"a":1}: d)");
   EXPECT_EQ(text(unsupported_value("f", json::Value("q"), {"a", "b"})),
             R"(FieldValueNotSupported|f: Unsupported value: "q": supported values: "a", "b")");
   EXPECT_EQ(text(forbidden_value("f", "d")), "FieldValueForbidden|f: Forbidden: d");
   EXPECT_EQ(text(duplicate_value("f", x)), R"(FieldValueDuplicate|f: Duplicate value: "x")");
   EXPECT_EQ(text(not_found_value("f", x)), R"(FieldValueNotFound|f: Not found: "x")");
   EXPECT_EQ(text(too_long("f", 5)), "FieldValueTooLong|f: Too long: may not be more than 5 bytes");
-  EXPECT_EQ(text(too_many("f", 9, 5)), "FieldValueTooMany|f: Too many: 9: must have at most 5 items");
+  EXPECT_EQ(text(too_many("f", 9, 5)),
+            "FieldValueTooMany|f: Too many: 9: must have at most 5 items");
   EXPECT_EQ(text(type_invalid("f", x, "d")), R"(FieldValueTypeInvalid|f: Invalid value: "x": d)");
 }
 

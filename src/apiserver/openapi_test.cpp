@@ -10,13 +10,15 @@ namespace hekla::apiserver {
 namespace {
 
 KindPtr job_kind() {
-  auto schema = schema_from_openapi(*json::parse(R"({"type":"object","description":"a job","properties":{"spec":{"type":"object",
-    "required":["tasks"],"properties":{
-      "minAvailable":{"type":"integer","format":"int32","minimum":1,"default":1,"description":"how many"},
-      "port":{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},{"type":"string"}]},
-      "tasks":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
-               "items":{"type":"object","required":["name"],"properties":{"name":{"type":"string","enum":["a","b"]}}}},
-      "free":{"x-kubernetes-preserve-unknown-fields":true,"nullable":true}}}}})"));
+  auto schema = schema_from_openapi(*json::parse(
+      R"({"type":"object","description":"a job","properties":{"spec":{"type":"object",)"
+      R"("required":["tasks"],"properties":{"minAvailable":{"type":"integer",)"
+      R"("format":"int32","minimum":1,"default":1,"description":"how many"},)"
+      R"("port":{"x-kubernetes-int-or-string":true,"anyOf":[{"type":"integer"},)"
+      R"({"type":"string"}]},"tasks":{"type":"array","x-kubernetes-list-type":"map",)"
+      R"("x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],)"
+      R"("properties":{"name":{"type":"string","enum":["a","b"]}}}},)"
+      R"("free":{"x-kubernetes-preserve-unknown-fields":true,"nullable":true}}}}})"));
   auto kind = std::make_shared<Kind>();
   kind->resource = {"batch.volcano.sh", "v1alpha1", "jobs", "Job", true};
   kind->list_kind = "JobList";
@@ -51,7 +53,8 @@ bool has_parameter(const json::Value& operation, std::string_view name) {
 }
 
 // Every $ref must lead somewhere.
-void expect_references(const json::Value& value, const json::Value& definitions, std::string_view prefix) {
+void expect_references(const json::Value& value, const json::Value& definitions,
+                       std::string_view prefix) {
   if (value.is_object()) {
     for (const auto& member : value.get_object()) {
       if (member.key() == "$ref" && member.value().is_string()) {
@@ -71,12 +74,14 @@ TEST(OpenApiV3, OnlyBuiltInKindsOfferStrategicMerge) {
   const json::Value* built_in =
       at(apps, {"paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}", "patch"});
   const json::Value* custom =
-      at(volcano, {"paths", "/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs/{name}", "patch"});
+      at(volcano,
+         {"paths", "/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs/{name}", "patch"});
   ASSERT_NE(built_in, nullptr);
   ASSERT_NE(custom, nullptr);
   EXPECT_EQ(keys(at(*built_in, {"requestBody", "content"})),
             (std::vector<std::string>{"application/apply-patch+yaml", "application/json-patch+json",
-                                      "application/merge-patch+json", "application/strategic-merge-patch+json"}));
+                                      "application/merge-patch+json",
+                                      "application/strategic-merge-patch+json"}));
   EXPECT_EQ(keys(at(*custom, {"requestBody", "content"})),
             (std::vector<std::string>{"application/apply-patch+yaml", "application/json-patch+json",
                                       "application/merge-patch+json"}));
@@ -98,7 +103,8 @@ TEST(OpenApiV3, WritesOfferFieldValidationAndNameTheirKind) {
   EXPECT_NE(at(core, {"paths", "/api/v1/pods", "get"}), nullptr);
   EXPECT_NE(at(core, {"paths", "/api/v1/namespaces/{name}", "patch"}), nullptr);
   EXPECT_NE(at(core, {"paths", item + "/status", "patch"}), nullptr);
-  EXPECT_EQ(json::string_at(core, {"paths", item, "get", "operationId"}), "readCoreV1NamespacedPod");
+  EXPECT_EQ(json::string_at(core, {"paths", item, "get", "operationId"}),
+            "readCoreV1NamespacedPod");
 }
 
 TEST(OpenApiV3, MergeKeysAndListTypesAreExtensions) {
@@ -109,11 +115,14 @@ TEST(OpenApiV3, MergeKeysAndListTypesAreExtensions) {
   EXPECT_EQ(json::string_at(*containers, {"x-kubernetes-patch-strategy"}), "merge");
   EXPECT_EQ(json::string_at(*containers, {"x-kubernetes-patch-merge-key"}), "name");
   EXPECT_EQ(json::string_at(*containers, {"x-kubernetes-list-type"}), "map");
-  EXPECT_EQ(json::string_at(*containers, {"items", "$ref"}), "#/components/schemas/io.k8s.api.core.v1.Container");
+  EXPECT_EQ(json::string_at(*containers, {"items", "$ref"}),
+            "#/components/schemas/io.k8s.api.core.v1.Container");
   const json::Value* pod = at(core, {"components", "schemas", "io.k8s.api.core.v1.Pod"});
   EXPECT_EQ(json::serialize(*at(*pod, {"x-kubernetes-group-version-kind"})),
             R"([{"group":"","kind":"Pod","version":"v1"}])");
-  EXPECT_EQ(json::serialize(*at(core, {"components", "schemas", "io.k8s.api.core.v1.PodSpec", "required"})), R"(["containers"])");
+  EXPECT_EQ(json::serialize(
+                *at(core, {"components", "schemas", "io.k8s.api.core.v1.PodSpec", "required"})),
+            R"(["containers"])");
 }
 
 TEST(OpenApiV3, ACustomResourceIsWrittenOut) {
@@ -123,23 +132,31 @@ TEST(OpenApiV3, ACustomResourceIsWrittenOut) {
   EXPECT_EQ(json::string_at(*job, {"description"}), "a job");
   const json::Value* spec = at(*job, {"properties", "spec"});
   ASSERT_NE(spec, nullptr);
-  EXPECT_TRUE(json::equal(*at(*spec, {"properties", "minAvailable"}),
-      *json::parse(R"({"type":"integer","format":"int32","minimum":1,"default":1,"description":"how many"})")));
-  EXPECT_TRUE(json::equal(*at(*spec, {"properties", "tasks"}),
-      *json::parse(R"({"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],
-        "items":{"type":"object","required":["name"],"properties":{"name":{"type":"string","enum":["a","b"]}}}})")));
+  EXPECT_TRUE(json::equal(
+      *at(*spec, {"properties", "minAvailable"}),
+      *json::parse(
+          R"({"type":"integer","format":"int32","minimum":1,"default":1,"description":"how many"})")));
+  EXPECT_TRUE(json::equal(
+      *at(*spec, {"properties", "tasks"}),
+      *json::parse(
+          R"({"type":"array","x-kubernetes-list-type":"map",)"
+          R"("x-kubernetes-list-map-keys":["name"],"items":{"type":"object","required":["name"],)"
+          R"("properties":{"name":{"type":"string","enum":["a","b"]}}}})")));
   EXPECT_TRUE(json::bool_at(*spec, {"properties", "free", "x-kubernetes-preserve-unknown-fields"}));
   EXPECT_TRUE(json::bool_at(*spec, {"properties", "port", "x-kubernetes-int-or-string"}));
   EXPECT_EQ(json::string_at(*job, {"properties", "metadata", "$ref"}),
             "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
   EXPECT_NE(at(document, {"components", "schemas", "sh.volcano.batch.v1alpha1.JobList"}), nullptr);
-  EXPECT_EQ(json::string_at(document, {"paths", "/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs", "post", "operationId"}),
+  EXPECT_EQ(json::string_at(document,
+                            {"paths", "/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs",
+                             "post", "operationId"}),
             "createBatchVolcanoShV1alpha1NamespacedJob");
 }
 
 TEST(OpenApiV3, EveryReferenceResolvesInEveryDocument) {
   std::set<std::pair<std::string, std::string>> versions{{"batch.volcano.sh", "v1alpha1"}};
-  for (const KindPtr& kind : builtin_kinds()) versions.emplace(kind->resource.group, kind->resource.version);
+  for (const KindPtr& kind : builtin_kinds())
+    versions.emplace(kind->resource.group, kind->resource.version);
   for (const auto& [group, version] : versions) {
     json::Value document = v3(group, version);
     const json::Value* schemas = at(document, {"components", "schemas"});
@@ -151,7 +168,8 @@ TEST(OpenApiV3, EveryReferenceResolvesInEveryDocument) {
 TEST(OpenApiV3, IndexAndHash) {
   EXPECT_EQ(openapi_v3_path("", "v1"), "api/v1");
   EXPECT_EQ(openapi_v3_path("apps", "v1"), "apis/apps/v1");
-  EXPECT_EQ(openapi_v3_index({{"api/v1", "ABC"}}), R"({"paths":{"api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=ABC"}}})");
+  EXPECT_EQ(openapi_v3_index({{"api/v1", "ABC"}}),
+            R"({"paths":{"api/v1":{"serverRelativeURL":"/openapi/v3/api/v1?hash=ABC"}}})");
   EXPECT_EQ(openapi_hash("a"), openapi_hash("a"));
   EXPECT_NE(openapi_hash("a"), openapi_hash("b"));
 }
@@ -166,14 +184,17 @@ TEST(OpenApiV2, DocumentAndReferences) {
   ASSERT_NE(job, nullptr);
   EXPECT_EQ(at(*job, {"properties", "spec", "properties", "port", "anyOf"}), nullptr);
   EXPECT_EQ(at(*job, {"properties", "spec", "properties", "free", "nullable"}), nullptr);
-  const json::Value* patch = at(document, {"paths", "/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs/{name}", "patch"});
+  const json::Value* patch =
+      at(document,
+         {"paths", "/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs/{name}", "patch"});
   ASSERT_NE(patch, nullptr);
   EXPECT_TRUE(has_parameter(*patch, "dryRun"));
   EXPECT_EQ(json::array_at(*patch, {"consumes"})->size(), 3u);
 }
 
 // Walks a message by field numbers: {9, 1} is the first definitions entry of a document.
-std::string_view message_at(std::string_view message, std::initializer_list<std::uint32_t> numbers) {
+std::string_view message_at(std::string_view message,
+                            std::initializer_list<std::uint32_t> numbers) {
   for (std::uint32_t number : numbers) {
     std::string_view found;
     for (protobuf::Reader reader(message); !reader.done();) {
@@ -203,7 +224,8 @@ TEST(OpenApiV2, ProtobufHoldsWhatTheJsonHolds) {
   int definitions = 0;
   for (protobuf::Reader reader(message_at(bytes, {9})); !reader.done(); ++definitions)
     ASSERT_TRUE(reader.next().has_value());
-  EXPECT_EQ(static_cast<std::size_t>(definitions), json::find(document, "definitions")->get_object().size());
+  EXPECT_EQ(static_cast<std::size_t>(definitions),
+            json::find(document, "definitions")->get_object().size());
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ TEST(Protobuf, ZeroValuesOfPlainFieldsVanishAndThoseOfPointersStay) {
   protobuf::put_bytes(deployment, 2, spec);
   auto decoded = decode_protobuf(envelope("apps/v1", "Deployment", deployment));
   ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
-  EXPECT_EQ(json::serialize(*decoded), R"({"kind":"Deployment","apiVersion":"apps/v1","spec":{"replicas":0}})");
+  EXPECT_EQ(json::serialize(*decoded),
+            R"({"kind":"Deployment","apiVersion":"apps/v1","spec":{"replicas":0}})");
 }
 
 TEST(Protobuf, NegativeIntegersAndEmptyTimes) {
@@ -69,8 +70,12 @@ TEST(Protobuf, NegativeIntegersAndEmptyTimes) {
   protobuf::put_bytes(pod, 2, spec);
   auto decoded = decode_protobuf(envelope("v1", "Pod", pod));
   ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
-  EXPECT_TRUE(json::equal(*decoded, *json::parse(R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","creationTimestamp":null},
-    "spec":{"terminationGracePeriodSeconds":-5}})"))) << json::serialize(*decoded);
+  EXPECT_TRUE(json::equal(
+      *decoded,
+      *json::parse(
+          R"({"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","creationTimestamp":null},)"
+          R"("spec":{"terminationGracePeriodSeconds":-5}})")))
+      << json::serialize(*decoded);
 }
 
 TEST(Protobuf, OptionsCarryTheGroupOfTheirResource) {
@@ -82,11 +87,16 @@ TEST(Protobuf, OptionsCarryTheGroupOfTheirResource) {
 }
 
 TEST(Protobuf, ReviewsAndSubresourcesAreKnown) {
-  for (const auto& [version, kind] : {std::pair<const char*, const char*>{"authorization.k8s.io/v1", "SelfSubjectAccessReview"},
-                                      {"authentication.k8s.io/v1", "TokenRequest"}, {"authentication.k8s.io/v1", "TokenReview"},
-                                      {"policy/v1", "Eviction"}, {"policy/v1beta1", "Eviction"}, {"v1", "Binding"},
-                                      {"autoscaling/v1", "Scale"}, {"rbac.authorization.k8s.io/v1", "Role"},
-                                      {"apiregistration.k8s.io/v1", "APIService"}})
+  for (const auto& [version, kind] :
+       {std::pair<const char*, const char*>{"authorization.k8s.io/v1", "SelfSubjectAccessReview"},
+        {"authentication.k8s.io/v1", "TokenRequest"},
+        {"authentication.k8s.io/v1", "TokenReview"},
+        {"policy/v1", "Eviction"},
+        {"policy/v1beta1", "Eviction"},
+        {"v1", "Binding"},
+        {"autoscaling/v1", "Scale"},
+        {"rbac.authorization.k8s.io/v1", "Role"},
+        {"apiregistration.k8s.io/v1", "APIService"}})
     EXPECT_TRUE(decode_protobuf(envelope(version, kind, "")).has_value()) << version << " " << kind;
   EXPECT_FALSE(decode_protobuf(envelope("batch.volcano.sh/v1alpha1", "Job", "")).has_value());
 }
@@ -123,7 +133,10 @@ TEST(Protobuf, NestingIsBounded) {
     protobuf::put_bytes(outer, 28, schema);  // not
     schema = outer;
   }
-  EXPECT_FALSE(decode_message("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps", schema).has_value());
+  EXPECT_FALSE(
+      decode_message("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps",
+                     schema)
+          .has_value());
 }
 
 }  // namespace

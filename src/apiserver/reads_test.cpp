@@ -124,6 +124,9 @@ TEST_F(ReadsTest, UnknownPathsAndVerbs) {
   EXPECT_EQ(call("GET", "/apis/apps/v1/namespaces/default/deployments/d").message(),
             "deployments.apps \"d\" not found");
   EXPECT_EQ(call("POST", std::string(kMaps) + "/m", config_map("m")).status, 405);
+  EXPECT_EQ(call("GET", "/api/v1/pods/p").status, 404);
+  EXPECT_EQ(call("GET", "/api/v1/namespaces/default/nodes").status, 404);
+  EXPECT_EQ(call("GET", "/api/v1/namespaces/default").status, 200);
   EXPECT_EQ(call("GET", "/healthz", "", {{"Authorization", ""}}).text, "ok");
 }
 

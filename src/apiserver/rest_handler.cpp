@@ -101,12 +101,19 @@ Result<void> check_served(const Exchange& exchange) {
   return {};
 }
 
+// Cluster-wide objects are not found below a namespace, nor single namespaced ones outside of theirs.
+bool fits_scope(const Kind& kind, const RequestInfo& info) {
+  if (kind.resource.namespaced) return !info.ns.empty() || info.name.empty();
+  return info.ns.empty() || (kind.resource.plural == "namespaces" && info.group.empty());
+}
+
 void serve_resource(const ExchangePtr& exchange) {
   if (serve_virtual(exchange)) return;
   const RequestInfo& info = exchange->info;
   exchange->served =
       exchange->serving.registry->catalog()->find(info.group, info.version, info.plural);
-  if (!exchange->served) return exchange->respond(text_response(404, "404 page not found\n"));
+  if (!exchange->served || !fits_scope(*exchange->served->kind, info))
+    return exchange->respond(text_response(404, "404 page not found\n"));
   if (!exchange->served->kind->resource.namespaced) exchange->info.ns.clear();
   if (Result<void> served = check_served(*exchange); !served)
     return exchange->respond(served.error());

@@ -48,7 +48,8 @@ TEST(SchemaFacts, PodFieldsCarryTheirTags) {
   EXPECT_EQ(grace.protobuf_wire, "varint");
   EXPECT_EQ(at(*pod, {"spec", "volumes"}).patch_strategy, "merge,retainKeys");
   // A volume's source is inlined.
-  EXPECT_EQ(at(*pod, {"spec", "volumes", "[]", "emptyDir"}).go_type, "io.k8s.api.core.v1.EmptyDirVolumeSource");
+  EXPECT_EQ(at(*pod, {"spec", "volumes", "[]", "emptyDir"}).go_type,
+            "io.k8s.api.core.v1.EmptyDirVolumeSource");
   EXPECT_EQ(at(containers, {"[]", "resources", "limits"}).additional->format, "quantity");
 }
 
@@ -56,14 +57,16 @@ TEST(SchemaFacts, AtomicStructsAndSets) {
   SchemaPtr pod = builtin_type("io.k8s.api.core.v1.Pod");
   EXPECT_TRUE(at(*pod, {"spec", "nodeSelector"}).atomic_map);
   EXPECT_EQ(at(*pod, {"metadata", "finalizers"}).list_type, Schema::ListType::set);
-  EXPECT_EQ(at(*pod, {"metadata", "ownerReferences"}).list_map_keys, std::vector<std::string>{"uid"});
+  EXPECT_EQ(at(*pod, {"metadata", "ownerReferences"}).list_map_keys,
+            std::vector<std::string>{"uid"});
   SchemaPtr deployment = builtin_type("io.k8s.api.apps.v1.Deployment");
   EXPECT_TRUE(at(*deployment, {"spec", "selector"}).atomic_map);
   EXPECT_EQ(at(*deployment, {"spec", "strategy"}).patch_strategy, "retainKeys");
 }
 
 TEST(SchemaFacts, RecursiveTypesRefToThemselves) {
-  SchemaPtr crd = builtin_type("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
+  SchemaPtr crd = builtin_type(
+      "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition");
   const Schema& root = at(*crd, {"spec", "versions", "[]", "schema", "openAPIV3Schema"});
   const Schema& inner = *at(root, {"properties"}).additional;
   EXPECT_EQ(inner.go_type, root.go_type);

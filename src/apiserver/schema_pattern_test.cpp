@@ -7,7 +7,8 @@ namespace {
 
 bool matches(std::string_view pattern, std::string_view text) {
   auto compiled = Pattern::compile(pattern);
-  EXPECT_TRUE(compiled.has_value()) << pattern << ": " << (compiled ? "" : compiled.error().message);
+  EXPECT_TRUE(compiled.has_value())
+      << pattern << ": " << (compiled ? "" : compiled.error().message);
   return compiled && (*compiled)->matches(text);
 }
 
@@ -66,8 +67,8 @@ TEST(SchemaPattern, MatchesLikeRe2) {
 }
 
 TEST(SchemaPattern, RejectsWhatRe2Rejects) {
-  for (const char* bad : {"(", ")", "[a", "a**", "*a", "a{2,1}", "a{1001}", "(?=a)", "(?<!a)", "\\", "[z-a]",
-                          "\\8", "(?P<x", "[[:foo:]]", "\\p{Nope}"})
+  for (const char* bad : {"(", ")", "[a", "a**", "*a", "a{2,1}", "a{1001}", "(?=a)", "(?<!a)", "\\",
+                          "[z-a]", "\\8", "(?P<x", "[[:foo:]]", "\\p{Nope}"})
     EXPECT_FALSE(Pattern::compile(bad).has_value()) << bad;
 }
 

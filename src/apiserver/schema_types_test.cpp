@@ -17,46 +17,70 @@ TEST(CheckTypes, MessagesAreGos) {
   const char* const deployment = "io.k8s.api.apps.v1.Deployment";
   const char* const pod = "io.k8s.api.core.v1.Pod";
   EXPECT_EQ(type_error(deployment, R"({"spec":{"replicas":"x"}})"),
-            "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32");
+            "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of "
+            "type int32");
   EXPECT_EQ(type_error(deployment, R"({"spec":"x"})"),
-            "json: cannot unmarshal string into Go struct field Deployment.spec of type v1.DeploymentSpec");
+            "json: cannot unmarshal string into Go struct field Deployment.spec of type "
+            "v1.DeploymentSpec");
   EXPECT_EQ(type_error(pod, R"({"spec":{"containers":{}}})"),
-            "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container");
+            "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type "
+            "[]v1.Container");
   EXPECT_EQ(type_error(pod, R"({"metadata":{"labels":{"a":1}}})"),
-            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string");
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type "
+            "string");
   EXPECT_EQ(type_error(pod, R"({"spec":{"containers":[{"ports":[{"containerPort":"80"}]}]}})"),
-            "json: cannot unmarshal string into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32");
+            "json: cannot unmarshal string into Go struct field "
+            "ContainerPort.spec.containers.ports.containerPort of type int32");
   EXPECT_EQ(type_error(deployment, R"({"spec":{"replicas":1.5}})"),
-            "json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32");
+            "json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas "
+            "of type int32");
   EXPECT_EQ(type_error(deployment, R"({"spec":{"replicas":3000000000}})"),
-            "json: cannot unmarshal number 3000000000 into Go struct field DeploymentSpec.spec.replicas of type int32");
+            "json: cannot unmarshal number 3000000000 into Go struct field "
+            "DeploymentSpec.spec.replicas of type int32");
   EXPECT_EQ(type_error(pod, R"({"spec":{"containers":[{"resources":{"limits":{"cpu":"abc"}}}]}})"),
-            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
-  EXPECT_EQ(type_error("io.k8s.api.core.v1.Secret", R"({"data":{"a":"!!"}})"), "illegal base64 data at input byte 0");
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+  EXPECT_EQ(type_error("io.k8s.api.core.v1.Secret", R"({"data":{"a":"!!"}})"),
+            "illegal base64 data at input byte 0");
   EXPECT_EQ(type_error(pod, R"({"metadata":{"creationTimestamp":"x"}})"),
             R"(parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006")");
 }
 
 TEST(CheckTypes, AcceptsWhatGoAccepts) {
-  EXPECT_EQ(type_error("io.k8s.api.core.v1.Pod",
-                       R"({"metadata":{"creationTimestamp":null,"labels":null},"spec":{"containers":[{"resources":{"limits":{"cpu":1}}}]},"status":{}})"), "");
-  EXPECT_EQ(type_error("io.k8s.api.core.v1.Service", R"({"spec":{"ports":[{"targetPort":"http"},{"targetPort":80}]}})"), "");
+  EXPECT_EQ(
+      type_error("io.k8s.api.core.v1.Pod",
+                 R"({"metadata":{"creationTimestamp":null,"labels":null},)"
+                 R"("spec":{"containers":[{"resources":{"limits":{"cpu":1}}}]},"status":{}})"),
+      "");
+  EXPECT_EQ(type_error("io.k8s.api.core.v1.Service",
+                       R"({"spec":{"ports":[{"targetPort":"http"},{"targetPort":80}]}})"),
+            "");
 }
 
 TEST(CheckTypes, LooksAtTheMetadataOfCustomResources) {
-  auto schema = schema_from_openapi(*json::parse(R"({"type":"object","properties":{"spec":{"type":"object"}}})"));
+  auto schema = schema_from_openapi(
+      *json::parse(R"({"type":"object","properties":{"spec":{"type":"object"}}})"));
   ASSERT_TRUE(schema.has_value());
-  Result<void> checked = check_types(**schema, *json::parse(R"({"metadata":{"labels":{"a":1}},"spec":"free"})"));
+  Result<void> checked =
+      check_types(**schema, *json::parse(R"({"metadata":{"labels":{"a":1}},"spec":"free"})"));
   EXPECT_FALSE(checked.has_value());
 }
 
 TEST(Normalize, DropsWhatOmitemptyDropsAndKeepsPointers) {
-  auto value = *json::parse(R"({"metadata":{"labels":{},"creationTimestamp":null,"generation":0,"finalizers":[]},
-    "spec":{"replicas":0,"minReadySeconds":0,"paused":false,"template":{"spec":{"securityContext":{},
-    "volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","args":[],"resources":{"limits":{"cpu":"1000m","memory":"1024Mi"},"requests":{"cpu":0.5}}}]}}},"status":{}})");
+  auto value = *json::parse(
+      R"({"metadata":{"labels":{},"creationTimestamp":null,"generation":0,"finalizers":[]},)"
+      R"("spec":{"replicas":0,"minReadySeconds":0,"paused":false,)"
+      R"("template":{"spec":{"securityContext":{},"volumes":[{"name":"v","emptyDir":{}}],)"
+      R"("containers":[{"name":"c","args":[],"resources":{"limits":{"cpu":"1000m",)"
+      R"("memory":"1024Mi"},"requests":{"cpu":0.5}}}]}}},"status":{}})");
   normalize(*builtin_type("io.k8s.api.apps.v1.Deployment"), value);
-  EXPECT_TRUE(json::equal(value, *json::parse(R"({"metadata":{},"spec":{"replicas":0,"template":{"spec":{"securityContext":{},
-    "volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c","resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"500m"}}}]}}},"status":{}})")))
+  EXPECT_TRUE(json::equal(
+      value,
+      *json::parse(
+          R"({"metadata":{},"spec":{"replicas":0,"template":{"spec":{"securityContext":{},)"
+          R"("volumes":[{"name":"v","emptyDir":{}}],"containers":[{"name":"c",)"
+          R"("resources":{"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"500m"}}}]}}},)"
+          R"("status":{}})")))
       << json::serialize(value);
 }
 

@@ -20,23 +20,6 @@ std::string cannot_handle(const kube::Resource& r) {
   return r.kind + " in version \"" + r.version + "\" cannot be handled as a " + r.kind + ": ";
 }
 
-std::vector<std::string> field_problems(const WriteScope& scope, const json::Value& object) {
-  std::vector<std::string> problems;
-  if (scope.kind().schema)
-    for (const std::string& path : unknown_fields(*scope.kind().schema, object))
-      problems.push_back("unknown field " + go_quote(path));
-  for (const std::string& path : scope.request.duplicate_fields)
-    problems.push_back("duplicate field " + go_quote(path));
-  return problems;
-}
-
-Error strict_error(const WriteScope& scope, const std::vector<std::string>& problems, bool patched) {
-  std::string text = "strict decoding error: ";
-  for (std::size_t i = 0; i < problems.size(); ++i) text += (i ? ", " : "") + problems[i];
-  if (!patched) return bad_request_error(cannot_handle(scope.resource()) + text);
-  return invalid_object(kube::Resource{}, "", {invalid_value("patch", scope.request.body, text)});
-}
-
 // ObjectMeta of any built-in kind: custom resources are held to the same types.
 const Schema* metadata_schema() {
   static const Schema* const found = [] {
@@ -48,6 +31,27 @@ const Schema* metadata_schema() {
     return static_cast<const Schema*>(nullptr);
   }();
   return found;
+}
+
+std::vector<std::string> field_problems(const WriteScope& scope, const json::Value& object) {
+  std::vector<std::string> problems;
+  if (scope.kind().schema)
+    for (const std::string& path : unknown_fields(*scope.kind().schema, object))
+      problems.push_back("unknown field " + go_quote(path));
+  const json::Value* metadata = json::find(object, "metadata");
+  if (scope.kind().custom && metadata && metadata_schema())
+    for (const std::string& path : unknown_fields(*metadata_schema(), *metadata))
+      problems.push_back("unknown field " + go_quote("metadata." + path));
+  for (const std::string& path : scope.request.duplicate_fields)
+    problems.push_back("duplicate field " + go_quote(path));
+  return problems;
+}
+
+Error strict_error(const WriteScope& scope, const std::vector<std::string>& problems, bool patched) {
+  std::string text = "strict decoding error: ";
+  for (std::size_t i = 0; i < problems.size(); ++i) text += (i ? ", " : "") + problems[i];
+  if (!patched) return bad_request_error(cannot_handle(scope.resource()) + text);
+  return invalid_object(kube::Resource{}, "", {invalid_value("patch", scope.request.body, text)});
 }
 
 Result<void> decode_custom(const WriteScope& scope, json::Value& object) {

@@ -9,8 +9,9 @@
 
 namespace hekla::json {
 
-// One JSON document, UTF-8. Integers beyond 64 bits become doubles. Depth is limited to 256. On duplicate members the last wins, as in Go;
-// `duplicates`, when given, receives their paths ("spec.containers[0].name") for strict decoding.
+// One JSON document, UTF-8. Integers beyond 64 bits become doubles. Depth is limited to 256. On
+// duplicate members the last wins, as in Go; `duplicates`, when given, receives their paths
+// ("spec.containers[0].name") for strict decoding.
 Result<Value> parse(std::string_view text, std::vector<std::string>* duplicates = nullptr);
 // The same with all of the value's memory in `storage`, which must outlive it.
 Result<Value> parse(std::string_view text, boost::json::storage_ptr storage,

@@ -123,13 +123,13 @@ void append_quoted(std::string_view text, std::string& out) {
 }
 
 void append_double(double number, std::string& out) {
-  if (!std::isfinite(number)) {
-    out += "null";
+  if (!std::isfinite(number) || number == 0) {
+    out += number == 0 ? "0" : "null";  // "-0" would read back as the integer 0
     return;
   }
   char text[64];
   const double magnitude = std::fabs(number);
-  const bool scientific = magnitude != 0 && (magnitude < 1e-6 || magnitude >= 1e21);
+  const bool scientific = magnitude < 1e-6 || magnitude >= 1e21;
   const auto format = scientific ? std::chars_format::scientific : std::chars_format::fixed;
   const auto end = std::to_chars(text, text + sizeof text, number, format).ptr;
   std::string_view written(text, static_cast<std::size_t>(end - text));

@@ -28,6 +28,7 @@ TEST(Serialize, KeepsTheOrderAndTheNumbers) {
 TEST(Serialize, WritesDoublesAsGoDoes) {
   EXPECT_EQ(number(1.0), "1");
   EXPECT_EQ(number(-0.5), "-0.5");
+  EXPECT_EQ(number(-0.0), "0");
   EXPECT_EQ(number(1e20), "100000000000000000000");
   EXPECT_EQ(number(1e21), "1e+21");
   EXPECT_EQ(number(0.000001), "0.000001");

@@ -1,18 +1,17 @@
 // The pool of connections and the threads they run on.
 #include "net/client.h"
 
-#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
 #include <deque>
 #include <future>
 #include <map>
 #include <mutex>
 #include <set>
 
-#include "base/check.h"
 #include "base/disk.h"
 #include "base/log.h"
-#include "base/loop.h"
 #include "net/client_connection.h"
+#include "net/io_threads.h"
 
 namespace hekla::net {
 namespace {
@@ -36,13 +35,7 @@ class HttpClient final : public Client, public ConnectionPool {
   HttpClient(ClientOptions options, SslContext tls)
       : options_(std::move(options)),
         tls_(std::move(tls)),
-        work_(asio::make_work_guard(io_)),
-        threads_("net-client", options_.threads) {
-    for (int i = 0; i < options_.threads; ++i) {
-      Task serve = [this] { io_.run(); };
-      CHECK(threads_.try_post(serve), "a new pool takes work");
-    }
-  }
+        threads_("net-client", options_.threads) {}
 
   ~HttpClient() override {
     std::vector<std::shared_ptr<Call>> waiting;
@@ -57,8 +50,7 @@ class HttpClient final : public Client, public ConnectionPool {
       for (const auto& connection : connections_) connection->close_now("the client is closing");
     }
     for (const auto& call : waiting) refuse(call);
-    work_.reset();  // the threads end when the last connection has closed
-    threads_.stop();
+    threads_.finish();  // when the last connection has closed
   }
 
   void send(ClientRequest request, std::function<void(Result<Response>)> done) override {
@@ -98,10 +90,11 @@ class HttpClient final : public Client, public ConnectionPool {
 
   std::shared_ptr<Call> start(ClientRequest request, bool is_stream, StreamCallbacks callbacks) {
     Result<Url> url = parse_url(request.url);
-    auto call = std::make_shared<Call>(io_, std::move(request), url ? *url : Url{}, is_stream,
-                                       std::move(callbacks));
+    auto call = std::make_shared<Call>(threads_.io(), std::move(request), url ? *url : Url{},
+                                       is_stream, std::move(callbacks));
     if (!url) {
-      asio::post(io_, [call, error = url.error()] { call->finish(std::unexpected(error)); });
+      asio::post(threads_.io(),
+                 [call, error = url.error()] { call->finish(std::unexpected(error)); });
       return call;
     }
     call->arm_timeout();
@@ -138,7 +131,7 @@ class HttpClient final : public Client, public ConnectionPool {
         candidate->close_now("idle for too long");
     }
     if (!connection) {
-      connection = std::make_shared<ClientConnection>(*this, io_, call->url().origin);
+      connection = std::make_shared<ClientConnection>(*this, threads_.io(), call->url().origin);
       connections_.insert(connection);
     }
     connection->counted = !call->is_stream();
@@ -213,8 +206,7 @@ class HttpClient final : public Client, public ConnectionPool {
   const ClientOptions options_;
   SslContext tls_;
   std::once_flag system_trust_;
-  asio::io_context io_;
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  IoThreads threads_;
 
   std::mutex mutex_;
   std::map<Origin, Pool> pools_;
@@ -224,8 +216,6 @@ class HttpClient final : public Client, public ConnectionPool {
   std::mutex token_mutex_;
   std::string token_;
   std::optional<MonoTime> token_read_;
-
-  WorkerPool threads_;  // last: it ends before what it runs on
 };
 
 }  // namespace

@@ -1,17 +1,15 @@
 // The accept loop, the set of open connections, and the orderly end of both.
 #include "net/server.h"
 
-#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
 #include <mutex>
 #include <unordered_set>
 
-#include "base/check.h"
 #include "base/log.h"
-#include "base/loop.h"
 #include "net/connection.h"
+#include "net/io_threads.h"
 #include "net/listener.h"
 
 namespace hekla::net {
@@ -27,11 +25,10 @@ class HttpServer final : public Server {
  public:
   HttpServer(ServerOptions options, Handler handler, SslContext tls, Socket listener)
       : port_(local_port(listener)),
-        work_(asio::make_work_guard(io_)),
-        strand_(asio::make_strand(io_)),
+        threads_("net", options.threads),
+        strand_(asio::make_strand(threads_.io())),
         listener_(strand_, listener.release()),
-        timer_(strand_),
-        threads_("net", options.threads) {
+        timer_(strand_) {
     host_.options = std::move(options);
     host_.handler = std::move(handler);
     host_.tls = std::move(tls);
@@ -44,10 +41,6 @@ class HttpServer final : public Server {
       accept_ready();
       sweep();
     });
-    for (int i = 0; i < host_.options.threads; ++i) {
-      Task serve = [this] { io_.run(); };
-      CHECK(threads_.try_post(serve), "a new pool takes work");
-    }
   }
 
   std::uint16_t port() const override { return port_; }
@@ -69,8 +62,7 @@ class HttpServer final : public Server {
     lock.unlock();
     if (!orderly)
       for (const auto& connection : open_connections(true)) connection->close_now();
-    work_.reset();  // the threads end when the last connection has
-    threads_.stop();
+    threads_.finish();  // when the last connection has ended
   }
 
  private:
@@ -109,9 +101,9 @@ class HttpServer final : public Server {
     }
     std::lock_guard lock(mutex_);
     if (stopping_ || connections_.size() >= host_.options.max_connections) return;
-    auto connection =
-        std::make_shared<Connection>(host_, asio::make_strand(io_), accepted.socket.release(),
-                                     std::move(ssl), std::move(accepted.remote_address));
+    auto connection = std::make_shared<Connection>(host_, asio::make_strand(threads_.io()),
+                                                   accepted.socket.release(), std::move(ssl),
+                                                   std::move(accepted.remote_address));
     connections_.insert(connection);
     connection->start();
   }
@@ -139,8 +131,7 @@ class HttpServer final : public Server {
 
   const std::uint16_t port_;
   ConnectionHost host_;
-  asio::io_context io_;
-  asio::executor_work_guard<asio::io_context::executor_type> work_;
+  IoThreads threads_;
   Strand strand_;  // of the listener and the sweep
   asio::posix::basic_stream_descriptor<Strand> listener_;
   asio::basic_waitable_timer<std::chrono::steady_clock,
@@ -155,7 +146,6 @@ class HttpServer final : public Server {
 
   std::mutex stop_mutex_;
   bool stopped_ = false;
-  WorkerPool threads_;  // last: it ends before what it runs on
 };
 
 }  // namespace

@@ -158,7 +158,8 @@ Packet make_response(ldns_pkt* query, ldns_rr* question) {
 
 }  // namespace
 
-std::optional<std::string> answer_query(const Zone& zone, std::string_view query, std::size_t limit) {
+std::optional<std::string> answer_query(const Zone& zone, std::string_view query,
+                                        std::size_t limit) {
   ldns_pkt* parsed = nullptr;
   if (ldns_wire2pkt(&parsed, reinterpret_cast<const std::uint8_t*>(query.data()), query.size()) !=
       LDNS_STATUS_OK)
@@ -166,7 +167,8 @@ std::optional<std::string> answer_query(const Zone& zone, std::string_view query
   Packet packet(parsed);
   if (ldns_pkt_qr(parsed)) return std::nullopt;
   ldns_rr_list* questions = ldns_pkt_question(parsed);
-  ldns_rr* question = ldns_rr_list_rr_count(questions) == 1 ? ldns_rr_list_rr(questions, 0) : nullptr;
+  ldns_rr* question =
+      ldns_rr_list_rr_count(questions) == 1 ? ldns_rr_list_rr(questions, 0) : nullptr;
   Packet response = make_response(parsed, question);
   if (ldns_pkt_get_opcode(parsed) != LDNS_PACKET_QUERY) {
     ldns_pkt_set_rcode(response.get(), LDNS_RCODE_NOTIMPL);

@@ -46,8 +46,13 @@ Zone sample() {
   outside.spec.externalName = "db.example.com";
   std::vector<PodAddress> pods;
   for (int i = 0; i < 2; ++i)
-    pods.push_back({"default", "w" + std::to_string(i), "w" + std::to_string(i), "job", {{"app", "x"}},
-                    *parse_ipv4("10.244.0.2") + static_cast<std::uint32_t>(i), true});
+    pods.push_back({"default",
+                    "w" + std::to_string(i),
+                    "w" + std::to_string(i),
+                    "job",
+                    {{"app", "x"}},
+                    *parse_ipv4("10.244.0.2") + static_cast<std::uint32_t>(i),
+                    true});
   return make_zone("cluster.local", {&job, &outside}, pods);
 }
 
@@ -61,7 +66,8 @@ TEST(DnsAnswer, GivesEveryAddressWithAShortLife) {
   EXPECT_EQ(header(wire).code, 0);
   EXPECT_EQ(header(wire).answers, 2);
   EXPECT_TRUE(header(wire).authoritative);
-  EXPECT_NE(wire.find(std::string("\x00\x00\x00\x05\x00\x04\x0a\xf4\x00\x02", 10)), std::string::npos);
+  EXPECT_NE(wire.find(std::string("\x00\x00\x00\x05\x00\x04\x0a\xf4\x00\x02", 10)),
+            std::string::npos);
 }
 
 TEST(DnsAnswer, AnExistingNameWithoutTheTypeIsNoError) {

@@ -134,7 +134,8 @@ void DnsServer::run() {
     if (waiting[1].revents != 0) serve_udp(udp_.get(), *now);
     if (waiting[2].revents == 0) continue;
     FileDescriptor accepted(::accept4(tcp_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    // Past the limit the oldest goes: a client that keeps its connection open cannot lock others out.
+    // Past the limit the oldest goes: a client that keeps its connection open cannot lock others
+    // out.
     if (connections.size() >= kMaxConnections) connections.pop_front();
     if (accepted) connections.emplace_back(std::move(accepted));
   }

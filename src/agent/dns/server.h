@@ -17,7 +17,8 @@ class DnsServer {
 
  public:
   explicit DnsServer(Private) {}
-  // Takes fresh sockets made in the namespace to serve, binds them to address:53 and answers at once.
+  // Takes fresh sockets made in the namespace to serve, binds them to address:53 and answers at
+  // once.
   static Result<std::unique_ptr<DnsServer>> start(FileDescriptor udp, FileDescriptor tcp,
                                                   std::uint32_t address, std::uint16_t port = 53);
   ~DnsServer();

@@ -28,7 +28,7 @@ struct ServiceTarget {
 struct Zone {
   std::string domain = "cluster.local";
   std::map<std::string, std::vector<std::uint32_t>> addresses;
-  std::map<std::string, std::string> aliases;  // ExternalName services
+  std::map<std::string, std::string> aliases;                  // ExternalName services
   std::map<std::string, std::vector<ServiceTarget>> services;  // _http._tcp.web.default.svc...
   std::map<std::uint32_t, std::string> reverse;
 
@@ -38,8 +38,9 @@ struct Zone {
   std::set<std::string> names;
 };
 
-// Kubernetes' rules: only ready pods unless the service publishes all; a headless service is its pods,
-// any other its cluster IP; hostname.subdomain exists when a headless service of that name selects the pod.
+// Kubernetes' rules: only ready pods unless the service publishes all; a headless service is its
+// pods, any other its cluster IP; hostname.subdomain exists when a headless service of that name
+// selects the pod.
 Zone make_zone(const std::string& domain, const std::vector<const model::Service*>& services,
                const std::vector<PodAddress>& pods);
 

@@ -33,8 +33,9 @@ using Addresses = std::vector<std::string>;
 
 TEST(Zone, AHeadlessServiceIsItsReadyPods) {
   model::Service job = service("job", "None");
-  Zone zone = make_zone("cluster.local", {&job},
-                        {pod("a", "10.0.0.2"), pod("b", "10.0.0.3"), pod("late", "10.0.0.4", false)});
+  Zone zone =
+      make_zone("cluster.local", {&job},
+                {pod("a", "10.0.0.2"), pod("b", "10.0.0.3"), pod("late", "10.0.0.4", false)});
   EXPECT_EQ(lookup(zone, "job.default.svc.cluster.local"), (Addresses{"10.0.0.2", "10.0.0.3"}));
   EXPECT_EQ(lookup(zone, "a.job.default.svc.cluster.local"), (Addresses{"10.0.0.2"}));
   EXPECT_FALSE(zone.has("late.job.default.svc.cluster.local"));

@@ -21,20 +21,21 @@ constexpr long kTmpfsMagic = 0x01021994;
 
 // Emptied for every pod; the pod sees a writable directory with the host's mode.
 constexpr const char* kHiddenDirectories[] = {
-    "/root",     "/home",           "/run",           "/tmp",           "/var/tmp",
-    "/etc/ssh",  "/etc/kubernetes", "/etc/hekla",     "/var/lib/hekla", "/var/backups",
+    "/root",           "/home",           "/run",       "/tmp",           "/var/tmp",
+    "/etc/ssh",        "/etc/kubernetes", "/etc/hekla", "/var/lib/hekla", "/var/backups",
     "/etc/ssl/private"};
 constexpr const char* kHiddenFiles[] = {"/etc/shadow", "/etc/shadow-", "/etc/gshadow",
                                         "/etc/gshadow-"};
-// Stand-ins for the files every pod has mounted over them; the host's may be links out of the picture.
+// Stand-ins for the files every pod has mounted over them; the host's may be links out of the
+// picture.
 constexpr const char* kReplacedFiles[] = {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"};
-constexpr const char* kDiskFileSystems[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs",
-                                            "nfs", "nfs4", "9p", "virtiofs", "squashfs", "erofs"};
+constexpr const char* kDiskFileSystems[] = {"ext2",     "ext3",     "ext4", "xfs",  "btrfs",
+                                            "zfs",      "f2fs",     "nfs",  "nfs4", "9p",
+                                            "virtiofs", "squashfs", "erofs"};
 
 bool is_below(std::string_view path, std::string_view directory) {
-  return path == directory ||
-         (path.starts_with(directory) && path.size() > directory.size() &&
-          path[directory.size()] == '/');
+  return path == directory || (path.starts_with(directory) && path.size() > directory.size() &&
+                               path[directory.size()] == '/');
 }
 
 // A directory above it is hidden already, and with it everything inside.
@@ -49,7 +50,8 @@ bool is_inside_hidden(const std::string& mask, const std::string& path) {
 // The directories above `path` in the mask, with the host's mode and owner: the topmost layer of a
 // merged directory decides what it looks like.
 Result<void> copy_parents(const std::string& mask, const std::string& path) {
-  for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1)) {
+  for (std::size_t end = path.find('/', 1); end != std::string::npos;
+       end = path.find('/', end + 1)) {
     std::string part = path.substr(0, end);
     struct stat host {};
     if (::stat(part.c_str(), &host) != 0) return errno_error("look at " + part);
@@ -109,8 +111,7 @@ Result<void> HostImage::prepare() {
     else
       TRY(hide_file(mask, path));
   }
-  for (const char* path : kReplacedFiles)
-    TRY(write_file_atomically(mask + path, "", 0644));
+  for (const char* path : kReplacedFiles) TRY(write_file_atomically(mask + path, "", 0644));
   return {};
 }
 
@@ -120,7 +121,8 @@ Result<std::string> HostImage::mount_root(const std::string& bundle) {
   if (::chmod(upper.c_str(), 0755) != 0) return errno_error("chmod " + upper);
   TRY(make_directories(work));
   TRY(make_directories(root, 0755));
-  std::string options = "lowerdir=" + paths_.mask_dir() + ":/,upperdir=" + upper + ",workdir=" + work;
+  std::string options =
+      "lowerdir=" + paths_.mask_dir() + ":/,upperdir=" + upper + ",workdir=" + work;
   if (::mount("overlay", root.c_str(), "overlay", 0, options.c_str()) != 0)
     return errno_error("mount an overlay of / at " + root);
   return root;
@@ -156,8 +158,8 @@ std::vector<std::string> mount_points_to_bind(std::string_view mountinfo,
     fields >> id >> parent >> device >> root >> point;
     while (fields >> word && word != "-") continue;
     fields >> type;
-    if (point.empty() || point == "/" || std::ranges::find(kDiskFileSystems, type) ==
-                                             std::end(kDiskFileSystems))
+    if (point.empty() || point == "/" ||
+        std::ranges::find(kDiskFileSystems, type) == std::end(kDiskFileSystems))
       continue;
     bool out = point.starts_with("/boot") || point.find('\\') != std::string::npos ||
                std::ranges::any_of(hidden, [&](const auto& dir) { return is_below(point, dir); });

@@ -19,7 +19,8 @@ class HostImage {
   HostImage(InstancePaths paths, std::vector<std::string> hidden_paths)
       : paths_(std::move(paths)), hidden_paths_(std::move(hidden_paths)) {}
 
-  // Builds the mask layer (a tmpfs: overlayfs refuses two layers of which one lies inside the other).
+  // Builds the mask layer (a tmpfs: overlayfs refuses two layers of which one lies inside the
+  // other).
   Result<void> prepare();
   // Mounts a fresh root for a container at bundle/rootfs.
   Result<std::string> mount_root(const std::string& bundle);
@@ -33,8 +34,8 @@ class HostImage {
   std::vector<std::string> hidden_paths_;
 };
 
-// Pure half of extra_mounts(): mount points of disk file systems in the text of /proc/self/mountinfo,
-// outside the `hidden` directories.
+// Pure half of extra_mounts(): mount points of disk file systems in the text of
+// /proc/self/mountinfo, outside the `hidden` directories.
 std::vector<std::string> mount_points_to_bind(std::string_view mountinfo,
                                               const std::vector<std::string>& hidden);
 

@@ -1,5 +1,5 @@
-// Which image names stand for what: `--image-map PATTERN=host` lets pods run on the machine's own file
-// system instead of one from a registry.
+// Which image names stand for what: `--image-map PATTERN=host` lets pods run on the machine's own
+// file system instead of one from a registry.
 #pragma once
 
 #include <string>

@@ -32,9 +32,10 @@ TEST(ImageMap, RefusesWhatItDoesNotUnderstand) {
 }
 
 TEST(ImageMap, TheRefusalSaysWhatToDo) {
-  EXPECT_EQ(unmapped_image_message("nginx"),
-            "failed to pull image \"nginx\": registries are not supported yet; map it to this machine's "
-            "file system with --image-map 'nginx=host'");
+  EXPECT_EQ(
+      unmapped_image_message("nginx"),
+      "failed to pull image \"nginx\": registries are not supported yet; map it to this machine's "
+      "file system with --image-map 'nginx=host'");
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ Result<std::size_t> choose_log_container(const PodRecord& record, const std::str
   return fail(Code::bad_request, message);
 }
 
-Result<const ContainerRun*> choose_log_run(const PodRecord& record, const ContainerRecord& container,
+Result<const ContainerRun*> choose_log_run(const PodRecord& record,
+                                           const ContainerRecord& container,
                                            const model::PodStatus& status, bool previous) {
   if (previous) {
     // While the next run has not begun yet, the last one counts as the one before it.
@@ -55,9 +56,9 @@ Result<const ContainerRun*> choose_log_run(const PodRecord& record, const Contai
   }
   if (has_begun(container.current)) return &*container.current;
   if (has_begun(container.previous)) return &*container.previous;
-  return fail(Code::bad_request, "container \"" + container.name + "\" in pod \"" + record.name +
-                                     "\" is waiting to start: " +
-                                     waiting_reason(status, container.name));
+  return fail(Code::bad_request,
+              "container \"" + container.name + "\" in pod \"" + record.name +
+                  "\" is waiting to start: " + waiting_reason(status, container.name));
 }
 
 }  // namespace hekla::agent

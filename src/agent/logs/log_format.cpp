@@ -97,11 +97,13 @@ Result<std::uint64_t> tail_offset(int file, std::int64_t lines) {
   if (::fstat(file, &info) != 0) return errno_error("look at a log");
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (lines <= 0) return size;
-  // Ever longer ends of the file until one holds enough lines: the work is at most twice the answer.
+  // Ever longer ends of the file until one holds enough lines: the work is at most twice the
+  // answer.
   for (std::uint64_t block = kFirstTailBlock;; block *= 2) {
     const std::uint64_t from = block >= size ? 0 : size - block;
     std::string text = TRY(read_at(file, from, size - from));
-    // Offsets just behind the end of each full line; a record cut by the block's begin does not count.
+    // Offsets just behind the end of each full line; a record cut by the block's begin does not
+    // count.
     std::vector<std::uint64_t> ends;
     std::size_t at = from == 0 ? 0 : text.find('\n') + 1;
     std::size_t last_record = at;

@@ -1,5 +1,5 @@
-// Container logs as conmon writes them (the CRI format: `<RFC 3339> stdout F text`, P for a part of a line)
-// turned into what kubectl logs prints. Pure.
+// Container logs as conmon writes them (the CRI format: `<RFC 3339> stdout F text`, P for a part of
+// a line) turned into what kubectl logs prints. Pure.
 #pragma once
 
 #include <cstdint>

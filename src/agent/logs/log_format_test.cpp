@@ -22,7 +22,8 @@ constexpr const char* kLog =
 std::string formatted(LogFormat format, std::string_view text = kLog, std::size_t piece = 1 << 20) {
   LogFormatter formatter(format);
   std::string out;
-  for (std::size_t at = 0; at < text.size(); at += piece) out += formatter.feed(text.substr(at, piece));
+  for (std::size_t at = 0; at < text.size(); at += piece)
+    out += formatter.feed(text.substr(at, piece));
   return out;
 }
 
@@ -45,7 +46,8 @@ TEST(LogFormat, SinceAndLimit) {
 }
 
 TEST(LogFormat, SkipsWhatIsNoRecord) {
-  EXPECT_EQ(formatted({}, "garbage\n\n2024 stdout X no\n2024-01-01T00:00:01Z stdout F yes\n"), "yes\n");
+  EXPECT_EQ(formatted({}, "garbage\n\n2024 stdout X no\n2024-01-01T00:00:01Z stdout F yes\n"),
+            "yes\n");
   EXPECT_EQ(formatted({}, "2024-01-01T00:00:01Z stdout F unfinished"), "");
 }
 
@@ -92,7 +94,8 @@ TEST(LogChoice, AsksForAContainer) {
   EXPECT_EQ(choose_log_container(record, "").error().message,
             "a container name must be specified for pod p, choose one of: [a b] or one of the init "
             "containers: [i]");
-  EXPECT_EQ(choose_log_container(record, "x").error().message, "container x is not valid for pod p");
+  EXPECT_EQ(choose_log_container(record, "x").error().message,
+            "container x is not valid for pod p");
   EXPECT_EQ(*choose_log_container(record, "i"), 0u);
   record.containers.pop_back();
   EXPECT_EQ(*choose_log_container(record, ""), 1u);

@@ -87,7 +87,8 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
       ssize_t n = ::pread(file_.get(), buffer_.data(), buffer_.size(), static_cast<off_t>(offset_));
       if (n <= 0) break;
       offset_ += static_cast<std::uint64_t>(n);
-      std::string text = formatter_.feed(std::string_view(buffer_.data(), static_cast<std::size_t>(n)));
+      std::string text =
+          formatter_.feed(std::string_view(buffer_.data(), static_cast<std::size_t>(n)));
       if (!text.empty()) sink_->write(std::move(text));
     }
     if (last_pass || formatter_.is_full() || sink_->is_closed()) close();

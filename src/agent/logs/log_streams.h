@@ -1,5 +1,5 @@
-// Serves container logs to the API server: finds the file, then pumps it into the sink on threads of its
-// own, following it as it grows.
+// Serves container logs to the API server: finds the file, then pumps it into the sink on threads
+// of its own, following it as it grows.
 #pragma once
 
 #include <atomic>

@@ -49,7 +49,8 @@ std::optional<std::uint32_t> AddressPool::take() {
 bool AddressPool::claim(std::uint32_t address) {
   if (address < subnet_.base + 2 || address > subnet_.base + subnet_.size() - 2) return false;
   if (!used_.insert(address).second) return false;
-  if (address >= next_) next_ = address >= subnet_.base + subnet_.size() - 2 ? subnet_.base + 2 : address + 1;
+  if (address >= next_)
+    next_ = address >= subnet_.base + subnet_.size() - 2 ? subnet_.base + 2 : address + 1;
   return true;
 }
 

@@ -54,7 +54,9 @@ Result<Netlink> open_netlink() {
 class NetnsVisit {
  public:
   explicit NetnsVisit(int home) : home_(home) {}
-  ~NetnsVisit() { CHECK(::setns(home_, CLONE_NEWNET) == 0, "return to the host's network namespace"); }
+  ~NetnsVisit() {
+    CHECK(::setns(home_, CLONE_NEWNET) == 0, "return to the host's network namespace");
+  }
   NetnsVisit(const NetnsVisit&) = delete;
 
   Result<void> enter(const std::string& path) {

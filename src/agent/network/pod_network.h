@@ -1,6 +1,6 @@
-// The pod network: one parent network namespace with a bridge, one namespace per pod joined to it by a
-// veth pair. Nothing of it is in the host's namespace, so instances cannot collide, and the host has no
-// route to a pod: reach pods by a socket made inside (socket_in).
+// The pod network: one parent network namespace with a bridge, one namespace per pod joined to it
+// by a veth pair. Nothing of it is in the host's namespace, so instances cannot collide, and the
+// host has no route to a pod: reach pods by a socket made inside (socket_in).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace hekla::agent {
 
-// Thread-safe. Every call blocks, is made inside the instance's mount namespace, and leaves the calling
-// thread in the host's network namespace.
+// Thread-safe. Every call blocks, is made inside the instance's mount namespace, and leaves the
+// calling thread in the host's network namespace.
 class PodNetwork {
  public:
   PodNetwork(InstancePaths paths, Subnet subnet, int host_netns)

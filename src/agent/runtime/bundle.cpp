@@ -8,21 +8,64 @@ namespace {
 constexpr std::int64_t kCpuPeriodUs = 100'000;
 
 constexpr const char* kDefaultCapabilities[] = {
-    "CHOWN",  "DAC_OVERRIDE", "FSETID",  "FOWNER",           "MKNOD",      "NET_RAW", "SETGID",
-    "SETUID", "SETFCAP",      "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT", "KILL",    "AUDIT_WRITE"};
+    "CHOWN",   "DAC_OVERRIDE", "FSETID",           "FOWNER",
+    "MKNOD",   "NET_RAW",      "SETGID",           "SETUID",
+    "SETFCAP", "SETPCAP",      "NET_BIND_SERVICE", "SYS_CHROOT",
+    "KILL",    "AUDIT_WRITE"};
 
-constexpr const char* kAllCapabilities[] = {
-    "CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID",
-    "SETPCAP", "LINUX_IMMUTABLE", "NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW",
-    "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT", "SYS_PTRACE", "SYS_PACCT",
-    "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD",
-    "LEASE", "AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG",
-    "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE"};
+constexpr const char* kAllCapabilities[] = {"CHOWN",
+                                            "DAC_OVERRIDE",
+                                            "DAC_READ_SEARCH",
+                                            "FOWNER",
+                                            "FSETID",
+                                            "KILL",
+                                            "SETGID",
+                                            "SETUID",
+                                            "SETPCAP",
+                                            "LINUX_IMMUTABLE",
+                                            "NET_BIND_SERVICE",
+                                            "NET_BROADCAST",
+                                            "NET_ADMIN",
+                                            "NET_RAW",
+                                            "IPC_LOCK",
+                                            "IPC_OWNER",
+                                            "SYS_MODULE",
+                                            "SYS_RAWIO",
+                                            "SYS_CHROOT",
+                                            "SYS_PTRACE",
+                                            "SYS_PACCT",
+                                            "SYS_ADMIN",
+                                            "SYS_BOOT",
+                                            "SYS_NICE",
+                                            "SYS_RESOURCE",
+                                            "SYS_TIME",
+                                            "SYS_TTY_CONFIG",
+                                            "MKNOD",
+                                            "LEASE",
+                                            "AUDIT_WRITE",
+                                            "AUDIT_CONTROL",
+                                            "SETFCAP",
+                                            "MAC_OVERRIDE",
+                                            "MAC_ADMIN",
+                                            "SYSLOG",
+                                            "WAKE_ALARM",
+                                            "BLOCK_SUSPEND",
+                                            "AUDIT_READ",
+                                            "PERFMON",
+                                            "BPF",
+                                            "CHECKPOINT_RESTORE"};
 
-constexpr const char* kMaskedPaths[] = {
-    "/proc/asound",     "/proc/acpi",        "/proc/kcore",       "/proc/keys",
-    "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug",
-    "/proc/scsi",       "/sys/firmware",     "/sys/devices/virtual/powercap"};
+constexpr const char* kMaskedPaths[] = {"/proc/asound",
+                                        "/proc/acpi",
+                                        "/proc/kcore",
+                                        "/proc/keys",
+                                        "/proc/latency_stats",
+                                        "/proc/timer_list",
+                                        "/proc/timer_stats",
+                                        "/proc/sched_debug",
+                                        "/proc/scsi",
+                                        "/sys/firmware",
+                                        "/sys/devices/virtual/powercap"};
 
 constexpr const char* kReadonlyPaths[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
                                           "/proc/sysrq-trigger"};
@@ -55,7 +98,9 @@ std::vector<OciMount> standard_mounts(const BundleSpec& spec) {
   std::vector<OciMount> mounts = {
       {"/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}},
       {"/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}},
-      {"/dev/pts", "devpts", "devpts",
+      {"/dev/pts",
+       "devpts",
+       "devpts",
        {"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}},
       {"/dev/mqueue", "mqueue", "mqueue", {"nosuid", "noexec", "nodev"}},
       {"/dev/shm", "tmpfs", "shm", {"nosuid", "noexec", "nodev", "mode=1777", "size=65536k"}},
@@ -100,11 +145,11 @@ json::Object process_of(const BundleSpec& spec) {
 
 json::Object resources_of(const BundleSpec& spec) {
   json::Object cpu;
-  cpu["shares"] = std::max<std::int64_t>(2, spec.limits.cpu_request_milli.value_or(0) * 1024 / 1000);
+  cpu["shares"] =
+      std::max<std::int64_t>(2, spec.limits.cpu_request_milli.value_or(0) * 1024 / 1000);
   if (spec.limits.cpu_limit_milli) {
     cpu["period"] = kCpuPeriodUs;
-    cpu["quota"] =
-        std::max<std::int64_t>(1000, *spec.limits.cpu_limit_milli * kCpuPeriodUs / 1000);
+    cpu["quota"] = std::max<std::int64_t>(1000, *spec.limits.cpu_limit_milli * kCpuPeriodUs / 1000);
   }
   json::Object resources;
   resources["cpu"] = std::move(cpu);
@@ -173,8 +218,7 @@ Security merge_security(const json::Value& pod_context, const json::Value& conta
   read_context(pod_context, out);
   if (const json::Array* groups = json::array_at(pod_context, {"supplementalGroups"}))
     for (const json::Value& group : *groups)
-      if (group.is_number())
-        out.groups.push_back(group.to_number<std::uint32_t>());
+      if (group.is_number()) out.groups.push_back(group.to_number<std::uint32_t>());
   if (const json::Value* group = json::find(pod_context, "fsGroup"); group && group->is_number())
     out.groups.push_back(static_cast<std::uint32_t>(json::int_at(pod_context, {"fsGroup"})));
   read_context(container_context, out);
@@ -214,8 +258,8 @@ int oom_score_adjust(const std::string& qos_class, const model::ResourceRequirem
   auto request = resources.requests.find("memory");
   std::int64_t bytes = request == resources.requests.end() ? 0 : request->second.value();
   std::int64_t capacity = std::max<std::int64_t>(1, machine_memory_bytes);
-  std::int64_t adjust =
-      1000 - static_cast<std::int64_t>(static_cast<double>(bytes) * 1000.0 / static_cast<double>(capacity));
+  std::int64_t adjust = 1000 - static_cast<std::int64_t>(static_cast<double>(bytes) * 1000.0 /
+                                                         static_cast<double>(capacity));
   return static_cast<int>(std::clamp<std::int64_t>(adjust, 3, 999));
 }
 

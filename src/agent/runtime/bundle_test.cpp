@@ -60,19 +60,19 @@ TEST(Bundle, BestEffortHasTheLeastSharesAndNoLimits) {
 TEST(Bundle, PrivilegeEscalationIsAllowedUnlessForbidden) {
   EXPECT_FALSE(json::bool_at(oci_config(sample()), {"process", "noNewPrivileges"}, true));
   BundleSpec strict = sample();
-  strict.security =
-      merge_security(nullptr, parsed(R"({"allowPrivilegeEscalation":false})"));
+  strict.security = merge_security(nullptr, parsed(R"({"allowPrivilegeEscalation":false})"));
   EXPECT_TRUE(json::bool_at(oci_config(strict), {"process", "noNewPrivileges"}));
 }
 
 TEST(Bundle, OrdinaryUsersHaveNoEffectiveCapabilities) {
   BundleSpec spec = sample();
-  spec.security = merge_security(parsed(R"({"runAsUser":1000,"fsGroup":7})"),
-                                 parsed(R"({"runAsGroup":3000})"));
+  spec.security =
+      merge_security(parsed(R"({"runAsUser":1000,"fsGroup":7})"), parsed(R"({"runAsGroup":3000})"));
   json::Value config = oci_config(spec);
   EXPECT_EQ(json::int_at(config, {"process", "user", "uid"}), 1000);
   EXPECT_EQ(json::int_at(config, {"process", "user", "gid"}), 3000);
-  EXPECT_EQ(json::array_at(config, {"process", "user", "additionalGids"})->at(0).to_number<int>(), 7);
+  EXPECT_EQ(json::array_at(config, {"process", "user", "additionalGids"})->at(0).to_number<int>(),
+            7);
   EXPECT_EQ(json::find_path(config, {"process", "capabilities", "effective"}), nullptr);
   EXPECT_EQ(json::array_at(config, {"process", "capabilities", "bounding"})->size(), 14u);
 }

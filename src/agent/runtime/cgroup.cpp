@@ -84,17 +84,17 @@ std::int64_t parse_oom_kills(std::string_view text) {
 }
 
 std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root) {
-  Result<std::string> text = is_unified(mount_root)
-                                 ? read_file(mount_root + cgroup + "/memory.events")
-                                 : read_file(mount_root + "/memory" + cgroup + "/memory.oom_control");
+  Result<std::string> text =
+      is_unified(mount_root) ? read_file(mount_root + cgroup + "/memory.events")
+                             : read_file(mount_root + "/memory" + cgroup + "/memory.oom_control");
   return text ? parse_oom_kills(*text) : 0;
 }
 
 Result<void> remove_cgroup(const std::string& cgroup) {
   // Everything inside is killed: a wrong path here would take the machine down.
-  CHECK(cgroup.starts_with("/hekla-") && cgroup.size() > std::string_view("/hekla-").size(), cgroup);
-  for (const std::string& directory : cgroup_directories(cgroup))
-    TRY(remove_directory(directory));
+  CHECK(cgroup.starts_with("/hekla-") && cgroup.size() > std::string_view("/hekla-").size(),
+        cgroup);
+  for (const std::string& directory : cgroup_directories(cgroup)) TRY(remove_directory(directory));
   return {};
 }
 

@@ -1,5 +1,5 @@
-// The control groups of containers, in cgroup v1, v2 and the hybrid of both. crun makes and limits them;
-// we read counters and remove what it leaves.
+// The control groups of containers, in cgroup v1, v2 and the hybrid of both. crun makes and limits
+// them; we read counters and remove what it leaves.
 #pragma once
 
 #include <cstdint>

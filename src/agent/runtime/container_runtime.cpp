@@ -55,15 +55,39 @@ std::string create_failure(const std::string& report, const std::string& stderr_
 }  // namespace
 
 Result<void> ContainerRuntime::create(const CreateRequest& request) {
-  TRY(write_file_atomically(request.bundle + "/config.json", json::serialize(request.config), 0600));
+  TRY(write_file_atomically(request.bundle + "/config.json", json::serialize(request.config),
+                            0600));
   const std::string stderr_path = request.bundle + "/conmon.err";
-  std::vector<std::string> argv = {
-      kConmon, "--api-version", "1", "-c", request.id, "-u", request.id, "-n", request.id,
-      "-r", kCrun, "--runtime-arg", "--root=" + paths_.crun_root(), "-b", request.bundle,
-      "-p", request.bundle + "/pid", "--conmon-pidfile", monitor_pid_file(request.bundle),
-      "-l", "k8s-file:" + request.log_path, "--exit-dir", paths_.exits(),
-      "--persist-dir", request.bundle, "--socket-dir-path", paths_.sockets(),
-      "--no-sync-log", "--log-level", "warning"};
+  std::vector<std::string> argv = {kConmon,
+                                   "--api-version",
+                                   "1",
+                                   "-c",
+                                   request.id,
+                                   "-u",
+                                   request.id,
+                                   "-n",
+                                   request.id,
+                                   "-r",
+                                   kCrun,
+                                   "--runtime-arg",
+                                   "--root=" + paths_.crun_root(),
+                                   "-b",
+                                   request.bundle,
+                                   "-p",
+                                   request.bundle + "/pid",
+                                   "--conmon-pidfile",
+                                   monitor_pid_file(request.bundle),
+                                   "-l",
+                                   "k8s-file:" + request.log_path,
+                                   "--exit-dir",
+                                   paths_.exits(),
+                                   "--persist-dir",
+                                   request.bundle,
+                                   "--socket-dir-path",
+                                   paths_.sockets(),
+                                   "--no-sync-log",
+                                   "--log-level",
+                                   "warning"};
   if (request.terminal) argv.emplace_back("-t");
   if (request.keep_stdin_open) argv.emplace_back("-i");
   Launched launched = TRY(launch_detached(argv, "_OCI_SYNCPIPE", stderr_path));
@@ -81,8 +105,7 @@ Result<void> ContainerRuntime::start(const std::string& id) {
 }
 
 RuntimeStatus ContainerRuntime::status(const std::string& id) {
-  Result<std::string> text =
-      run_checked({kCrun, "--root=" + paths_.crun_root(), "state", id});
+  Result<std::string> text = run_checked({kCrun, "--root=" + paths_.crun_root(), "state", id});
   if (!text) return RuntimeStatus::unknown;
   Result<json::Value> state = json::parse(*text);
   if (!state) return RuntimeStatus::unknown;
@@ -94,8 +117,8 @@ RuntimeStatus ContainerRuntime::status(const std::string& id) {
 }
 
 Result<void> ContainerRuntime::signal(const std::string& id, int number) {
-  Result<std::string> sent = run_checked(
-      {kCrun, "--root=" + paths_.crun_root(), "kill", id, std::to_string(number)});
+  Result<std::string> sent =
+      run_checked({kCrun, "--root=" + paths_.crun_root(), "kill", id, std::to_string(number)});
   if (sent || status(id) != RuntimeStatus::running) return {};
   return std::unexpected(sent.error());
 }
@@ -122,8 +145,8 @@ std::optional<ContainerExit> ContainerRuntime::exit_of(const std::string& id,
     return std::nullopt;
   struct stat info {};
   if (::stat(exit_file(id).c_str(), &info) == 0)
-    exit.finished = WallTime(std::chrono::seconds(info.st_mtim.tv_sec) +
-                             Nanos(info.st_mtim.tv_nsec));
+    exit.finished =
+        WallTime(std::chrono::seconds(info.st_mtim.tv_sec) + Nanos(info.st_mtim.tv_nsec));
   // A child killed under a surviving first process is the program's affair.
   exit.oom_killed = exit.code == kKilled && oom_kills(cgroup) > 0;
   return exit;

@@ -1,6 +1,7 @@
-// Containers by crun under conmon. conmon outlives us: it holds stdio, writes the log and leaves the
-// exit code in a file, so nothing is lost when Hekla is killed. Every call blocks and is made on a
-// thread inside the instance's mount namespace; calls for different containers may run in parallel.
+// Containers by crun under conmon. conmon outlives us: it holds stdio, writes the log and leaves
+// the exit code in a file, so nothing is lost when Hekla is killed. Every call blocks and is made
+// on a thread inside the instance's mount namespace; calls for different containers may run in
+// parallel.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +43,8 @@ class ContainerRuntime {
   RuntimeStatus status(const std::string& id);
   // Signals the container's first process. A container that is gone is not an error.
   Result<void> signal(const std::string& id, int number);
-  // Kills what still runs and removes the container, its monitor and, unless it is empty, its cgroup.
-  // Idempotent.
+  // Kills what still runs and removes the container, its monitor and, unless it is empty, its
+  // cgroup. Idempotent.
   Result<void> remove(const std::string& id, const std::string& bundle, const std::string& cgroup);
 
   // The exit as conmon recorded it, if it has. Reads the OOM counter: call it before remove().

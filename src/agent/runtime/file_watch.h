@@ -26,8 +26,8 @@ class FileWatch {
   static Result<std::unique_ptr<FileWatch>> open(const std::string& thread_name);
   ~FileWatch();
 
-  // A directory: entries written to their end or moved in. A file: bytes appended, moved or removed.
-  // The number takes the callback off again; several may watch one path.
+  // A directory: entries written to their end or moved in. A file: bytes appended, moved or
+  // removed. The number takes the callback off again; several may watch one path.
   Result<int> add(const std::string& path, Callback callback);
   void remove(int number);
 

@@ -2,9 +2,9 @@
 // several can share the machine, and the mount namespace in which all of its pods are made.
 //
 // The namespace is pinned as a file and outlives the process: overlays, tmpfs volumes and pinned
-// network namespaces stay where a restarted agent finds them, the host's mount table stays clean, and
-// dropping the pin drops every mount at once. It also hides a cgroup2 mount that stands beside cgroup
-// v1, where crun refuses to run ("hybrid mode").
+// network namespaces stay where a restarted agent finds them, the host's mount table stays clean,
+// and dropping the pin drops every mount at once. It also hides a cgroup2 mount that stands beside
+// cgroup v1, where crun refuses to run ("hybrid mode").
 #pragma once
 
 #include <memory>
@@ -41,7 +41,8 @@ InstancePaths instance_paths(const std::string& absolute_data_dir);
 // Thread-safe after open().
 class InstanceNamespace {
  public:
-  // Makes the directories and joins the pinned mount namespace, or makes and pins a new one. Blocks.
+  // Makes the directories and joins the pinned mount namespace, or makes and pins a new one.
+  // Blocks.
   static Result<std::unique_ptr<InstanceNamespace>> open(const InstancePaths& paths);
 
   // Moves the calling thread into the namespace for good; repeated calls cost nothing.

@@ -12,8 +12,7 @@ namespace hekla::agent {
 namespace {
 
 constexpr std::size_t kOutputLimit = 64 * 1024;
-constexpr const char* kPath =
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 class SpawnActions {
  public:
@@ -45,12 +44,12 @@ class SpawnAttributes {
   posix_spawnattr_t attributes_;
 };
 
-Result<pid_t> spawn(const std::vector<std::string>& argv, std::vector<std::string> environment,
+Result<pid_t> spawn(std::vector<std::string> argv, std::vector<std::string> environment,
                     SpawnActions& actions, const SpawnAttributes& attributes) {
-  auto pointers = [](const std::vector<std::string>& strings) {
+  // execve takes char* for historical reasons, so the strings are copies of our own.
+  auto pointers = [](std::vector<std::string>& strings) {
     std::vector<char*> out;
-    // execve takes char* for historical reasons and never writes.
-    for (const std::string& text : strings) out.push_back(const_cast<char*>(text.c_str()));
+    for (std::string& text : strings) out.push_back(text.data());
     out.push_back(nullptr);
     return out;
   };

@@ -24,7 +24,8 @@ class Planner {
       TRY(add_config_map(*source, json::string_at(*source, {"name"}), default_mode(*source), plan));
     } else if (const json::Value* source = member(volume, "secret")) {
       plan.kind = VolumePlan::Kind::files;
-      TRY(add_secret(*source, json::string_at(*source, {"secretName"}), default_mode(*source), plan));
+      TRY(add_secret(*source, json::string_at(*source, {"secretName"}), default_mode(*source),
+                     plan));
     } else if (const json::Value* source = member(volume, "downwardAPI")) {
       plan.kind = VolumePlan::Kind::files;
       TRY(add_downward(*source, default_mode(*source), plan));
@@ -203,8 +204,8 @@ Result<std::vector<VolumePlan>> plan_volumes(const model::Pod& pod, const PodFac
     Result<VolumePlan> plan = planner.plan(volume);
     if (!plan)
       return fail(plan.error().code, "MountVolume.SetUp failed for volume \"" +
-                                         std::string(json::string_at(volume, {"name"})) + "\" : " +
-                                         plan.error().message);
+                                         std::string(json::string_at(volume, {"name"})) +
+                                         "\" : " + plan.error().message);
     plans.push_back(std::move(*plan));
   }
   return plans;

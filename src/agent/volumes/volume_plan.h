@@ -1,5 +1,5 @@
-// What a pod's volumes contain, computed from its spec and the objects it refers to. Pure; laying it
-// out on disk is volume_store.h.
+// What a pod's volumes contain, computed from its spec and the objects it refers to. Pure; laying
+// it out on disk is volume_store.h.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct VolumePlan {
   enum class Kind { files, directory, memory, host_path };
   std::string name;
   Kind kind = Kind::directory;
-  std::vector<VolumeFile> files;                // files
-  std::optional<std::int64_t> size_limit_bytes; // memory
-  std::string host_path, host_path_type;        // host_path
-  std::optional<std::uint32_t> group;           // fsGroup
+  std::vector<VolumeFile> files;                 // files
+  std::optional<std::int64_t> size_limit_bytes;  // memory
+  std::string host_path, host_path_type;         // host_path
+  std::optional<std::uint32_t> group;            // fsGroup
 };
 
 struct VolumePlanOptions {
@@ -36,9 +36,9 @@ struct VolumePlanOptions {
   std::string ca_pem;
 };
 
-// Fails in the kubelet's words: `MountVolume.SetUp failed for volume "x" : configmap "y" not found`.
-// A projected token that nobody supplied is left out: a Hekla without a token issuer still runs pods
-// that never look at it.
+// Fails in the kubelet's words: `MountVolume.SetUp failed for volume "x" : configmap "y" not
+// found`. A projected token that nobody supplied is left out: a Hekla without a token issuer still
+// runs pods that never look at it.
 Result<std::vector<VolumePlan>> plan_volumes(const model::Pod& pod, const PodFacts& facts,
                                              const PodSources& sources,
                                              const VolumePlanOptions& options);

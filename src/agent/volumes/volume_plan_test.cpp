@@ -10,7 +10,9 @@ namespace {
 model::Pod pod_with(const std::string& volume) {
   return json::decode_text<model::Pod>(
              R"({"metadata":{"name":"p","namespace":"ns","uid":"u","labels":{"a":"b"}},
-                 "spec":{"volumes":[)" + volume + "]}}").value();
+                 "spec":{"volumes":[)" +
+             volume + "]}}")
+      .value();
 }
 
 PodSources sources() {
@@ -75,8 +77,8 @@ TEST(VolumePlan, ProjectionsAreMergedAndTokensMayBeMissing) {
 }
 
 TEST(VolumePlan, TheRootCertificateHasAStandIn) {
-  auto plans = plan_volumes(pod_with(R"({"name":"v","configMap":{"name":"kube-root-ca.crt"}})"), {}, {},
-                            {.ca_pem = "PEM"});
+  auto plans = plan_volumes(pod_with(R"({"name":"v","configMap":{"name":"kube-root-ca.crt"}})"), {},
+                            {}, {.ca_pem = "PEM"});
   EXPECT_EQ(shown(plans->at(0)), "ca.crt:644=PEM;");
 }
 
@@ -90,16 +92,20 @@ TEST(VolumePlan, KindsOfDirectories) {
 }
 
 TEST(VolumePlan, RefusesWhatItCannotDo) {
-  EXPECT_EQ(plan(R"({"name":"v","persistentVolumeClaim":{"claimName":"c"}})").error().message,
-            "MountVolume.SetUp failed for volume \"v\" : persistent volume claims are not supported yet");
-  EXPECT_NE(plan(R"({"name":"v","nfs":{"server":"x","path":"/"}})").error().message.find("type nfs"),
-            std::string::npos);
+  EXPECT_EQ(
+      plan(R"({"name":"v","persistentVolumeClaim":{"claimName":"c"}})").error().message,
+      "MountVolume.SetUp failed for volume \"v\" : persistent volume claims are not supported yet");
+  EXPECT_NE(
+      plan(R"({"name":"v","nfs":{"server":"x","path":"/"}})").error().message.find("type nfs"),
+      std::string::npos);
 }
 
 TEST(VolumePlan, PathsStayInside) {
   for (const char* path : {"../x", "a/../../x", "/etc/x", "..", "a/.."})
-    EXPECT_FALSE(plan(std::string(R"({"name":"v","configMap":{"name":"m","items":[{"key":"a","path":")") +
-                      path + "\"}]}}")) << path;
+    EXPECT_FALSE(
+        plan(std::string(R"({"name":"v","configMap":{"name":"m","items":[{"key":"a","path":")") +
+             path + "\"}]}}"))
+        << path;
 }
 
 }  // namespace

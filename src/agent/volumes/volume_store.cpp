@@ -56,7 +56,8 @@ Result<void> check_host_path(const VolumePlan& plan) {
   const std::string& path = plan.host_path;
   const std::string& type = plan.host_path_type;
   auto failure = [&](const std::string& why) {
-    return fail(Code::invalid, "MountVolume.SetUp failed for volume \"" + plan.name + "\" : " + why);
+    return fail(Code::invalid,
+                "MountVolume.SetUp failed for volume \"" + plan.name + "\" : " + why);
   };
   std::error_code error;
   if (type == "DirectoryOrCreate") {
@@ -174,10 +175,18 @@ Result<void> lay_out_volumes(const std::string& volumes_dir, const std::vector<V
     const std::string directory = volumes_dir + "/" + plan.name;
     if (plan.kind != VolumePlan::Kind::host_path) TRY(make_directories(directory, 0755));
     switch (plan.kind) {
-      case VolumePlan::Kind::host_path: TRY(check_host_path(plan)); break;
-      case VolumePlan::Kind::files: TRY(write_files(directory, plan.files, plan.group)); break;
-      case VolumePlan::Kind::memory: TRY(lay_out_memory(directory, plan)); break;
-      case VolumePlan::Kind::directory: TRY(open_to_all(directory, plan.group)); break;
+      case VolumePlan::Kind::host_path:
+        TRY(check_host_path(plan));
+        break;
+      case VolumePlan::Kind::files:
+        TRY(write_files(directory, plan.files, plan.group));
+        break;
+      case VolumePlan::Kind::memory:
+        TRY(lay_out_memory(directory, plan));
+        break;
+      case VolumePlan::Kind::directory:
+        TRY(open_to_all(directory, plan.group));
+        break;
     }
   }
   return {};

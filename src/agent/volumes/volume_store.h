@@ -1,5 +1,5 @@
-// Volumes on disk: lays out what volume_plan.h computed, and turns a container's volumeMounts into bind
-// mounts. Every call blocks and is made inside the instance's mount namespace.
+// Volumes on disk: lays out what volume_plan.h computed, and turns a container's volumeMounts into
+// bind mounts. Every call blocks and is made inside the instance's mount namespace.
 #pragma once
 
 #include <map>
@@ -20,14 +20,15 @@ struct VolumeSource {
 };
 using VolumeSources = std::map<std::string, VolumeSource>;
 
-// Where each volume of a pod is once laid out; needs the spec alone, so it also works after a restart.
+// Where each volume of a pod is once laid out; needs the spec alone, so it also works after a
+// restart.
 VolumeSources volume_sources_of(const model::Pod& pod, const std::string& volumes_dir);
 
 // Idempotent: emptyDirs keep their content, files are replaced all at once when they differ.
 Result<void> lay_out_volumes(const std::string& volumes_dir, const std::vector<VolumePlan>& plans);
 
-// Files as Kubernetes lays them out: real ones in a hidden directory, `..data` pointing at it, links
-// through it, so that a change is one rename and readers never see a mixture.
+// Files as Kubernetes lays them out: real ones in a hidden directory, `..data` pointing at it,
+// links through it, so that a change is one rename and readers never see a mixture.
 Result<void> write_files(const std::string& directory, const std::vector<VolumeFile>& files,
                          std::optional<std::uint32_t> group);
 

@@ -69,10 +69,10 @@ void default_container(json::Object& container) {
   set_default(container, "terminationMessagePath", "/dev/termination-log");
   set_default(container, "terminationMessagePolicy", "File");
   json::Value* image = container.if_contains("image");
-  set_default(container, "imagePullPolicy",
-              json::Value(pull_policy(image != nullptr && image->is_string()
-                                          ? json::sv(image->get_string())
-                                          : std::string_view())));
+  set_default(
+      container, "imagePullPolicy",
+      json::Value(pull_policy(image != nullptr && image->is_string() ? json::sv(image->get_string())
+                                                                     : std::string_view())));
   if (!container.contains("resources")) container.emplace("resources", json::Object());
 }
 

@@ -83,7 +83,8 @@ void default_binding(json::Value& object) {
   for (json::Value& subject : list_in(object.get_object(), "subjects")) {
     if (!subject.is_object()) continue;
     std::string_view kind = json::string_at(subject, {"kind"});
-    if (kind == "User" || kind == "Group") set_default(subject.get_object(), "apiGroup", json::Value(kGroup));
+    if (kind == "User" || kind == "Group")
+      set_default(subject.get_object(), "apiGroup", json::Value(kGroup));
   }
 }
 

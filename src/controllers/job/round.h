@@ -30,8 +30,6 @@ struct JobView {
   // so yet.
   std::set<std::string> prepared;
   WallTime now;
-
-  const PodRef* find_pod(const std::string& name) const;
 };
 
 // What a write is for decides what its failure means.

@@ -13,10 +13,9 @@ namespace hekla::scheduler {
 
 namespace {
 
-// A job's pending tasks in order; sorted at its first turn.
+// A job's pending tasks in order: a range of one list for all jobs, filled at the job's first turn.
 struct Pending {
-  std::vector<TaskId> tasks;
-  std::size_t next = 0;
+  std::uint32_t next = 0, end = 0;
   bool collected = false;
 };
 
@@ -56,7 +55,7 @@ class Allocate {
     place_tasks(queue, job, pending);
     if (session_.job_ready(job)) {
       statement_.commit();
-      if (pending.next < pending.tasks.size()) turns_.again(job);
+      if (pending.next < pending.end) turns_.again(job);
     } else if (session_.job_pipelined(job)) {
       statement_.leave();
     } else {
@@ -65,19 +64,20 @@ class Allocate {
   }
 
   void collect(JobId job, Pending& pending) {
-    pending.collected = true;
+    auto begin = static_cast<std::ptrdiff_t>(order_.size());
     for (TaskId id : session_.at(job).tasks) {
       const Task& task = session_.at(id);
       if (task.status == TaskStatus::pending && !task.best_effort && !task.gated && task.ours)
-        pending.tasks.push_back(id);
+        order_.push_back(id);
     }
-    std::sort(pending.tasks.begin(), pending.tasks.end(),
+    std::sort(order_.begin() + begin, order_.end(),
               [&](TaskId a, TaskId b) { return session_.task_before(a, b); });
+    pending = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(order_.size()), true};
   }
 
   void place_tasks(QueueId queue, JobId job, Pending& pending) {
-    while (pending.next < pending.tasks.size()) {
-      TaskId id = pending.tasks[pending.next++];
+    while (pending.next < pending.end) {
+      TaskId id = order_[pending.next++];
       const Task& task = session_.at(id);
       if (!session_.allocatable(queue, id)) {
         explain_plain_pod(id, task);
@@ -135,7 +135,8 @@ class Allocate {
   Session& session_;
   Turns turns_;
   Statement statement_;
-  std::vector<Pending> pending_;
+  std::vector<Pending> pending_;  // by job
+  std::vector<TaskId> order_;
 };
 
 void execute(Session& session, const Arguments&) { Allocate(session).run(); }

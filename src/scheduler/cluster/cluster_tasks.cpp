@@ -205,6 +205,7 @@ TaskId Cluster::add_task(const model::Pod& pod, bool ours) {
     Job& members = jobs_[job.index()];
     task.role = intern_role(members, names_.intern(role_of(pod)));
     members.tasks.push_back(id);
+    members.arriving = true;
   }
   count_task(task, +1);
   charge_node(id, +1);

@@ -63,6 +63,7 @@ struct Job {
   std::uint64_t rejection_digest = 0;  // of the last enqueue rejection
 
   std::vector<TaskId> tasks;
+  bool arriving = false;    // a pod has come since the last session
   std::vector<Role> roles;  // role 0 always exists; others as pods or minTaskMember name them
   StatusCounts count{};
   std::int32_t pending_best_effort = 0;

@@ -20,9 +20,9 @@ std::optional<ClassTable::Pick> from_scratch(Bench& bench, ClassId pods, const N
 struct Rules {
   std::vector<std::unique_ptr<Plugin>> owners;
   NodeRules rules;
-  Reasons reasons;
+  Reasons& reasons;  // the one the plugins intern in
 
-  explicit Rules(Session& session) {
+  explicit Rules(Session& session) : reasons(session.reasons()) {
     for (const PluginInfo* info : all_plugins()) {
       if (info->name != "predicates" && info->name != "nodeorder" && info->name != "binpack")
         continue;
@@ -41,7 +41,7 @@ struct Rules {
 
 RC_GTEST_PROP(ClassTable, FollowsTheClusterNodeByNode, ()) {
   Bench bench;
-  int nodes = *rc::gen::inRange(1, 12);
+  int nodes = *rc::gen::inRange(1, 8);
   for (int i = 0; i < nodes; ++i) {
     std::string labels =
         *rc::gen::element<std::string>("", ", labels: {tier: gold}", ", labels: {tier: silver}");
@@ -57,13 +57,13 @@ RC_GTEST_PROP(ClassTable, FollowsTheClusterNodeByNode, ()) {
       "{weight: 9, preference: {matchExpressions: [{key: tier, operator: In, values: "
       "[gold]}]}}]}}}";
   bench.group("{name: g, minMember: 1}");
-  for (int i = 0; i < 20; ++i)
+  for (int i = 0; i < 10; ++i)
     bench.pod("{name: p-" + std::to_string(i) + ", group: g, cpu: 1, memory: 1Gi" +
               (i % 2 == 0 ? ", " + prefer : "") + "}");
   Rules rules(bench.session);
   ClassTable tables[2];
-  for (int step = 0; step < 40; ++step) {
-    TaskId task = bench.task("p-" + std::to_string(*rc::gen::inRange(0, 20)));
+  for (int step = 0; step < 25; ++step) {
+    TaskId task = bench.task("p-" + std::to_string(*rc::gen::inRange(0, 10)));
     int which = static_cast<int>(bench.cluster.at(task).name.back() - '0') % 2;
     ClassId pods = bench.cluster.at(task).pod_class;
     tables[which].refresh(bench.cluster, pods, rules.rules, rules.reasons);

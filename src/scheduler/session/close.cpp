@@ -131,6 +131,7 @@ Phase Session::phase_at_close(const Job& job, bool unschedulable) const {
 void Session::close_job(JobId id) {
   JobNotes& known = notes(id);
   Job& job = cluster_.edit(id);
+  bool arriving = is_arriving(id);
   if (!job.implicit) {
     set_phase(id, phase_at_close(job, known.unschedulable));
     std::int32_t running = job.of(TaskStatus::running), succeeded = job.of(TaskStatus::succeeded),
@@ -142,11 +143,15 @@ void Session::close_job(JobId id) {
     job.failed = failed;
     job.status_unwritten = false;
     if (known.changed) decisions_.groups.push_back({id});
-    report_group_event(id, known.changed);
+    if (!arriving) report_group_event(id, known.changed);
   }
   decisions_.waiting |= job.is_pending() || job.phase == Phase::inqueue;
   if (!job.is_ready()) ++decisions_.unschedulable_jobs;
-  report_pods(id);
+  if (arriving)
+    decisions_.waiting = true;
+  else
+    report_pods(id);
+  job.arriving = false;
 }
 
 void Session::report_group_event(JobId id, bool changed) {

@@ -101,6 +101,8 @@ class Session {
                     std::string resource = {}) {
     decisions_.gauges.push_back({name, queue.name, std::move(resource), value});
   }
+  // Pods of the gang are still being created: not the moment to complain that some are missing.
+  bool is_arriving(JobId job) const { return at(job).arriving && !job_valid(job); }
   // Pending tasks that a discarded statement had already given a node.
   std::int32_t schedulable_tasks(JobId job) const;
 

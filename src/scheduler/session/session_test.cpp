@@ -86,7 +86,7 @@ TEST(Session, AnotherConfigurationAppliesToTheNextSession) {
 
 TEST(Session, MoreClassesThanTablesAreServedAllTheSame) {
   Bench bench("actions: allocate\ntiers:\n- plugins:\n  - name: predicates\n");
-  bench.node("{name: n1, cpu: 100, pods: 2000}");
+  bench.node("{name: n1, cpu: 1000, pods: 2000}");
   for (int i = 0; i < 600; ++i)
     bench.pod("{name: p" + std::to_string(i) +
               ", schedulerName: default-scheduler, cpu: " + std::to_string(i + 1) + "m}");

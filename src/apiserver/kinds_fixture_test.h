@@ -1,5 +1,5 @@
-// What the tests of the built-in kinds share: an object through a kind's rules, the way the write pipeline
-// sends it.
+// What the tests of the built-in kinds share: an object through a kind's rules, the way the write
+// pipeline sends it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -48,7 +48,8 @@ inline json::Value created(std::string_view kind, std::string_view text) {
 
 inline std::string text_of(const std::vector<Cause>& causes) {
   std::string out;
-  for (const Cause& cause : causes) out += (out.empty() ? "" : "\n") + cause.field + ": " + cause.message;
+  for (const Cause& cause : causes)
+    out += (out.empty() ? "" : "\n") + cause.field + ": " + cause.message;
   return out;
 }
 
@@ -59,9 +60,11 @@ inline std::string complaints(std::string_view kind, std::string_view text) {
 }
 
 // The complaints about an update from `old` to `now`, both created first.
-inline std::string update_complaints(std::string_view kind, std::string_view now, std::string_view old) {
+inline std::string update_complaints(std::string_view kind, std::string_view now,
+                                     std::string_view old) {
   json::Value before = created(kind, old), after = defaulted(kind, now);
-  if (kind_of(kind).prepare_update) kind_of(kind).prepare_update(after, before, {test_now(), nullptr, ""});
+  if (kind_of(kind).prepare_update)
+    kind_of(kind).prepare_update(after, before, {test_now(), nullptr, ""});
   return kind_of(kind).validate_update ? text_of(kind_of(kind).validate_update(after, before)) : "";
 }
 

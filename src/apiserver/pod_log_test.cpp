@@ -1,0 +1,71 @@
+#include "apiserver/server_fixture_test.h"
+
+namespace hekla::apiserver {
+namespace {
+
+class FakeStreams final : public kube::PodStreams {
+ public:
+  void logs(const std::string&, const std::string& pod, const std::string& uid,
+            const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
+            std::move_only_function<void(Result<void>)> started) override {
+    asked = options;
+    asked_uid = uid;
+    if (options.previous)
+      return started(fail(Code::bad_request, "previous terminated container \"" + options.container +
+                                                 "\" in pod \"" + pod + "\" not found"));
+    started({});
+    sink->write("hello\n");
+    if (!options.follow) sink->end();
+    last = std::move(sink);
+  }
+  kube::LogOptions asked;
+  std::string asked_uid;
+  std::shared_ptr<kube::ByteSink> last;
+};
+
+class PodLogTest : public ServerFixture {
+ protected:
+  PodLogTest() { server->set_pod_streams(&streams); }
+  void bound(const std::string& name) {
+    call("POST", std::string(kPods) + "/" + name + "/binding", R"({"target":{"name":"n1"}})");
+  }
+  FakeStreams streams;
+};
+
+TEST_F(PodLogTest, BytesFlowUntilTheEnd) {
+  Reply made = call("POST", kPods, pod("p"));
+  Reply early = call("GET", std::string(kPods) + "/p/log");
+  EXPECT_EQ(early.status, 400);
+  bound("p");
+  auto log = send("GET", std::string(kPods) + "/p/log?follow=true&tailLines=5&timestamps=1");
+  EXPECT_EQ(log->answer.status, 200);
+  EXPECT_EQ(log->answer.headers.get("Content-Type"), "text/plain");
+  EXPECT_EQ(log->answer.body, "hello\n");
+  EXPECT_EQ(streams.asked.container, "c");
+  EXPECT_EQ(streams.asked.tail_lines, 5);
+  EXPECT_TRUE(streams.asked.timestamps);
+  EXPECT_EQ(streams.asked_uid, made.at({"metadata", "uid"}));
+  EXPECT_FALSE(log->ended);
+  streams.last->write("more\n");
+  streams.last->end();
+  EXPECT_EQ(log->answer.body, "hello\nmore\n");
+  EXPECT_TRUE(log->ended);
+}
+
+TEST_F(PodLogTest, TheContainerMustBeClear) {
+  call("POST", kPods, R"({"metadata":{"name":"two"},"spec":{"containers":[{"name":"a","image":"i"},
+      {"name":"b","image":"i"}]}})");
+  bound("two");
+  Reply which = call("GET", std::string(kPods) + "/two/log");
+  EXPECT_EQ(which.status, 400);
+  EXPECT_EQ(which.message(), "a container name must be specified for pod two, choose one of: [a b]");
+  Reply wrong = call("GET", std::string(kPods) + "/two/log?container=z");
+  EXPECT_EQ(wrong.message(), "container z is not valid for pod two");
+  EXPECT_EQ(call("GET", std::string(kPods) + "/two/log?container=b").text, "hello\n");
+  Reply previous = call("GET", std::string(kPods) + "/two/log?container=b&previous=true");
+  EXPECT_EQ(previous.status, 400);
+  EXPECT_EQ(previous.reason(), "BadRequest");
+}
+
+}  // namespace
+}  // namespace hekla::apiserver
