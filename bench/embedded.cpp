@@ -1,6 +1,8 @@
-// bench/embedded: the real binary with fake nodes, loaded over HTTPS like any user would. Prints one line:
+// bench/embedded: the real binary with fake nodes, loaded over HTTPS like any user would. Prints
+// one line:
 //   {"first_post_to_last_bound_s","pods_per_s","latency_p50_ms","rss_mb"}
-// Latency: 20 one-pod jobs one after another on the otherwise idle platform, POST until the pod has a node.
+// Latency: 20 one-pod jobs one after another on the otherwise idle platform, POST until the pod has
+// a node.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -51,9 +53,16 @@ class Platform {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
-    std::vector<std::string> arguments{options.hekla, "up", "--no-agent", "--data-dir", dir_,
-                                       "--listen", "127.0.0.1:0", "--fake-nodes",
-                                       std::to_string(options.fake_nodes), "--fake-node-resources",
+    std::vector<std::string> arguments{options.hekla,
+                                       "up",
+                                       "--no-agent",
+                                       "--data-dir",
+                                       dir_,
+                                       "--listen",
+                                       "127.0.0.1:0",
+                                       "--fake-nodes",
+                                       std::to_string(options.fake_nodes),
+                                       "--fake-node-resources",
                                        "cpu=32,memory=256Gi,pods=110"};
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -91,11 +100,13 @@ class Platform {
 };
 
 json::Value job(const std::string& name, int pods) {
-  json::Object container{{"name", "main"},
-                         {"image", "busybox"},
-                         {"command", json::Array{"train"}},
-                         {"resources", json::Object{{"requests", json::Object{{"cpu", "1"}, {"memory", "1Gi"}}}}}};
-  json::Object pod_spec{{"containers", json::Array{std::move(container)}}, {"restartPolicy", "Never"}};
+  json::Object container{
+      {"name", "main"},
+      {"image", "busybox"},
+      {"command", json::Array{"train"}},
+      {"resources", json::Object{{"requests", json::Object{{"cpu", "1"}, {"memory", "1Gi"}}}}}};
+  json::Object pod_spec{{"containers", json::Array{std::move(container)}},
+                        {"restartPolicy", "Never"}};
   json::Object task{{"name", "worker"},
                     {"replicas", pods},
                     {"template", json::Object{{"spec", std::move(pod_spec)}}}};
@@ -136,7 +147,8 @@ class BoundPods {
   MonoTime wait_for(int n) {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::minutes(10), [&] { return bound_ >= n; }))
-      die("only " + std::to_string(bound_) + " of " + std::to_string(n) + " pods were bound in ten minutes");
+      die("only " + std::to_string(bound_) + " of " + std::to_string(n) +
+          " pods were bound in ten minutes");
     return last_;
   }
 
@@ -185,14 +197,16 @@ int run(const Options& options) {
   std::sort(latencies.begin(), latencies.end());
 
   MonoTime begin = real_clock().mono();
-  for (int i = 0; i < options.jobs; ++i) post(**http, *access, job("gang-" + std::to_string(i), options.pods_per_job));
+  for (int i = 0; i < options.jobs; ++i)
+    post(**http, *access, job("gang-" + std::to_string(i), options.pods_per_job));
   int pods = options.jobs * options.pods_per_job;
   MonoTime end = bound.wait_for(expected + pods);
   double seconds = std::chrono::duration<double>(end - begin).count();
-  std::printf("{\"jobs\":%d,\"pods\":%d,\"fake_nodes\":%d,\"first_post_to_last_bound_s\":%.3f,"
-              "\"pods_per_s\":%.0f,\"latency_p50_ms\":%.2f,\"rss_mb\":%.0f}\n",
-              options.jobs, pods, options.fake_nodes, seconds, pods / seconds,
-              latencies.empty() ? 0 : latencies[latencies.size() / 2], platform.rss_mb());
+  std::printf(
+      "{\"jobs\":%d,\"pods\":%d,\"fake_nodes\":%d,\"first_post_to_last_bound_s\":%.3f,"
+      "\"pods_per_s\":%.0f,\"latency_p50_ms\":%.2f,\"rss_mb\":%.0f}\n",
+      options.jobs, pods, options.fake_nodes, seconds, pods / seconds,
+      latencies.empty() ? 0 : latencies[latencies.size() / 2], platform.rss_mb());
   loop.stop();
   return 0;
 }
@@ -216,7 +230,8 @@ int main(int argc, char** argv) {
     else if (flag == "--fake-nodes")
       options.fake_nodes = std::stoi(value);
     else
-      hekla::die("unknown flag " + flag + "; use --jobs J --pods-per-job P --fake-nodes N [--hekla FILE]");
+      hekla::die("unknown flag " + flag +
+                 "; use --jobs J --pods-per-job P --fake-nodes N [--hekla FILE]");
   }
   return hekla::run(options);
 }

@@ -118,6 +118,7 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   machine_options.data_dir = options.data_dir;
   machine_options.subnet = TRY(Subnet::parse(options.pod_cidr));
   machine_options.hidden_paths = options.hidden_paths;
+  machine_options.threads = std::max(4, facts.cpus);
   std::weak_ptr<State> self = weak_from_this();
   machine =
       TRY(LinuxMachine::open(machine_options, client.executor(), [self](const std::string& id) {
@@ -233,9 +234,11 @@ void Agent::State::pod_changed(const PodWorker::PodRef& before, const PodWorker:
     if (auto old = workers.find(before->metadata.uid); old != workers.end()) old->second->vanish();
   if (!after || after->metadata.uid.empty() || after->spec.nodeName != options.node_name) return;
   if (auto known = workers.find(after->metadata.uid); known != workers.end()) {
-    bool relabelled = known->second->pod()->metadata.labels != after->metadata.labels;
+    const model::ObjectMeta& old = known->second->pod()->metadata;
+    bool renamed = old.labels != after->metadata.labels ||
+                   old.deletionTimestamp != after->metadata.deletionTimestamp;
     known->second->update(after);
-    if (relabelled) zone_changed();
+    if (renamed) zone_changed();
     return;
   }
   if (stopping || is_terminal(*after)) return;

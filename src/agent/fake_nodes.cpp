@@ -18,41 +18,42 @@ constexpr Nanos kRestartPause = std::chrono::seconds(1);
 constexpr std::string_view kPrefix = "fake-";
 constexpr std::string_view kHostIp = "10.127.0.1";
 
-json::Value node_object(const std::string& name, const model::ResourceList& resources, WallTime now) {
+json::Value node_object(const std::string& name, const model::ResourceList& resources,
+                        WallTime now) {
   std::string stamp = model::format_rfc3339(now);
   json::Value list = json::encode(resources);
   return json::Object{
       {"apiVersion", "v1"},
       {"kind", "Node"},
-      {"metadata",
-       json::Object{{"name", name},
-                    {"labels", json::Object{{"kubernetes.io/hostname", name},
-                                            {"kubernetes.io/os", "linux"},
-                                            {"kubernetes.io/arch", "amd64"},
-                                            {"type", "fake"},
-                                            {"hekla.io/fake-node", "true"}}}}},
+      {"metadata", json::Object{{"name", name},
+                                {"labels", json::Object{{"kubernetes.io/hostname", name},
+                                                        {"kubernetes.io/os", "linux"},
+                                                        {"kubernetes.io/arch", "amd64"},
+                                                        {"type", "fake"},
+                                                        {"hekla.io/fake-node", "true"}}}}},
       {"spec", json::Object{}},
       {"status",
-       json::Object{{"capacity", list},
-                    {"allocatable", list},
-                    {"addresses", json::Array{json::Object{{"type", "InternalIP"}, {"address", kHostIp}},
-                                              json::Object{{"type", "Hostname"}, {"address", name}}}},
-                    {"conditions", json::Array{json::Object{{"type", "Ready"},
-                                                            {"status", "True"},
-                                                            {"reason", "FakeNodeReady"},
-                                                            {"message", "this node is played by hekla"},
-                                                            {"lastHeartbeatTime", stamp},
-                                                            {"lastTransitionTime", stamp}}}},
-                    {"nodeInfo", json::Object{{"architecture", "amd64"},
-                                              {"operatingSystem", "linux"},
-                                              {"osImage", "none"},
-                                              {"kernelVersion", "none"},
-                                              {"kubeletVersion", "v1.34.1+hekla-fake"},
-                                              {"kubeProxyVersion", ""},
-                                              {"containerRuntimeVersion", "fake://1"},
-                                              {"bootID", ""},
-                                              {"machineID", ""},
-                                              {"systemUUID", ""}}}}}};
+       json::Object{
+           {"capacity", list},
+           {"allocatable", list},
+           {"addresses", json::Array{json::Object{{"type", "InternalIP"}, {"address", kHostIp}},
+                                     json::Object{{"type", "Hostname"}, {"address", name}}}},
+           {"conditions", json::Array{json::Object{{"type", "Ready"},
+                                                   {"status", "True"},
+                                                   {"reason", "FakeNodeReady"},
+                                                   {"message", "this node is played by hekla"},
+                                                   {"lastHeartbeatTime", stamp},
+                                                   {"lastTransitionTime", stamp}}}},
+           {"nodeInfo", json::Object{{"architecture", "amd64"},
+                                     {"operatingSystem", "linux"},
+                                     {"osImage", "none"},
+                                     {"kernelVersion", "none"},
+                                     {"kubeletVersion", "v1.34.1+hekla-fake"},
+                                     {"kubeProxyVersion", ""},
+                                     {"containerRuntimeVersion", "fake://1"},
+                                     {"bootID", ""},
+                                     {"machineID", ""},
+                                     {"systemUUID", ""}}}}}};
 }
 
 }  // namespace
@@ -78,9 +79,7 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
   State(FakeNodesOptions o, kube::Client& c)
       : options(std::move(o)), client(c), pods(c, kube::resources::pods) {}
 
-  bool is_mine(const model::Pod& pod) const {
-    return pod.spec.nodeName.starts_with(kPrefix);
-  }
+  bool is_mine(const model::Pod& pod) const { return pod.spec.nodeName.starts_with(kPrefix); }
 
   void start() {
     pods.on_change([this](const PodRef& before, const PodRef& after) {
@@ -127,7 +126,8 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
       std::uint32_t n = addresses++;
       std::string ip = "10." + std::to_string(128 + (n >> 16) % 64) + "." +
                        std::to_string((n >> 8) & 255) + "." + std::to_string(n & 255);
-      patch(pod, fake_running_status(pod, ip, std::string(kHostIp), client.executor().clock().wall()));
+      patch(pod,
+            fake_running_status(pod, ip, std::string(kHostIp), client.executor().clock().wall()));
     } else if (pod.status.phase == "Running") {
       arm(pod, mine);
     }
@@ -135,16 +135,18 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
 
   // The timer of a pod that was Running before a restart of Hekla runs for what is left.
   void arm(const model::Pod& pod, Progress& mine) {
-    std::int32_t restarts =
-        pod.status.containerStatuses.empty() ? 0 : pod.status.containerStatuses.front().restartCount;
+    std::int32_t restarts = pod.status.containerStatuses.empty()
+                                ? 0
+                                : pod.status.containerStatuses.front().restartCount;
     if (mine.timer_for_restart == restarts) return;
     mine.timer_for_restart = restarts;
     FakePlan plan = fake_plan(pod);
     if (!plan.duration) return;
     Nanos left = *plan.duration;
     if (restarts == 0 && pod.status.startTime)
-      left -= std::max(Nanos(0), client.executor().clock().wall() - *pod.status.startTime.at -
-                                     Nanos(std::chrono::seconds(1)));  // startTime has whole seconds
+      left -=
+          std::max(Nanos(0), client.executor().clock().wall() - *pod.status.startTime.at -
+                                 Nanos(std::chrono::seconds(1)));  // startTime has whole seconds
     if (restarts > 0) left += kRestartPause;
     client.executor().post_after(
         std::max(left, Nanos(0)),
@@ -197,8 +199,10 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
                  });
   }
 
-  // What failed for a passing reason goes out again; a pod that has gone meanwhile is nobody's business.
-  void sent_back(const std::vector<kube::Write>& sent, const std::vector<kube::WriteResult>& results) {
+  // What failed for a passing reason goes out again; a pod that has gone meanwhile is nobody's
+  // business.
+  void sent_back(const std::vector<kube::Write>& sent,
+                 const std::vector<kube::WriteResult>& results) {
     std::vector<kube::Write> again;
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (results[i]) continue;
@@ -207,12 +211,14 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
       again.push_back(sent[i]);
     }
     if (again.empty()) return;
-    client.executor().post_after(kRetry, [weak = weak_from_this(), again = std::move(again)]() mutable {
-      auto self = weak.lock();
-      if (!self) return;
-      for (kube::Write& write : again) self->outgoing.push_back(std::move(write));
-      self->send();
-    });
+    client.executor().post_after(kRetry,
+                                 [weak = weak_from_this(), again = std::move(again)]() mutable {
+                                   auto self = weak.lock();
+                                   if (!self) return;
+                                   for (kube::Write& write : again)
+                                     self->outgoing.push_back(std::move(write));
+                                   self->send();
+                                 });
   }
 };
 

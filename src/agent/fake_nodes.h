@@ -1,5 +1,5 @@
-// Nodes that exist in the API only, for tests, benchmarks and people who try queue policies: their pods
-// are Running as soon as they are bound and end as fake_pod.h says.
+// Nodes that exist in the API only, for tests, benchmarks and people who try queue policies: their
+// pods are Running as soon as they are bound and end as fake_pod.h says.
 #pragma once
 
 #include <memory>

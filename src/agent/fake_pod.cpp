@@ -52,12 +52,15 @@ json::Value container_status(const model::Container& container, const model::Pod
 }
 
 std::int64_t restarts_of(const model::Pod& pod) {
-  return pod.status.containerStatuses.empty() ? 0 : pod.status.containerStatuses.front().restartCount;
+  return pod.status.containerStatuses.empty() ? 0
+                                              : pod.status.containerStatuses.front().restartCount;
 }
 
 json::Object condition(std::string_view type, bool is, const std::string& stamp,
                        std::string_view reason = {}) {
-  json::Object made{{"type", type}, {"status", is ? "True" : "False"}, {"lastProbeTime", nullptr},
+  json::Object made{{"type", type},
+                    {"status", is ? "True" : "False"},
+                    {"lastProbeTime", nullptr},
                     {"lastTransitionTime", stamp}};
   if (!reason.empty()) made["reason"] = reason;
   return made;
@@ -70,7 +73,8 @@ json::Array conditions(const model::Pod& pod, bool ready, WallTime now) {
   for (const auto& old : pod.status.conditions)
     if (old.type == "PodScheduled" && old.lastTransitionTime)
       scheduled = model::format_rfc3339(*old.lastTransitionTime.at);
-  return json::Array{condition("Initialized", true, stamp, reason), condition("Ready", ready, stamp, reason),
+  return json::Array{condition("Initialized", true, stamp, reason),
+                     condition("Ready", ready, stamp, reason),
                      condition("ContainersReady", ready, stamp, reason),
                      condition("PodScheduled", true, scheduled)};
 }
@@ -94,7 +98,11 @@ std::optional<Nanos> parse_sleep(const std::string& text) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || number < 0) return std::nullopt;
   std::string unit(end, text.data() + text.size());
-  double seconds = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86400 : 0;
+  double seconds = unit.empty() || unit == "s" ? 1
+                   : unit == "m"               ? 60
+                   : unit == "h"               ? 3600
+                   : unit == "d"               ? 86400
+                                               : 0;
   if (seconds == 0 || number * seconds > 1e9) return std::nullopt;
   return Nanos(static_cast<std::int64_t>(number * seconds * 1e9));
 }
@@ -112,7 +120,8 @@ FakePlan fake_plan(const model::Pod& pod) {
   std::vector<std::string> line = pod.spec.containers.front().command;
   const auto& args = pod.spec.containers.front().args;
   line.insert(line.end(), args.begin(), args.end());
-  if (line.size() == 3 && (line[0] == "sh" || line[0] == "/bin/sh" || line[0] == "bash") && line[1] == "-c")
+  if (line.size() == 3 && (line[0] == "sh" || line[0] == "/bin/sh" || line[0] == "bash") &&
+      line[1] == "-c")
     return parse_script(line[2]).value_or(FakePlan{});
   if (line.size() == 2 && line[0] == "sleep") return FakePlan{parse_sleep(line[1]), 0};
   return {};
@@ -142,8 +151,8 @@ json::Value fake_running_status(const model::Pod& pod, const std::string& pod_ip
 json::Value fake_finished_status(const model::Pod& pod, int exit_code, WallTime now) {
   json::Array statuses;
   for (const auto& container : pod.spec.containers)
-    statuses.push_back(container_status(container, pod, terminated_state(pod, exit_code, now), false,
-                                        restarts_of(pod)));
+    statuses.push_back(container_status(container, pod, terminated_state(pod, exit_code, now),
+                                        false, restarts_of(pod)));
   return json::Object{{"status", json::Object{{"phase", exit_code == 0 ? "Succeeded" : "Failed"},
                                               {"conditions", conditions(pod, false, now)},
                                               {"containerStatuses", std::move(statuses)}}}};

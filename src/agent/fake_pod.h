@@ -16,14 +16,16 @@ struct FakePlan {
   int exit_code = 0;
 };
 
-// The annotations hekla.io/run-duration (Go duration) and hekla.io/exit-code decide; without them a plain
-// `sleep N [; exit K]` in the first container's command is played; anything else runs for ever.
+// The annotations hekla.io/run-duration (Go duration) and hekla.io/exit-code decide; without them a
+// plain `sleep N [; exit K]` in the first container's command is played; anything else runs for
+// ever.
 FakePlan fake_plan(const model::Pod& pod);
 
 // `sleep` arguments as coreutils reads them: "10", "2.5", "10m", "1h"; nullopt when it is not that.
 std::optional<Nanos> parse_sleep(const std::string& text);
 
-// The status a kubelet would report for the pod in that state; a merge patch for the status subresource.
+// The status a kubelet would report for the pod in that state; a merge patch for the status
+// subresource.
 json::Value fake_running_status(const model::Pod& pod, const std::string& pod_ip,
                                 const std::string& host_ip, WallTime now);
 json::Value fake_finished_status(const model::Pod& pod, int exit_code, WallTime now);

@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "agent/runtime/cgroup.h"
+#include "agent/runtime/files.h"
 #include "agent/volumes/volume_store.h"
 #include "base/check.h"
 #include "base/disk.h"
@@ -202,7 +203,7 @@ std::string LinuxMachine::cgroup_of(const PodRecord& record, const ContainerRun&
 }
 
 Result<void> LinuxMachine::save(const PodRecord& record) const {
-  return write_file_atomically(paths_.pod(record.uid) + "/state.json",
+  return replace_file(paths_.pod(record.uid) + "/state.json",
                                json::serialize(json::encode(record)), 0600);
 }
 
@@ -226,7 +227,7 @@ Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
   TRY(make_directories(dir));
   TRY(save(request.record));
   auto write = [&](const char* name, const std::string& text) {
-    return write_file_atomically(dir + "/" + name, text, 0644);
+    return replace_file(dir + "/" + name, text, 0644);
   };
   TRY(write("hosts", request.files.hosts));
   TRY(write("hostname", request.files.hostname));
@@ -261,7 +262,7 @@ Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
   bind(dir + "/resolv.conf", "/etc/resolv.conf");
   const std::string own = container_dir(paths_, request.record.uid, container.name);
   TRY(make_directories(own));
-  TRY(write_file_atomically(own + "/termination-log", "", 0666));
+  TRY(replace_file(own + "/termination-log", "", 0666));
   bind(own + "/termination-log", request.spec.terminationMessagePath.empty()
                                      ? "/dev/termination-log"
                                      : request.spec.terminationMessagePath);
@@ -320,13 +321,16 @@ void LinuxMachine::inspect(std::shared_ptr<const model::Pod> pod, PodRecord reco
 }
 
 Result<PodRecord> LinuxMachine::inspect_now(const model::Pod& pod, PodRecord record) {
+  const json::Value before = json::encode(record);
   for (ContainerRecord& container : record.containers)
     if (container.current && container.current->is_live()) TRY(inspect_run(pod, record, container));
   // After a reboot: the network is gone and its pod's containers with it.
   if (record.sandbox && !record.host_network && !network_->has_pod(record.uid))
     record.sandbox = false;
+  // Most looks find nothing new.
   std::error_code ignored;
-  if (fs::exists(paths_.pod(record.uid), ignored)) TRY(save(record));
+  if (json::encode(record) != before && fs::exists(paths_.pod(record.uid), ignored))
+    TRY(save(record));
   return record;
 }
 

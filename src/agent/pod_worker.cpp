@@ -47,6 +47,10 @@ void PodWorker::shut_down() {
 }
 
 void PodWorker::look() {
+  bool live = std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
+    return container.current && container.current->is_live();
+  });
+  if (!live) return;
   inspected_ = false;
   look_again_ = true;  // work under way may have looked too early
   step();
@@ -63,7 +67,7 @@ std::optional<PodAddress> PodWorker::address() const {
   if (!address || !record_.outcome.empty() || ending_ == Ending::vanished) return std::nullopt;
   return PodAddress{record_.ns,           record_.name,          pod_->spec.hostname,
                     pod_->spec.subdomain, pod_->metadata.labels, *address,
-                    is_ready(status_)};
+                    is_ready(status_) && !pod_->metadata.deletionTimestamp};
 }
 
 // Everything but the machine's answer to a kill waits for the work under way.
@@ -181,18 +185,12 @@ void PodWorker::make_sandbox() {
   }
   report();
   busy_ = true;
-  SourceFetch fetch{record_.ns, volume_sources(*pod_), token_requests(*pod_)};
-  fetch_sources(context_.client, context_.token_source, std::move(fetch),
-                [self = weak_from_this()](Result<PodSources> sources) {
-                  auto worker = self.lock();
-                  if (!worker) return;
-                  worker->busy_ = false;
-                  if (!sources) {
-                    worker->sandbox_failed("FailedMount", sources.error());
-                    return worker->step();
-                  }
-                  worker->plan_sandbox(std::move(*sources));
-                });
+  fetch_volume_sources([this](Result<PodSources> sources) {
+    busy_ = false;
+    if (sources) return plan_sandbox(std::move(*sources));
+    sandbox_failed("FailedMount", sources.error());
+    step();
+  });
 }
 
 void PodWorker::plan_sandbox(PodSources sources) {
@@ -237,18 +235,38 @@ void PodWorker::sandbox_failed(const std::string& reason, const Error& error) {
 
 void PodWorker::refresh_volumes() {
   if (!record_.sandbox || !record_.outcome.empty() || ending_ != Ending::no) return;
-  SourceFetch fetch{record_.ns, volume_sources(*pod_), token_requests(*pod_)};
-  if (fetch.refs.empty() && fetch.tokens.empty()) return;
+  if (volume_sources(*pod_).empty() && token_requests(*pod_).empty()) return;
+  fetch_volume_sources([this](Result<PodSources> sources) {
+    if (!sources || ending_ != Ending::no) return;
+    Result<std::vector<VolumePlan>> volumes =
+        plan_volumes(*pod_, facts(), *sources, VolumePlanOptions{context_.ca_pem});
+    if (volumes) context_.machine.refresh_volumes(record_.uid, std::move(*volumes));
+  });
+}
+
+// A token is used until four fifths of its life are over, a day at most.
+void PodWorker::fetch_volume_sources(std::move_only_function<void(Result<PodSources>)> next) {
+  SourceFetch fetch{record_.ns, volume_sources(*pod_), {}};
+  for (const TokenRequest& request : token_requests(*pod_)) {
+    auto known = tokens_.find(request);
+    Nanos life = std::min<Nanos>(std::chrono::seconds(request.expiration_seconds) * 4 / 5,
+                                 std::chrono::hours(24));
+    if (known == tokens_.end() || now() - known->second.issued >= life)
+      fetch.tokens.push_back(request);
+  }
   fetch_sources(
       context_.client, context_.token_source, std::move(fetch),
-      [self = weak_from_this()](Result<PodSources> sources) {
+      [self = weak_from_this(), next = std::move(next)](Result<PodSources> sources) mutable {
         auto worker = self.lock();
-        if (!worker || !sources || worker->ending_ != Ending::no) return;
-        Result<std::vector<VolumePlan>> volumes = plan_volumes(
-            *worker->pod_, worker->facts(), *sources, VolumePlanOptions{worker->context_.ca_pem});
-        if (volumes)
-          worker->context_.machine.refresh_volumes(worker->record_.uid, std::move(*volumes));
+        if (!worker) return;
+        if (sources) worker->keep_tokens(*sources);
+        next(std::move(sources));
       });
+}
+
+void PodWorker::keep_tokens(PodSources& sources) {
+  for (const auto& [request, token] : sources.tokens) tokens_[request] = {token, now()};
+  for (const auto& [request, token] : tokens_) sources.tokens.emplace(request, token.text);
 }
 
 void PodWorker::launch(std::size_t container) {

@@ -64,6 +64,9 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   bool remove_exited();
 
   void make_sandbox();
+  // `next` may use `this`.
+  void fetch_volume_sources(std::move_only_function<void(Result<PodSources>)> next);
+  void keep_tokens(PodSources& sources);
   void plan_sandbox(PodSources sources);
   void sandbox_failed(const std::string& reason, const Error& error);
   void launch(std::size_t container);
@@ -113,6 +116,11 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   // By container; kSandbox is no valid name of one.
   static constexpr const char* kSandbox = "";
   std::map<std::string, Hold> holds_;
+  struct Token {
+    std::string text;
+    WallTime issued;
+  };
+  std::map<TokenRequest, Token> tokens_;
   std::optional<WallTime> wake_;
   std::optional<json::Value> sent_status_;
   bool status_in_flight_ = false;

@@ -302,6 +302,27 @@ TEST_F(PodWorkerTest, AVanishedPodIsKilledWithoutGrace) {
   EXPECT_EQ(calls(), "remove c, erase, release");
 }
 
+TEST_F(PodWorkerTest, TokensAreRenewedInTime) {
+  int issued = 0;
+  context_.token_source = [&](TokenRequest request, auto done) {
+    EXPECT_EQ(request.service_account, "trainer");
+    EXPECT_EQ(request.pod_uid, worker_->record().uid);
+    done("token " + std::to_string(++issued));
+  };
+  begin("Never", R"("serviceAccountName":"trainer","volumes":[{"name":"t","projected":{"sources":[
+      {"serviceAccountToken":{"path":"token","expirationSeconds":1000}}]}}],)");
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_EQ(issued, 1);
+  pass(seconds(700));
+  worker_->refresh_volumes();
+  simulation_.run_until_idle();
+  EXPECT_EQ(issued, 1);
+  pass(seconds(100));
+  worker_->refresh_volumes();
+  simulation_.run_until_idle();
+  EXPECT_EQ(issued, 2);
+}
+
 TEST_F(PodWorkerTest, GivesTheDefaultEnvironment) {
   begin("Never");
   EXPECT_EQ(machine_.env.at(0),

@@ -25,7 +25,8 @@ std::uint32_t crc_by_table(std::string_view data, std::uint32_t crc) {
   return crc;
 }
 
-__attribute__((target("sse4.2"))) std::uint32_t crc_by_cpu(std::string_view data, std::uint32_t crc) {
+__attribute__((target("sse4.2"))) std::uint32_t crc_by_cpu(std::string_view data,
+                                                           std::uint32_t crc) {
   const char* at = data.data();
   std::size_t left = data.size();
   std::uint64_t wide = crc;

@@ -9,10 +9,10 @@ namespace hekla {
                                std::string_view reason = {});
 }  // namespace hekla
 
-#define CHECK(condition, ...)                                                             \
-  do {                                                                                    \
-    if (!(condition)) [[unlikely]]                                                        \
-      ::hekla::check_failed(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__);   \
+#define CHECK(condition, ...)                                                           \
+  do {                                                                                  \
+    if (!(condition)) [[unlikely]]                                                      \
+      ::hekla::check_failed(__FILE__, __LINE__, #condition __VA_OPT__(, ) __VA_ARGS__); \
   } while (false)
 
 #ifdef NDEBUG

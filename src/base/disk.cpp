@@ -69,14 +69,17 @@ class PosixDisk final : public Disk {
     if (end < 0) return system_error("seek", path);
     return std::make_unique<PosixAppendFile>(fd, path, static_cast<std::uint64_t>(end));
   }
-  Result<std::string> read(const std::string& name) override { return read_file(root_ + "/" + name); }
+  Result<std::string> read(const std::string& name) override {
+    return read_file(root_ + "/" + name);
+  }
   Result<void> rename(const std::string& from, const std::string& to) override {
     if (::rename((root_ + "/" + from).c_str(), (root_ + "/" + to).c_str()) != 0)
       return system_error("rename", root_ + "/" + from);
     return {};
   }
   Result<void> remove(const std::string& name) override {
-    if (::unlink((root_ + "/" + name).c_str()) != 0) return system_error("remove", root_ + "/" + name);
+    if (::unlink((root_ + "/" + name).c_str()) != 0)
+      return system_error("remove", root_ + "/" + name);
     return {};
   }
   Result<std::vector<std::string>> list() override {
@@ -111,7 +114,8 @@ Result<std::unique_ptr<Disk>> open_disk(const std::string& root) {
   return std::make_unique<PosixDisk>(root);
 }
 
-Result<void> write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
+Result<void> write_file_atomically(const std::string& path, std::string_view content,
+                                   unsigned mode) {
   std::string temporary = path + ".tmp";
   int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
   if (fd < 0) return system_error("create", temporary);
@@ -119,7 +123,8 @@ Result<void> write_file_atomically(const std::string& path, std::string_view con
   if (written && ::fchmod(fd, mode) != 0) written = system_error("chmod", temporary);
   if (written && ::fdatasync(fd) != 0) written = system_error("fdatasync", temporary);
   ::close(fd);
-  if (written && ::rename(temporary.c_str(), path.c_str()) != 0) written = system_error("rename", path);
+  if (written && ::rename(temporary.c_str(), path.c_str()) != 0)
+    written = system_error("rename", path);
   if (!written) ::unlink(temporary.c_str());
   return written;
 }

@@ -1,5 +1,5 @@
-// Every contact of durable code with a file system, behind one interface: the shipped store is what the
-// simulator tears and crashes (test/support/sim_disk.h). Paths are relative to the disk's root.
+// Every contact of durable code with a file system, behind one interface: the shipped store is what
+// the simulator tears and crashes (test/support/sim_disk.h). Paths are relative to the disk's root.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace hekla {
 class AppendFile {
  public:
   virtual ~AppendFile() = default;
-  // Appends all of `data` or fails; after a failure the tail of the file is undefined until truncate().
+  // Appends all of `data` or fails; after a failure the tail of the file is undefined until
+  // truncate().
   virtual Result<void> append(std::string_view data) = 0;
   // Returns once everything appended is on stable storage. After a failed sync the file must not be
   // trusted again: the kernel may have dropped the dirty pages.
@@ -44,7 +45,8 @@ class Disk {
 Result<std::unique_ptr<Disk>> open_disk(const std::string& root);
 
 // Writes a whole file so that a crash leaves the old or the new content, never a mixture.
-Result<void> write_file_atomically(const std::string& path, std::string_view content, unsigned mode);
+Result<void> write_file_atomically(const std::string& path, std::string_view content,
+                                   unsigned mode);
 Result<std::string> read_file(const std::string& path);
 
 }  // namespace hekla

@@ -1,6 +1,6 @@
-// Where work runs. A component is a single-threaded loop that owns its state; everything that reaches
-// it is a task posted to its Executor. Production: a thread per loop (Loop). Simulation: one seeded
-// queue steps every component in a single thread.
+// Where work runs. A component is a single-threaded loop that owns its state; everything that
+// reaches it is a task posted to its Executor. Production: a thread per loop (Loop). Simulation:
+// one seeded queue steps every component in a single thread.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ class Executor {
  public:
   virtual ~Executor() = default;
 
-  // Runs `task` on the loop, in posting order. False when the mailbox is full or the loop has ended:
-  // the caller keeps the work and retries (watchers pull again, clients answer 429).
+  // Runs `task` on the loop, in posting order. False when the mailbox is full or the loop has
+  // ended: the caller keeps the work and retries (watchers pull again, clients answer 429).
   [[nodiscard]] virtual bool try_post(Task& task) = 0;
 
   // For completions of work the loop itself asked for: such slots are reserved, so this never fails

@@ -19,16 +19,20 @@ using LogField = std::pair<std::string_view, std::string>;
 void log(LogLevel level, std::string_view component, std::string_view message,
          std::initializer_list<LogField> fields = {});
 
-inline void log_debug(std::string_view c, std::string_view m, std::initializer_list<LogField> f = {}) {
+inline void log_debug(std::string_view c, std::string_view m,
+                      std::initializer_list<LogField> f = {}) {
   if (log_enabled(LogLevel::debug)) log(LogLevel::debug, c, m, f);
 }
-inline void log_info(std::string_view c, std::string_view m, std::initializer_list<LogField> f = {}) {
+inline void log_info(std::string_view c, std::string_view m,
+                     std::initializer_list<LogField> f = {}) {
   log(LogLevel::info, c, m, f);
 }
-inline void log_warn(std::string_view c, std::string_view m, std::initializer_list<LogField> f = {}) {
+inline void log_warn(std::string_view c, std::string_view m,
+                     std::initializer_list<LogField> f = {}) {
   log(LogLevel::warn, c, m, f);
 }
-inline void log_error(std::string_view c, std::string_view m, std::initializer_list<LogField> f = {}) {
+inline void log_error(std::string_view c, std::string_view m,
+                      std::initializer_list<LogField> f = {}) {
   log(LogLevel::error, c, m, f);
 }
 

@@ -25,8 +25,8 @@ class Loop final : public Executor {
   void post_after(Nanos delay, Task task) override;
   const Clock& clock() const override { return real_clock(); }
 
-  // Ends the thread after the task now running; what is still queued is dropped. Idempotent. Must not
-  // be called on the loop's own thread.
+  // Ends the thread after the task now running; what is still queued is dropped. Idempotent. Must
+  // not be called on the loop's own thread.
   void stop();
   bool on_loop_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 

@@ -38,7 +38,8 @@ void Metrics::count(const std::string& name, const MetricLabels& labels, double 
   std::lock_guard lock(impl_->mutex);
   auto& family = impl_->counters[name];
   if (!family)
-    family = &prometheus::BuildCounter().Name(name).Help(impl_->help_of(name)).Register(impl_->registry);
+    family =
+        &prometheus::BuildCounter().Name(name).Help(impl_->help_of(name)).Register(impl_->registry);
   family->Add(labels).Increment(by);
 }
 
@@ -46,7 +47,8 @@ void Metrics::gauge(const std::string& name, double value, const MetricLabels& l
   std::lock_guard lock(impl_->mutex);
   auto& family = impl_->gauges[name];
   if (!family)
-    family = &prometheus::BuildGauge().Name(name).Help(impl_->help_of(name)).Register(impl_->registry);
+    family =
+        &prometheus::BuildGauge().Name(name).Help(impl_->help_of(name)).Register(impl_->registry);
   family->Add(labels).Set(value);
 }
 
@@ -56,10 +58,12 @@ void Metrics::observe(const std::string& name, double value, const MetricLabels&
   auto& family = impl_->histograms[name];
   auto& bounds = impl_->buckets[name];
   if (!family) {
-    family =
-        &prometheus::BuildHistogram().Name(name).Help(impl_->help_of(name)).Register(impl_->registry);
-    bounds = buckets.empty() ? std::vector<double>{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2,
-                                                   0.5, 1, 2, 5, 10}
+    family = &prometheus::BuildHistogram()
+                  .Name(name)
+                  .Help(impl_->help_of(name))
+                  .Register(impl_->registry);
+    bounds = buckets.empty() ? std::vector<double>{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1,
+                                                   0.2,   0.5,   1,     2,    5,    10}
                              : buckets;
   }
   family->Add(labels, bounds).Observe(value);

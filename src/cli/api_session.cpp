@@ -14,7 +14,8 @@ Error error_from(const net::Response& response) {
   if (body && json::string_at(*body, {"kind"}) == "Status")
     return Error{code_from(json::string_at(*body, {"reason"}), response.status),
                  std::string(json::string_at(*body, {"message"}))};
-  return Error{code_from({}, response.status), "the server answered " + std::to_string(response.status)};
+  return Error{code_from({}, response.status),
+               "the server answered " + std::to_string(response.status)};
 }
 
 }  // namespace
@@ -79,9 +80,11 @@ Result<kube::Resource> ApiSession::resource_of(const json::Value& object) {
       for (const json::Value& resource : *resources) {
         std::string name(json::string_at(resource, {"name"}));
         if (json::string_at(resource, {"kind"}) == kind && name.find('/') == std::string::npos)
-          return kube::Resource{group, version, name, kind, json::bool_at(resource, {"namespaced"})};
+          return kube::Resource{group, version, name, kind,
+                                json::bool_at(resource, {"namespaced"})};
       }
-  return fail(Code::not_found, "no matches for kind \"" + kind + "\" in version \"" + api_version + "\"");
+  return fail(Code::not_found,
+              "no matches for kind \"" + kind + "\" in version \"" + api_version + "\"");
 }
 
 std::string ApiSession::path_of(const kube::Resource& resource, const std::string& ns,
@@ -112,7 +115,8 @@ Result<ApiSession::Applied> ApiSession::apply(const json::Value& object) {
     }
     if (there.error().code != Code::not_found) return std::unexpected(there.error());
   }
-  applied.object = TRY(call("POST", path_of(applied.resource, ns) + query, json::serialize(object)));
+  applied.object =
+      TRY(call("POST", path_of(applied.resource, ns) + query, json::serialize(object)));
   applied.outcome = "created";
   return applied;
 }

@@ -1,5 +1,5 @@
-// A conversation of the command line with an API server: blocking calls for one-shot work. Verbs that
-// follow something use kube::Client instead.
+// A conversation of the command line with an API server: blocking calls for one-shot work. Verbs
+// that follow something use kube::Client instead.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,8 @@ class ApiSession {
     std::string outcome;
   };
   Result<Applied> apply(const json::Value& object);
-  Result<json::Value> call(const std::string& method, const std::string& path, const std::string& body = {},
+  Result<json::Value> call(const std::string& method, const std::string& path,
+                           const std::string& body = {},
                            const std::string& content_type = "application/json");
   // /apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs[/name]
   static std::string path_of(const kube::Resource& resource, const std::string& ns,

@@ -68,8 +68,12 @@ class Follower {
  public:
   Follower(ApiSession& session, kube::Client& client, const std::vector<kube::Key>& jobs,
            const FollowOptions& options)
-      : session_(session), jobs_wanted_(jobs), options_(options), jobs_(client, kube::resources::vcjobs),
-        pods_(client, kube::resources::pods), events_(client, kube::resources::events) {}
+      : session_(session),
+        jobs_wanted_(jobs),
+        options_(options),
+        jobs_(client, kube::resources::vcjobs),
+        pods_(client, kube::resources::pods),
+        events_(client, kube::resources::events) {}
 
   std::future<Result<std::vector<std::string>>> outcome() { return outcome_.get_future(); }
 
@@ -77,7 +81,8 @@ class Follower {
     jobs_.on_change([this](const auto& before, const auto& after) { job_changed(before, after); });
     jobs_.on_settled([this] { check_end(); });
     pods_.on_change([this](const auto& before, const auto& after) { pod_changed(before, after); });
-    events_.on_change([this](const auto& before, const auto& after) { event_changed(before, after); });
+    events_.on_change(
+        [this](const auto& before, const auto& after) { event_changed(before, after); });
     jobs_.start();
     pods_.start();
     events_.start();
@@ -124,11 +129,14 @@ class Follower {
     say("pod " + after->metadata.name + ": " + phase);
     bool has_log = phase == "Running" || phase == "Succeeded" || phase == "Failed";
     if (!options_.logs || !has_log || logs_.contains(after->metadata.uid)) return;
-    std::string url = session_.access().server +
-                      ApiSession::path_of(kube::resources::pods, after->metadata.ns, after->metadata.name) +
-                      "/log?follow=true";
-    if (after->spec.containers.size() > 1) url += "&container=" + after->spec.containers.front().name;
-    logs_[after->metadata.uid] = std::make_unique<LogLines>(session_.http(), url, after->metadata.name);
+    std::string url =
+        session_.access().server +
+        ApiSession::path_of(kube::resources::pods, after->metadata.ns, after->metadata.name) +
+        "/log?follow=true";
+    if (after->spec.containers.size() > 1)
+      url += "&container=" + after->spec.containers.front().name;
+    logs_[after->metadata.uid] =
+        std::make_unique<LogLines>(session_.http(), url, after->metadata.name);
   }
 
   void event_changed(const std::shared_ptr<const JobEvent>& before,
@@ -159,7 +167,8 @@ class Follower {
 
 }  // namespace
 
-Result<std::vector<std::string>> follow_jobs(ApiSession& session, const std::vector<kube::Key>& jobs,
+Result<std::vector<std::string>> follow_jobs(ApiSession& session,
+                                             const std::vector<kube::Key>& jobs,
                                              const FollowOptions& options) {
   Loop loop("follow");
   std::unique_ptr<kube::Client> client =
@@ -168,7 +177,8 @@ Result<std::vector<std::string>> follow_jobs(ApiSession& session, const std::vec
   std::future<Result<std::vector<std::string>>> outcome = follower.outcome();
   loop.post([&follower] { follower.start(); });
   Result<std::vector<std::string>> result =
-      fail(Code::timeout, "the job has not ended within " + std::to_string(options.timeout.count()) + " s");
+      fail(Code::timeout,
+           "the job has not ended within " + std::to_string(options.timeout.count()) + " s");
   if (options.timeout.count() == 0 ||
       outcome.wait_for(options.timeout) == std::future_status::ready)
     result = outcome.get();

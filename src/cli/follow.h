@@ -1,5 +1,5 @@
-// Follows vcjobs until they have ended: prints what changes (job phases, pods, scheduling messages) and
-// the pods' log lines, each with the pod's name in front.
+// Follows vcjobs until they have ended: prints what changes (job phases, pods, scheduling messages)
+// and the pods' log lines, each with the pod's name in front.
 #pragma once
 
 #include <chrono>
@@ -17,9 +17,10 @@ struct FollowOptions {
   bool logs = true;
 };
 
-// The final phase of each job, in the order given. Blocks; an error only when the server is lost, the
-// time is up, or a job is deleted meanwhile.
-Result<std::vector<std::string>> follow_jobs(ApiSession& session, const std::vector<kube::Key>& jobs,
+// The final phase of each job, in the order given. Blocks; an error only when the server is lost,
+// the time is up, or a job is deleted meanwhile.
+Result<std::vector<std::string>> follow_jobs(ApiSession& session,
+                                             const std::vector<kube::Key>& jobs,
                                              const FollowOptions& options);
 
 }  // namespace hekla::cli

@@ -80,7 +80,8 @@ Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds pat
   int pid = read_pid(data_dir);
   if (pid <= 1 || !is_locked(data_dir)) return {};
   if (::kill(pid, SIGTERM) != 0)
-    return fail(Code::forbidden, "signal process " + std::to_string(pid) + ": " + std::strerror(errno));
+    return fail(Code::forbidden,
+                "signal process " + std::to_string(pid) + ": " + std::strerror(errno));
   MonoTime deadline = real_clock().mono() + patience;
   while (is_locked(data_dir)) {
     if (real_clock().mono() > deadline)
@@ -109,7 +110,8 @@ Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& e
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   auto child = std::make_unique<ChildInstance>();
-  int rc = ::posix_spawn(&child->pid_, executable.c_str(), &actions, &attributes, argv.data(), environ);
+  int rc =
+      ::posix_spawn(&child->pid_, executable.c_str(), &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   ::close(pipe_fds[1]);
@@ -118,10 +120,12 @@ Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& e
 
   MonoTime deadline = real_clock().mono() + patience;
   while (child->ready_line_.find('\n') == std::string::npos) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - real_clock().mono());
+    auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - real_clock().mono());
     pollfd wait{child->output_, POLLIN, 0};
     if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) == 0)
-      return fail(Code::timeout, "hekla up was not ready within " + std::to_string(patience.count()) + " s");
+      return fail(Code::timeout,
+                  "hekla up was not ready within " + std::to_string(patience.count()) + " s");
     char buffer[512];
     ssize_t n = ::read(child->output_, buffer, sizeof buffer);
     if (n <= 0) return fail(Code::unavailable, "hekla up ended before it was ready");

@@ -19,23 +19,30 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
       ->capture_default_str();
   command.add_option("--kubeconfig-out", options.kubeconfig_out,
                      "write the admin kubeconfig here too (mode 0600)");
-  command.add_option("--listen", options.listen,
-                     "ADDR:PORT of the API server; port 0 takes a free one (default: 127.0.0.1 and a "
-                     "free port, kept for later starts)");
-  command.add_option("--scheduler-conf", options.scheduler_conf,
-                     "scheduler configuration file in Volcano's format")
+  command.add_option(
+      "--listen", options.listen,
+      "ADDR:PORT of the API server; port 0 takes a free one (default: 127.0.0.1 and a "
+      "free port, kept for later starts)");
+  command
+      .add_option("--scheduler-conf", options.scheduler_conf,
+                  "scheduler configuration file in Volcano's format")
       ->check(CLI::ExistingFile);
   command.add_option("--image-map", options.image_maps,
                      "'PATTERN=host' runs matching images on this machine's own root file system; "
                      "repeatable, '*=host' for all");
-  command.add_option("--node-name", options.node_name, "name of this machine's Node (default: host name)");
+  command.add_option("--node-name", options.node_name,
+                     "name of this machine's Node (default: host name)");
   command.add_option("--node-resources", options.node_resources,
                      "extended resources to declare, e.g. nvidia.com/gpu=4,example.com/fpga=1");
   command.add_flag("--no-agent", options.no_agent, "do not run pods on this machine");
-  command.add_option("--fake-nodes", options.fake_nodes,
-                     "add this many nodes whose pods are only played (tests, benchmarks, queue policies)")
+  command
+      .add_option(
+          "--fake-nodes", options.fake_nodes,
+          "add this many nodes whose pods are only played (tests, benchmarks, queue policies)")
       ->check(CLI::Range(0, 100000));
-  command.add_option("--fake-node-resources", options.fake_node_resources, "capacity of each fake node")
+  command
+      .add_option("--fake-node-resources", options.fake_node_resources,
+                  "capacity of each fake node")
       ->capture_default_str();
   command.add_option("--log-level", options.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))

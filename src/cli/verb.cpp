@@ -8,7 +8,8 @@ namespace hekla::cli {
 void complain(const std::string& text) { std::fprintf(stderr, "hekla: %s\n", text.c_str()); }
 
 int run(int argc, char** argv, Context context) {
-  CLI::App app{"Volcano and Kubeflow in one binary: gang-scheduled training jobs on the Kubernetes API."};
+  CLI::App app{
+      "Volcano and Kubeflow in one binary: gang-scheduled training jobs on the Kubernetes API."};
   app.name("hekla");
   app.require_subcommand(1);
   app.footer(

@@ -30,8 +30,8 @@ struct Verb {
 
 std::span<const Verb* const> all_verbs();
 
-// Parses the command line and runs the verb. Exit codes: 0 success, 1 the thing asked for failed, 2 a
-// mistake in the command line, 3 the platform is not running or cannot be reached.
+// Parses the command line and runs the verb. Exit codes: 0 success, 1 the thing asked for failed, 2
+// a mistake in the command line, 3 the platform is not running or cannot be reached.
 int run(int argc, char** argv, Context context);
 
 inline constexpr int kFailed = 1;

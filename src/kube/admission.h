@@ -1,5 +1,5 @@
-// What an admission step sees and may do. Steps are plugged into our API server by main, or served as an
-// HTTPS webhook on a real cluster; they know neither.
+// What an admission step sees and may do. Steps are plugged into our API server by main, or served
+// as an HTTPS webhook on a real cluster; they know neither.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,8 @@ class AdmissionReader {
  public:
   virtual ~AdmissionReader() = default;
   virtual Result<json::Value> get(const Resource& resource, const Key& key) const = 0;
-  virtual Result<std::vector<json::Value>> list(const Resource& resource, const std::string& ns) const = 0;
+  virtual Result<std::vector<json::Value>> list(const Resource& resource,
+                                                const std::string& ns) const = 0;
 };
 
 struct AdmissionRequest {

@@ -24,10 +24,12 @@ const Resource secrets{"", "v1", "secrets", "Secret"};
 const Resource namespaces{"", "v1", "namespaces", "Namespace", false};
 const Resource events{"", "v1", "events", "Event"};
 const Resource service_accounts{"", "v1", "serviceaccounts", "ServiceAccount"};
-const Resource persistent_volume_claims{"", "v1", "persistentvolumeclaims", "PersistentVolumeClaim"};
+const Resource persistent_volume_claims{"", "v1", "persistentvolumeclaims",
+                                        "PersistentVolumeClaim"};
 const Resource persistent_volumes{"", "v1", "persistentvolumes", "PersistentVolume", false};
 const Resource endpoint_slices{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"};
-const Resource priority_classes{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", false};
+const Resource priority_classes{"scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass",
+                                false};
 const Resource resource_quotas{"", "v1", "resourcequotas", "ResourceQuota"};
 const Resource network_policies{"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"};
 const Resource leases{"coordination.k8s.io", "v1", "leases", "Lease"};
@@ -37,9 +39,10 @@ const Resource stateful_sets{"apps", "v1", "statefulsets", "StatefulSet"};
 const Resource daemon_sets{"apps", "v1", "daemonsets", "DaemonSet"};
 const Resource deployments{"apps", "v1", "deployments", "Deployment"};
 const Resource batch_jobs{"batch", "v1", "jobs", "Job"};
-const Resource pod_disruption_budgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"};
-const Resource custom_resource_definitions{"apiextensions.k8s.io", "v1", "customresourcedefinitions",
-                                           "CustomResourceDefinition", false};
+const Resource pod_disruption_budgets{"policy", "v1", "poddisruptionbudgets",
+                                      "PodDisruptionBudget"};
+const Resource custom_resource_definitions{
+    "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", false};
 
 const Resource vcjobs{"batch.volcano.sh", "v1alpha1", "jobs", "Job"};
 const Resource pod_groups{"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"};
@@ -49,7 +52,8 @@ const Resource job_flows{"flow.volcano.sh", "v1alpha1", "jobflows", "JobFlow"};
 const Resource job_templates{"flow.volcano.sh", "v1alpha1", "jobtemplates", "JobTemplate"};
 const Resource vc_cron_jobs{"batch.volcano.sh", "v1alpha1", "cronjobs", "CronJob"};
 const Resource hyper_nodes{"topology.volcano.sh", "v1alpha1", "hypernodes", "HyperNode", false};
-const Resource numatopologies{"nodeinfo.volcano.sh", "v1alpha1", "numatopologies", "Numatopology", false};
+const Resource numatopologies{"nodeinfo.volcano.sh", "v1alpha1", "numatopologies", "Numatopology",
+                              false};
 const Resource node_shards{"shard.volcano.sh", "v1alpha1", "nodeshards", "NodeShard", false};
 
 }  // namespace resources

@@ -1,10 +1,11 @@
 // The one door between Hekla's components and a Kubernetes API, ours or a real one. Scheduler,
-// controllers and agent know nothing else. Two implementations: apiserver::LocalClient (in the process,
-// a batch is one commit) and RestClient (kube/rest_client.h, a batch is a pipelined window).
+// controllers and agent know nothing else. Two implementations: apiserver::LocalClient (in the
+// process, a batch is one commit) and RestClient (kube/rest_client.h, a batch is a pipelined
+// window).
 //
 // A Client never blocks. It belongs to one Executor: it is called there, and every callback is
-// posted there. Order of a batch is kept, there is one result per write, and NO atomicity is promised:
-// callers must be right when any member fails or the process dies between two.
+// posted there. Order of a batch is kept, there is one result per write, and NO atomicity is
+// promised: callers must be right when any member fails or the process dies between two.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,8 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-// One revision of one object, immutable and shared. `json` is the whole object with apiVersion and kind.
+// One revision of one object, immutable and shared. `json` is the whole object with apiVersion and
+// kind.
 struct Object {
   std::string ns, name, uid;
   std::uint64_t resource_version = 0;
@@ -63,7 +65,7 @@ struct WatchOptions {
 };
 struct WatchCallbacks {
   std::function<void(std::vector<WatchEvent>)> on_events;  // in order, at least one
-  std::function<void(Error)> on_error;                     // the watch has ended; expired: list again
+  std::function<void(Error)> on_error;  // the watch has ended; expired: list again
 };
 // Destroying it ends the watch; no callback runs afterwards.
 class Watch {
@@ -74,12 +76,13 @@ class Watch {
 enum class PatchType { json, merge, strategic, apply };
 
 struct Write {
-  // bind: body {"target": {"kind": "Node", "name": ...}} as a v1 Binding. evict: a policy/v1 Eviction.
+  // bind: body {"target": {"kind": "Node", "name": ...}} as a v1 Binding. evict: a policy/v1
+  // Eviction.
   enum class Verb { create, update, patch, remove, bind, evict } verb = Verb::create;
   Resource resource;
-  Key key;  // name may be empty for create with generateName
+  Key key;                  // name may be empty for create with generateName
   std::string subresource;  // "status", "scale"
-  json::Value body;  // object, patch document, or null
+  json::Value body;         // object, patch document, or null
   PatchType patch_type = PatchType::merge;
   bool force = false;  // apply patches
   // remove
@@ -108,7 +111,8 @@ class Client {
   void write(Write one, std::move_only_function<void(WriteResult)> done);
 };
 
-// Which resources are served, as they come and go with CRDs: for controllers that work on every kind.
+// Which resources are served, as they come and go with CRDs: for controllers that work on every
+// kind.
 class Discovery {
  public:
   virtual ~Discovery() = default;
@@ -129,9 +133,10 @@ using ClientFactory = std::function<std::unique_ptr<Client>(Executor&, Identity)
 // The kinds Hekla itself reads and writes.
 namespace resources {
 extern const Resource pods, nodes, services, endpoints, config_maps, secrets, namespaces, events,
-    service_accounts, persistent_volume_claims, persistent_volumes, endpoint_slices, priority_classes,
-    resource_quotas, network_policies, leases, storage_classes, replica_sets, stateful_sets,
-    daemon_sets, deployments, batch_jobs, pod_disruption_budgets, custom_resource_definitions;
+    service_accounts, persistent_volume_claims, persistent_volumes, endpoint_slices,
+    priority_classes, resource_quotas, network_policies, leases, storage_classes, replica_sets,
+    stateful_sets, daemon_sets, deployments, batch_jobs, pod_disruption_budgets,
+    custom_resource_definitions;
 extern const Resource vcjobs, pod_groups, queues, commands, job_flows, job_templates, vc_cron_jobs,
     hyper_nodes, numatopologies, node_shards;
 }  // namespace resources

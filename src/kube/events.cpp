@@ -62,25 +62,30 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
     if (found != known.end() && now - found->second.last < kWindow) {
       found->second.count++;
       found->second.last = now;
-      push(Waiting{identity, Key{ns, found->second.name}, nullptr, found->second.count, now, false});
+      push(
+          Waiting{identity, Key{ns, found->second.name}, nullptr, found->second.count, now, false});
     } else {
       if (known.size() >= kKnownLimit) known.clear();
-      std::string name = target.name + "." + hex(static_cast<std::uint64_t>(now.time_since_epoch().count()));
+      std::string name =
+          target.name + "." + hex(static_cast<std::uint64_t>(now.time_since_epoch().count()));
       known[identity] = Known{name, 1, now};
-      push(Waiting{identity, Key{ns, name}, event_object(target, ns, name, type, reason, message, now),
-                   1, now, true});
+      push(Waiting{identity, Key{ns, name},
+                   event_object(target, ns, name, type, reason, message, now), 1, now, true});
     }
     send();
   }
 
-  json::Value event_object(const EventTarget& target, const std::string& ns, const std::string& name,
-                           const std::string& type, const std::string& reason,
-                           const std::string& message, WallTime now) const {
+  json::Value event_object(const EventTarget& target, const std::string& ns,
+                           const std::string& name, const std::string& type,
+                           const std::string& reason, const std::string& message,
+                           WallTime now) const {
     std::string stamp = model::format_rfc3339(now);
-    json::Object involved{{"kind", target.kind}, {"apiVersion", target.api_version}, {"name", target.name}};
+    json::Object involved{
+        {"kind", target.kind}, {"apiVersion", target.api_version}, {"name", target.name}};
     if (!target.ns.empty()) involved["namespace"] = target.ns;
     if (!target.uid.empty()) involved["uid"] = target.uid;
-    if (target.resource_version) involved["resourceVersion"] = std::to_string(target.resource_version);
+    if (target.resource_version)
+      involved["resourceVersion"] = std::to_string(target.resource_version);
     json::Object source{{"component", component}};
     if (!host.empty()) source["host"] = host;
     return json::Object{{"apiVersion", "v1"},
@@ -129,12 +134,14 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
       } else {
         write.verb = Write::Verb::patch;
         write.patch_type = PatchType::merge;
-        write.body = json::Object{{"count", one.count}, {"lastTimestamp", model::format_rfc3339(one.last)}};
+        write.body =
+            json::Object{{"count", one.count}, {"lastTimestamp", model::format_rfc3339(one.last)}};
       }
       sent->push_back(std::move(one.identity));
       writes.push_back(std::move(write));
     }
-    client.batch(std::move(writes), [weak = weak_from_this(), sent](const std::vector<WriteResult>& results) {
+    client.batch(std::move(writes), [weak = weak_from_this(),
+                                     sent](const std::vector<WriteResult>& results) {
       auto self = weak.lock();
       if (!self) return;
       for (std::size_t i = 0; i < results.size(); ++i) {

@@ -16,14 +16,14 @@ struct EventTarget {
   std::uint64_t resource_version = 0;
 };
 
-// Lives on the client's executor. Writes go out in batches and never block or fail the caller; at most
-// 4096 are waiting, older ones are dropped first.
+// Lives on the client's executor. Writes go out in batches and never block or fail the caller; at
+// most 4096 are waiting, older ones are dropped first.
 class EventRecorder {
  public:
   EventRecorder(Client& client, std::string component, std::string host = {});
   ~EventRecorder();
-  // `type` is "Normal" or "Warning". An event equal in target, type, reason and message to one of the
-  // last ten minutes raises that one's count and lastTimestamp.
+  // `type` is "Normal" or "Warning". An event equal in target, type, reason and message to one of
+  // the last ten minutes raises that one's count and lastTimestamp.
   void record(const EventTarget& target, const std::string& type, const std::string& reason,
               const std::string& message);
 

@@ -1,5 +1,5 @@
-// A typed, always-current copy of one resource: list, then watch, decode once, share as const. Lives on
-// its Client's executor; every call and callback happens there.
+// A typed, always-current copy of one resource: list, then watch, decode once, share as const.
+// Lives on its Client's executor; every call and callback happens there.
 #pragma once
 
 #include <functional>
@@ -83,8 +83,8 @@ class Informer {
 
   // Lays the result of an own write over the cache until the watch has caught up with it.
   void overlay(const ObjectPtr& written) { upsert(*written); }
-  // The same by what was asked: a removal that left the object terminating (grace, finalizers) is an
-  // update, any other took it away.
+  // The same by what was asked: a removal that left the object terminating (grace, finalizers) is
+  // an update, any other took it away.
   void overlay(const Write& write, const ObjectPtr& written) {
     if (write.verb == Write::Verb::remove) {
       Result<T> last = json::decode_text<T>(*written->json);
@@ -150,7 +150,9 @@ class Informer {
     Result<T> decoded = json::decode_text<T>(*object.json);
     if (!decoded) {
       log_error("kube", "an object could not be read and is ignored",
-                {{"resource", resource_.plural}, {"namespace", object.ns}, {"name", object.name},
+                {{"resource", resource_.plural},
+                 {"namespace", object.ns},
+                 {"name", object.name},
                  {"error", decoded.error().message}});
       if (!entry.object) objects_.erase(key);
       return;

@@ -37,7 +37,8 @@ TEST_F(InformerTest, ListsThenFollowsTheWatchFromTheListsRevision) {
   client.send(Type::modified, object("a", "x", 11, "Running"));
   client.send(Type::added, object("b", "y", 12, "Pending"));
   client.send(Type::deleted, object("a", "x", 13, "Running"));
-  EXPECT_EQ(seen, (std::vector<std::string>{"->Pending", "Pending>Running", "->Pending", "Running>-"}));
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{"->Pending", "Pending>Running", "->Pending", "Running>-"}));
   EXPECT_EQ(pods.get({"a", "x"}), nullptr);
   EXPECT_EQ(pods.get({"b", "y"})->status.phase, "Pending");
 }
@@ -89,8 +90,9 @@ TEST_F(InformerTest, ARemovedOverlayStaysRemovedUntilTheNameIsUsedAgain) {
 }
 
 TEST_F(InformerTest, IndexesFollowChanges) {
-  int by_phase = pods.add_index(
-      [](const model::Pod& pod, std::vector<std::string>& keys) { keys.push_back(pod.status.phase); });
+  int by_phase = pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
+    keys.push_back(pod.status.phase);
+  });
   start(10, {object("a", "x", 7, "Pending"), object("a", "y", 8, "Pending")});
   EXPECT_EQ(pods.by(by_phase, "Pending").size(), 2u);
   client.send(Type::modified, object("a", "x", 11, "Running"));

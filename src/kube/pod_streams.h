@@ -38,8 +38,9 @@ class ByteSink {
 class PodStreams {
  public:
   virtual ~PodStreams() = default;
-  // `start` is called once: with a sink-taking go-ahead impossible states become Status errors before the
-  // first byte (container waiting, unknown container); afterwards bytes flow until end().
+  // `start` is called once: with a sink-taking go-ahead impossible states become Status errors
+  // before the first byte (container waiting, unknown container); afterwards bytes flow until
+  // end().
   virtual void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
                     const LogOptions& options, std::shared_ptr<ByteSink> sink,
                     std::move_only_function<void(Result<void>)> started) = 0;

@@ -21,7 +21,8 @@ struct ReconcileLoop::State : std::enable_shared_from_this<State> {
   std::deque<Key> queue;
   std::set<Key> queued, in_flight, dirty_in_flight;
   std::map<Key, int> failures;
-  // Earliest wake-up already on its way, so that a key asking again and again does not pile up timers.
+  // Earliest wake-up already on its way, so that a key asking again and again does not pile up
+  // timers.
   std::map<Key, MonoTime> wakeups;
 
   State(Client& c, ReconcileOptions o, Reconcile r, Overlay v)
@@ -46,7 +47,8 @@ struct ReconcileLoop::State : std::enable_shared_from_this<State> {
       auto self = weak.lock();
       if (!self) return;
       auto found = self->wakeups.find(key);
-      if (found == self->wakeups.end() || found->second != when) return;  // an earlier one took over
+      if (found == self->wakeups.end() || found->second != when)
+        return;  // an earlier one took over
       self->wakeups.erase(found);
       self->add(key);
     });
@@ -81,8 +83,8 @@ struct ReconcileLoop::State : std::enable_shared_from_this<State> {
     in_flight.insert(key);
     auto sent = std::make_shared<std::vector<Write>>(round.writes);
     client.batch(std::move(round.writes),
-                 [weak = weak_from_this(), key, sent, settle = std::move(round.settle)](
-                     std::vector<WriteResult> results) {
+                 [weak = weak_from_this(), key, sent,
+                  settle = std::move(round.settle)](std::vector<WriteResult> results) {
                    if (auto self = weak.lock()) self->finished(key, *sent, settle, results);
                  });
   }
@@ -122,7 +124,8 @@ struct ReconcileLoop::State : std::enable_shared_from_this<State> {
     Nanos delay = options.retry_base;
     for (int i = 1; i < count && delay < options.retry_limit; ++i) delay *= 2;
     log_debug(options.name, "round failed, will be retried",
-              {{"key", key.ns + "/" + key.name}, {"failures", std::to_string(count)},
+              {{"key", key.ns + "/" + key.name},
+               {"failures", std::to_string(count)},
                {"error", error.message}});
     if (options.on_failure) options.on_failure(key, count, error);
     add_after(key, std::min(delay, options.retry_limit));

@@ -1,6 +1,7 @@
-// The reconciler runtime. A reconciler is a function of a key, the cached objects and the time; it returns
-// writes and when to look again. The runtime carries the writes out as one batch, keeps one round per key
-// in flight, lays the results over the caches before the next round, and backs off on errors.
+// The reconciler runtime. A reconciler is a function of a key, the cached objects and the time; it
+// returns writes and when to look again. The runtime carries the writes out as one batch, keeps one
+// round per key in flight, lays the results over the caches before the next round, and backs off on
+// errors.
 #pragma once
 
 #include <functional>
@@ -17,17 +18,18 @@ struct Round {
   std::vector<Write> writes;
   // Look at the key again after this time even if nothing changes.
   std::optional<Nanos> again_after;
-  // Called with one result per write, before overlays are visible to the next round. When absent, the
-  // first error other than not_found on remove and already_exists on create makes the round fail.
+  // Called with one result per write, before overlays are visible to the next round. When absent,
+  // the first error other than not_found on remove and already_exists on create makes the round
+  // fail.
   std::function<Result<void>(const std::vector<WriteResult>&)> settle;
   // A round that could not even be computed (a queue is missing): retried with back-off.
   std::optional<Error> error;
 };
 
 struct ReconcileOptions {
-  std::string name;                  // for logs and metrics
-  Nanos retry_base{5'000'000};       // 5 ms, doubled for each failure in a row
-  Nanos retry_limit{30'000'000'000}; // at most 30 s
+  std::string name;                   // for logs and metrics
+  Nanos retry_base{5'000'000};        // 5 ms, doubled for each failure in a row
+  Nanos retry_limit{30'000'000'000};  // at most 30 s
   int max_rounds_in_flight = 64;
   // Called after `failures` failed rounds in a row of one key (Volcano gives up after 15).
   std::function<void(const Key&, int failures, const Error&)> on_failure;

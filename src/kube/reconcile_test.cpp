@@ -16,12 +16,13 @@ class ReconcileTest : public testing::Test {
   int rounds = 0;
   std::vector<std::string> overlaid;
   std::function<Round(const Key&)> body;
-  ReconcileLoop reconciler{client, ReconcileOptions{.name = "test"},
-                           [this](const Key& key, WallTime) {
-                             ++rounds;
-                             return body(key);
-                           },
-                           [this](const Write&, const ObjectPtr& object) { overlaid.push_back(object->name); }};
+  ReconcileLoop reconciler{
+      client, ReconcileOptions{.name = "test"},
+      [this](const Key& key, WallTime) {
+        ++rounds;
+        return body(key);
+      },
+      [this](const Write&, const ObjectPtr& object) { overlaid.push_back(object->name); }};
 
   static Round one_write(Write::Verb verb = Write::Verb::patch) {
     Round round;

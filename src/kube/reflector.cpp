@@ -57,7 +57,8 @@ struct Reflector::State : std::enable_shared_from_this<State> {
   void retry(const Error& error) {
     bool relist = !is_synced || error.code == Code::expired;
     if (error.code != Code::expired)
-      log_debug("kube", "watch interrupted", {{"resource", resource.plural}, {"error", error.message}});
+      log_debug("kube", "watch interrupted",
+                {{"resource", resource.plural}, {"error", error.message}});
     Nanos delay = error.code == Code::expired ? Nanos(0) : backoff;
     backoff = std::min(backoff * 2, kLongestBackoff);
     client.executor().post_after(delay, [weak = weak_from_this(), relist] {
@@ -73,7 +74,8 @@ struct Reflector::State : std::enable_shared_from_this<State> {
 };
 
 Reflector::Reflector(Client& client, Resource resource, ListOptions options, Sink sink)
-    : state_(std::make_shared<State>(client, std::move(resource), std::move(options), std::move(sink))) {}
+    : state_(std::make_shared<State>(client, std::move(resource), std::move(options),
+                                     std::move(sink))) {}
 
 Reflector::~Reflector() = default;
 

@@ -10,12 +10,15 @@ namespace hekla::kube {
 
 inline ObjectPtr object(const std::string& ns, const std::string& name, std::uint64_t version,
                         const std::string& phase = {}) {
-  json::Value value = json::Object{
-      {"metadata", json::Object{{"name", name}, {"namespace", ns}, {"uid", "uid-" + name},
-                                {"resourceVersion", std::to_string(version)}}},
-      {"status", json::Object{{"phase", phase}}}};
+  json::Value value =
+      json::Object{{"metadata", json::Object{{"name", name},
+                                             {"namespace", ns},
+                                             {"uid", "uid-" + name},
+                                             {"resourceVersion", std::to_string(version)}}},
+                   {"status", json::Object{{"phase", phase}}}};
   return std::make_shared<const Object>(
-      Object{ns, name, "uid-" + name, version, std::make_shared<const std::string>(json::serialize(value))});
+      Object{ns, name, "uid-" + name, version,
+             std::make_shared<const std::string>(json::serialize(value))});
 }
 
 class ScriptedClient final : public Client {
@@ -29,7 +32,8 @@ class ScriptedClient final : public Client {
   };
 
   Executor& executor() override { return executor_; }
-  void get(const Resource&, const Key&, std::move_only_function<void(Result<ObjectPtr>)> done) override {
+  void get(const Resource&, const Key&,
+           std::move_only_function<void(Result<ObjectPtr>)> done) override {
     done(fail(Code::not_found, "no such object"));
   }
   void list(const Resource&, const ListOptions&,

@@ -20,8 +20,10 @@ Result<ListenAddress> choose_listen_address(const std::string& text, const std::
   ListenAddress chosen;
   if (!text.empty()) {
     std::size_t colon = text.rfind(':');
-    if (colon == std::string::npos || !parse_port(std::string_view(text).substr(colon + 1), chosen.port))
-      return fail(Code::bad_request, "--listen " + text + ": write ADDR:PORT, for example 127.0.0.1:6443");
+    if (colon == std::string::npos ||
+        !parse_port(std::string_view(text).substr(colon + 1), chosen.port))
+      return fail(Code::bad_request,
+                  "--listen " + text + ": write ADDR:PORT, for example 127.0.0.1:6443");
     if (colon > 0) chosen.address = text.substr(0, colon);
     if (chosen.port != 0) return chosen;
   }
@@ -30,8 +32,11 @@ Result<ListenAddress> choose_listen_address(const std::string& text, const std::
 }
 
 void remember_port(const std::string& data_dir, std::uint16_t port) {
-  Result<void> written = write_file_atomically(data_dir + "/port", std::to_string(port) + "\n", 0600);
-  if (!written) log_warn("main", "the port could not be kept for the next start", {{"error", written.error().message}});
+  Result<void> written =
+      write_file_atomically(data_dir + "/port", std::to_string(port) + "\n", 0600);
+  if (!written)
+    log_warn("main", "the port could not be kept for the next start",
+             {{"error", written.error().message}});
 }
 
 }  // namespace hekla

@@ -1,4 +1,5 @@
-// Where the API server listens: what the user said, else the port of the last start, else a free one.
+// Where the API server listens: what the user said, else the port of the last start, else a free
+// one.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The only place that knows everyone: the command line, and the embedded platform behind `hekla up`.
+// The only place that knows everyone: the command line, and the embedded platform behind `hekla
+// up`.
 #include <filesystem>
 
 #include "cli/verb.h"

@@ -56,8 +56,12 @@ Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std:
   CertificateRequest server;
   server.common_name = "kube-apiserver";
   server.for_server = true;
-  server.dns_names = {"kubernetes", "kubernetes.default", "kubernetes.default.svc",
-                      "kubernetes.default.svc.cluster.local", "localhost", host_name()};
+  server.dns_names = {"kubernetes",
+                      "kubernetes.default",
+                      "kubernetes.default.svc",
+                      "kubernetes.default.svc.cluster.local",
+                      "localhost",
+                      host_name()};
   server.ip_addresses = addresses;
   pki.server = TRY(make_certificate(pki.ca, server, clock));
   TRY(save(dir, "server", pki.server));

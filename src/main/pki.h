@@ -13,12 +13,12 @@ namespace hekla {
 struct Pki {
   KeyPair ca;
   KeyPair server;
-  KeyPair admin;             // CN=kubernetes-admin, O=system:masters
-  std::string token_key;     // signs service-account tokens
+  KeyPair admin;          // CN=kubernetes-admin, O=system:masters
+  std::string token_key;  // signs service-account tokens
 };
 
-// Reads what is there and makes what is missing. The server certificate is made anew on each start, since
-// the addresses it must name may have changed; clients trust the CA.
+// Reads what is there and makes what is missing. The server certificate is made anew on each start,
+// since the addresses it must name may have changed; clients trust the CA.
 Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std::string>& addresses,
                              const Clock& clock);
 

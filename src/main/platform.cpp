@@ -43,7 +43,8 @@ Result<T> wait_for(const std::string& what, std::chrono::seconds patience, Call 
   std::future<Result<T>> answer = promise->get_future();
   call([promise](Result<T> result) { promise->set_value(std::move(result)); });
   if (answer.wait_for(patience) != std::future_status::ready)
-    return fail(Code::timeout, what + " has not finished within " + std::to_string(patience.count()) + " s");
+    return fail(Code::timeout,
+                what + " has not finished within " + std::to_string(patience.count()) + " s");
   return answer.get();
 }
 
@@ -71,7 +72,8 @@ struct Platform::Parts {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::Server> server;
-  std::unique_ptr<kube::Client> scheduler_client, volcano_client, cluster_client, agent_client, fake_client;
+  std::unique_ptr<kube::Client> scheduler_client, volcano_client, cluster_client, agent_client,
+      fake_client;
   std::unique_ptr<scheduler::Scheduler> scheduler;
   std::unique_ptr<controllers::VolcanoControllers> volcano;
   std::unique_ptr<controllers::GarbageCollector> garbage;
@@ -90,19 +92,22 @@ struct Platform::Parts {
   Result<void> start_control(const cli::UpOptions& options);
   Result<void> start_nodes(const cli::UpOptions& options);
   // Returns when the object exists.
-  Result<void> await(const std::string& what, const kube::Resource& resource, const std::string& name);
+  Result<void> await(const std::string& what, const kube::Resource& resource,
+                     const std::string& name);
   void stop();
 };
 
 Result<void> Platform::Parts::open_store(const cli::UpOptions& options) {
   disk = TRY(open_disk(options.data_dir + "/store"));
-  store = TRY(store::Store::open({}, *disk, committer, snapshots, apiserver::attach_header, &metrics));
+  store =
+      TRY(store::Store::open({}, *disk, committer, snapshots, apiserver::attach_header, &metrics));
   return {};
 }
 
 Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   ListenAddress listen = TRY(choose_listen_address(options.listen, options.data_dir));
-  pki = TRY(load_or_make_pki(options.data_dir, {"127.0.0.1", "10.96.0.1", listen.address}, real_clock()));
+  pki = TRY(
+      load_or_make_pki(options.data_dir, {"127.0.0.1", "10.96.0.1", listen.address}, real_clock()));
 
   apiserver::Options api_options;
   api_options.store = store.get();
@@ -116,7 +121,8 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   api_options.crd_yamls.assign(crds.begin(), crds.end());
   api_options.advertise_address = listen.address;
   api = TRY(apiserver::ApiServer::create(std::move(api_options)));
-  TRY(wait_for<void>("preparing the API", kStartPatience, [this](auto done) { api->bootstrap(std::move(done)); }));
+  TRY(wait_for<void>("preparing the API", kStartPatience,
+                     [this](auto done) { api->bootstrap(std::move(done)); }));
 
   net::ServerOptions server_options;
   server_options.address = listen.address;
@@ -125,8 +131,9 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   server_options.client_ca_pem = pki.ca.certificate_pem;
   Result<std::unique_ptr<net::Server>> started = net::Server::start(server_options, api->handler());
   if (!started)
-    return fail(started.error().code, started.error().message +
-                                          "; choose another address with --listen ADDR:PORT (port 0 takes a free one)");
+    return fail(started.error().code,
+                started.error().message +
+                    "; choose another address with --listen ADDR:PORT (port 0 takes a free one)");
   server = std::move(*started);
   port = server->port();
   remember_port(options.data_dir, port);
@@ -139,13 +146,16 @@ Result<void> Platform::Parts::write_kubeconfig(const cli::UpOptions& options) {
   std::string text = kube::make_kubeconfig("hekla", url, pki.ca.certificate_pem, pki.admin);
   kubeconfig = options.data_dir + "/admin.kubeconfig";
   TRY(write_file_atomically(kubeconfig, text, 0600));
-  if (!options.kubeconfig_out.empty()) { TRY(write_file_atomically(options.kubeconfig_out, text, 0600)); }
+  if (!options.kubeconfig_out.empty()) {
+    TRY(write_file_atomically(options.kubeconfig_out, text, 0600));
+  }
   return {};
 }
 
 Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   scheduler::Options scheduler_options;
-  if (!options.scheduler_conf.empty()) scheduler_options.configuration = TRY(read_file(options.scheduler_conf));
+  if (!options.scheduler_conf.empty())
+    scheduler_options.configuration = TRY(read_file(options.scheduler_conf));
   scheduler_client = api->client(scheduler_loop, {"volcano"});
   scheduler = TRY(scheduler::Scheduler::create(scheduler_options, *scheduler_client, &metrics));
   scheduler_loop.post([this] { scheduler->start(); });
@@ -157,7 +167,8 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
 
   cluster_client = api->client(cluster_loop, {"kube-controller-manager"});
   garbage = std::make_unique<controllers::GarbageCollector>(*cluster_client, api->discovery());
-  namespaces = std::make_unique<controllers::Namespaces>(*cluster_client, api->discovery(), pki.ca.certificate_pem);
+  namespaces = std::make_unique<controllers::Namespaces>(*cluster_client, api->discovery(),
+                                                         pki.ca.certificate_pem);
   endpoints = std::make_unique<controllers::Endpoints>(*cluster_client);
   events = std::make_unique<controllers::EventExpiry>(*cluster_client);
   cluster_loop.post([this] {
@@ -190,7 +201,8 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   agent_options.node_name = options.node_name;
   agent_options.image_map = options.image_maps;
   if (!options.node_resources.empty())
-    agent_options.node_resources = TRY(parse_resource_list(options.node_resources, "--node-resources"));
+    agent_options.node_resources =
+        TRY(parse_resource_list(options.node_resources, "--node-resources"));
   agent_options.ca_pem = pki.ca.certificate_pem;
   agent_client = api->client(agent_loop, {"kubelet"});
   agent = TRY(agent::Agent::create(std::move(agent_options), *agent_client, &metrics));
@@ -218,14 +230,16 @@ void Platform::Parts::stop() {
     if (!ended) log_error("main", ended.error().message);
   }
   if (server) server->stop();
-  for (Loop* loop : {&agent_loop, &cluster_loop, &volcano_loop, &scheduler_loop, &api_loop, &committer, &snapshots})
+  for (Loop* loop : {&agent_loop, &cluster_loop, &volcano_loop, &scheduler_loop, &api_loop,
+                     &committer, &snapshots})
     loop->stop();
 }
 
 Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options) {
   if (!options.no_agent && ::geteuid() != 0)
     return fail(Code::forbidden,
-                "running pods needs root: use sudo hekla up, or --no-agent to run without this machine's own node");
+                "running pods needs root: use sudo hekla up, or --no-agent to run without this "
+                "machine's own node");
   auto parts = std::make_unique<Parts>();
   parts->lock = TRY(cli::InstanceLock::take(options.data_dir));
   auto platform = std::make_unique<Platform>(Private{}, std::move(parts));

@@ -1,5 +1,5 @@
-// The embedded platform: store, API server, scheduler, controllers and agent, each on its own loop, wired to
-// each other only through kube::Client.
+// The embedded platform: store, API server, scheduler, controllers and agent, each on its own loop,
+// wired to each other only through kube::Client.
 #pragma once
 
 #include <memory>

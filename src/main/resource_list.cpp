@@ -14,7 +14,8 @@ Result<model::ResourceList> parse_resource_list(const std::string& text, const s
     if (equals == std::string::npos || equals == 0)
       return fail(Code::bad_request, flag + ": \"" + entry + "\" is not name=quantity");
     Result<model::Quantity> quantity = model::Quantity::parse(entry.substr(equals + 1));
-    if (!quantity) return fail(Code::bad_request, flag + ": " + entry + ": " + quantity.error().message);
+    if (!quantity)
+      return fail(Code::bad_request, flag + ": " + entry + ": " + quantity.error().message);
     list[entry.substr(0, equals)] = *quantity;
   }
   return list;

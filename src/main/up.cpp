@@ -40,13 +40,16 @@ int run_up(const cli::UpOptions& options) {
     return cli::kFailed;
   }
   double ms = std::chrono::duration<double, std::milli>(real_clock().mono() - begin).count();
-  std::printf("hekla is ready at %s after %.0f ms: %s; KUBECONFIG=%s\n", (*platform)->url().c_str(), ms,
-              (*platform)->nodes().c_str(), (*platform)->kubeconfig().c_str());
+  std::printf("hekla is ready at %s after %.0f ms: %s; KUBECONFIG=%s\n", (*platform)->url().c_str(),
+              ms, (*platform)->nodes().c_str(), (*platform)->kubeconfig().c_str());
   std::fflush(stdout);
 
   int received = 0;
   sigwait(&ending, &received);
-  log_info("main", "stopping", {{"signal", received == SIGTERM ? "SIGTERM" : received == SIGINT ? "SIGINT" : "SIGHUP"}});
+  log_info("main", "stopping",
+           {{"signal", received == SIGTERM  ? "SIGTERM"
+                       : received == SIGINT ? "SIGINT"
+                                            : "SIGHUP"}});
   // A second signal while stopping ends at once.
   pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
   platform->reset();

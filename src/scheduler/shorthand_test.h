@@ -53,11 +53,10 @@ inline json::Value queue(const json::Value& from) {
     spec.as_object()["guarantee"] = json::Object{{"resource", *guarantee}};
   json::Value status = json::Object{{"state", "Open"}};
   copy(from, "state", status);
-  std::string_view name = json::string_at(from, {"name"});
-  return json::Object{
-      {"metadata", json::Object{{"name", name}, {"uid", "queue-" + std::string(name)}}},
-      {"spec", spec},
-      {"status", status}};
+  std::string name(json::string_at(from, {"name"}));
+  json::Value meta = json::Object{{"name", name}, {"uid", "queue-" + name}};
+  copy(from, "annotations", meta);
+  return json::Object{{"metadata", meta}, {"spec", spec}, {"status", status}};
 }
 
 // {name, namespace, minMember, minTaskMember, minResources, queue, priorityClassName, phase,

@@ -168,3 +168,13 @@ def leftovers(data_dir):
     with open("/proc/self/mounts") as file:
         found += ["mount " + line.strip() for line in file if data_dir in line]
     return found
+
+
+def machine_leftovers():
+    """What any platform keeps outside its data directory: pinned namespaces and control groups."""
+    found = []
+    if os.path.isdir("/run/hekla"):
+        found += ["/run/hekla/" + name for name in os.listdir("/run/hekla")]
+    for root, directories, _ in os.walk("/sys/fs/cgroup"):
+        found += [os.path.join(root, name) for name in directories if name.startswith("hekla")]
+    return found

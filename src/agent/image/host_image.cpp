@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "agent/runtime/files.h"
 #include "base/disk.h"
 
 namespace hekla::agent {
@@ -111,7 +112,7 @@ Result<void> HostImage::prepare() {
     else
       TRY(hide_file(mask, path));
   }
-  for (const char* path : kReplacedFiles) TRY(write_file_atomically(mask + path, "", 0644));
+  for (const char* path : kReplacedFiles) TRY(replace_file(mask + path, "", 0644));
   return {};
 }
 

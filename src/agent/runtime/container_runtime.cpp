@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "agent/runtime/cgroup.h"
+#include "agent/runtime/files.h"
 #include "agent/runtime/process.h"
 #include "base/disk.h"
 #include "json/parse.h"
@@ -55,7 +56,7 @@ std::string create_failure(const std::string& report, const std::string& stderr_
 }  // namespace
 
 Result<void> ContainerRuntime::create(const CreateRequest& request) {
-  TRY(write_file_atomically(request.bundle + "/config.json", json::serialize(request.config),
+  TRY(replace_file(request.bundle + "/config.json", json::serialize(request.config),
                             0600));
   const std::string stderr_path = request.bundle + "/conmon.err";
   std::vector<std::string> argv = {kConmon,

@@ -1,4 +1,5 @@
-// hekla down: stops the platform of a data directory; its pods end gracefully and nothing is left behind.
+// hekla down: stops the platform of a data directory; its pods end gracefully and nothing is left
+// behind.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -17,14 +18,16 @@ struct Options {
 int down(const Context& context, const Options& options) {
   std::chrono::seconds patience(options.timeout_seconds);
   if (!find_instance(options.data_dir)) {
-    // A crashed instance leaves its pods running: start once more without serving anybody, and stop.
+    // A crashed instance leaves its pods running: start once more without serving anybody, and
+    // stop.
     UpOptions up;
     up.data_dir = options.data_dir;
     if (!has_left_pods(options.data_dir)) {
       std::printf("hekla is not running on %s; nothing to stop\n", options.data_dir.c_str());
       return 0;
     }
-    Result<std::unique_ptr<ChildInstance>> child = ChildInstance::start(context.executable, up, patience);
+    Result<std::unique_ptr<ChildInstance>> child =
+        ChildInstance::start(context.executable, up, patience);
     if (!child) {
       complain("clean up after a crash in " + options.data_dir + ": " + child.error().message);
       return kFailed;
@@ -44,9 +47,11 @@ int down(const Context& context, const Options& options) {
 
 void declare(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("down", "stop the platform and its pods; leaves nothing running");
+  CLI::App* command =
+      app.add_subcommand("down", "stop the platform and its pods; leaves nothing running");
   command->add_option("--data-dir", options->data_dir, "which platform")->capture_default_str();
-  command->add_option("--timeout", options->timeout_seconds, "seconds to wait for it")->capture_default_str();
+  command->add_option("--timeout", options->timeout_seconds, "seconds to wait for it")
+      ->capture_default_str();
   command->callback([&context, options] { context.exit_code = down(context, *options); });
 }
 

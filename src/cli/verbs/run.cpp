@@ -1,5 +1,5 @@
-// hekla run -f job.yaml: starts the platform if it is not running, applies the file, follows its vcjobs,
-// exits with their outcome, and stops what it started.
+// hekla run -f job.yaml: starts the platform if it is not running, applies the file, follows its
+// vcjobs, exits with their outcome, and stops what it started.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -38,13 +38,14 @@ Result<int> run_files(const Context& context, const Options& options) {
     }
   }
   MonoTime begin = real_clock().mono();
-  std::unique_ptr<ApiSession> session = TRY(ApiSession::open(TRY(kube::load_kubeconfig(kubeconfig))));
+  std::unique_ptr<ApiSession> session =
+      TRY(ApiSession::open(TRY(kube::load_kubeconfig(kubeconfig))));
   std::vector<kube::Key> jobs;
   for (const Manifest& manifest : manifests) {
     Result<ApiSession::Applied> applied = session->apply(manifest.object);
     if (!applied)
-      return fail(applied.error().code,
-                  manifest.file + ":" + std::to_string(manifest.line) + ": " + applied.error().message);
+      return fail(applied.error().code, manifest.file + ":" + std::to_string(manifest.line) + ": " +
+                                            applied.error().message);
     kube::Key key{std::string(json::string_at(applied->object, {"metadata", "namespace"})),
                   std::string(json::string_at(applied->object, {"metadata", "name"}))};
     const kube::Resource& resource = applied->resource;
@@ -60,7 +61,8 @@ Result<int> run_files(const Context& context, const Options& options) {
   double seconds = std::chrono::duration<double>(real_clock().mono() - begin).count();
   int code = 0;
   for (std::size_t i = 0; i < jobs.size(); ++i) {
-    std::printf("job %s ended as %s after %.1f s\n", jobs[i].name.c_str(), phases[i].c_str(), seconds);
+    std::printf("job %s ended as %s after %.1f s\n", jobs[i].name.c_str(), phases[i].c_str(),
+                seconds);
     if (phases[i] != "Completed") code = kFailed;
   }
   return code;
@@ -72,8 +74,10 @@ void declare(CLI::App& app, Context& context) {
       app.add_subcommand("run", "apply a file, follow its jobs and exit with their outcome");
   command->add_option("-f,--filename", options->files, "YAML or JSON files, - for standard input")
       ->required();
-  command->add_option("--kubeconfig", options->kubeconfig, "use this cluster instead of the local one");
-  command->add_option("--timeout", options->timeout_seconds, "give up after this many seconds (0: never)");
+  command->add_option("--kubeconfig", options->kubeconfig,
+                      "use this cluster instead of the local one");
+  command->add_option("--timeout", options->timeout_seconds,
+                      "give up after this many seconds (0: never)");
   command->add_flag("--no-logs", options->no_logs, "do not show the pods' logs");
   add_up_flags(*command, options->up);
   command->footer(
@@ -82,7 +86,9 @@ void declare(CLI::App& app, Context& context) {
   command->callback([&context, options] {
     Result<int> outcome = run_files(context, *options);
     if (!outcome) complain(outcome.error().message);
-    context.exit_code = outcome ? *outcome : outcome.error().code == Code::unavailable ? kUnreachable : kFailed;
+    context.exit_code = outcome                                     ? *outcome
+                        : outcome.error().code == Code::unavailable ? kUnreachable
+                                                                    : kFailed;
   });
 }
 

@@ -16,11 +16,12 @@ void declare(CLI::App& app, Context& context) {
   command->callback([&context, as_json] {
     const BuildInfo& build = build_info();
     if (*as_json == "json")
-      std::printf("{\"version\":\"%s\",\"commit\":\"%s\",\"compiler\":\"%s\",\"kubernetes\":\"%s\"}\n",
-                  build.version, build.commit, build.compiler, build.kubernetes);
+      std::printf(
+          "{\"version\":\"%s\",\"commit\":\"%s\",\"compiler\":\"%s\",\"kubernetes\":\"%s\"}\n",
+          build.version, build.commit, build.compiler, build.kubernetes);
     else
-      std::printf("hekla %s (commit %s, %s)\nserves the Kubernetes API as %s\n", build.version, build.commit,
-                  build.compiler, build.kubernetes);
+      std::printf("hekla %s (commit %s, %s)\nserves the Kubernetes API as %s\n", build.version,
+                  build.commit, build.compiler, build.kubernetes);
     context.exit_code = 0;
   });
 }

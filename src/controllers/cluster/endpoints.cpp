@@ -98,7 +98,8 @@ json::Array slice_endpoints(const model::Service& service, const PodRefs& pods) 
     bool ready = (serving && !terminating) || service.spec.publishNotReadyAddresses;
     json::Object endpoint{
         {"addresses", json::Array{json::Value(pod->status.podIP)}},
-        {"conditions", json::Object{{"ready", ready}, {"serving", serving}, {"terminating", terminating}}}};
+        {"conditions",
+         json::Object{{"ready", ready}, {"serving", serving}, {"terminating", terminating}}}};
     if (std::string name = host_name(service, *pod); !name.empty()) endpoint["hostname"] = name;
     if (!pod->spec.nodeName.empty()) endpoint["nodeName"] = pod->spec.nodeName;
     endpoint["targetRef"] = target_reference(*pod);
@@ -123,15 +124,20 @@ struct Endpoints::State {
   kube::ReconcileLoop loop;
 
   explicit State(kube::Client& c)
-      : client(c), services(c, kube::resources::services), pods(c, kube::resources::pods),
-        endpoints(c, kube::resources::endpoints), slices(c, kube::resources::endpoint_slices),
+      : client(c),
+        services(c, kube::resources::services),
+        pods(c, kube::resources::pods),
+        endpoints(c, kube::resources::endpoints),
+        slices(c, kube::resources::endpoint_slices),
         pods_by_namespace(pods.add_index(
             [](const model::Pod& pod, auto& keys) { keys.push_back(pod.metadata.ns); })),
         slices_by_service(slices.add_index([](const Slice& slice, auto& keys) {
-          keys.push_back(slice.metadata.ns + "/" + slice.metadata.label(std::string(kServiceLabel)));
+          keys.push_back(slice.metadata.ns + "/" +
+                         slice.metadata.label(std::string(kServiceLabel)));
         })),
-        services_by_namespace(services.add_index(
-            [](const model::Service& service, auto& keys) { keys.push_back(service.metadata.ns); })),
+        services_by_namespace(services.add_index([](const model::Service& service, auto& keys) {
+          keys.push_back(service.metadata.ns);
+        })),
         loop(
             c, kube::ReconcileOptions{.name = "endpoints"},
             [this](const kube::Key& key, WallTime) { return reconcile(key); },
@@ -147,7 +153,8 @@ struct Endpoints::State {
     });
     pods.on_change([this](const auto& before, const auto& after) { pod_changed(before, after); });
     auto enable = [this] {
-      if (services.synced() && pods.synced() && endpoints.synced() && slices.synced()) loop.enable();
+      if (services.synced() && pods.synced() && endpoints.synced() && slices.synced())
+        loop.enable();
     };
     services.on_settled(enable);
     pods.on_settled(enable);
@@ -181,7 +188,8 @@ struct Endpoints::State {
     kube::Round round;
     auto service = services.get(key);
     if (!service) {
-      if (auto old = endpoints.get(key)) round.writes.push_back(remove(kube::resources::endpoints, key, old->metadata.uid));
+      if (auto old = endpoints.get(key))
+        round.writes.push_back(remove(kube::resources::endpoints, key, old->metadata.uid));
       return round;  // slices are owned by the service
     }
     if (service->spec.selector.empty() || service->metadata.deletionTimestamp) return round;
@@ -199,17 +207,18 @@ struct Endpoints::State {
     kube::Key key{service.metadata.ns, service.metadata.name};
     auto old = endpoints.get(key);
     if (old) {
-      if (json::equal(old->subsets.is_null() ? json::Value(json::Array{}) : old->subsets, subsets)) return;
+      if (json::equal(old->subsets.is_null() ? json::Value(json::Array{}) : old->subsets, subsets))
+        return;
       json::Value value = subsets.empty() ? json::Value(nullptr) : json::Value(std::move(subsets));
-      round.writes.push_back(
-          merge_patch(kube::resources::endpoints, key, json::Object{{"subsets", std::move(value)}}));
+      round.writes.push_back(merge_patch(kube::resources::endpoints, key,
+                                         json::Object{{"subsets", std::move(value)}}));
       return;
     }
-    json::Object body{{"apiVersion", "v1"},
-                      {"kind", "Endpoints"},
-                      {"metadata", json::Object{{"name", key.name},
-                                                {"namespace", key.ns},
-                                                {"labels", labels_of(service)}}}};
+    json::Object body{
+        {"apiVersion", "v1"},
+        {"kind", "Endpoints"},
+        {"metadata",
+         json::Object{{"name", key.name}, {"namespace", key.ns}, {"labels", labels_of(service)}}}};
     if (!subsets.empty()) body["subsets"] = std::move(subsets);
     round.writes.push_back(create(kube::resources::endpoints, key.ns, std::move(body)));
   }
@@ -230,19 +239,23 @@ struct Endpoints::State {
     for (std::size_t i = 0; i < std::max(wanted, old.size()); ++i) {
       if (i >= wanted) {
         round.writes.push_back(remove(kube::resources::endpoint_slices,
-                                      {old[i]->metadata.ns, old[i]->metadata.name}, old[i]->metadata.uid));
+                                      {old[i]->metadata.ns, old[i]->metadata.name},
+                                      old[i]->metadata.uid));
         continue;
       }
       json::Array part;
       for (std::size_t j = i * kSliceLimit; j < std::min(all.size(), (i + 1) * kSliceLimit); ++j)
         part.push_back(all[j]);
       if (i < old.size()) {
-        if (json::equal(old[i]->endpoints.is_null() ? json::Value(json::Array{}) : old[i]->endpoints, part) &&
-            json::equal(old[i]->ports.is_null() ? json::Value(json::Array{}) : old[i]->ports, ports))
+        if (json::equal(
+                old[i]->endpoints.is_null() ? json::Value(json::Array{}) : old[i]->endpoints,
+                part) &&
+            json::equal(old[i]->ports.is_null() ? json::Value(json::Array{}) : old[i]->ports,
+                        ports))
           continue;
-        round.writes.push_back(merge_patch(kube::resources::endpoint_slices,
-                                           {old[i]->metadata.ns, old[i]->metadata.name},
-                                           json::Object{{"endpoints", std::move(part)}, {"ports", ports}}));
+        round.writes.push_back(merge_patch(
+            kube::resources::endpoint_slices, {old[i]->metadata.ns, old[i]->metadata.name},
+            json::Object{{"endpoints", std::move(part)}, {"ports", ports}}));
       } else {
         round.writes.push_back(create(kube::resources::endpoint_slices, service.metadata.ns,
                                       new_slice(service, std::move(part), ports)));
@@ -250,20 +263,23 @@ struct Endpoints::State {
     }
   }
 
-  static json::Value new_slice(const model::Service& service, json::Array part, const json::Array& ports) {
+  static json::Value new_slice(const model::Service& service, json::Array part,
+                               const json::Array& ports) {
     json::Object labels = labels_of(service);
     labels[kServiceLabel] = service.metadata.name;
     labels["endpointslice.kubernetes.io/managed-by"] = kManager;
-    json::Value owner = json::encode(model::controller_reference("v1", "Service", service.metadata));
-    return json::Object{{"apiVersion", "discovery.k8s.io/v1"},
-                        {"kind", "EndpointSlice"},
-                        {"metadata", json::Object{{"generateName", service.metadata.name + "-"},
-                                                  {"namespace", service.metadata.ns},
-                                                  {"labels", std::move(labels)},
-                                                  {"ownerReferences", json::Array{std::move(owner)}}}},
-                        {"addressType", "IPv4"},
-                        {"endpoints", std::move(part)},
-                        {"ports", ports}};
+    json::Value owner =
+        json::encode(model::controller_reference("v1", "Service", service.metadata));
+    return json::Object{
+        {"apiVersion", "discovery.k8s.io/v1"},
+        {"kind", "EndpointSlice"},
+        {"metadata", json::Object{{"generateName", service.metadata.name + "-"},
+                                  {"namespace", service.metadata.ns},
+                                  {"labels", std::move(labels)},
+                                  {"ownerReferences", json::Array{std::move(owner)}}}},
+        {"addressType", "IPv4"},
+        {"endpoints", std::move(part)},
+        {"ports", ports}};
   }
 };
 

@@ -32,12 +32,13 @@ struct EventExpiry::State : std::enable_shared_from_this<State> {
   }
 
   void sweep() {
-    client.list(kube::resources::events, {}, [weak = weak_from_this()](const Result<kube::List>& list) {
-      auto self = weak.lock();
-      if (!self) return;
-      if (list) self->remove_old(*list);
-      self->sweep_later();
-    });
+    client.list(kube::resources::events, {},
+                [weak = weak_from_this()](const Result<kube::List>& list) {
+                  auto self = weak.lock();
+                  if (!self) return;
+                  if (list) self->remove_old(*list);
+                  self->sweep_later();
+                });
   }
 
   void remove_old(const kube::List& list) {
@@ -46,11 +47,14 @@ struct EventExpiry::State : std::enable_shared_from_this<State> {
     for (const kube::ObjectPtr& object : list.items) {
       Result<EventTimes> event = json::decode_text<EventTimes>(*object->json);
       if (!event) continue;
-      const model::Time& last = event->lastTimestamp ? event->lastTimestamp : event->metadata.creationTimestamp;
+      const model::Time& last =
+          event->lastTimestamp ? event->lastTimestamp : event->metadata.creationTimestamp;
       if (last && now - *last.at > time_to_live)
-        removals.push_back(remove(kube::resources::events, {object->ns, object->name}, object->uid));
+        removals.push_back(
+            remove(kube::resources::events, {object->ns, object->name}, object->uid));
     }
-    if (!removals.empty()) client.batch(std::move(removals), [](const std::vector<kube::WriteResult>&) {});
+    if (!removals.empty())
+      client.batch(std::move(removals), [](const std::vector<kube::WriteResult>&) {});
   }
 };
 

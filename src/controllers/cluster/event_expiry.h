@@ -1,4 +1,5 @@
-// Events live for an hour after they were last written. Deletion is by watch-visible removes, in batches.
+// Events live for an hour after they were last written. Deletion is by watch-visible removes, in
+// batches.
 #pragma once
 
 #include <memory>

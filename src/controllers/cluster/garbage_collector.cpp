@@ -79,9 +79,8 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
       if (followed) continue;
       std::size_t index = kinds.size();
       kinds.push_back({resource, std::make_unique<kube::Informer<Owned>>(client, resource)});
-      kinds.back().objects->on_change([this, index](const Ref& before, const Ref& after) {
-        changed(index, before, after);
-      });
+      kinds.back().objects->on_change(
+          [this, index](const Ref& before, const Ref& after) { changed(index, before, after); });
       kinds.back().objects->start();
     }
   }
@@ -125,7 +124,8 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
 
   Ref object_of(const std::string& uid) const {
     auto found = by_uid.find(uid);
-    return found == by_uid.end() ? nullptr : kinds[found->second.kind].objects->get(found->second.key);
+    return found == by_uid.end() ? nullptr
+                                 : kinds[found->second.kind].objects->get(found->second.key);
   }
 
   void enqueue(const std::string& uid) {
@@ -156,13 +156,15 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
       uids->resize(writes.size(), uid);
     }
     if (writes.empty()) return;
-    client.batch(std::move(writes), [weak = weak_from_this(), uids](const std::vector<kube::WriteResult>& results) {
-      auto self = weak.lock();
-      if (!self) return;
-      for (std::size_t i = 0; i < results.size(); ++i)
-        if (!results[i] && results[i].error().code != Code::not_found) self->enqueue_later((*uids)[i]);
-      if (!self->queue.empty() && !self->pump_posted) self->pump();
-    });
+    client.batch(std::move(writes),
+                 [weak = weak_from_this(), uids](const std::vector<kube::WriteResult>& results) {
+                   auto self = weak.lock();
+                   if (!self) return;
+                   for (std::size_t i = 0; i < results.size(); ++i)
+                     if (!results[i] && results[i].error().code != Code::not_found)
+                       self->enqueue_later((*uids)[i]);
+                   if (!self->queue.empty() && !self->pump_posted) self->pump();
+                 });
   }
 
   void look_at(const std::string& uid, std::vector<kube::Write>& writes) {
@@ -204,12 +206,14 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
       }
       kube::Key key{resource->namespaced ? object.metadata.ns : "", owner.name};
       client.get(*resource, key,
-                 [weak = weak_from_this(), verdict, uid, owner_uid = owner.uid](Result<kube::ObjectPtr> got) {
+                 [weak = weak_from_this(), verdict, uid,
+                  owner_uid = owner.uid](Result<kube::ObjectPtr> got) {
                    auto self = weak.lock();
                    if (!self) return;
                    if (got && (*got)->uid == owner_uid) verdict->any_alive = true;
                    if (!got && got.error().code != Code::not_found) verdict->uncertain = true;
-                   if (--verdict->open == 0) self->sentence(uid, verdict->any_alive, verdict->uncertain);
+                   if (--verdict->open == 0)
+                     self->sentence(uid, verdict->any_alive, verdict->uncertain);
                  });
     }
   }
@@ -235,12 +239,14 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
         uids->push_back(uid);
       }
     if (writes.empty()) return;
-    client.batch(std::move(writes), [weak = weak_from_this(), uids](const std::vector<kube::WriteResult>& results) {
-      auto self = weak.lock();
-      if (!self) return;
-      for (std::size_t i = 0; i < results.size(); ++i)
-        if (!results[i] && results[i].error().code != Code::not_found) self->enqueue_later((*uids)[i]);
-    });
+    client.batch(std::move(writes),
+                 [weak = weak_from_this(), uids](const std::vector<kube::WriteResult>& results) {
+                   auto self = weak.lock();
+                   if (!self) return;
+                   for (std::size_t i = 0; i < results.size(); ++i)
+                     if (!results[i] && results[i].error().code != Code::not_found)
+                       self->enqueue_later((*uids)[i]);
+                 });
   }
 
   const kube::Resource* resource_of(const model::OwnerReference& owner) const {
@@ -261,7 +267,8 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
     return write;
   }
 
-  kube::Write metadata_patch(const std::string& uid, const Owned& object, json::Object metadata) const {
+  kube::Write metadata_patch(const std::string& uid, const Owned& object,
+                             json::Object metadata) const {
     kube::Write write;
     write.verb = kube::Write::Verb::patch;
     write.resource = kinds[by_uid.at(uid).kind].resource;
@@ -272,7 +279,8 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
     return write;
   }
 
-  void remove_dependents_first(const std::string& uid, const Owned& owner, std::vector<kube::Write>& writes) {
+  void remove_dependents_first(const std::string& uid, const Owned& owner,
+                               std::vector<kube::Write>& writes) {
     bool blocked = false;
     if (auto found = dependents.find(uid); found != dependents.end())
       for (const std::string& child_uid : found->second) {
@@ -280,11 +288,12 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
         if (!child) continue;
         for (const auto& reference : child->metadata.ownerReferences)
           if (reference.uid == uid && reference.blockOwnerDeletion.value_or(false)) blocked = true;
-        if (!child->metadata.deletionTimestamp) writes.push_back(removal(child_uid, *child, "Foreground"));
+        if (!child->metadata.deletionTimestamp)
+          writes.push_back(removal(child_uid, *child, "Foreground"));
       }
     if (!blocked)
-      writes.push_back(
-          metadata_patch(uid, owner, json::Object{{"finalizers", finalizers_without(owner, kForeground)}}));
+      writes.push_back(metadata_patch(
+          uid, owner, json::Object{{"finalizers", finalizers_without(owner, kForeground)}}));
   }
 
   void orphan(const std::string& uid, const Owned& owner, std::vector<kube::Write>& writes) {
@@ -295,11 +304,12 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
         json::Array left;
         for (const auto& reference : child->metadata.ownerReferences)
           if (reference.uid != uid) left.push_back(json::encode(reference));
-        writes.push_back(metadata_patch(child_uid, *child, json::Object{{"ownerReferences", std::move(left)}}));
+        writes.push_back(
+            metadata_patch(child_uid, *child, json::Object{{"ownerReferences", std::move(left)}}));
       }
     if (writes.empty())
-      writes.push_back(
-          metadata_patch(uid, owner, json::Object{{"finalizers", finalizers_without(owner, kOrphan)}}));
+      writes.push_back(metadata_patch(
+          uid, owner, json::Object{{"finalizers", finalizers_without(owner, kOrphan)}}));
     else
       enqueue_later(uid);
   }

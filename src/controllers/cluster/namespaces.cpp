@@ -49,7 +49,9 @@ struct Namespaces::State : std::enable_shared_from_this<State> {
   std::map<std::string, std::shared_ptr<Emptying>> emptying;
 
   State(kube::Client& c, kube::Discovery& d, std::string ca)
-      : client(c), discovery(d), root_ca_pem(std::move(ca)),
+      : client(c),
+        discovery(d),
+        root_ca_pem(std::move(ca)),
         namespaces(c, kube::resources::namespaces),
         accounts(c, kube::resources::service_accounts, {{}, {}, "metadata.name=default"}),
         config_maps(c, kube::resources::config_maps, {{}, {}, "metadata.name=kube-root-ca.crt"}),
@@ -91,17 +93,19 @@ struct Namespaces::State : std::enable_shared_from_this<State> {
   kube::Round furnish(const std::string& name) {
     kube::Round round;
     if (!accounts.get({name, "default"}))
-      round.writes.push_back(create(kube::resources::service_accounts, name,
-                                    json::Object{{"apiVersion", "v1"},
-                                                 {"kind", "ServiceAccount"},
-                                                 {"metadata", json::Object{{"name", "default"}, {"namespace", name}}}}));
-    if (!config_maps.get({name, "kube-root-ca.crt"}))
       round.writes.push_back(create(
-          kube::resources::config_maps, name,
+          kube::resources::service_accounts, name,
           json::Object{{"apiVersion", "v1"},
-                       {"kind", "ConfigMap"},
-                       {"metadata", json::Object{{"name", "kube-root-ca.crt"}, {"namespace", name}}},
-                       {"data", json::Object{{"ca.crt", root_ca_pem}}}}));
+                       {"kind", "ServiceAccount"},
+                       {"metadata", json::Object{{"name", "default"}, {"namespace", name}}}}));
+    if (!config_maps.get({name, "kube-root-ca.crt"}))
+      round.writes.push_back(
+          create(kube::resources::config_maps, name,
+                 json::Object{
+                     {"apiVersion", "v1"},
+                     {"kind", "ConfigMap"},
+                     {"metadata", json::Object{{"name", "kube-root-ca.crt"}, {"namespace", name}}},
+                     {"data", json::Object{{"ca.crt", root_ca_pem}}}}));
     return round;
   }
 
@@ -128,9 +132,9 @@ struct Namespaces::State : std::enable_shared_from_this<State> {
     for (const std::string& finalizer : ending.spec.finalizers)
       if (finalizer != kFinalizer) finalizers.emplace_back(std::string_view(finalizer));
     if (finalizers.size() == ending.spec.finalizers.size()) return round;
-    round.writes.push_back(merge_patch(kube::resources::namespaces, {"", name},
-                                       json::Object{{"spec", json::Object{{"finalizers", std::move(finalizers)}}}},
-                                       "finalize"));
+    round.writes.push_back(merge_patch(
+        kube::resources::namespaces, {"", name},
+        json::Object{{"spec", json::Object{{"finalizers", std::move(finalizers)}}}}, "finalize"));
     return round;
   }
 

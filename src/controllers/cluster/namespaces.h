@@ -1,5 +1,6 @@
-// What every namespace has and how it ends: the service account `default` and the root CA's ConfigMap
-// while it lives; when it is deleted, everything in it first, pods before the rest, then itself.
+// What every namespace has and how it ends: the service account `default` and the root CA's
+// ConfigMap while it lives; when it is deleted, everything in it first, pods before the rest, then
+// itself.
 #pragma once
 
 #include <memory>

@@ -141,7 +141,8 @@ bool Session::task_before(TaskId a, TaskId b) const {
                                       [&](Plugin& p) { return p.task_order(a, b); });
   if (order != 0) return order < 0;
   const Task &x = at(a), &y = at(b);
-  if (x.index != y.index && x.index >= 0 && y.index >= 0) return x.index < y.index;
+  // Pods whose name ends in a number go by it, before those without one.
+  if (x.index != y.index) return y.index < 0 || (x.index >= 0 && x.index < y.index);
   if (x.created != y.created) return x.created < y.created;
   return x.uid != y.uid ? x.uid < y.uid : x.name < y.name;
 }
