@@ -288,6 +288,14 @@ TEST(PodValidation, Texts) {
       {R"({"containers":[{"name":"c","image":"i"}],"tolerations":[{"operator":"Equal"}]})",
        R"(spec.tolerations[0].operator: Invalid value: "Equal": operator must be Exists when )"
        R"(`key` is empty, which means "match all values and all keys")"},
+      {R"({"containers":[{"name":"c","image":"i"}],)"
+       R"("topologySpreadConstraints":[{"maxSkew":0,"topologyKey":"z","whenUnsatisfiable":"Odd"}]})",
+       "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero\n"
+       "spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: \"Odd\": supported "
+       "values: \"DoNotSchedule\", \"ScheduleAnyway\""},
+      {R"({"containers":[{"name":"c","image":"i","securityContext":{"runAsUser":-1}}]})",
+       "spec.containers[0].securityContext.runAsUser: Invalid value: -1: must be between 0 and "
+       "2147483647, inclusive"},
       {R"({"containers":[{"name":"c","image":"i"}],"activeDeadlineSeconds":0})",
        "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"},
       {R"({"containers":[{"name":"c","image":"i"}],"affinity":{"podAntiAffinity":{"preferredDu)"

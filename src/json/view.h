@@ -13,7 +13,7 @@
 
 namespace hekla::json {
 
-// One value of a Document; two words, passed by value. Valid as long as its Document.
+// One value of a Document; three pointers, cheap to copy. Valid as long as its Document.
 //
 // The tape is a sequence of words: the kind in the upper 8 bits, below it an offset into the strings, or the
 // index behind the end of an array or object (32 bits) and its size (24 bits, saturating). A number's word is

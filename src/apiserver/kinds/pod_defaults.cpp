@@ -157,11 +157,6 @@ void default_pod_spec(json::Value& value, bool is_pod) {
   if (!spec.contains("securityContext") || spec["securityContext"].is_null())
     spec["securityContext"] = json::Object();
   set_default(spec, "schedulerName", "default-scheduler");
-  for (json::Value& constraint : list_in(spec, "topologySpreadConstraints"))
-    if (constraint.is_object()) {
-      // Absent policies mean Honor and Ignore without being written down.
-      set_default(constraint.get_object(), "whenUnsatisfiable", "DoNotSchedule");
-    }
   if (is_pod) set_default(spec, "enableServiceLinks", true);
 }
 

@@ -179,6 +179,26 @@ void validate_tolerations(const Field& tolerations, Rules& rules) {
   }
 }
 
+void validate_spread(const Field& constraints, Rules& rules) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < constraints.items().size(); ++i) {
+    Field one = constraints.at(i);
+    if (one["maxSkew"].number() <= 0)
+      rules.invalid(one["maxSkew"], json::Value(one["maxSkew"].number()),
+                    "must be greater than zero");
+    if (one["topologyKey"].text().empty()) rules.required(one["topologyKey"], "can not be empty");
+    if (std::string_view action = one["whenUnsatisfiable"].text();
+        action != "DoNotSchedule" && action != "ScheduleAnyway")
+      rules.unsupported(one["whenUnsatisfiable"], {"DoNotSchedule", "ScheduleAnyway"});
+    std::string pair = "{" + std::string(one["topologyKey"].text()) + ", " +
+                       std::string(one["whenUnsatisfiable"].text()) + "}";
+    if (!seen.insert(pair).second)
+      rules.causes.push_back(
+          duplicate_value(one.path() + ".{topologyKey, whenUnsatisfiable}", json::Value(pair)));
+    if (one["labelSelector"].present()) rules.selector(one["labelSelector"]);
+  }
+}
+
 void validate_node_selector(const Field& selector, Rules& rules) {
   Field terms = selector["nodeSelectorTerms"];
   if (terms.items().empty()) rules.required(terms, "must have at least one node selector term");

@@ -20,6 +20,7 @@ void validate_container_resources(const Field& resources, Rules& rules);
 void validate_volumes(const Field& volumes, std::set<std::string>& names, Rules& rules);
 void validate_tolerations(const Field& tolerations, Rules& rules);
 void validate_affinity(const Field& affinity, Rules& rules);
+void validate_spread(const Field& constraints, Rules& rules);
 void validate_node_selector(const Field& selector, Rules& rules);
 // A template's labels and spec.
 void validate_pod_template(const Field& pod_template, Rules& rules);

@@ -159,6 +159,16 @@ void validate_hooks(const Field& container, bool allowed, Rules& rules) {
       validate_handler(container["lifecycle"][hook], rules);
 }
 
+void validate_identity_of(const Field& security, Rules& rules) {
+  for (std::string_view member : {"runAsUser", "runAsGroup", "fsGroup"})
+    if (Field id = security[member]; id.present() && (id.number() < 0 || id.number() > 2147483647))
+      rules.invalid(id, "must be between 0 and 2147483647, inclusive");
+  if (security["privileged"].flag() && security["allowPrivilegeEscalation"].present() &&
+      !security["allowPrivilegeEscalation"].flag())
+    rules.invalid(security,
+                  "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+}
+
 void validate_container(const Field& container, bool is_pod, const std::set<std::string>& volumes,
                         Rules& rules) {
   if (rules.need_text(container["name"])) rules.dns_label(container["name"]);
@@ -174,6 +184,7 @@ void validate_container(const Field& container, bool is_pod, const std::set<std:
   validate_mounts(container, volumes, rules);
   rules.one_of(container["imagePullPolicy"], {"Always", "IfNotPresent", "Never"}, true);
   validate_container_resources(container["resources"], rules);
+  validate_identity_of(container["securityContext"], rules);
 }
 
 // Two containers of a pod cannot have the same port of the host.
@@ -327,9 +338,11 @@ void validate_pod_spec(const Field& spec, bool is_pod, Rules& rules) {
   rules.one_of(spec["restartPolicy"], {"Always", "OnFailure", "Never"}, true);
   validate_dns(spec, rules);
   rules.labels(spec["nodeSelector"]);
+  validate_identity_of(spec["securityContext"], rules);
   validate_affinity(spec["affinity"], rules);
   validate_identity(spec, rules);
   validate_tolerations(spec["tolerations"], rules);
+  validate_spread(spec["topologySpreadConstraints"], rules);
 }
 
 void validate_pod_template(const Field& pod_template, Rules& rules) {

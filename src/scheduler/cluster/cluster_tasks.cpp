@@ -152,7 +152,11 @@ Impact Cluster::put(const model::Pod& pod) {
   TaskId id = add_task(pod, ours);
   const Task& task = tasks_[id.index()];
   if (!task.job.valid()) return Impact::none;
-  return task.status == TaskStatus::pending && !task.gated ? Impact::decide : Impact::report;
+  if (task.status != TaskStatus::pending || task.gated) return Impact::report;
+  // Until the gang is complete there is nothing to decide about it.
+  const Job& gang = jobs_[task.job.index()];
+  bool complete = gang.implicit || (gang.has_group && gang.valid() >= gang.min_available);
+  return complete ? Impact::decide : Impact::report;
 }
 
 JobId Cluster::job_of(const model::Pod& pod, bool ours) {

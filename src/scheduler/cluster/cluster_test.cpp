@@ -35,6 +35,9 @@ TEST(Cluster, SaysWhatADeltaMeans) {
   EXPECT_EQ(bench.pod("{name: p, group: g, cpu: 1, node: n1, phase: Running}"), Impact::report);
   EXPECT_EQ(bench.pod("{name: p, group: g, cpu: 1, node: n1, phase: Running, deleting: true}"),
             Impact::decide);
+  bench.group("{name: gang, minMember: 2}");
+  EXPECT_EQ(bench.pod("{name: gang-0, group: gang, cpu: 1}"), Impact::report);
+  EXPECT_EQ(bench.pod("{name: gang-1, group: gang, cpu: 1}"), Impact::decide);
   EXPECT_EQ(bench.pod("{name: foreign, schedulerName: x, cpu: 1}"), Impact::none);
   EXPECT_EQ(bench.pod("{name: foreign, schedulerName: x, cpu: 1, node: n1}"), Impact::none);
   EXPECT_EQ(bench.pod("{name: foreign, schedulerName: x, cpu: 1, node: n1, phase: Succeeded}"),

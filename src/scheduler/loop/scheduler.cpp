@@ -15,8 +15,9 @@ namespace hekla::scheduler {
 namespace {
 
 constexpr std::size_t kBatchLimit = 1024;
-// After a failed write the next attempt waits this long.
-constexpr Nanos kRetryDelay = std::chrono::milliseconds(200);
+// After a failed write the next attempt waits this long, twice as long after each further failure.
+constexpr Nanos kFirstRetry = std::chrono::milliseconds(200);
+constexpr Nanos kLongestRetry = std::chrono::seconds(10);
 
 // What a write was for, to settle its result by.
 struct Sent {
@@ -185,8 +186,11 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
                                         std::vector<kube::WriteResult> results) {
       auto self = weak.lock();
       if (!self) return;
+      self->failed = false;
       for (std::size_t i = 0; i < results.size() && i < sent.size(); ++i)
         self->settle(sent[i], results[i]);
+      self->retry_delay =
+          self->failed ? std::min(self->retry_delay * 2, kLongestRetry) : kFirstRetry;
       self->arm();
     });
     writes = {};
@@ -265,7 +269,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
 
   void retry_later() {
     MonoTime now = client.executor().clock().mono();
-    plan(now + kRetryDelay, now);
+    plan(now + retry_delay, now);
+    failed = true;
   }
 
   void make_queues() {
@@ -317,6 +322,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   MonoTime last_end{};
   Nanos last_duration{};
   std::uint64_t sessions = 0;
+  Nanos retry_delay = kFirstRetry;
+  bool failed = false;  // a write of the batch being settled
   std::vector<kube::Write> writes;
   std::vector<Sent> purposes;
 };
