@@ -17,7 +17,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := crun conmon iproute2
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -66,6 +66,11 @@ test: build
 test-asan test-tsan: test-%: deps-test
 	@cmake --preset $* >/dev/null && cmake --build build/$* -j $(JOBS)
 	@$(SUDO) ctest --test-dir build/$* --output-on-failure
+
+# Jobs under failing writes, restarts of the controllers and random pod events.
+test-sim: build
+	@cmake --build $(BUILD) --target job_chaos -j $(JOBS)
+	@$(BUILD)/sim/job_chaos
 
 tidy:
 	@tools/tidy

@@ -130,7 +130,10 @@ tasks:
     metadata: {}
     spec:
       containers:
-      - {command: [sleep, 10m], image: "nginx:latest", name: nginx, resources: {limits: {cpu: "1"}, requests: {cpu: "1"}}}
+      - command: [sleep, 10m]
+        image: "nginx:latest"
+        name: nginx
+        resources: {limits: {cpu: "1"}, requests: {cpu: "1"}}
       restartPolicy: Never
 )");
   EXPECT_TRUE(json::equal(*json::find(job, "spec"), wanted)) << json::serialize(job);

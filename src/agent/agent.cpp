@@ -293,7 +293,8 @@ void Agent::State::shut_down(bool keep_pods, std::move_only_function<void()> don
   stopping = true;
   stopped = std::move(done);
   node->stop();
-  if (keep_pods) {
+  // Pods that were found but not yet compared with the API are left to the next start.
+  if (keep_pods || (!adopted && !machine->found().empty())) {
     workers.clear();
     return stopped();
   }

@@ -300,6 +300,30 @@ TEST_F(AgentTest, RunsInitContainersInOrderAndRestarts) {
   EXPECT_EQ(logs("init", previous), "one\ntwo\n");
 }
 
+TEST_F(AgentTest, GivesATerminalOnRequest) {
+  create_pod("tty", "test -t 1 && echo terminal $TERM", "", R"("tty":true,"stdin":true,)");
+  ASSERT_TRUE(wait_for_phase("tty", "Succeeded"));
+  EXPECT_EQ(logs("tty"), "terminal xterm\r\n");
+}
+
+TEST_F(AgentTest, SharesTheHostsNetworkOnRequest) {
+  create_pod("hostnet", "readlink /proc/self/ns/net; cat /etc/hostname", R"("hostNetwork":true,)");
+  ASSERT_TRUE(wait_for_phase("hostnet", "Succeeded"));
+  EXPECT_EQ(logs("hostnet"), fs::read_symlink("/proc/self/ns/net").string() + "\n" + kNode + "\n");
+  json::Value object = pod("hostnet");
+  EXPECT_EQ(json::string_at(object, {"status", "podIP"}),
+            json::string_at(object, {"status", "hostIP"}));
+}
+
+TEST_F(AgentTest, RunsAsTheUserAndWithinTheLimitsAskedFor) {
+  create_pod("limited", "id -u; id -G; grep NoNewPrivs /proc/self/status",
+             R"("securityContext":{"runAsUser":1234,"runAsGroup":55,"fsGroup":77},)",
+             R"("securityContext":{"allowPrivilegeEscalation":false},
+                "resources":{"limits":{"cpu":"500m","memory":"64Mi"}},)");
+  ASSERT_TRUE(wait_for_phase("limited", "Succeeded"));
+  EXPECT_EQ(logs("limited"), "1234\n55 77\nNoNewPrivs:\t1\n");
+}
+
 TEST_F(AgentTest, RegistersTheNode) {
   ASSERT_TRUE(eventually([&] {
     return on_loop([&] {

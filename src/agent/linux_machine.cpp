@@ -203,8 +203,8 @@ std::string LinuxMachine::cgroup_of(const PodRecord& record, const ContainerRun&
 }
 
 Result<void> LinuxMachine::save(const PodRecord& record) const {
-  return replace_file(paths_.pod(record.uid) + "/state.json",
-                               json::serialize(json::encode(record)), 0600);
+  return replace_file(paths_.pod(record.uid) + "/state.json", json::serialize(json::encode(record)),
+                      0600);
 }
 
 Result<std::string> LinuxMachine::take_address() {

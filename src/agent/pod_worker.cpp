@@ -65,8 +65,12 @@ bool PodWorker::has_run(const std::string& id) const {
 std::optional<PodAddress> PodWorker::address() const {
   auto address = parse_ipv4(record_.address);
   if (!address || !record_.outcome.empty() || ending_ == Ending::vanished) return std::nullopt;
-  return PodAddress{record_.ns,           record_.name,          pod_->spec.hostname,
-                    pod_->spec.subdomain, pod_->metadata.labels, *address,
+  return PodAddress{record_.ns,
+                    record_.name,
+                    pod_->spec.hostname,
+                    pod_->spec.subdomain,
+                    pod_->metadata.labels,
+                    *address,
                     is_ready(status_) && !pod_->metadata.deletionTimestamp};
 }
 

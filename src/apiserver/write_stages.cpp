@@ -38,10 +38,6 @@ std::vector<std::string> field_problems(const WriteScope& scope, const json::Val
   if (scope.kind().schema)
     for (const std::string& path : unknown_fields(*scope.kind().schema, object))
       problems.push_back("unknown field " + go_quote(path));
-  const json::Value* metadata = json::find(object, "metadata");
-  if (scope.kind().custom && metadata && metadata_schema())
-    for (const std::string& path : unknown_fields(*metadata_schema(), *metadata))
-      problems.push_back("unknown field " + go_quote("metadata." + path));
   for (const std::string& path : scope.request.duplicate_fields)
     problems.push_back("duplicate field " + go_quote(path));
   return problems;

@@ -1,5 +1,6 @@
-// Small files of the agent's own. A crash of the process leaves the old or the new content; nothing is
-// forced to the disk, because after a crash of the machine no container is alive for it to describe.
+// Small files of the agent's own. A crash of the process leaves the old or the new content; nothing
+// is forced to the disk, because after a crash of the machine no container is alive for it to
+// describe.
 #pragma once
 
 #include <string>

