@@ -47,6 +47,7 @@ def wait_for(what, condition, timeout=30.0, interval=0.05):
 class Platform:
     def __init__(self, *flags, data_dir=None):
         self.flags = list(flags)
+        self.tool = kubectls()[0]
         self.data_dir = data_dir or tempfile.mkdtemp(prefix="hekla-e2e-")
         self.kubeconfig = os.path.join(self.data_dir, "admin.kubeconfig")
         self.home = tempfile.mkdtemp(prefix="hekla-e2e-home-")
@@ -101,7 +102,7 @@ class Platform:
 
     def kubectl(self, *arguments, tool=None, check=True, stdin=None, timeout=60):
         environment = dict(os.environ, KUBECONFIG=self.kubeconfig, HOME=self.home)
-        done = subprocess.run([tool or kubectls()[0]] + list(arguments), capture_output=True, text=True,
+        done = subprocess.run([tool or self.tool] + list(arguments), capture_output=True, text=True,
                               input=stdin, env=environment, timeout=timeout)
         if check and done.returncode != 0:
             raise AssertionError("kubectl %s: exit %d\n%s%s\n--- hekla log\n%s" % (
