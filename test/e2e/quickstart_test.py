@@ -16,35 +16,35 @@ class QuickStart(put.PlatformTest):
                          "queue.scheduling.volcano.sh/test created\n")
         self.assert_rows(p.kubectl("get", "queue"), [
             ["NAME", "AGE", "PARENT"], ["default", "*", "root"], ["root", "*"], ["test", "*", "root"]])
-        self.assertEqual(p.apply(os.path.join(put.QUICKSTART, "job-1.yaml")),
-                         "job.batch.volcano.sh/job-1 created\n")
-        put.wait_for("job-1 runs", lambda: p.phase("job-1") in ("Running", "Completed"))
+        with open(os.path.join(put.QUICKSTART, "job-1.yaml")) as file:
+            job = file.read().replace('- "2"', '- "8"')  # time enough to look at it
+        self.assertEqual(p.apply_text(job), "job.batch.volcano.sh/job-1 created\n")
+        p.wait_phase("job-1", "Running")
         self.check_running(p)
         p.wait_phase("job-1", "Completed")
         self.check_completed(p)
 
     def check_running(self, p):
         uid = p.get("vcjob", "job-1")["metadata"]["uid"]
-        groups = p.kubectl("get", "podgroup", "-A")
-        if "Running" in groups:  # its pod sleeps two seconds only
-            self.assert_rows(groups, [["NAMESPACE", "NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE"],
-                                      ["default", "job-1-" + uid, "Running", "1", "1", "*"]])
-            group = p.get("podgroup", "job-1-" + uid)
-            self.assertEqual(group["spec"], {
-                "minMember": 1, "minTaskMember": {"nginx": 1}, "queue": "test",
-                "minResources": {"count/pods": "1", "cpu": "1", "limits.cpu": "1", "pods": "1",
-                                 "requests.cpu": "1"}})
-            conditions = [(c["type"], c["status"], c["reason"], c.get("message", ""))
-                          for c in group["status"]["conditions"]]
-            self.assertEqual(conditions, [
-                ("Unschedulable", "True", "NotEnoughResources",
-                 "1/0 tasks in gang unschedulable: pod group is not ready, 1 minAvailable"),
-                ("Scheduled", "True", "tasks in gang are ready to be scheduled", "")])
-            queue = p.get("queue", "test")
-            self.assertEqual(queue["metadata"]["generation"], 1)
-            self.assertEqual(queue["status"], {
-                "allocated": {"cpu": "1", "memory": "0", "pods": "1"}, "reservation": {}, "running": 1,
-                "state": "Open"})
+        groups = put.wait_for("its group runs", lambda: (
+            lambda text: text if "Running" in text else "")(p.kubectl("get", "podgroup", "-A")), timeout=5)
+        self.assert_rows(groups, [["NAMESPACE", "NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE"],
+                                  ["default", "job-1-" + uid, "Running", "1", "1", "*"]])
+        group = p.get("podgroup", "job-1-" + uid)
+        self.assertEqual(group["spec"], {
+            "minMember": 1, "minTaskMember": {"nginx": 1}, "queue": "test",
+            "minResources": {"count/pods": "1", "cpu": "1", "limits.cpu": "1", "pods": "1",
+                             "requests.cpu": "1"}})
+        conditions = [(c["type"], c["status"], c["reason"], c.get("message", ""))
+                      for c in group["status"]["conditions"]]
+        self.assertEqual(conditions, [
+            ("Unschedulable", "True", "NotEnoughResources",
+             "1/0 tasks in gang unschedulable: pod group is not ready, 1 minAvailable"),
+            ("Scheduled", "True", "tasks in gang are ready to be scheduled", "")])
+        self.assertEqual(p.get("queue", "test")["metadata"]["generation"], 1)
+        put.wait_for("the queue counts it", lambda: p.get("queue", "test")["status"] == {
+            "allocated": {"cpu": "1", "memory": "0", "pods": "1"}, "reservation": {}, "running": 1,
+            "state": "Open"}, timeout=5)
 
     def check_completed(self, p):
         self.assert_rows(p.kubectl("get", "vcjob"), [
