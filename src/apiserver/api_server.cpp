@@ -8,6 +8,7 @@
 #include "apiserver/http_watch.h"
 #include "apiserver/local_client.h"
 #include "apiserver/published_schema.h"
+#include "apiserver/rbac.h"
 #include "apiserver/rest_handler.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/writes.h"
@@ -18,10 +19,16 @@ namespace hekla::apiserver {
 
 namespace {
 
-AdmissionChain make_chain(std::vector<kube::AdmissionStep> more) {
+AdmissionChain make_chain(const Authorizer& authorizer, std::vector<kube::AdmissionStep> more) {
   std::vector<kube::AdmissionStep> steps = builtin_admission();
+  for (kube::AdmissionStep& step : rbac_admission(authorizer)) steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : more) steps.push_back(std::move(step));
   return AdmissionChain(std::move(steps));
+}
+
+std::unique_ptr<Authorizer> make_authorizer(const Options& options, const Registry& registry) {
+  if (options.auth.allow_everything) return std::make_unique<OpenAuthorizer>();
+  return std::make_unique<RbacAuthorizer>(*options.store, registry);
 }
 
 }  // namespace
@@ -30,12 +37,12 @@ struct ApiServer::Parts {
   Options options;
   std::unique_ptr<ServiceAddresses> addresses;
   Registry registry;
+  std::unique_ptr<Authorizer> authorizer;
   Crds crds;
   AdmissionChain admission;
   Writes writes;
   Tokens tokens;
   Authenticator authenticator;
-  GroupAuthorizer authorizer;
   DiscoveryHandler discovery;
   PublishedSchema schema;
   HttpWatches watches;
@@ -46,8 +53,9 @@ struct ApiServer::Parts {
       : options(std::move(given)),
         addresses(std::move(ranges)),
         registry(*options.store),
+        authorizer(make_authorizer(options, registry)),
         crds(*options.store, registry),
-        admission(make_chain(std::move(options.admission))),
+        admission(make_chain(*authorizer, std::move(options.admission))),
         writes(*options.store, registry,
                WriteServices{options.clock, options.rng, &admission, addresses.get()}, &crds),
         tokens(options.auth, *options.clock, *options.rng),
@@ -62,7 +70,7 @@ struct ApiServer::Parts {
     serving.writes = &writes;
     serving.watches = &watches;
     serving.authenticator = &authenticator;
-    serving.authorizer = &authorizer;
+    serving.authorizer = authorizer.get();
     serving.tokens = &tokens;
     serving.discovery = &discovery;
     serving.schema = &schema;

@@ -37,21 +37,6 @@ bool has_audience(const json::Value& claims, const std::string& wanted) {
   });
 }
 
-bool is_public(const RequestInfo& request) {
-  auto below = [&](std::string_view root) {
-    return request.path == root || request.path.starts_with(std::string(root) + "/");
-  };
-  return below("/healthz") || below("/livez") || below("/readyz") || request.path == "/version" ||
-         request.path == "/version/";
-}
-
-bool is_discovery(const RequestInfo& request) {
-  if (request.is_resource || request.verb != "get") return false;
-  for (std::string_view root : {"/api", "/apis", "/openapi"})
-    if (request.path.starts_with(root)) return true;
-  return request.path == "/";
-}
-
 }  // namespace
 
 Tokens::Tokens(AuthOptions options, const Clock& clock, Rng& rng)
@@ -153,12 +138,6 @@ kube::UserInfo service_account_user(const TokenSubject& subject) {
 
 bool in_group(const kube::UserInfo& user, std::string_view group) {
   return std::find(user.groups.begin(), user.groups.end(), group) != user.groups.end();
-}
-
-bool GroupAuthorizer::allows(const kube::UserInfo& user, const RequestInfo& request,
-                             std::string&) const {
-  if (in_group(user, "system:masters") || is_public(request)) return true;
-  return in_group(user, "system:authenticated") && is_discovery(request);
 }
 
 Error forbidden_request(const kube::UserInfo& user, const RequestInfo& request,

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apiserver/rbac_rules.h"
 #include "apiserver/registry.h"
 #include "apiserver/router.h"
 #include "base/clock.h"
@@ -21,6 +22,7 @@ namespace hekla::apiserver {
 struct AuthOptions {
   std::string admin_token;      // grants system:masters; empty: none
   std::string signing_key_pem;  // ES256, for service-account tokens
+  bool allow_everything = false;  // instead of RBAC
   std::string issuer = "https://kubernetes.default.svc.cluster.local";
 };
 
@@ -66,15 +68,10 @@ class Authenticator {
 class Authorizer {
  public:
   virtual ~Authorizer() = default;
-  // Thread-safe. An empty `why` is allowed when the answer is no.
-  virtual bool allows(const kube::UserInfo& user, const RequestInfo& request, std::string& why) const = 0;
-};
-
-// system:masters may do everything, everybody may ask for health and version, the authenticated for
-// discovery.
-class GroupAuthorizer final : public Authorizer {
- public:
-  bool allows(const kube::UserInfo& user, const RequestInfo& request, std::string& why) const override;
+  // Thread-safe. `why`, when asked for, is the reason for either answer; it may stay empty.
+  virtual bool allows(const kube::UserInfo& user, const RequestInfo& request, std::string* why) const = 0;
+  // Everything `user` may do in `ns` (empty: what holds everywhere).
+  virtual std::vector<PolicyRule> rules_of(const kube::UserInfo& user, const std::string& ns) const = 0;
 };
 
 bool in_group(const kube::UserInfo& user, std::string_view group);

@@ -2,6 +2,7 @@
 
 #include "apiserver/crd.h"
 #include "apiserver/metadata.h"
+#include "apiserver/rbac_bootstrap.h"
 #include "apiserver/storage.h"
 #include "json/parse.h"
 
@@ -13,6 +14,12 @@ json::Value namespace_object(std::string_view name) {
   return json::Object{{"apiVersion", "v1"},
                       {"kind", "Namespace"},
                       {"metadata", json::Object{{"name", name}}}};
+}
+
+json::Value service_account_object(std::string_view ns, std::string_view name) {
+  return json::Object{{"apiVersion", "v1"},
+                      {"kind", "ServiceAccount"},
+                      {"metadata", json::Object{{"name", name}, {"namespace", ns}}}};
 }
 
 json::Value priority_class(std::string_view name, std::int64_t value, std::string_view description) {
@@ -99,9 +106,13 @@ void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<j
 
 std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
   std::vector<json::Value> objects;
-  for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease",
-                                "hekla-system", "volcano-system"})
+  for (std::string_view name :
+       {"default", "kube-system", "kube-public", "kube-node-lease", "hekla-system", "volcano-system",
+        "local-path-storage", "kubeflow", "kubeflow-user-example-com"})
     objects.push_back(namespace_object(name));
+  for (std::string_view ns : {"default", "kubeflow", "kubeflow-user-example-com"})
+    for (std::string_view name : {"default-editor", "default-viewer"})
+      objects.push_back(service_account_object(ns, name));
   objects.push_back(priority_class("system-cluster-critical", 2000000000,
                                    "Used for system critical pods that must run in the cluster, but "
                                    "can be moved to another node if necessary."));
@@ -109,6 +120,7 @@ std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
                                    "Used for system critical pods that must not be moved from their "
                                    "current node."));
   objects.push_back(kubernetes_service(options));
+  for (json::Value& object : bootstrap_roles()) objects.push_back(std::move(object));
   // An endpoint must not be a loopback address.
   if (!options.advertise_address.starts_with("127."))
     objects.push_back(kubernetes_endpoints(options));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/errors.h"
+#include "apiserver/impersonation.h"
 #include "apiserver/protobuf.h"
 #include "apiserver/status_error.h"
 #include "apiserver/subresources.h"
@@ -46,33 +47,32 @@ void serve_other(const ExchangePtr& exchange) {
   exchange->respond(text_response(404, "404 page not found\n"));
 }
 
-// Impersonation: who may, acts as another. Checked like any other permission.
-Result<kube::UserInfo> impersonated(const Exchange& exchange, kube::UserInfo user) {
-  std::string_view wanted = exchange.request.headers.get("Impersonate-User");
-  if (wanted.empty()) return user;
-  RequestInfo info;
-  info.is_resource = true;
-  info.verb = "impersonate";
-  info.version = "v1";
-  info.plural = "users";
-  info.name = wanted;
-  std::string why;
-  if (!exchange.serving.authorizer->allows(user, info, why))
-    return std::unexpected(forbidden_request(user, info, why));
-  kube::UserInfo other{std::string(wanted), "", {}};
-  for (std::string_view group : exchange.request.headers.get_all("Impersonate-Group"))
-    other.groups.emplace_back(group);
-  if (!in_group(other, "system:unauthenticated")) other.groups.emplace_back("system:authenticated");
-  return other;
+// A list or watch of one name is judged as a request about that name.
+std::string selected_name(const Exchange& exchange) {
+  constexpr std::string_view kByName = "metadata.name=";
+  if (!exchange.info.name.empty() || exchange.request.method != "GET") return exchange.info.name;
+  std::string_view selector = exchange.request.query.get("fieldSelector");
+  while (!selector.empty()) {
+    std::string_view term = selector.substr(0, selector.find(','));
+    if (term.starts_with(kByName)) {
+      term.remove_prefix(kByName.size());
+      return std::string(term.starts_with('=') ? term.substr(1) : term);
+    }
+    selector.remove_prefix(std::min(selector.size(), term.size() + 1));
+  }
+  return {};
 }
 
 Result<void> admit(Exchange& exchange) {
+  const Authorizer& authorizer = *exchange.serving.authorizer;
   kube::UserInfo user = TRY(exchange.serving.authenticator->authenticate(exchange.request));
-  exchange.user = TRY(impersonated(exchange, std::move(user)));
+  exchange.user = TRY(impersonated(authorizer, exchange.request.headers, std::move(user)));
+  if (authorizer.allows(exchange.user, exchange.info, nullptr)) return {};
+  RequestInfo info = exchange.info;
+  if (info.is_resource) info.name = selected_name(exchange);
   std::string why;
-  if (!exchange.serving.authorizer->allows(exchange.user, exchange.info, why))
-    return std::unexpected(forbidden_request(exchange.user, exchange.info, why));
-  return {};
+  if (authorizer.allows(exchange.user, info, &why)) return {};
+  return std::unexpected(forbidden_request(exchange.user, info, why));
 }
 
 Error unsupported_verb(const Exchange& exchange) {

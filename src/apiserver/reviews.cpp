@@ -19,6 +19,14 @@ json::Value user_value(const kube::UserInfo& user) {
   json::Object out{{"username", user.name}};
   if (!user.uid.empty()) out.emplace("uid", user.uid);
   out.emplace("groups", std::move(groups));
+  if (user.extra.empty()) return out;
+  json::Object extra;
+  for (const auto& [key, values] : user.extra) {
+    json::Array list;
+    for (const std::string& value : values) list.emplace_back(value);
+    extra.emplace(key, std::move(list));
+  }
+  out.emplace("extra", std::move(extra));
   return out;
 }
 
@@ -50,29 +58,64 @@ RequestInfo asked_about(const json::Value& review) {
   return info;
 }
 
-void access_review(const ExchangePtr& exchange, const json::Value& review, bool self) {
-  kube::UserInfo user = exchange->user;
-  if (!self) {
-    user = {std::string(json::string_at(review, {"spec", "user"})),
-            std::string(json::string_at(review, {"spec", "uid"})), {}};
-    if (const json::Array* groups = json::array_at(review, {"spec", "groups"}))
-      for (const json::Value& one : *groups)
-        if (one.is_string()) user.groups.emplace_back(json::sv(one.get_string()));
+// What is wrong with the question, in a field's words.
+std::vector<Cause> review_causes(const json::Value& review, const RequestInfo& info,
+                                 std::string_view plural) {
+  std::vector<Cause> causes;
+  const json::Value* resource = json::find_path(review, {"spec", "resourceAttributes"});
+  const json::Value* path = json::find_path(review, {"spec", "nonResourceAttributes"});
+  if ((resource != nullptr) == (path != nullptr))
+    causes.push_back(invalid_value(
+        "spec.resourceAttributes", resource ? *resource : json::Value(),
+        resource ? "cannot be specified in combination with nonResourceAttributes"
+                 : "exactly one of nonResourceAttributes or resourceAttributes must be specified"));
+  if (plural == "selfsubjectaccessreviews") return causes;
+  const json::Array* groups = json::array_at(review, {"spec", "groups"});
+  if (json::string_at(review, {"spec", "user"}).empty() && (!groups || groups->empty()))
+    causes.push_back(invalid_value("spec.user", json::Value(""),
+                                   "at least one of user or group must be specified"));
+  if (plural == "localsubjectaccessreviews" && resource &&
+      json::string_at(*resource, {"namespace"}) != info.ns)
+    causes.push_back(invalid_value("spec.resourceAttributes.namespace",
+                                   json::Value(json::string_at(*resource, {"namespace"})),
+                                   "must match metadata.namespace"));
+  return causes;
+}
+
+kube::UserInfo asked_user(const json::Value& review) {
+  kube::UserInfo user{std::string(json::string_at(review, {"spec", "user"})),
+                      std::string(json::string_at(review, {"spec", "uid"})), {}};
+  if (const json::Array* groups = json::array_at(review, {"spec", "groups"}))
+    for (const json::Value& one : *groups)
+      if (one.is_string()) user.groups.emplace_back(json::sv(one.get_string()));
+  return user;
+}
+
+void access_review(const ExchangePtr& exchange, const json::Value& review) {
+  const std::string& plural = exchange->info.plural;
+  std::vector<Cause> causes = review_causes(review, exchange->info, plural);
+  if (!causes.empty()) {
+    const char* kind = plural.starts_with("self")    ? "SelfSubjectAccessReview"
+                       : plural.starts_with("local") ? "LocalSubjectAccessReview"
+                                                     : "SubjectAccessReview";
+    return exchange->respond(
+        invalid_object({"authorization.k8s.io", "v1", plural, kind, true}, "", std::move(causes)));
   }
+  const bool self = plural == "selfsubjectaccessreviews";
   std::string why;
-  const bool allowed = exchange->serving.authorizer->allows(user, asked_about(review), why);
+  const bool allowed = exchange->serving.authorizer->allows(
+      self ? exchange->user : asked_user(review), asked_about(review), &why);
   json::Object status{{"allowed", allowed}};
   if (!why.empty()) status.emplace("reason", why);
   answer_review(exchange, review, std::move(status));
 }
 
 void rules_review(const ExchangePtr& exchange, const json::Value& review) {
+  const std::string ns(json::string_at(review, {"spec", "namespace"}));
+  if (ns.empty()) return exchange->respond(bad_request_error("no namespace on request"));
   json::Array resource_rules, path_rules;
-  if (in_group(exchange->user, "system:masters")) {
-    const json::Array all{json::Value("*")};
-    resource_rules.push_back(json::Object{{"verbs", all}, {"apiGroups", all}, {"resources", all}});
-    path_rules.push_back(json::Object{{"verbs", all}, {"nonResourceURLs", all}});
-  }
+  for (const PolicyRule& rule : exchange->serving.authorizer->rules_of(exchange->user, ns))
+    (rule.urls.empty() ? resource_rules : path_rules).push_back(policy_rule_value(rule));
   answer_review(exchange, review,
                 json::Object{{"resourceRules", std::move(resource_rules)},
                              {"nonResourceRules", std::move(path_rules)},
@@ -161,10 +204,8 @@ bool serve_virtual(const ExchangePtr& exchange) {
   exchange->answer.pretty = wants_pretty(exchange->request);
   if (token) {
     token_request(exchange, std::move(*body));
-  } else if (info.plural == "selfsubjectaccessreviews") {
-    access_review(exchange, *body, true);
-  } else if (info.plural == "subjectaccessreviews" || info.plural == "localsubjectaccessreviews") {
-    access_review(exchange, *body, false);
+  } else if (info.plural.ends_with("subjectaccessreviews")) {
+    access_review(exchange, *body);
   } else if (info.plural == "selfsubjectrulesreviews") {
     rules_review(exchange, *body);
   } else if (info.plural == "selfsubjectreviews") {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -20,6 +21,7 @@ struct UserInfo {
   std::string name;
   std::string uid;
   std::vector<std::string> groups;
+  std::vector<std::pair<std::string, std::vector<std::string>>> extra = {};
 };
 
 // Reads other objects as of now. A missing object is not_found.

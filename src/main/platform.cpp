@@ -20,6 +20,7 @@
 #include "controllers/cluster/event_expiry.h"
 #include "controllers/cluster/garbage_collector.h"
 #include "controllers/cluster/namespaces.h"
+#include "controllers/cluster/role_aggregation.h"
 #include "controllers/crds.h"
 #include "controllers/volcano_controllers.h"
 #include "kube/rest_client.h"
@@ -80,6 +81,7 @@ struct Platform::Parts {
   std::unique_ptr<controllers::Namespaces> namespaces;
   std::unique_ptr<controllers::Endpoints> endpoints;
   std::unique_ptr<controllers::EventExpiry> events;
+  std::unique_ptr<controllers::RoleAggregation> roles;
   std::unique_ptr<agent::Agent> agent;
   std::unique_ptr<agent::FakeNodes> fake_nodes;
   Pki pki;
@@ -171,7 +173,9 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
                                                          pki.ca.certificate_pem);
   endpoints = std::make_unique<controllers::Endpoints>(*cluster_client);
   events = std::make_unique<controllers::EventExpiry>(*cluster_client);
+  roles = std::make_unique<controllers::RoleAggregation>(*cluster_client);
   cluster_loop.post([this] {
+    roles->start();
     garbage->start();
     namespaces->start();
     endpoints->start();
