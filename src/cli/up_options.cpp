@@ -25,7 +25,8 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
       "free port, kept for later starts)");
   command
       .add_option("--scheduler-conf", options.scheduler_conf,
-                  "scheduler configuration file in Volcano's format")
+                  "scheduler configuration file in Volcano's format, read again when it changes; "
+                  "without it the ConfigMap volcano-system/volcano-scheduler-configmap decides")
       ->check(CLI::ExistingFile);
   command.add_option("--image-map", options.image_maps,
                      "'PATTERN=host' runs matching images on this machine's own root file system; "

@@ -157,7 +157,9 @@ Result<void> Platform::Parts::write_kubeconfig(const cli::UpOptions& options) {
 Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   scheduler::Options scheduler_options;
   if (!options.scheduler_conf.empty())
-    scheduler_options.configuration = TRY(read_file(options.scheduler_conf));
+    scheduler_options.read_configuration = [file = options.scheduler_conf] {
+      return read_file(file);
+    };
   scheduler_client = api->client(scheduler_loop, {"volcano"});
   scheduler = TRY(scheduler::Scheduler::create(scheduler_options, *scheduler_client, &metrics));
   scheduler_loop.post([this] { scheduler->start(); });

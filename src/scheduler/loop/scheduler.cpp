@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "kube/events.h"
 #include "kube/informer.h"
+#include "scheduler/loop/configuration_source.h"
 #include "scheduler/loop/metrics.h"
 #include "scheduler/loop/writes.h"
 #include "scheduler/session/session.h"
@@ -54,11 +55,31 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     for (const std::string& name : configuration.unknown_plugins)
       log_warn("scheduler", "the configuration names a plugin that does not exist; it is skipped",
                {{"plugin", name}});
+    for (const std::string& warning : configuration.warnings)
+      log_warn("scheduler", "in the configuration, " + warning);
     session.configure(std::move(configuration));
     return {};
   }
 
+  Result<void> reconfigure(std::string_view text) {
+    TRY(configure(text));
+    note(Impact::decide);
+    arm();
+    return {};
+  }
+
+  // A text given once stays; anything else is watched.
+  void follow_configuration() {
+    auto use = [this](const std::string& text) { return reconfigure(text); };
+    if (options.read_configuration)
+      source.emplace(client, options.read_configuration, options.configuration_interval, use);
+    else if (options.configuration.empty())
+      source.emplace(client, options.configuration_map, use);
+    if (source) source->start([this] { settled(); });
+  }
+
   void start() {
+    follow_configuration();
     follow(nodes);
     follow(priority_classes);
     follow(queues);
@@ -84,6 +105,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   }
 
   bool synced() const {
+    if (source && !source->ready()) return false;
     return nodes.synced() && pods.synced() && groups.synced() && queues.synced() &&
            priority_classes.synced();
   }
@@ -312,6 +334,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   kube::Informer<model::PodGroup> groups;
   kube::Informer<model::Queue> queues;
   kube::Informer<model::PriorityClass> priority_classes;
+  std::optional<ConfigurationSource> source;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>> recorders;
 
   bool running = false;
@@ -334,17 +357,17 @@ Scheduler::~Scheduler() = default;
 Result<std::unique_ptr<Scheduler>> Scheduler::create(Options options, kube::Client& client,
                                                      Metrics* metrics) {
   auto state = std::make_shared<State>(std::move(options), client, metrics);
-  TRY(state->configure(state->options.configuration));
+  if (state->options.read_configuration)
+    TRY(state->configure(TRY(state->options.read_configuration())));
+  else
+    TRY(state->configure(state->options.configuration));
   return std::make_unique<Scheduler>(std::move(state));
 }
 
 void Scheduler::start() { state_->start(); }
 
 Result<void> Scheduler::set_configuration(std::string_view text) {
-  TRY(state_->configure(text));
-  state_->note(Impact::decide);
-  state_->arm();
-  return {};
+  return state_->reconfigure(text);
 }
 
 std::uint64_t Scheduler::sessions() const { return state_->sessions; }

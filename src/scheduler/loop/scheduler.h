@@ -7,6 +7,7 @@
 // confirms a binding the pod is held on its node (assumed), so no pod is bound twice.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,8 +22,13 @@
 namespace hekla::scheduler {
 
 struct Options {
-  // Volcano's configuration file; empty means the Helm chart's default.
+  // Volcano's configuration file, used as it is; empty means that of `configuration_map`.
   std::string configuration;
+  // Read again every `configuration_interval` (a file that may be edited). Wins over the map.
+  std::function<Result<std::string>()> read_configuration;
+  Nanos configuration_interval{1'000'000'000};
+  // Watched; made with the Helm chart's default when it does not exist.
+  kube::Key configuration_map{"volcano-system", "volcano-scheduler-configmap"};
   // A session runs at least this often while something is pending.
   Nanos period{1'000'000'000};
   // How long status that decides nothing (a pod came up) is collected before it is reported.

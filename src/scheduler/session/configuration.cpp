@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 
 #include "json/parse.h"
 #include "scheduler/session/action.h"
@@ -54,14 +55,44 @@ constexpr std::array<Switch, 14> kSwitches{{
     {"enableReclaimable", {Hook::reclaimable}},
 }};
 
-bool truth(const json::Value& value, bool otherwise) {
+// Switches of questions that upstream asks and this scheduler does not: read and without effect.
+constexpr std::array<std::string_view, 10> kSilentSwitches{
+    "enabledClusterOrder", "enableBestNode",     "enableTargetJob",        "enableReservedNodes",
+    "enabledVictim",       "enabledSubJobReady", "enabledSubJobPipelined", "enabledSubJobOrder",
+    "enabledHyperNodeOrder", "enabledHyperNodeGradient"};
+
+std::optional<bool> read_bool(const json::Value& value) {
   if (value.is_bool()) return value.get_bool();
   if (value.is_string()) {
     std::string_view text = json::sv(value.get_string());
     if (text == "true" || text == "True" || text == "1" || text == "t") return true;
     if (text == "false" || text == "False" || text == "0" || text == "f") return false;
   }
-  return otherwise;
+  return std::nullopt;
+}
+
+bool truth(const json::Value& value, bool otherwise) { return read_bool(value).value_or(otherwise); }
+
+std::unexpected<Error> misfit(const std::string& place, std::string_view wanted,
+                              const json::Value& have) {
+  return fail(Code::invalid, "scheduler configuration: " + place + " must be " +
+                                 std::string(wanted) + ", not " + json::serialize(have));
+}
+
+bool is_switch(std::string_view key) {
+  return key == "enableHierarchy" ||
+         std::any_of(kSwitches.begin(), kSwitches.end(),
+                     [&](const Switch& one) { return one.key == key; }) ||
+         std::find(kSilentSwitches.begin(), kSilentSwitches.end(), key) != kSilentSwitches.end();
+}
+
+// A member that must be a list if it is there at all.
+Result<const json::Array*> list_member(const json::Value& object, const std::string& key,
+                                       const std::string& place) {
+  const json::Value* value = json::find(object, key);
+  if (value == nullptr || value->is_null()) return nullptr;
+  if (!value->is_array()) return misfit(place, "a list", *value);
+  return &value->get_array();
 }
 
 bool known_plugin(std::string_view name) {
@@ -92,13 +123,31 @@ Result<void> add_actions(const json::Value& document, Configuration& out) {
   return {};
 }
 
-Result<PluginOption> read_plugin(const json::Value& value) {
-  if (!value.is_object())
-    return fail(Code::invalid, "scheduler configuration: a plugin must be an object with a name");
+// Every member of a plugin is a switch, or its name and arguments.
+Result<void> check_plugin(const json::Value& value, const std::string& place, Configuration& out) {
+  for (const auto& member : value.get_object()) {
+    std::string key(member.key());
+    if (key == "name") continue;
+    if (key == "arguments") {
+      if (!member.value().is_object() && !member.value().is_null())
+        return misfit(place + ".arguments", "an object", member.value());
+    } else if (!is_switch(key)) {
+      out.warnings.push_back(place + ": " + key + " is no switch of a plugin and has no effect");
+    } else if (!read_bool(member.value())) {
+      return misfit(place + "." + key, "true or false", member.value());
+    }
+  }
+  return {};
+}
+
+Result<PluginOption> read_plugin(const json::Value& value, const std::string& place,
+                                 Configuration& out) {
+  if (!value.is_object()) return misfit(place, "an object with a name", value);
   PluginOption option;
   option.name = std::string(json::string_at(value, {"name"}));
   if (option.name.empty())
-    return fail(Code::invalid, "scheduler configuration: a plugin has no name");
+    return fail(Code::invalid, "scheduler configuration: " + place + " has no name");
+  TRY(check_plugin(value, place + " (" + option.name + ")", out));
   for (const Switch& one : kSwitches) {
     const json::Value* given = json::find(value, one.key);
     if (given == nullptr || truth(*given, true)) continue;
@@ -111,12 +160,14 @@ Result<PluginOption> read_plugin(const json::Value& value) {
   return option;
 }
 
-Result<Tier> read_tier(const json::Value& value, Configuration& out) {
+Result<Tier> read_tier(const json::Value& value, const std::string& place, Configuration& out) {
   Tier tier;
-  const json::Array* plugins = json::array_at(value, {"plugins"});
+  if (!value.is_object()) return misfit(place, "an object with plugins", value);
+  const json::Array* plugins = TRY(list_member(value, "plugins", place + ".plugins"));
   bool hierarchical_drf = false, proportion = false;
   for (std::size_t i = 0; plugins != nullptr && i < plugins->size(); ++i) {
-    PluginOption option = TRY(read_plugin((*plugins)[i]));
+    std::string where = place + ".plugins[" + std::to_string(i) + "]";
+    PluginOption option = TRY(read_plugin((*plugins)[i], where, out));
     hierarchical_drf |= option.name == "drf" && option.hierarchy;
     proportion |= option.name == "proportion";
     if (known_plugin(option.name))
@@ -127,6 +178,26 @@ Result<Tier> read_tier(const json::Value& value, Configuration& out) {
   if (hierarchical_drf && proportion)
     return fail(Code::invalid, "proportion and drf with hierarchy enabled conflicts");
   return tier;
+}
+
+Result<void> add_action_arguments(const json::Value& document, Configuration& out) {
+  const json::Array* configurations =
+      TRY(list_member(document, "configurations", "configurations"));
+  for (std::size_t i = 0; configurations != nullptr && i < configurations->size(); ++i) {
+    const json::Value& one = (*configurations)[i];
+    std::string place = "configurations[" + std::to_string(i) + "]";
+    if (!one.is_object()) return misfit(place, "an object with a name and arguments", one);
+    std::string name(json::string_at(one, {"name"}));
+    if (name.empty())
+      return fail(Code::invalid, "scheduler configuration: " + place + " has no name");
+    if (!known_action(name))
+      out.warnings.push_back(place + ": there is no action " + name + " to take these arguments");
+    const json::Value* arguments = json::find(one, "arguments");
+    if (arguments != nullptr && !arguments->is_object() && !arguments->is_null())
+      return misfit(place + ".arguments", "an object", *arguments);
+    out.action_arguments[name] = Arguments(arguments == nullptr ? json::Value() : *arguments);
+  }
+  return {};
 }
 
 }  // namespace
@@ -144,15 +215,14 @@ Result<Configuration> parse_configuration(std::string_view text) {
   const json::Value& document = documents.front().value;
   Configuration out;
   TRY(add_actions(document, out));
-  if (const json::Array* tiers = json::array_at(document, {"tiers"}))
-    for (const json::Value& tier : *tiers) out.tiers.push_back(TRY(read_tier(tier, out)));
-  if (const json::Array* configurations = json::array_at(document, {"configurations"})) {
-    for (const json::Value& one : *configurations) {
-      const json::Value* arguments = json::find(one, "arguments");
-      out.action_arguments[std::string(json::string_at(one, {"name"}))] =
-          Arguments(arguments == nullptr ? json::Value() : *arguments);
-    }
-  }
+  const json::Array* tiers = TRY(list_member(document, "tiers", "tiers"));
+  for (std::size_t i = 0; tiers != nullptr && i < tiers->size(); ++i)
+    out.tiers.push_back(TRY(read_tier((*tiers)[i], "tiers[" + std::to_string(i) + "]", out)));
+  TRY(add_action_arguments(document, out));
+  for (const auto& member : document.get_object())
+    if (std::string_view key = member.key(); key != "actions" && key != "tiers" &&
+                                             key != "configurations" && key != "metrics")
+      out.warnings.push_back(std::string(key) + " is no member of a configuration");
   if (const json::Value* metrics = json::find(document, "metrics")) out.metrics = *metrics;
   return out;
 }

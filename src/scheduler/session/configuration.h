@@ -47,11 +47,15 @@ struct Configuration {
   json::Value metrics;
   // Plugins that do not exist: logged and skipped, not an error.
   std::vector<std::string> unknown_plugins;
+  // Members nobody reads (a misspelt switch, arguments for an action that is not there), each with
+  // its place: harmless, but hardly meant.
+  std::vector<std::string> warnings;
 
   bool has_action(std::string_view name) const;
 };
 
-// Fails on text that is not YAML, on an unknown action, and on plugins that exclude each other.
+// Fails on text that is not YAML, on members of the wrong type, on an unknown action, and on plugins
+// that exclude each other; the message names the place.
 Result<Configuration> parse_configuration(std::string_view text);
 
 // What the Helm chart installs, and what runs until a valid file is loaded.

@@ -80,6 +80,40 @@ TEST(Configuration, EverySwitchReachesItsHook) {
   }
 }
 
+TEST(Configuration, AnErrorNamesItsPlace) {
+  auto error = [](const std::string& text) {
+    Result<Configuration> parsed = parse_configuration(text);
+    return parsed ? std::string("(fine)") : parsed.error().message;
+  };
+  const std::string plugin = "actions: allocate\ntiers:\n- plugins:\n  - name: gang\n";
+  EXPECT_EQ(error(plugin + "    enableJobOrder: maybe\n"),
+            "scheduler configuration: tiers[0].plugins[0] (gang).enableJobOrder must be true or "
+            "false, not \"maybe\"");
+  EXPECT_EQ(error(plugin + "    arguments: [1]\n"),
+            "scheduler configuration: tiers[0].plugins[0] (gang).arguments must be an object, not "
+            "[1]");
+  EXPECT_EQ(error("actions: allocate\ntiers: gang\n"),
+            "scheduler configuration: tiers must be a list, not \"gang\"");
+  EXPECT_EQ(error("actions: allocate\ntiers:\n- plugins: {}\n"),
+            "scheduler configuration: tiers[0].plugins must be a list, not {}");
+  EXPECT_EQ(error("actions: allocate\nconfigurations:\n- arguments: {}\n"),
+            "scheduler configuration: configurations[0] has no name");
+  EXPECT_EQ(error(plugin + "    enabledVictim: false\n"), "(fine)");
+}
+
+TEST(Configuration, MembersNobodyReadsAreWarnedOf) {
+  Result<Configuration> parsed = parse_configuration(
+      "actions: allocate\ntier: []\ntiers:\n- plugins:\n  - name: gang\n    enableOverused: true\n"
+      "configurations:\n- name: alocate\n");
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(parsed->warnings,
+            (std::vector<std::string>{
+                "tiers[0].plugins[0] (gang): enableOverused is no switch of a plugin and has no "
+                "effect",
+                "configurations[0]: there is no action alocate to take these arguments",
+                "tier is no member of a configuration"}));
+}
+
 TEST(Configuration, ArgumentsTolerateStrings) {
   Result<Configuration> parsed = parse_configuration(
       "actions: \"allocate\"\n"
