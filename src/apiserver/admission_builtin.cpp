@@ -45,23 +45,6 @@ Result<void> namespace_exists(const AdmissionRequest& request, json::Value&) {
   return std::unexpected(std::move(error));
 }
 
-Result<void> service_account(const AdmissionRequest& request, json::Value& pod) {
-  json::Value& spec = json::at_path(pod, {"spec"});
-  if (!spec.is_object()) return {};
-  std::string name(json::string_at(spec, {"serviceAccountName"}));
-  if (name.empty()) name = "default";
-  // The default account appears a moment after its namespace; waiting for it helps nobody.
-  if (name != "default" &&
-      !request.reader->get(kube::resources::service_accounts, {request.key.ns, name}))
-    return std::unexpected(forbidden_error(
-        request.resource, request.key.name,
-        "error looking up service account " + request.key.ns + "/" + name + ": serviceaccount \"" +
-            name + "\" not found"));
-  spec.get_object()["serviceAccountName"] = name;
-  spec.get_object()["serviceAccount"] = name;
-  return {};
-}
-
 struct PriorityClass {
   std::int64_t value = 0;
   std::string preemption_policy = "PreemptLowerPriority";
@@ -158,7 +141,6 @@ std::vector<kube::AdmissionStep> builtin_admission() {
   steps.push_back({"NamespaceLifecycle", in_namespace, namespace_exists, nullptr});
   steps.push_back({"NamespaceLifecycle", namespace_removal, nullptr, namespace_may_go});
   steps.push_back({"NamespaceLabel", on_create("namespaces"), namespace_label, nullptr});
-  steps.push_back({"ServiceAccount", is_pod_create, service_account, nullptr});
   steps.push_back({"Priority", is_pod_create, priority, nullptr});
   steps.push_back({"DefaultTolerationSeconds", is_pod_create, default_tolerations, nullptr});
   return steps;

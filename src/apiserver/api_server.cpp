@@ -1,14 +1,17 @@
 #include "apiserver/api_server.h"
 
 #include "apiserver/admission_builtin.h"
+#include "apiserver/admission_service_account.h"
 #include "apiserver/bootstrap.h"
 #include "apiserver/crd.h"
 #include "apiserver/crd_cleanup.h"
 #include "apiserver/discovery.h"
 #include "apiserver/http_watch.h"
 #include "apiserver/local_client.h"
+#include "apiserver/object_header.h"
 #include "apiserver/published_schema.h"
 #include "apiserver/rbac.h"
+#include "apiserver/reads.h"
 #include "apiserver/rest_handler.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/writes.h"
@@ -19,8 +22,11 @@ namespace hekla::apiserver {
 
 namespace {
 
-AdmissionChain make_chain(const Authorizer& authorizer, std::vector<kube::AdmissionStep> more) {
+AdmissionChain make_chain(const Authorizer& authorizer, const Tokens& tokens, Rng& rng,
+                          std::vector<kube::AdmissionStep> more) {
   std::vector<kube::AdmissionStep> steps = builtin_admission();
+  for (kube::AdmissionStep& step : service_account_admission(tokens, rng))
+    steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : rbac_admission(authorizer)) steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : more) steps.push_back(std::move(step));
   return AdmissionChain(std::move(steps));
@@ -38,10 +44,10 @@ struct ApiServer::Parts {
   std::unique_ptr<ServiceAddresses> addresses;
   Registry registry;
   std::unique_ptr<Authorizer> authorizer;
+  Tokens tokens;
   Crds crds;
   AdmissionChain admission;
   Writes writes;
-  Tokens tokens;
   Authenticator authenticator;
   DiscoveryHandler discovery;
   PublishedSchema schema;
@@ -54,11 +60,11 @@ struct ApiServer::Parts {
         addresses(std::move(ranges)),
         registry(*options.store),
         authorizer(make_authorizer(options, registry)),
+        tokens(options.auth, *options.clock, *options.rng),
         crds(*options.store, registry),
-        admission(make_chain(*authorizer, std::move(options.admission))),
+        admission(make_chain(*authorizer, tokens, *options.rng, std::move(options.admission))),
         writes(*options.store, registry,
                WriteServices{options.clock, options.rng, &admission, addresses.get()}, &crds),
-        tokens(options.auth, *options.clock, *options.rng),
         authenticator(tokens, *options.store, registry),
         discovery(registry,
                   options.advertise_address + ":" + std::to_string(options.advertise_port)),
@@ -114,7 +120,16 @@ kube::Discovery& ApiServer::discovery() { return parts_->registry; }
 
 void ApiServer::set_pod_streams(kube::PodStreams* streams) { parts_->serving.pod_streams = streams; }
 
-const Tokens& ApiServer::tokens() const { return parts_->tokens; }
+Result<std::string> ApiServer::pod_token(TokenSubject pod, const std::string& audience,
+                                         std::int64_t seconds) const {
+  const CatalogPtr catalog = parts_->registry.catalog();
+  ServedPtr accounts = catalog->find("", "v1", "serviceaccounts");
+  store::ItemPtr account = TRY(get_object(*parts_->options.store, *accounts, {pod.ns, pod.name}));
+  pod.uid = header_of(*account).uid;
+  std::vector<std::string> audiences;
+  if (!audience.empty()) audiences.push_back(audience);
+  return parts_->tokens.issue(pod, audiences, seconds);
+}
 
 void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
   Result<std::vector<json::Value>> crds = parse_crds(parts_->options.crd_yamls);

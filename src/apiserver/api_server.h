@@ -55,8 +55,10 @@ class ApiServer {
   std::unique_ptr<kube::Client> client(Executor& executor, kube::Identity identity);
   kube::Discovery& discovery();
   void set_pod_streams(kube::PodStreams* streams);
-  // For the agent: service-account tokens for the pods it starts.
-  const Tokens& tokens() const;
+  // For the agent: a token of the pod's service account (ns, name), bound to the pod. Empty `audience`:
+  // this server's. Thread-safe.
+  Result<std::string> pod_token(TokenSubject pod, const std::string& audience,
+                                std::int64_t seconds) const;
 
   // Makes what every cluster has (namespaces, priority classes, the service kubernetes) and installs the
   // CRDs; what is there already stays, a CRD of another text is replaced. `done` runs on the loop.

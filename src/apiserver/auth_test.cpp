@@ -1,6 +1,7 @@
 #include "apiserver/auth.h"
 
 #include "apiserver/server_fixture_test.h"
+#include "base/bytes.h"
 #include "base/crypto.h"
 
 namespace hekla::apiserver {
@@ -33,13 +34,141 @@ TEST_F(AuthTest, ReviewsAnswerWithoutStoring) {
   EXPECT_TRUE(json::bool_at(may.body, {"status", "allowed"}));
 }
 
+class AccountTokenTest : public ServerFixture {
+ protected:
+  void make_account(const std::string& name) {
+    ASSERT_EQ(call("POST", kAccounts, R"({"metadata":{"name":")" + name + "\"}}").status, 201);
+  }
+  Reply ask_token(const std::string& account, const std::string& spec) {
+    return call("POST", std::string(kAccounts) + "/" + account + "/token", R"({"spec":)" + spec + "}");
+  }
+  // What the server says to the bearer of the token.
+  int status_with(const std::string& token) {
+    return call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}",
+                {{"Authorization", "Bearer " + token}})
+        .status;
+  }
+  static constexpr const char* kAccounts = "/api/v1/namespaces/default/serviceaccounts";
+};
+
+TEST_F(AccountTokenTest, BoundToTheirPodAndAccount) {
+  make_account("a");
+  ASSERT_EQ(call("POST", kPods, pod("p", R"(,"serviceAccountName":"a")")).status, 201);
+  Reply bound = ask_token("a", R"({"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"p"}})");
+  ASSERT_EQ(bound.status, 201) << bound.text;
+  const std::string with_pod = bound.at({"status", "token"});
+  const std::string free = ask_token("a", "{}").at({"status", "token"});
+  Reply who = call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}",
+                   {{"Authorization", "Bearer " + with_pod}});
+  EXPECT_EQ(who.at({"status", "userInfo", "username"}), "system:serviceaccount:default:a");
+  EXPECT_NE(who.text.find(R"("authentication.kubernetes.io/pod-name":["p"])"), std::string::npos);
+  call("DELETE", std::string(kPods) + "/p?gracePeriodSeconds=0");
+  EXPECT_EQ(status_with(with_pod), 401);
+  EXPECT_EQ(status_with(free), 201);
+  call("DELETE", std::string(kAccounts) + "/a");
+  EXPECT_EQ(status_with(free), 401);
+  make_account("a");  // another account of the same name
+  EXPECT_EQ(status_with(free), 401);
+}
+
+TEST_F(AccountTokenTest, RequestsAreChecked) {
+  make_account("a");
+  EXPECT_EQ(ask_token("nobody", "{}").status, 404);
+  EXPECT_EQ(ask_token("a", R"({"expirationSeconds":10})").status, 422);
+  EXPECT_EQ(ask_token("a", R"({"expirationSeconds":4294967297})").status, 422);
+  EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"kind":"Pod","name":"none"}})").status, 404);
+  EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"apiVersion":"v1","kind":"Service","name":"x"}})").status,
+            400);
+  call("POST", kPods, pod("p"));
+  EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"kind":"Pod","name":"p"}})").message(),
+            "cannot bind token for serviceaccount \"a\" to pod running with different serviceaccount name.");
+  EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"kind":"Pod","name":"p","uid":"other"}})").status, 409);
+}
+
+TEST_F(AccountTokenTest, ReviewsKnowAudiences) {
+  make_account("a");
+  const std::string token = ask_token("a", R"({"audiences":["vault"]})").at({"status", "token"});
+  EXPECT_EQ(status_with(token), 401);
+  auto review = [&](const std::string& audiences) {
+    return call("POST", "/apis/authentication.k8s.io/v1/tokenreviews",
+                R"({"spec":{"token":")" + token + R"(","audiences":)" + audiences + "}}");
+  };
+  Reply good = review(R"(["vault","other"])");
+  EXPECT_TRUE(json::bool_at(good.body, {"status", "authenticated"}));
+  EXPECT_EQ(json::serialize(*json::find_path(good.body, {"status", "audiences"})), R"(["vault"])");
+  EXPECT_FALSE(json::bool_at(review(R"(["other"])").body, {"status", "authenticated"}, true));
+}
+
+TEST_F(AccountTokenTest, SecretsThatAskGetALastingToken) {
+  make_account("a");
+  Reply made = call("POST", "/api/v1/namespaces/default/secrets",
+                    R"({"metadata":{"name":"s","annotations":{"kubernetes.io/service-account.name":"a"}},
+                        "type":"kubernetes.io/service-account-token"})");
+  ASSERT_EQ(made.status, 201) << made.text;
+  const std::string token = base64_decode(made.at({"data", "token"})).value_or("");
+  EXPECT_EQ(base64_decode(made.at({"data", "ca.crt"})), "the root");
+  EXPECT_EQ(base64_decode(made.at({"data", "namespace"})), "default");
+  EXPECT_EQ(status_with(token), 201);
+  call("DELETE", "/api/v1/namespaces/default/secrets/s");
+  EXPECT_EQ(status_with(token), 401);
+}
+
+TEST_F(AccountTokenTest, PodsMountTheirTokenUnlessToldNotTo) {
+  make_account("a");
+  Reply mounted = call("POST", kPods, pod("p", R"(,"serviceAccountName":"a")"));
+  const json::Array* volumes = json::array_at(mounted.body, {"spec", "volumes"});
+  ASSERT_TRUE(volumes && volumes->size() == 1);
+  const std::string name(json::string_at((*volumes)[0], {"name"}));
+  EXPECT_TRUE(name.starts_with("kube-api-access-"));
+  const json::Array* containers = json::array_at(mounted.body, {"spec", "containers"});
+  EXPECT_EQ(json::serialize(*json::find((*containers)[0], "volumeMounts")),
+            R"([{"name":")" + name +
+                R"(","readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}])");
+  Reply without = call("POST", kPods, pod("q", R"(,"automountServiceAccountToken":false)"));
+  EXPECT_FALSE(json::find_path(without.body, {"spec", "volumes"}));
+  Reply absent = call("POST", kPods, pod("r", R"(,"serviceAccountName":"absent")"));
+  EXPECT_EQ(absent.message(), "pods \"r\" is forbidden: error looking up service account default/absent: "
+                              "serviceaccount \"absent\" not found");
+}
+
+TEST_F(AccountTokenTest, KeysArePublished) {
+  Reply config = call("GET", "/.well-known/openid-configuration");
+  EXPECT_EQ(config.at({"issuer"}), "https://kubernetes.default.svc.cluster.local");
+  Reply keys = call("GET", "/openid/v1/jwks");
+  EXPECT_EQ(keys.headers.get("Content-Type"), "application/jwk-set+json");
+  const json::Array* list = json::array_at(keys.body, {"keys"});
+  ASSERT_TRUE(list && list->size() == 1);
+  EXPECT_EQ(json::string_at((*list)[0], {"kid"}), *key_id(signing_key));
+  EXPECT_EQ(base64url_decode(json::string_at((*list)[0], {"x"}))->size(), 32U);
+}
+
+TEST(TokensTest, TokensOfARotatedKeyStillVerify) {
+  sim::SimClock clock;
+  sim::SeededRng rng(7);
+  AuthOptions before;
+  before.signing_key_pem = *make_signing_key();
+  Tokens old_tokens(before, clock, rng);
+  TokenSubject subject;
+  subject.ns = "ns";
+  subject.name = "sa";
+  subject.uid = "u";
+  std::string token = *old_tokens.issue(subject, {}, 600);
+  AuthOptions after;
+  after.signing_key_pem = *make_signing_key();
+  EXPECT_FALSE(Tokens(after, clock, rng).verify(token).has_value());
+  after.verify_key_pems = {before.signing_key_pem};
+  Tokens rotated(after, clock, rng);
+  EXPECT_TRUE(rotated.verify(token).has_value());
+  EXPECT_EQ(json::array_at(rotated.key_set(), {"keys"})->size(), 2U);
+}
+
 TEST(TokensTest, TokensAreSignedBoundAndExpire) {
   sim::SimClock clock;
   sim::SeededRng rng(7);
   AuthOptions options;
   options.signing_key_pem = *make_signing_key();
   Tokens tokens(options, clock, rng);
-  Result<std::string> token = tokens.issue({"ns", "sa", "uid-1", "", ""}, {}, 600);
+  Result<std::string> token = tokens.issue({"ns", "sa", "uid-1", "", "", "", "", ""}, {}, 600);
   ASSERT_TRUE(token.has_value());
   Result<TokenSubject> subject = tokens.verify(*token);
   ASSERT_TRUE(subject.has_value());
@@ -50,7 +179,7 @@ TEST(TokensTest, TokensAreSignedBoundAndExpire) {
   EXPECT_FALSE(tokens.verify("a.b.c").has_value());
   clock.advance(std::chrono::seconds(601));
   EXPECT_EQ(tokens.verify(*token).error().code, Code::unauthorized);
-  Result<std::string> elsewhere = tokens.issue({"ns", "sa", "u", "", ""}, {"vault"}, 600);
+  Result<std::string> elsewhere = tokens.issue({"ns", "sa", "u", "", "", "", "", ""}, {"vault"}, 600);
   EXPECT_FALSE(tokens.verify(*elsewhere).has_value());
 }
 

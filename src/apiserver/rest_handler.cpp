@@ -38,6 +38,14 @@ void serve_other(const ExchangePtr& exchange) {
     response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
     return exchange->respond(std::move(response));
   }
+  const Tokens& tokens = *exchange->serving.tokens;
+  if (request.path == "/.well-known/openid-configuration")
+    return exchange->respond(json_response(200, tokens.openid_configuration(), false));
+  if (request.path == "/openid/v1/jwks") {
+    net::Response response = json_response(200, tokens.key_set(), false);
+    response.headers.set("Content-Type", "application/jwk-set+json");
+    return exchange->respond(std::move(response));
+  }
   if (request.method == "GET" || request.method == "HEAD") {
     if (std::optional<net::Response> found = exchange->serving.discovery->handle(request))
       return exchange->respond(std::move(*found));

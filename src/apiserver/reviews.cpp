@@ -11,7 +11,8 @@ namespace hekla::apiserver {
 
 namespace {
 
-constexpr std::int64_t kDefaultTokenSeconds = 3600, kShortestTokenSeconds = 600;
+constexpr std::int64_t kDefaultTokenSeconds = 3600, kShortestTokenSeconds = 600,
+                       kLongestTokenSeconds = std::int64_t{1} << 32;
 
 json::Value user_value(const kube::UserInfo& user) {
   json::Array groups;
@@ -122,55 +123,108 @@ void rules_review(const ExchangePtr& exchange, const json::Value& review) {
                              {"incomplete", false}});
 }
 
+std::vector<std::string> asked_audiences(const json::Value& request) {
+  std::vector<std::string> audiences;
+  if (const json::Array* given = json::array_at(request, {"spec", "audiences"}))
+    for (const json::Value& one : *given)
+      if (one.is_string()) audiences.emplace_back(json::sv(one.get_string()));
+  return audiences;
+}
+
+json::Array text_list(const std::vector<std::string>& texts) {
+  json::Array list;
+  for (const std::string& one : texts) list.emplace_back(one);
+  return list;
+}
+
 void token_review(const ExchangePtr& exchange, const json::Value& review) {
-  Result<kube::UserInfo> user =
-      exchange->serving.authenticator->authenticate_token(json::string_at(review, {"spec", "token"}));
+  const std::vector<std::string> audiences = asked_audiences(review);
+  const std::string_view token = json::string_at(review, {"spec", "token"});
+  const Authenticator& authenticator = *exchange->serving.authenticator;
+  Result<kube::UserInfo> user = authenticator.authenticate_token(token, audiences);
   if (!user)
     return answer_review(exchange, review,
                          json::Object{{"authenticated", false},
                                       {"user", json::Object()},
                                       {"error", "invalid bearer token"}});
-  json::Array audiences{json::Value(exchange->serving.tokens->issuer())};
+  // Of the audiences asked about, those the token is for.
+  std::vector<std::string> meant;
+  for (const std::string& one : audiences)
+    if (authenticator.authenticate_token(token, {one})) meant.push_back(one);
+  if (audiences.empty()) meant.push_back(exchange->serving.tokens->issuer());
   answer_review(exchange, review,
                 json::Object{{"authenticated", true},
                              {"user", user_value(*user)},
-                             {"audiences", std::move(audiences)}});
+                             {"audiences", text_list(meant)}});
 }
 
-void token_request(const ExchangePtr& exchange, json::Value request) {
+// Binds the token to the object the request names, which must be there.
+Result<void> bind_token(const ExchangePtr& exchange, const json::Value& request, TokenSubject& subject) {
+  const json::Value* ref = json::find_path(request, {"spec", "boundObjectRef"});
+  if (!ref || !ref->is_object()) return {};
+  const std::string kind(json::string_at(*ref, {"kind"})), name(json::string_at(*ref, {"name"}));
+  const std::string wanted_uid(json::string_at(*ref, {"uid"}));
+  if (kind != "Pod" && kind != "Secret")
+    return std::unexpected(bad_request_error("cannot bind token to object of type " +
+                                             std::string(json::string_at(*ref, {"apiVersion"})) +
+                                             ", Kind=" + kind));
+  ServedPtr served = exchange->serving.registry->catalog()->find("", "v1",
+                                                                 kind == "Pod" ? "pods" : "secrets");
+  store::ItemPtr item = TRY(get_object(*exchange->serving.store, *served, {subject.ns, name}));
+  const std::string& uid = header_of(*item).uid;
+  if (!wanted_uid.empty() && wanted_uid != uid)
+    return std::unexpected(conflict_error(
+        served->kind->resource, name,
+        "the UID in the bound object reference (" + wanted_uid +
+            ") does not match the UID in record. The object might have been deleted and then recreated"));
+  if (kind == "Secret") {
+    subject.secret_name = name;
+    subject.secret_uid = uid;
+    return {};
+  }
+  const json::Value pod = decode_object(*served, *item);
+  if (json::string_at(pod, {"spec", "serviceAccountName"}) != subject.name)
+    return std::unexpected(bad_request_error(
+        "cannot bind token for serviceaccount \"" + subject.name +
+        "\" to pod running with different serviceaccount name."));
+  subject.pod_name = name;
+  subject.pod_uid = uid;
+  return {};
+}
+
+Result<json::Value> issue_token(const ExchangePtr& exchange, json::Value& request) {
   const RequestInfo& info = exchange->info;
   ServedPtr accounts = exchange->serving.registry->catalog()->find("", "v1", "serviceaccounts");
-  if (!accounts) return exchange->respond(no_such_resource_error());
-  Result<store::ItemPtr> account = get_object(*exchange->serving.store, *accounts, {info.ns, info.name});
-  if (!account) return exchange->respond(account.error());
-  std::vector<std::string> audiences;
-  if (const json::Array* given = json::array_at(request, {"spec", "audiences"}))
-    for (const json::Value& one : *given)
-      if (one.is_string()) audiences.emplace_back(json::sv(one.get_string()));
+  if (!accounts) return std::unexpected(no_such_resource_error());
+  store::ItemPtr account = TRY(get_object(*exchange->serving.store, *accounts, {info.ns, info.name}));
+  std::vector<std::string> audiences = asked_audiences(request);
   if (audiences.empty()) audiences.push_back(exchange->serving.tokens->issuer());
   const std::int64_t seconds = json::int_at(request, {"spec", "expirationSeconds"}, kDefaultTokenSeconds);
-  if (seconds < kShortestTokenSeconds)
-    return exchange->respond(invalid_object(
+  const bool too_short = seconds < kShortestTokenSeconds;
+  if (too_short || seconds > kLongestTokenSeconds)
+    return std::unexpected(invalid_object(
         {"authentication.k8s.io", "v1", "tokenrequests", "TokenRequest", true}, "",
         {invalid_value("spec.expirationSeconds", json::Value(seconds),
-                       "may not specify a duration less than 10 minutes")}));
-  TokenSubject subject{info.ns, info.name, header_of(**account).uid, "", ""};
-  if (json::string_at(request, {"spec", "boundObjectRef", "kind"}) == "Pod") {
-    subject.pod_name = json::string_at(request, {"spec", "boundObjectRef", "name"});
-    subject.pod_uid = json::string_at(request, {"spec", "boundObjectRef", "uid"});
-  }
-  Result<std::string> token = exchange->serving.tokens->issue(subject, audiences, seconds);
-  if (!token) return exchange->respond(token.error());
-  json::Array audience_list;
-  for (const std::string& one : audiences) audience_list.emplace_back(one);
-  json::at_path(request, {"spec", "audiences"}) = std::move(audience_list);
+                       too_short ? "may not specify a duration less than 10 minutes"
+                                 : "may not specify a duration larger than 2^32 seconds")}));
+  TokenSubject subject;
+  subject.ns = info.ns;
+  subject.name = info.name;
+  subject.uid = header_of(*account).uid;
+  TRY(bind_token(exchange, request, subject));
+  std::string token = TRY(exchange->serving.tokens->issue(subject, audiences, seconds));
+  json::at_path(request, {"spec", "audiences"}) = text_list(audiences);
   json::at_path(request, {"spec", "expirationSeconds"}) = seconds;
   json::at_path(request, {"metadata", "name"}) = info.name;
   json::at_path(request, {"metadata", "namespace"}) = info.ns;
   const WallTime expires = exchange->serving.clock->wall() + std::chrono::seconds(seconds);
-  answer_review(exchange, std::move(request),
-                json::Object{{"token", *token},
-                             {"expirationTimestamp", model::format_rfc3339(expires)}});
+  return json::Object{{"token", token}, {"expirationTimestamp", model::format_rfc3339(expires)}};
+}
+
+void token_request(const ExchangePtr& exchange, json::Value request) {
+  Result<json::Value> status = issue_token(exchange, request);
+  if (!status) return exchange->respond(status.error());
+  answer_review(exchange, std::move(request), std::move(*status));
 }
 
 // POST .../bindings: the pod's name stands in the body.

@@ -9,6 +9,7 @@
 
 #include "apiserver/api_server.h"
 #include "apiserver/storage.h"
+#include "base/crypto.h"
 #include "json/parse.h"
 #include "support/sim_disk.h"
 #include "support/sim_executor.h"
@@ -90,6 +91,8 @@ class ServerFixture : public ::testing::Test {
     options.rng = &simulation.rng();
     options.admission = std::move(steps);
     options.auth.admin_token = "secret";
+    options.auth.signing_key_pem = signing_key;
+    options.auth.root_ca_pem = "the root";
     Result<std::unique_ptr<ApiServer>> made = ApiServer::create(std::move(options));
     ASSERT_TRUE(made.has_value());
     server = std::move(*made);
@@ -150,6 +153,7 @@ class ServerFixture : public ::testing::Test {
   static constexpr const char* kMaps = "/api/v1/namespaces/default/configmaps";
   static constexpr const char* kPods = "/api/v1/namespaces/default/pods";
 
+  std::string signing_key = make_signing_key().value_or("");
   store::Options store_options;
   sim::Simulation simulation{1};
   sim::SimExecutor &committer, &background, &loop, &caller;

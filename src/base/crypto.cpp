@@ -81,20 +81,23 @@ Result<Pkey> read_private_key(std::string_view pem) {
   return key;
 }
 
-Result<Pkey> read_any_key(std::string_view pem) {
-  if (Result<Pkey> key = read_private_key(pem)) return key;
-  ERR_clear_error();
-  Bio bio = memory_bio(pem);
-  Pkey key(PEM_read_bio_PUBKEY(bio.get(), nullptr, no_passphrase, nullptr));
-  if (!key) return openssl_error("reading a private or public key");
-  return key;
-}
-
 Result<Certificate> read_certificate(std::string_view pem) {
   Bio bio = memory_bio(pem);
   Certificate certificate(PEM_read_bio_X509(bio.get(), nullptr, no_passphrase, nullptr));
   if (!certificate) return openssl_error("reading a certificate");
   return certificate;
+}
+
+Result<Pkey> read_any_key(std::string_view pem) {
+  if (Result<Pkey> key = read_private_key(pem)) return key;
+  ERR_clear_error();
+  if (Result<Certificate> certificate = read_certificate(pem))
+    if (Pkey key(X509_get_pubkey(certificate->get())); key) return key;
+  ERR_clear_error();
+  Bio bio = memory_bio(pem);
+  Pkey key(PEM_read_bio_PUBKEY(bio.get(), nullptr, no_passphrase, nullptr));
+  if (!key) return openssl_error("reading a private key, a public key or a certificate");
+  return key;
 }
 
 Result<std::string> private_key_pem(EVP_PKEY* key) {
@@ -361,6 +364,18 @@ Result<std::string> key_id(const std::string& key_pem) {
   unsigned char* at = reinterpret_cast<unsigned char*>(der.data());
   i2d_PUBKEY(key.get(), &at);
   return base64url_encode(sha256(der));
+}
+
+Result<std::string> ec_public_point(const std::string& key_pem) {
+  Pkey key = TRY(read_any_key(key_pem));
+  TRY(check_p256(key.get()));
+  std::array<unsigned char, 65> point{};  // 4, x, y
+  std::size_t length = 0;
+  if (EVP_PKEY_get_octet_string_param(key.get(), OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY, point.data(), point.size(),
+                                      &length) != 1 ||
+      length != point.size() || point[0] != 4)
+    return openssl_error("reading the point of a public key");
+  return std::string(reinterpret_cast<const char*>(point.data()) + 1, point.size() - 1);
 }
 
 }  // namespace hekla

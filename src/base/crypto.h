@@ -37,10 +37,13 @@ Result<KeyPair> make_certificate(const KeyPair& ca, const CertificateRequest& re
 
 // An ECDSA P-256 private key as PEM, for service-account tokens.
 Result<std::string> make_signing_key();
-// ES256 in JWS form (raw r||s). Verify takes the PEM of the private or the public key.
+// ES256 in JWS form (raw r||s). Verify, like the two below, takes the PEM of the private key, the public key
+// or a certificate.
 Result<std::string> es256_sign(const std::string& key_pem, std::string_view data);
 bool es256_verify(const std::string& key_pem, std::string_view data, std::string_view signature);
 // base64url(SHA-256(DER SubjectPublicKeyInfo)): the "kid" of a token.
 Result<std::string> key_id(const std::string& key_pem);
+// The coordinates of a P-256 public key: x and y, 32 bytes each.
+Result<std::string> ec_public_point(const std::string& key_pem);
 
 }  // namespace hekla

@@ -35,6 +35,20 @@ Result<KeyPair> load_or_make(const std::string& dir, const std::string& name, Ma
   return made;
 }
 
+Result<std::vector<std::string>> old_token_keys(const std::string& dir) {
+  std::vector<std::string> keys;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename();
+    const bool key = name.starts_with("service-account") && name != "service-account.key" &&
+                     (name.ends_with(".key") || name.ends_with(".pub"));
+    if (!key) continue;
+    keys.push_back(TRY(read_file(entry.path())));
+  }
+  if (error) return fail(Code::internal, "read " + dir + ": " + error.message());
+  return keys;
+}
+
 }  // namespace
 
 Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std::string>& addresses,
@@ -42,6 +56,7 @@ Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std:
   std::string dir = data_dir + "/pki";
   std::error_code error;
   std::filesystem::create_directories(dir, error);
+  if (!error) std::filesystem::permissions(dir, std::filesystem::perms::owner_all, error);
   if (error) return fail(Code::internal, "create " + dir + ": " + error.message());
 
   Pki pki;
@@ -73,6 +88,7 @@ Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std:
     pki.token_key = TRY(make_signing_key());
     TRY(write_file_atomically(token_path, pki.token_key, 0600));
   }
+  pki.old_token_keys = TRY(old_token_keys(dir));
   return pki;
 }
 

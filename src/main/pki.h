@@ -15,6 +15,9 @@ struct Pki {
   KeyPair server;
   KeyPair admin;          // CN=kubernetes-admin, O=system:masters
   std::string token_key;  // signs service-account tokens
+  // Keys that signed before: whatever else is called service-account*.key or .pub. To rotate, rename
+  // service-account.key to service-account-old.key and restart.
+  std::vector<std::string> old_token_keys;
 };
 
 // Reads what is there and makes what is missing. The server certificate is made anew on each start,

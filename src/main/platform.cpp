@@ -119,6 +119,8 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   api_options.metrics = &metrics;
   api_options.admission = admission::admission_steps();
   api_options.auth.signing_key_pem = pki.token_key;
+  api_options.auth.verify_key_pems = pki.old_token_keys;
+  api_options.auth.root_ca_pem = pki.ca.certificate_pem;
   auto crds = controllers::crd_yamls();
   api_options.crd_yamls.assign(crds.begin(), crds.end());
   api_options.advertise_address = listen.address;
@@ -210,6 +212,14 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
     agent_options.node_resources =
         TRY(parse_resource_list(options.node_resources, "--node-resources"));
   agent_options.ca_pem = pki.ca.certificate_pem;
+  agent_options.token_source = [this](agent::TokenRequest request, auto done) {
+    apiserver::TokenSubject subject;
+    subject.ns = request.ns;
+    subject.name = request.service_account;
+    subject.pod_name = request.pod_name;
+    subject.pod_uid = request.pod_uid;
+    done(api->pod_token(std::move(subject), request.audience, request.expiration_seconds));
+  };
   agent_client = api->client(agent_loop, {"kubelet"});
   agent = TRY(agent::Agent::create(std::move(agent_options), *agent_client, &metrics));
   api->set_pod_streams(&agent->streams());

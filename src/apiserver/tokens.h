@@ -1,0 +1,67 @@
+// Service-account tokens: JWTs signed with ES256, bound to an account and perhaps to a pod or a secret.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/rng.h"
+#include "json/value.h"
+
+namespace hekla::apiserver {
+
+struct AuthOptions {
+  std::string admin_token;      // grants system:masters; empty: none
+  std::string signing_key_pem;  // ES256, for service-account tokens
+  // Keys that signed before, or elsewhere: private keys, public keys or certificates. They verify only.
+  std::vector<std::string> verify_key_pems;
+  std::string root_ca_pem;        // handed out with tokens
+  bool allow_everything = false;  // instead of RBAC
+  std::string issuer = "https://kubernetes.default.svc.cluster.local";
+};
+
+struct TokenSubject {
+  std::string ns, name, uid;                 // the service account
+  std::string pod_name, pod_uid;             // when bound to a pod
+  std::string secret_name, secret_uid;       // when bound to a secret
+  std::string token_id;
+};
+
+// Thread-safe.
+class Tokens {
+ public:
+  Tokens(AuthOptions options, const Clock& clock, Rng& rng);
+  // `audiences` empty: the issuer itself.
+  Result<std::string> issue(const TokenSubject& subject, const std::vector<std::string>& audiences,
+                            std::int64_t seconds) const;
+  // For a Secret of type kubernetes.io/service-account-token: lasts as long as account and secret do.
+  Result<std::string> issue_lasting(const TokenSubject& subject) const;
+  // Signature, times, issuer and audience (one of `audiences`; empty: the issuer itself); whether the
+  // account still exists is the caller's question.
+  Result<TokenSubject> verify(std::string_view token,
+                              const std::vector<std::string>& audiences = {}) const;
+  const std::string& issuer() const { return options_.issuer; }
+  const std::string& root_ca_pem() const { return options_.root_ca_pem; }
+  bool is_admin(std::string_view token) const;
+
+  // What /.well-known/openid-configuration and /openid/v1/jwks answer.
+  json::Value openid_configuration() const;
+  json::Value key_set() const;
+
+ private:
+  struct VerifyKey {
+    std::string id, pem;
+  };
+  Result<std::string> sign(json::Object claims) const;
+  bool is_signed(std::string_view token) const;
+
+  AuthOptions options_;
+  const Clock& clock_;
+  Rng& rng_;
+  std::string key_id_;
+  std::vector<VerifyKey> keys_;
+};
+
+}  // namespace hekla::apiserver
