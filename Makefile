@@ -69,7 +69,6 @@ test-asan test-tsan: test-%: deps-test
 
 # Jobs under failing writes, restarts of the controllers and random pod events.
 test-sim: build
-	@cmake --build $(BUILD) --target job_chaos -j $(JOBS)
 	@$(BUILD)/sim/job_chaos
 
 tidy:

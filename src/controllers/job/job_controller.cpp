@@ -125,6 +125,7 @@ void JobController::command(const model::Command& command) {
 JobView JobController::make_view(const JobRef& job, const Work& work, WallTime now) const {
   JobView view;
   view.prepared = work.prepared;
+  view.removed = work.removed;
   view.job = job;
   view.pods = caches_.pods_of(job->metadata.uid);
   view.now = now;
@@ -196,9 +197,8 @@ kube::Round JobController::start_round(const kube::Key& key, const JobView& view
     return round;
   }
   round.again_after = plan.again_after;
-  Outcome outcome{std::move(choice), std::move(plan.prepares), plan.clears_prepared,
-                  plan.again_after.has_value()};
-  // Repairs go first: what they remove may be made again by this very round.
+  Outcome outcome{std::move(choice), std::move(plan.prepares), std::move(plan.removes),
+                  plan.clears_prepared, plan.again_after.has_value()};
   std::vector<Planned> repairs;
   for (kube::Write& repair : work.repairs) repairs.push_back({std::move(repair), Purpose::plugin});
   work.repairs.clear();
@@ -252,19 +252,16 @@ std::optional<Error> JobController::judge(const JobRef& job, Work& work, const P
       if (gone || error.code == Code::conflict) return std::nullopt;  // another pod by now
       return warn("FailedDelete", "Error deleting pods: ");
     case Purpose::plugin:
-      // Left behind by an earlier job of this name: take it over. Keys must not change under
-      // running pods.
-      if (exists && planned.write.resource == kube::resources::secrets) return std::nullopt;
-      if (exists) {
+      if (exists) {  // a Secret of an earlier job of this name: it belongs to this one from now on
+        json::Object metadata = *json::object_at(planned.write.body, {"metadata"});
         work.repairs.push_back(
-            apply_patch(planned.write.resource, planned.write.key.ns, planned.write.body));
+            apply_patch(planned.write.resource, planned.write.key.ns,
+                        json::Object{{"apiVersion", "v1"},
+                                     {"kind", planned.write.resource.kind},
+                                     {"metadata", std::move(metadata)}}));
         return std::nullopt;
       }
       if (gone) return std::nullopt;
-      // A new round would not know of these any more: the status says they are made, or gone.
-      if (planned.write.verb == kube::Write::Verb::remove ||
-          planned.write.patch_type == kube::PatchType::apply)
-        work.repairs.push_back(planned.write);
       return warn("PluginError", "Execute plugin when job add failed, err: ");
     case Purpose::claim:
       if (exists) return std::nullopt;
@@ -289,10 +286,14 @@ void JobController::finish(const kube::Key& key, const Outcome& outcome) {
   if (found == work_.end()) return;
   Work& work = found->second;
   work.delayed.cancel_reached(outcome.choice.action, outcome.choice.request);
-  if (outcome.clears_prepared) work.prepared.clear();
+  if (outcome.clears_prepared) {
+    work.prepared.clear();
+    work.removed.clear();
+  }
   work.prepared.insert(outcome.prepares.begin(), outcome.prepares.end());
   if (!outcome.keep_requests) work.queue.drop(outcome.choice.done);
-  if (!work.repairs.empty()) work.queue.push(Request{});
+  work.removed.insert(outcome.removes.begin(), outcome.removes.end());
+  if (!work.repairs.empty() || !outcome.removes.empty()) work.queue.push(Request{});
   if (!work.queue.empty() && !outcome.keep_requests) loop_.add(key);
 }
 

@@ -31,7 +31,8 @@ class JobController {
     DelayedActions delayed;
     std::set<std::string> killed;       // uids of pods this controller has ended
     std::set<std::string> prepared;     // see JobView
-    std::vector<kube::Write> repairs;   // plugins' objects to be taken over, or still to be removed
+    std::set<std::string> removed;      // likewise
+    std::vector<kube::Write> repairs;   // Secrets of an earlier job to be taken over
     std::string pending_message;        // of the last PodGroupPending event
     Action action = Action::sync;       // of the round being tried
     std::vector<std::uint64_t> trying;  // its requests
@@ -55,7 +56,7 @@ class JobController {
                              const Error& error);
   struct Outcome {
     RequestQueue::Choice choice;
-    std::vector<std::string> prepares;
+    std::vector<std::string> prepares, removes;
     bool clears_prepared = false;
     bool keep_requests = false;
   };

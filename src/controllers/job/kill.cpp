@@ -57,13 +57,22 @@ void set_running_duration(const model::VcJob& job, bool phase_changed, WallTime 
         model::format_go_duration(*status.state.lastTransitionTime.at - created);
 }
 
+// What plugins made goes once the job has left the phases in which it could be made again. A mark
+// stays until a round has seen its objects gone, so that neither a failed deletion nor a crash
+// leaves anything behind.
 void remove_plugin_objects(const JobView& view, model::VcJobStatus& status, Plan& plan) {
   const model::VcJob& job = *view.job;
   for (const ActivePlugin& active : view.plugins) {
-    std::string mark = "plugin-" + active.name;
-    if (status.controlledResources.erase(mark) == 0 && !view.prepared.contains(mark)) continue;
-    for (const auto& [resource, name] : active.plugin->object_names(job))
+    std::string mark = plugin_mark(active);
+    if (!status.controlledResources.contains(mark)) continue;
+    auto objects = active.plugin->object_names(job);
+    if (objects.empty() || view.removed.contains(mark)) {
+      status.controlledResources.erase(mark);
+      continue;
+    }
+    for (const auto& [resource, name] : objects)
       plan.add(Purpose::plugin, remove(resource, kube::Key{job.metadata.ns, name}));
+    plan.removes.push_back(mark);
   }
 }
 
@@ -90,20 +99,30 @@ Plan kill_job(const JobView& view, Retain retain, Rule rule, bool even_if_idle) 
   plan.phase_changed = apply_rule(rule, job.spec, status);
   if (plan.phase_changed) stamp(status, view.now);
   set_running_duration(job, plan.phase_changed, view.now, status);
+  mark_plugin_objects(view, job.status, status);
   Plan after;
-  remove_plugin_objects(view, status, after);
+  bool over = !may_make_objects(job.status) && !may_make_objects(status);
+  if (over) remove_plugin_objects(view, status, after);
   if (view.pod_group)
-    after.add(Purpose::pod_group,
-              remove(kube::resources::pod_groups,
-                     kube::Key{view.pod_group->metadata.ns, view.pod_group->metadata.name},
-                     view.pod_group->metadata.uid));
+    plan.add(Purpose::pod_group,
+             remove(kube::resources::pod_groups,
+                    kube::Key{view.pod_group->metadata.ns, view.pod_group->metadata.name},
+                    view.pod_group->metadata.uid));
 
-  bool idle = victims.empty() && after.writes.empty() && same(status, job.status);
-  if (idle && !even_if_idle) return plan;
-  ++status.version;
-  plan.clears_prepared = true;
-  kill_pods(victims, status_patch(job, status), plan);
-  for (Planned& planned : after.writes) plan.writes.push_back(std::move(planned));
+  model::VcJobStatus but_marks = status;
+  but_marks.controlledResources = job.status.controlledResources;
+  bool idle = victims.empty() && plan.writes.empty() && same(but_marks, job.status);
+  std::vector<Planned> group = std::move(plan.writes);
+  plan.writes.clear();
+  if (!idle || even_if_idle) {
+    ++status.version;
+    plan.clears_prepared = !may_make_objects(job.status) || !may_make_objects(status);
+  }
+  if (!same(status, job.status)) kill_pods(victims, status_patch(job, status), plan);
+  for (std::vector<Planned>* more : {&after.writes, &group})
+    plan.writes.insert(plan.writes.end(), std::make_move_iterator(more->begin()),
+                       std::make_move_iterator(more->end()));
+  plan.removes = std::move(after.removes);
   return plan;
 }
 

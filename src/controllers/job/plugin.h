@@ -26,8 +26,7 @@ struct PodPlace {
 struct PluginObject {
   kube::Resource resource;
   json::Value body;  // with metadata.name; namespace and owner are filled in
-  // The member that follows the job's spec when it is scaled ("data"); empty: never updated.
-  std::string follows;
+  bool follows = false;  // is written again when the job is scaled
 };
 
 class JobPlugin {

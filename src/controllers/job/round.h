@@ -27,8 +27,8 @@ struct JobView {
   std::function<std::int32_t(const std::string&)> priority_of;  // unknown classes are 0
   std::function<bool(const std::string&)> claim_exists;         // in the job's namespace
   // Marks of controlledResources whose objects this process has made, though the status may not say
-  // so yet.
-  std::set<std::string> prepared;
+  // so yet; and those whose objects it has removed, though the status still names them.
+  std::set<std::string> prepared, removed;
   WallTime now;
 };
 
@@ -54,6 +54,8 @@ struct Plan {
   // after that: a crash in between makes the objects again instead of forgetting them.
   std::vector<std::string> prepares;
   bool clears_prepared = false;
+  // The same for removals: the status gives a mark up only in the round after them.
+  std::vector<std::string> removes;
 
   void add(Purpose purpose, kube::Write write) { writes.push_back({std::move(write), purpose}); }
 };

@@ -1,5 +1,6 @@
 #include "controllers/job/status.h"
 
+#include "controllers/job/state_machine.h"
 #include "json/patch.h"
 
 namespace hekla::controllers {
@@ -41,6 +42,25 @@ model::VcJobStatus with_counts(const model::VcJobStatus& before, const model::Vc
   status.unknown = counts.unknown;
   status.taskStatusCount = counts.tasks;
   return status;
+}
+
+bool may_make_objects(const model::VcJobStatus& status) {
+  Phase phase = parse_phase(status.state.phase);
+  return phase == Phase::pending || phase == Phase::running || phase == Phase::restarting;
+}
+
+std::string plugin_mark(const ActivePlugin& active) { return "plugin-" + active.name; }
+
+void mark_plugin_objects(const JobView& view, const model::VcJobStatus& before,
+                         model::VcJobStatus& after) {
+  if (may_make_objects(before) == may_make_objects(after)) return;
+  bool ends = may_make_objects(before);
+  for (const ActivePlugin& active : view.plugins) {
+    if (ends && !active.plugin->object_names(*view.job).empty())
+      after.controlledResources[plugin_mark(active)] = active.name;
+    else
+      after.controlledResources.erase(plugin_mark(active));
+  }
 }
 
 void stamp(model::VcJobStatus& status, WallTime now) {

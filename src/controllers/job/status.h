@@ -21,6 +21,16 @@ const std::string& role_of(const model::Pod& pod);
 model::VcJobStatus with_counts(const model::VcJobStatus& before, const model::VcJobSpec& spec,
                                const PodCounts& counts);
 
+// Whether a job in this phase makes what its plugins want. In such a phase a mark says that the
+// objects are there; in any other that they may still be.
+bool may_make_objects(const model::VcJobStatus& status);
+// "plugin-svc"
+std::string plugin_mark(const ActivePlugin& active);
+// Brings the marks over a change of phase: a job that ends marks everything that might be left, one
+// that is resumed forgets the marks and makes the objects again.
+void mark_plugin_objects(const JobView& view, const model::VcJobStatus& before,
+                         model::VcJobStatus& after);
+
 // The current phase as of now: its condition moves to the end.
 void stamp(model::VcJobStatus& status, WallTime now);
 

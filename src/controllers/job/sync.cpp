@@ -28,28 +28,36 @@ json::Value owned(const model::VcJob& job, json::Value body) {
 // updated.
 Result<void> plan_plugins(const JobView& view, model::VcJobStatus& status, Plan& plan) {
   const model::VcJob& job = *view.job;
-  bool scaled = view.pod_group && is_behind(job, *view.pod_group);
+  // The group is brought up to the job's generation only after these: it remembers for us.
+  std::string scale_mark = "generation-" + std::to_string(job.metadata.generation);
+  bool scaled = view.pod_group ? is_behind(job, *view.pod_group) : job.metadata.generation > 1;
+  scaled = scaled && !view.prepared.contains(scale_mark);
+  bool followed = false;
   for (const ActivePlugin& active : view.plugins) {
-    std::string mark = "plugin-" + active.name;
+    std::string mark = plugin_mark(active);
     bool made = status.controlledResources.contains(mark) || view.prepared.contains(mark);
     if (made) status.controlledResources[mark] = active.name;
     if (made && !scaled) continue;
     std::vector<PluginObject> objects = TRY(active.plugin->objects(job));
     for (PluginObject& object : objects) {
-      std::string name(json::string_at(object.body, {"metadata", "name"}));
-      if (!made) {
-        plan.add(Purpose::plugin,
-                 create(object.resource, job.metadata.ns, owned(job, std::move(object.body))));
-      } else if (!object.follows.empty()) {
-        json::Object patch{{object.follows, json::at_path(object.body, {object.follows})}};
-        plan.add(Purpose::plugin,
-                 merge_patch(object.resource, kube::Key{job.metadata.ns, name}, std::move(patch)));
-      }
+      json::Value body = owned(job, std::move(object.body));
+      if (made && !object.follows) continue;
+      followed |= made;
+      // Whatever an earlier job of this name has left is taken over; but keys must not change under
+      // running pods.
+      plan.add(Purpose::plugin,
+               object.resource == kube::resources::secrets
+                   ? create(object.resource, job.metadata.ns, std::move(body))
+                   : apply_patch(object.resource, job.metadata.ns, std::move(body)));
     }
     if (objects.empty())
       status.controlledResources[mark] = active.name;
     else if (!made)
       plan.prepares.push_back(mark);
+  }
+  if (followed) {
+    plan.prepares.push_back(scale_mark);
+    plan.again_after = Nanos(0);
   }
   return {};
 }
@@ -148,6 +156,7 @@ Plan sync_job(const JobView& view, Rule rule) {
     failed(plan, "PluginError", "Execute plugin when job add failed, err: ", made.error());
     return plan;
   }
+  if (plan.again_after) return plan;
   if (Result<void> made = make_claims(view, status, plan); !made) {
     plan.events.push_back(
         {"Warning", "PVCError", "Failed to create PVC, err: " + made.error().message});
@@ -174,6 +183,8 @@ Plan sync_job(const JobView& view, Rule rule) {
   model::VcJobStatus after = with_counts(status, job.spec, counts);
   after.runningDuration.clear();
   plan.phase_changed = apply_rule(rule, job.spec, after);
+  mark_plugin_objects(view, job.status, after);
+  plan.clears_prepared = !may_make_objects(after);
   if (same(after, job.status)) return plan;
   stamp(after, view.now);
   plan.add(Purpose::status, status_patch(job, after));

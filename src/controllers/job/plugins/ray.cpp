@@ -48,7 +48,7 @@ class RayPlugin final : public JobPlugin {
         {"kind", "Service"},
         {"metadata", json::Object{{"name", service_name(job)}}},
         {"spec", json::Object{{"selector", std::move(selector)}, {"ports", std::move(ports)}}}};
-    return std::vector<PluginObject>{{kube::resources::services, std::move(service), ""}};
+    return std::vector<PluginObject>{{kube::resources::services, std::move(service)}};
   }
 
   std::vector<std::pair<kube::Resource, std::string>> object_names(

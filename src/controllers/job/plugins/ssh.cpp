@@ -54,7 +54,7 @@ class SshPlugin final : public JobPlugin {
                         {"kind", "Secret"},
                         {"metadata", json::Object{{"name", secret_name(job)}}},
                         {"data", std::move(data)}};
-    return std::vector<PluginObject>{{kube::resources::secrets, std::move(secret), ""}};
+    return std::vector<PluginObject>{{kube::resources::secrets, std::move(secret)}};
   }
 
   std::vector<std::pair<kube::Resource, std::string>> object_names(

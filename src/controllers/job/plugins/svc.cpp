@@ -70,10 +70,10 @@ class SvcPlugin final : public JobPlugin {
 
   Result<std::vector<PluginObject>> objects(const model::VcJob& job) const override {
     std::vector<PluginObject> made;
-    made.push_back({kube::resources::config_maps, config_map(job), "data"});
-    made.push_back({kube::resources::services, service(job), ""});
+    made.push_back({kube::resources::config_maps, config_map(job), true});
+    made.push_back({kube::resources::services, service(job)});
     if (network_policy_)
-      made.push_back({kube::resources::network_policies, network_policy(job), ""});
+      made.push_back({kube::resources::network_policies, network_policy(job)});
     return made;
   }
 
