@@ -1,0 +1,9 @@
+//go:build programs
+
+// Package programs pins what build_peers compiles.
+package programs
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kubectl"
+)
