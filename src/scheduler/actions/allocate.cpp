@@ -102,8 +102,7 @@ class Allocate {
   // no node could take it either, that is its reason.
   void explain_plain_pod(TaskId id, const Task& task) {
     if (!session_.at(task.job).implicit) return;
-    ClassTable& table = session_.table(task.pod_class);
-    if (!table.best()) session_.set_fit_error(id, table.explain(session_.reasons(), true));
+    if (!session_.choose_node(id)) session_.set_fit_error(id, session_.explain_no_node(id));
   }
 
   // Pods of a role that found no node are not tried again; pods without a role are.
@@ -114,22 +113,13 @@ class Allocate {
   }
 
   bool place(TaskId id, const Task& task) {
-    ClassTable& table = session_.table(task.pod_class);
-    std::optional<ClassTable::Pick> pick;
-    if (task.nominated.valid() && session_.cluster().at(task.nominated).live &&
-        table.fit(task.nominated) != Fit::none)
-      pick = ClassTable::Pick{task.nominated, table.fit(task.nominated), 0};
-    else
-      pick = table.best();
+    std::optional<ClassTable::Pick> pick = session_.choose_node(id, task.nominated);
     if (!pick) {
-      session_.set_fit_error(id, table.explain(session_.reasons(), session_.at(task.job).implicit));
+      session_.set_fit_error(id, session_.explain_no_node(id));
       return false;
     }
-    if (pick->fit == Fit::idle)
-      statement_.allocate(id, pick->node);
-    else
-      statement_.pipeline(id, pick->node);
-    return true;
+    return pick->fit == Fit::idle ? statement_.allocate(id, pick->node)
+                                  : statement_.pipeline(id, pick->node);
   }
 
   Session& session_;

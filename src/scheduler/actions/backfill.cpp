@@ -34,11 +34,10 @@ void execute(Session& session, const Arguments&) {
     if (!turns.has_jobs(queue)) continue;
     JobId job = turns.next_job(queue);
     for (TaskId task : best_effort_tasks(session, job)) {
-      ClassTable& table = session.table(session.at(task).pod_class);
-      if (std::optional<ClassTable::Pick> pick = table.best())
+      if (std::optional<ClassTable::Pick> pick = session.choose_node(task))
         session.allocate_now(task, pick->node);
       else
-        session.set_fit_error(task, table.explain(session.reasons(), session.at(job).implicit));
+        session.set_fit_error(task, session.explain_no_node(task));
     }
     turns.again(queue);
   }

@@ -57,6 +57,8 @@ class Cluster {
   void bind_failed(TaskId task, const std::string& uid);
   // The API took the binding; the watch will say so too.
   void bind_succeeded(TaskId task, const std::string& uid);
+  // The API refused to delete the pod: it stays on its node.
+  void evict_failed(TaskId task, const std::string& uid);
 
   std::span<const Node> nodes() const { return nodes_; }
   std::span<const Task> tasks() const { return tasks_; }

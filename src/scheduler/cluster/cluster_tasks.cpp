@@ -136,6 +136,16 @@ void Cluster::bind_succeeded(TaskId id, const std::string& uid) {
     move(id, TaskStatus::bound, task.node);
 }
 
+void Cluster::evict_failed(TaskId id, const std::string& uid) {
+  if (id.index() >= tasks_.size()) return;
+  Task& task = tasks_[id.index()];
+  if (!task.live || task.uid != uid || !task.evicting) return;
+  task.evicting = false;
+  // Whether the pod was up already is what the next word from the watch says; bound is the safe
+  // guess, both count as holding the node.
+  if (task.status == TaskStatus::releasing) move(id, TaskStatus::bound, task.node);
+}
+
 // ---- pods
 // -------------------------------------------------------------------------------------------
 
@@ -229,6 +239,8 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
     status = task.status;
     node = task.node;
   }
+  if (task.evicting && (status == TaskStatus::running || status == TaskStatus::bound))
+    status = TaskStatus::releasing;
   bool gated = !pod.spec.schedulingGates.empty();
   std::string key = class_key(pod);
   bool same_class = key == classes_[task.pod_class.index()].key;

@@ -23,6 +23,8 @@ using TaskId = Id<struct TaskTag>;
 using JobId = Id<struct JobTag>;
 using QueueId = Id<struct QueueTag>;
 using ClassId = Id<struct ClassTag>;
+// A group of nodes in the network topology, or of such groups.
+using HyperNodeId = Id<struct HyperNodeTag>;
 // An interned string: a label key or value, a taint, an image, a role.
 using NameId = Id<struct NameTag>;
 

@@ -200,6 +200,7 @@ void fill_task(const model::Pod& pod, Task& task) {
   task.critical = meta.ns == "kube-system" ||
                   pod.spec.priorityClassName == "system-cluster-critical" ||
                   pod.spec.priorityClassName == "system-node-critical";
+  task.preempts = pod.spec.preemptionPolicy != "Never";
   task.index = -1;
   std::size_t dash = meta.name.rfind('-');
   if (dash != std::string::npos && dash + 1 < meta.name.size()) {

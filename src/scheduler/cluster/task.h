@@ -53,6 +53,8 @@ struct Task {
   bool gated = false;        // has scheduling gates
   bool best_effort = false;  // requests nothing but its place on the node
   bool preemptable = true;
+  bool evicting = false;  // deleted by this scheduler; the watch may not know yet
+  bool preempts = true;   // preemptionPolicy is not Never
   bool critical = false;   // kube-system or a system-*-critical class
   std::uint16_t role = 0;  // index into the job's roles
   std::int32_t priority = 1;
@@ -65,6 +67,8 @@ struct Task {
   TaskStatus last_status = TaskStatus::pending;
   NodeId last_node;
   std::uint64_t last_stamp = 0;
+  // The session that evicted pods for this one.
+  std::uint64_t nominated_stamp = 0;
   // The PodScheduled condition last written for it.
   std::uint64_t condition_digest = 0;
 };

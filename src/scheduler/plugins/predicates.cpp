@@ -24,10 +24,10 @@ class Predicates final : public Plugin {
   void open(Session& session) override {
     session_ = &session;
     Reasons& reasons = session.reasons();
-    pod_number_ = reasons.intern("node(s) pod number exceeded");
+    pod_number_ = reasons.intern("node(s) pod number exceeded", true);
     unschedulable_ = reasons.intern("node(s) were unschedulable");
     no_match_ = reasons.intern("node(s) didn't match Pod's node affinity/selector");
-    no_ports_ = reasons.intern("node(s) didn't have free ports for the requested pod ports");
+    no_ports_ = reasons.intern("node(s) didn't have free ports for the requested pod ports", true);
     cordon_ = {session.cluster().names().find("node.kubernetes.io/unschedulable"),
                session.cluster().names().find(""), Effect::no_schedule};
   }

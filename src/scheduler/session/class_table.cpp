@@ -207,17 +207,35 @@ std::optional<ClassTable::Pick> ClassTable::best() const {
   return pick;
 }
 
+void ClassTable::add_relative_scores(std::span<const NodeId> candidates,
+                                     std::span<double> scores) const {
+  for (std::size_t k = 0; k < how_.size(); ++k) {
+    std::int64_t largest = 0;
+    for (NodeId node : candidates)
+      largest = std::max(largest, profiles_[entries_[node.index()].profile].raw[k]);
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      std::int64_t raw = profiles_[entries_[candidates[i].index()].profile].raw[k];
+      scores[i] += how_[k].weight * static_cast<double>(normalize(raw, largest, how_[k].reverse));
+    }
+  }
+}
+
 std::string ClassTable::explain(const Reasons& reasons, bool kube_scheduler_words) const {
-  if (live_.empty()) return "all nodes are unavailable";
+  return explain_reasons(reasons, reason_counts_, live_.size(), kube_scheduler_words);
+}
+
+std::string explain_reasons(const Reasons& reasons, std::span<const std::uint32_t> counts,
+                            std::size_t nodes, bool kube_scheduler_words) {
+  if (nodes == 0) return "all nodes are unavailable";
   std::map<std::string, std::uint32_t> histogram;
-  for (std::size_t id = 1; id < reason_counts_.size(); ++id)
-    if (reason_counts_[id] > 0)
+  for (std::size_t id = 1; id < counts.size(); ++id)
+    if (counts[id] > 0)
       for (const std::string& text : reasons.texts(static_cast<ReasonId>(id)))
-        histogram[text] += reason_counts_[id];
+        histogram[text] += counts[id];
   std::vector<std::string> lines;
   for (const auto& [text, count] : histogram) lines.push_back(std::to_string(count) + " " + text);
   std::sort(lines.begin(), lines.end());
-  std::string out = "0/" + std::to_string(live_.size()) +
+  std::string out = "0/" + std::to_string(nodes) +
                     (kube_scheduler_words ? " nodes are available: " : " nodes are unavailable: ");
   for (std::size_t i = 0; i < lines.size(); ++i) out.append(i == 0 ? "" : ", ").append(lines[i]);
   return out + ".";

@@ -54,6 +54,13 @@ class ClassTable {
   // fits.
   std::optional<Pick> best() const;
   Fit fit(NodeId node) const { return entries_[node.index()].fit; }
+  ReasonId reason(NodeId node) const { return entries_[node.index()].reason; }
+  // Every node, by id.
+  std::span<const NodeId> nodes() const { return live_; }
+  // The score of a node that fits, without what is relative to other candidates.
+  double local_score(NodeId node) const { return entries_[node.index()].score; }
+  // Adds what is relative, `candidates` being all there are.
+  void add_relative_scores(std::span<const NodeId> candidates, std::span<double> scores) const;
   // "0/3 nodes are unavailable: 1 Insufficient cpu, 2 node(s) ...", without a prefix or with
   // "available" for pods that expect kube-scheduler's words.
   std::string explain(const Reasons& reasons, bool kube_scheduler_words) const;
@@ -99,5 +106,9 @@ class ClassTable {
   std::vector<ReasonId> reason_scratch_;
   std::vector<double> score_scratch_;
 };
+
+// The text of explain() from how many nodes have each reason.
+std::string explain_reasons(const Reasons& reasons, std::span<const std::uint32_t> counts,
+                            std::size_t nodes, bool kube_scheduler_words);
 
 }  // namespace hekla::scheduler

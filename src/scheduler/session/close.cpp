@@ -211,18 +211,22 @@ void Session::report_pod(TaskId id) {
   } else {
     message = fit_error(task.job);
   }
+  NodeId nominated = task.nominated_stamp == stamp_ && status == TaskStatus::pipelined ? node
+                                                                                       : NodeId();
   std::uint64_t now = digest(reason, message);
-  if (task.condition_digest == now) return;
+  if (task.condition_digest == now && (!nominated.valid() || nominated == task.nominated)) return;
   task.condition_digest = now;
   record_event({}, id, true, "FailedScheduling", message);
-  decisions_.pods.push_back({id, std::string(reason), std::move(message), {}});
+  decisions_.pods.push_back({id, std::string(reason), std::move(message), nominated});
 }
 
 void Session::undo_kept() {
   for (auto id = kept_.rbegin(); id != kept_.rend(); ++id) {
     TaskStatus status = at(*id).status;
-    if (status == TaskStatus::allocated || status == TaskStatus::pipelined)
-      cluster_.move(*id, TaskStatus::pending, {});
+    if (status != TaskStatus::allocated && status != TaskStatus::pipelined) continue;
+    NodeId node = at(*id).node;
+    cluster_.move(*id, TaskStatus::pending, {});
+    unreserve(*id, node);
   }
   kept_.clear();
 }

@@ -38,12 +38,17 @@ struct Switch {
 
 // Upstream spells some of these "enable" and some "enabled". Switches of hooks this scheduler does
 // not ask yet are read and have no effect.
-constexpr std::array<Switch, 14> kSwitches{{
+constexpr std::array<Switch, 19> kSwitches{{
     {"enableJobOrder", {Hook::job_order}},
     {"enableTaskOrder", {Hook::task_order}},
     {"enableQueueOrder", {Hook::queue_order}},
-    {"enablePredicate", {Hook::predicate}},
-    {"enableNodeOrder", {Hook::node_order}},
+    {"enablePredicate", {Hook::predicate, Hook::task_predicate}, 2},
+    {"enableNodeOrder", {Hook::node_order, Hook::batch_node_order}, 2},
+    {"enableBestNode", {Hook::best_node}},
+    {"enableTargetJob", {Hook::target_job}},
+    {"enabledVictim", {Hook::victim_tasks}},
+    {"enabledHyperNodeOrder", {Hook::hyper_node_order}},
+    {"enabledHyperNodeGradient", {Hook::hyper_node_gradient}},
     {"enableJobReady", {Hook::job_ready}},
     {"enableJobPipelined", {Hook::job_pipelined}},
     {"enableJobStarving", {Hook::job_starving}},

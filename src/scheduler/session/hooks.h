@@ -27,8 +27,18 @@ enum class Hook : std::size_t {
   preemptable,
   reclaimable,
   events,  // on_allocate, on_release
+  victim_queue_order,
+  unified_evictable,
+  victim_tasks,
+  target_job,
+  task_predicate,    // pre_filter, filter_task
+  batch_node_order,  // score_task
+  best_node,
+  reserve,
+  hyper_node_order,
+  hyper_node_gradient,
 };
-inline constexpr std::size_t kHooks = 17;
+inline constexpr std::size_t kHooks = 27;
 
 using Hooks = std::bitset<kHooks>;
 

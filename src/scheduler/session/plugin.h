@@ -35,6 +35,12 @@ struct Victims {
   std::vector<TaskId> tasks;
 };
 
+// For whom a gang eviction is made: within a queue (preempt) or across queues (reclaim).
+struct Eviction {
+  enum class Kind : std::uint8_t { preempt, reclaim } kind = Kind::preempt;
+  JobId job;
+};
+
 class Plugin {
  public:
   virtual ~Plugin() = default;
@@ -60,6 +66,23 @@ class Plugin {
   virtual void raw_score(std::size_t, const PodClass&, std::span<const NodeId>,
                          std::span<std::int64_t>) {}
 
+  // ---- what a pod's class does not decide: neighbours it wants or avoids, volumes, devices ----
+  // Whether the four questions below have anything to do with this task. While no plugin says so,
+  // the answers for its class are used as they are, which is much faster.
+  virtual bool concerns(TaskId) const { return false; }
+  // Before any node is looked at; a reason means that no node can take the task.
+  virtual ReasonId pre_filter(TaskId) { return kFeasible; }
+  // As filter() and score(), for one task. Nodes come in the order of their ids; score_task sees
+  // all candidates at once and adds what is normalised over them.
+  virtual void filter_task(TaskId, std::span<const NodeId>, std::span<ReasonId>) {}
+  virtual void score_task(TaskId, std::span<const NodeId>, std::span<double>) {}
+  // The node to take among scored candidates; invalid means no opinion.
+  virtual NodeId best_node(TaskId, std::span<const NodeId>, std::span<const double>) { return {}; }
+  // The task is about to get this node. false refuses, and the task stays where it was;
+  // unreserve() follows when the placement is taken back.
+  virtual bool reserve(TaskId, NodeId) { return true; }
+  virtual void unreserve(TaskId, NodeId) {}
+
   virtual bool job_valid(JobId) { return true; }
   virtual bool job_ready(JobId) { return true; }
   virtual Vote job_pipelined(JobId) { return Vote::abstain; }
@@ -72,6 +95,21 @@ class Plugin {
   virtual bool preemptive(QueueId, TaskId) { return true; }
   virtual Victims preemptable(TaskId, std::span<const TaskId>) { return {true, {}}; }
   virtual Victims reclaimable(TaskId, std::span<const TaskId>) { return {true, {}}; }
+  // Who may go so that a whole gang fits.
+  virtual Victims unified_evictable(const Eviction&, std::span<const TaskId>) { return {true, {}}; }
+  // Which queue's tasks are taken first for the sake of a third queue; negative: the first's.
+  virtual int victim_queue_order(QueueId, QueueId, QueueId) const { return 0; }
+  // Which of these running tasks should leave their nodes for no one in particular (shuffle).
+  virtual std::vector<TaskId> victim_tasks(std::span<const TaskId>) { return {}; }
+  // The one job that the cluster is being kept for; invalid if none.
+  virtual JobId target_job(std::span<const JobId>) { return {}; }
+
+  // Adds to scores[i] how well the job's pending tasks go into hypernodes[i].
+  virtual void hyper_node_score(JobId, std::span<const HyperNodeId>, std::span<double>) {}
+  // The hypernodes within one to try for a job, in groups, the best group first.
+  virtual std::vector<std::vector<HyperNodeId>> hyper_node_gradient(JobId, HyperNodeId) {
+    return {};
+  }
 
   // A task was given resources in this session, or lost them again.
   virtual void on_allocate(TaskId) {}

@@ -103,16 +103,19 @@ void Session::open() {
   job_notes_.resize(cluster_.jobs().size());
   task_notes_.resize(cluster_.tasks().size());
   jobs_.clear();
-  for (std::size_t i = 0; i < cluster_.jobs().size(); ++i) {
-    const Job& job = cluster_.jobs()[i];
-    if (job.live && (job.has_group || job.implicit) && cluster_.at(job.queue).live)
-      jobs_.push_back(JobId(i));
-  }
+  for (std::size_t i = 0; i < cluster_.jobs().size(); ++i)
+    if (takes_part(JobId(i))) jobs_.push_back(JobId(i));
   for (PluginSlot& slot : plugins_) {
     MonoTime before = clock_->mono();
     slot.plugin->open(*this);
     decisions_.times.plugin_open.emplace_back(slot.name, clock_->mono() - before);
   }
+}
+
+bool Session::takes_part(JobId id) const {
+  if (!id.valid()) return false;
+  const Job& job = at(id);
+  return job.live && (job.has_group || job.implicit) && at(job.queue).live;
 }
 
 // ---- questions
@@ -191,6 +194,49 @@ std::vector<TaskId> Session::reclaimable(TaskId reclaimer,
       asked(Hook::reclaimable), [&](Plugin& p) { return p.reclaimable(reclaimer, candidates); });
 }
 
+std::vector<TaskId> Session::unified_evictable(const Eviction& eviction,
+                                               std::span<const TaskId> candidates) const {
+  return evaluate<TierIntersection>(asked(Hook::unified_evictable), [&](Plugin& p) {
+    return p.unified_evictable(eviction, candidates);
+  });
+}
+std::vector<TaskId> Session::victim_tasks(std::span<const TaskId> running) const {
+  return evaluate<TierUnion>(asked(Hook::victim_tasks),
+                             [&](Plugin& p) { return p.victim_tasks(running); });
+}
+JobId Session::target_job(std::span<const JobId> jobs) const {
+  return evaluate<FirstNamed<JobId>>(asked(Hook::target_job),
+                                     [&](Plugin& p) { return p.target_job(jobs); });
+}
+std::vector<double> Session::hyper_node_scores(JobId job,
+                                               std::span<const HyperNodeId> hyper_nodes) const {
+  std::vector<double> scores(hyper_nodes.size(), 0.0);
+  for (const std::vector<Plugin*>& tier : asked(Hook::hyper_node_order))
+    for (Plugin* plugin : tier) plugin->hyper_node_score(job, hyper_nodes, scores);
+  return scores;
+}
+std::vector<std::vector<HyperNodeId>> Session::hyper_node_gradient(JobId job,
+                                                                   HyperNodeId within) const {
+  const TieredPlugins& tiers = asked(Hook::hyper_node_gradient);
+  if (tiers.empty()) return {{within}};
+  return tiers.front().front()->hyper_node_gradient(job, within);
+}
+
+bool Session::victim_before(TaskId x, TaskId y, TaskId preemptor) const {
+  const Task &a = at(x), &b = at(y);
+  if (a.job == b.job) return task_before(y, x);
+  // A pod whose group is gone goes first.
+  bool orphan_a = !takes_part(a.job), orphan_b = !takes_part(b.job);
+  if (orphan_a || orphan_b) return orphan_a && orphan_b ? task_before(y, x) : orphan_a;
+  QueueId queue_a = at(a.job).queue, queue_b = at(b.job).queue;
+  if (queue_a == queue_b) return job_before(b.job, a.job);
+  QueueId taker = at(at(preemptor).job).queue;
+  int order = evaluate<FirstDecisive>(asked(Hook::victim_queue_order), [&](Plugin& p) {
+    return p.victim_queue_order(queue_a, queue_b, taker);
+  });
+  return order != 0 ? order < 0 : queue_before(queue_b, queue_a);
+}
+
 ClassTable& Session::table(ClassId pods) {
   if (pods.index() >= tables_.size()) tables_.resize(cluster_.class_slots());
   std::unique_ptr<ClassTable>& slot = tables_[pods.index()];
@@ -222,14 +268,42 @@ void Session::set_phase(JobId job, Phase phase) {
   notes(job).changed = true;
 }
 
-void Session::place(TaskId task, TaskStatus status, NodeId node) {
+bool Session::place(TaskId task, TaskStatus status, NodeId node) {
+  std::vector<Plugin*> reserved;
+  for (const std::vector<Plugin*>& tier : asked(Hook::reserve)) {
+    for (Plugin* plugin : tier) {
+      if (!plugin->reserve(task, node)) {
+        for (Plugin* earlier : reserved) earlier->unreserve(task, node);
+        return false;
+      }
+      reserved.push_back(plugin);
+    }
+  }
   cluster_.move(task, status, node);
   for (Plugin* plugin : listeners_) plugin->on_allocate(task);
+  return true;
+}
+
+void Session::unreserve(TaskId task, NodeId node) {
+  for (const std::vector<Plugin*>& tier : asked(Hook::reserve))
+    for (Plugin* plugin : tier) plugin->unreserve(task, node);
 }
 
 void Session::unplace(TaskId task) {
+  NodeId node = at(task).node;
   cluster_.move(task, TaskStatus::pending, {});
   for (Plugin* plugin : listeners_) plugin->on_release(task);
+  unreserve(task, node);
+}
+
+void Session::release(TaskId task) {
+  cluster_.move(task, TaskStatus::releasing, at(task).node);
+  for (Plugin* plugin : listeners_) plugin->on_release(task);
+}
+
+void Session::unrelease(TaskId task, TaskStatus before) {
+  cluster_.move(task, before, at(task).node);
+  for (Plugin* plugin : listeners_) plugin->on_allocate(task);
 }
 
 void Session::remember(TaskId id) {
@@ -247,14 +321,18 @@ void Session::bind(TaskId id) {
   decisions_.binds.push_back({id, node});
 }
 
-void Session::evict(TaskId id, std::string reason) {
-  cluster_.move(id, TaskStatus::releasing, at(id).node);
-  for (Plugin* plugin : listeners_) plugin->on_release(id);
-  decisions_.evictions.push_back({id, std::move(reason)});
+void Session::evict(TaskId id, std::string_view reason) {
+  const Task& task = at(id);
+  DCHECK(task.status == TaskStatus::releasing);
+  cluster_.edit(id).evicting = true;
+  decisions_.evictions.push_back({id, std::string(reason)});
+  record_event({}, id, true, "Evict", "Pod is evicted, because of " + std::string(reason));
+  if (task.job.valid() && !at(task.job).implicit)
+    record_event(task.job, {}, false, "Evict", std::string(reason));
 }
 
 void Session::allocate_now(TaskId task, NodeId node) {
-  place(task, TaskStatus::allocated, node);
+  if (!place(task, TaskStatus::allocated, node)) return;
   keep(task);
   JobId job = at(task).job;
   if (!job_ready(job)) return;

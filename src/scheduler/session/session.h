@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,7 @@ class Session {
   Reasons& reasons() { return reasons_; }
   // Jobs that take part: their group exists (or they are plain pods) and so does their queue.
   std::span<const JobId> jobs() const { return jobs_; }
+  bool takes_part(JobId job) const;
   const Task& at(TaskId id) const { return cluster_.at(id); }
   const Job& at(JobId id) const { return cluster_.at(id); }
   const Queue& at(QueueId id) const { return cluster_.at(id); }
@@ -61,22 +63,48 @@ class Session {
   bool preemptive(QueueId queue, TaskId task) const;
   std::vector<TaskId> preemptable(TaskId preemptor, std::span<const TaskId> candidates) const;
   std::vector<TaskId> reclaimable(TaskId reclaimer, std::span<const TaskId> candidates) const;
+  std::vector<TaskId> unified_evictable(const Eviction& eviction,
+                                        std::span<const TaskId> candidates) const;
+  // Whether x is taken before y so that the preemptor gets room: the least deserving first.
+  bool victim_before(TaskId x, TaskId y, TaskId preemptor) const;
+  std::vector<TaskId> victim_tasks(std::span<const TaskId> running) const;
+  JobId target_job(std::span<const JobId> jobs) const;
+  std::vector<double> hyper_node_scores(JobId job, std::span<const HyperNodeId> hyper_nodes) const;
+  std::vector<std::vector<HyperNodeId>> hyper_node_gradient(JobId job, HyperNodeId within) const;
 
   // The table of a task's class, current.
   ClassTable& table(ClassId pods);
 
+  // ---- nodes for a task (placement.cpp) ----
+  // The node to take: `preferred` if it fits, else the best with idle resources, else the best
+  // that will have them; nothing when no node can take the task.
+  std::optional<ClassTable::Pick> choose_node(TaskId task, NodeId preferred = {});
+  // Why choose_node() found nothing.
+  std::string explain_no_node(TaskId task);
+  // Nodes that could take the task if pods left them, the best first if scored, else by id.
+  std::vector<NodeId> evictable_nodes(TaskId task, bool scored);
+  // Whether the filters let the task onto the node as it is now; resources are not looked at.
+  bool passes_filters(TaskId task, NodeId node);
+
   // ---- changes, used by Statement and actions ----
   void set_phase(JobId job, Phase phase);
-  // In memory, with the plugins told; nothing is kept or undone by itself.
-  void place(TaskId task, TaskStatus status, NodeId node);
+  // In memory, with the plugins told; nothing is kept or undone by itself. A plugin may refuse a
+  // placement.
+  [[nodiscard]] bool place(TaskId task, TaskStatus status, NodeId node);
   void unplace(TaskId task);
+  // The task gives its node up, or stays after all.
+  void release(TaskId task);
+  void unrelease(TaskId task, TaskStatus before);
   // Remembered for messages after a statement is discarded.
   void remember(TaskId task);
   // The placement stays for the rest of the session and vanishes with it, unless it is bound.
   void keep(TaskId task) { kept_.push_back(task); }
   // The placement is final: the pod will be bound.
   void bind(TaskId task);
-  void evict(TaskId task, std::string reason);
+  // A released task really goes; upstream names the action as the reason.
+  void evict(TaskId task, std::string_view reason);
+  // Pods were evicted to make room for this pipelined task: its node is written down as nominated.
+  void nominate(TaskId task) { cluster_.edit(task).nominated_stamp = stamp_; }
   // Places a task outside any statement; binds everything the job holds once it is ready
   // (backfill).
   void allocate_now(TaskId task, NodeId node);
@@ -138,6 +166,13 @@ class Session {
   const JobNotes* find_notes(JobId job) const;
   const std::string* fit_text(TaskId task) const;
   TaskStatus effective_status(const Task& task) const;
+  bool concerns(Hook hook, TaskId task) const;
+  std::optional<ClassTable::Pick> choose_concerned(TaskId task, ClassTable& table,
+                                                   NodeId preferred);
+  void filter_concerned(TaskId task, std::span<const NodeId> nodes, std::span<ReasonId> reasons);
+  void score_concerned(TaskId task, std::span<const NodeId> nodes, std::span<double> scores);
+  ReasonId pre_filter(TaskId task);
+  void unreserve(TaskId task, NodeId node);
   const TieredPlugins& asked(Hook hook) const { return tiers_[index_of(hook)]; }
 
   Cluster& cluster_;

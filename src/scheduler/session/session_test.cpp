@@ -98,6 +98,7 @@ TEST(Session, AnEvictedPodStillHoldsItsNodeButNotItsJobsShare) {
   bench.node("{name: n1, cpu: 4, memory: 8Gi}");
   bench.group("{name: g, minMember: 1, pods: 2, each: {cpu: 1, node: n1, phase: Running}}");
   bench.run();
+  bench.session.release(bench.task("g-1"));
   bench.session.evict(bench.task("g-1"), "preempt");
   const Node& node = bench.cluster.at(bench.cluster.find_node("n1"));
   EXPECT_EQ(node.idle[kCpu], 2000);

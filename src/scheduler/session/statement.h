@@ -1,6 +1,8 @@
-// The placements of one job's turn: applied at once, then made final or taken back together.
+// The placements and evictions of one job's turn: applied at once, then made final or taken back
+// together.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "scheduler/session/session.h"
@@ -11,42 +13,71 @@ class Statement {
  public:
   explicit Statement(Session& session) : session_(session) {}
 
-  void allocate(TaskId task, NodeId node) { apply(task, TaskStatus::allocated, node); }
-  void pipeline(TaskId task, NodeId node) { apply(task, TaskStatus::pipelined, node); }
-  bool empty() const { return placed_.empty(); }
+  // false: a plugin refused, and nothing has changed.
+  bool allocate(TaskId task, NodeId node) { return place(task, TaskStatus::allocated, node); }
+  bool pipeline(TaskId task, NodeId node, bool evicted_for = false) {
+    if (!place(task, TaskStatus::pipelined, node)) return false;
+    steps_.back().evicted_for = evicted_for;
+    return true;
+  }
+  void evict(TaskId task, std::string_view reason) {
+    steps_.push_back({task, session_.at(task).status, reason, false});
+    session_.release(task);
+  }
+  bool empty() const { return steps_.empty(); }
+  // How much has been done so far: a point to go back to.
+  std::size_t size() const { return steps_.size(); }
 
-  // Allocated tasks are bound; pipelined ones keep their claim until the session ends.
+  // Allocated tasks are bound; pipelined ones keep their claim until the session ends; evicted ones
+  // are deleted.
   void commit() {
-    for (TaskId task : placed_) {
-      if (session_.at(task).status == TaskStatus::allocated)
-        session_.bind(task);
+    for (const Step& step : steps_) {
+      if (!step.reason.empty())
+        session_.evict(step.task, step.reason);
+      else if (session_.at(step.task).status == TaskStatus::allocated)
+        session_.bind(step.task);
       else
-        session_.keep(task);
+        session_.keep(step.task);
+      if (step.evicted_for) session_.nominate(step.task);
     }
-    placed_.clear();
+    steps_.clear();
   }
-  // Everything is undone in reverse order; messages remember where the tasks could have gone.
-  void discard() {
-    for (auto task = placed_.rbegin(); task != placed_.rend(); ++task) {
-      session_.remember(*task);
-      session_.unplace(*task);
+  // Everything after the first `left` steps is undone in reverse order; messages remember where the
+  // tasks could have gone.
+  void discard(std::size_t left = 0) {
+    while (steps_.size() > left) {
+      const Step& step = steps_.back();
+      if (step.reason.empty()) {
+        session_.remember(step.task);
+        session_.unplace(step.task);
+      } else {
+        session_.unrelease(step.task, step.before);
+      }
+      steps_.pop_back();
     }
-    placed_.clear();
   }
-  // Neither: the claim keeps resources from later jobs and vanishes with the session.
+  // Neither: the claims keep resources from later jobs and vanish with the session.
   void leave() {
-    for (TaskId task : placed_) session_.keep(task);
-    placed_.clear();
+    for (const Step& step : steps_) session_.keep(step.task);
+    steps_.clear();
   }
 
  private:
-  void apply(TaskId task, TaskStatus status, NodeId node) {
-    session_.place(task, status, node);
-    placed_.push_back(task);
+  struct Step {
+    TaskId task;
+    TaskStatus before = TaskStatus::pending;
+    std::string_view reason;  // of an eviction; empty for a placement
+    bool evicted_for = false;
+  };
+
+  bool place(TaskId task, TaskStatus status, NodeId node) {
+    if (!session_.place(task, status, node)) return false;
+    steps_.push_back({task, TaskStatus::pending, {}, false});
+    return true;
   }
 
   Session& session_;
-  std::vector<TaskId> placed_;
+  std::vector<Step> steps_;
 };
 
 }  // namespace hekla::scheduler

@@ -72,7 +72,8 @@ struct FirstTierUnanimous {
 };
 
 // Victims: within a tier the sets of all who do not abstain are intersected; the first tier that
-// has something left decides. An empty answer empties its tier and ends the asking there.
+// has something left decides. An empty answer empties its tier and ends the asking there; the next
+// tier starts anew.
 struct TierIntersection {
   bool started = false, tier_over = false;
   std::vector<TaskId> left;
@@ -92,10 +93,34 @@ struct TierIntersection {
     return false;
   }
   bool end_of_tier() {
-    tier_over = false;
+    tier_over = started = false;
     return !left.empty();
   }
   std::vector<TaskId> answer() const { return left; }
+};
+
+// Victims for no one in particular: all that the plugins of the first tier with any name.
+struct TierUnion {
+  std::vector<TaskId> named;
+  bool take(const std::vector<TaskId>& tasks) {
+    for (TaskId task : tasks)
+      if (std::find(named.begin(), named.end(), task) == named.end()) named.push_back(task);
+    return false;
+  }
+  bool end_of_tier() { return !named.empty(); }
+  std::vector<TaskId> answer() const { return named; }
+};
+
+// The first that names something.
+template <class T>
+struct FirstNamed {
+  T value{};
+  bool take(T answer) {
+    value = answer;
+    return value.valid();
+  }
+  bool end_of_tier() { return false; }
+  T answer() const { return value; }
 };
 
 }  // namespace hekla::scheduler

@@ -1,0 +1,133 @@
+// Which node a task gets. Mostly the table of the task's class knows; tasks that a plugin has
+// something particular to say about (neighbours, volumes, devices) are filtered and scored one by
+// one, on top of what their class allows.
+#include <algorithm>
+
+#include "scheduler/session/session.h"
+
+namespace hekla::scheduler {
+
+bool Session::concerns(Hook hook, TaskId task) const {
+  for (const std::vector<Plugin*>& tier : asked(hook))
+    for (const Plugin* plugin : tier)
+      if (plugin->concerns(task)) return true;
+  return false;
+}
+
+ReasonId Session::pre_filter(TaskId task) {
+  for (const std::vector<Plugin*>& tier : asked(Hook::task_predicate))
+    for (Plugin* plugin : tier)
+      if (plugin->concerns(task))
+        if (ReasonId reason = plugin->pre_filter(task); reason != kFeasible) return reason;
+  return kFeasible;
+}
+
+void Session::filter_concerned(TaskId task, std::span<const NodeId> nodes,
+                               std::span<ReasonId> reasons) {
+  for (const std::vector<Plugin*>& tier : asked(Hook::task_predicate))
+    for (Plugin* plugin : tier)
+      if (plugin->concerns(task)) plugin->filter_task(task, nodes, reasons);
+}
+
+void Session::score_concerned(TaskId task, std::span<const NodeId> nodes,
+                              std::span<double> scores) {
+  for (const std::vector<Plugin*>& tier : asked(Hook::batch_node_order))
+    for (Plugin* plugin : tier)
+      if (plugin->concerns(task)) plugin->score_task(task, nodes, scores);
+}
+
+std::optional<ClassTable::Pick> Session::choose_node(TaskId id, NodeId preferred) {
+  ClassTable& known = table(at(id).pod_class);
+  if (preferred.valid() && (!cluster_.at(preferred).live || known.fit(preferred) == Fit::none))
+    preferred = {};
+  if (concerns(Hook::task_predicate, id) || concerns(Hook::batch_node_order, id) ||
+      concerns(Hook::best_node, id))
+    return choose_concerned(id, known, preferred);
+  if (preferred.valid()) return ClassTable::Pick{preferred, known.fit(preferred), 0};
+  return known.best();
+}
+
+std::optional<ClassTable::Pick> Session::choose_concerned(TaskId id, ClassTable& known,
+                                                          NodeId preferred) {
+  if (pre_filter(id) != kFeasible) return std::nullopt;
+  std::vector<NodeId> nodes;
+  for (NodeId node : known.nodes())
+    if (known.fit(node) != Fit::none) nodes.push_back(node);
+  std::vector<ReasonId> reasons(nodes.size(), kFeasible);
+  filter_concerned(id, nodes, reasons);
+  Fit wanted = Fit::none;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    if (reasons[i] != kFeasible) continue;
+    if (nodes[i] == preferred) return ClassTable::Pick{preferred, known.fit(preferred), 0};
+    wanted = std::max(wanted, known.fit(nodes[i]));
+  }
+  if (wanted == Fit::none) return std::nullopt;
+  std::vector<NodeId> candidates;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (reasons[i] == kFeasible && known.fit(nodes[i]) == wanted) candidates.push_back(nodes[i]);
+  if (candidates.size() == 1) return ClassTable::Pick{candidates.front(), wanted, 0};
+  std::vector<double> scores;
+  for (NodeId node : candidates) scores.push_back(known.local_score(node));
+  known.add_relative_scores(candidates, scores);
+  score_concerned(id, candidates, scores);
+  NodeId named = evaluate<FirstNamed<NodeId>>(asked(Hook::best_node), [&](Plugin& p) {
+    return p.concerns(id) ? p.best_node(id, candidates, scores) : NodeId();
+  });
+  auto best = static_cast<std::size_t>(
+      named.valid() ? std::find(candidates.begin(), candidates.end(), named) - candidates.begin()
+                    : std::max_element(scores.begin(), scores.end()) - scores.begin());
+  return ClassTable::Pick{candidates[best], wanted, scores[best]};
+}
+
+std::string Session::explain_no_node(TaskId id) {
+  ClassTable& known = table(at(id).pod_class);
+  bool kube_scheduler_words = at(at(id).job).implicit;
+  if (!concerns(Hook::task_predicate, id)) return known.explain(reasons_, kube_scheduler_words);
+  std::span<const NodeId> nodes = known.nodes();
+  std::vector<ReasonId> reasons(nodes.size(), pre_filter(id));
+  if (!reasons.empty() && reasons.front() == kFeasible) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) reasons[i] = known.reason(nodes[i]);
+    filter_concerned(id, nodes, reasons);
+  }
+  std::vector<std::uint32_t> counts(reasons_.size(), 0u);
+  for (ReasonId reason : reasons) ++counts[reason];
+  return explain_reasons(reasons_, counts, nodes.size(), kube_scheduler_words);
+}
+
+bool Session::passes_filters(TaskId id, NodeId node) {
+  ReasonId reason = kFeasible;
+  std::span<const NodeId> nodes(&node, 1);
+  std::span<ReasonId> reasons(&reason, 1);
+  const PodClass& pods = cluster_.class_of(at(id));
+  for (Plugin* plugin : rules_.filters) plugin->filter(pods, nodes, reasons);
+  if (reason == kFeasible && concerns(Hook::task_predicate, id))
+    filter_concerned(id, nodes, reasons);
+  return reason == kFeasible;
+}
+
+std::vector<NodeId> Session::evictable_nodes(TaskId id, bool scored) {
+  std::vector<NodeId> out;
+  const PodClass& pods = cluster_.class_of(at(id));
+  if (!pods.untracked_resource.empty() || pre_filter(id) != kFeasible) return out;
+  ClassTable& known = table(at(id).pod_class);
+  std::span<const NodeId> nodes = known.nodes();
+  std::vector<ReasonId> reasons(nodes.size(), kFeasible);
+  for (Plugin* plugin : rules_.filters) plugin->filter(pods, nodes, reasons);
+  filter_concerned(id, nodes, reasons);
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (reasons_.removable(reasons[i])) out.push_back(nodes[i]);
+  if (!scored || out.size() < 2) return out;
+  std::vector<double> scores(out.size(), 0.0);
+  for (Plugin* plugin : rules_.scores) plugin->score(pods, out, scores);
+  known.add_relative_scores(out, scores);
+  score_concerned(id, out, scores);
+  std::vector<std::size_t> order(out.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  std::vector<NodeId> sorted;
+  for (std::size_t i : order) sorted.push_back(out[i]);
+  return sorted;
+}
+
+}  // namespace hekla::scheduler
