@@ -23,12 +23,16 @@ namespace hekla::apiserver {
 namespace {
 
 AdmissionChain make_chain(const Authorizer& authorizer, const Tokens& tokens, Rng& rng,
+                          const std::vector<std::string>& disabled,
                           std::vector<kube::AdmissionStep> more) {
   std::vector<kube::AdmissionStep> steps = builtin_admission();
   for (kube::AdmissionStep& step : service_account_admission(tokens, rng))
     steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : rbac_admission(authorizer)) steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : more) steps.push_back(std::move(step));
+  std::erase_if(steps, [&](const kube::AdmissionStep& step) {
+    return std::find(disabled.begin(), disabled.end(), step.name) != disabled.end();
+  });
   return AdmissionChain(std::move(steps));
 }
 
@@ -62,7 +66,8 @@ struct ApiServer::Parts {
         authorizer(make_authorizer(options, registry)),
         tokens(options.auth, *options.clock, *options.rng),
         crds(*options.store, registry),
-        admission(make_chain(*authorizer, tokens, *options.rng, std::move(options.admission))),
+        admission(make_chain(*authorizer, tokens, *options.rng, options.disabled_admission,
+                             std::move(options.admission))),
         writes(*options.store, registry,
                WriteServices{options.clock, options.rng, &admission, addresses.get()}, &crds),
         authenticator(tokens, *options.store, registry),
@@ -141,7 +146,8 @@ void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
   }
   install_objects(*parts_->options.store, parts_->registry, parts_->writes, *parts_->options.loop,
                   bootstrap_objects({parts_->addresses->first(), parts_->options.advertise_address,
-                                     parts_->options.advertise_port}),
+                                     parts_->options.advertise_port,
+                                     parts_->options.platform_objects}),
                   std::move(*crds), std::move(done));
 }
 

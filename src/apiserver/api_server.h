@@ -34,7 +34,10 @@ struct Options {
   kube::PodStreams* pod_streams = nullptr; // may come later: set_pod_streams
   // Run after the server's own steps, in this order.
   std::vector<kube::AdmissionStep> admission;
+  std::vector<std::string> disabled_admission;  // names of steps not to run
   AuthOptions auth;
+  // False: only what kube-apiserver makes, without the namespaces and accounts of Volcano and Kubeflow.
+  bool platform_objects = true;
   // Installed by bootstrap(): CRDs as YAML, one or more documents each.
   std::vector<std::string_view> crd_yamls;
   std::string service_cidr = "10.96.0.0/16";

@@ -31,6 +31,11 @@ Result<kube::UserInfo> Authenticator::authenticate_token(
     std::string_view token, const std::vector<std::string>& audiences) const {
   if (tokens_.is_admin(token))
     return kube::UserInfo{"kubernetes-admin", "", {"system:masters", "system:authenticated"}};
+  if (const StaticToken* given = tokens_.static_token(token)) {
+    kube::UserInfo user{given->user, given->uid, given->groups};
+    user.groups.emplace_back("system:authenticated");
+    return user;
+  }
   TokenSubject subject = TRY(tokens_.verify(token, audiences));
   const store::Snapshot snapshot = store_.snapshot();
   const CatalogPtr catalog = registry_.catalog();

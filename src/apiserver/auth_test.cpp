@@ -142,6 +142,18 @@ TEST_F(AccountTokenTest, KeysArePublished) {
   EXPECT_EQ(base64url_decode(json::string_at((*list)[0], {"x"}))->size(), 32U);
 }
 
+TEST(TokensTest, GivenTokensAreKnownWhole) {
+  sim::SimClock clock;
+  sim::SeededRng rng(7);
+  AuthOptions options;
+  options.static_tokens = {{"abc", "jane", "u1", {"dev"}}};
+  Tokens tokens(options, clock, rng);
+  const StaticToken* found = tokens.static_token("abc");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->user, "jane");
+  for (const char* wrong : {"", "ab", "abd", "abcd"}) EXPECT_FALSE(tokens.static_token(wrong)) << wrong;
+}
+
 TEST(TokensTest, TokensOfARotatedKeyStillVerify) {
   sim::SimClock clock;
   sim::SeededRng rng(7);

@@ -106,13 +106,16 @@ void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<j
 
 std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
   std::vector<json::Value> objects;
-  for (std::string_view name :
-       {"default", "kube-system", "kube-public", "kube-node-lease", "hekla-system", "volcano-system",
-        "local-path-storage", "kubeflow", "kubeflow-user-example-com"})
+  for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease"})
     objects.push_back(namespace_object(name));
-  for (std::string_view ns : {"default", "kubeflow", "kubeflow-user-example-com"})
-    for (std::string_view name : {"default-editor", "default-viewer"})
-      objects.push_back(service_account_object(ns, name));
+  if (options.platform_objects) {
+    for (std::string_view name : {"hekla-system", "volcano-system", "local-path-storage", "kubeflow",
+                                  "kubeflow-user-example-com"})
+      objects.push_back(namespace_object(name));
+    for (std::string_view ns : {"default", "kubeflow", "kubeflow-user-example-com"})
+      for (std::string_view name : {"default-editor", "default-viewer"})
+        objects.push_back(service_account_object(ns, name));
+  }
   objects.push_back(priority_class("system-cluster-critical", 2000000000,
                                    "Used for system critical pods that must run in the cluster, but "
                                    "can be moved to another node if necessary."));
@@ -120,7 +123,9 @@ std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
                                    "Used for system critical pods that must not be moved from their "
                                    "current node."));
   objects.push_back(kubernetes_service(options));
-  for (json::Value& object : bootstrap_roles()) objects.push_back(std::move(object));
+  for (json::Value& object : bootstrap_roles())
+    if (options.platform_objects || !meta_string(object, "name").starts_with("default-"))
+      objects.push_back(std::move(object));
   // An endpoint must not be a loopback address.
   if (!options.advertise_address.starts_with("127."))
     objects.push_back(kubernetes_endpoints(options));

@@ -19,6 +19,7 @@ struct BootstrapOptions {
   std::string service_address;    // of default/kubernetes
   std::string advertise_address;
   std::uint16_t advertise_port = 6443;
+  bool platform_objects = true;
 };
 
 // In an order in which each finds what it needs.

@@ -176,6 +176,12 @@ bool Tokens::is_admin(std::string_view token) const {
   return !options_.admin_token.empty() && same_secret(token, options_.admin_token);
 }
 
+const StaticToken* Tokens::static_token(std::string_view token) const {
+  for (const StaticToken& one : options_.static_tokens)
+    if (same_secret(one.token, token)) return &one;
+  return nullptr;
+}
+
 json::Value Tokens::openid_configuration() const {
   auto one = [](std::string_view text) { return json::Array{json::Value(text)}; };
   return json::Object{{"issuer", options_.issuer},

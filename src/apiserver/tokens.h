@@ -12,8 +12,15 @@
 
 namespace hekla::apiserver {
 
+// A bearer token from a file, and who it stands for.
+struct StaticToken {
+  std::string token, user, uid;
+  std::vector<std::string> groups;
+};
+
 struct AuthOptions {
   std::string admin_token;      // grants system:masters; empty: none
+  std::vector<StaticToken> static_tokens;
   std::string signing_key_pem;  // ES256, for service-account tokens
   // Keys that signed before, or elsewhere: private keys, public keys or certificates. They verify only.
   std::vector<std::string> verify_key_pems;
@@ -45,6 +52,8 @@ class Tokens {
   const std::string& issuer() const { return options_.issuer; }
   const std::string& root_ca_pem() const { return options_.root_ca_pem; }
   bool is_admin(std::string_view token) const;
+  // Null when it is none of those given.
+  const StaticToken* static_token(std::string_view token) const;
 
   // What /.well-known/openid-configuration and /openid/v1/jwks answer.
   json::Value openid_configuration() const;

@@ -1,11 +1,26 @@
 #include "cli/verb.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 
 namespace hekla::cli {
 
 void complain(const std::string& text) { std::fprintf(stderr, "hekla: %s\n", text.c_str()); }
+
+namespace {
+
+// Called by another program's name, the binary is the verb that stands in for it.
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::string_view name = argv[0];
+  name.remove_prefix(std::min(name.size(), name.rfind('/') + 1));
+  if (name == "kube-apiserver") arguments.insert(arguments.begin(), "apiserver");
+  if (name == "etcd") arguments.insert(arguments.begin(), "etcd");
+  return arguments;
+}
+
+}  // namespace
 
 int run(int argc, char** argv, Context context) {
   CLI::App app{
@@ -19,7 +34,9 @@ int run(int argc, char** argv, Context context) {
       "  kubectl --kubeconfig /var/lib/hekla/admin.kubeconfig get vcjob");
   for (const Verb* verb : all_verbs()) verb->declare(app, context);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments = arguments_of(argc, argv);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    app.parse(std::move(arguments));
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/apiserver_options.h"
 #include "cli/up_options.h"
 
 namespace CLI {
@@ -18,6 +19,9 @@ namespace hekla::cli {
 struct Context {
   // Runs the embedded platform until it is told to stop.
   std::function<int(const UpOptions&)> up;
+  // The API server alone, and the stand-in for the etcd a test environment expects beside it.
+  std::function<int(const ApiServerOptions&)> apiserver;
+  std::function<int(const std::string& url)> etcd;
   std::string executable;  // the path of this program, to start it again
   int exit_code = 0;
 };

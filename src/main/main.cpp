@@ -3,11 +3,14 @@
 #include <filesystem>
 
 #include "cli/verb.h"
+#include "main/api_only.h"
 #include "main/up.h"
 
 int main(int argc, char** argv) {
   hekla::cli::Context context;
   context.up = hekla::run_up;
+  context.apiserver = hekla::run_apiserver;
+  context.etcd = hekla::run_etcd_stand_in;
   std::error_code error;
   context.executable = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) context.executable = argv[0];

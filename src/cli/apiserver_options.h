@@ -1,0 +1,25 @@
+// What `hekla apiserver` can be told: the flags of kube-apiserver that test environments use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hekla::cli {
+
+struct ApiServerOptions {
+  std::string data_dir;  // empty: below cert_dir
+  std::string cert_dir;  // apiserver.crt and apiserver.key are looked for, and made, here
+  std::string bind_address = "127.0.0.1", advertise_address;
+  std::uint16_t secure_port = 6443;
+  std::string service_cidr = "10.96.0.0/16";
+  std::string client_ca_file, tls_cert_file, tls_key_file, token_auth_file;
+  std::vector<std::string> service_account_key_files;
+  std::string service_account_signing_key_file, service_account_issuer;
+  std::vector<std::string> authorization_modes, enable_admission, disable_admission;
+  std::string etcd_servers, verbosity;
+  bool allow_privileged = true;
+  std::string log_level = "warn";
+};
+
+}  // namespace hekla::cli

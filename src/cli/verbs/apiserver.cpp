@@ -1,0 +1,72 @@
+// hekla apiserver: the API server alone, with kube-apiserver's flags. Called as `kube-apiserver` (a
+// symbolic link) it is this verb, so that test environments can start it.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/verb.h"
+
+namespace hekla::cli {
+namespace {
+
+void declare_tls_flags(CLI::App& command, ApiServerOptions& options) {
+  command.add_option("--cert-dir", options.cert_dir,
+                     "directory of apiserver.crt and apiserver.key; made when missing");
+  command.add_option("--tls-cert-file", options.tls_cert_file, "the server's certificate");
+  command.add_option("--tls-private-key-file", options.tls_key_file, "its private key");
+  command.add_option("--client-ca-file", options.client_ca_file,
+                     "client certificates signed by this CA name their bearer (CN) and groups (O)");
+}
+
+void declare_auth_flags(CLI::App& command, ApiServerOptions& options) {
+  command.add_option("--token-auth-file", options.token_auth_file,
+                     "CSV of bearer tokens: token,user,uid,\"group1,group2\"");
+  command.add_option("--service-account-key-file", options.service_account_key_files,
+                     "ECDSA P-256 key or certificate that verifies service-account tokens; repeatable");
+  command.add_option("--service-account-signing-key-file",
+                     options.service_account_signing_key_file,
+                     "ECDSA P-256 private key that signs service-account tokens");
+  command.add_option("--service-account-issuer", options.service_account_issuer, "issuer of tokens");
+  command.add_option("--authorization-mode", options.authorization_modes,
+                     "RBAC (default), Node (part of RBAC here) or AlwaysAllow")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"RBAC", "Node", "AlwaysAllow"}));
+}
+
+void declare(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ApiServerOptions>();
+  CLI::App* command = app.add_subcommand(
+      "apiserver", "run the API server alone, with the flags of kube-apiserver");
+  command->add_option("--data-dir", options->data_dir,
+                      "where objects are kept (default: hekla-data in --cert-dir)");
+  command->add_option("--bind-address", options->bind_address, "address to listen on")
+      ->capture_default_str();
+  command->add_option("--advertise-address", options->advertise_address,
+                      "address clients are told (default: --bind-address)");
+  command->add_option("--secure-port", options->secure_port, "port to listen on")
+      ->capture_default_str();
+  command->add_option("--service-cluster-ip-range", options->service_cidr, "addresses of services")
+      ->capture_default_str();
+  declare_tls_flags(*command, *options);
+  declare_auth_flags(*command, *options);
+  command->add_option("--enable-admission-plugins", options->enable_admission,
+                      "accepted; every plugin there is runs unless disabled")
+      ->delimiter(',');
+  command->add_option("--disable-admission-plugins", options->disable_admission,
+                      "admission plugins not to run, e.g. ServiceAccount")
+      ->delimiter(',');
+  command->add_flag("--allow-privileged", options->allow_privileged,
+                    "accepted; privileged pods are always allowed");
+  command->add_option("--etcd-servers", options->etcd_servers,
+                      "accepted and not used; objects are kept in --data-dir");
+  command->add_option("-v,--v", options->verbosity, "accepted; see --log-level");
+  command->add_option("--log-level", options->log_level, "debug, info, warn or error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
+  command->callback([&context, options] { context.exit_code = context.apiserver(*options); });
+}
+
+}  // namespace
+
+extern const Verb verb_apiserver;
+const Verb verb_apiserver{"apiserver", declare};
+
+}  // namespace hekla::cli

@@ -1,0 +1,160 @@
+#include "main/api_only.h"
+
+#include <cstdio>
+#include <future>
+
+#include "apiserver/api_server.h"
+#include "apiserver/storage.h"
+#include "base/disk.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "base/rng.h"
+#include "cli/instance.h"
+#include "cli/verb.h"
+#include "main/end_signal.h"
+#include "main/listen.h"
+#include "main/pki.h"
+#include "main/token_file.h"
+#include "main/up.h"
+#include "net/server.h"
+#include "store/store.h"
+
+namespace hekla {
+namespace {
+
+// Members are destroyed in reverse order.
+struct LoneApi {
+  std::unique_ptr<cli::InstanceLock> lock;
+  Metrics metrics;
+  Loop committer{"store"}, snapshots{"snapshots"}, loop{"api"};
+  std::unique_ptr<Disk> disk;
+  std::unique_ptr<store::Store> store;
+  std::unique_ptr<apiserver::ApiServer> api;
+  std::unique_ptr<net::Server> server;
+
+  ~LoneApi() {
+    if (server) server->stop();
+    for (Loop* one : {&loop, &committer, &snapshots}) one->stop();
+  }
+};
+
+Result<KeyPair> server_certificate(const cli::ApiServerOptions& options, const Pki& pki) {
+  if (!options.tls_cert_file.empty())
+    return KeyPair{TRY(read_file(options.tls_cert_file)), TRY(read_file(options.tls_key_file))};
+  if (options.cert_dir.empty()) return pki.server;
+  Result<std::string> certificate = read_file(options.cert_dir + "/apiserver.crt");
+  Result<std::string> key = read_file(options.cert_dir + "/apiserver.key");
+  return certificate && key ? KeyPair{*certificate, *key} : pki.server;
+}
+
+Result<apiserver::AuthOptions> auth_options(const cli::ApiServerOptions& options, const Pki& pki) {
+  apiserver::AuthOptions auth;
+  auth.root_ca_pem = pki.ca.certificate_pem;
+  auth.signing_key_pem = options.service_account_signing_key_file.empty()
+                             ? pki.token_key
+                             : TRY(read_file(options.service_account_signing_key_file));
+  for (const std::string& path : options.service_account_key_files)
+    auth.verify_key_pems.push_back(TRY(read_file(path)));
+  if (!options.service_account_issuer.empty()) auth.issuer = options.service_account_issuer;
+  if (!options.token_auth_file.empty())
+    auth.static_tokens = TRY(parse_token_file(TRY(read_file(options.token_auth_file))));
+  auth.allow_everything = options.authorization_modes == std::vector<std::string>{"AlwaysAllow"};
+  return auth;
+}
+
+Result<void> bootstrap(LoneApi& lone) {
+  std::promise<Result<void>> promise;
+  lone.api->bootstrap([&promise](Result<void> result) { promise.set_value(std::move(result)); });
+  return promise.get_future().get();
+}
+
+Result<void> start(LoneApi& lone, const cli::ApiServerOptions& options) {
+  if (options.data_dir.empty() && options.cert_dir.empty())
+    return fail(Code::bad_request, "say where to keep the objects: --data-dir or --cert-dir");
+  if (!options.etcd_servers.empty())
+    log_warn("main", "--etcd-servers is not used: objects are kept in Hekla's own store",
+             {{"etcd-servers", options.etcd_servers}});
+  const std::string data_dir =
+      options.data_dir.empty() ? options.cert_dir + "/hekla-data" : options.data_dir;
+  lone.lock = TRY(cli::InstanceLock::take(data_dir));
+  Pki pki = TRY(load_or_make_pki(data_dir, {"127.0.0.1", options.bind_address}, real_clock()));
+  lone.disk = TRY(open_disk(data_dir + "/store"));
+  lone.store = TRY(store::Store::open({}, *lone.disk, lone.committer, lone.snapshots,
+                                      apiserver::attach_header, &lone.metrics));
+  apiserver::Options api;
+  api.store = lone.store.get();
+  api.loop = &lone.loop;
+  api.clock = &real_clock();
+  api.rng = &real_rng();
+  api.metrics = &lone.metrics;
+  api.auth = TRY(auth_options(options, pki));
+  api.service_cidr = options.service_cidr;
+  api.advertise_address =
+      options.advertise_address.empty() ? options.bind_address : options.advertise_address;
+  api.advertise_port = options.secure_port;
+  api.disabled_admission = options.disable_admission;
+  api.platform_objects = false;
+  lone.api = TRY(apiserver::ApiServer::create(std::move(api)));
+  TRY(bootstrap(lone));
+
+  net::ServerOptions server;
+  server.address = options.bind_address;
+  server.port = options.secure_port;
+  server.certificate = TRY(server_certificate(options, pki));
+  server.client_ca_pem = options.client_ca_file.empty() ? pki.ca.certificate_pem
+                                                        : TRY(read_file(options.client_ca_file));
+  lone.server = TRY(net::Server::start(server, lone.api->handler()));
+  return {};
+}
+
+}  // namespace
+
+int run_apiserver(const cli::ApiServerOptions& options) {
+  set_log_level(log_level_of(options.log_level));
+  EndSignal end;
+  LoneApi lone;
+  if (Result<void> started = start(lone, options); !started) {
+    cli::complain(started.error().message);
+    return cli::kFailed;
+  }
+  std::printf("hekla apiserver is ready at https://%s:%d\n", options.bind_address.c_str(),
+              lone.server->port());
+  std::fflush(stdout);
+  end.wait();
+  return 0;
+}
+
+int run_etcd_stand_in(const std::string& url) {
+  EndSignal end;
+  constexpr std::string_view kScheme = "http://";
+  if (!url.starts_with(kScheme)) {
+    cli::complain("--listen-client-urls " + url + ": write http://ADDR:PORT");
+    return cli::kFailed;
+  }
+  net::ServerOptions options;
+  options.tls = false;
+  Result<ListenAddress> listen = choose_listen_address(url.substr(kScheme.size()), "");
+  if (!listen) {
+    cli::complain(listen.error().message);
+    return cli::kFailed;
+  }
+  options.address = listen->address == "localhost" ? "127.0.0.1" : listen->address;
+  options.port = listen->port;
+  auto answer = [](const net::Request& request, const std::shared_ptr<net::ResponseWriter>& writer) {
+    net::Response response;
+    response.status = request.path == "/health" ? 200 : 404;
+    response.headers.set("Content-Type", "application/json");
+    response.body = request.path == "/health" ? R"({"health":"true"})" : R"({"error":"nothing is stored here"})";
+    writer->respond(std::move(response));
+  };
+  Result<std::unique_ptr<net::Server>> server = net::Server::start(options, answer);
+  if (!server) {
+    cli::complain(server.error().message);
+    return cli::kFailed;
+  }
+  end.wait();
+  return 0;
+}
+
+}  // namespace hekla
