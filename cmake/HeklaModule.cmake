@@ -15,6 +15,10 @@ set(HEKLA_WARNINGS -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializ
 # The flow-based warnings of g++ 12 have false alarms inside its own std::string and std::variant at -O2.
 list(APPEND HEKLA_WARNINGS -Wno-restrict -Wno-maybe-uninitialized -Wno-stringop-overread
      -Wno-stringop-overflow -Wno-array-bounds)
+# In a unity build every .cpp is an included file, so this warning would forbid file-local types.
+if(CMAKE_UNITY_BUILD)
+  list(APPEND HEKLA_WARNINGS -Wno-subobject-linkage)
+endif()
 
 add_library(hekla_flags INTERFACE)
 target_compile_options(hekla_flags INTERFACE ${HEKLA_WARNINGS})
@@ -37,18 +41,60 @@ if(HEKLA_CCACHE)
   target_compile_options(hekla_flags INTERFACE -fpch-preprocess)
 endif()
 
-# The standard headers, precompiled once and reused by every module.
-file(WRITE ${CMAKE_BINARY_DIR}/pch.cpp "")
-add_library(hekla_pch OBJECT ${CMAKE_BINARY_DIR}/pch.cpp)
-target_link_libraries(hekla_pch PRIVATE hekla_flags Threads::Threads)
-target_precompile_headers(hekla_pch PRIVATE
+# The standard headers, precompiled once and reused by every module; in a unity build, which is made from
+# nothing and not again and again, also the third-party headers that most files see anyway.
+set(HEKLA_PRECOMPILED
   <algorithm> <array> <atomic> <chrono> <condition_variable> <cstdint> <cstring> <deque> <expected>
   <functional> <map> <memory> <mutex> <optional> <set> <span> <string> <string_view> <tuple>
   <unordered_map> <unordered_set> <utility> <variant> <vector>)
+if(CMAKE_UNITY_BUILD)
+  list(APPEND HEKLA_PRECOMPILED <boost/json/value.hpp> <boost/json/object.hpp> <boost/json/array.hpp>
+       <boost/json/string.hpp> <boost/unordered/unordered_flat_map.hpp>
+       <boost/container/small_vector.hpp> <boost/container/static_vector.hpp> <boost/describe.hpp>)
+endif()
+function(hekla_precompiled name)
+  file(WRITE ${CMAKE_BINARY_DIR}/${name}.cpp "")
+  add_library(hekla_${name} OBJECT ${CMAKE_BINARY_DIR}/${name}.cpp)
+  target_link_libraries(hekla_${name} PRIVATE hekla_flags Threads::Threads)
+  target_precompile_headers(hekla_${name} PRIVATE ${ARGN})
+endfunction()
+hekla_precompiled(pch ${HEKLA_PRECOMPILED})
+if(CMAKE_UNITY_BUILD AND HEKLA_TESTS)
+  find_package(GTest REQUIRED)
+  hekla_precompiled(test_pch ${HEKLA_PRECOMPILED} <gtest/gtest.h>)
+  target_link_libraries(hekla_test_pch PRIVATE GTest::gtest)
+endif()
+
+# With CMAKE_UNITY_BUILD: compiles the target's files in the groups that tools/unity_groups finds.
+function(hekla_unity target)
+  if(NOT CMAKE_UNITY_BUILD)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  execute_process(COMMAND ${CMAKE_SOURCE_DIR}/tools/unity_groups ${sources}
+                  WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+                  OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY)
+  string(STRIP "${groups}" groups)
+  string(REPLACE "\n" "|" groups "${groups}")
+  string(REPLACE ";" "," groups "${groups}")
+  string(REPLACE "|" ";" groups "${groups}")
+  foreach(entry ${groups})
+    string(REPLACE "," ";" entry "${entry}")
+    list(GET entry 0 file)
+    list(GET entry 1 group)
+    set_source_files_properties(${file} PROPERTIES UNITY_GROUP "${group}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
 
 function(hekla_target target)
+  hekla_unity(${target})
   target_link_libraries(${target} PUBLIC hekla_flags Threads::Threads)
-  target_precompile_headers(${target} REUSE_FROM hekla_pch)
+  if(TARGET hekla_test_pch AND target MATCHES "_test$")
+    target_precompile_headers(${target} REUSE_FROM hekla_test_pch)
+  else()
+    target_precompile_headers(${target} REUSE_FROM hekla_pch)
+  endif()
 endfunction()
 
 function(hekla_module name)
