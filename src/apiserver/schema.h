@@ -17,6 +17,7 @@
 namespace hekla::apiserver {
 
 class Pattern;  // schema_pattern.h
+struct SchemaRules;  // schema_rules.h
 struct Schema;
 using SchemaPtr = std::shared_ptr<const Schema>;
 
@@ -52,6 +53,7 @@ struct Schema {
   std::vector<SchemaPtr> all_of, any_of, one_of;
   SchemaPtr negation;
   json::Value validations;  // x-kubernetes-validations as written
+  std::shared_ptr<SchemaRules> rules;  // compiled once the whole schema stands; null without any
 
   // Built-in kinds only: how Go and protobuf carry the field that has this schema.
   bool pointer = false;     // a set zero value is kept
@@ -70,9 +72,10 @@ std::vector<std::string> unknown_fields(const Schema& schema, const json::Value&
 void prune(const Schema& schema, json::Value& value);
 // Fills absent members from `default_value`, recursively; null where null is not allowed counts as absent.
 void apply_defaults(const Schema& schema, json::Value& value);
-// Every violation, in upstream's words ("spec.s: Unsupported value: ...").
+// Every violation, in upstream's words ("spec.s: Unsupported value: ..."). What is the same in `old` is not
+// held against an update.
 std::vector<Cause> validate_value(const Schema& schema, const json::Value& value,
-                                  const std::string& path = {});
+                                  const std::string& path = {}, const json::Value* old = nullptr);
 // Typed decoding errors of built-in kinds (a string where an integer belongs); the first one found.
 Result<void> check_types(const Schema& schema, const json::Value& value);
 // Drops what Go's omitempty would not have written (empty labels, null creationTimestamp ...) and writes quantities

@@ -5,6 +5,7 @@
 #include "apiserver/schema.h"
 #include "apiserver/schema_facts.h"
 #include "apiserver/schema_pattern.h"
+#include "apiserver/schema_rules.h"
 #include "apiserver/schema_structural.h"
 
 namespace hekla::apiserver {
@@ -77,6 +78,8 @@ void read_validation(const json::Value& from, Schema& to) {
     to.negation = convert(*negation);
   if (const json::Value* rules = json::find(from, "x-kubernetes-validations"))
     to.validations = *rules;
+  if (to.validations.is_array() && !to.validations.get_array().empty())
+    to.rules = std::make_shared<SchemaRules>();
 }
 
 void read_shape(const json::Value& from, Schema& to) {
@@ -179,6 +182,8 @@ Result<SchemaPtr> schema_from_openapi(const json::Value& open_api_v3_schema) {
   check_defaults(*schema, "", causes);
   if (!causes.empty()) return rejected(std::move(causes));
   add_resource_fields(*schema);
+  causes = compile_schema_rules(*schema);
+  if (!causes.empty()) return rejected(std::move(causes));
   return schema;
 }
 

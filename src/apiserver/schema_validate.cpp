@@ -9,6 +9,7 @@
 #include "apiserver/schema.h"
 #include "apiserver/schema_formats.h"
 #include "apiserver/schema_pattern.h"
+#include "apiserver/schema_rules.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -101,7 +102,10 @@ class Validator {
  public:
   explicit Validator(Causes& out) : out_(out) {}
 
-  void visit(const Schema& schema, const json::Value& value, const std::string& path) {
+  // `old` is what an update replaces: where nothing changed, nothing is found fault with.
+  void visit(const Schema& schema, const json::Value& value, const std::string& path,
+             const json::Value* old = nullptr) {
+    if (old != nullptr && json::equal(*old, value)) return;
     if (!schema.go_type.empty()) {  // metadata: only what the CRD adds to it
       if (!value.is_null()) check_junctors(schema, value, path);
       return;
@@ -114,9 +118,9 @@ class Validator {
     check_junctors(schema, value, path);
     if (value.is_string()) check_string(schema, json::sv(value.get_string()), path);
     if (value.is_number()) check_number(schema, value, path);
-    if (value.is_array()) check_array(schema, value.get_array(), path);
+    if (value.is_array()) check_array(schema, value.get_array(), path, old);
     check_enumeration(schema, value, path);
-    if (value.is_object()) check_object(schema, value.get_object(), path);
+    if (value.is_object()) check_object(schema, value.get_object(), path, old);
   }
 
  private:
@@ -198,10 +202,12 @@ class Validator {
                   show(*schema.minimum));
   }
 
-  void check_array(const Schema& schema, const json::Array& array, const std::string& path) {
+  void check_array(const Schema& schema, const json::Array& array, const std::string& path,
+                   const json::Value* old) {
     if (schema.items != nullptr)
       for (std::size_t i = 0; i < array.size(); ++i)
-        visit(*schema.items, array[i], path + "[" + std::to_string(i) + "]");
+        visit(*schema.items, array[i], path + "[" + std::to_string(i) + "]",
+              matching_item(schema, array[i], old));
     if (schema.min_items && array.size() < *schema.min_items)
       invalid(path, json::Value(array.size()),
               "should have at least " + std::to_string(*schema.min_items) + " items");
@@ -209,7 +215,9 @@ class Validator {
       out_.push_back(too_many(path, array.size(), *schema.max_items));
   }
 
-  void check_object(const Schema& schema, const json::Object& object, const std::string& path) {
+  void check_object(const Schema& schema, const json::Object& object, const std::string& path,
+                    const json::Value* old) {
+    const auto before = [&](std::string_view name) { return old ? json::find(*old, name) : nullptr; };
     if (schema.min_properties && object.size() < *schema.min_properties)
       invalid(path, json::Value(object.size()),
               "should have at least " + std::to_string(*schema.min_properties) + " properties");
@@ -219,11 +227,12 @@ class Validator {
     if (schema.additional != nullptr) {
       for (const auto& member : object)
         if (!schema.properties.contains(member.key()))
-          visit(*schema.additional, member.value(), prefix + std::string(member.key()));
+          visit(*schema.additional, member.value(), prefix + std::string(member.key()),
+                before(member.key()));
     }
     for (const auto& [name, inner] : schema.properties)
       if (const json::Value* member = json::find(object, name))
-        visit(*inner, *member, prefix + name);
+        visit(*inner, *member, prefix + name, before(name));
     for (const std::string& name : schema.required)
       if (!object.contains(name)) out_.push_back(required_value(prefix + name));
   }
@@ -326,9 +335,9 @@ void check_lists(const Schema& schema, const json::Value& value, const std::stri
 }  // namespace
 
 std::vector<Cause> validate_value(const Schema& schema, const json::Value& value,
-                                  const std::string& path) {
+                                  const std::string& path, const json::Value* old) {
   Causes causes;
-  Validator(causes).visit(schema, value, path);
+  Validator(causes).visit(schema, value, path, old);
   check_lists(schema, value, path, causes);
   return causes;
 }

@@ -7,6 +7,7 @@
 #include "apiserver/field_error.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
+#include "apiserver/schema_rules.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/storage.h"
 #include "base/check.h"
@@ -212,7 +213,11 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
                   std::make_move_iterator(more.end()));
   };
   if (old) add(validate_metadata_update(object, *old));
-  if (kind.custom && kind.schema) add(validate_value(*kind.schema, object));
+  if (kind.custom && kind.schema) {
+    add(validate_value(*kind.schema, object, {}, old));
+    // Rules may trust the schema they stand in.
+    if (causes.empty()) add(validate_rules(*kind.schema, object, old));
+  }
   if (kind.validate) add(kind.validate(object));
   if (old && kind.validate_update) add(kind.validate_update(object, *old));
   if (is_crd(kind.resource)) add(validate_crd(object, old));

@@ -1,0 +1,77 @@
+// The functions and operators of CEL and of Kubernetes' libraries as one table: each overload says its signature
+// once, for the checker and for the evaluator.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "apiserver/cel/type.h"
+#include "base/result.h"
+
+namespace hekla::apiserver::cel {
+
+// What evaluation may still spend. Roughly one unit per operation, plus the size of what is traversed.
+class Budget {
+ public:
+  explicit Budget(std::uint64_t units) : left_(units) {}
+  // False once there is nothing left.
+  bool spend(std::uint64_t units) {
+    if (units > left_) {
+      left_ = 0;
+      exhausted_ = true;
+      return false;
+    }
+    left_ -= units;
+    return true;
+  }
+  bool exhausted() const { return exhausted_; }
+  std::uint64_t left() const { return left_; }
+
+ private:
+  std::uint64_t left_;
+  bool exhausted_ = false;
+};
+
+using Arguments = std::span<const Value>;
+using Function = Result<Value> (*)(Arguments, Budget&);
+
+// As it stands in a library's table: "string.contains(string) bool", "sets.contains(list<A>,list<A>) bool";
+// a receiver is marked by a leading type and a dot only where the name before the dot is no name space.
+struct FunctionEntry {
+  std::string_view name;
+  bool member;
+  std::string_view signature;  // "(string,string) bool", the receiver first
+  Function function;
+};
+
+struct Overload {
+  std::string_view name;
+  bool member = false;
+  std::vector<Type> parameters;
+  Type result;
+  Function function = nullptr;
+};
+
+// All of that name and style.
+std::vector<const Overload*> find_overloads(std::string_view name, bool member);
+bool function_exists(std::string_view name);
+
+// One table per library.
+std::span<const FunctionEntry> operator_functions();
+std::span<const FunctionEntry> conversion_functions();
+std::span<const FunctionEntry> string_functions();
+std::span<const FunctionEntry> list_functions();
+std::span<const FunctionEntry> time_functions();
+std::span<const FunctionEntry> kubernetes_functions();
+std::span<const FunctionEntry> network_functions();
+
+inline std::unexpected<Error> cel_error(std::string message) {
+  return fail(Code::invalid, std::move(message));
+}
+inline std::unexpected<Error> out_of_budget() {
+  return fail(Code::timeout, "operation cancelled: actual cost limit exceeded");
+}
+
+}  // namespace hekla::apiserver::cel
