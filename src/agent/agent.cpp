@@ -12,9 +12,9 @@
 #include "agent/dns/server.h"
 #include "agent/linux_machine.h"
 #include "agent/logs/log_choice.h"
-#include "agent/logs/log_streams.h"
 #include "agent/node.h"
 #include "agent/pod_worker.h"
+#include "agent/streams/node_streams.h"
 #include "base/build_info.h"
 #include "base/check.h"
 #include "base/disk.h"
@@ -81,7 +81,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   FileDescriptor lock;
   std::unique_ptr<LinuxMachine> machine;
   std::unique_ptr<DnsServer> dns;
-  std::unique_ptr<LogStreams> streams;
+  std::unique_ptr<NodeStreams> streams;
   kube::EventRecorder events;
   kube::Informer<model::Pod> pods;
   kube::Informer<model::Service> services;
@@ -108,6 +108,10 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   void worker_gone(const std::string& uid);
   void shut_down(bool keep_pods, std::move_only_function<void()> done);
   void finish_shutdown();
+  const PodWorker* find_worker(const std::string& ns, const std::string& pod,
+                               const std::string& uid) const;
+  Result<StreamTarget> find_target(const std::string& ns, const std::string& pod,
+                                   const std::string& uid, const std::string& container);
   Result<LogTarget> find_log(const std::string& ns, const std::string& pod, const std::string& uid,
                              const kube::LogOptions& options);
 };
@@ -144,7 +148,13 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
         return container.current->is_live();
     return false;
   };
-  streams = TRY(LogStreams::open(client.executor(), std::move(source)));
+  auto find = [self](const std::string& ns, const std::string& pod, const std::string& uid,
+                     const std::string& container) -> Result<StreamTarget> {
+    auto state = self.lock();
+    if (!state) return fail(Code::unavailable, "the agent is stopping");
+    return state->find_target(ns, pod, uid, container);
+  };
+  streams = TRY(NodeStreams::open(client.executor(), *machine, std::move(source), find));
   NodeOptions node_options{options.node_name, facts, options.node_resources, options.pod_cidr,
                            build_info().kubernetes};
   make_context(facts, node_capacity(node_options));
@@ -310,14 +320,31 @@ void Agent::State::finish_shutdown() {
   stopped();
 }
 
-Result<LogTarget> Agent::State::find_log(const std::string& ns, const std::string& pod,
-                                         const std::string& uid,
-                                         const kube::LogOptions& log_options) {
+const PodWorker* Agent::State::find_worker(const std::string& ns, const std::string& pod,
+                                           const std::string& uid) const {
   const PodWorker* worker = nullptr;
   for (const auto& [key, candidate] : workers)
     if (candidate->record().ns == ns && candidate->record().name == pod &&
         (uid.empty() || key == uid))
       worker = candidate.get();
+  return worker;
+}
+
+Result<StreamTarget> Agent::State::find_target(const std::string& ns, const std::string& pod,
+                                               const std::string& uid,
+                                               const std::string& container) {
+  const PodWorker* worker = find_worker(ns, pod, uid);
+  if (!worker) return fail(Code::not_found, "pods \"" + pod + "\" not found");
+  StreamTarget target{worker->record(), 0};
+  if (container.empty()) return target;
+  target.container = TRY(choose_log_container(target.record, container));
+  return target;
+}
+
+Result<LogTarget> Agent::State::find_log(const std::string& ns, const std::string& pod,
+                                         const std::string& uid,
+                                         const kube::LogOptions& log_options) {
+  const PodWorker* worker = find_worker(ns, pod, uid);
   if (!worker) return fail(Code::not_found, "pods \"" + pod + "\" not found");
   const PodRecord& record = worker->record();
   Result<std::size_t> index = choose_log_container(record, log_options.container);

@@ -1,6 +1,7 @@
 #include "agent/linux_machine.h"
 
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -145,6 +146,8 @@ Result<void> LinuxMachine::prepare() {
   network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns());
   TRY(network_->prepare());
   TRY(image_.prepare());
+  TRY(remove_tree(paths_.exec_dir()));  // of an earlier process: its clients are gone
+  TRY(make_directories(paths_.exec_dir()));
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(paths_.pods(), error)) {
     Result<std::string> text = read_file(entry.path().string() + "/state.json");
@@ -288,7 +291,8 @@ Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
                        log_path(paths_, request.record.uid, container.name, run.attempt),
                        oci_config(spec),
                        spec.terminal,
-                       request.spec.stdin};
+                       request.spec.stdin,
+                       request.spec.stdinOnce};
   if (Result<void> created = runtime_.create(create); !created)
     return Launch{now(), created.error().message};
   run.phase = run_phase::starting;
@@ -435,6 +439,34 @@ void LinuxMachine::refresh_volumes(const std::string& uid, std::vector<VolumePla
         if (!done)
           log_warn("agent", "refresh volumes", {{"uid", uid}, {"error", done.error().message}});
       });
+}
+
+void LinuxMachine::start_exec(const PodRecord& record, std::size_t container, ExecSpec spec,
+                              Done<StartedExec> done) {
+  const ContainerRun& run = *record.containers[container].current;
+  ExecPlace place{paths_.crun_root(), run.id, bundle_dir(record, run),
+                  paths_.exec_dir() + "/" + std::to_string(++exec_number_)};
+  background<StartedExec>(
+      [place = std::move(place), spec = std::move(spec)] {
+        return hekla::agent::start_exec(place, spec);
+      },
+      std::move(done));
+}
+
+AttachPlace LinuxMachine::attach_place(const PodRecord& record, std::size_t container) const {
+  const ContainerRun& run = *record.containers[container].current;
+  return {paths_.sockets() + "/" + run.id + "/attach", bundle_dir(record, run) + "/ctl"};
+}
+
+void LinuxMachine::pod_socket(const PodRecord& record, Done<FileDescriptor> done) {
+  background<FileDescriptor>(
+      [this, uid = record.uid, host = record.host_network]() -> Result<FileDescriptor> {
+        if (!host) return network_->socket_in_pod(uid, SOCK_STREAM | SOCK_NONBLOCK);
+        FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        if (!socket) return errno_error("open a socket");
+        return socket;
+      },
+      std::move(done));
 }
 
 Result<FileDescriptor> LinuxMachine::parent_socket(int type) {

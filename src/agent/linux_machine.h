@@ -11,6 +11,7 @@
 #include "agent/network/pod_network.h"
 #include "agent/pod_machine.h"
 #include "agent/runtime/container_runtime.h"
+#include "agent/runtime/exec_process.h"
 #include "agent/runtime/file_watch.h"
 #include "base/executor.h"
 #include "base/loop.h"
@@ -52,6 +53,13 @@ class LinuxMachine final : public PodMachine {
   void erase(PodRecord record, Done<void> done) override;
   void refresh_volumes(const std::string& uid, std::vector<VolumePlan> volumes) override;
 
+  // A process beside the container's own.
+  void start_exec(const PodRecord& record, std::size_t container, ExecSpec spec,
+                  Done<StartedExec> done);
+  AttachPlace attach_place(const PodRecord& record, std::size_t container) const;
+  // A socket inside the pod's network namespace, non-blocking.
+  void pod_socket(const PodRecord& record, Done<FileDescriptor> done);
+
   // A socket in the parent namespace (type SOCK_STREAM, SOCK_DGRAM). Blocks.
   Result<FileDescriptor> parent_socket(int type);
   // Removes namespaces, bridge and run directory. Only when no pod is left; blocks.
@@ -88,6 +96,7 @@ class LinuxMachine final : public PodMachine {
   std::unique_ptr<InstanceNamespace> namespace_;
   std::unique_ptr<PodNetwork> network_;
   std::vector<PodRecord> found_;
+  std::uint64_t exec_number_ = 0;
   std::unique_ptr<FileWatch> exits_;
   std::unique_ptr<WorkerPool> pool_;
 };

@@ -18,6 +18,21 @@ class FakeStreams final : public kube::PodStreams {
     if (!options.follow) sink->end();
     last = std::move(sink);
   }
+  using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
+  void exec(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
+            ProcessReady ready) override {
+    ready(fail(Code::internal, "this fake serves logs alone"));
+  }
+  void attach(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
+              ProcessReady ready) override {
+    ready(fail(Code::internal, "this fake serves logs alone"));
+  }
+  void forward(const std::string&, const std::string&, const std::string&, std::uint16_t,
+               std::shared_ptr<kube::ForwardClient>,
+               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
+                   ready) override {
+    ready(fail(Code::internal, "this fake serves logs alone"));
+  }
   kube::LogOptions asked;
   std::string asked_uid;
   std::shared_ptr<kube::ByteSink> last;

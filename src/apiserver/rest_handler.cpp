@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/connect/connect.h"
 #include "apiserver/errors.h"
 #include "apiserver/impersonation.h"
 #include "apiserver/protobuf.h"
@@ -126,6 +127,9 @@ void serve_resource(const ExchangePtr& exchange) {
   if (Result<void> served = check_served(*exchange); !served)
     return exchange->respond(served.error());
   if (info.subresource == "log") return serve_pod_log(exchange);
+  if (info.subresource == "exec" || info.subresource == "attach" ||
+      info.subresource == "portforward")
+    return serve_connect(exchange);
   Result<Answer> answer = negotiate(exchange->request);
   if (!answer) return exchange->respond(answer.error());
   exchange->answer = std::move(*answer);

@@ -35,6 +35,13 @@ class FakeWriter final : public net::ResponseWriter {
   void on_drained(std::function<void()> callback) override { drained = std::move(callback); }
   void on_closed(std::function<void()> callback) override { closed = std::move(callback); }
   bool is_closed() const override { return ended; }
+  void upgrade(net::Headers headers, std::function<void(std::string_view)> on_data) override {
+    answered = true;
+    answer.status = 101;
+    answer.headers = std::move(headers);
+    input = std::move(on_data);
+  }
+  void pause_input(bool pause) override { paused = pause; }
 
   // The lines of a watch so far, parsed.
   std::vector<json::Value> events() const {
@@ -51,7 +58,8 @@ class FakeWriter final : public net::ResponseWriter {
   }
 
   net::Response answer;
-  bool answered = false, ended = false;
+  bool answered = false, ended = false, paused = false;
+  std::function<void(std::string_view)> input;  // after an upgrade
   std::size_t pending = 0;
   std::function<void()> drained, closed;
 };

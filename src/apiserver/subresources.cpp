@@ -11,9 +11,13 @@ std::vector<Subresource> subresources_of(const Kind& kind) {
   std::vector<Subresource> all;
   const std::vector<std::string> read_write{"get", "patch", "update"};
   if (r.group.empty() && r.plural == "pods") {
+    const std::vector<std::string> connect{"create", "get"};
+    all.push_back({"attach", "", "v1", "PodAttachOptions", connect});
     all.push_back({"binding", "", "v1", "Binding", {"create"}});
     all.push_back({"eviction", "policy", "v1", "Eviction", {"create"}});
+    all.push_back({"exec", "", "v1", "PodExecOptions", connect});
     all.push_back({"log", "", "v1", "Pod", {"get"}});
+    all.push_back({"portforward", "", "v1", "PodPortForwardOptions", connect});
   }
   if (r.group.empty() && r.plural == "namespaces")
     all.push_back({"finalize", "", "v1", "Namespace", {"update"}});

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -35,6 +36,51 @@ class ByteSink {
   virtual std::size_t pending_bytes() const = 0;
 };
 
+struct ExecOptions {
+  std::string container;             // of a pod with several it must be named
+  std::vector<std::string> command;  // exec alone
+  bool in = false, out = false, err = false, tty = false;
+};
+
+// The client of a process in a pod: where output and exit code go. Thread-safe.
+class ProcessClient {
+ public:
+  virtual ~ProcessClient() = default;
+  enum class Output { out, err };
+  virtual void write(Output which, std::string bytes) = 0;
+  // The last call: the exit code, or why there is none.
+  virtual void finish(Result<int> exit_code) = 0;
+  virtual bool is_closed() const = 0;
+  virtual std::size_t pending_bytes() const = 0;
+  // The process reads more slowly than the client sends.
+  virtual void hold_input(bool hold) = 0;
+};
+
+// A process in a pod, as its client sees it. Thread-safe. Nothing runs before begin().
+class PodProcess {
+ public:
+  virtual ~PodProcess() = default;
+  virtual void begin(std::shared_ptr<ProcessClient> client) = 0;
+  virtual void write_input(std::string bytes) = 0;
+  virtual void end_input() = 0;
+  virtual void resize(int width, int height) = 0;
+  // The client has vanished. A process without a terminal runs on, its output goes nowhere.
+  virtual void leave() = 0;
+};
+
+// One forwarded connection's ends: what comes out of the pod, and what goes in. Thread-safe.
+class ForwardClient : public ByteSink {
+ public:
+  virtual void hold_input(bool hold) = 0;
+};
+class ForwardedConnection {
+ public:
+  virtual ~ForwardedConnection() = default;
+  virtual void write(std::string bytes) = 0;
+  virtual void end() = 0;    // nothing more will come from the client
+  virtual void leave() = 0;  // nor will it listen
+};
+
 class PodStreams {
  public:
   virtual ~PodStreams() = default;
@@ -44,6 +90,20 @@ class PodStreams {
   virtual void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
                     const LogOptions& options, std::shared_ptr<ByteSink> sink,
                     std::move_only_function<void(Result<void>)> started) = 0;
+
+  // Errors are those of kubelet ("container not found"), before anything has been started.
+  virtual void exec(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+                    const ExecOptions& options,
+                    std::move_only_function<void(Result<std::shared_ptr<PodProcess>>)> ready) = 0;
+  // The container's own first process.
+  virtual void attach(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+                      const ExecOptions& options,
+                      std::move_only_function<void(Result<std::shared_ptr<PodProcess>>)> ready) = 0;
+  // A connection to localhost:port as the pod's processes see it.
+  virtual void forward(
+      const std::string& ns, const std::string& pod, const std::string& pod_uid,
+      std::uint16_t port, std::shared_ptr<ForwardClient> client,
+      std::move_only_function<void(Result<std::shared_ptr<ForwardedConnection>>)> ready) = 0;
 };
 
 }  // namespace hekla::kube

@@ -90,7 +90,7 @@ void Connection::step_handshake() {
 
 void Connection::arm_read() {
   if (read_armed_ || peer_done_ || stage_ == Stage::closed) return;
-  if (exchange_ && input_.size() > kMaxReadAhead) return;
+  if (exchange_ && (input_.size() > kMaxReadAhead || exchange_->input_paused())) return;
   read_armed_ = true;
   auto ready = [self = shared_from_this()] {
     self->read_armed_ = false;
@@ -107,6 +107,7 @@ void Connection::on_readable() {
   if (stage_ == Stage::closed) return;
   read_available();
   if (stage_ == Stage::lingering && peer_done_) close();
+  deliver_input();
   // Half-closing after a request is legal, and the answer still goes out; a stream to a client that
   // has said goodbye would go nowhere.
   if (peer_done_ && exchange_ && exchange_->streaming()) close();
@@ -137,6 +138,17 @@ void Connection::read_available() {
     }
   }
   more_to_read_ = true;
+}
+
+// An upgraded connection's bytes go to whoever took it over.
+void Connection::deliver_input() {
+  std::shared_ptr<Exchange> exchange = exchange_;  // its reader may end it
+  if (!exchange || stage_ != Stage::requests || !exchange->takes_input()) return;
+  if (!input_.empty()) {
+    std::string data = std::exchange(input_, {});
+    exchange->deliver(data);
+  }
+  arm_read();
 }
 
 void Connection::process_input() {
@@ -182,7 +194,12 @@ void Connection::dispatch() {
   request.peer = peer_;
   request.remote_address = remote_address_;
   AnswerForm form = answer_form(request, minor_version, keep_alive && !close_after_);
-  auto wake = [self = shared_from_this()] { asio::post(self->strand_, [self] { self->pump(); }); };
+  auto wake = [self = shared_from_this()] {
+    asio::post(self->strand_, [self] {
+      self->deliver_input();
+      self->pump();
+    });
+  };
   exchange_ = std::make_shared<Exchange>(form, std::move(wake));
   answer_taken_ = false;
   clear_deadline();

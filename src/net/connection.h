@@ -48,6 +48,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void arm_read();
   void on_readable();
   void read_available();
+  void deliver_input();
   void process_input();
   bool parse_next();
   void dispatch();

@@ -42,6 +42,10 @@ class ExchangeWriter final : public ResponseWriter {
     exchange_->set_callback(&Exchange::gone_, std::move(closed));
   }
   bool is_closed() const override { return exchange_->closed_; }
+  void upgrade(Headers headers, std::function<void(std::string_view)> on_data) override {
+    exchange_->upgrade(std::move(headers), std::move(on_data));
+  }
+  void pause_input(bool paused) override { exchange_->pause_input(paused); }
 
  private:
   std::shared_ptr<Exchange> exchange_;
@@ -82,15 +86,16 @@ void Exchange::begin(int status, Headers headers) {
 
 void Exchange::write(std::string bytes) {
   std::lock_guard lock(mutex_);
-  if (closed_ || stage_ != Stage::streaming || !body_allowed_ || bytes.empty()) return;
-  push(std::move(bytes), !form_.http10);
+  bool open = stage_ == Stage::upgraded || (stage_ == Stage::streaming && body_allowed_);
+  if (closed_ || !open || bytes.empty()) return;
+  push(std::move(bytes), stage_ == Stage::streaming && !form_.http10);
   wake_connection();
 }
 
 void Exchange::end() {
   std::lock_guard lock(mutex_);
-  if (closed_ || stage_ != Stage::streaming) return;
-  if (body_allowed_ && !form_.http10) push(std::string(kLastChunk), false);
+  if (closed_ || (stage_ != Stage::streaming && stage_ != Stage::upgraded)) return;
+  if (stage_ == Stage::streaming && body_allowed_ && !form_.http10) push(std::string(kLastChunk), false);
   stage_ = Stage::ended;
   wake_connection();
 }
@@ -102,6 +107,35 @@ void Exchange::abort() {
   wake_();  // even if the connection is waiting for the peer to read
 }
 
+void Exchange::upgrade(Headers headers, std::function<void(std::string_view)> on_data) {
+  std::lock_guard lock(mutex_);
+  if (closed_ || stage_ != Stage::waiting) return;
+  form_.keep_alive = false;  // HTTP does not come back
+  push(format_upgrade_head(headers), false);
+  input_ = std::make_shared<const std::function<void(std::string_view)>>(std::move(on_data));
+  stage_ = Stage::upgraded;
+  wake_();  // even if nothing is to be sent: the client's first bytes may be waiting
+}
+
+void Exchange::pause_input(bool paused) {
+  std::lock_guard lock(mutex_);
+  if (input_paused_.exchange(paused) && !paused && !closed_) wake_();
+}
+
+bool Exchange::takes_input() const {
+  std::lock_guard lock(mutex_);
+  return stage_ == Stage::upgraded && !input_paused_;
+}
+
+void Exchange::deliver(std::string_view data) {
+  std::shared_ptr<const std::function<void(std::string_view)>> input;
+  {
+    std::lock_guard lock(mutex_);
+    input = input_;
+  }
+  if (input) (*input)(data);
+}
+
 void Exchange::abandon() {
   Stage stage;
   {
@@ -109,7 +143,7 @@ void Exchange::abandon() {
     if (closed_ || aborted_) return;
     stage = stage_;
   }
-  if (stage == Stage::streaming) abort();  // how a producer that goes away breaks off
+  if (stage == Stage::streaming || stage == Stage::upgraded) abort();  // how a producer that goes away breaks off
   if (stage != Stage::waiting) return;
   log_error("net", "a request was left without an answer");
   respond(
@@ -195,13 +229,14 @@ void Exchange::notify_drained() {
   std::shared_ptr<const std::function<void()>> drained;
   {
     std::lock_guard lock(mutex_);
-    if (!closed_ && stage_ == Stage::streaming) drained = drained_;
+    if (!closed_ && (stage_ == Stage::streaming || stage_ == Stage::upgraded)) drained = drained_;
   }
   if (drained && *drained) (*drained)();
 }
 
 void Exchange::close() {
   std::shared_ptr<const std::function<void()>> gone, drained;
+  std::shared_ptr<const std::function<void(std::string_view)>> input;
   std::deque<Piece> queue;
   std::function<void()> wake;
   {
@@ -213,6 +248,7 @@ void Exchange::close() {
     wake.swap(wake_);  // it holds the connection
     gone.swap(gone_);  // these may hold the writer, and through it this exchange
     drained.swap(drained_);
+    input.swap(input_);
   }
   if (gone && *gone) (*gone)();
 }
@@ -224,7 +260,7 @@ bool Exchange::aborted() const {
 
 bool Exchange::streaming() const {
   std::lock_guard lock(mutex_);
-  return stage_ == Stage::streaming;
+  return stage_ == Stage::streaming || stage_ == Stage::upgraded;
 }
 
 bool Exchange::keep_alive() const {

@@ -37,12 +37,16 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   // The handler wants the connection broken off.
   bool aborted() const;
   bool streaming() const;
+  // An upgraded connection whose reader wants more.
+  bool takes_input() const;
+  bool input_paused() const { return input_paused_; }
+  void deliver(std::string_view data);
   // Whether the connection may live on after the answer.
   bool keep_alive() const;
 
  private:
   friend class ExchangeWriter;
-  enum class Stage { waiting, streaming, ended };
+  enum class Stage { waiting, streaming, upgraded, ended };
   struct Piece {
     std::string bytes;
     bool chunk = false;
@@ -51,6 +55,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void begin(int status, Headers headers);
   void write(std::string bytes);
   void abort();
+  void upgrade(Headers headers, std::function<void(std::string_view)> on_data);
+  void pause_input(bool paused);
   void abandon();
   void set_callback(std::shared_ptr<const std::function<void()>> Exchange::*which,
                     std::function<void()> callback);
@@ -71,7 +77,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::deque<Piece> queue_;
   std::atomic<std::size_t> pending_bytes_ = 0;
   std::atomic<bool> closed_ = false;
+  std::atomic<bool> input_paused_ = false;
   std::shared_ptr<const std::function<void()>> drained_, gone_;
+  std::shared_ptr<const std::function<void(std::string_view)>> input_;
 };
 
 }  // namespace hekla::net

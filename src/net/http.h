@@ -100,6 +100,13 @@ class ResponseWriter {
   virtual void on_drained(std::function<void()> drained) = 0;
   virtual void on_closed(std::function<void()> closed) = 0;
   virtual bool is_closed() const = 0;
+
+  // Leaves HTTP behind, in place of respond() and begin(): answers 101 with `headers`. From then on
+  // write() sends bytes as they are, end() closes once they have left, and `on_data` gets what the
+  // client sends, in order, on a net thread; it must not block.
+  virtual void upgrade(Headers headers, std::function<void(std::string_view)> on_data) = 0;
+  // After upgrade(): while paused nothing is read from the client.
+  virtual void pause_input(bool paused) = 0;
 };
 
 using Handler = std::function<void(Request, std::shared_ptr<ResponseWriter>)>;

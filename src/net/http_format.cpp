@@ -185,6 +185,13 @@ std::string format_stream_head(int status, const Headers& headers, const AnswerF
   return out;
 }
 
+std::string format_upgrade_head(const Headers& headers) {
+  std::string out = head_start(101, headers, AnswerForm{});
+  append_field(out, "Connection", "Upgrade");
+  out += "\r\n";
+  return out;
+}
+
 Response status_response(const HttpError& error) {
   Response response;
   response.status = error.status;

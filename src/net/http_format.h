@@ -24,6 +24,8 @@ void compress_if_large(Response& response, const AnswerForm& form);
 // A whole response's head; the body follows as it is, unless body_allowed() says no.
 std::string format_response_head(const Response& response, const AnswerForm& form);
 std::string format_stream_head(int status, const Headers& headers, const AnswerForm& form);
+// 101 Switching Protocols.
+std::string format_upgrade_head(const Headers& headers);
 bool body_allowed(int status, const AnswerForm& form);
 
 // A failure that the handler never sees or has left unanswered, as a Kubernetes Status.

@@ -194,5 +194,42 @@ TEST_F(Streams, CallbackSetTooLateRunsAtOnce) {
   EXPECT_TRUE(told);
 }
 
+TEST(Upgrades, BytesFlowBothWaysUntilTheEnd) {
+  ServerOptions options;
+  options.tls = false;
+  std::promise<WriterPtr> upgraded;
+  std::promise<void> gone;
+  auto server = Server::start(options, [&](Request request, WriterPtr writer) {
+                  EXPECT_EQ(request.headers.get("Upgrade"), "echo");
+                  Headers headers;
+                  headers.set("Upgrade", "echo");
+                  writer->on_closed([&] { gone.set_value(); });
+                  auto echo = [writer](std::string_view data) {
+                    writer->write("<" + std::string(data) + ">");
+                  };
+                  writer->upgrade(std::move(headers), echo);
+                  upgraded.set_value(writer);
+                }).value();
+  RawPeer peer(server->port());
+  // Bytes behind the request already belong to the new protocol.
+  peer.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nearly");
+  const std::string& head = peer.receive_until("<early>");
+  EXPECT_TRUE(head.starts_with("HTTP/1.1 101 Switching Protocols\r\n")) << head;
+  EXPECT_NE(head.find("Connection: Upgrade\r\n"), std::string::npos);
+  EXPECT_EQ(head.find("Transfer-Encoding"), std::string::npos);
+  WriterPtr writer = upgraded.get_future().get();
+  writer->pause_input(true);
+  peer.send("later");
+  writer->write("[now]");
+  peer.receive_until("[now]");
+  writer->pause_input(false);
+  peer.receive_until("<later>");
+  writer->write("bye");
+  writer->end();
+  EXPECT_TRUE(peer.receive_all().ends_with("bye")) << peer.received;
+  EXPECT_EQ(gone.get_future().wait_for(5s), std::future_status::ready);
+  server->stop(0ms);
+}
+
 }  // namespace
 }  // namespace hekla::net

@@ -29,16 +29,16 @@ struct LogSource {
 
 class LogPump;
 
-class LogStreams final : public kube::PodStreams {
+class LogStreams {
  public:
   static Result<std::unique_ptr<LogStreams>> open(Executor& executor, LogSource source);
   LogStreams(Executor& executor, LogSource source, std::unique_ptr<FileWatch> watch);
-  ~LogStreams() override;
+  ~LogStreams();
 
   // From any thread; `started` runs on the agent's executor.
   void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
             const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
-            std::move_only_function<void(Result<void>)> started) override;
+            std::move_only_function<void(Result<void>)> started);
 
  private:
   struct State;

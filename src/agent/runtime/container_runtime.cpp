@@ -91,6 +91,7 @@ Result<void> ContainerRuntime::create(const CreateRequest& request) {
                                    "warning"};
   if (request.terminal) argv.emplace_back("-t");
   if (request.keep_stdin_open) argv.emplace_back("-i");
+  if (request.keep_stdin_open && !request.stdin_once) argv.emplace_back("--leave-stdin-open");
   Launched launched = TRY(launch_detached(argv, "_OCI_SYNCPIPE", stderr_path));
   Result<std::string> report = read_line(launched.status_pipe.get(), kCreateTimeout);
   wait_for(launched.pid);  // it forks the monitor proper and ends

@@ -28,6 +28,7 @@ struct CreateRequest {
   json::Value config;
   bool terminal = false;
   bool keep_stdin_open = false;
+  bool stdin_once = false;  // the first client to leave closes it
 };
 
 // What crun says of a container.

@@ -30,6 +30,7 @@ struct InstancePaths {
   std::string netns(const std::string& uid) const { return netns_dir() + "/" + uid; }
   std::string mask_dir() const { return run_dir() + "/mask"; }
   std::string crun_root() const { return run_dir() + "/crun"; }
+  std::string exec_dir() const { return run_dir() + "/x"; }
   std::string sockets() const { return run_dir() + "/s"; }
   // Below the root of every cgroup hierarchy.
   std::string cgroup() const { return "/hekla-" + name; }

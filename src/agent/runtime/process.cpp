@@ -61,9 +61,7 @@ Result<pid_t> spawn(std::vector<std::string> argv, std::vector<std::string> envi
   return pid;
 }
 
-struct Pipe {
-  FileDescriptor read, write;
-};
+}  // namespace
 
 Result<Pipe> make_pipe() {
   int ends[2];
@@ -71,7 +69,15 @@ Result<Pipe> make_pipe() {
   return Pipe{FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
-}  // namespace
+Result<pid_t> start_process(const std::vector<std::string>& argv, int in, int out, int err) {
+  SpawnActions actions;
+  posix_spawn_file_actions_adddup2(actions.get(), in, 0);
+  posix_spawn_file_actions_adddup2(actions.get(), out, 1);
+  posix_spawn_file_actions_adddup2(actions.get(), err, 2);
+  posix_spawn_file_actions_addclosefrom_np(actions.get(), 3);
+  SpawnAttributes attributes(POSIX_SPAWN_SETSID);
+  return spawn(argv, {}, actions, attributes);
+}
 
 int wait_for(pid_t pid) {
   int status = 0;

@@ -24,6 +24,14 @@ Result<ProcessOutcome> run_process(const std::vector<std::string>& argv);
 // What run_process does, failing with the program's own words unless it exits with 0.
 Result<std::string> run_checked(const std::vector<std::string>& argv);
 
+// Starts a program on the descriptors given as stdin, stdout and stderr; the caller waits for it.
+Result<pid_t> start_process(const std::vector<std::string>& argv, int in, int out, int err);
+
+struct Pipe {
+  FileDescriptor read, write;
+};
+Result<Pipe> make_pipe();
+
 struct Launched {
   pid_t pid = -1;
   FileDescriptor status_pipe;  // the read end; the child holds the write end as fd 3

@@ -1,0 +1,86 @@
+#include "agent/streams/node_streams.h"
+
+namespace hekla::agent {
+namespace {
+
+Error stopping_error() { return Error{Code::unavailable, "the agent is stopping"}; }
+
+// Finds a running container for exec and attach.
+Result<StreamTarget> running_target(const StreamCore& core, const std::string& ns,
+                                    const std::string& pod, const std::string& uid,
+                                    const std::string& container) {
+  if (!core.machine) return std::unexpected(stopping_error());
+  StreamTarget target = TRY(core.find(ns, pod, uid, container));
+  const ContainerRecord& record = target.record.containers[target.container];
+  if (!record.current || record.current->phase != run_phase::running)
+    return fail(Code::internal,
+                "unable to upgrade connection: container not found (\"" + record.name + "\")");
+  return target;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<NodeStreams>> NodeStreams::open(Executor& executor, LinuxMachine& machine,
+                                                       LogSource logs, FindTarget find) {
+  auto core = std::make_shared<StreamCore>(
+      StreamCore{executor, TRY(FdLoop::open("hekla-streams")), &machine, std::move(find)});
+  auto log_streams = TRY(LogStreams::open(executor, std::move(logs)));
+  return std::make_unique<NodeStreams>(std::move(core), std::move(log_streams));
+}
+
+NodeStreams::NodeStreams(std::shared_ptr<StreamCore> core, std::unique_ptr<LogStreams> logs)
+    : core_(std::move(core)), logs_(std::move(logs)) {}
+
+NodeStreams::~NodeStreams() {
+  core_->machine = nullptr;
+  core_->loop->stop();
+}
+
+void NodeStreams::logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+                       const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
+                       std::move_only_function<void(Result<void>)> started) {
+  logs_->logs(ns, pod, pod_uid, options, std::move(sink), std::move(started));
+}
+
+void NodeStreams::exec(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+                       const kube::ExecOptions& options, ProcessReady ready) {
+  core_->executor.post(
+      [core = core_, ns, pod, pod_uid, options, ready = std::move(ready)]() mutable {
+        Result<StreamTarget> target = running_target(*core, ns, pod, pod_uid, options.container);
+        if (!target) return ready(std::unexpected(target.error()));
+        ready(make_exec_session(core, std::move(*target), options));
+      });
+}
+
+void NodeStreams::attach(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+                         const kube::ExecOptions& options, ProcessReady ready) {
+  core_->executor.post(
+      [core = core_, ns, pod, pod_uid, options, ready = std::move(ready)]() mutable {
+        Result<StreamTarget> target = running_target(*core, ns, pod, pod_uid, options.container);
+        if (!target) return ready(std::unexpected(target.error()));
+        AttachPlace place = core->machine->attach_place(target->record, target->container);
+        ready(make_attach_session(core, std::move(place), options));
+      });
+}
+
+void NodeStreams::forward(
+    const std::string& ns, const std::string& pod, const std::string& pod_uid, std::uint16_t port,
+    std::shared_ptr<kube::ForwardClient> client,
+    std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)> ready) {
+  core_->executor.post([core = core_, ns, pod, pod_uid, port, client = std::move(client),
+                        ready = std::move(ready)]() mutable {
+    if (!core->machine) return ready(std::unexpected(stopping_error()));
+    Result<StreamTarget> target = core->find(ns, pod, pod_uid, "");
+    if (!target) return ready(std::unexpected(target.error()));
+    if (!target->record.sandbox)
+      return ready(fail(Code::internal, "unable to forward port because pod is not running"));
+    core->machine->pod_socket(
+        target->record, [core, port, client = std::move(client),
+                         ready = std::move(ready)](Result<FileDescriptor> socket) mutable {
+          if (!socket) return ready(std::unexpected(socket.error()));
+          open_forward(core, std::move(*socket), port, std::move(client), std::move(ready));
+        });
+  });
+}
+
+}  // namespace hekla::agent

@@ -1,0 +1,71 @@
+// Exec, attach, port-forward and logs of this node's pods: what the API server asks of the agent.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "agent/linux_machine.h"
+#include "agent/logs/log_streams.h"
+#include "agent/streams/fd_loop.h"
+#include "kube/pod_streams.h"
+
+namespace hekla::agent {
+
+struct StreamTarget {
+  PodRecord record;
+  std::size_t container = 0;
+};
+
+// How the streams ask the agent; called on its executor. An empty container name means any: the
+// pod alone is wanted.
+using FindTarget = std::function<Result<StreamTarget>(const std::string& ns, const std::string& pod,
+                                                      const std::string& uid,
+                                                      const std::string& container)>;
+
+// What sessions share with the streams, and keep when those are gone.
+struct StreamCore {
+  Executor& executor;
+  std::unique_ptr<FdLoop> loop;
+  LinuxMachine* machine = nullptr;  // on the executor; null once the agent has ended
+  FindTarget find;
+};
+
+class NodeStreams final : public kube::PodStreams {
+ public:
+  static Result<std::unique_ptr<NodeStreams>> open(Executor& executor, LinuxMachine& machine,
+                                                   LogSource logs, FindTarget find);
+  NodeStreams(std::shared_ptr<StreamCore> core, std::unique_ptr<LogStreams> logs);
+  // On the executor, before the machine goes.
+  ~NodeStreams() override;
+
+  void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+            const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
+            std::move_only_function<void(Result<void>)> started) override;
+  using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
+  void exec(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+            const kube::ExecOptions& options, ProcessReady ready) override;
+  void attach(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+              const kube::ExecOptions& options, ProcessReady ready) override;
+  void forward(const std::string& ns, const std::string& pod, const std::string& pod_uid,
+               std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
+               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
+                   ready) override;
+
+ private:
+  std::shared_ptr<StreamCore> core_;
+  std::unique_ptr<LogStreams> logs_;
+};
+
+// One file each.
+std::shared_ptr<kube::PodProcess> make_exec_session(std::shared_ptr<StreamCore> core,
+                                                    StreamTarget target,
+                                                    const kube::ExecOptions& options);
+std::shared_ptr<kube::PodProcess> make_attach_session(std::shared_ptr<StreamCore> core,
+                                                      AttachPlace place,
+                                                      const kube::ExecOptions& options);
+void open_forward(const std::shared_ptr<StreamCore>& core, FileDescriptor socket,
+                  std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
+                  std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
+                      ready);
+
+}  // namespace hekla::agent

@@ -1,0 +1,295 @@
+#include "apiserver/connect/connect.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "apiserver/list_options.h"
+#include "apiserver/reads.h"
+#include "apiserver/status_error.h"
+#include "apiserver/storage.h"
+#include "json/parse.h"
+#include "net/websocket.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+constexpr std::string_view kSpdy = "SPDY/3.1";
+constexpr std::string_view kForwardProtocol = "portforward.k8s.io";
+constexpr std::string_view kTunnelProtocol = "SPDY/3.1+portforward.k8s.io";
+constexpr std::string_view kStreamVersion = "X-Stream-Protocol-Version";
+constexpr std::size_t kMaxPorts = 128;
+constexpr const char* kSpdyExecProtocols[] = {"v5.channel.k8s.io", "v4.channel.k8s.io",
+                                              "v3.channel.k8s.io", "v2.channel.k8s.io",
+                                              "channel.k8s.io"};
+
+bool wants_spdy(const net::Request& request) {
+  std::string_view upgrade = request.headers.get("Upgrade");
+  return std::ranges::equal(upgrade, kSpdy, [](char a, char b) {
+    return std::toupper(static_cast<unsigned char>(a)) == b;
+  });
+}
+
+// The client's names, one header line each or in a list.
+std::vector<std::string> offered_versions(const net::Request& request) {
+  std::vector<std::string> out;
+  for (std::string_view line : request.headers.get_all(kStreamVersion)) {
+    while (!line.empty()) {
+      std::size_t comma = std::min(line.find(','), line.size());
+      std::string_view one = line.substr(0, comma);
+      while (one.starts_with(' ')) one.remove_prefix(1);
+      while (one.ends_with(' ')) one.remove_suffix(1);
+      if (!one.empty()) out.emplace_back(one);
+      line.remove_prefix(std::min(comma + 1, line.size()));
+    }
+  }
+  return out;
+}
+
+// As upstream: the first of the client's that we know; none at all means the oldest.
+std::optional<std::string> choose_spdy_version(const net::Request& request,
+                                               std::span<const char* const> known) {
+  std::vector<std::string> offered = offered_versions(request);
+  if (offered.empty()) return std::string(known.back());
+  for (const std::string& name : offered)
+    if (std::ranges::find(known, name) != known.end()) return name;
+  return std::nullopt;
+}
+
+void refuse_version(const ExchangePtr& exchange, std::span<const char* const> known) {
+  net::Response response;
+  response.status = 403;
+  for (const char* name : known) response.headers.add("X-Accepted-Stream-Protocol-Versions", name);
+  response.headers.set("Content-Type", "text/plain; charset=utf-8");
+  response.body = "unable to upgrade: no protocol in common with the client";
+  exchange->respond(std::move(response));
+}
+
+net::Headers spdy_answer(const std::string& version) {
+  net::Headers headers;
+  headers.set("Upgrade", std::string(kSpdy));
+  headers.set(kStreamVersion, version);
+  return headers;
+}
+
+Result<std::string> connect_container(const json::Value& pod, std::string_view wanted) {
+  std::string name(json::string_at(pod, {"metadata", "name"})), all;
+  std::vector<std::string> found;
+  for (std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
+    const json::Array* containers = json::array_at(pod, {"spec", list});
+    if (!containers) continue;
+    for (const json::Value& container : *containers) {
+      std::string_view one = json::string_at(container, {"name"});
+      if (one == wanted) return std::string(wanted);
+      if (list != "containers") continue;
+      found.emplace_back(one);
+      all += (all.empty() ? "" : " ") + std::string(one);
+    }
+  }
+  if (!wanted.empty())
+    return fail(Code::bad_request,
+                "container " + std::string(wanted) + " is not valid for pod " + name);
+  if (found.size() == 1) return found.front();
+  return fail(Code::bad_request, "a container name must be specified for pod " + name +
+                                     ", choose one of: [" + all + "]");
+}
+
+Result<kube::ExecOptions> exec_options(const Exchange& exchange, const json::Value& pod) {
+  const net::Query& query = exchange.request.query;
+  const bool attach = exchange.info.subresource == "attach";
+  kube::ExecOptions options;
+  options.container = TRY(connect_container(pod, query.get("container")));
+  options.in = query_flag(query, "stdin");
+  options.out = query_flag(query, "stdout");
+  options.err = query_flag(query, "stderr");
+  options.tty = query_flag(query, "tty");
+  if (options.tty) options.err = false;  // a terminal has one output
+  for (std::string_view word : query.get_all("command")) options.command.emplace_back(word);
+  if (!attach && options.command.empty())
+    return fail(Code::bad_request, "you must specify at least 1 command for the container");
+  if (!options.in && !options.out && !options.err)
+    return fail(Code::bad_request, "you must specify at least 1 of stdin, stdout, stderr");
+  return options;
+}
+
+// The answer and how to go on once the agent has found the process.
+using RunExec = std::function<void(std::shared_ptr<kube::PodProcess>)>;
+
+std::optional<RunExec> negotiate_exec(const ExchangePtr& exchange,
+                                      const kube::ExecOptions& options) {
+  const net::Request& request = exchange->request;
+  if (net::wants_websocket(request)) {
+    std::optional<ChannelProtocol> protocol =
+        choose_channel_protocol(net::websocket_protocols(request));
+    if (!protocol) {
+      exchange->respond(Error{Code::bad_request, "unable to upgrade: no channel protocol in common"});
+      return std::nullopt;
+    }
+    Result<net::Headers> answer = net::websocket_answer(request, protocol->name);
+    if (!answer) {
+      exchange->respond(answer.error());
+      return std::nullopt;
+    }
+    return [exchange, answer = *answer, protocol = *protocol](auto process) {
+      run_websocket_exec(exchange, answer, protocol, std::move(process));
+    };
+  }
+  std::optional<std::string> version = choose_spdy_version(request, kSpdyExecProtocols);
+  if (!version) {
+    refuse_version(exchange, kSpdyExecProtocols);
+    return std::nullopt;
+  }
+  bool text = *version != "v4.channel.k8s.io" && *version != "v5.channel.k8s.io";
+  return [exchange, answer = spdy_answer(*version), text, options](auto process) {
+    run_spdy_exec(exchange, answer, text, options, std::move(process));
+  };
+}
+
+void serve_exec(const ExchangePtr& exchange, kube::PodStreams& streams, const json::Value& pod) {
+  Result<kube::ExecOptions> options = exec_options(*exchange, pod);
+  if (!options) return exchange->respond(options.error());
+  std::optional<RunExec> run = negotiate_exec(exchange, *options);
+  if (!run) return;
+  auto ready = [exchange, run = std::move(*run)](Result<std::shared_ptr<kube::PodProcess>> process) {
+    if (!process) return exchange->respond(process.error());
+    exchange->count(101);
+    run(std::move(*process));
+  };
+  const std::string uid(json::string_at(pod, {"metadata", "uid"}));
+  const RequestInfo& info = exchange->info;
+  if (info.subresource == "attach")
+    streams.attach(info.ns, info.name, uid, *options, std::move(ready));
+  else
+    streams.exec(info.ns, info.name, uid, *options, std::move(ready));
+}
+
+Result<std::vector<std::uint16_t>> query_ports(const net::Query& query) {
+  std::vector<std::uint16_t> ports;
+  for (std::string_view list : query.get_all("ports")) {
+    while (!list.empty()) {
+      std::size_t comma = std::min(list.find(','), list.size());
+      std::string_view text = list.substr(0, comma);
+      std::uint16_t port = 0;
+      auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+      if (error != std::errc{} || end != text.data() + text.size() || port == 0)
+        return fail(Code::bad_request, "invalid port \"" + std::string(text) + "\"");
+      ports.push_back(port);
+      list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+  }
+  if (ports.empty()) return fail(Code::bad_request, "query parameter \"port\" is required");
+  if (ports.size() > kMaxPorts) return fail(Code::bad_request, "too many ports");
+  return ports;
+}
+
+void serve_forward(const ExchangePtr& exchange, kube::PodStreams& streams, const json::Value& pod) {
+  const net::Request& request = exchange->request;
+  ForwardTarget target{&streams, exchange->info.ns, exchange->info.name,
+                       std::string(json::string_at(pod, {"metadata", "uid"}))};
+  if (json::string_at(pod, {"status", "phase"}) != "Running")
+    return exchange->respond(
+        Error{Code::bad_request, "unable to forward port because pod is not running. Current status=" +
+                                     std::string(json::string_at(pod, {"status", "phase"}))});
+  if (!net::wants_websocket(request)) {
+    const char* const known[] = {kForwardProtocol.data()};
+    std::optional<std::string> version = choose_spdy_version(request, known);
+    if (!version) return refuse_version(exchange, known);
+    exchange->count(101);
+    return run_spdy_forward(exchange, spdy_answer(*version), std::move(target), false);
+  }
+  std::vector<std::string> offered = net::websocket_protocols(request);
+  auto offers = [&](std::string_view name) {
+    return std::ranges::find(offered, name) != offered.end();
+  };
+  const bool tunneled = offers(kTunnelProtocol);
+  const std::string protocol(tunneled ? kTunnelProtocol : "v4.channel.k8s.io");
+  if (!tunneled && !offers(protocol))
+    return exchange->respond(
+        Error{Code::bad_request, "unable to upgrade: no port-forward protocol in common"});
+  Result<net::Headers> answer = net::websocket_answer(request, protocol);
+  if (!answer) return exchange->respond(answer.error());
+  if (tunneled) {
+    exchange->count(101);
+    return run_spdy_forward(exchange, std::move(*answer), std::move(target), true);
+  }
+  Result<std::vector<std::uint16_t>> ports = query_ports(request.query);
+  if (!ports) return exchange->respond(ports.error());
+  exchange->count(101);
+  run_websocket_forward(exchange, std::move(*answer), std::move(target), *ports);
+}
+
+}  // namespace
+
+std::optional<ChannelProtocol> choose_channel_protocol(const std::vector<std::string>& offered) {
+  if (offered.empty()) return ChannelProtocol{"", false, true};
+  for (const std::string& name : offered) {
+    if (name == "v5.channel.k8s.io" || name == "v4.channel.k8s.io")
+      return ChannelProtocol{name, false, false};
+    if (name == "v4.base64.channel.k8s.io") return ChannelProtocol{name, true, false};
+    if (name == "base64.channel.k8s.io") return ChannelProtocol{name, true, true};
+    if (name == "v3.channel.k8s.io" || name == "v2.channel.k8s.io" || name == "channel.k8s.io")
+      return ChannelProtocol{name, false, true};
+  }
+  return std::nullopt;
+}
+
+std::string exec_status(const Result<int>& exit_code, bool as_text) {
+  if (exit_code && *exit_code == 0) return as_text ? "" : R"({"metadata":{},"status":"Success"})";
+  json::Object status;
+  status["metadata"] = json::Object{};
+  status["status"] = "Failure";
+  json::Object cause;
+  std::string message;
+  if (exit_code) {
+    const std::string code = std::to_string(*exit_code);
+    message = "command terminated with non-zero exit code: exit status " + code;
+    status["message"] = message;
+    status["reason"] = "NonZeroExitCode";
+    cause["reason"] = "ExitCode";
+    cause["message"] = code;
+  } else {
+    cause["message"] = "error executing command in container: " + exit_code.error().message;
+    message = "Internal error occurred: error executing command in container: " +
+              exit_code.error().message;
+    status["message"] = message;
+    status["reason"] = "InternalError";
+    status["code"] = 500;
+  }
+  if (as_text) return message;
+  json::Array causes;
+  causes.emplace_back(std::move(cause));
+  json::Object details;
+  details["causes"] = std::move(causes);
+  status["details"] = std::move(details);
+  return json::serialize(json::Value(std::move(status)));
+}
+
+void resize_process(kube::PodProcess& process, std::string_view text) {
+  constexpr std::int64_t kMaxCells = 65535;
+  Result<json::Value> size = json::parse(text);
+  if (!size) return;
+  std::int64_t width = json::int_at(*size, {"Width"}), height = json::int_at(*size, {"Height"});
+  if (width > 0 && height > 0 && width <= kMaxCells && height <= kMaxCells)
+    process.resize(static_cast<int>(width), static_cast<int>(height));
+}
+
+void serve_connect(const ExchangePtr& exchange) {
+  const RequestInfo& info = exchange->info;
+  Result<store::ItemPtr> item =
+      get_object(*exchange->serving.store, *exchange->served, {info.ns, info.name});
+  if (!item) return exchange->respond(item.error());
+  kube::PodStreams* streams = exchange->serving.pod_streams.load();
+  if (!streams)
+    return exchange->respond(
+        Error{Code::unavailable, "no node agent serves " + info.subresource + " on this server"});
+  json::Value pod = decode_object(*exchange->served, **item);
+  if (json::string_at(pod, {"spec", "nodeName"}).empty())
+    return exchange->respond(
+        Error{Code::bad_request, "pod " + info.name + " does not have a host assigned"});
+  if (!net::wants_websocket(exchange->request) && !wants_spdy(exchange->request))
+    return exchange->respond(Error{Code::bad_request, "Upgrade request required"});
+  if (info.subresource == "portforward") return serve_forward(exchange, *streams, pod);
+  serve_exec(exchange, *streams, pod);
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,48 @@
+// pods/exec, pods/attach and pods/portforward: requests that leave HTTP behind. connect.cpp settles
+// the protocol and asks the node agent; then one object per connection translates between the
+// client's frames and the agent's streams. Those objects run on the connection's net thread and are
+// called by the agent from its own; what they send is whole frames, so the two never mix.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apiserver/rest_handler.h"
+#include "kube/pod_streams.h"
+
+namespace hekla::apiserver {
+
+void serve_connect(const ExchangePtr& exchange);
+
+// The end of a process as the error channel says it: a Status, or text for the oldest protocols.
+std::string exec_status(const Result<int>& exit_code, bool as_text);
+
+// {"Width":80,"Height":24}; nothing else is done with it when it is not that.
+void resize_process(kube::PodProcess& process, std::string_view text);
+
+// A channel protocol for exec and attach over WebSocket: v5.channel.k8s.io and its ancestors.
+struct ChannelProtocol {
+  std::string name;
+  bool base64 = false, text_status = false;
+};
+std::optional<ChannelProtocol> choose_channel_protocol(const std::vector<std::string>& offered);
+
+// Each upgrades the exchange's connection and lives as long as that does.
+void run_websocket_exec(const ExchangePtr& exchange, net::Headers answer, ChannelProtocol protocol,
+                        std::shared_ptr<kube::PodProcess> process);
+void run_spdy_exec(const ExchangePtr& exchange, net::Headers answer, bool text_status,
+                   const kube::ExecOptions& options, std::shared_ptr<kube::PodProcess> process);
+
+struct ForwardTarget {
+  kube::PodStreams* streams = nullptr;
+  std::string ns, pod, uid;
+};
+// SPDY streams, directly or in WebSocket messages.
+void run_spdy_forward(const ExchangePtr& exchange, net::Headers answer, ForwardTarget target,
+                      bool tunneled);
+// Two channels for each port of the query.
+void run_websocket_forward(const ExchangePtr& exchange, net::Headers answer, ForwardTarget target,
+                           const std::vector<std::uint16_t>& ports);
+
+}  // namespace hekla::apiserver

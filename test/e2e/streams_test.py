@@ -1,0 +1,141 @@
+"""kubectl exec, cp, attach and port-forward, with a new kubectl (WebSocket) and Debian's 1.20 (SPDY)."""
+import os
+import pty
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.request
+
+import platform_under_test as put
+
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  schedulerName: volcano
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: web
+    image: any
+    workingDir: /tmp
+    command: [python3, -m, http.server, "8000", --bind, 127.0.0.1]
+  - {name: second, image: any, stdin: true, command: [sh, -c, 'while read line; do echo "got $line"; done; sleep 100']}
+  - {name: shell, image: any, stdin: true, tty: true, command: [sh]}
+"""
+
+
+class Streams(put.PlatformTest):
+    TOOL = 0
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.platform.tool = put.kubectls()[cls.TOOL]
+        cls.platform.apply_text(POD)
+        put.wait_for("the pod runs", lambda: cls.platform.get("pod", "web")["status"].get("phase") == "Running")
+
+    def spawn(self, *arguments, **options):
+        environment = dict(os.environ, KUBECONFIG=self.platform.kubeconfig, HOME=self.platform.home, TERM="xterm")
+        process = subprocess.Popen([self.platform.tool] + list(arguments), env=environment, **options)
+        self.addCleanup(lambda: (process.poll() is None and process.kill(), process.wait()))
+        return process
+
+    def test_exec_output_and_exit_code(self):
+        done = self.platform.kubectl("exec", "web", "-c", "web", "--", "sh", "-c",
+                                     "pwd; hostname; echo wrong >&2; exit 3", check=False)
+        self.assertEqual(done.stdout, "/tmp\nweb\n")
+        self.assertIn("wrong\n", done.stderr)
+        self.assertIn("command terminated with exit code 3", done.stderr)
+        self.assertEqual(done.returncode, 3)
+
+    def test_exec_input_ends(self):
+        text = "a line\n" * 50000
+        done = self.platform.kubectl("exec", "-i", "web", "-c", "web", "--", "cat", stdin=text)
+        self.assertEqual(len(done), len(text))
+        self.assertEqual(done, text)
+
+    def test_exec_of_nothing_says_so(self):
+        done = self.platform.kubectl("exec", "web", "-c", "web", "--", "no-such-program", check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("executable file `no-such-program` not found in $PATH", done.stderr)
+        done = self.platform.kubectl("exec", "web", "-c", "other", "--", "true", check=False)
+        self.assertIn("container other is not valid for pod web", done.stderr)
+        done = self.platform.kubectl("exec", "nobody", "--", "true", check=False)
+        self.assertIn('pods "nobody" not found', done.stderr)
+
+    def test_exec_with_a_terminal(self):
+        master, slave = pty.openpty()
+        process = self.spawn("exec", "-it", "web", "-c", "web", "--", "sh", stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        os.write(master, b"tty; stty size; exit 4\n")
+        seen = b""
+        deadline = time.time() + 20
+        while process.poll() is None and time.time() < deadline:
+            if select.select([master], [], [], 0.1)[0]:
+                try:
+                    seen += os.read(master, 65536)
+                except OSError:
+                    break
+        self.assertEqual(process.wait(10), 4, seen)
+        os.close(master)
+        self.assertIn(b"/dev/pts/0", seen)
+
+    def test_exec_survives_its_client(self):
+        process = self.spawn("exec", "web", "-c", "web", "--", "sh", "-c",
+                             "echo started; sleep 1; echo out; echo err >&2; echo alive > /tmp/survivor",
+                             stdout=subprocess.PIPE)
+        self.assertEqual(process.stdout.readline(), b"started\n")
+        process.kill()
+        process.stdout.close()
+        put.wait_for("the process ended its work", lambda: self.platform.kubectl(
+            "exec", "web", "-c", "web", "--", "cat", "/tmp/survivor", check=False).stdout == "alive\n")
+
+    def test_cp_both_ways(self):
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "file")
+            content = os.urandom(300000)
+            with open(path, "wb") as file:
+                file.write(content)
+            self.platform.kubectl("cp", path, "web:/tmp/copied", "-c", "web")
+            self.platform.kubectl("cp", "web:/tmp/copied", path + ".back", "-c", "web")
+            with open(path + ".back", "rb") as file:
+                self.assertEqual(file.read(), content)
+
+    def test_attach(self):
+        process = self.spawn("attach", "-i", "web", "-c", "second", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.stdin.write(b"one\n")
+        process.stdin.flush()
+        self.assertEqual(process.stdout.readline(), b"got one\n")
+        process.kill()
+        process.stdin.close()
+        process.stdout.close()
+
+    def test_port_forward(self):
+        process = self.spawn("port-forward", "pod/web", ":8000", ":9", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        ports = []
+        while len(ports) < 2:
+            line = process.stdout.readline().decode()
+            if "127.0.0.1" in line:
+                ports.append(int(line.split("->")[0].rsplit(":", 1)[1]))
+        for _ in range(3):
+            with urllib.request.urlopen("http://127.0.0.1:%d/" % ports[0], timeout=10) as answer:
+                self.assertEqual(answer.status, 200)
+        with self.assertRaises(Exception):
+            urllib.request.urlopen("http://127.0.0.1:%d/" % ports[1], timeout=10)
+        process.send_signal(signal.SIGINT)
+        rest = process.stdout.read().decode()
+        process.stdout.close()
+        self.assertIn("connection refused", rest)
+
+
+class StreamsWithDebiansKubectl(Streams):
+    TOOL = -1
+
+
+if __name__ == "__main__":
+    unittest.main()
