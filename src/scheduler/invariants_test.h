@@ -30,6 +30,40 @@ inline std::string gang_all_or_none(const Cluster& cluster, const Decisions& dec
   return {};
 }
 
+// Whoever was evicted made room on that node for a pod that now waits for it. Shuffled pods leave for
+// no one in particular.
+inline std::string no_victim_in_vain(const Cluster& cluster, const Decisions& decisions) {
+  for (const EvictDecision& evict : decisions.evictions) {
+    if (evict.reason == "shuffle") continue;
+    NodeId node = cluster.at(evict.task).node;
+    bool used = false;
+    for (const BindDecision& wait : decisions.pipelined) used |= wait.node == node;
+    if (!used) return "task " + cluster.at(evict.task).name + " was evicted and nobody waits";
+  }
+  return {};
+}
+
+// A queue that got a pod bound holds no more than its capability of anything that pod asked for.
+inline std::string within_capability(const Cluster& cluster, const Decisions& decisions) {
+  for (const BindDecision& bind : decisions.binds) {
+    QueueId id = cluster.at(cluster.at(bind.task).job).queue;
+    const Queue& queue = cluster.at(id);
+    if (!queue.has_capability || cluster.at(bind.task).best_effort) continue;
+    Resources held;
+    for (const Job& job : cluster.jobs())
+      if (job.live && job.queue == id) held += job.allocated;
+    const Resources& request = cluster.class_of(cluster.at(bind.task)).request;
+    for (std::size_t d = 0; d < cluster.dimensions().size(); ++d) {
+      auto dim = static_cast<Dim>(d);
+      if (dim == kPods || request[dim] == 0 || queue.capability[dim] <= 0) continue;
+      if (held[dim] > queue.capability[dim])
+        return "queue " + queue.name + " holds more " + cluster.dimensions().name(dim) +
+               " than its capability";
+    }
+  }
+  return {};
+}
+
 // Nothing that was not committed survives its session.
 inline std::string nothing_left_over(const Cluster& cluster, const Decisions&) {
   for (const Task& task : cluster.tasks())
@@ -90,6 +124,8 @@ inline std::string check(std::string_view name, const Cluster& cluster,
                          const Decisions& decisions) {
   if (name == "no-overcommit") return no_overcommit(cluster, decisions);
   if (name == "gang-all-or-none") return gang_all_or_none(cluster, decisions);
+  if (name == "no-victim-in-vain") return no_victim_in_vain(cluster, decisions);
+  if (name == "within-capability") return within_capability(cluster, decisions);
   if (name == "nothing-left-over") return nothing_left_over(cluster, decisions);
   if (name == "bound-once") return bound_once(cluster, decisions);
   if (name == "accounts-add-up") return accounts_add_up(cluster, decisions);

@@ -68,6 +68,8 @@ class Runner {
     }
   }
 
+  const std::string& transcript() const { return transcript_; }
+
  private:
   void step(const json::Value& step) {
     for (const auto& member : step.as_object()) {
@@ -75,6 +77,8 @@ class Runner {
       const json::Value& value = member.value();
       if (what == "apply")
         apply_all(value);
+      else if (what == "remove" && value.is_string() && text_of(value) == "evicted")
+        remove_evicted();
       else if (what == "remove")
         remove(value);
       else if (what == "run")
@@ -205,6 +209,19 @@ class Runner {
     }
   }
 
+  // The evicted pods are gone from their nodes.
+  void remove_evicted() {
+    std::vector<std::string> gone;
+    for (const auto& [name, pod] : pods_) {
+      TaskId id = cluster_.find_task(pod.metadata.ns, name);
+      if (id.valid() && cluster_.at(id).evicting) gone.push_back(name);
+    }
+    for (const std::string& name : gone) {
+      cluster_.remove(pods_.at(name));
+      pods_.erase(name);
+    }
+  }
+
   // "run: Running" gives every bound pod that phase; "run: {pod: Succeeded}" one.
   void run_pods(const json::Value& value) {
     auto set = [&](model::Pod& pod, const std::string& phase) {
@@ -237,9 +254,36 @@ class Runner {
   void cycle(std::int64_t times) {
     for (std::int64_t i = 0; i < times; ++i) {
       last_ = session_.run(clock_, "session-" + std::to_string(++sessions_));
-      for (std::string_view always : {"accounts-add-up", "nothing-left-over", "bound-once"})
+      for (std::string_view always : {"accounts-add-up", "nothing-left-over", "bound-once",
+                                      "no-overcommit", "no-victim-in-vain"})
         EXPECT_EQ(invariants::check(always, cluster_, last_), "");
+      if (has_plugin("gang")) {
+        EXPECT_EQ(invariants::check("gang-all-or-none", cluster_, last_), "");
+      }
+      if (has_plugin("proportion") || has_plugin("capacity")) {
+        EXPECT_EQ(invariants::check("within-capability", cluster_, last_), "");
+      }
+      transcript_ += describe_decisions();
     }
+  }
+
+  bool has_plugin(std::string_view name) const {
+    for (const Tier& tier : session_.configuration().tiers)
+      for (const PluginOption& plugin : tier.plugins)
+        if (plugin.name == name) return true;
+    return false;
+  }
+
+  std::string describe_decisions() const {
+    std::string out = "session\n";
+    for (const BindDecision& bind : last_.binds)
+      out += "bind " + cluster_.at(bind.task).name + " " + cluster_.at(bind.node).name + "\n";
+    for (const EvictDecision& evict : last_.evictions)
+      out += "evict " + cluster_.at(evict.task).name + " " + evict.reason + "\n";
+    for (const BindDecision& wait : last_.pipelined)
+      out += "wait " + cluster_.at(wait.task).name + " " + cluster_.at(wait.node).name + "\n";
+    for (const EventDecision& event : last_.events) out += event.message + "\n";
+    return out;
   }
 
   void expect(const json::Value& wanted) {
@@ -248,6 +292,10 @@ class Runner {
       const json::Value& value = member.value();
       if (what == "binds")
         expect_binds(value.as_object());
+      else if (what == "evictions")
+        expect_evictions(value);
+      else if (what == "pipelined")
+        expect_pipelined(value.as_object());
       else if (what == "nodes")
         expect_nodes(value.as_object());
       else if (what == "phases")
@@ -298,6 +346,57 @@ class Runner {
     }
     for (const auto& [group, count] : by_group)
       EXPECT_EQ(count, 0) << "unexpected bindings of " << group;
+  }
+
+  // A list of pods, or how many by group; nobody else may be evicted.
+  void expect_evictions(const json::Value& wanted) {
+    std::map<std::string, std::int64_t> by_group;
+    std::vector<std::string> have, want;
+    for (const EvictDecision& evict : last_.evictions) {
+      const Task& task = cluster_.at(evict.task);
+      have.push_back(task.name);
+      ++by_group[cluster_.at(task.job).name];
+    }
+    if (wanted.is_array()) {
+      for (const json::Value& name : wanted.get_array()) want.push_back(text_of(name));
+      std::sort(have.begin(), have.end());
+      std::sort(want.begin(), want.end());
+      EXPECT_EQ(have, want) << "evicted";
+      return;
+    }
+    for (const auto& member : wanted.as_object()) {
+      EXPECT_EQ(by_group[member.key()], member.value().to_number<std::int64_t>())
+          << "evicted pods of " << member.key();
+      by_group.erase(member.key());
+    }
+    for (const auto& [group, count] : by_group)
+      EXPECT_EQ(count, 0) << "unexpected evictions of " << group;
+  }
+
+  // By pod: the node it waits for, or true; by group: how many. Nobody else may wait.
+  void expect_pipelined(const json::Object& wanted) {
+    std::map<std::string, std::string> by_pod;
+    std::map<std::string, std::int64_t> by_group;
+    for (const BindDecision& wait : last_.pipelined) {
+      const Task& task = cluster_.at(wait.task);
+      by_pod[task.name] = cluster_.at(wait.node).name;
+      ++by_group[cluster_.at(task.job).name];
+    }
+    std::size_t named = 0;
+    for (const auto& member : wanted) {
+      if (member.value().is_number()) {
+        EXPECT_EQ(by_group[member.key()], member.value().to_number<std::int64_t>())
+            << "waiting pods of " << member.key();
+        named += static_cast<std::size_t>(by_group[member.key()]);
+        continue;
+      }
+      ++named;
+      ASSERT_TRUE(by_pod.contains(member.key())) << member.key() << " is not pipelined";
+      if (member.value().is_string()) {
+        EXPECT_EQ(by_pod[member.key()], text_of(member.value())) << member.key();
+      }
+    }
+    EXPECT_EQ(last_.pipelined.size(), named) << "pods that wait for a node";
   }
 
   void expect_nodes(const json::Object& wanted) {
@@ -412,6 +511,7 @@ class Runner {
 
   void expect_writes(const json::Object& wanted) {
     const std::map<std::string_view, std::size_t> have{{"binds", last_.binds.size()},
+                                                       {"evictions", last_.evictions.size()},
                                                        {"groups", last_.groups.size()},
                                                        {"pods", last_.pods.size()},
                                                        {"events", last_.events.size()},
@@ -426,6 +526,7 @@ class Runner {
   }
 
   const json::Value& document_;
+  std::string transcript_;
   sim::SimClock clock_;
   Cluster cluster_{{{"volcano", "default-scheduler"}, {"default-scheduler"}, "default"}};
   Session session_{cluster_};
@@ -455,7 +556,11 @@ TEST_P(SchedulerScenario, Holds) {
   for (const json::YamlDocument& document : *documents) {
     SCOPED_TRACE(GetParam() + ":" + std::to_string(document.line) + " " +
                  std::string(json::string_at(document.value, {"scenario"})));
-    Runner(document.value).run();
+    Runner first(document.value), again(document.value);
+    first.run();
+    if (HasFailure()) continue;
+    again.run();
+    EXPECT_EQ(first.transcript(), again.transcript()) << "the same input gave another outcome";
   }
 }
 

@@ -43,7 +43,8 @@ inline json::Value node(const json::Value& from) {
   return json::Object{{"metadata", meta}, {"spec", spec}, {"status", status}};
 }
 
-// {name, weight, priority, capability, deserved, guarantee, reclaimable, parent, state (Open)}
+// {name, weight, priority, capability, deserved, guarantee, reclaimable, parent, state (Open),
+// annotations, created}
 inline json::Value queue(const json::Value& from) {
   json::Value spec = json::Object{{"weight", 1}};
   for (std::string_view name :
@@ -56,6 +57,9 @@ inline json::Value queue(const json::Value& from) {
   std::string name(json::string_at(from, {"name"}));
   json::Value meta = json::Object{{"name", name}, {"uid", "queue-" + name}};
   copy(from, "annotations", meta);
+  if (std::int64_t created = json::int_at(from, {"created"}); created != 0)
+    meta.as_object()["creationTimestamp"] =
+        model::format_rfc3339(WallTime(std::chrono::seconds(1700000000 + created)));
   return json::Object{{"metadata", meta}, {"spec", spec}, {"status", status}};
 }
 
@@ -116,6 +120,7 @@ inline json::Value pod(const json::Value& from, int order) {
     for (const auto& member : *given) spec.as_object()[member.key()] = member.value();
   json::Value status = json::Object{{"phase", "Pending"}};
   copy(from, "phase", status);
+  copy(from, "startTime", status);
   if (std::string_view nominated = json::string_at(from, {"nominated"}); !nominated.empty())
     status.as_object()["nominatedNodeName"] = nominated;
   return json::Object{{"metadata", meta}, {"spec", spec}, {"status", status}};

@@ -129,11 +129,12 @@ class Allocate {
   std::vector<TaskId> order_;
 };
 
-void execute(Session& session, const Arguments&) { Allocate(session).run(); }
+void execute_allocate(Session& session, const Arguments&) { Allocate(session).run(); }
 
 }  // namespace
 
 extern const ActionInfo action_allocate;
-const ActionInfo action_allocate{"allocate", "places gangs on nodes, whole or not at all", execute};
+const ActionInfo action_allocate{"allocate", "places gangs on nodes, whole or not at all",
+                                 execute_allocate};
 
 }  // namespace hekla::scheduler

@@ -23,7 +23,7 @@ std::vector<TaskId> best_effort_tasks(const Session& session, JobId job) {
   return tasks;
 }
 
-void execute(Session& session, const Arguments&) {
+void execute_backfill(Session& session, const Arguments&) {
   Turns turns(session);
   for (JobId id : session.jobs()) {
     const Job& job = session.at(id);
@@ -46,6 +46,7 @@ void execute(Session& session, const Arguments&) {
 }  // namespace
 
 extern const ActionInfo action_backfill;
-const ActionInfo action_backfill{"backfill", "places pods that request nothing", execute};
+const ActionInfo action_backfill{"backfill", "places pods that request nothing",
+                                 execute_backfill};
 
 }  // namespace hekla::scheduler

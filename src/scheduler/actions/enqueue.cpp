@@ -9,7 +9,7 @@ namespace hekla::scheduler {
 
 namespace {
 
-void execute(Session& session, const Arguments&) {
+void execute_enqueue(Session& session, const Arguments&) {
   Turns turns(session);
   for (JobId job : session.jobs())
     if (session.at(job).is_pending()) turns.add(job);
@@ -29,6 +29,6 @@ void execute(Session& session, const Arguments&) {
 
 extern const ActionInfo action_enqueue;
 const ActionInfo action_enqueue{"enqueue", "lets pending pod groups in while there is room",
-                                execute};
+                                execute_enqueue};
 
 }  // namespace hekla::scheduler

@@ -255,6 +255,7 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
     Impact impact = put(pod);
     return impact == Impact::none ? Impact::decide : impact;
   }
+  task.started = pod.status.startTime.at.value_or(WallTime{});
   task.nominated =
       pod.status.nominatedNodeName.empty() ? NodeId() : intern_node(pod.status.nominatedNodeName);
   if (same_class && status == task.status && node == task.node && gated == task.gated)

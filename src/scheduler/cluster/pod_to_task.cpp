@@ -190,6 +190,7 @@ void fill_task(const model::Pod& pod, Task& task) {
   task.scheduler_name = pod.spec.schedulerName;
   task.gated = !pod.spec.schedulingGates.empty();
   task.created = meta.creationTimestamp.at.value_or(WallTime{});
+  task.started = pod.status.startTime.at.value_or(WallTime{});
   task.priority = pod.spec.priority.value_or(1);
   if (const std::string& text = meta.annotation(model::keys::task_priority); !text.empty())
     std::from_chars(text.data(), text.data() + text.size(), task.priority);

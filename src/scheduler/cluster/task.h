@@ -60,6 +60,7 @@ struct Task {
   std::int32_t priority = 1;
   std::int64_t index = -1;  // the number at the end of the pod's name
   WallTime created{};
+  WallTime started{};  // status.startTime
   NodeId nominated;  // status.nominatedNodeName
 
   // The state a discarded statement had given this task, for messages; valid if the stamp is the

@@ -171,9 +171,12 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
                                       {},
                                       cluster.at(bind.task).uid,
                                       cluster.at(bind.node).name});
-    for (const EvictDecision& evict : decisions.evictions)
-      add(evict_write(cluster, evict),
-          {Sent::Kind::evict, evict.task, {}, {}, cluster.at(evict.task).uid, {}});
+    for (const EvictDecision& evict : decisions.evictions) {
+      const std::string& uid = cluster.at(evict.task).uid;
+      add(evicted_condition_write(cluster, evict, now),
+          {Sent::Kind::pod, evict.task, {}, {}, uid, {}});
+      add(evict_write(cluster, evict), {Sent::Kind::evict, evict.task, {}, {}, uid, {}});
+    }
     for (const GroupDecision& group : decisions.groups) {
       ++cluster.edit(group.job).status_writes;
       add(group_write(cluster, group.job),
@@ -236,8 +239,10 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
         }
         return;
       case Sent::Kind::evict:
-        if (!result)
-          log_warn("scheduler", "a pod was not evicted", {{"error", result.error().message}});
+        if (result || result.error().code == Code::not_found) return;
+        log_warn("scheduler", "a pod was not evicted", {{"error", result.error().message}});
+        cluster.evict_failed(sent.task, sent.uid);
+        retry_later();
         return;
     }
   }

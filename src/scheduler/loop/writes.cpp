@@ -116,6 +116,30 @@ kube::Write create_queue_write(const std::string& name, bool reclaimable) {
   return write;
 }
 
+kube::Write evicted_condition_write(const Cluster& cluster, const EvictDecision& decision,
+                                    WallTime now) {
+  const Task& task = cluster.at(decision.task);
+  auto condition = [&](std::string_view type, std::string_view status, std::string_view reason,
+                       std::string message) {
+    return json::Object{{"type", type},
+                        {"status", status},
+                        {"lastProbeTime", nullptr},
+                        {"lastTransitionTime", model::format_rfc3339(now)},
+                        {"reason", reason},
+                        {"message", std::move(message)}};
+  };
+  json::Array conditions{
+      condition("Ready", "False", "Evict", "Pod is evicted, because of " + decision.reason),
+      condition("DisruptionTarget", "True", "PreemptionByScheduler",
+                task.scheduler_name + ": preempting to accommodate a higher priority pod")};
+  kube::Write write =
+      patch(kube::resources::pods, {task.ns, task.name},
+            json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}});
+  write.subresource = "status";
+  write.patch_type = kube::PatchType::strategic;
+  return write;
+}
+
 kube::Write evict_write(const Cluster& cluster, const EvictDecision& decision) {
   const Task& task = cluster.at(decision.task);
   kube::Write write;

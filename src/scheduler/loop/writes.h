@@ -20,6 +20,9 @@ kube::Write pod_condition_write(const Cluster& cluster, const PodConditionDecisi
 // allocated, reservation and the counts; the state belongs to the queue controller.
 kube::Write queue_write(const Cluster& cluster, QueueId queue);
 kube::Write create_queue_write(const std::string& name, bool reclaimable);
+// What the evicted pod's status says: not ready, and disrupted by the scheduler.
+kube::Write evicted_condition_write(const Cluster& cluster, const EvictDecision& decision,
+                                    WallTime now);
 kube::Write evict_write(const Cluster& cluster, const EvictDecision& decision);
 
 kube::EventTarget target_of(const Task& task);

@@ -225,6 +225,7 @@ void Session::undo_kept() {
     TaskStatus status = at(*id).status;
     if (status != TaskStatus::allocated && status != TaskStatus::pipelined) continue;
     NodeId node = at(*id).node;
+    if (status == TaskStatus::pipelined) decisions_.pipelined.push_back({*id, node});
     cluster_.move(*id, TaskStatus::pending, {});
     unreserve(*id, node);
   }

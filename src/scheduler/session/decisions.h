@@ -62,6 +62,9 @@ struct SessionTimes {
 struct Decisions {
   std::vector<BindDecision> binds;
   std::vector<EvictDecision> evictions;
+  // Tasks that wait for what is being released, and where. For people and tests: nothing is done
+  // about them, the next session looks anew.
+  std::vector<BindDecision> pipelined;
   std::vector<GroupDecision> groups;
   std::vector<PodConditionDecision> pods;
   std::vector<EventDecision> events;

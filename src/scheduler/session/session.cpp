@@ -30,6 +30,7 @@ const ActionInfo* find_action(std::string_view name) {
 void Decisions::clear() {
   binds.clear();
   evictions.clear();
+  pipelined.clear();
   groups.clear();
   pods.clear();
   events.clear();

@@ -2,13 +2,17 @@
 // looked up again after every turn, because a placement changes both.
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "scheduler/session/session.h"
 
 namespace hekla::scheduler {
 
+// A binary heap that exchanges parent and child exactly as Go's container/heap does. The order of
+// queues changes while they are in the heap (one's turn changes another's share), and then which
+// one comes out depends on every exchange; Volcano's fixtures are written for these.
 template <class T, class Before>
 class Heap {
  public:
@@ -16,19 +20,30 @@ class Heap {
   bool empty() const { return items_.empty(); }
   void push(T item) {
     items_.push_back(item);
-    std::push_heap(items_.begin(), items_.end(), after());
+    for (std::size_t at = items_.size() - 1; at > 0;) {
+      std::size_t parent = (at - 1) / 2;
+      if (!before_(items_[at], items_[parent])) break;
+      std::swap(items_[at], items_[parent]);
+      at = parent;
+    }
   }
   T pop() {
-    std::pop_heap(items_.begin(), items_.end(), after());
+    std::size_t left = items_.size() - 1;
+    std::swap(items_.front(), items_[left]);
+    for (std::size_t at = 0;;) {
+      std::size_t child = 2 * at + 1;
+      if (child >= left) break;
+      if (child + 1 < left && before_(items_[child + 1], items_[child])) ++child;
+      if (!before_(items_[child], items_[at])) break;
+      std::swap(items_[at], items_[child]);
+      at = child;
+    }
     T item = items_.back();
     items_.pop_back();
     return item;
   }
 
  private:
-  auto after() const {
-    return [this](const T& a, const T& b) { return before_(b, a); };
-  }
   std::vector<T> items_;
   Before before_;
 };
