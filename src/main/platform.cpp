@@ -23,6 +23,7 @@
 #include "controllers/cluster/role_aggregation.h"
 #include "controllers/crds.h"
 #include "controllers/volcano_controllers.h"
+#include "controllers/workload/workload_controllers.h"
 #include "kube/rest_client.h"
 #include "main/listen.h"
 #include "main/pki.h"
@@ -82,6 +83,7 @@ struct Platform::Parts {
   std::unique_ptr<controllers::Endpoints> endpoints;
   std::unique_ptr<controllers::EventExpiry> events;
   std::unique_ptr<controllers::RoleAggregation> roles;
+  std::unique_ptr<controllers::WorkloadControllers> workloads;
   std::unique_ptr<agent::Agent> agent;
   std::unique_ptr<agent::FakeNodes> fake_nodes;
   Pki pki;
@@ -178,8 +180,10 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   endpoints = std::make_unique<controllers::Endpoints>(*cluster_client);
   events = std::make_unique<controllers::EventExpiry>(*cluster_client);
   roles = std::make_unique<controllers::RoleAggregation>(*cluster_client);
+  workloads = std::make_unique<controllers::WorkloadControllers>(*cluster_client);
   cluster_loop.post([this] {
     roles->start();
+    workloads->start();
     garbage->start();
     namespaces->start();
     endpoints->start();

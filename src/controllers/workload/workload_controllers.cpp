@@ -1,0 +1,23 @@
+#include "controllers/workload/workload_controllers.h"
+
+#include "controllers/workload/deployment.h"
+#include "controllers/workload/replica_set.h"
+
+namespace hekla::controllers {
+
+struct WorkloadControllers::State {
+  WorkloadCaches caches;
+  ReplicaSets replica_sets;
+  Deployments deployments;
+
+  explicit State(kube::Client& client) : caches(client), replica_sets(caches), deployments(caches) {}
+};
+
+WorkloadControllers::WorkloadControllers(kube::Client& client)
+    : state_(std::make_unique<State>(client)) {}
+
+WorkloadControllers::~WorkloadControllers() = default;
+
+void WorkloadControllers::start() { state_->caches.start(); }
+
+}  // namespace hekla::controllers
