@@ -14,6 +14,7 @@
 #include "apiserver/reads.h"
 #include "apiserver/rest_handler.h"
 #include "apiserver/service_addresses.h"
+#include "apiserver/webhooks.h"
 #include "apiserver/writes.h"
 #include "base/check.h"
 #include "base/log.h"
@@ -51,6 +52,7 @@ struct ApiServer::Parts {
   Tokens tokens;
   Crds crds;
   AdmissionChain admission;
+  std::unique_ptr<WebhookTransport> webhooks = make_webhook_transport();
   Writes writes;
   Authenticator authenticator;
   DiscoveryHandler discovery;
@@ -69,7 +71,8 @@ struct ApiServer::Parts {
         admission(make_chain(*authorizer, tokens, *options.rng, options.disabled_admission,
                              std::move(options.admission))),
         writes(*options.store, registry,
-               WriteServices{options.clock, options.rng, &admission, addresses.get()}, &crds),
+               WriteServices{options.clock, options.rng, &admission, addresses.get(),
+                             webhooks.get()}, &crds),
         authenticator(tokens, *options.store, registry),
         discovery(registry,
                   options.advertise_address + ":" + std::to_string(options.advertise_port)),
@@ -122,6 +125,10 @@ std::unique_ptr<kube::Client> ApiServer::client(Executor& executor, kube::Identi
 }
 
 kube::Discovery& ApiServer::discovery() { return parts_->registry; }
+
+void ApiServer::set_webhook_transport(WebhookTransport* transport) {
+  parts_->writes.set_webhook_transport(transport);
+}
 
 void ApiServer::set_pod_streams(kube::PodStreams* streams) { parts_->serving.pod_streams = streams; }
 

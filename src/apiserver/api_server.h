@@ -22,6 +22,8 @@
 
 namespace hekla::apiserver {
 
+class WebhookTransport;
+
 struct Options {
   // Opened with attach_header (storage.h) as its attacher. It, the loop and everything else given by pointer
   // outlives the server.
@@ -57,6 +59,8 @@ class ApiServer {
   // For a component of this process: may do everything, writes under the identity's name.
   std::unique_ptr<kube::Client> client(Executor& executor, kube::Identity identity);
   kube::Discovery& discovery();
+  // For tests: reviews go there instead of over HTTPS.
+  void set_webhook_transport(WebhookTransport* transport);
   void set_pod_streams(kube::PodStreams* streams);
   // For the agent: a token of the pod's service account (ns, name), bound to the pod. Empty `audience`:
   // this server's. Thread-safe.

@@ -10,6 +10,7 @@
 #include "apiserver/schema_rules.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/storage.h"
+#include "apiserver/webhooks.h"
 #include "base/check.h"
 
 namespace hekla::apiserver {
@@ -183,10 +184,19 @@ void default_stage(const Kind& kind, json::Value& object) {
 Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Value* old,
                           kube::Operation operation) {
   kube::AdmissionRequest request = admission_request(scope, object, old, operation);
-  if (!scope.services.admission->mutates(request)) return {};
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
+  const bool webhooks = webhooks_configured(request, true);
+  if (!webhooks && !scope.services.admission->mutates(request)) return {};
   TRY(scope.services.admission->mutate(request, object));
+  if (webhooks) {
+    TRY(mutate_by_webhooks(scope, request, object));
+    if (!scope.kind().custom && scope.kind().schema) {
+      if (Result<void> typed = check_types(*scope.kind().schema, object); !typed)
+        return fail(Code::bad_request, cannot_handle(scope.resource()) + typed.error().message);
+      normalize(*scope.kind().schema, object);
+    }
+  }
   if (scope.kind().custom && scope.kind().schema) prune(*scope.kind().schema, object);
   default_stage(scope.kind(), object);
   return {};
@@ -231,7 +241,8 @@ Result<void> admit_stage(WriteScope& scope, const json::Value& object, const jso
   kube::AdmissionRequest request = admission_request(scope, object, old, operation);
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
-  return scope.services.admission->validate(request, object);
+  TRY(scope.services.admission->validate(request, object));
+  return validate_by_webhooks(scope, request, object);
 }
 
 Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {

@@ -15,6 +15,8 @@
 namespace hekla::apiserver {
 
 class ServiceAddresses;
+class WebhookTransport;  // webhooks.h
+struct WebhookMemo;
 
 // What the pipeline works with; outlives every request.
 struct WriteServices {
@@ -22,6 +24,7 @@ struct WriteServices {
   Rng* rng = nullptr;
   const AdmissionChain* admission = nullptr;
   const ServiceAddresses* addresses = nullptr;
+  WebhookTransport* webhooks = nullptr;
 };
 
 // One attempt at one request against one snapshot.
@@ -32,6 +35,7 @@ struct WriteScope {
   const WriteServices& services;
   WallTime now;
   std::vector<std::string> warnings;
+  WebhookMemo* memo = nullptr;  // of the request, across its attempts
 
   const ServedKind& served() const { return *request.served; }
   const Kind& kind() const { return *request.served->kind; }

@@ -7,6 +7,7 @@
 #include "apiserver/errors.h"
 #include "apiserver/scale.h"
 #include "apiserver/storage.h"
+#include "apiserver/webhooks.h"
 #include "base/check.h"
 
 namespace hekla::apiserver {
@@ -14,6 +15,7 @@ namespace hekla::apiserver {
 namespace {
 constexpr int kMaxAttempts = 5;
 constexpr int kMaxNameAttempts = 8;
+constexpr std::size_t kMaxWebhookAnswers = 256;
 }  // namespace
 
 Result<PreparedWrite> prepare_write(WriteScope& scope) {
@@ -43,7 +45,8 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
         continuation_(continuation),
         done_(std::move(done)),
         outcomes_(requests_.size()),
-        attempts_(requests_.size(), 0) {
+        attempts_(requests_.size(), 0),
+        memos_(requests_.size()) {
     for (std::size_t i = 0; i < requests_.size(); ++i) queue_.push_back(i);
   }
 
@@ -59,6 +62,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
       const bool first = batch.writes.empty();
       if (!prepared) {
         if (!first) break;  // may be right once the writes before it are in
+        if (ask_webhooks(index)) return;
         settle(index, std::move(prepared).error());
       } else if (!prepared->commit) {
         if (!first && reads_touched(index, touched)) break;
@@ -86,9 +90,38 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
 
   Result<PreparedWrite> prepare(std::size_t index, const store::Snapshot& snapshot,
                                 const Catalog& catalog) {
-    WriteScope scope{requests_[index], snapshot, catalog, writes_.services_,
-                     writes_.services_.clock->wall(), {}};
+    if (!memos_[index]) memos_[index] = std::make_unique<WebhookMemo>(*writes_.services_.rng);
+    WebhookMemo& memo = *memos_[index];
+    memo.wanted.clear();
+    memo.draws.rewind();
+    if (!memo.now) memo.now = writes_.services_.clock->wall();
+    WriteServices services = writes_.services_;
+    services.rng = &memo.draws;
+    WriteScope scope{requests_[index], snapshot, catalog, services, *memo.now, {}, &memo};
     return prepare_write(scope);
+  }
+
+  // True when the request waits for answers; it is prepared again when all are in.
+  bool ask_webhooks(std::size_t index) {
+    WebhookMemo& memo = *memos_[index];
+    if (memo.wanted.empty() || memo.answers.size() >= kMaxWebhookAnswers) return false;
+    std::vector<WebhookCall> calls = std::exchange(memo.wanted, {});
+    unanswered_ = calls.size();
+    for (WebhookCall& call : calls) {
+      auto self = shared_from_this();
+      WebhookCall kept = call;
+      auto done = [self, index, kept = std::move(kept)](Result<net::Response> response) mutable {
+        self->continuation_.post([self, index, call = std::move(kept), response = std::move(response)]() mutable {
+          self->memos_[index]->answers.emplace(call.key, read_review(call, std::move(response)));
+          if (--self->unanswered_ == 0) self->round();
+        });
+      };
+      if (writes_.services_.webhooks)
+        writes_.services_.webhooks->send(std::move(call), std::move(done));
+      else
+        done(fail(Code::unavailable, "this server calls no webhooks"));
+    }
+    return true;
   }
 
   void commit(store::Batch batch) {
@@ -131,6 +164,8 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
 
   bool may_retry(std::size_t index, const PreparedWrite& prepared, Code code) {
     ++attempts_[index];
+    memos_[index]->draws.forget();
+    memos_[index]->now.reset();
     if (code == Code::already_exists)
       return prepared.retry_on_exists && attempts_[index] < kMaxNameAttempts;
     return (code == Code::conflict || code == Code::not_found) && prepared.retry_on_conflict &&
@@ -170,6 +205,8 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
   Done done_;
   std::vector<WriteOutcome> outcomes_;
   std::vector<int> attempts_;
+  std::vector<std::unique_ptr<WebhookMemo>> memos_;
+  std::size_t unanswered_ = 0;
   std::deque<std::size_t> queue_;
   std::vector<Pending> pending_;
 };

@@ -20,6 +20,9 @@ class Writes {
   Writes(store::Store& store, Registry& registry, WriteServices services, Crds* crds)
       : store_(store), registry_(registry), services_(services), crds_(crds) {}
 
+  // Replaces the transport the server came with.
+  void set_webhook_transport(WebhookTransport* transport) { services_.webhooks = transport; }
+
   using Done = std::move_only_function<void(std::vector<WriteOutcome>)>;
 
   // Any thread. The first round is prepared in the call itself; later ones, and `done`, run on

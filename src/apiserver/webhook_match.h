@@ -1,0 +1,19 @@
+// Which webhooks a request concerns.
+#pragma once
+
+#include <string>
+
+#include "apiserver/write_stages.h"
+
+namespace hekla::apiserver {
+
+// The version in which the webhook wants to see the object, or null when its rules do not match.
+ServedPtr webhook_version(const json::Value& webhook, const kube::AdmissionRequest& request,
+                          const Catalog& catalog);
+// namespaceSelector and objectSelector.
+Result<bool> webhook_selects(const json::Value& webhook, const kube::AdmissionRequest& request,
+                             const json::Value& object);
+// matchConditions over the review's request.
+Result<bool> webhook_conditions_hold(const json::Value& webhook, const json::Value& review_request);
+
+}  // namespace hekla::apiserver

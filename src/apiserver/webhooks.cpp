@@ -1,0 +1,280 @@
+#include "apiserver/webhooks.h"
+
+#include <algorithm>
+
+#include "apiserver/field_error.h"
+#include "apiserver/webhook_match.h"
+#include "base/bytes.h"
+#include "json/parse.h"
+#include "json/patch.h"
+
+namespace hekla::apiserver {
+namespace {
+
+std::string text_at(const json::Value& value, std::initializer_list<std::string_view> path) {
+  return std::string(json::string_at(value, path));
+}
+
+struct Webhook {
+  json::Value spec;
+  std::string name;
+  bool ignores_failure = false;
+};
+
+std::vector<Webhook> configured(const kube::AdmissionRequest& request, std::string_view plural) {
+  std::vector<Webhook> out;
+  const kube::Resource kind{.group = "admissionregistration.k8s.io", .version = "v1",
+                            .plural = std::string(plural), .kind = "", .namespaced = false};
+  Result<std::vector<json::Value>> all = request.reader->list(kind, "");
+  if (!all) return out;
+  for (const json::Value& one : *all)
+    if (const json::Array* webhooks = json::array_at(one, {"webhooks"}))
+      for (const json::Value& webhook : *webhooks)
+        out.push_back({webhook, text_at(webhook, {"name"}),
+                       json::string_at(webhook, {"failurePolicy"}) == "Ignore"});
+  return out;
+}
+
+// Configurations of webhooks are beyond the reach of webhooks, or nobody could repair a broken one.
+bool exempt(const kube::Resource& resource) {
+  return resource.group == "admissionregistration.k8s.io" &&
+         (resource.plural == "mutatingwebhookconfigurations" ||
+          resource.plural == "validatingwebhookconfigurations");
+}
+
+json::Value gvk(const kube::Resource& r) {
+  return json::Object{{"group", r.group}, {"version", r.version}, {"kind", r.kind}};
+}
+json::Value gvr(const kube::Resource& r) {
+  return json::Object{{"group", r.group}, {"version", r.version}, {"resource", r.plural}};
+}
+
+json::Value in_version(const json::Value& object, const kube::Resource& as) {
+  json::Value out = object;
+  if (out.is_object()) {
+    out.get_object()["apiVersion"] = as.api_version();
+    out.get_object()["kind"] = as.kind;
+  }
+  return out;
+}
+
+json::Value review_request(const kube::AdmissionRequest& request, const kube::Resource& as,
+                           const json::Value& object) {
+  json::Object out;
+  out.emplace("kind", gvk(as));
+  out.emplace("resource", gvr(as));
+  if (!request.subresource.empty()) out.emplace("subResource", request.subresource);
+  out.emplace("requestKind", gvk(request.resource));
+  out.emplace("requestResource", gvr(request.resource));
+  if (!request.subresource.empty()) out.emplace("requestSubResource", request.subresource);
+  if (!request.key.name.empty()) out.emplace("name", request.key.name);
+  if (!request.key.ns.empty()) out.emplace("namespace", request.key.ns);
+  const bool removal = request.operation == kube::Operation::remove;
+  out.emplace("operation", request.operation == kube::Operation::create   ? "CREATE"
+                           : request.operation == kube::Operation::update ? "UPDATE"
+                                                                          : "DELETE");
+  json::Object user{{"username", request.user.name}};
+  if (!request.user.uid.empty()) user.emplace("uid", request.user.uid);
+  user.emplace("groups", json::Array(request.user.groups.begin(), request.user.groups.end()));
+  out.emplace("userInfo", std::move(user));
+  out.emplace("object", removal ? json::Value() : in_version(object, as));
+  out.emplace("oldObject", request.old_object ? in_version(*request.old_object, as) : json::Value());
+  out.emplace("dryRun", request.dry_run);
+  static constexpr std::string_view kOptions[] = {"CreateOptions", "UpdateOptions", "DeleteOptions"};
+  out.emplace("options", json::Object{{"kind", kOptions[static_cast<int>(request.operation)]},
+                                      {"apiVersion", "meta.k8s.io/v1"}});
+  return out;
+}
+
+// host:port of a service: an endpoint if it has any, else its cluster address.
+std::string service_authority(const kube::AdmissionRequest& request, const kube::Key& key, std::int64_t port) {
+  const kube::Resource endpoints{
+      .group = "", .version = "v1", .plural = "endpoints", .kind = "Endpoints", .namespaced = true};
+  if (Result<json::Value> found = request.reader->get(endpoints, key))
+    if (const json::Array* subsets = json::array_at(*found, {"subsets"}))
+      for (const json::Value& subset : *subsets) {
+        const json::Array* addresses = json::array_at(subset, {"addresses"});
+        const json::Array* ports = json::array_at(subset, {"ports"});
+        if (addresses && !addresses->empty() && ports && !ports->empty())
+          return text_at((*addresses)[0], {"ip"}) + ":" + std::to_string(json::int_at((*ports)[0], {"port"}));
+      }
+  const kube::Resource services{
+      .group = "", .version = "v1", .plural = "services", .kind = "Service", .namespaced = true};
+  Result<json::Value> service = request.reader->get(services, key);
+  std::string address = service ? text_at(*service, {"spec", "clusterIP"}) : "";
+  if (address.empty() || address == "None") return {};
+  return address + ":" + std::to_string(port);
+}
+
+// Where to send it; an error when the service is not there.
+Result<void> address_call(const Webhook& webhook, const kube::AdmissionRequest& request, WebhookCall& call) {
+  const std::int64_t seconds = std::clamp<std::int64_t>(json::int_at(webhook.spec, {"timeoutSeconds"}, 10), 1, 30);
+  call.timeout = std::chrono::seconds(seconds);
+  const std::string query = "timeout=" + std::to_string(seconds) + "s";
+  const json::Value* config = json::find(webhook.spec, "clientConfig");
+  if (!config) return fail(Code::internal, "no clientConfig");
+  if (std::optional<std::string> ca = base64_decode(json::string_at(*config, {"caBundle"}))) call.ca_pem = *ca;
+  if (std::string url = text_at(*config, {"url"}); !url.empty()) {
+    call.url = url + (url.find('?') == std::string::npos ? "?" : "&") + query;
+    call.shown_url = call.url;
+    return {};
+  }
+  const kube::Key key{text_at(*config, {"service", "namespace"}), text_at(*config, {"service", "name"})};
+  const std::int64_t port = json::int_at(*config, {"service", "port"}, 443);
+  std::string path = text_at(*config, {"service", "path"});
+  if (!path.starts_with('/')) path.insert(0, "/");
+  call.server_name = key.name + "." + key.ns + ".svc";
+  call.shown_url = "https://" + call.server_name + ":" + std::to_string(port) + path + "?" + query;
+  const std::string authority = service_authority(request, key, port);
+  if (authority.empty()) return fail(Code::unavailable, "service \"" + key.name + "\" not found");
+  call.url = "https://" + authority + path + "?" + query;
+  return {};
+}
+
+Error failed_call(const Webhook& webhook, const std::string& why) {
+  return {Code::internal, "Internal error occurred: failed calling webhook " + go_quote(webhook.name) + ": " + why};
+}
+
+Error denial_of(const Webhook& webhook, const json::Value& response) {
+  std::string message = "admission webhook " + go_quote(webhook.name) + " denied the request";
+  const std::string text = text_at(response, {"status", "message"}), reason = text_at(response, {"status", "reason"});
+  message += !text.empty() ? ": " + text : !reason.empty() ? ": " + reason : " without explanation";
+  const std::int64_t status = std::max<std::int64_t>(json::int_at(response, {"status", "code"}), 400);
+  return {code_from(reason, static_cast<int>(status)), std::move(message)};
+}
+
+// One webhook and one object. Nothing: it is not concerned, or its failure is ignored.
+class Invocation {
+ public:
+  Invocation(WriteScope& scope, const kube::AdmissionRequest& request) : scope_(scope), request_(request) {}
+
+  Result<std::optional<json::Value>> run(const Webhook& webhook, const json::Value& object) {
+    ServedPtr as = webhook_version(webhook.spec, request_, scope_.catalog);
+    if (!as) return std::nullopt;
+    if (!TRY(webhook_selects(webhook.spec, request_, object))) return std::nullopt;
+    json::Value review = review_request(request_, as->kind->resource, object);
+    Result<bool> holds = webhook_conditions_hold(webhook.spec, review);
+    if (!holds) return settled(webhook, failed_call(webhook, holds.error().message));
+    if (!*holds) return std::nullopt;
+    const std::string_view effects = json::string_at(webhook.spec, {"sideEffects"});
+    if (request_.dry_run && effects != "None" && effects != "NoneOnDryRun")
+      return fail(Code::bad_request, "admission webhook " + go_quote(webhook.name) + " does not support dry run");
+    WebhookCall call;
+    call.key = webhook.name + "\n" + json::serialize(review);
+    auto known = scope_.memo->answers.find(call.key);
+    if (known == scope_.memo->answers.end()) return request_answer(webhook, std::move(review), std::move(call));
+    if (!known->second) return settled(webhook, failed_call(webhook, known->second.error().message));
+    const json::Value& response = *known->second;
+    if (const json::Array* warnings = json::array_at(response, {"warnings"}))
+      for (const json::Value& one : *warnings)
+        if (one.is_string()) scope_.warnings.emplace_back(json::sv(one.get_string()));
+    if (!json::bool_at(response, {"allowed"})) return std::unexpected(denial_of(webhook, response));
+    return response;
+  }
+
+ private:
+  static Result<std::optional<json::Value>> settled(const Webhook& webhook, Error error) {
+    if (webhook.ignores_failure) return std::nullopt;
+    return std::unexpected(std::move(error));
+  }
+
+  Result<std::optional<json::Value>> request_answer(const Webhook& webhook, json::Value review, WebhookCall call) {
+    if (Result<void> addressed = address_call(webhook, request_, call); !addressed)
+      return settled(webhook, failed_call(webhook, "failed to call webhook: Post " + go_quote(call.shown_url) + ": " +
+                                                       addressed.error().message));
+    call.uid = uuid(scope_.memo->draws.source());
+    json::Object with_uid{{"uid", call.uid}};
+    for (auto& member : review.get_object()) with_uid.emplace(member.key(), std::move(member.value()));
+    call.body = json::serialize(json::Object{{"kind", "AdmissionReview"},
+                                             {"apiVersion", "admission.k8s.io/v1"},
+                                             {"request", std::move(with_uid)}});
+    scope_.memo->wanted.push_back(std::move(call));
+    return fail(Code::unavailable, "waiting for admission webhook " + go_quote(webhook.name));
+  }
+
+  WriteScope& scope_;
+  const kube::AdmissionRequest& request_;
+};
+
+// True when the answer changed the object.
+Result<bool> apply_answer(const Webhook& webhook, const json::Value& response, json::Value& object) {
+  const std::string patch = text_at(response, {"patch"});
+  if (patch.empty()) return false;
+  if (json::string_at(response, {"patchType"}) != "JSONPatch")
+    return std::unexpected(failed_call(webhook, "webhook returned response.patch but not response.patchType"));
+  std::optional<std::string> text = base64_decode(patch);
+  Result<json::Value> operations = text ? json::parse(*text) : fail(Code::bad_request, "not base64");
+  if (!operations) return std::unexpected(failed_call(webhook, operations.error().message));
+  json::Value changed = object;
+  if (Result<void> applied = json::apply_json_patch(changed, *operations); !applied)
+    return std::unexpected(Error{Code::internal, "Internal error occurred: " + applied.error().message});
+  const bool differs = !json::equal(changed, object);
+  object = std::move(changed);
+  return differs;
+}
+
+}  // namespace
+
+Result<json::Value> read_review(const WebhookCall& call, Result<net::Response> response) {
+  auto refuse = [&](const std::string& why) { return fail(Code::internal, why); };
+  if (!response)
+    return refuse("failed to call webhook: Post " + go_quote(call.shown_url) + ": " +
+                  (response.error().code == Code::timeout ? "context deadline exceeded" : response.error().message));
+  if (response->status < 200 || response->status > 299)
+    return refuse("failed to call webhook: the server responded with the status code " +
+                  std::to_string(response->status) + " but did not return more information");
+  Result<json::Value> review = json::parse(response->body);
+  if (!review) return refuse("failed to call webhook: " + review.error().message);
+  if (json::string_at(*review, {"kind"}) != "AdmissionReview" ||
+      json::string_at(*review, {"apiVersion"}) != "admission.k8s.io/v1")
+    return refuse("received invalid webhook response: expected webhook response of admission.k8s.io/v1, "
+                  "Kind=AdmissionReview, got " + text_at(*review, {"apiVersion"}) + ", Kind=" +
+                  text_at(*review, {"kind"}));
+  const json::Value* answer = json::find(*review, "response");
+  if (!answer || !answer->is_object()) return refuse("webhook response was absent");
+  if (json::string_at(*answer, {"uid"}) != call.uid)
+    return refuse("received invalid webhook response: expected response.uid=" + go_quote(call.uid) + ", got " +
+                  go_quote(json::string_at(*answer, {"uid"})));
+  return *answer;
+}
+
+bool webhooks_configured(const kube::AdmissionRequest& request, bool mutating) {
+  return !exempt(request.resource) && !configured(request, mutating ? "mutatingwebhookconfigurations"
+                                                                    : "validatingwebhookconfigurations")
+                                           .empty();
+}
+
+Result<void> mutate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request, json::Value& object) {
+  if (!scope.memo || exempt(request.resource)) return {};
+  const std::vector<Webhook> webhooks = configured(request, "mutatingwebhookconfigurations");
+  Invocation invocation(scope, request);
+  // Those that want to see what came after them are asked once more.
+  std::vector<const Webhook*> waiting;
+  bool changed_later = false;
+  for (const Webhook& webhook : webhooks) {
+    std::optional<json::Value> response = TRY(invocation.run(webhook, object));
+    if (!response) continue;
+    const bool changed = TRY(apply_answer(webhook, *response, object));
+    changed_later |= changed && !waiting.empty();
+    if (json::string_at(webhook.spec, {"reinvocationPolicy"}) == "IfNeeded") waiting.push_back(&webhook);
+  }
+  if (!changed_later) return {};
+  for (const Webhook* webhook : waiting)
+    if (std::optional<json::Value> response = TRY(invocation.run(*webhook, object)))
+      TRY(apply_answer(*webhook, *response, object));
+  return {};
+}
+
+Result<void> validate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request,
+                                  const json::Value& object) {
+  if (!scope.memo || exempt(request.resource)) return {};
+  Invocation invocation(scope, request);
+  std::optional<Error> denial;
+  // All are asked at the same time; the first in order has the word.
+  for (const Webhook& webhook : configured(request, "validatingwebhookconfigurations"))
+    if (auto response = invocation.run(webhook, object); !response && !denial) denial = response.error();
+  if (denial) return std::unexpected(std::move(*denial));
+  return {};
+}
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,80 @@
+// Admission by webhook. The write pipeline is a function of the request and a snapshot, so a call is not waited for:
+// a stage that needs an answer notes the call and gives up, and the request is prepared again once the
+// answers are in (WebhookMemo). No thread waits for anybody.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/rng.h"
+#include "json/value.h"
+#include "kube/admission.h"
+#include "net/http.h"
+
+namespace hekla::apiserver {
+
+struct WriteScope;
+
+struct WebhookCall {
+  std::string key;          // what is asked: equal calls of one request have one answer
+  std::string uid;          // of the AdmissionReview
+  std::string url;          // where to connect
+  std::string shown_url;    // as error messages name it
+  std::string ca_pem;
+  std::string server_name;  // to verify; empty: the URL's host
+  std::string body;
+  std::chrono::seconds timeout{10};
+};
+
+// Sends a review. `done` may run on any thread.
+class WebhookTransport {
+ public:
+  virtual ~WebhookTransport() = default;
+  virtual void send(WebhookCall call, std::function<void(Result<net::Response>)> done) = 0;
+};
+// Over HTTPS, with connections kept per certificate authority.
+std::unique_ptr<WebhookTransport> make_webhook_transport();
+
+// Draws the same numbers each time a request is prepared.
+class ReplayedRng final : public Rng {
+ public:
+  explicit ReplayedRng(Rng& source) : source_(source) {}
+  std::uint64_t next() override {
+    if (at_ == drawn_.size()) drawn_.push_back(source_.next());
+    return drawn_[at_++];
+  }
+  Rng& source() { return source_; }
+  void rewind() { at_ = 0; }
+  void forget() { drawn_.clear(), at_ = 0; }
+
+ private:
+  Rng& source_;
+  std::vector<std::uint64_t> drawn_;
+  std::size_t at_ = 0;
+};
+
+// What one request has heard from webhooks so far.
+struct WebhookMemo {
+  explicit WebhookMemo(Rng& rng) : draws(rng) {}
+  std::map<std::string, Result<json::Value>> answers;  // AdmissionReview.response by WebhookCall::key
+  std::vector<WebhookCall> wanted;                     // by the last preparation
+  std::optional<WallTime> now;
+  ReplayedRng draws;
+};
+
+// Reads an answer; the error says why it is none.
+Result<json::Value> read_review(const WebhookCall& call, Result<net::Response> response);
+
+// Whether there is any webhook for such a request to pass; `request` has a reader.
+bool webhooks_configured(const kube::AdmissionRequest& request, bool mutating);
+// Both fail with scope.memo->wanted filled when answers are missing.
+Result<void> mutate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request, json::Value& object);
+Result<void> validate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request,
+                                  const json::Value& object);
+
+}  // namespace hekla::apiserver

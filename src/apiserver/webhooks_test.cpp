@@ -1,0 +1,167 @@
+#include "apiserver/webhooks.h"
+
+#include <deque>
+
+#include "apiserver/server_fixture_test.h"
+#include "base/bytes.h"
+
+namespace hekla::apiserver {
+namespace {
+
+// Answers from a function; calls can be held back.
+class ScriptedTransport final : public WebhookTransport {
+ public:
+  void send(WebhookCall call, std::function<void(Result<net::Response>)> done) override {
+    calls.push_back(call);
+    if (hold) {
+      held.emplace_back(std::move(call), std::move(done));
+      return;
+    }
+    done(answer_to(call));
+  }
+  Result<net::Response> answer_to(const WebhookCall& call) {
+    json::Value review = json::parse(call.body).value();
+    json::Value request = *json::find(review, "request");
+    Result<json::Value> response = script(request);
+    if (!response) return std::unexpected(response.error());
+    response->get_object()["uid"] = *json::find(request, "uid");
+    json::Value answer =
+        json::Object{{"apiVersion", "admission.k8s.io/v1"}, {"kind", "AdmissionReview"}, {"response", *response}};
+    return net::Response{200, {}, json::serialize(answer)};
+  }
+
+  std::function<Result<json::Value>(const json::Value& request)> script = [](const json::Value&) {
+    return json::Value(json::Object{{"allowed", true}});
+  };
+  std::vector<WebhookCall> calls;
+  bool hold = false;
+  std::deque<std::pair<WebhookCall, std::function<void(Result<net::Response>)>>> held;
+};
+
+json::Value patch_answer(const std::string& patch) {
+  return json::Object{{"allowed", true}, {"patchType", "JSONPatch"}, {"patch", base64_encode(patch)}};
+}
+
+class WebhookTest : public ServerFixture {
+ protected:
+  WebhookTest() { server->set_webhook_transport(&transport); }
+
+  Reply configure(const std::string& kind, const std::string& webhooks) {
+    const std::string plural = kind == "Mutating" ? "mutatingwebhookconfigurations" : "validatingwebhookconfigurations";
+    return call("POST", "/apis/admissionregistration.k8s.io/v1/" + plural,
+                R"({"apiVersion":"admissionregistration.k8s.io/v1","kind":")" + kind +
+                    R"(WebhookConfiguration","metadata":{"name":"c"},"webhooks":[)" + webhooks + "]}");
+  }
+  static std::string webhook(const std::string& name, const std::string& more = "",
+                             const std::string& operations = R"("CREATE","UPDATE")") {
+    return R"({"name":")" + name + R"(","sideEffects":"None","admissionReviewVersions":["v1"],"clientConfig":{"url":)"
+           R"("https://127.0.0.1:9/hook"},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"],)"
+           R"("operations":[)" + operations + R"(]}])" + more + "}";
+  }
+
+  ScriptedTransport transport;
+};
+
+TEST_F(WebhookTest, a_patch_changes_what_is_stored) {
+  ASSERT_EQ(configure("Mutating", webhook("m.example.com")).status, 201);
+  transport.script = [](const json::Value& request) -> Result<json::Value> {
+    EXPECT_EQ(json::string_at(request, {"operation"}), "CREATE");
+    EXPECT_EQ(json::string_at(request, {"object", "metadata", "name"}), "x");
+    EXPECT_EQ(json::string_at(request, {"kind", "kind"}), "ConfigMap");
+    json::Value answer = patch_answer(R"([{"op":"add","path":"/data/b","value":"2"}])");
+    answer.get_object()["warnings"] = json::Array{"take care"};
+    return answer;
+  };
+  Reply made = call("POST", kMaps, config_map("x"));
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(made.at({"data", "b"}), "2");
+  EXPECT_NE(std::string(made.headers.get("Warning")).find("take care"), std::string::npos);
+  EXPECT_EQ(transport.calls.size(), 1u);
+  EXPECT_EQ(transport.calls[0].url, "https://127.0.0.1:9/hook?timeout=10s");
+}
+
+TEST_F(WebhookTest, a_denial_in_upstreams_words) {
+  ASSERT_EQ(configure("Validating", webhook("v.example.com")).status, 201);
+  transport.script = [](const json::Value&) -> Result<json::Value> {
+    return json::parse(R"({"allowed":false,"status":{"message":"no","code":403,"reason":"Forbidden"}})");
+  };
+  Reply made = call("POST", kMaps, config_map("x"));
+  EXPECT_EQ(made.status, 403);
+  EXPECT_EQ(made.message(), "admission webhook \"v.example.com\" denied the request: no");
+  transport.script = [](const json::Value&) { return json::Value(json::Object{{"allowed", false}}); };
+  made = call("POST", kMaps, config_map("x"));
+  EXPECT_EQ(made.status, 400);
+  EXPECT_EQ(made.message(), "admission webhook \"v.example.com\" denied the request without explanation");
+  EXPECT_EQ(call("GET", std::string(kMaps) + "/x").status, 404);
+}
+
+TEST_F(WebhookTest, an_unreachable_webhook_fails_or_is_ignored) {
+  ASSERT_EQ(configure("Validating", webhook("v.example.com")).status, 201);
+  transport.script = [](const json::Value&) -> Result<json::Value> { return fail(Code::unavailable, "refused"); };
+  Reply made = call("POST", kMaps, config_map("x"));
+  EXPECT_EQ(made.status, 500);
+  EXPECT_EQ(made.message(),
+            "Internal error occurred: failed calling webhook \"v.example.com\": failed to call webhook: "
+            "Post \"https://127.0.0.1:9/hook?timeout=10s\": refused");
+  const char* path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/c";
+  ASSERT_EQ(call("DELETE", path).status, 200);
+  ASSERT_EQ(configure("Validating", webhook("v.example.com", R"(,"failurePolicy":"Ignore")")).status, 201);
+  EXPECT_EQ(call("POST", kMaps, config_map("x")).status, 201);
+}
+
+TEST_F(WebhookTest, nobody_waits_for_a_slow_webhook) {
+  ASSERT_EQ(configure("Validating", webhook("v.example.com") + "," + webhook("w.example.com")).status, 201);
+  transport.hold = true;
+  std::shared_ptr<FakeWriter> slow = send("POST", kMaps, R"({"apiVersion":"v1","kind":"ConfigMap",)"
+                                                         R"("metadata":{"generateName":"g-"}})");
+  EXPECT_FALSE(slow->answered);
+  ASSERT_EQ(transport.held.size(), 2u);  // both at once
+  EXPECT_EQ(call("POST", kPods, pod("p")).status, 201);
+  while (!transport.held.empty()) {
+    auto [asked, done] = std::move(transport.held.front());
+    transport.held.pop_front();
+    done(transport.answer_to(asked));
+    simulation.run_until_idle();
+  }
+  ASSERT_TRUE(slow->answered);
+  EXPECT_EQ(slow->answer.status, 201);
+  // The name and uid that were judged are those that were stored.
+  json::Value judged = json::parse(transport.calls[0].body).value();
+  json::Value stored = json::parse(slow->answer.body).value();
+  EXPECT_EQ(json::string_at(judged, {"request", "object", "metadata", "name"}),
+            json::string_at(stored, {"metadata", "name"}));
+  EXPECT_EQ(json::string_at(judged, {"request", "object", "metadata", "uid"}),
+            json::string_at(stored, {"metadata", "uid"}));
+  EXPECT_EQ(transport.calls.size(), 2u);
+}
+
+TEST_F(WebhookTest, selectors_and_conditions_choose) {
+  ASSERT_EQ(configure("Validating",
+                      webhook("v.example.com", R"j(,"objectSelector":{"matchLabels":{"check":"yes"}},
+                        "matchConditions":[{"name":"c","expression":"!object.metadata.name.startsWith('free-')"}])j"))
+                .status, 201);
+  transport.script = [](const json::Value&) { return json::Value(json::Object{{"allowed", false}}); };
+  EXPECT_EQ(call("POST", kMaps, config_map("a")).status, 201);
+  EXPECT_EQ(call("POST", kMaps, config_map("free-b", R"(,"labels":{"check":"yes"})")).status, 201);
+  EXPECT_TRUE(transport.calls.empty());
+  EXPECT_EQ(call("POST", kMaps, config_map("b", R"(,"labels":{"check":"yes"})")).status, 400);
+  EXPECT_EQ(call("DELETE", std::string(kMaps) + "/a").status, 200);
+}
+
+TEST_F(WebhookTest, dry_runs_and_reinvocation) {
+  ASSERT_EQ(configure("Mutating", webhook("a.example.com", R"(,"reinvocationPolicy":"IfNeeded")") + "," +
+                                      webhook("b.example.com")).status, 201);
+  int round = 0;
+  transport.script = [&](const json::Value&) {
+    const std::string n = std::to_string(++round);
+    return patch_answer(R"([{"op":"add","path":"/data/r)" + n + R"(","value":")" + n + R"("}])");
+  };
+  Reply made = call("POST", kMaps, config_map("x"));
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(round, 3);  // a, b, and a again because b changed the object
+  EXPECT_EQ(made.at({"data", "r3"}), "3");
+  EXPECT_EQ(call("POST", std::string(kMaps) + "?dryRun=All", config_map("y")).status, 201);
+}
+
+}  // namespace
+}  // namespace hekla::apiserver
