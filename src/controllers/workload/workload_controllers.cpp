@@ -1,5 +1,6 @@
 #include "controllers/workload/workload_controllers.h"
 
+#include "controllers/workload/batch_job.h"
 #include "controllers/workload/deployment.h"
 #include "controllers/workload/replica_set.h"
 
@@ -9,8 +10,9 @@ struct WorkloadControllers::State {
   WorkloadCaches caches;
   ReplicaSets replica_sets;
   Deployments deployments;
+  BatchJobs jobs;
 
-  explicit State(kube::Client& client) : caches(client), replica_sets(caches), deployments(caches) {}
+  explicit State(kube::Client& client) : caches(client), replica_sets(caches), deployments(caches), jobs(caches) {}
 };
 
 WorkloadControllers::WorkloadControllers(kube::Client& client)
