@@ -17,7 +17,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := crun conmon iproute2
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim oracle mutants bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -70,6 +70,14 @@ test-asan test-tsan: test-%: deps-test
 # Jobs under failing writes, restarts of the controllers and random pod events.
 test-sim: build
 	@$(BUILD)/sim/job_chaos
+
+# Decisions on random clusters beside the real Volcano's, which Go builds from its modules (about ten minutes, once).
+oracle: build
+	@test/oracle/run $(BUILD) $(CACHE)
+
+# Every hook and action of the scheduler crippled in turn: some scenario must notice.
+mutants: build
+	@tools/mutants $(BUILD)
 
 tidy:
 	@tools/tidy

@@ -30,8 +30,8 @@ inline std::string gang_all_or_none(const Cluster& cluster, const Decisions& dec
   return {};
 }
 
-// Whoever was evicted made room on that node for a pod that now waits for it. Shuffled pods leave for
-// no one in particular.
+// Whoever was evicted made room on that node for a pod that now waits for it. Shuffled pods leave
+// for no one in particular.
 inline std::string no_victim_in_vain(const Cluster& cluster, const Decisions& decisions) {
   for (const EvictDecision& evict : decisions.evictions) {
     if (evict.reason == "shuffle") continue;

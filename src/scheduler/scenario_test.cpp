@@ -1,13 +1,16 @@
 // Runs test/scenarios/scheduler/*.yaml: a cluster in, sessions, decisions out. The format stands in
 // that directory's README.
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iostream>
 #include <map>
 
 #include "base/disk.h"
 #include "json/parse.h"
 #include "scheduler/invariants_test.h"
+#include "scheduler/session/action.h"
 #include "scheduler/session/session.h"
 #include "scheduler/shorthand_test.h"
 #include "support/sim_executor.h"
@@ -43,9 +46,26 @@ std::string configuration_text(const json::Value& config) {
   return json::to_yaml(out);
 }
 
+// A part of the scheduler that does nothing: all plugins' answers to a hook, one plugin's, or an
+// action.
+struct Mutant {
+  std::optional<Hook> hook;
+  std::string plugin;  // empty: every plugin's
+  std::string action;
+
+  void cripple(Configuration& configuration) const {
+    std::erase(configuration.actions, action);
+    for (Tier& tier : configuration.tiers)
+      for (PluginOption& option : tier.plugins)
+        if (hook && (plugin.empty() || plugin == option.name))
+          option.enabled.reset(index_of(*hook));
+  }
+};
+
 class Runner {
  public:
-  explicit Runner(const json::Value& document) : document_(document) {}
+  explicit Runner(const json::Value& document, Mutant mutant = {})
+      : document_(document), mutant_(std::move(mutant)) {}
 
   void run() {
     const json::Value* config = json::find(document_, "config");
@@ -53,6 +73,7 @@ class Runner {
         config ? configuration_text(*config) : std::string(helm_default_configuration());
     Result<Configuration> configuration = parse_configuration(text);
     ASSERT_TRUE(configuration) << configuration.error().message;
+    mutant_.cripple(*configuration);
     session_.configure(std::move(*configuration));
     const json::Value* given = json::find(document_, "given");
     if (given) apply_all(*given);
@@ -510,12 +531,10 @@ class Runner {
   }
 
   void expect_writes(const json::Object& wanted) {
-    const std::map<std::string_view, std::size_t> have{{"binds", last_.binds.size()},
-                                                       {"evictions", last_.evictions.size()},
-                                                       {"groups", last_.groups.size()},
-                                                       {"pods", last_.pods.size()},
-                                                       {"events", last_.events.size()},
-                                                       {"queues", last_.queues.size()}};
+    const std::map<std::string_view, std::size_t> have{
+        {"binds", last_.binds.size()},   {"evictions", last_.evictions.size()},
+        {"groups", last_.groups.size()}, {"pods", last_.pods.size()},
+        {"events", last_.events.size()}, {"queues", last_.queues.size()}};
     for (const auto& member : wanted)
       EXPECT_EQ(have.at(member.key()), member.value().to_number<std::size_t>()) << member.key();
   }
@@ -526,6 +545,7 @@ class Runner {
   }
 
   const json::Value& document_;
+  Mutant mutant_;
   std::string transcript_;
   sim::SimClock clock_;
   Cluster cluster_{{{"volcano", "default-scheduler"}, {"default-scheduler"}, "default"}};
@@ -572,6 +592,58 @@ INSTANTIATE_TEST_SUITE_P(Files, SchedulerScenario, testing::ValuesIn(scenario_fi
                                '_');
                            return name;
                          });
+
+// ---- mutants: what may be crippled without a scenario noticing is not tested ----
+
+// Whether some scenario breaks; which one.
+std::string killer_of(const Mutant& mutant) {
+  for (const std::string& file : scenario_files()) {
+    Result<std::vector<json::YamlDocument>> documents = json::parse_yaml(*read_file(file));
+    for (const json::YamlDocument& document : *documents) {
+      testing::TestPartResultArray failures;
+      testing::ScopedFakeTestPartResultReporter reporter(
+          testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &failures);
+      Runner(document.value, mutant).run();
+      if (failures.size() > 0)
+        return fs::path(file).filename().string() + ":" + std::to_string(document.line);
+    }
+  }
+  return {};
+}
+
+Hooks answered_by(const PluginInfo& info) {
+  PluginOption option;
+  option.name = std::string(info.name);
+  option.hierarchy = true;
+  return info.make(option)->hooks();
+}
+
+// Slow, and every new hook needs a scenario: `make mutants` runs it.
+TEST(Mutants, DISABLED_EveryHookAndActionIsNeededBySomeScenario) {
+  std::size_t alive = 0, pairs = 0;
+  for (const ActionInfo* action : all_actions()) {
+    std::string killer = killer_of({{}, {}, std::string(action->name)});
+    std::cout << "action " << action->name << ": " << killer << "\n";
+    EXPECT_NE(killer, "") << "nobody misses the action " << action->name;
+  }
+  for (std::size_t h = 0; h < kHooks; ++h) {
+    bool answered = false;
+    for (const PluginInfo* info : all_plugins()) {
+      if (!answered_by(*info).test(h)) continue;
+      answered = true;
+      ++pairs;
+      std::string killer = killer_of({static_cast<Hook>(h), std::string(info->name), {}});
+      alive += killer.empty();
+      std::cout << "hook " << h << " of " << info->name << ": "
+                << (killer.empty() ? "SURVIVES" : killer) << "\n";
+    }
+    if (!answered) continue;
+    std::string killer = killer_of({static_cast<Hook>(h), {}, {}});
+    std::cout << "hook " << h << " of all: " << killer << "\n";
+    EXPECT_NE(killer, "") << "nobody misses hook " << h;
+  }
+  std::cout << alive << " of " << pairs << " single answers could be missing unnoticed\n";
+}
 
 }  // namespace
 }  // namespace hekla::scheduler

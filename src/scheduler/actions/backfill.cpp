@@ -46,7 +46,6 @@ void execute_backfill(Session& session, const Arguments&) {
 }  // namespace
 
 extern const ActionInfo action_backfill;
-const ActionInfo action_backfill{"backfill", "places pods that request nothing",
-                                 execute_backfill};
+const ActionInfo action_backfill{"backfill", "places pods that request nothing", execute_backfill};
 
 }  // namespace hekla::scheduler

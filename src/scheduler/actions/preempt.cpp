@@ -9,8 +9,8 @@
 // enableTopologyAwarePreemption (false), minCandidateNodesPercentage (10),
 // minCandidateNodesAbsolute (1), maxCandidateNodesAbsolute (100).
 //
-// Differs from Volcano: evictions on a node that does not work out after all are taken back, and the
-// filters must let the pod onto the node once the victims are gone.
+// Differs from Volcano: evictions on a node that does not work out after all are taken back, and
+// the filters must let the pod onto the node once the victims are gone.
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -115,8 +115,7 @@ class Preempt {
       std::size_t before = statement_.size();
       VictimHeap heap(session_, victims, task);
       while (!heap.empty() && !is_enough(task, node)) statement_.evict(heap.pop(), kReason);
-      if (is_enough(task, node) &&
-          statement_.pipeline(task, node, statement_.size() > before))
+      if (is_enough(task, node) && statement_.pipeline(task, node, statement_.size() > before))
         return true;
       statement_.discard(before);
     }

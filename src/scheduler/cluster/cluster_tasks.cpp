@@ -141,9 +141,9 @@ void Cluster::evict_failed(TaskId id, const std::string& uid) {
   Task& task = tasks_[id.index()];
   if (!task.live || task.uid != uid || !task.evicting) return;
   task.evicting = false;
-  // Whether the pod was up already is what the next word from the watch says; bound is the safe
-  // guess, both count as holding the node.
-  if (task.status == TaskStatus::releasing) move(id, TaskStatus::bound, task.node);
+  bool was_up = task.started != WallTime{};
+  if (task.status == TaskStatus::releasing)
+    move(id, was_up ? TaskStatus::running : TaskStatus::bound, task.node);
 }
 
 // ---- pods

@@ -137,8 +137,7 @@ class Capacity final : public Plugin {
   Victims reclaimable(TaskId reclaimer, std::span<const TaskId> candidates) override {
     return choose(request_of(reclaimer), candidates);
   }
-  Victims unified_evictable(const Eviction& eviction,
-                            std::span<const TaskId> candidates) override {
+  Victims unified_evictable(const Eviction& eviction, std::span<const TaskId> candidates) override {
     if (eviction.kind == Eviction::Kind::preempt) return {true, {}};
     return choose(session_->at(eviction.job).pending_request, candidates);
   }
@@ -279,7 +278,8 @@ class Capacity final : public Plugin {
     for (std::size_t i : children) {
       CapacityQueue& queue = queues_[i];
       each_dim(above.capability.present, [&](Dim d) {
-        bool unset = d == kCpu || d == kMemory ? queue.capability[d] <= 0 : !queue.capability.has(d);
+        bool unset =
+            d == kCpu || d == kMemory ? queue.capability[d] <= 0 : !queue.capability.has(d);
         if (unset) queue.capability.set(d, above.capability[d]);
       });
       queue.real_capability = excess(above.real_capability, guaranteed);
@@ -306,8 +306,7 @@ class Capacity final : public Plugin {
   // ---- shares ----
 
   static void update_share(CapacityQueue& queue) {
-    queue.share =
-        queue.deserved.is_empty() ? 1 : dominant_share(queue.allocated, queue.deserved);
+    queue.share = queue.deserved.is_empty() ? 1 : dominant_share(queue.allocated, queue.deserved);
   }
   static int compare_shares(const CapacityQueue& a, const CapacityQueue& b) {
     if (a.share != b.share) return a.share < b.share ? -1 : 1;
@@ -359,8 +358,8 @@ class Capacity final : public Plugin {
       if (!less_equal(queue.guarantee, rest, Missing::zero)) continue;
       bool beyond = !share_a_dimension(request, queue.deserved);
       each_dim(request.present, [&](Dim d) {
-        beyond |= asks_for(request, d) && queue.deserved[d] > 0 &&
-                  held->second[d] > queue.deserved[d];
+        beyond |=
+            asks_for(request, d) && queue.deserved[d] > 0 && held->second[d] > queue.deserved[d];
       });
       if (!beyond) continue;
       held->second = rest;
@@ -380,11 +379,10 @@ class Capacity final : public Plugin {
 }  // namespace
 
 extern const PluginInfo plugin_capacity;
-const PluginInfo plugin_capacity{"capacity", "queues with what they deserve, may have and keep",
-                                 "ancestorReclaimLevel (0)",
-                                 [](const PluginOption& option) -> std::unique_ptr<Plugin> {
-                                   return std::make_unique<Capacity>(option.hierarchy,
-                                                                     option.arguments);
-                                 }};
+const PluginInfo plugin_capacity{
+    "capacity", "queues with what they deserve, may have and keep", "ancestorReclaimLevel (0)",
+    [](const PluginOption& option) -> std::unique_ptr<Plugin> {
+      return std::make_unique<Capacity>(option.hierarchy, option.arguments);
+    }};
 
 }  // namespace hekla::scheduler

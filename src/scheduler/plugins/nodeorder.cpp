@@ -35,8 +35,8 @@ class NodeOrder final : public Plugin {
         most_(arguments.number("mostrequested.weight", 0)),
         balanced_(arguments.number("balancedresource.weight", 1)),
         images_(arguments.number("imagelocality.weight", 1)),
-        normalized_{{{arguments.number("nodeaffinity.weight", 2), false},
-                     {arguments.number("tainttoleration.weight", 3), true}}} {}
+        affinity_(arguments.number("nodeaffinity.weight", 2)),
+        normalized_{{{arguments.number("tainttoleration.weight", 3), true}}} {}
 
   Hooks hooks() const override { return hooks_of({Hook::node_order}); }
   void open(Session& session) override {
@@ -54,16 +54,19 @@ class NodeOrder final : public Plugin {
       if (balanced_ != 0) sum += balanced_ * static_cast<double>(balance(pods, node));
       if (images_ != 0 && !node.shape.images.empty())
         sum += images_ * static_cast<double>(image_locality(pods, node));
+      // Not normalised, as in Volcano: the weights in the pod count as they are written.
+      if (!pods.preferred_terms.empty())
+        sum += affinity_ * static_cast<double>(preferred_weight(pods, node));
       scores[i] += sum;
     }
   }
 
   std::span<const NormalizedScore> normalized_scores() const override { return normalized_; }
-  void raw_score(std::size_t which, const PodClass& pods, std::span<const NodeId> nodes,
+  void raw_score(std::size_t, const PodClass& pods, std::span<const NodeId> nodes,
                  std::span<std::int64_t> raw) override {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const Node& node = session_->cluster().at(nodes[i]);
-      raw[i] = which == 0 ? preferred_weight(pods, node) : soft_taints(pods, node);
+      raw[i] = soft_taints(pods, node);
     }
   }
 
@@ -137,8 +140,8 @@ class NodeOrder final : public Plugin {
 
   const Session* session_ = nullptr;
   std::optional<Dim> gpu_;
-  double least_, most_, balanced_, images_;
-  std::array<NormalizedScore, 2> normalized_;
+  double least_, most_, balanced_, images_, affinity_;
+  std::array<NormalizedScore, 1> normalized_;
 };
 
 }  // namespace

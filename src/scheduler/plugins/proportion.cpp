@@ -4,6 +4,7 @@
 // within what it deserves in the dimensions the pod asks for; a group is let in while its queue
 // stays within its capability. Queues go by spec.priority, then by share. No arguments.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "scheduler/session/session.h"
@@ -192,6 +193,12 @@ class Proportion final : public Plugin {
                [&](Dim d) { remaining.value[d] = std::max(remaining.value[d], 0.0); });
       if (remaining.is_empty() || remaining == before) break;
     }
+    // Sums of fractions miss whole amounts by the last digit, and a pod would miss its place by it.
+    for (QueueAttributes& queue : queues_)
+      each_dim(queue.deserved.present, [&](Dim d) {
+        double whole = std::round(queue.deserved[d]);
+        if (std::fabs(queue.deserved[d] - whole) < 1e-3) queue.deserved.set(d, whole);
+      });
     for (QueueAttributes& queue : queues_)
       if (queue.has_jobs) queue.share = dominant_share(queue.allocated, queue.deserved);
   }

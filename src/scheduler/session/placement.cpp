@@ -95,14 +95,24 @@ std::string Session::explain_no_node(TaskId id) {
 }
 
 bool Session::passes_filters(TaskId id, NodeId node) {
-  ReasonId reason = kFeasible;
-  std::span<const NodeId> nodes(&node, 1);
-  std::span<ReasonId> reasons(&reason, 1);
-  const PodClass& pods = cluster_.class_of(at(id));
-  for (Plugin* plugin : rules_.filters) plugin->filter(pods, nodes, reasons);
-  if (reason == kFeasible && concerns(Hook::task_predicate, id))
-    filter_concerned(id, nodes, reasons);
-  return reason == kFeasible;
+  auto check = [&] {
+    ReasonId reason = kFeasible;
+    std::span<const NodeId> nodes(&node, 1);
+    std::span<ReasonId> reasons(&reason, 1);
+    for (Plugin* plugin : rules_.filters) plugin->filter(cluster_.class_of(at(id)), nodes, reasons);
+    if (reason == kFeasible) filter_concerned(id, nodes, reasons);
+    return reason;
+  };
+  ReasonId now = check();
+  if (now == kFeasible || !reasons_.removable(now)) return now == kFeasible;
+  // Pods that are leaving will be gone by the time this one comes.
+  std::vector<TaskId> leaving;
+  for (TaskId task : cluster_.at(node).tasks)
+    if (at(task).status == TaskStatus::releasing) leaving.push_back(task);
+  for (TaskId task : leaving) cluster_.move(task, TaskStatus::releasing, {});
+  ReasonId then = check();
+  for (TaskId task : leaving) cluster_.move(task, TaskStatus::releasing, node);
+  return then == kFeasible;
 }
 
 std::vector<NodeId> Session::evictable_nodes(TaskId id, bool scored) {

@@ -83,7 +83,8 @@ class Session {
   std::string explain_no_node(TaskId task);
   // Nodes that could take the task if pods left them, the best first if scored, else by id.
   std::vector<NodeId> evictable_nodes(TaskId task, bool scored);
-  // Whether the filters let the task onto the node as it is now; resources are not looked at.
+  // Whether the filters let the task onto the node once the pods that are leaving it are gone;
+  // resources are not looked at.
   bool passes_filters(TaskId task, NodeId node);
 
   // ---- changes, used by Statement and actions ----

@@ -94,10 +94,10 @@ TEST(Tiers, VictimsAreIntersectedWithinATierAndTheFirstNonEmptyTierDecides) {
   EXPECT_EQ((Case<Victims>{{{kAbstain}, {of({5, 6})}}}.evaluate_as<TierIntersection>()),
             of({5, 6}).tasks);
   // A tier whose plugins have nothing in common decides nothing; the next starts anew.
-  EXPECT_EQ(
-      (Case<Victims>{{{of({1}), of({2})}, {of({1, 3})}}}.evaluate_as<TierIntersection>()),
-      of({1, 3}).tasks);
-  EXPECT_TRUE((Case<Victims>{{{of({1}), of({2}), of({1})}}}.evaluate_as<TierIntersection>()).empty());
+  EXPECT_EQ((Case<Victims>{{{of({1}), of({2})}, {of({1, 3})}}}.evaluate_as<TierIntersection>()),
+            of({1, 3}).tasks);
+  EXPECT_TRUE(
+      (Case<Victims>{{{of({1}), of({2}), of({1})}}}.evaluate_as<TierIntersection>()).empty());
 }
 
 }  // namespace

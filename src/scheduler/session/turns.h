@@ -10,9 +10,8 @@
 
 namespace hekla::scheduler {
 
-// A binary heap that exchanges parent and child exactly as Go's container/heap does. The order of
-// queues changes while they are in the heap (one's turn changes another's share), and then which
-// one comes out depends on every exchange; Volcano's fixtures are written for these.
+// A binary heap that exchanges parent and child exactly as Go's container/heap does, so that where
+// an order is no strict one the outcome is Volcano's.
 template <class T, class Before>
 class Heap {
  public:
@@ -53,7 +52,6 @@ class Turns {
   explicit Turns(Session& session)
       : session_(session),
         jobs_(session.cluster().queues().size(), JobHeap(JobBefore{&session})),
-        queues_(QueueBefore{&session}),
         listed_(session.cluster().queues().size(), false) {}
 
   void add(JobId job) {
@@ -61,12 +59,22 @@ class Turns {
     jobs_[queue.index()].push(job);
     if (listed_[queue.index()]) return;
     listed_[queue.index()] = true;
-    queues_.push(queue);
+    queues_.push_back(queue);
   }
   bool empty() const { return queues_.empty(); }
   // Takes the best queue out; put it back with again() or it has no more turns.
-  QueueId next_queue() { return queues_.pop(); }
-  void again(QueueId queue) { queues_.push(queue); }
+  // The queues are compared anew each time: with hierarchies one queue's turn changes the share of
+  // others, and a heap would not notice.
+  QueueId next_queue() {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < queues_.size(); ++i)
+      if (session_.queue_before(queues_[i], queues_[best])) best = i;
+    QueueId queue = queues_[best];
+    queues_[best] = queues_.back();
+    queues_.pop_back();
+    return queue;
+  }
+  void again(QueueId queue) { queues_.push_back(queue); }
   bool has_jobs(QueueId queue) const { return !jobs_[queue.index()].empty(); }
   JobId next_job(QueueId queue) { return jobs_[queue.index()].pop(); }
   void again(JobId job) { jobs_[session_.at(job).queue.index()].push(job); }
@@ -76,15 +84,11 @@ class Turns {
     const Session* session;
     bool operator()(JobId a, JobId b) const { return session->job_before(a, b); }
   };
-  struct QueueBefore {
-    const Session* session;
-    bool operator()(QueueId a, QueueId b) const { return session->queue_before(a, b); }
-  };
   using JobHeap = Heap<JobId, JobBefore>;
 
   Session& session_;
   std::vector<JobHeap> jobs_;
-  Heap<QueueId, QueueBefore> queues_;
+  std::vector<QueueId> queues_;
   std::vector<bool> listed_;
 };
 
