@@ -13,7 +13,8 @@ CACHE := $(CURDIR)/.cache
 # What the binary is built with, what it runs with, and what the tests add.
 BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
   libboost1.81-dev libssl-dev libsimdjson-dev libyaml-dev libspdlog-dev libfmt-dev prometheus-cpp-dev \
-  libcli11-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev
+  libcli11-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev \
+  libcurl4-openssl-dev
 RUN_PACKAGES := crun conmon iproute2
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml
 

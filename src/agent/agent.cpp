@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <future>
 #include <map>
@@ -86,9 +87,11 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   kube::Informer<model::Pod> pods;
   kube::Informer<model::Service> services;
   int by_namespace = 0;
+  std::unique_ptr<ClaimStore> claims;
   std::unique_ptr<PodContext> context;
   std::unique_ptr<NodeRegistration> node;
   std::map<std::string, std::shared_ptr<PodWorker>> workers;  // by uid
+  GpuPool gpus;
   bool adopted = false;                                       // the first list has been seen
   bool zone_pending = false;
   bool stopping = false;
@@ -118,6 +121,12 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
 
 Result<void> Agent::State::open(const MachineFacts& facts) {
   lock = TRY(lock_data_dir(options.data_dir));
+  if (auto declared = options.node_resources.find(kGpuResource);
+      declared != options.node_resources.end()) {
+    gpus = {static_cast<int>(declared->second.value()), std::max(1, options.gpu_replicas)};
+    // Time slices are offered as if each were a card.
+    declared->second = TRY(model::Quantity::parse(std::to_string(gpus.cards * gpus.replicas)));
+  }
   LinuxMachineOptions machine_options;
   machine_options.data_dir = options.data_dir;
   machine_options.subnet = TRY(Subnet::parse(options.pod_cidr));
@@ -158,6 +167,21 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   NodeOptions node_options{options.node_name, facts, options.node_resources, options.pod_cidr,
                            build_info().kubernetes};
   make_context(facts, node_capacity(node_options));
+  const std::string storage = options.data_dir + "/storage";
+  TRY(make_directories(storage));
+  auto remove = [raw = machine.get()](const std::string& path, auto done) {
+    raw->remove_storage(path, std::move(done));
+  };
+  auto in_use = [this](const std::string& ns, const std::string& claim) {
+    return std::ranges::any_of(workers, [&](const auto& entry) {
+      const PodWorker& worker = *entry.second;
+      return worker.record().ns == ns && worker.record().outcome.empty() &&
+             std::ranges::count(claim_names(*worker.pod()), claim) > 0;
+    });
+  };
+  claims = std::make_unique<ClaimStore>(
+      ClaimStoreOptions{storage, options.node_name, remove, in_use}, client);
+  context->claims = claims.get();
   context->images = TRY(ImageMap::parse(options.image_map));
   context->dns_address = ipv4_text(machine_options.subnet.gateway());
   node = std::make_unique<NodeRegistration>(client, std::move(node_options));
@@ -182,6 +206,15 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
     for (const auto& service : services.by(by_namespace, ns)) found.push_back(service.get());
     return found;
   };
+  context->gpus = gpus;
+  context->gpus_in_use = [this] {
+    std::vector<std::int32_t> used;
+    for (const auto& [uid, worker] : workers)
+      if (worker->record().outcome.empty())
+        for (const ContainerRecord& container : worker->record().containers)
+          used.insert(used.end(), container.gpus.begin(), container.gpus.end());
+    return used;
+  };
   context->on_change = [this] { zone_changed(); };
   context->on_gone = [this](const std::string& uid) { worker_gone(uid); };
 }
@@ -198,6 +231,7 @@ void Agent::State::start() {
   services.start();
   pods.start();
   node->start();
+  claims->start();
   every(kRelistPeriod, &PodWorker::look);
   every(kRefreshPeriod, &PodWorker::refresh_volumes);
 }

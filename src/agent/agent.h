@@ -21,6 +21,7 @@ struct Options {
   std::string node_name;               // empty: the machine's host name in lower case
   std::vector<std::string> image_map;  // "PATTERN=host"
   model::ResourceList node_resources;  // declared beside or instead of what the machine has
+  int gpu_replicas = 1;                // containers that may share one declared GPU
   std::string api_host;                // where pods find the API server; empty: they are not told
   std::uint16_t api_port = 443;
   std::string ca_pem;  // the API server's, until the kube-root-ca.crt ConfigMap exists

@@ -10,6 +10,7 @@
 #include <ranges>
 #include <sstream>
 
+#include "agent/probes/probe_run.h"
 #include "agent/runtime/cgroup.h"
 #include "agent/runtime/files.h"
 #include "agent/volumes/volume_store.h"
@@ -22,6 +23,7 @@ namespace hekla::agent {
 namespace {
 
 namespace fs = std::filesystem;
+constexpr int kProbeThreads = 8;
 constexpr std::size_t kTerminationMessageLimit = 4096;
 constexpr std::size_t kLogTailLimit = 2048;
 
@@ -96,9 +98,11 @@ LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& execu
       addresses_(options_.subnet),
       runtime_(paths_),
       image_(paths_, options_.hidden_paths),
-      pool_(std::make_unique<WorkerPool>("hekla-agent", options_.threads)) {}
+      pool_(std::make_unique<WorkerPool>("hekla-agent", options_.threads)),
+      probe_pool_(std::make_unique<WorkerPool>("hekla-probes", kProbeThreads)) {}
 
 LinuxMachine::~LinuxMachine() {
+  probe_pool_->stop();
   exits_.reset();
   pool_->stop();
 }
@@ -118,7 +122,8 @@ Result<std::unique_ptr<LinuxMachine>> LinuxMachine::open(
 }
 
 template <class T>
-void LinuxMachine::background(std::move_only_function<Result<T>()> work, Done<T> done) {
+void LinuxMachine::background_on(WorkerPool& pool, std::move_only_function<Result<T>()> work,
+                                 Done<T> done) {
   auto shared = std::make_shared<Done<T>>(std::move(done));
   Task task = [this, work = std::move(work), shared]() mutable {
     Result<void> entered = namespace_->enter();
@@ -126,7 +131,7 @@ void LinuxMachine::background(std::move_only_function<Result<T>()> work, Done<T>
     executor_.post(
         [shared, result = std::move(result)]() mutable { (*shared)(std::move(result)); });
   };
-  if (!pool_->try_post(task))
+  if (!pool.try_post(task))
     executor_.post(
         [shared] { (*shared)(fail(Code::unavailable, "the agent's work queue is full")); });
 }
@@ -315,6 +320,19 @@ void LinuxMachine::signal(const PodRecord& record, const ContainerRun& run, int 
       });
 }
 
+void LinuxMachine::probe(const PodRecord& record, std::size_t container, const ProbeAction& action,
+                         Done<ProbeOutcome> done) {
+  const ContainerRun& run = *record.containers[container].current;
+  ProbeTarget target{record.uid, record.host_network ? "127.0.0.1" : record.address,
+                     record.host_network,
+                     ExecPlace{paths_.crun_root(), run.id, bundle_dir(record, run),
+                               paths_.exec_dir() + "/" + std::to_string(++exec_number_)}};
+  background_on<ProbeOutcome>(
+      *probe_pool_,
+      [this, action, target = std::move(target)] { return run_probe(action, target, *network_); },
+      std::move(done));
+}
+
 void LinuxMachine::inspect(std::shared_ptr<const model::Pod> pod, PodRecord record,
                            Done<PodRecord> done) {
   background<PodRecord>(
@@ -456,6 +474,10 @@ void LinuxMachine::start_exec(const PodRecord& record, std::size_t container, Ex
 AttachPlace LinuxMachine::attach_place(const PodRecord& record, std::size_t container) const {
   const ContainerRun& run = *record.containers[container].current;
   return {paths_.sockets() + "/" + run.id + "/attach", bundle_dir(record, run) + "/ctl"};
+}
+
+void LinuxMachine::remove_storage(const std::string& path, Done<void> done) {
+  background<void>([path] { return remove_tree(path); }, std::move(done));
 }
 
 void LinuxMachine::pod_socket(const PodRecord& record, Done<FileDescriptor> done) {

@@ -46,6 +46,8 @@ class LinuxMachine final : public PodMachine {
   void make_sandbox(SandboxRequest request, Done<void> done) override;
   void launch(LaunchRequest request, Done<Launch> done) override;
   void signal(const PodRecord& record, const ContainerRun& run, int number) override;
+  void probe(const PodRecord& record, std::size_t container, const ProbeAction& action,
+             Done<ProbeOutcome> done) override;
   void inspect(std::shared_ptr<const model::Pod> pod, PodRecord record,
                Done<PodRecord> done) override;
   void remove_container(PodRecord record, std::size_t container, Done<void> done) override;
@@ -57,6 +59,8 @@ class LinuxMachine final : public PodMachine {
   void start_exec(const PodRecord& record, std::size_t container, ExecSpec spec,
                   Done<StartedExec> done);
   AttachPlace attach_place(const PodRecord& record, std::size_t container) const;
+  // A whole directory tree, without blocking.
+  void remove_storage(const std::string& path, Done<void> done);
   // A socket inside the pod's network namespace, non-blocking.
   void pod_socket(const PodRecord& record, Done<FileDescriptor> done);
 
@@ -67,7 +71,11 @@ class LinuxMachine final : public PodMachine {
 
  private:
   template <class T>
-  void background(std::move_only_function<Result<T>()> work, Done<T> done);
+  void background(std::move_only_function<Result<T>()> work, Done<T> done) {
+    background_on<T>(*pool_, std::move(work), std::move(done));
+  }
+  template <class T>
+  void background_on(WorkerPool& pool, std::move_only_function<Result<T>()> work, Done<T> done);
   template <class T>
   Result<T> blocking(std::move_only_function<Result<T>()> work);
 
@@ -99,6 +107,7 @@ class LinuxMachine final : public PodMachine {
   std::uint64_t exec_number_ = 0;
   std::unique_ptr<FileWatch> exits_;
   std::unique_ptr<WorkerPool> pool_;
+  std::unique_ptr<WorkerPool> probe_pool_;  // of their own: a hook may take as long as it likes
 };
 
 // Where the log of one run is, below the pod's directory.

@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "agent/environment.h"
+#include "agent/gpu_choice.h"
 #include "agent/image/image_map.h"
 #include "agent/pod_machine.h"
 #include "agent/source_fetch.h"
+#include "agent/volumes/claim_store.h"
 #include "base/metrics.h"
 #include "kube/client.h"
 #include "kube/events.h"
@@ -27,6 +29,10 @@ struct PodContext {
   model::ResourceList allocatable;
   std::int64_t machine_memory_bytes = 0;
   Metrics* metrics = nullptr;
+  ClaimStore* claims = nullptr;  // without one, pods with claims wait
+  GpuPool gpus;
+  // The cards that this node's containers hold.
+  std::function<std::vector<std::int32_t>()> gpus_in_use;
   // The services of a namespace, for environment variables.
   std::function<std::vector<const model::Service*>(const std::string& ns)> services;
   // The pod's address or readiness has changed: DNS is to follow.

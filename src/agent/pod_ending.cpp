@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::chrono::seconds kDefaultGrace{30};
 constexpr std::chrono::seconds kKillRepeat{5};
+constexpr std::chrono::seconds kGraceAfterHook{2};
 constexpr std::chrono::seconds kApiRetry{1};
 constexpr std::chrono::seconds kEraseRetry{10};
 
@@ -43,26 +44,67 @@ Nanos PodWorker::grace() const {
       pod_->spec.terminationGracePeriodSeconds.value_or(kDefaultGrace.count()));
 }
 
-void PodWorker::stop_run(ContainerRecord& container) {
+void PodWorker::stop_all(const std::vector<std::size_t>& containers) {
+  for (std::size_t i : containers)
+    stop_run(i, "Stopping container " + record_.containers[i].name, grace());
+}
+
+void PodWorker::stop_run(std::size_t index, const std::string& why, Nanos grace) {
+  const ContainerRecord& container = record_.containers[index];
   if (!container.current || container.current->phase != run_phase::running) return;
-  if (!terminated_.try_emplace(container.name, now()).second) return;
-  if (!stop_begun_) stop_begun_ = now();
-  event("Normal", "Killing", "Stopping container " + container.name);
-  context_.machine.signal(record_, *container.current, grace() > Nanos(0) ? SIGTERM : SIGKILL);
+  if (!stops_.try_emplace(container.name, Stop{now(), grace, {}}).second) return;
+  if (auto probes = probes_.find(container.name); probes != probes_.end()) probes->second->stop();
+  event("Normal", "Killing", why);
+  const std::string id = container.current->id;
+  const model::Container* spec = container_spec(*pod_, container);
+  std::optional<ProbeAction> hook;
+  if (const json::Value* pre_stop = spec ? json::find(spec->lifecycle, "preStop") : nullptr)
+    hook = parse_hook(*pre_stop, *spec);
+  if (!hook || grace <= Nanos(0)) return send_term(index, id);
+  hook->timeout = grace;
+  run_action(index, *hook, [this, index, id](Result<ProbeOutcome> done) {
+    if (!done || !done->success) event("Warning", "FailedPreStopHook", "PreStopHook failed");
+    // A hook that took all the time leaves the container a moment, as in the kubelet.
+    auto stop = stops_.find(record_.containers[index].name);
+    if (stop == stops_.end()) return;
+    stop->second.grace =
+        std::max(stop->second.grace, now() - stop->second.begun + Nanos(kGraceAfterHook));
+    send_term(index, id);
+  });
+}
+
+void PodWorker::send_term(std::size_t index, const std::string& run_id) {
+  const ContainerRecord& container = record_.containers[index];
+  auto stop = stops_.find(container.name);
+  if (stop == stops_.end() || !container.current || container.current->id != run_id ||
+      container.current->phase != run_phase::running)
+    return;
+  context_.machine.signal(record_, *container.current,
+                          stop->second.grace > Nanos(0) ? SIGTERM : SIGKILL);
 }
 
 // SIGKILL when the grace period is over, and again from time to time.
 void PodWorker::kill_overdue() {
-  WallTime due = stop_begun_.value_or(now()) + grace();
-  if (last_kill_) due = std::max(due, *last_kill_ + kKillRepeat);
-  if (now() < due) return wake_at(due);
-  for (const ContainerRecord& container : record_.containers)
-    if (terminated_.contains(container.name) && container.current &&
-        container.current->phase == run_phase::running)
-      context_.machine.signal(record_, *container.current, SIGKILL);
-  last_kill_ = now();
-  inspected_ = false;  // should the notice of their end get lost
-  wake_at(now() + kKillRepeat);
+  for (const ContainerRecord& container : record_.containers) {
+    auto found = stops_.find(container.name);
+    if (found == stops_.end() || !container.current ||
+        container.current->phase != run_phase::running)
+      continue;
+    Stop& stop = found->second;
+    // A pod deleted meanwhile may leave less time than its container had.
+    Nanos limit = ending_ == Ending::vanished ? Nanos(0) : stop.grace;
+    if (ending_ == Ending::deleted) limit = std::min(limit, grace());
+    WallTime due = stop.begun + limit;
+    if (stop.last_kill) due = std::max(due, *stop.last_kill + kKillRepeat);
+    if (now() < due) {
+      wake_at(due);
+      continue;
+    }
+    context_.machine.signal(record_, *container.current, SIGKILL);
+    stop.last_kill = now();
+    inspected_ = false;  // should the notice of its end get lost
+    wake_at(now() + kKillRepeat);
+  }
 }
 
 void PodWorker::step_end() {
@@ -72,8 +114,10 @@ void PodWorker::step_end() {
     bool main_live = std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
       return !container.sidecar && container.current && container.current->is_live();
     });
-    for (ContainerRecord& container : record_.containers)
-      if (!container.sidecar || !main_live) stop_run(container);
+    std::vector<std::size_t> ending;
+    for (std::size_t i = 0; i < record_.containers.size(); ++i)
+      if (!record_.containers[i].sidecar || !main_live) ending.push_back(i);
+    stop_all(ending);
     report();
     return kill_overdue();
   }

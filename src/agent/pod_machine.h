@@ -10,6 +10,7 @@
 
 #include "agent/pod_files.h"
 #include "agent/pod_record.h"
+#include "agent/probes/probe.h"
 #include "agent/runtime/bundle.h"
 #include "agent/volumes/volume_plan.h"
 #include "base/result.h"
@@ -50,6 +51,9 @@ class PodMachine {
   virtual void make_sandbox(SandboxRequest request, Done<void> done) = 0;
   virtual void launch(LaunchRequest request, Done<Launch> done) = 0;
   virtual void signal(const PodRecord& record, const ContainerRun& run, int number) = 0;
+  // A probe or a hook of a running container; an error when it could not be tried.
+  virtual void probe(const PodRecord& record, std::size_t container, const ProbeAction& action,
+                     Done<ProbeOutcome> done) = 0;
   // Brings a record up to date with what happened to its containers meanwhile.
   virtual void inspect(std::shared_ptr<const model::Pod> pod, PodRecord record,
                        Done<PodRecord> done) = 0;

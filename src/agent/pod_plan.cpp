@@ -19,8 +19,12 @@ bool succeeded(const ContainerRecord& container) {
 class Decider {
  public:
   Decider(const model::PodSpec& spec, const PodRecord& record, WallTime now,
-          const HeldUntil& held_until)
-      : spec_(spec), record_(record), now_(now), held_until_(held_until) {}
+          const HeldUntil& held_until, const IsStarted& is_started)
+      : spec_(spec),
+        record_(record),
+        now_(now),
+        held_until_(held_until),
+        is_started_(is_started) {}
 
   PodDecision decide() {
     if (init_failed()) {
@@ -64,6 +68,7 @@ class Decider {
       }
       if (!has_exited(container)) {
         if (!container.sidecar) return false;
+        if (!main_begun && is_started_ && !is_started_(i)) return false;
         continue;
       }
       if (container.sidecar) {
@@ -118,6 +123,7 @@ class Decider {
   const PodRecord& record_;
   WallTime now_;
   const HeldUntil& held_until_;
+  const IsStarted& is_started_;
   PodDecision decision_;
 };
 
@@ -149,8 +155,8 @@ bool init_finished(const PodRecord& record) {
 }
 
 PodDecision decide(const model::PodSpec& spec, const PodRecord& record, WallTime now,
-                   const HeldUntil& held_until) {
-  return Decider(spec, record, now, held_until).decide();
+                   const HeldUntil& held_until, const IsStarted& is_started) {
+  return Decider(spec, record, now, held_until, is_started).decide();
 }
 
 }  // namespace hekla::agent

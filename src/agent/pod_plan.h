@@ -20,8 +20,11 @@ struct PodDecision {
 // A container that cannot be started at present (a missing ConfigMap) is held until some time.
 using HeldUntil = std::function<std::optional<WallTime>(std::size_t container)>;
 
+// Whether a running sidecar's startup probe has passed: what stands after it waits for that.
+using IsStarted = std::function<bool(std::size_t container)>;
+
 PodDecision decide(const model::PodSpec& spec, const PodRecord& record, WallTime now,
-                   const HeldUntil& held_until);
+                   const HeldUntil& held_until, const IsStarted& is_started = {});
 
 // The kubelet's crash-loop delays: none, 10 s, 20 s, 40 s, ... 5 min.
 Nanos restart_delay(int restarts_in_a_row);

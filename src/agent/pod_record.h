@@ -42,10 +42,11 @@ struct ContainerRecord {
   bool init = false, sidecar = false;  // a sidecar is an init container that keeps running
   std::int32_t attempts = 0;           // runs begun
   std::int32_t backoff = 0;            // restarts in a row, which decide the next delay
+  std::vector<std::int32_t> gpus;      // the cards it holds while the pod lives
   std::optional<ContainerRun> current, previous;
 };
 BOOST_DESCRIBE_STRUCT(ContainerRecord, (),
-                      (name, init, sidecar, attempts, backoff, current, previous))
+                      (name, init, sidecar, attempts, backoff, gpus, current, previous))
 
 struct PodRecord {
   std::int32_t version = 1;

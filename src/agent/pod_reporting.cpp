@@ -52,7 +52,7 @@ void PodWorker::report() {
   bool was_ready = is_ready(status_);
   std::string old_ip = status_.podIP, old_phase = status_.phase;
   status_ = compute_status(StatusInput{*pod_, record_, std::move(waiting), context_.host_ip,
-                                       facts().pod_ip, now(), previous});
+                                       facts().pod_ip, now(), previous, probe_views()});
   if (was_ready != is_ready(status_) || old_ip != status_.podIP || old_phase != status_.phase)
     context_.on_change();
   json::Value patch = status_patch(record_.uid, status_);

@@ -28,11 +28,18 @@ struct TokenRequest {
   auto operator<=>(const TokenRequest&) const = default;
 };
 
+// Where the files of a bound persistent volume claim are.
+struct ClaimVolume {
+  std::string path;
+  bool provisioned = false;  // by us: the pod's fsGroup applies
+};
+
 // All from the pod's own namespace. An object that does not exist is simply not in it.
 struct PodSources {
   std::map<std::string, model::ConfigMap> config_maps;
   std::map<std::string, model::Secret> secrets;
   std::map<TokenRequest, std::string> tokens;
+  std::map<std::string, ClaimVolume> claims;  // by the claim's name
 };
 
 std::set<SourceRef> volume_sources(const model::Pod& pod);

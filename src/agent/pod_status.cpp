@@ -30,7 +30,7 @@ std::string image_of(const model::Pod& pod, const ContainerRecord& record) {
 class StatusBuilder {
  public:
   explicit StatusBuilder(const StatusInput& input)
-      : in_(input), initialized_(init_finished(input.record)) {}
+      : in_(input), initialized_(init_finished(input.record) && sidecars_started()) {}
 
   model::PodStatus build() {
     model::PodStatus status;
@@ -59,6 +59,20 @@ class StatusBuilder {
              container.previous;
     });
     return begun ? "Running" : "Pending";
+  }
+
+  ProbeView view_of(const std::string& name) const {
+    auto found = in_.probes.find(name);
+    return found == in_.probes.end() ? ProbeView{} : found->second;
+  }
+  // Later restarts of a sidecar do not make a pod uninitialized again.
+  bool sidecars_started() const {
+    bool main_begun = std::ranges::any_of(in_.record.containers, [](const ContainerRecord& one) {
+      return !one.init && one.current.has_value();
+    });
+    return main_begun || std::ranges::all_of(in_.record.containers, [&](const ContainerRecord& one) {
+             return !one.sidecar || view_of(one.name).started;
+           });
   }
 
   bool is_over() const { return !in_.record.outcome.empty(); }
@@ -91,8 +105,8 @@ class StatusBuilder {
     out.containerID = kRuntimePrefix + run->id;
     if (run->phase == run_phase::running) {
       out.state.running = model::ContainerStateRunning{time_of(run->started_ns)};
-      out.started = true;
-      out.ready = true;
+      out.started = view_of(record.name).started;
+      out.ready = view_of(record.name).ready;
       return out;
     }
     auto waiting = in_.waiting.find(record.name);

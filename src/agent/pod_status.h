@@ -13,6 +13,11 @@ struct WaitingReason {
   std::string reason, message;
 };
 
+// What a running container's probes say.
+struct ProbeView {
+  bool started = true, ready = true;
+};
+
 struct StatusInput {
   const model::Pod& pod;  // the API's latest
   const PodRecord& record;
@@ -22,6 +27,7 @@ struct StatusInput {
   WallTime now;
   // Transition times are kept where the status of a condition has not changed.
   const std::vector<model::PodCondition>& previous;
+  std::map<std::string, ProbeView> probes = {};  // by container; absent ones have nothing to say
 };
 
 model::PodStatus compute_status(const StatusInput& input);

@@ -92,6 +92,7 @@ void PodWorker::step() {
                              }));
     return;
   }
+  tend_probes();
   if (ending_ == Ending::no && check_deadline()) ending_ = Ending::deadline;
   if (ending_ != Ending::no) return step_end();
   if (record_.outcome.empty()) return step_run();
@@ -115,19 +116,21 @@ void PodWorker::step() {
 
 void PodWorker::step_run() {
   if (remove_exited()) return;
-  PodDecision decision = decide(pod_->spec, record_, now(), [this](std::size_t i) {
+  auto held_until = [this](std::size_t i) {
     auto held = holds_.find(record_.containers[i].name);
     return held == holds_.end() ? std::nullopt : std::optional<WallTime>(held->second.until);
-  });
+  };
+  PodDecision decision = decide(pod_->spec, record_, now(), held_until,
+                                [this](std::size_t i) { return is_started(i); });
   note_backing_off(decision);
-  for (std::size_t i : decision.stop) stop_run(record_.containers[i]);
+  stop_all(decision.stop);
   if (decision.finished) {
     record_.outcome = *decision.finished ? "Succeeded" : "Failed";
     report();
     return step();
   }
   report();
-  if (!decision.stop.empty()) kill_overdue();
+  kill_overdue();
   if (decision.wake) wake_at(*decision.wake);
   if (!decision.start) return;
   if (record_.sandbox) return launch(*decision.start);
@@ -264,6 +267,19 @@ void PodWorker::fetch_volume_sources(std::move_only_function<void(Result<PodSour
         auto worker = self.lock();
         if (!worker) return;
         if (sources) worker->keep_tokens(*sources);
+        if (!sources || !worker->context_.claims) return next(std::move(sources));
+        worker->add_claims(std::move(*sources), std::move(next));
+      });
+}
+
+void PodWorker::add_claims(PodSources sources,
+                           std::move_only_function<void(Result<PodSources>)> next) {
+  context_.claims->resolve(
+      *pod_, [self = weak_from_this(), sources = std::move(sources),
+              next = std::move(next)](Result<ClaimStore::Claims> claims) mutable {
+        if (!self.lock()) return;
+        if (!claims) return next(std::unexpected(claims.error()));
+        sources.claims = std::move(*claims);
         next(std::move(sources));
       });
 }
@@ -350,6 +366,9 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
   if (!given("HOSTNAME")) bundle.env.push_back("HOSTNAME=" + bundle.hostname);
   if (spec.tty && !given("TERM")) bundle.env.emplace_back("TERM=xterm");
   for (const auto& [name, value] : env) bundle.env.push_back(name + "=" + value);
+  if (const auto& cards = record_.containers[index].gpus; !cards.empty())
+    for (const char* name : {"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
+      if (!given(name)) bundle.env.push_back(std::string(name) + "=" + gpu_list(cards));
   if (!spec.workingDir.empty()) bundle.cwd = spec.workingDir;
   bundle.terminal = spec.tty;
   bundle.host_pid = pod_->spec.hostPID;
@@ -358,9 +377,26 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
   return request;
 }
 
+// A container keeps its cards over its restarts.
+Result<void> PodWorker::take_gpus(std::size_t index) {
+  ContainerRecord& container = record_.containers[index];
+  const model::ResourceList& limits = container_spec(*pod_, container)->resources.limits;
+  auto wanted = limits.find(kGpuResource);
+  if (wanted == limits.end() || !container.gpus.empty() || context_.gpus.cards == 0) return {};
+  auto chosen = choose_gpus(context_.gpus, context_.gpus_in_use(),
+                            static_cast<int>(wanted->second.value()));
+  if (!chosen)
+    return fail(Code::unavailable,
+                "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu");
+  container.gpus = std::move(*chosen);
+  return {};
+}
+
 void PodWorker::launch_with(std::size_t index, const PodSources& sources) {
   if (ending_ != Ending::no) return step();
-  Result<LaunchRequest> request = launch_request(index, sources);
+  Result<void> gpus = take_gpus(index);
+  Result<LaunchRequest> request =
+      gpus ? launch_request(index, sources) : std::unexpected(gpus.error());
   ContainerRecord& container = record_.containers[index];
   if (!request) {
     event("Warning", "Failed", "Error: " + request.error().message);
@@ -395,7 +431,8 @@ void PodWorker::launched(std::size_t index, Result<Launch> outcome) {
     event("Normal", "Created", "Created container: " + container.name);
     event("Normal", "Started", "Started container " + container.name);
     if (context_.metrics) context_.metrics->count("hekla_agent_containers_started_total");
-    return report();
+    post_start(index);
+    return;
   }
   // As containerd reports it: the run counts, with exit code 128.
   const std::string why = outcome ? *outcome->failure : outcome.error().message;

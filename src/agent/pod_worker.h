@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "agent/dns/zone.h"
@@ -17,6 +18,7 @@
 #include "agent/pod_plan.h"
 #include "agent/pod_record.h"
 #include "agent/pod_status.h"
+#include "agent/probes/container_probes.h"
 
 namespace hekla::agent {
 
@@ -67,16 +69,30 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   // `next` may use `this`.
   void fetch_volume_sources(std::move_only_function<void(Result<PodSources>)> next);
   void keep_tokens(PodSources& sources);
+  void add_claims(PodSources sources, std::move_only_function<void(Result<PodSources>)> next);
   void plan_sandbox(PodSources sources);
   void sandbox_failed(const std::string& reason, const Error& error);
   void launch(std::size_t container);
+  Result<void> take_gpus(std::size_t container);
   void launch_with(std::size_t container, const PodSources& sources);
   Result<LaunchRequest> launch_request(std::size_t container, const PodSources& sources);
   void launched(std::size_t container, Result<Launch> outcome);
   void refuse_image(std::size_t container);
   bool check_deadline();
-  void stop_run(ContainerRecord& container);
+  void stop_all(const std::vector<std::size_t>& containers);
+  // Asks a running container to end: preStop hook, SIGTERM, and SIGKILL after the grace period.
+  void stop_run(std::size_t container, const std::string& why, Nanos grace);
+  void send_term(std::size_t container, const std::string& run_id);
   void kill_overdue();
+
+  // Probes and hooks, in pod_probing.cpp.
+  void tend_probes();
+  void start_probes(std::size_t container);
+  void post_start(std::size_t container);
+  void run_action(std::size_t container, const ProbeAction& action,
+                  std::move_only_function<void(Result<ProbeOutcome>)> done);
+  bool is_started(std::size_t container) const;
+  std::map<std::string, ProbeView> probe_views() const;
   Nanos grace() const;
 
   void report();
@@ -107,9 +123,15 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   bool busy_ = false;
   bool gone_ = false;
   Ending ending_ = Ending::no;
-  std::optional<WallTime> stop_begun_;
-  std::map<std::string, WallTime> terminated_;  // containers that have got SIGTERM, by name
-  std::optional<WallTime> last_kill_, erase_after_;
+  struct Stop {
+    WallTime begun;
+    Nanos grace{};
+    std::optional<WallTime> last_kill;
+  };
+  std::map<std::string, Stop> stops_;  // containers that have been asked to end, by name
+  std::map<std::string, std::shared_ptr<ContainerProbes>> probes_;  // of running containers
+  std::set<std::string> post_starting_;  // containers whose postStart hook runs
+  std::optional<WallTime> erase_after_;
   bool dismantled_ = false;
   bool removed_from_api_ = false;
 

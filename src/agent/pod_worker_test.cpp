@@ -22,6 +22,8 @@ class FakeMachine final : public PodMachine {
   std::map<std::string, int> exits;  // containers that end, by name
   std::string sandbox_failure, launch_failure;
   std::vector<std::string> env;
+  std::vector<std::string> probed;  // the first words of their commands
+  std::set<std::string> failing;
 
   Result<std::string> take_address() override { return std::string("10.244.0.2"); }
   void release_address(const std::string&) override { calls.push_back("release"); }
@@ -40,6 +42,12 @@ class FakeMachine final : public PodMachine {
   }
   void signal(const PodRecord&, const ContainerRun&, int number) override {
     calls.push_back(number == SIGTERM ? "TERM" : "KILL");
+  }
+  void probe(const PodRecord&, std::size_t, const ProbeAction& action,
+             Done<ProbeOutcome> done) override {
+    const std::string name = action.command.empty() ? "?" : action.command.front();
+    probed.push_back(name);
+    answer<ProbeOutcome>(std::move(done), ProbeOutcome{!failing.contains(name), "no " + name});
   }
   void inspect(std::shared_ptr<const model::Pod>, PodRecord record, Done<PodRecord> done) override {
     for (ContainerRecord& container : record.containers) {
@@ -91,11 +99,11 @@ class PodWorkerTest : public ::testing::Test {
   }
 
   void begin(const std::string& policy, const std::string& spec_members = "",
-             const std::string& image = "host") {
+             const std::string& image = "host", const std::string& container_members = "") {
     std::string text = R"({"metadata":{"name":"p","namespace":"default"},"spec":{"nodeName":"n",)" +
                        spec_members + R"("restartPolicy":")" + policy +
-                       R"(","containers":[{"name":"c","image":")" + image +
-                       R"(","command":["x"]}]},"status":{"phase":"Pending"}})";
+                       R"(","containers":[{"name":"c",)" + container_members +
+                       R"("image":")" + image + R"(","command":["x"]}]},"status":{"phase":"Pending"}})";
     api_.create(kube::resources::pods, json::parse(text).value());
     model::Pod pod = decoded();
     worker_ = std::make_shared<PodWorker>(context_, std::make_shared<model::Pod>(pod),
@@ -328,6 +336,105 @@ TEST_F(PodWorkerTest, GivesTheDefaultEnvironment) {
   EXPECT_EQ(machine_.env.at(0),
             "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   EXPECT_EQ(machine_.env.at(1), "HOSTNAME=p");
+}
+
+class ProbingTest : public PodWorkerTest {
+ protected:
+  // A pod whose container has the given members.
+  void begin_with(const std::string& members, const std::string& spec_members = "") {
+    begin("Always", R"("terminationGracePeriodSeconds":20,)" + spec_members, "host", members);
+  }
+  static std::string probe(const char* word, int period, int failures) {
+    return R"({"exec":{"command":[")" + std::string(word) +
+           R"("]},"periodSeconds":)" + std::to_string(period) + R"(,"failureThreshold":)" +
+           std::to_string(failures) + "}";
+  }
+};
+
+TEST_F(ProbingTest, ReadinessComesAndGoes) {
+  machine_.failing = {"ready"};
+  begin_with(R"("readinessProbe":)" + probe("ready", 5, 2) + ",");
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_FALSE(container().ready);
+  EXPECT_TRUE(has_event("Unhealthy", "Readiness probe failed: no ready"));
+  machine_.failing.clear();
+  pass(seconds(5));
+  EXPECT_TRUE(container().ready);
+  machine_.failing = {"ready"};
+  pass(seconds(5));
+  EXPECT_TRUE(container().ready) << "one failure is below the threshold";
+  pass(seconds(5));
+  EXPECT_FALSE(container().ready);
+  EXPECT_EQ(container().restartCount, 0);
+}
+
+TEST_F(ProbingTest, LivenessKillsAndTheContainerStartsAgain) {
+  begin_with(R"("livenessProbe":)" + probe("alive", 10, 2) + ",");
+  EXPECT_TRUE(container().ready);
+  calls();
+  machine_.failing = {"alive"};
+  pass(seconds(21));
+  EXPECT_EQ(calls(), "TERM");
+  EXPECT_TRUE(has_event("Killing", "Container c failed liveness probe, will be restarted"));
+  pass(seconds(20));
+  EXPECT_EQ(calls(), "KILL");
+  machine_.failing.clear();
+  exit(137);
+  EXPECT_EQ(calls(), "remove c, launch c#1");
+  EXPECT_EQ(container().restartCount, 1);
+  EXPECT_EQ(container().lastState.terminated->exitCode, 137);
+  pass(std::chrono::minutes(5));
+  EXPECT_EQ(calls(), "") << "the new run has a clean slate";
+}
+
+TEST_F(ProbingTest, StartupHoldsTheOthersBack) {
+  machine_.failing = {"up", "alive"};
+  begin_with(R"("startupProbe":)" + probe("up", 5, 10) + R"(,"livenessProbe":)" +
+             probe("alive", 1, 1) + ",");
+  calls();
+  pass(seconds(12));
+  EXPECT_EQ(calls(), "");
+  EXPECT_FALSE(container().started.value_or(true));
+  EXPECT_EQ(std::ranges::count(machine_.probed, "alive"), 0);
+  machine_.failing.clear();
+  pass(seconds(5));
+  EXPECT_TRUE(container().started.value_or(false));
+  pass(seconds(2));
+  EXPECT_GT(std::ranges::count(machine_.probed, "alive"), 0);
+  EXPECT_EQ(calls(), "");
+}
+
+TEST_F(ProbingTest, HooksRunAtBothEnds) {
+  begin_with(R"("lifecycle":{"postStart":{"exec":{"command":["hello"]}},)"
+             R"("preStop":{"exec":{"command":["bye"]}}},)");
+  EXPECT_EQ(machine_.probed, std::vector<std::string>{"hello"});
+  EXPECT_TRUE(container().ready);
+  calls();
+  change(
+      R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":20}})");
+  EXPECT_EQ(machine_.probed, (std::vector<std::string>{"hello", "bye"}));
+  EXPECT_EQ(calls(), "TERM");
+}
+
+TEST_F(ProbingTest, AFailedPostStartHookEndsTheContainer) {
+  machine_.failing = {"hello"};
+  begin_with(R"("lifecycle":{"postStart":{"exec":{"command":["hello"]}}},)");
+  EXPECT_EQ(calls(), "sandbox, launch c#0, TERM");
+  EXPECT_TRUE(has_event("FailedPostStartHook", "PostStartHook failed"));
+}
+
+TEST_F(ProbingTest, SidecarsMustHaveStartedFirst) {
+  machine_.failing = {"up"};
+  begin_with("", R"("initContainers":[{"name":"s","image":"host","command":["x"],)"
+                 R"("restartPolicy":"Always","startupProbe":)" + probe("up", 5, 10) + "}],");
+  EXPECT_EQ(calls(), "sandbox, launch s#0");
+  pass(seconds(6));
+  EXPECT_EQ(calls(), "");
+  EXPECT_EQ(phase(), "Pending");
+  machine_.failing.clear();
+  pass(seconds(5));
+  EXPECT_EQ(calls(), "launch c#0");
+  EXPECT_EQ(phase(), "Running");
 }
 
 }  // namespace

@@ -35,6 +35,11 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                      "name of this machine's Node (default: host name)");
   command.add_option("--node-resources", options.node_resources,
                      "extended resources to declare, e.g. nvidia.com/gpu=4,example.com/fpga=1");
+  command
+      .add_option("--gpu-replicas", options.gpu_replicas,
+                  "containers that may share one GPU declared by --node-resources (time slicing)")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   command.add_flag("--no-agent", options.no_agent, "do not run pods on this machine");
   command
       .add_option(
@@ -63,6 +68,7 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   for (const std::string& map : options.image_maps) add("--image-map", map);
   add("--node-name", options.node_name);
   add("--node-resources", options.node_resources);
+  if (options.gpu_replicas > 1) add("--gpu-replicas", std::to_string(options.gpu_replicas));
   if (options.no_agent) arguments.emplace_back("--no-agent");
   if (options.fake_nodes > 0) {
     add("--fake-nodes", std::to_string(options.fake_nodes));

@@ -18,6 +18,7 @@ struct UpOptions {
   std::vector<std::string> image_maps;
   std::string node_name;
   std::string node_resources;
+  int gpu_replicas = 1;
   bool no_agent = false;
   int fake_nodes = 0;
   std::string fake_node_resources = "cpu=32,memory=256Gi,pods=110";

@@ -22,6 +22,8 @@ struct Context {
   // The API server alone, and the stand-in for the etcd a test environment expects beside it.
   std::function<int(const ApiServerOptions&)> apiserver;
   std::function<int(const std::string& url)> etcd;
+  // Examines the machine and prints what it finds; 1 when pods could not run.
+  std::function<int()> doctor;
   std::string executable;  // the path of this program, to start it again
   int exit_code = 0;
 };

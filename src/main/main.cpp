@@ -4,6 +4,7 @@
 
 #include "cli/verb.h"
 #include "main/api_only.h"
+#include "main/doctor.h"
 #include "main/up.h"
 
 int main(int argc, char** argv) {
@@ -11,6 +12,7 @@ int main(int argc, char** argv) {
   context.up = hekla::run_up;
   context.apiserver = hekla::run_apiserver;
   context.etcd = hekla::run_etcd_stand_in;
+  context.doctor = hekla::run_doctor;
   std::error_code error;
   context.executable = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) context.executable = argv[0];

@@ -215,6 +215,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   if (!options.node_resources.empty())
     agent_options.node_resources =
         TRY(parse_resource_list(options.node_resources, "--node-resources"));
+  agent_options.gpu_replicas = options.gpu_replicas;
   agent_options.ca_pem = pki.ca.certificate_pem;
   agent_options.token_source = [this](agent::TokenRequest request, auto done) {
     apiserver::TokenSubject subject;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/runtime/seccomp.h"
+
 namespace hekla::agent {
 namespace {
 
@@ -186,6 +188,8 @@ json::Object linux_of(const BundleSpec& spec) {
   if (!spec.security.privileged) {
     linux_section["maskedPaths"] = strings(kMaskedPaths);
     linux_section["readonlyPaths"] = strings(kReadonlyPaths);
+    if (spec.security.default_seccomp)
+      linux_section["seccomp"] = default_seccomp(capability_set(spec.security));
   }
   return linux_section;
 }
@@ -195,6 +199,9 @@ void read_context(const json::Value& context, Security& out) {
     out.uid = static_cast<std::uint32_t>(json::int_at(context, {"runAsUser"}));
   if (const json::Value* gid = json::find(context, "runAsGroup"); gid && gid->is_number())
     out.gid = static_cast<std::uint32_t>(json::int_at(context, {"runAsGroup"}));
+  if (std::string_view profile = json::string_at(context, {"seccompProfile", "type"});
+      !profile.empty())
+    out.default_seccomp = profile == "RuntimeDefault";
   out.non_root_required = json::bool_at(context, {"runAsNonRoot"}, out.non_root_required);
 }
 

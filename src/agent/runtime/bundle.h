@@ -25,6 +25,7 @@ struct Security {
   bool allow_privilege_escalation = true;
   bool read_only_root = false;
   bool non_root_required = false;
+  bool default_seccomp = false;  // the profile RuntimeDefault
   std::vector<std::string> added_capabilities, dropped_capabilities;  // without CAP_
 };
 

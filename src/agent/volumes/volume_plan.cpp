@@ -36,6 +36,14 @@ class Planner {
       plan.kind = VolumePlan::Kind::host_path;
       plan.host_path = std::string(json::string_at(*source, {"path"}));
       plan.host_path_type = std::string(json::string_at(*source, {"type"}));
+    } else if (const json::Value* source = member(volume, "persistentVolumeClaim")) {
+      const std::string claim(json::string_at(*source, {"claimName"}));
+      auto found = sources_.claims.find(claim);
+      if (found == sources_.claims.end())
+        return fail(Code::not_found, "persistentvolumeclaim \"" + claim + "\" not found");
+      plan.kind = VolumePlan::Kind::claim;
+      plan.host_path = found->second.path;
+      plan.provisioned = found->second.provisioned;
     } else if (const json::Value* source = member(volume, "emptyDir")) {
       bool memory = json::string_at(*source, {"medium"}) == "Memory";
       plan.kind = memory ? VolumePlan::Kind::memory : VolumePlan::Kind::directory;
@@ -61,8 +69,6 @@ class Planner {
     for (const auto& entry : volume.as_object()) {
       std::string_view kind(entry.key().data(), entry.key().size());
       if (kind == "name") continue;
-      if (kind == "persistentVolumeClaim" || kind == "ephemeral")
-        return fail(Code::invalid, "persistent volume claims are not supported yet");
       return fail(Code::invalid, "volumes of type " + std::string(kind) + " are not supported");
     }
     return {};

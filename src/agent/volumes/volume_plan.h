@@ -22,12 +22,13 @@ struct VolumeFile {
 };
 
 struct VolumePlan {
-  enum class Kind { files, directory, memory, host_path };
+  enum class Kind { files, directory, memory, host_path, claim };
   std::string name;
   Kind kind = Kind::directory;
   std::vector<VolumeFile> files;                 // files
   std::optional<std::int64_t> size_limit_bytes;  // memory
-  std::string host_path, host_path_type;         // host_path
+  std::string host_path, host_path_type;         // host_path; of a claim the path alone
+  bool provisioned = false;                      // claim: a directory of ours
   std::optional<std::uint32_t> group;            // fsGroup
 };
 

@@ -163,6 +163,11 @@ VolumeSources volume_sources_of(const model::Pod& pod, const std::string& volume
       sources[name] = {std::string(json::string_at(volume, {"hostPath", "path"})), false};
       continue;
     }
+    if (json::find(volume, "persistentVolumeClaim")) {
+      sources[name] = {volumes_dir + "/" + name,
+                       json::bool_at(volume, {"persistentVolumeClaim", "readOnly"})};
+      continue;
+    }
     bool files = json::find(volume, "configMap") || json::find(volume, "secret") ||
                  json::find(volume, "downwardAPI") || json::find(volume, "projected");
     sources[name] = {volumes_dir + "/" + name, files};
@@ -173,10 +178,17 @@ VolumeSources volume_sources_of(const model::Pod& pod, const std::string& volume
 Result<void> lay_out_volumes(const std::string& volumes_dir, const std::vector<VolumePlan>& plans) {
   for (const VolumePlan& plan : plans) {
     const std::string directory = volumes_dir + "/" + plan.name;
-    if (plan.kind != VolumePlan::Kind::host_path) TRY(make_directories(directory, 0755));
+    bool own = plan.kind != VolumePlan::Kind::host_path && plan.kind != VolumePlan::Kind::claim;
+    if (own) TRY(make_directories(directory, 0755));
     switch (plan.kind) {
       case VolumePlan::Kind::host_path:
         TRY(check_host_path(plan));
+        break;
+      case VolumePlan::Kind::claim:
+        TRY(make_directories(plan.host_path, 0755));
+        if (plan.provisioned && plan.group) TRY(open_to_all(plan.host_path, plan.group));
+        TRY(make_directories(volumes_dir));
+        TRY(replace_link(plan.host_path, directory));
         break;
       case VolumePlan::Kind::files:
         TRY(write_files(directory, plan.files, plan.group));
@@ -201,6 +213,9 @@ Result<std::vector<OciMount>> volume_mounts(const model::Container& container,
       return fail(Code::invalid, "volume \"" + mount.name + "\" of container \"" + container.name +
                                      "\" does not exist");
     std::string source = found->second.path;
+    // A claim's place is remembered as a link; sub-paths are judged below what it points to.
+    std::error_code error;
+    if (fs::is_symlink(source, error)) source = fs::read_symlink(source, error).string();
     if (!mount.subPath.empty()) source = TRY(sub_path(source, mount.subPath));
     bool read_only = mount.readOnly || found->second.read_only;
     mounts.push_back(
@@ -213,7 +228,7 @@ Result<void> remove_volumes(const std::string& volumes_dir) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(volumes_dir, error)) {
     // Only memory volumes are mounts of ours; for the others this says EINVAL.
-    if (::umount2(entry.path().c_str(), MNT_DETACH) != 0 && errno != EINVAL)
+    if (::umount2(entry.path().c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL)
       return errno_error("unmount " + entry.path().string());
   }
   fs::remove_all(volumes_dir, error);

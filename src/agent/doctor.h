@@ -1,0 +1,23 @@
+// What this machine can do for pods, and how to get what it cannot. Reads, changes nothing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hekla::agent {
+
+struct Finding {
+  enum class Grade { good, note, bad };
+  Grade grade = Grade::good;
+  std::string what;  // one line
+  std::string fix;   // how to change it; empty when there is nothing to do
+};
+
+std::vector<Finding> examine_machine();
+
+// Pure: how control groups are mounted, from /proc/self/mountinfo.
+Finding judge_cgroups(const std::string& mountinfo);
+// Pure: whether the kernel has a file system, from /proc/filesystems.
+bool has_file_system(const std::string& filesystems, const std::string& name);
+
+}  // namespace hekla::agent

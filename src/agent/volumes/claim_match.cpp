@@ -1,0 +1,151 @@
+#include "agent/volumes/claim_match.h"
+
+#include <algorithm>
+
+#include "json/parse.h"
+#include "model/quantity.h"
+
+namespace hekla::agent {
+namespace {
+
+std::string text_at(const json::Value& value, std::initializer_list<std::string_view> path) {
+  return std::string(json::string_at(value, path));
+}
+
+model::Quantity storage_of(const json::Value& object,
+                           std::initializer_list<std::string_view> path) {
+  const json::Value* found = json::find_path(object, path);
+  if (!found) return {};
+  return model::Quantity::from_json(*found).value_or(model::Quantity());
+}
+
+bool offers_modes(const json::Value& volume, const json::Value& claim) {
+  const json::Array* wanted = json::array_at(claim, {"spec", "accessModes"});
+  const json::Array* offered = json::array_at(volume, {"spec", "accessModes"});
+  if (!wanted) return true;
+  return offered && std::ranges::all_of(*wanted, [&](const json::Value& mode) {
+           return std::ranges::any_of(*offered,
+                                      [&](const json::Value& one) { return json::equal(one, mode); });
+         });
+}
+
+bool has_labels(const json::Value& volume, const json::Value& claim) {
+  const json::Value* labels = json::find_path(claim, {"spec", "selector", "matchLabels"});
+  if (!labels || !labels->is_object()) return true;
+  for (const auto& entry : labels->get_object()) {
+    std::string_view key(entry.key().data(), entry.key().size());
+    const json::Value* own = json::find_path(volume, {"metadata", "labels", key});
+    if (!own || !json::equal(*own, entry.value())) return false;
+  }
+  return true;
+}
+
+bool is_free_for(const json::Value& volume, const json::Value& claim) {
+  const json::Value* ref = json::find_path(volume, {"spec", "claimRef"});
+  if (!ref || !ref->is_object()) return true;
+  std::string uid = text_at(*ref, {"uid"});
+  return text_at(*ref, {"name"}) == text_at(claim, {"metadata", "name"}) &&
+         text_at(*ref, {"namespace"}) == text_at(claim, {"metadata", "namespace"}) &&
+         (uid.empty() || uid == text_at(claim, {"metadata", "uid"}));
+}
+
+json::Value parsed(const std::string& text) {
+  Result<json::Value> value = json::parse(text);
+  return value ? std::move(*value) : json::Value(json::Object{});
+}
+
+}  // namespace
+
+json::Value local_path_class() {
+  return parsed(std::string(R"({"apiVersion":"storage.k8s.io/v1","kind":"StorageClass",)") +
+                R"("metadata":{"name":"local-path","annotations":)" +
+                R"({"storageclass.kubernetes.io/is-default-class":"true"}},)" +
+                R"("provisioner":"rancher.io/local-path","reclaimPolicy":"Delete",)" +
+                R"("volumeBindingMode":"WaitForFirstConsumer"})");
+}
+
+std::optional<std::size_t> match_volume(const json::Value& claim,
+                                        const std::vector<json::Value>& volumes) {
+  const model::Quantity wanted = storage_of(claim, {"spec", "resources", "requests", "storage"});
+  std::optional<std::size_t> best;
+  model::Quantity best_size;
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    const json::Value& volume = volumes[i];
+    model::Quantity size = storage_of(volume, {"spec", "capacity", "storage"});
+    bool fits = text_at(volume, {"spec", "storageClassName"}) ==
+                    text_at(claim, {"spec", "storageClassName"}) &&
+                size.value() >= wanted.value() && offers_modes(volume, claim) &&
+                has_labels(volume, claim) && is_free_for(volume, claim);
+    if (!fits || (best && best_size.value() <= size.value())) continue;
+    best = i;
+    best_size = size;
+  }
+  return best;
+}
+
+json::Value volume_claim_ref(const json::Value& claim) {
+  json::Object ref;
+  ref["apiVersion"] = "v1";
+  ref["kind"] = "PersistentVolumeClaim";
+  for (const char* member : {"name", "namespace", "uid"})
+    ref[member] = text_at(claim, {"metadata", member});
+  return ref;
+}
+
+json::Value provisioned_volume(const json::Value& claim, const json::Value& storage_class,
+                               const std::string& path, const std::string& node) {
+  json::Value volume = parsed(
+      R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"annotations":{}},"spec":)"
+      R"({"hostPath":{"type":"DirectoryOrCreate"},"capacity":{},"volumeMode":"Filesystem",)"
+      R"("nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":)"
+      R"([{"key":"kubernetes.io/hostname","operator":"In","values":[]}]}]}}}})");
+  json::Object& metadata = volume.as_object()["metadata"].as_object();
+  metadata["name"] = "pvc-" + text_at(claim, {"metadata", "uid"});
+  metadata["annotations"].as_object()[kProvisionedBy] = kLocalPathProvisioner;
+  json::Object& spec = volume.as_object()["spec"].as_object();
+  spec["hostPath"].as_object()["path"] = path;
+  if (const json::Value* size =
+          json::find_path(claim, {"spec", "resources", "requests", "storage"}))
+    spec["capacity"].as_object()["storage"] = *size;
+  if (const json::Value* modes = json::find_path(claim, {"spec", "accessModes"}))
+    spec["accessModes"] = *modes;
+  std::string reclaim = text_at(storage_class, {"reclaimPolicy"});
+  spec["persistentVolumeReclaimPolicy"] = reclaim.empty() ? "Delete" : reclaim;
+  spec["storageClassName"] = text_at(storage_class, {"metadata", "name"});
+  spec["claimRef"] = volume_claim_ref(claim);
+  json::Value& terms = spec["nodeAffinity"].as_object()["required"].as_object()["nodeSelectorTerms"];
+  terms.as_array()[0].as_object()["matchExpressions"].as_array()[0].as_object()["values"]
+      .as_array()
+      .emplace_back(node);
+  return volume;
+}
+
+json::Value claim_binding(const std::string& volume, const std::string& provisioner) {
+  json::Value patch = parsed(
+      R"({"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes",)"
+      R"("pv.kubernetes.io/bound-by-controller":"yes"}},"spec":{}})");
+  patch.as_object()["spec"].as_object()["volumeName"] = volume;
+  if (!provisioner.empty())
+    patch.as_object()["metadata"].as_object()["annotations"].as_object()
+        ["volume.kubernetes.io/storage-provisioner"] = provisioner;
+  return patch;
+}
+
+json::Value claim_bound_status(const json::Value& volume) {
+  json::Value patch = parsed(R"({"status":{"phase":"Bound"}})");
+  json::Object& status = patch.as_object()["status"].as_object();
+  if (const json::Value* modes = json::find_path(volume, {"spec", "accessModes"}))
+    status["accessModes"] = *modes;
+  if (const json::Value* capacity = json::find_path(volume, {"spec", "capacity"}))
+    status["capacity"] = *capacity;
+  return patch;
+}
+
+Result<std::string> volume_path(const json::Value& volume) {
+  for (std::string_view source : {"hostPath", "local"})
+    if (std::string path = text_at(volume, {"spec", source, "path"}); !path.empty()) return path;
+  return fail(Code::invalid, "persistentvolume \"" + text_at(volume, {"metadata", "name"}) +
+                                 "\" is neither a hostPath nor a local volume");
+}
+
+}  // namespace hekla::agent

@@ -1,0 +1,38 @@
+// Persistent volumes and claims as decisions: which volume fits a claim, what a volume made for one
+// looks like, what a binding writes. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "json/value.h"
+
+namespace hekla::agent {
+
+inline constexpr const char* kLocalPathClass = "local-path";
+inline constexpr const char* kLocalPathProvisioner = "rancher.io/local-path";
+inline constexpr const char* kProvisionedBy = "pv.kubernetes.io/provisioned-by";
+
+// The storage class every embedded platform has.
+json::Value local_path_class();
+
+// The smallest volume that is free (or reserved for this claim) and has the claim's class, modes,
+// labels and at least its size; nothing when none fits.
+std::optional<std::size_t> match_volume(const json::Value& claim,
+                                        const std::vector<json::Value>& volumes);
+
+// The volume for a claim on this node, named pvc-<uid>.
+json::Value provisioned_volume(const json::Value& claim, const json::Value& storage_class,
+                               const std::string& path, const std::string& node);
+
+// Merge patches that bind the two to each other: the specs, then the statuses.
+json::Value claim_binding(const std::string& volume, const std::string& provisioner);
+json::Value claim_bound_status(const json::Value& volume);
+json::Value volume_claim_ref(const json::Value& claim);
+
+// Where a bound volume's files are on this machine.
+Result<std::string> volume_path(const json::Value& volume);
+
+}  // namespace hekla::agent

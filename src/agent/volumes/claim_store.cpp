@@ -1,0 +1,282 @@
+#include "agent/volumes/claim_store.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "agent/runtime/instance.h"
+#include "agent/volumes/claim_match.h"
+#include "base/log.h"
+#include "json/parse.h"
+
+namespace hekla::agent {
+namespace {
+
+constexpr std::chrono::seconds kSweepPeriod{5};
+constexpr mode_t kOpenToAll = 0777;
+using ClaimDone = std::move_only_function<void(Result<ClaimVolume>)>;
+using Written = std::move_only_function<void(kube::WriteResult)>;
+
+kube::Write patch_of(const kube::Resource& resource, kube::Key key, json::Value body,
+                     std::string subresource = {}) {
+  kube::Write write;
+  write.verb = kube::Write::Verb::patch;
+  write.resource = resource;
+  write.key = std::move(key);
+  write.body = std::move(body);
+  write.subresource = std::move(subresource);
+  return write;
+}
+
+json::Value phase_patch(const char* phase) {
+  json::Object status, patch;
+  status["phase"] = phase;
+  patch["status"] = std::move(status);
+  return patch;
+}
+
+std::string name_of(const json::Value& object) {
+  return std::string(json::string_at(object, {"metadata", "name"}));
+}
+
+kube::Key key_of(const json::Value& object) {
+  return {std::string(json::string_at(object, {"metadata", "namespace"})), name_of(object)};
+}
+
+Error not_bound(const std::string& claim) {
+  return Error{Code::unavailable, "persistentvolumeclaim \"" + claim + "\" not bound"};
+}
+
+std::vector<json::Value> parse_all(const kube::List& list) {
+  std::vector<json::Value> out;
+  for (const kube::ObjectPtr& object : list.items)
+    if (Result<json::Value> value = json::parse(*object->json)) out.push_back(std::move(*value));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> claim_names(const model::Pod& pod) {
+  std::vector<std::string> names;
+  for (const json::Value& volume : pod.spec.volumes)
+    if (std::string_view name = json::string_at(volume, {"persistentVolumeClaim", "claimName"});
+        !name.empty())
+      names.emplace_back(name);
+  return names;
+}
+
+struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
+  State(ClaimStoreOptions options, kube::Client& client)
+      : options(std::move(options)), client(client) {}
+
+  void get(const kube::Resource& resource, const kube::Key& key,
+           std::move_only_function<void(Result<json::Value>)> done) {
+    client.get(resource, key,
+               [self = weak_from_this(), done = std::move(done)](Result<kube::ObjectPtr> object) mutable {
+                 if (!self.lock()) return;
+                 if (!object) return done(std::unexpected(object.error()));
+                 done(json::parse(*(*object)->json));
+               });
+  }
+  // Several writes one after another; the first failure ends them.
+  void write_all(std::vector<kube::Write> writes, std::move_only_function<void(Result<void>)> done) {
+    client.batch(std::move(writes), [done = std::move(done)](std::vector<kube::WriteResult> results) mutable {
+      for (kube::WriteResult& result : results)
+        if (!result && result.error().code != Code::already_exists)
+          return done(std::unexpected(result.error()));
+      done({});
+    });
+  }
+
+  void resolve_one(const kube::Key& key, ClaimDone done) {
+    get(kube::resources::persistent_volume_claims, key,
+        [this, key, done = std::move(done)](Result<json::Value> claim) mutable {
+          if (!claim) return done(std::unexpected(claim.error()));
+          std::string volume(json::string_at(*claim, {"spec", "volumeName"}));
+          if (volume.empty()) return provision(std::move(*claim), std::move(done));
+          get(kube::resources::persistent_volumes, {"", volume},
+              [done = std::move(done)](Result<json::Value> found) mutable {
+                if (!found) return done(std::unexpected(found.error()));
+                done(located(*found));
+              });
+        });
+  }
+  static Result<ClaimVolume> located(const json::Value& volume) {
+    ClaimVolume out;
+    out.path = TRY(volume_path(volume));
+    out.provisioned =
+        json::string_at(volume, {"metadata", "annotations", kProvisionedBy}) == kLocalPathProvisioner;
+    return out;
+  }
+
+  void provision(json::Value claim, ClaimDone done) {
+    std::string name(json::string_at(claim, {"spec", "storageClassName"}));
+    if (!json::find_path(claim, {"spec", "storageClassName"})) name = kLocalPathClass;
+    if (name.empty()) return done(std::unexpected(not_bound(name_of(claim))));
+    get(kube::resources::storage_classes, {"", name},
+        [this, claim = std::move(claim), done = std::move(done)](Result<json::Value> found) mutable {
+          if (!found || json::string_at(*found, {"provisioner"}) != kLocalPathProvisioner)
+            return done(std::unexpected(not_bound(name_of(claim))));
+          make_volume(claim, *found, std::move(done));
+        });
+  }
+  void make_volume(const json::Value& claim, const json::Value& storage_class, ClaimDone done) {
+    kube::Key key = key_of(claim);
+    const std::string path = options.directory + "/pvc-" +
+                             std::string(json::string_at(claim, {"metadata", "uid"})) + "_" +
+                             key.ns + "_" + key.name;
+    if (Result<void> made = make_directories(path); !made)
+      return done(std::unexpected(made.error()));
+    ::chmod(path.c_str(), kOpenToAll);  // whoever the pod runs as may write
+    json::Value volume = provisioned_volume(claim, storage_class, path, options.node_name);
+    kube::Write create;
+    create.resource = kube::resources::persistent_volumes;
+    create.key = {"", name_of(volume)};
+    create.body = volume;
+    json::Value binding = claim_binding(name_of(volume), kLocalPathProvisioner);
+    binding.as_object()["spec"].as_object()["storageClassName"] = name_of(storage_class);
+    std::vector<kube::Write> writes;
+    writes.push_back(std::move(create));
+    writes.push_back(patch_of(kube::resources::persistent_volume_claims, key, std::move(binding)));
+    add_bound(writes, key, volume);
+    write_all(std::move(writes), [path, done = std::move(done)](Result<void> written) mutable {
+      if (!written) return done(std::unexpected(written.error()));
+      done(ClaimVolume{path, true});
+    });
+  }
+  static void add_bound(std::vector<kube::Write>& writes, const kube::Key& claim,
+                        const json::Value& volume) {
+    writes.push_back(patch_of(kube::resources::persistent_volumes, {"", name_of(volume)},
+                              phase_patch("Bound"), "status"));
+    writes.push_back(patch_of(kube::resources::persistent_volume_claims, claim,
+                              claim_bound_status(volume), "status"));
+  }
+
+  void sweep_later() {
+    client.executor().post_after(kSweepPeriod, [weak = weak_from_this()] {
+      if (auto self = weak.lock()) self->sweep();
+    });
+  }
+  void sweep() {
+    client.list(kube::resources::persistent_volumes, {},
+                [self = shared_from_this()](Result<kube::List> volumes) {
+                  if (!volumes) return self->sweep_later();
+                  auto all = std::make_shared<std::vector<json::Value>>(parse_all(*volumes));
+                  self->client.list(kube::resources::persistent_volume_claims, {},
+                                    [self, all](Result<kube::List> claims) {
+                                      if (claims) self->look_after(*all, parse_all(*claims));
+                                      self->sweep_later();
+                                    });
+                });
+  }
+  void look_after(const std::vector<json::Value>& volumes, const std::vector<json::Value>& claims) {
+    for (const json::Value& volume : volumes) look_after_volume(volume, claims);
+    for (const json::Value& claim : claims) {
+      bool bound = !json::string_at(claim, {"spec", "volumeName"}).empty();
+      bool ours = json::string_at(claim, {"spec", "storageClassName"}) == kLocalPathClass ||
+                  !json::find_path(claim, {"spec", "storageClassName"});
+      if (bound || ours) continue;
+      if (auto fitting = match_volume(claim, volumes)) return bind(claim, volumes[*fitting]);
+    }
+  }
+  // One at a time: the next sweep sees what this one has taken.
+  void bind(const json::Value& claim, const json::Value& volume) {
+    json::Object spec, patch;
+    spec["claimRef"] = volume_claim_ref(claim);
+    patch["spec"] = std::move(spec);
+    std::vector<kube::Write> writes;
+    writes.push_back(
+        patch_of(kube::resources::persistent_volumes, {"", name_of(volume)}, std::move(patch)));
+    writes.push_back(patch_of(kube::resources::persistent_volume_claims, key_of(claim),
+                              claim_binding(name_of(volume), "")));
+    add_bound(writes, key_of(claim), volume);
+    write_all(std::move(writes), [](Result<void> written) {
+      if (!written) log_warn("agent", "bind a volume", {{"error", written.error().message}});
+    });
+  }
+  void look_after_volume(const json::Value& volume, const std::vector<json::Value>& claims) {
+    std::string phase(json::string_at(volume, {"status", "phase"}));
+    const json::Value* ref = json::find_path(volume, {"spec", "claimRef"});
+    if (!ref || !ref->is_object() || json::string_at(*ref, {"uid"}).empty()) {
+      if (phase != "Available") set_phase(volume, "Available");
+      return;
+    }
+    bool alive = std::ranges::any_of(claims, [&](const json::Value& claim) {
+      return json::string_at(claim, {"metadata", "uid"}) == json::string_at(*ref, {"uid"});
+    });
+    if (alive || options.in_use(std::string(json::string_at(*ref, {"namespace"})),
+                                std::string(json::string_at(*ref, {"name"}))))
+      return;
+    bool ours = json::string_at(volume, {"metadata", "annotations", kProvisionedBy}) ==
+                kLocalPathProvisioner;
+    if (ours && json::string_at(volume, {"spec", "persistentVolumeReclaimPolicy"}) == "Delete")
+      return reclaim(volume);
+    if (phase != "Released") set_phase(volume, "Released");
+  }
+  void set_phase(const json::Value& volume, const char* phase) {
+    write_all({patch_of(kube::resources::persistent_volumes, {"", name_of(volume)},
+                        phase_patch(phase), "status")},
+              [](Result<void>) {});
+  }
+  // The files first: a volume that is gone from the API has no one to remember them.
+  void reclaim(const json::Value& volume) {
+    std::string path(json::string_at(volume, {"spec", "hostPath", "path"}));
+    if (!path.starts_with(options.directory + "/")) return set_phase(volume, "Failed");
+    options.remove(path, [weak = weak_from_this(), name = name_of(volume)](Result<void> removed) {
+      auto self = weak.lock();
+      if (!self) return;
+      if (!removed)
+        return log_warn("agent", "remove a volume", {{"error", removed.error().message}});
+      kube::Write write;
+      write.verb = kube::Write::Verb::remove;
+      write.resource = kube::resources::persistent_volumes;
+      write.key = {"", name};
+      self->write_all({std::move(write)}, [](Result<void>) {});
+    });
+  }
+
+  ClaimStoreOptions options;
+  kube::Client& client;
+};
+
+ClaimStore::ClaimStore(ClaimStoreOptions options, kube::Client& client)
+    : state_(std::make_shared<State>(std::move(options), client)) {}
+ClaimStore::~ClaimStore() = default;
+
+void ClaimStore::start() {
+  kube::Write write;
+  write.resource = kube::resources::storage_classes;
+  write.key = {"", kLocalPathClass};
+  write.body = local_path_class();
+  state_->write_all({std::move(write)}, [state = state_](Result<void> made) {
+    if (!made)
+      log_warn("agent", "make the storage class local-path", {{"error", made.error().message}});
+    state->sweep_later();
+  });
+}
+
+void ClaimStore::resolve(const model::Pod& pod, std::move_only_function<void(Result<Claims>)> done) {
+  struct Pending {
+    Claims claims;
+    std::optional<Error> error;
+    std::size_t left = 0;
+    std::move_only_function<void(Result<Claims>)> done;
+  };
+  auto pending = std::make_shared<Pending>();
+  std::vector<std::string> names = claim_names(pod);
+  if (names.empty()) return done(Claims{});
+  pending->left = names.size();
+  pending->done = std::move(done);
+  for (const std::string& name : names)
+    state_->resolve_one({pod.metadata.ns, name}, [pending, name](Result<ClaimVolume> volume) {
+      if (volume)
+        pending->claims.emplace(name, std::move(*volume));
+      else
+        pending->error = volume.error();
+      if (--pending->left > 0) return;
+      if (pending->error) return pending->done(std::unexpected(*pending->error));
+      pending->done(std::move(pending->claims));
+    });
+}
+
+}  // namespace hekla::agent
