@@ -28,7 +28,8 @@ int index_by_owner(kube::Informer<T>& informer) {
 template <class T>
 std::vector<std::shared_ptr<const T>> claim(const kube::Informer<T>& informer, int by_owner,
                                             const Workload& owner, const kube::Resource& resource,
-                                            std::vector<kube::Write>& writes) {
+                                            std::vector<kube::Write>& writes,
+                                            const WorkloadCaches::Adoptable& adoptable = {}) {
   std::vector<std::shared_ptr<const T>> claimed;
   std::optional<model::Selector> selector = owner.selector();
   for (auto& object : informer.by(by_owner, owner.metadata.uid)) {
@@ -48,6 +49,7 @@ std::vector<std::shared_ptr<const T>> claim(const kube::Informer<T>& informer, i
   if (!selector || owner.metadata.deletionTimestamp) return claimed;
   for (auto& object : informer.by(by_owner, "orphans of " + owner.metadata.ns)) {
     if (object->metadata.deletionTimestamp || !selector->matches(object->metadata.labels)) continue;
+    if (adoptable && !adoptable(object->metadata)) continue;
     json::Array owners = owner_references(object->metadata);
     owners.push_back(json::encode(
         model::controller_reference(resource.api_version(), resource.kind, owner.metadata)));
@@ -132,8 +134,9 @@ std::vector<WorkloadRef> WorkloadCaches::jobs_of(const std::string& owner_uid) c
 
 std::vector<WorkloadPod> WorkloadCaches::claim_pods(const Workload& owner,
                                                     const kube::Resource& resource,
-                                                    std::vector<kube::Write>& writes) {
-  return claim(pods, pods_by_owner_, owner, resource, writes);
+                                                    std::vector<kube::Write>& writes,
+                                                    const Adoptable& adoptable) {
+  return claim(pods, pods_by_owner_, owner, resource, writes, adoptable);
 }
 
 std::vector<WorkloadRef> WorkloadCaches::claim_replica_sets(const Workload& owner,

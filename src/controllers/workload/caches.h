@@ -28,8 +28,11 @@ class WorkloadCaches {
   std::vector<WorkloadPod> pods_of(const std::string& owner_uid) const;
   // Pods and replica sets of `owner`: its own ones that match, orphans that match are adopted, its
   // own ones that no longer match are let go. Writes for the latter two are appended.
+  // Only orphans for which `adoptable` holds, if it is given.
+  using Adoptable = std::function<bool(const model::ObjectMeta&)>;
   std::vector<WorkloadPod> claim_pods(const Workload& owner, const kube::Resource& resource,
-                                      std::vector<kube::Write>& writes);
+                                      std::vector<kube::Write>& writes,
+                                      const Adoptable& adoptable = {});
   std::vector<WorkloadRef> claim_replica_sets(const Workload& owner,
                                               std::vector<kube::Write>& writes);
   std::vector<RevisionRef> revisions_of(const std::string& owner_uid) const;

@@ -66,7 +66,8 @@ class WorkloadsTest : public ::testing::Test {
       names.emplace_back(json::string_at(*pod, {"metadata", "name"}));
     return names;
   }
-  void set_phase(const std::string& name, const std::string& phase, int exit_code = 0) {
+  void set_phase(const std::string& name, const std::string& phase, int exit_code = 0,
+                 const std::string& node = "n1") {
     json::Object container{{"name", "main"}, {"restartCount", 0}};
     if (phase != "Running")
       container["state"] =
@@ -80,7 +81,7 @@ class WorkloadsTest : public ::testing::Test {
         {"lastTransitionTime", model::format_rfc3339(simulation_.clock().wall())}}};
     kube::Key key{"default", name};
     ASSERT_TRUE(api_.patch(kube::resources::pods, key,
-                           json::Object{{"spec", json::Object{{"nodeName", "n1"}}}}));
+                           json::Object{{"spec", json::Object{{"nodeName", node}}}}));
     ASSERT_TRUE(api_.patch(
         kube::resources::pods, key,
         json::Object{{"status", json::Object{{"phase", phase},

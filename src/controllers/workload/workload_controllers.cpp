@@ -1,8 +1,10 @@
 #include "controllers/workload/workload_controllers.h"
 
 #include "controllers/workload/batch_job.h"
+#include "controllers/workload/daemon_set.h"
 #include "controllers/workload/deployment.h"
 #include "controllers/workload/replica_set.h"
+#include "controllers/workload/stateful_set.h"
 
 namespace hekla::controllers {
 
@@ -11,8 +13,16 @@ struct WorkloadControllers::State {
   ReplicaSets replica_sets;
   Deployments deployments;
   BatchJobs jobs;
+  StatefulSets stateful_sets;
+  DaemonSets daemon_sets;
 
-  explicit State(kube::Client& client) : caches(client), replica_sets(caches), deployments(caches), jobs(caches) {}
+  explicit State(kube::Client& client)
+      : caches(client),
+        replica_sets(caches),
+        deployments(caches),
+        jobs(caches),
+        stateful_sets(caches),
+        daemon_sets(caches) {}
 };
 
 WorkloadControllers::WorkloadControllers(kube::Client& client)

@@ -1,0 +1,102 @@
+#include "controllers/workload/revisions.h"
+
+#include <algorithm>
+
+namespace hekla::controllers {
+namespace {
+
+// What kubectl rollout undo lays over the set.
+json::Value revision_data(const Workload& set) {
+  json::Value pod_template = set.pod_template();
+  json::at_path(pod_template, {"$patch"}) = "replace";
+  return json::Object{{"spec", json::Object{{"template", std::move(pod_template)}}}};
+}
+
+TemplateRevision template_revision(const ControllerRevision& kept) {
+  json::Value pod_template;
+  if (const json::Value* found = json::find_path(kept.data, {"spec", "template"})) {
+    pod_template = *found;
+    if (pod_template.is_object()) pod_template.get_object().erase("$patch");
+  }
+  return {kept.metadata.name, kept.metadata.label("controller-revision-hash"),
+          std::move(pod_template)};
+}
+
+json::Value new_revision(const Workload& set, const kube::Resource& resource,
+                         const std::string& name, const std::string& hash, json::Value data,
+                         std::int64_t number) {
+  json::Value labels = json::Object{};
+  if (const json::Value* given = json::find_path(set.pod_template(), {"metadata", "labels"}))
+    labels = *given;
+  json::at_path(labels, {"controller-revision-hash"}) = hash;
+  json::at_path(labels, {"controller.kubernetes.io/hash"}) = hash;
+  json::Value owner = json::encode(
+      model::controller_reference(resource.api_version(), resource.kind, set.metadata));
+  json::Object annotations;
+  for (const char* kept : {"kubernetes.io/change-cause"})
+    if (const std::string& value = set.metadata.annotation(kept); !value.empty())
+      annotations[kept] = value;
+  return json::Object{{"apiVersion", "apps/v1"},
+                      {"kind", "ControllerRevision"},
+                      {"metadata", json::Object{{"name", name},
+                                                {"namespace", set.metadata.ns},
+                                                {"labels", std::move(labels)},
+                                                {"annotations", std::move(annotations)},
+                                                {"ownerReferences", json::Array{std::move(owner)}}}},
+                      {"data", std::move(data)},
+                      {"revision", number}};
+}
+
+}  // namespace
+
+TemplateRevision current_template_revision(const Workload& set, const kube::Resource& resource,
+                                           const std::vector<RevisionRef>& known,
+                                           std::vector<kube::Write>& writes) {
+  json::Value data = revision_data(set);
+  std::int64_t newest = 0;
+  RevisionRef same;
+  for (const RevisionRef& one : known) {
+    newest = std::max(newest, one->revision);
+    if (json::equal(one->data, data) && (!same || one->revision > same->revision)) same = one;
+  }
+  if (same) {
+    if (same->revision < newest)
+      writes.push_back(merge_patch(workload_resources::controller_revisions,
+                                   key_of(same->metadata), json::Object{{"revision", newest + 1}}));
+    return template_revision(*same);
+  }
+  std::string hash = template_hash(data, std::nullopt);
+  for (std::int64_t collisions = 0;
+       find_template_revision(known, set.metadata.name + "-" + hash); ++collisions)
+    hash = template_hash(data, collisions);
+  TemplateRevision made{set.metadata.name + "-" + hash, hash, set.pod_template()};
+  writes.push_back(create(
+      workload_resources::controller_revisions, set.metadata.ns,
+      new_revision(set, resource, made.name, hash, std::move(data), newest + 1)));
+  return made;
+}
+
+std::optional<TemplateRevision> find_template_revision(const std::vector<RevisionRef>& known,
+                                                       const std::string& name) {
+  for (const RevisionRef& one : known)
+    if (one->metadata.name == name) return template_revision(*one);
+  return std::nullopt;
+}
+
+void trim_revisions(const Workload& set, const std::vector<RevisionRef>& known,
+                    const std::set<std::string>& used, std::vector<kube::Write>& writes) {
+  std::vector<RevisionRef> idle;
+  for (const RevisionRef& one : known)
+    if (!used.contains(one->metadata.name) &&
+        !used.contains(one->metadata.label("controller-revision-hash")))
+      idle.push_back(one);
+  std::sort(idle.begin(), idle.end(),
+            [](const RevisionRef& a, const RevisionRef& b) { return a->revision < b->revision; });
+  auto limit = static_cast<std::size_t>(
+      std::max<std::int64_t>(0, json::int_at(set.spec, {"revisionHistoryLimit"}, 10)));
+  for (std::size_t i = 0; i + limit < idle.size(); ++i)
+    writes.push_back(remove(workload_resources::controller_revisions, key_of(idle[i]->metadata),
+                            idle[i]->metadata.uid));
+}
+
+}  // namespace hekla::controllers
