@@ -362,5 +362,13 @@ TEST(JobsUnderChaos, ComeToRestInAStateThatMakesSense) { run_seeds(1, 200); }
 
 TEST(JobsUnderChaos, TenThousandTimes) { run_seeds(201, 10'200); }
 
+// One seed: --gtest_also_run_disabled_tests --gtest_filter=*Replay --gtest_random_seed=SEED
+TEST(JobsUnderChaos, DISABLED_Replay) {
+  World world(static_cast<std::uint64_t>(::testing::UnitTest::GetInstance()->random_seed()));
+  world.live(80);
+  world.heal();
+  world.check();
+}
+
 }  // namespace
 }  // namespace hekla::controllers

@@ -157,6 +157,7 @@ kube::ObjectPtr FakeApi::erase(const kube::Resource& resource, const kube::Key& 
   last.revision = ++revision_;
   json::at_path(last.value, {"metadata", "resourceVersion"}) = std::to_string(revision_);
   kube::ObjectPtr object = snapshot(resource, last);
+  removals_.push_back({table_name(resource), object, revision_});
   tell(resource, kube::WatchEvent{kube::WatchEvent::Type::deleted, object, revision_});
   remove_dependents(object->uid);
   return object;
@@ -279,14 +280,20 @@ std::unique_ptr<kube::Watch> FakeClient::watch(const kube::Resource& resource,
   auto watcher = std::make_shared<FakeApi::Watcher>(
       FakeApi::Watcher{resource, options, std::move(callbacks), &executor_});
   api_.watchers_.push_back(watcher);
-  // What happened between the list and the watch; removals in that gap are not replayed.
-  for (const auto& [key, stored] : api_.tables_[FakeApi::table_name(resource)].second)
+  // What happened between the list and the watch.
+  auto replay = [&](kube::WatchEvent event) {
+    executor_.post([watcher, event = std::move(event)] {
+      if (!watcher->ended) watcher->callbacks.on_events({event});
+    });
+  };
+  std::string table = FakeApi::table_name(resource);
+  for (const FakeApi::Removal& removal : api_.removals_)
+    if (removal.revision > options.resource_version && removal.table == table)
+      replay({kube::WatchEvent::Type::deleted, removal.object, removal.revision});
+  for (const auto& [key, stored] : api_.tables_[table].second)
     if (stored.revision > options.resource_version)
-      executor_.post([watcher, event = kube::WatchEvent{kube::WatchEvent::Type::modified,
-                                                        FakeApi::snapshot(resource, stored),
-                                                        stored.revision}] {
-        if (!watcher->ended) watcher->callbacks.on_events({event});
-      });
+      replay({kube::WatchEvent::Type::modified, FakeApi::snapshot(resource, stored),
+              stored.revision});
   return std::make_unique<FakeWatch>([watcher] { watcher->ended = true; });
 }
 

@@ -58,6 +58,11 @@ class FakeApi {
     Executor* executor;
     bool ended = false;
   };
+  struct Removal {
+    std::string table;
+    kube::ObjectPtr object;
+    std::uint64_t revision;
+  };
   using Table = std::map<kube::Key, Stored>;
   static std::string table_name(const kube::Resource& resource);
   static kube::ObjectPtr snapshot(const kube::Resource& resource, const Stored& stored);
@@ -75,6 +80,7 @@ class FakeApi {
   std::map<std::string, int> uids_;
   std::map<std::string, std::pair<kube::Resource, Table>> tables_;
   std::list<std::weak_ptr<Watcher>> watchers_;
+  std::vector<Removal> removals_;
   std::vector<kube::Write> log_;
 };
 
