@@ -14,8 +14,8 @@ CACHE := $(CURDIR)/.cache
 BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
   libboost1.81-dev libssl-dev libsimdjson-dev libyaml-dev libspdlog-dev libfmt-dev prometheus-cpp-dev \
   libcli11-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev \
-  libcurl4-openssl-dev
-RUN_PACKAGES := crun conmon iproute2
+  libcurl4-openssl-dev libhowardhinnant-date-dev
+RUN_PACKAGES := tzdata crun conmon iproute2
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml
 
 .PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim oracle mutants bench tidy clean
