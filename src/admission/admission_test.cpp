@@ -447,5 +447,37 @@ TEST_F(Admission, ChecksPodsFlowsAndHyperNodes) {
             "validatehypernode.volcano.sh: member must have at least one member");
 }
 
+TEST_F(Admission, ChecksCronJobs) {
+  auto cron = [&](const std::string& name, const std::string& spec) {
+    json::Value object = parse("{metadata: {name: " + name + "}, spec: {" + spec +
+                               ", jobTemplate: {spec: {minAvailable: 1, tasks: [{name: t, "
+                               "replicas: 1, " + kPod + "}]}}}}");
+    return admit(kube::resources::vc_cron_jobs, kube::Operation::create, object);
+  };
+  const std::string denied = "validatecronjob.volcano.sh: ";
+  EXPECT_EQ(cron("c", "schedule: '*/5 * * * *', timeZone: Europe/Berlin"), "");
+  EXPECT_EQ(cron("c", "schedule: '@hourly'"), "");
+  EXPECT_EQ(cron("c", "schedule: ''"), denied + "schedule is required, but got empty");
+  EXPECT_EQ(cron("c", "schedule: 'TZ=UTC * * * * *'"),
+            denied + "schedule should not contain TZ or CRON_TZ, TZ should only be set in the "
+                     "timeZone field");
+  EXPECT_EQ(cron("c", "schedule: '1 2 3'"),
+            denied + "schedule is not a valid cron expression: expected exactly 5 fields, found 3: "
+                     "[1 2 3]");
+  EXPECT_EQ(cron("c", "schedule: '@daily', timeZone: ''"),
+            denied + "timeZone must be nil or non-empty string, got empty string");
+  EXPECT_EQ(cron("c", "schedule: '@daily', timeZone: Mars/Base"),
+            denied + "unknown timeZone Mars/Base");
+  EXPECT_EQ(cron("c", "schedule: '@daily', timeZone: Local"),
+            denied + "timeZone can't be Local, and must be defined in "
+                     "https://www.iana.org/time-zones");
+  EXPECT_EQ(cron(std::string(53, 'c'), "schedule: '@daily'"),
+            denied + "cronJob name must be no more than 52 characters to accommodate job name "
+                     "suffix (max 63 total)");
+  json::Value empty = parse("{metadata: {name: c}, spec: {schedule: '@daily', jobTemplate: {spec: {}}}}");
+  EXPECT_EQ(admit(kube::resources::vc_cron_jobs, kube::Operation::create, empty),
+            denied + "invalid jobTemplate: No task specified in job spec");
+}
+
 }  // namespace
 }  // namespace hekla::admission

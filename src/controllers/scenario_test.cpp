@@ -25,7 +25,8 @@ const kube::Resource* resource_of(std::string_view kind, std::string_view api_ve
         &resources::pods, &resources::services, &resources::config_maps, &resources::secrets,
         &resources::network_policies, &resources::persistent_volume_claims,
         &resources::priority_classes, &resources::events, &resources::replica_sets,
-        &resources::stateful_sets})
+        &resources::stateful_sets, &resources::vc_cron_jobs, &resources::job_flows,
+        &resources::job_templates, &resources::hyper_nodes, &resources::nodes})
     if (one->kind == kind && (api_version.empty() || one->api_version() == api_version)) return one;
   return nullptr;
 }

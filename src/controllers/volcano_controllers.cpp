@@ -1,8 +1,11 @@
 #include "controllers/volcano_controllers.h"
 
+#include "controllers/cron/cron_controller.h"
+#include "controllers/flow/flow_controller.h"
 #include "controllers/framework/caches.h"
 #include "controllers/framework/commands.h"
 #include "controllers/gc/job_ttl.h"
+#include "controllers/hypernode/hyper_node_controller.h"
 #include "controllers/job/job_controller.h"
 #include "controllers/podgroup/pod_group_controller.h"
 #include "controllers/queue/queue_controller.h"
@@ -17,6 +20,9 @@ struct VolcanoControllers::Parts {
   QueueController queues;
   PodGroupController groups;
   JobTtlController ttl;
+  CronController crons;
+  FlowController flows;
+  HyperNodeController hyper_nodes;
   CommandBus bus;
 
   Parts(kube::Client& client, const Options& options, Metrics* metrics)
@@ -26,6 +32,9 @@ struct VolcanoControllers::Parts {
         queues(client, caches, events, options.default_queues),
         groups(client, caches, {options.scheduler_names, options.inherit_owner_annotations}),
         ttl(client, caches),
+        crons(client, caches, events),
+        flows(client, caches, events),
+        hyper_nodes(client),
         bus(client, caches) {
     bus.on_command("Job", [this](const model::Command& command) { jobs.command(command); });
     bus.on_command("Queue", [this](const model::Command& command) { queues.command(command); });
@@ -34,6 +43,8 @@ struct VolcanoControllers::Parts {
       queues.enable();
       groups.enable();
       ttl.enable();
+      crons.enable();
+      flows.enable();
       bus.enable();
     });
   }
@@ -44,7 +55,12 @@ VolcanoControllers::VolcanoControllers(kube::Client& client, Options options, Me
 
 VolcanoControllers::~VolcanoControllers() = default;
 
-void VolcanoControllers::start() { parts_->caches.start(); }
+void VolcanoControllers::start() {
+  parts_->caches.start();
+  parts_->crons.start();
+  parts_->flows.start();
+  parts_->hyper_nodes.start();
+}
 
 bool VolcanoControllers::synced() const { return parts_->caches.synced(); }
 

@@ -1,5 +1,5 @@
-// Volcano's controllers as one component: vcjob, queue, PodGroup and job clean-up, on shared
-// caches.
+// Volcano's controllers as one component: vcjob, queue, PodGroup, job clean-up, CronJob,
+// JobFlow, JobTemplate and HyperNode, on shared caches.
 #pragma once
 
 #include <memory>

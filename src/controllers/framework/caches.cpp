@@ -10,6 +10,12 @@ Caches::Caches(kube::Client& client)
       commands(client, kube::resources::commands),
       priorities(client, kube::resources::priority_classes),
       claims(client, kube::resources::persistent_volume_claims) {
+  jobs_by_owner_ = jobs.add_index([](const model::VcJob& job, std::vector<std::string>& keys) {
+    if (const model::OwnerReference* owner = job.metadata.controller()) keys.push_back(owner->uid);
+  });
+  jobs_by_label_ = jobs.add_index([](const model::VcJob& job, std::vector<std::string>& keys) {
+    for (const auto& [key, value] : job.metadata.labels) keys.push_back(key + "=" + value);
+  });
   pods_by_owner_ = pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
     if (const model::OwnerReference* owner = pod.metadata.controller()) keys.push_back(owner->uid);
   });
@@ -63,6 +69,16 @@ void Caches::overlay(const kube::Write& write, const kube::ObjectPtr& result) {
 
 std::vector<std::shared_ptr<const model::Pod>> Caches::pods_of(const std::string& owner_uid) const {
   return pods.by(pods_by_owner_, owner_uid);
+}
+
+std::vector<std::shared_ptr<const model::VcJob>> Caches::jobs_of(
+    const std::string& owner_uid) const {
+  return jobs.by(jobs_by_owner_, owner_uid);
+}
+
+std::vector<std::shared_ptr<const model::VcJob>> Caches::jobs_with(const std::string& key,
+                                                                   const std::string& value) const {
+  return jobs.by(jobs_by_label_, key + "=" + value);
 }
 
 std::vector<std::shared_ptr<const model::PodGroup>> Caches::groups_in(

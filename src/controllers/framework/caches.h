@@ -31,6 +31,10 @@ class Caches {
   void overlay(const kube::Write& write, const kube::ObjectPtr& result);
 
   std::vector<std::shared_ptr<const model::Pod>> pods_of(const std::string& owner_uid) const;
+  std::vector<std::shared_ptr<const model::VcJob>> jobs_of(const std::string& owner_uid) const;
+  // By label.
+  std::vector<std::shared_ptr<const model::VcJob>> jobs_with(const std::string& key,
+                                                             const std::string& value) const;
   std::vector<std::shared_ptr<const model::PodGroup>> groups_in(const std::string& queue) const;
   std::vector<std::shared_ptr<const model::Queue>> children_of(const std::string& queue) const;
 
@@ -45,7 +49,7 @@ class Caches {
  private:
   void check_synced();
 
-  int pods_by_owner_ = 0, groups_by_queue_ = 0, queues_by_parent_ = 0;
+  int jobs_by_owner_ = 0, jobs_by_label_ = 0, pods_by_owner_ = 0, groups_by_queue_ = 0, queues_by_parent_ = 0;
   bool announced_ = false;
   std::vector<std::function<void()>> synced_handlers_;
 };

@@ -167,6 +167,15 @@ kube::Round JobController::reconcile(const kube::Key& key, WallTime now) {
     work.queue.push(std::move(due.cause));
   }
   JobView view = make_view(job, work, now);
+  std::optional<WallTime> deadline = deadline_of(view);
+  if (deadline && *deadline <= now && !work.deadline_passed) {
+    work.deadline_passed = true;
+    record(*job, {"Warning", "DeadlineExceeded", "Job was active longer than specified deadline"});
+    Request end;
+    end.event = Event::command_issued;
+    end.action = Action::terminate_job;
+    work.queue.push(std::move(end));
+  }
   std::vector<EventText> events;
   std::optional<RequestQueue::Choice> choice = work.queue.choose(view, work.delayed, events);
   for (const EventText& event : events) record(*job, event);
@@ -181,7 +190,9 @@ kube::Round JobController::reconcile(const kube::Key& key, WallTime now) {
     Plan plan = plan_round(view, choice->action, choice->request);
     round = start_round(key, view, std::move(plan), std::move(*choice));
   }
-  if (std::optional<WallTime> next = work_[key].delayed.next())
+  std::optional<WallTime> next = work_[key].delayed.next();
+  if (deadline && *deadline > now) next = next ? std::min(*next, *deadline) : *deadline;
+  if (next)
     round.again_after =
         std::min(round.again_after.value_or(Nanos::max()), std::max(Nanos(0), *next - now));
   return round;

@@ -33,6 +33,7 @@ class JobController {
     std::set<std::string> prepared;     // see JobView
     std::set<std::string> removed;      // likewise
     std::vector<kube::Write> repairs;   // Secrets of an earlier job to be taken over
+    bool deadline_passed = false;       // the job has been told to end
     std::string pending_message;        // of the last PodGroupPending event
     Action action = Action::sync;       // of the round being tried
     std::vector<std::uint64_t> trying;  // its requests

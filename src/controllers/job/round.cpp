@@ -2,7 +2,28 @@
 
 #include <charconv>
 
+#include "controllers/job/state_machine.h"
+
 namespace hekla::controllers {
+
+std::optional<WallTime> deadline_of(const JobView& view) {
+  const model::VcJob& job = *view.job;
+  Phase phase = parse_phase(job.status.state.phase);
+  if (phase != Phase::pending && phase != Phase::running && phase != Phase::restarting)
+    return std::nullopt;
+  std::int64_t seconds = job.spec.activeDeadlineSeconds.value_or(0);
+  if (seconds <= 0) {
+    const std::string& text = job.metadata.annotation("hekla.io/active-deadline-seconds");
+    std::from_chars(text.data(), text.data() + text.size(), seconds);
+  }
+  if (seconds <= 0) return std::nullopt;
+  std::optional<WallTime> oldest;
+  for (const PodRef& pod : view.pods)
+    if (pod->metadata.creationTimestamp && (!oldest || *pod->metadata.creationTimestamp.at < *oldest))
+      oldest = *pod->metadata.creationTimestamp.at;
+  if (!oldest) return std::nullopt;
+  return *oldest + std::chrono::seconds(seconds);
+}
 
 bool is_out_of_sync(const model::Pod& pod) {
   return pod.metadata.annotation(model::keys::out_of_sync) == "true";

@@ -60,6 +60,10 @@ struct Plan {
   void add(Purpose purpose, kube::Write write) { writes.push_back({std::move(write), purpose}); }
 };
 
+// When an unfinished job that limits its time (spec.activeDeadlineSeconds, or the annotation
+// hekla.io/active-deadline-seconds) must end: counted from its oldest pod.
+std::optional<WallTime> deadline_of(const JobView& view);
+
 bool is_out_of_sync(const model::Pod& pod);
 // The version of the job a pod was created with; nullopt when it carries none.
 std::optional<std::int32_t> pod_version(const model::Pod& pod);

@@ -51,9 +51,9 @@ constexpr Row kTable[] = {
     {Phase::restarting, Action::restart_partition, target(Rule::restart_rule)},
     {Phase::restarting, kAny, kill(Retain::none, Rule::restart_rule)},
 
-    {Phase::aborting, Action::resume_job, kill(Retain::soft, Rule::to_restarting)},
+    {Phase::aborting, Action::resume_job, kill(Retain::soft, Rule::resumed)},
     {Phase::aborting, kAny, kill(Retain::soft, Rule::aborted_when_dead)},
-    {Phase::aborted, Action::resume_job, kill(Retain::soft, Rule::to_restarting)},
+    {Phase::aborted, Action::resume_job, kill(Retain::soft, Rule::resumed)},
     {Phase::aborted, kAny, kill(Retain::soft, Rule::stay)},
     {Phase::completing, kAny, kill(Retain::soft, Rule::completed_when_dead)},
     {Phase::terminating, kAny, kill(Retain::soft, Rule::terminated_when_dead)},
@@ -109,6 +109,7 @@ Phase next_phase(Rule rule, Phase now, const model::VcJobSpec& spec,
     case Rule::stay:
       return now;
     case Rule::to_restarting:
+    case Rule::resumed:
       return Phase::restarting;
     case Rule::to_aborting:
       return Phase::aborting;

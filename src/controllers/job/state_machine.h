@@ -48,6 +48,7 @@ enum class Retain : std::uint8_t { none, soft };
 enum class Rule : std::uint8_t {
   stay,
   to_restarting,  // counts a retry
+  resumed,        // restarting without counting one: suspending a job is no failure of it
   to_aborting,
   to_completing,
   to_terminating,

@@ -41,10 +41,10 @@ Transition wanted(Phase phase, Action action) {
       return {PodAction::kill_job, Retain::none, Rule::restart_rule};
     case Phase::aborting:
       return {PodAction::kill_job, Retain::soft,
-              action == Action::resume_job ? Rule::to_restarting : Rule::aborted_when_dead};
+              action == Action::resume_job ? Rule::resumed : Rule::aborted_when_dead};
     case Phase::aborted:
       return {PodAction::kill_job, Retain::soft,
-              action == Action::resume_job ? Rule::to_restarting : Rule::stay};
+              action == Action::resume_job ? Rule::resumed : Rule::stay};
     case Phase::completing:
       return {PodAction::kill_job, Retain::soft, Rule::completed_when_dead};
     case Phase::terminating:

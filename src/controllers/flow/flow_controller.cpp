@@ -1,0 +1,250 @@
+#include "controllers/flow/flow_controller.h"
+
+#include <algorithm>
+
+#include "controllers/flow/flow_status.h"
+#include "controllers/job/state_machine.h"
+#include "json/patch.h"
+
+namespace hekla::controllers {
+namespace {
+
+const std::string kByTemplate = "volcano.sh/createdByJobTemplate";
+const std::string kByFlow = "volcano.sh/createdByJobFlow";
+
+std::string flow_job_name(const model::JobFlow& flow, const std::string& entry) {
+  return flow.metadata.name + "-" + entry;
+}
+
+json::Value flow_job(const model::JobFlow& flow, const model::Flow& entry,
+                     const model::JobTemplate& from) {
+  json::Object origin{{kByTemplate, from.metadata.ns + "." + from.metadata.name},
+                      {kByFlow, flow.metadata.ns + "." + flow.metadata.name}};
+  json::Value owner = json::encode(model::controller_reference(
+      kube::resources::job_flows.api_version(), kube::resources::job_flows.kind, flow.metadata));
+  return json::Object{
+      {"apiVersion", kube::resources::vcjobs.api_version()},
+      {"kind", kube::resources::vcjobs.kind},
+      {"metadata", json::Object{{"name", flow_job_name(flow, entry.name)},
+                                {"namespace", flow.metadata.ns},
+                                {"labels", origin},
+                                {"annotations", origin},
+                                {"ownerReferences", json::Array{std::move(owner)}}}},
+      {"spec", entry.patch ? patched_job_spec(from.spec, entry.patch->jobSpec) : from.spec}};
+}
+
+// Every role the probe names has enough pods in the phase it asks for.
+bool task_states_reached(const model::VcJob& job, const model::FlowProbe& probe) {
+  return std::all_of(
+      probe.taskStatusList.begin(), probe.taskStatusList.end(),
+      [&](const model::FlowTaskStatus& wanted) {
+        auto counted = job.status.taskStatusCount.find(wanted.taskName);
+        if (counted == job.status.taskStatusCount.end()) return false;
+        auto phase = counted->second.phase.find(wanted.phase);
+        if (phase == counted->second.phase.end()) return false;
+        for (const model::TaskSpec& task : job.spec.tasks)
+          if (task.name == wanted.taskName) return phase->second >= role_min_available(task);
+        return false;
+      });
+}
+
+}  // namespace
+
+json::Value patched_job_spec(const json::Value& from, const json::Value& patch) {
+  json::Value spec = from;
+  if (!patch.is_object()) return spec;
+  json::Object rest = patch.get_object();
+  json::Value tasks = nullptr;
+  if (json::Value* given = rest.if_contains("tasks")) {
+    tasks = std::move(*given);
+    rest.erase("tasks");
+  }
+  json::apply_merge_patch(spec, json::Value(std::move(rest)));
+  if (!tasks.is_array()) return spec;
+  json::Value& merged = json::at_path(spec, {"tasks"});
+  if (!merged.is_array()) merged = json::Array();
+  for (const json::Value& task : tasks.get_array()) {
+    std::string_view name = json::string_at(task, {"name"});
+    auto found = std::find_if(
+        merged.get_array().begin(), merged.get_array().end(),
+        [&](const json::Value& one) { return json::string_at(one, {"name"}) == name; });
+    if (found == merged.get_array().end())
+      merged.get_array().push_back(task);
+    else
+      json::apply_merge_patch(*found, task);
+  }
+  return spec;
+}
+
+FlowController::FlowController(kube::Client& client, Caches& caches, kube::EventRecorder& events)
+    : caches_(caches),
+      events_(events),
+      flows_(client, kube::resources::job_flows),
+      templates_(client, kube::resources::job_templates),
+      flow_loop_(
+          client, {.name = "jobflow-controller"},
+          [this](const kube::Key& key, WallTime) { return reconcile_flow(key); },
+          [this](const kube::Write& write, const kube::ObjectPtr& result) {
+            caches_.overlay(write, result);
+            controllers::overlay(flows_, write, result);
+          }),
+      template_loop_(
+          client, {.name = "jobtemplate-controller"},
+          [this](const kube::Key& key, WallTime) { return reconcile_template(key); },
+          [this](const kube::Write& write, const kube::ObjectPtr& result) {
+            controllers::overlay(templates_, write, result);
+          }) {
+  flows_.on_change([this](const auto&, const auto& after) {
+    if (after) flow_loop_.add(kube::Key{after->metadata.ns, after->metadata.name});
+  });
+  templates_.on_change([this](const auto& before, const auto& after) {
+    if (before || !after) return;
+    template_loop_.add(kube::Key{after->metadata.ns, after->metadata.name});
+    // A flow may have been waiting for it.
+    flows_.for_each([&](const auto& flow) {
+      if (flow->metadata.ns == after->metadata.ns)
+        flow_loop_.add(kube::Key{flow->metadata.ns, flow->metadata.name});
+    });
+  });
+  flows_.on_settled([this] { try_enable(); });
+  templates_.on_settled([this] { try_enable(); });
+  caches_.jobs.on_change(
+      [this](const auto& before, const auto& after) { job_changed(before, after); });
+}
+
+void FlowController::start() {
+  flows_.start();
+  templates_.start();
+}
+
+void FlowController::enable() {
+  caches_ready_ = true;
+  try_enable();
+}
+
+void FlowController::try_enable() {
+  if (!caches_ready_ || !flows_.synced() || !templates_.synced()) return;
+  flow_loop_.enable();
+  template_loop_.enable();
+}
+
+void FlowController::job_changed(const JobRef& before, const JobRef& after) {
+  const model::ObjectMeta& meta = (after ? after : before)->metadata;
+  const std::string& by_template = meta.label(kByTemplate);
+  if (by_template.starts_with(meta.ns + ".") && (!before || !after))
+    template_loop_.add(kube::Key{meta.ns, by_template.substr(meta.ns.size() + 1)});
+  const std::string& by_flow = meta.label(kByFlow);
+  if (by_flow.starts_with(meta.ns + "."))
+    flow_loop_.add(kube::Key{meta.ns, by_flow.substr(meta.ns.size() + 1)});
+}
+
+FlowController::JobRef FlowController::job_of(const model::JobFlow& flow,
+                                              const std::string& entry) const {
+  JobRef job = caches_.jobs.get(kube::Key{flow.metadata.ns, flow_job_name(flow, entry)});
+  const model::OwnerReference* owner = job ? job->metadata.controller() : nullptr;
+  return owner && owner->uid == flow.metadata.uid ? job : nullptr;
+}
+
+bool FlowController::may_start(const model::JobFlow& flow, const model::Flow& entry) {
+  if (!entry.dependsOn) return true;
+  const std::optional<model::FlowProbe>& probe = entry.dependsOn->probe;
+  if (probe && !(probe->httpGetList.empty() && probe->tcpSocketList.empty()))
+    record(flow, "Warning", "ProbeIgnored",
+           "flow " + entry.name +
+               ": http and tcp probes are not carried out; its targets must complete instead");
+  bool by_state = probe && !probe->taskStatusList.empty() && probe->httpGetList.empty() &&
+                  probe->tcpSocketList.empty();
+  return std::all_of(entry.dependsOn->targets.begin(), entry.dependsOn->targets.end(),
+                     [&](const std::string& target) {
+                       JobRef job = job_of(flow, target);
+                       if (!job) return false;
+                       if (job->status.state.phase == "Completed") return true;
+                       return by_state && task_states_reached(*job, *probe);
+                     });
+}
+
+void FlowController::create_jobs(const model::JobFlow& flow, kube::Round& round) {
+  for (const model::Flow& entry : flow.spec.flows) {
+    if (job_of(flow, entry.name) || !may_start(flow, entry)) continue;
+    auto from = templates_.get(kube::Key{flow.metadata.ns, entry.name});
+    if (!from) {
+      record(flow, "Warning", "JobTemplateNotFound",
+             "jobtemplate.flow.volcano.sh \"" + entry.name + "\" not found");
+      continue;
+    }
+    round.writes.push_back(
+        create(kube::resources::vcjobs, flow.metadata.ns, flow_job(flow, entry, *from)));
+  }
+}
+
+kube::Round FlowController::reconcile_flow(const kube::Key& key) {
+  kube::Round round;
+  auto flow = flows_.get(key);
+  if (!flow || flow->metadata.deletionTimestamp) return round;
+  std::vector<JobRef> jobs;
+  for (const model::Flow& entry : flow->spec.flows)
+    if (JobRef job = job_of(*flow, entry.name)) jobs.push_back(std::move(job));
+  std::string before(json::string_at(flow->status, {"state", "phase"}));
+  json::Value status = flow_status(*flow, jobs);
+  std::string phase(json::string_at(status, {"state", "phase"}));
+  if (before == "Succeed" && flow->spec.jobRetainPolicy == "delete") {
+    for (const JobRef& job : jobs)
+      if (!job->metadata.deletionTimestamp)
+        round.writes.push_back(remove(kube::resources::vcjobs,
+                                      {job->metadata.ns, job->metadata.name}, job->metadata.uid));
+  } else if (phase == "Pending" || phase == "Running") {
+    create_jobs(*flow, round);
+  }
+  json::Value change = json::diff_merge(
+      flow->status.is_object() ? flow->status : json::Value(json::Object()), status);
+  if (change.is_object() && !change.get_object().empty())
+    round.writes.push_back(merge_patch(kube::resources::job_flows, key,
+                                       json::Object{{"status", std::move(change)}}, "status"));
+  if (round.writes.empty()) return round;
+  auto sent = std::make_shared<std::vector<kube::Write>>(round.writes);
+  round.settle = [this, flow, sent](const std::vector<kube::WriteResult>& results) -> Result<void> {
+    std::optional<Error> first;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const kube::Write& write = (*sent)[i];
+      bool creating = write.verb == kube::Write::Verb::create;
+      if (results[i]) {
+        if (creating)
+          record(*flow, "Normal", "Created", "create a job named " + write.key.name + "!");
+        continue;
+      }
+      const Error& error = results[i].error();
+      if (!creating && error.code == Code::not_found) continue;
+      if (creating)
+        record(*flow, "Warning", "FailedCreate",
+               "create job " + write.key.name + " failed: " + error.message);
+      if (!first) first = error;
+    }
+    if (first) return std::unexpected(*first);
+    return {};
+  };
+  return round;
+}
+
+kube::Round FlowController::reconcile_template(const kube::Key& key) {
+  kube::Round round;
+  auto from = templates_.get(key);
+  if (!from || from->metadata.deletionTimestamp) return round;
+  json::Array names;
+  for (const JobRef& job : caches_.jobs_with(kByTemplate, key.ns + "." + key.name))
+    names.push_back(json::Value(job->metadata.name));
+  const json::Array* known = json::array_at(from->status, {"jobDependsOnList"});
+  if (known ? json::equal(json::Value(*known), json::Value(names)) : names.empty()) return round;
+  round.writes.push_back(merge_patch(
+      kube::resources::job_templates, key,
+      json::Object{{"status", json::Object{{"jobDependsOnList", std::move(names)}}}}, "status"));
+  return round;
+}
+
+void FlowController::record(const model::JobFlow& flow, const char* type, const char* reason,
+                            const std::string& message) {
+  events_.record({kube::resources::job_flows.api_version(), kube::resources::job_flows.kind,
+                  flow.metadata.ns, flow.metadata.name, flow.metadata.uid, 0},
+                 type, reason, message);
+}
+
+}  // namespace hekla::controllers

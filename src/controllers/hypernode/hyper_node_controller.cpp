@@ -1,0 +1,125 @@
+#include "controllers/hypernode/hyper_node_controller.h"
+
+#include <regex>
+
+#include "model/selector.h"
+
+namespace hekla::controllers {
+namespace {
+
+using NodeLabels = std::map<std::string, std::map<std::string, std::string>>;
+
+// A pattern that cannot be read matches nothing; admission refuses it.
+std::optional<std::regex> compiled(const std::string& pattern) {
+  try {
+    return std::regex(pattern, std::regex::ECMAScript);
+  } catch (const std::regex_error&) {
+    return std::nullopt;
+  }
+}
+
+template <class Name>
+void each_by_name(const json::Value& selector, const std::vector<std::string>& names, Name found) {
+  std::string exact(json::string_at(selector, {"exactMatch", "name"}));
+  std::string pattern(json::string_at(selector, {"regexMatch", "pattern"}));
+  std::optional<std::regex> regex;
+  if (!pattern.empty()) regex = compiled(pattern);
+  for (const std::string& name : names)
+    if ((!exact.empty() && name == exact) || (regex && std::regex_search(name, *regex)))
+      found(name);
+}
+
+struct Walk {
+  const std::function<HyperNodeRef(const std::string&)>& hyper_node;
+  const NodeLabels& labels;
+  const std::vector<std::string>& hyper_node_names;
+  std::vector<std::string> node_names;
+  std::set<std::string> seen, found;
+
+  void visit(const std::string& name) {
+    if (!seen.insert(name).second) return;
+    HyperNodeRef hyper = hyper_node(name);
+    if (!hyper) return;
+    for (const model::HyperNodeMember& member : hyper->spec.members) {
+      if (member.type == "HyperNode") {
+        each_by_name(member.selector, hyper_node_names,
+                     [&](const std::string& below) { visit(below); });
+        continue;
+      }
+      each_by_name(member.selector, node_names,
+                   [&](const std::string& node) { found.insert(node); });
+      const json::Value* by_label = json::find(member.selector, "labelMatch");
+      if (!by_label) continue;
+      Result<model::Selector> selector = model::Selector::from_label_selector(*by_label);
+      if (!selector || selector->empty()) continue;
+      for (const auto& [node, of_node] : labels)
+        if (selector->matches(of_node)) found.insert(node);
+    }
+  }
+};
+
+}  // namespace
+
+std::set<std::string> nodes_below(
+    const std::string& name, const std::function<HyperNodeRef(const std::string&)>& hyper_node,
+    const NodeLabels& node_labels, const std::vector<std::string>& hyper_node_names) {
+  Walk walk{hyper_node, node_labels, hyper_node_names, {}, {}, {}};
+  for (const auto& [node, labels] : node_labels) walk.node_names.push_back(node);
+  walk.visit(name);
+  return std::move(walk.found);
+}
+
+HyperNodeController::HyperNodeController(kube::Client& client)
+    : hyper_nodes_(client, kube::resources::hyper_nodes),
+      nodes_(client, kube::resources::nodes),
+      loop_(
+          client, {.name = "hyperNode-controller"},
+          [this](const kube::Key& key, WallTime) { return reconcile(key); },
+          [this](const kube::Write& write, const kube::ObjectPtr& result) {
+            controllers::overlay(hyper_nodes_, write, result);
+          }) {
+  hyper_nodes_.on_change([this](const auto& before, const auto& after) {
+    if (!before || !after || before->metadata.generation != after->metadata.generation)
+      look_at_all();
+  });
+  nodes_.on_change([this](const auto& before, const auto& after) {
+    if (!before || !after || before->metadata.labels != after->metadata.labels) look_at_all();
+  });
+  auto enable = [this] {
+    if (hyper_nodes_.synced() && nodes_.synced()) loop_.enable();
+  };
+  hyper_nodes_.on_settled(enable);
+  nodes_.on_settled(enable);
+}
+
+void HyperNodeController::start() {
+  hyper_nodes_.start();
+  nodes_.start();
+}
+
+void HyperNodeController::look_at_all() {
+  hyper_nodes_.for_each([this](const auto& one) { loop_.add(kube::Key{"", one->metadata.name}); });
+}
+
+kube::Round HyperNodeController::reconcile(const kube::Key& key) {
+  kube::Round round;
+  HyperNodeRef hyper = hyper_nodes_.get(key);
+  if (!hyper || hyper->metadata.deletionTimestamp) return round;
+  NodeLabels labels;
+  std::vector<std::string> names;
+  nodes_.for_each([&](const auto& node) { labels[node->metadata.name] = node->metadata.labels; });
+  hyper_nodes_.for_each([&](const auto& one) { names.push_back(one->metadata.name); });
+  std::int64_t count = static_cast<std::int64_t>(
+      nodes_below(
+          key.name,
+          [this](const std::string& name) { return hyper_nodes_.get(kube::Key{"", name}); }, labels,
+          names)
+          .size());
+  if (hyper->status.nodeCount == count) return round;
+  round.writes.push_back(merge_patch(kube::resources::hyper_nodes, key,
+                                     json::Object{{"status", json::Object{{"nodeCount", count}}}},
+                                     "status"));
+  return round;
+}
+
+}  // namespace hekla::controllers

@@ -1,0 +1,36 @@
+// HyperNodes: how many nodes each one holds, through its selectors and the hypernodes below it.
+#pragma once
+
+#include <functional>
+#include <set>
+
+#include "controllers/framework/caches.h"
+#include "kube/reconcile.h"
+#include "model/job_makers.h"
+
+namespace hekla::controllers {
+
+using HyperNodeRef = std::shared_ptr<const model::HyperNode>;
+
+// The names of all nodes below `name`. Circles end where they began.
+std::set<std::string> nodes_below(
+    const std::string& name, const std::function<HyperNodeRef(const std::string&)>& hyper_node,
+    const std::map<std::string, std::map<std::string, std::string>>& node_labels,
+    const std::vector<std::string>& hyper_node_names);
+
+// Lives on the client's executor.
+class HyperNodeController {
+ public:
+  explicit HyperNodeController(kube::Client& client);
+  void start();
+
+ private:
+  kube::Round reconcile(const kube::Key& key);
+  void look_at_all();
+
+  kube::Informer<model::HyperNode> hyper_nodes_;
+  kube::Informer<MetadataOnly> nodes_;
+  kube::ReconcileLoop loop_;
+};
+
+}  // namespace hekla::controllers
