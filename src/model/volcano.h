@@ -55,7 +55,6 @@ struct VcJobSpec {
   std::string schedulerName, queue, priorityClassName, runningEstimate;
   std::int32_t minAvailable = 0, maxRetry = 0;
   std::optional<std::int32_t> minSuccess, ttlSecondsAfterFinished;
-  std::optional<std::int64_t> activeDeadlineSeconds;  // ours
   std::vector<TaskSpec> tasks;
   std::vector<JobVolume> volumes;
   std::vector<LifecyclePolicy> policies;
@@ -64,7 +63,7 @@ struct VcJobSpec {
 };
 BOOST_DESCRIBE_STRUCT(VcJobSpec, (),
                       (schedulerName, queue, priorityClassName, runningEstimate, minAvailable, maxRetry,
-                       minSuccess, ttlSecondsAfterFinished, activeDeadlineSeconds, tasks, volumes, policies, plugins,
+                       minSuccess, ttlSecondsAfterFinished, tasks, volumes, policies, plugins,
                        networkTopology))
 
 struct VcJobState {

@@ -69,6 +69,10 @@ Result<void> mutate(const kube::AdmissionRequest&, json::Value& job) {
   }
   set_if_zero(spec, "minAvailable", minimum);
   add_needed_plugins(spec);
+  // An addition to Volcano's spec; the controller reads it where another cluster keeps it too.
+  if (std::int64_t seconds = json::int_at(job, {"spec", "activeDeadlineSeconds"}); seconds > 0)
+    json::at_path(job, {"metadata", "annotations", "hekla.io/active-deadline-seconds"}) =
+        std::to_string(seconds);
   return {};
 }
 

@@ -11,16 +11,14 @@ std::optional<WallTime> deadline_of(const JobView& view) {
   Phase phase = parse_phase(job.status.state.phase);
   if (phase != Phase::pending && phase != Phase::running && phase != Phase::restarting)
     return std::nullopt;
-  std::int64_t seconds = job.spec.activeDeadlineSeconds.value_or(0);
-  if (seconds <= 0) {
-    const std::string& text = job.metadata.annotation("hekla.io/active-deadline-seconds");
-    std::from_chars(text.data(), text.data() + text.size(), seconds);
-  }
+  std::int64_t seconds = 0;
+  const std::string& text = job.metadata.annotation("hekla.io/active-deadline-seconds");
+  std::from_chars(text.data(), text.data() + text.size(), seconds);
   if (seconds <= 0) return std::nullopt;
   std::optional<WallTime> oldest;
   for (const PodRef& pod : view.pods)
-    if (pod->metadata.creationTimestamp && (!oldest || *pod->metadata.creationTimestamp.at < *oldest))
-      oldest = *pod->metadata.creationTimestamp.at;
+    if (const auto& made = pod->metadata.creationTimestamp.at; made && (!oldest || *made < *oldest))
+      oldest = made;
   if (!oldest) return std::nullopt;
   return *oldest + std::chrono::seconds(seconds);
 }

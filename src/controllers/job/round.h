@@ -60,7 +60,7 @@ struct Plan {
   void add(Purpose purpose, kube::Write write) { writes.push_back({std::move(write), purpose}); }
 };
 
-// When an unfinished job that limits its time (spec.activeDeadlineSeconds, or the annotation
+// When an unfinished job that limits its time (the annotation
 // hekla.io/active-deadline-seconds) must end: counted from its oldest pod.
 std::optional<WallTime> deadline_of(const JobView& view);
 
