@@ -8,7 +8,9 @@ namespace {
 
 class Conformance final : public Plugin {
  public:
-  Hooks hooks() const override { return hooks_of({Hook::preemptable, Hook::reclaimable}); }
+  Hooks hooks() const override {
+    return hooks_of({Hook::preemptable, Hook::reclaimable, Hook::unified_evictable});
+  }
   void open(Session& session) override { session_ = &session; }
   Victims preemptable(TaskId, std::span<const TaskId> candidates) override {
     Victims victims;
@@ -18,6 +20,9 @@ class Conformance final : public Plugin {
   }
   Victims reclaimable(TaskId reclaimer, std::span<const TaskId> candidates) override {
     return preemptable(reclaimer, candidates);
+  }
+  Victims unified_evictable(const Eviction&, std::span<const TaskId> candidates) override {
+    return preemptable({}, candidates);
   }
 
  private:

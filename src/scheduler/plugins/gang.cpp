@@ -18,7 +18,8 @@ class Gang final : public Plugin {
  public:
   Hooks hooks() const override {
     return hooks_of({Hook::job_valid, Hook::job_order, Hook::job_ready, Hook::job_pipelined,
-                     Hook::job_starving, Hook::preemptable, Hook::reclaimable});
+                     Hook::job_starving, Hook::preemptable, Hook::reclaimable,
+                     Hook::unified_evictable});
   }
   void open(Session& session) override { session_ = &session; }
 
@@ -55,6 +56,11 @@ class Gang final : public Plugin {
   }
   Victims reclaimable(TaskId reclaimer, std::span<const TaskId> candidates) override {
     return preemptable(reclaimer, candidates);
+  }
+
+  // Gang evictions take whole gangs or what they can spare: nothing is left to object to.
+  Victims unified_evictable(const Eviction&, std::span<const TaskId> candidates) override {
+    return {false, {candidates.begin(), candidates.end()}};
   }
 
   void close(Session& session) override {

@@ -11,7 +11,8 @@ namespace {
 class Priority final : public Plugin {
  public:
   Hooks hooks() const override {
-    return hooks_of({Hook::task_order, Hook::job_order, Hook::preemptable, Hook::job_starving});
+    return hooks_of({Hook::task_order, Hook::job_order, Hook::preemptable, Hook::job_starving,
+                     Hook::unified_evictable});
   }
   void open(Session& session) override { session_ = &session; }
 
@@ -31,6 +32,14 @@ class Priority final : public Plugin {
                        : session_->at(candidate.job).priority < session_->at(wants.job).priority;
       if (lower) victims.tasks.push_back(id);
     }
+    return victims;
+  }
+  Victims unified_evictable(const Eviction& eviction, std::span<const TaskId> candidates) override {
+    Victims victims;
+    for (TaskId id : candidates)
+      if (eviction.kind == Eviction::Kind::reclaim ||
+          session_->at(session_->at(id).job).priority < session_->at(eviction.job).priority)
+        victims.tasks.push_back(id);
     return victims;
   }
   bool job_starving(JobId id) override {

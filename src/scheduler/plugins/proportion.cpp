@@ -28,7 +28,8 @@ class Proportion final : public Plugin {
  public:
   Hooks hooks() const override {
     return hooks_of({Hook::queue_order, Hook::overused, Hook::allocatable, Hook::preemptive,
-                     Hook::reclaimable, Hook::job_enqueueable, Hook::job_enqueued, Hook::events});
+                     Hook::reclaimable, Hook::unified_evictable, Hook::job_enqueueable,
+                     Hook::job_enqueued, Hook::events});
   }
 
   void open(Session& session) override {
@@ -103,6 +104,11 @@ class Proportion final : public Plugin {
       victims.tasks.push_back(id);
     }
     return victims;
+  }
+
+  Victims unified_evictable(const Eviction& eviction, std::span<const TaskId> candidates) override {
+    if (eviction.kind == Eviction::Kind::preempt) return {true, {}};
+    return reclaimable({}, candidates);
   }
 
   Vote job_enqueueable(JobId id) override {

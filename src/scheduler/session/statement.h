@@ -24,6 +24,15 @@ class Statement {
     steps_.push_back({task, session_.at(task).status, reason, false});
     session_.release(task);
   }
+  // The task is not evicted after all.
+  void withdraw(TaskId task) {
+    for (std::size_t i = steps_.size(); i-- > 0;) {
+      if (steps_[i].task != task || steps_[i].reason.empty()) continue;
+      session_.unrelease(task, steps_[i].before);
+      steps_.erase(steps_.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
+  }
   bool empty() const { return steps_.empty(); }
   // How much has been done so far: a point to go back to.
   std::size_t size() const { return steps_.size(); }
