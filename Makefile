@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim oracle mutants bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim oracle mutants test-differential bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -79,6 +79,11 @@ oracle: build
 # Every hook and action of the scheduler crippled in turn: some scenario must notice.
 mutants: build
 	@tools/mutants $(BUILD)
+
+# The same requests to kube-apiserver 1.34 with etcd and to Hekla; needs Go, builds the peers once.
+test-differential: $(BUILD)/hekla
+	@test/differential/build_peers
+	@HEKLA=$(CURDIR)/$(BUILD)/hekla python3 test/differential/run.py
 
 tidy:
 	@tools/tidy

@@ -129,7 +129,7 @@ struct Conflict {
   std::vector<std::string> paths;
 };
 
-Error conflict_of(const WriteScope& scope, const std::vector<Conflict>& conflicts) {
+Error conflict_of(const std::vector<Conflict>& conflicts) {
   std::size_t count = 0;
   std::string text;
   Error error{Code::conflict, ""};
@@ -144,9 +144,6 @@ Error conflict_of(const WriteScope& scope, const std::vector<Conflict>& conflict
   }
   error.message = "Apply failed with " + std::to_string(count) +
                   (count == 1 ? " conflict: " : " conflicts: ") + text;
-  error.details.name = scope.request.key.name;
-  error.details.group = scope.resource().group;
-  error.details.kind = scope.resource().plural;
   return error;
 }
 
@@ -175,8 +172,18 @@ std::vector<Conflict> find_conflicts(const WriteScope& scope, const std::vector<
   return conflicts;
 }
 
+// Go's spelling of a group version: the core group is an empty name before the slash.
+std::string group_version(std::string_view api_version) {
+  return (api_version.find('/') == std::string_view::npos ? "/" : "") + std::string(api_version);
+}
+
 Result<json::Value> read_config(WriteScope& scope) {
   json::Value config = scope.request.body;
+  std::string_view body_kind = json::string_at(config, {"kind"});
+  std::string_view body_version = json::string_at(config, {"apiVersion"});
+  if (body_kind.empty() || body_version.empty())
+    return fail(Code::bad_request,
+                "invalid object type: " + group_version(body_version) + ", Kind=" + std::string(body_kind));
   TRY(match_request(scope.kind(), scope.request.key, config));
   if (const json::Value* managed = json::find_path(config, {"metadata", "managedFields"});
       managed && !managed->is_null())
@@ -184,15 +191,17 @@ Result<json::Value> read_config(WriteScope& scope) {
   const Kind& kind = scope.kind();
   if (!kind.schema) return config;
   std::vector<std::string> unknown = unknown_fields(*kind.schema, config);
-  if (!unknown.empty() && scope.request.field_validation == FieldValidation::strict) {
-    std::string text = "failed to create typed patch object (" + scope.request.key.ns + "/" +
-                       scope.request.key.name + "; " + kind.resource.api_version() +
+  if (!unknown.empty()) {
+    std::string text = "failed to create typed patch object (" +
+                       std::string(json::string_at(scope.request.body, {"metadata", "namespace"})) + "/" +
+                       scope.request.key.name + "; " + group_version(kind.resource.api_version()) +
                        ", Kind=" + kind.resource.kind + "): ";
-    for (std::size_t i = 0; i < unknown.size(); ++i)
-      text += (i ? ", ." : ".") + unknown[i] + ": field not declared in schema";
-    return fail(Code::bad_request, text);
+    if (unknown.size() > 1) text += "errors:\n";
+    for (const std::string& path : unknown)
+      text += (unknown.size() > 1 ? "  ." : ".") + path + ": field not declared in schema" +
+              (unknown.size() > 1 ? "\n" : "");
+    return fail(Code::internal, text);
   }
-  for (const std::string& path : unknown) scope.warnings.push_back("unknown field " + go_quote(path));
   if (!kind.custom) {
     if (Result<void> typed = check_types(*kind.schema, config); !typed)
       return fail(Code::bad_request, kind.resource.kind + " in version \"" + kind.resource.version +
@@ -225,7 +234,12 @@ Result<PreparedWrite> prepare_apply(WriteScope& scope) {
   if (!item) {
     if (!scope.request.subresource.empty())
       return std::unexpected(not_found_error(kind.resource, scope.request.key.name));
-    return prepare_create(scope, std::move(config));
+    FieldSet stated;
+    if (kind.schema) {
+      stated = stated_fields(*kind.schema, config);
+      strip_unowned(kind, "", stated);
+    }
+    return prepare_create(scope, std::move(config), kind.schema ? &stated : nullptr);
   }
   if (!kind.schema) return fail(Code::internal, "the kind has no schema to apply by");
   const json::Value old = decode_object(scope.served(), *item);
@@ -261,7 +275,7 @@ Result<PreparedWrite> prepare_apply(WriteScope& scope) {
   touched = touched.intersect(stated);
   std::vector<Conflict> conflicts = find_conflicts(scope, entries, owner, touched);
   if (!conflicts.empty() && !scope.request.force)
-    return std::unexpected(conflict_of(scope, conflicts));
+    return std::unexpected(conflict_of(conflicts));
 
   for (ManagedEntry& entry : entries) {
     if (entry.owner == owner) continue;

@@ -3,10 +3,11 @@
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/write_stages.h"
+#include "model/time.h"
 
 namespace hekla::apiserver {
 
-Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object) {
+Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, const FieldSet* stated) {
   const Kind& kind = scope.kind();
   if (scope.served().terminating)
     return fail(Code::method_not_allowed,
@@ -22,11 +23,12 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object) {
   json::Object& meta = metadata_of(object);
   for (std::string_view member : {"uid", "creationTimestamp", "generation", "managedFields"})
     meta.erase(member);
-  if (kind.schema)
-    track_update(kind, nullptr, object,
-                 {scope.request.field_manager, kind.resource.api_version(), scope.request.subresource,
-                  scope.request.verb == WriteRequest::Verb::patch},
-                 scope.now);
+  const FieldOwner owner{scope.request.field_manager, kind.resource.api_version(),
+                         scope.request.subresource, stated != nullptr};
+  if (stated)
+    write_managed_fields(object, {{owner, model::format_rfc3339(scope.now), *stated}});
+  else if (kind.schema)
+    track_update(kind, nullptr, object, owner, scope.now);
   TRY(mutate_stage(scope, object, nullptr, kube::Operation::create));
 
   const bool generated = meta_string(object, "name").empty();

@@ -119,7 +119,6 @@ net::Response with_etag(const net::Request& request, net::Response response) {
   std::string etag = "\"" + sha256_hex(response.body) + "\"";
   response.headers.set("ETag", etag);
   response.headers.set("Vary", "Accept");
-  response.headers.set("Cache-Control", "public");
   if (request.headers.get("If-None-Match") == etag) {
     response.status = 304;
     response.body.clear();
@@ -243,6 +242,7 @@ net::Response DiscoveryHandler::aggregated(const net::Request& request, bool cor
   }
   net::Response response;
   response.headers.set("Content-Type", std::string(kAggregatedType));
+  response.headers.set("Cache-Control", "public");
   response.body = core ? cached->core : cached->groups;
   return with_etag(request, std::move(response));
 }
@@ -272,6 +272,13 @@ std::optional<net::Response> DiscoveryHandler::handle(const net::Request& reques
   }
   if (!found) return std::nullopt;
   return with_etag(request, answer(*found));
+}
+
+bool DiscoveryHandler::knows_group(std::string_view group) const {
+  const CatalogPtr catalog = registry_.catalog();
+  return std::any_of(catalog->all().begin(), catalog->all().end(), [&](const ServedPtr& served) {
+    return !served->kind->custom && served->kind->resource.group == group;
+  });
 }
 
 }  // namespace hekla::apiserver

@@ -29,6 +29,8 @@ class DiscoveryHandler {
   DiscoveryHandler(const Registry& registry, std::string server_address)
       : registry_(registry), server_address_(std::move(server_address)) {}
   std::optional<net::Response> handle(const net::Request& request) const;
+  // Whether any version of the group is built in.
+  bool knows_group(std::string_view group) const;
 
  private:
   struct Cached {

@@ -15,7 +15,11 @@ Result<ObjectFilter> ObjectFilter::parse(const Kind& kind, std::string_view labe
   for (const model::FieldSelector::Term& term : fields->terms)
     if (term.field != "metadata.name" && term.field != "metadata.namespace" &&
         !kind.selectable.contains(term.field))
-      return fail(Code::bad_request, "field label not supported: " + term.field);
+      return fail(Code::bad_request,
+                  kind.selectable.empty() && !kind.custom
+                      ? "\"" + term.field + "\" is not a known field selector: only \"metadata.name\", "
+                                           "\"metadata.namespace\""
+                      : "field label not supported: " + term.field);
   filter.labels_ = std::move(*labels);
   filter.fields_ = std::move(*fields);
   return filter;

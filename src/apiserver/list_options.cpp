@@ -66,6 +66,15 @@ std::optional<std::int64_t> query_integer(const net::Query& query, std::string_v
   return value;
 }
 
+Result<void> check_version(std::string_view revision) {
+  if (revision.size() <= 19 &&
+      std::all_of(revision.begin(), revision.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return {};
+  const std::string text(revision);
+  return fail(Code::internal, "resourceVersion: Invalid value: \"" + text +
+                                  "\": strconv.ParseUint: parsing \"" + text + "\": invalid syntax");
+}
+
 Result<ListOptions> parse_list_options(const net::Query& query, bool watch) {
   ListOptions options;
   options.watch = watch;
@@ -79,13 +88,15 @@ Result<ListOptions> parse_list_options(const net::Query& query, bool watch) {
   if (!query.get("sendInitialEvents").empty())
     options.send_initial_events = query_flag(query, "sendInitialEvents");
   options.timeout_seconds = query_integer(query, "timeoutSeconds");
+  for (std::string_view number : {"limit", "timeoutSeconds"})
+    if (std::string_view text = query.get(number); !text.empty() && !query_integer(query, number))
+      return fail(Code::bad_request,
+                  "strconv.ParseInt: parsing \"" + std::string(text) + "\": invalid syntax");
   TRY(watch ? check_watch(options) : check_list(options));
-  const std::string& revision = options.resource_version;
-  if (revision.size() > 19 ||
-      !std::all_of(revision.begin(), revision.end(), [](char c) { return c >= '0' && c <= '9'; }))
-    return fail(Code::bad_request, "invalid resource version \"" + revision +
-                                       "\": strconv.ParseUint: parsing \"" + revision +
-                                       "\": invalid syntax");
+  Result<void> version = check_version(options.resource_version);
+  if (!version && !watch)
+    return fail(Code::bad_request, "invalid resource version: " + version.error().message);
+  TRY(version);
   return options;
 }
 

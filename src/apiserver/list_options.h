@@ -26,6 +26,8 @@ struct ListOptions {
 };
 
 // 422 for combinations that make no sense, 400 for a resourceVersion that is not a number.
+// Whether the text is a resourceVersion; the refusal is that of a get.
+Result<void> check_version(std::string_view revision);
 Result<ListOptions> parse_list_options(const net::Query& query, bool watch);
 
 // "true", "True", "1": clients in other languages spell it their way.

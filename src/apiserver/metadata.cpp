@@ -96,7 +96,8 @@ void validate_owners(const json::Value& object, std::vector<Cause>& causes) {
     for (std::string_view member : {"apiVersion", "kind", "name", "uid"})
       if (json::string_at(owner, {member}).empty())
         causes.push_back(invalid_value(path + "." + std::string(member), json::Value(""),
-                                       "must not be empty"));
+                                       member == "apiVersion" ? "version must not be empty"
+                                                              : "must not be empty"));
     if (!json::bool_at(owner, {"controller"})) continue;
     std::string name(json::string_at(owner, {"name"}));
     if (!controller.empty()) {
@@ -124,12 +125,38 @@ void validate_finalizers(const json::Value& object, std::vector<Cause>& causes) 
                                    "finalizer orphan and foregroundDeletion cannot be both set"));
 }
 
+// Built-in kinds alone hold finalizers without a domain to a list of known ones.
+void validate_standard_finalizers(const json::Value& object, std::vector<Cause>& causes) {
+  std::size_t index = 0;
+  for (const std::string& one : finalizers_of(object)) {
+    const bool standard = one == "kubernetes" || one == "orphan" || one == "foregroundDeletion";
+    if (!standard && one.find('/') == std::string::npos)
+      causes.push_back(
+          invalid_value("metadata.finalizers[" + std::to_string(index) + "]", json::Value(one),
+                        "name is neither a standard finalizer name nor is it fully qualified"));
+    ++index;
+  }
+}
+
 void keep(json::Object& now, const json::Object* before, std::string_view member) {
   const json::Value* value = before ? json::find(*before, member) : nullptr;
   if (value)
     now[member] = *value;
   else
     now.erase(member);
+}
+
+// Why a body of another kind or version is not taken.
+std::string other_kind(const Kind& kind, std::string_view body_kind, std::string_view body_version) {
+  const kube::Resource& r = kind.resource;
+  const std::string given_kind(body_kind.empty() ? r.kind : body_kind);
+  const std::string given_version(body_version.empty() ? r.api_version() : body_version);
+  if (kind.custom)
+    return "the API version in the data (" + given_version +
+           ") does not match the expected API version (" + r.api_version() + ")";
+  return given_kind + " in version \"" + given_version.substr(given_version.find('/') + 1) +
+         "\" cannot be handled as a " + r.kind + ": no kind \"" + given_kind +
+         "\" is registered for version \"" + given_version + "\"";
 }
 
 }  // namespace
@@ -151,13 +178,16 @@ Result<void> match_request(const Kind& kind, const kube::Key& key, json::Value& 
                                        "): couldn't get version/kind; json parse error: expected an object");
   std::string_view body_kind = json::string_at(object, {"kind"});
   std::string_view body_version = json::string_at(object, {"apiVersion"});
-  if (!body_kind.empty() && body_kind != r.kind)
-    return fail(Code::bad_request, std::string(body_kind) + " in version \"" + r.version +
-                                       "\" cannot be handled as a " + r.kind);
-  if (!body_version.empty() && body_version != r.api_version())
-    return fail(Code::bad_request, "the API version in the data (" + std::string(body_version) +
-                                       ") does not match the expected API version (" +
-                                       r.api_version() + ")");
+  if (kind.custom && body_version == r.api_version() && !body_kind.empty() && body_kind != r.kind) {
+    kube::Resource given = r;
+    given.kind = body_kind;
+    return std::unexpected(invalid_object(
+        given, std::string(meta_string(object, "name")),
+        {invalid_value("kind", json::Value(body_kind), "must be " + r.kind)}));
+  }
+  if ((!body_kind.empty() && body_kind != r.kind) ||
+      (!body_version.empty() && body_version != r.api_version()))
+    return fail(Code::bad_request, other_kind(kind, body_kind, body_version));
   if (body_version.empty()) object.get_object()["apiVersion"] = r.api_version();
   if (body_kind.empty()) object.get_object()["kind"] = r.kind;
   const json::Value* metadata = json::find(object, "metadata");
@@ -207,8 +237,9 @@ void keep_server_fields(json::Value& object, const json::Value& old) {
   json::Object& meta = metadata_of(object);
   const json::Object* before = json::object_at(old, {"metadata"});
   for (std::string_view member :
-       {"uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"})
+       {"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"})
     keep(meta, before, member);
+  if (meta_string(object, "uid").empty()) keep(meta, before, "uid");
   meta.erase("selfLink");
   if (!json::find(meta, "generateName")) keep(meta, before, "generateName");
 }
@@ -219,11 +250,16 @@ std::vector<Cause> validate_metadata(const Kind& kind, const json::Value& object
   validate_labels(object, causes);
   validate_owners(object, causes);
   validate_finalizers(object, causes);
+  if (!kind.custom && kind.resource.group != "apiextensions.k8s.io")
+    validate_standard_finalizers(object, causes);
   return causes;
 }
 
 std::vector<Cause> validate_metadata_update(const json::Value& object, const json::Value& old) {
   std::vector<Cause> causes;
+  std::string_view uid = meta_string(object, "uid");
+  if (uid != meta_string(old, "uid"))
+    causes.push_back(invalid_value("metadata.uid", json::Value(uid), "field is immutable"));
   const json::Value* deleting = json::find_path(old, {"metadata", "deletionTimestamp"});
   if (!deleting || deleting->is_null()) return causes;
   std::vector<std::string> before = finalizers_of(old);

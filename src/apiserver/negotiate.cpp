@@ -53,7 +53,7 @@ bool wants_pretty(const net::Request& request) {
   return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
 }
 
-Result<Answer> negotiate(const net::Request& request) {
+Result<Answer> negotiate(const net::Request& request, bool custom) {
   for (const MediaClause& clause : parse_accept(request.headers.get("Accept"))) {
     Answer answer;
     answer.pretty = wants_pretty(request);
@@ -73,8 +73,13 @@ Result<Answer> negotiate(const net::Request& request) {
       return answer;
     }
   }
+  if (custom)
+    return fail(Code::not_acceptable,
+                "only the following media types are accepted: application/json, application/yaml, "
+                "application/vnd.kubernetes.protobuf");
   return fail(Code::not_acceptable,
-              "only the following media types are accepted: application/json, application/yaml");
+              "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
+              "application/vnd.kubernetes.protobuf");
 }
 
 }  // namespace hekla::apiserver

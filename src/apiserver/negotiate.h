@@ -25,7 +25,8 @@ struct Answer {
 };
 
 // For requests about objects. 406 when nothing offered can be served.
-Result<Answer> negotiate(const net::Request& request);
+// `custom` chooses the words of a refusal: those of custom resources are others.
+Result<Answer> negotiate(const net::Request& request, bool custom = false);
 // curl and browsers get indented JSON.
 bool wants_pretty(const net::Request& request);
 

@@ -11,6 +11,9 @@ namespace hekla::apiserver {
 
 namespace {
 
+constexpr const char* kNotAnObject =
+    "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}";
+
 Error rejected_patch() {
   return Error{Code::invalid, "the server rejected our request due to an error in our request"};
 }
@@ -25,22 +28,20 @@ Result<void> apply_patch(const WriteScope& scope, kube::PatchType type, const js
       if (!patch.is_array())
         return fail(Code::bad_request,
                     "error decoding patch: json: cannot unmarshal object into Go value of type "
-                    "jsonpatch.Patch");
+                    "[]handlers.jsonPatchOp");
       Result<void> done = json::apply_json_patch(object, patch);
       if (done) break;
       if (done.error().code == Code::too_large) return done;
-      if (done.error().code == Code::bad_request)
-        return fail(Code::bad_request, "error decoding patch: " + done.error().message);
       return std::unexpected(rejected_patch());
     }
     case kube::PatchType::merge:
       if (!patch.is_object())
-        return fail(Code::bad_request, "error decoding patch: a merge patch must be an object");
+        return fail(Code::bad_request, kNotAnObject);
       json::apply_merge_patch(object, patch);
       break;
     case kube::PatchType::strategic:
       if (!patch.is_object())
-        return fail(Code::bad_request, "error decoding patch: a strategic merge patch must be an object");
+        return fail(Code::bad_request, kNotAnObject);
       if (kind.custom || !kind.schema)
         return fail(Code::unsupported_media_type,
                     "the body of the request was in an unknown format - accepted media types include: "
@@ -68,12 +69,6 @@ Result<PreparedWrite> prepare_patch(WriteScope& scope) {
   std::string_view revision = meta_string(object, "resourceVersion");
   if (!revision.empty() && revision != std::to_string(item->modified))
     return std::unexpected(modified_error(kind.resource, scope.request.key.name));
-  std::string_view uid = meta_string(object, "uid");
-  if (uid != meta_string(old, "uid") && !uid.empty())
-    return std::unexpected(conflict_error(
-        kind.resource, scope.request.key.name,
-        "Precondition failed: UID in precondition: " + std::string(uid) +
-            ", UID in object meta: " + std::string(meta_string(old, "uid"))));
   TRY(decode_stage(scope, object, true));
   UpdateInput input{std::move(object), std::move(old), std::move(item)};
   input.retry_on_conflict = named.empty();

@@ -41,19 +41,22 @@ Result<void> check_options(const RemoveOptions& options) {
 Result<void> check_preconditions(const WriteScope& scope, const json::Value& object,
                                  const store::Item& item) {
   const RemoveOptions& options = scope.request.remove;
-  auto mismatch = [&](std::string_view what, std::string_view wanted, std::string_view found) {
+  kube::Resource by_kind = scope.resource();  // upstream names the kind here, not the resource
+  by_kind.plural = by_kind.kind;
+  auto mismatch = [&](std::string what, std::string_view wanted, std::string_view found,
+                      std::string_view then) {
     return std::unexpected(conflict_error(
-        scope.resource(), scope.request.key.name,
-        "Precondition failed: " + std::string(what) + " in precondition: " + std::string(wanted) + ", " +
-            std::string(what) + " in object meta: " + std::string(found)));
+        by_kind, scope.request.key.name,
+        "the " + what + " in the precondition (" + std::string(wanted) + ") does not match the " + what +
+            " in record (" + std::string(found) + "). The object might have been " + std::string(then)));
   };
   std::string_view uid = meta_string(object, "uid");
   if (!options.precondition_uid.empty() && options.precondition_uid != uid)
-    return mismatch("UID", options.precondition_uid, uid);
+    return mismatch("UID", options.precondition_uid, uid, "deleted and then recreated");
   std::string revision = std::to_string(item.modified);
   if (!options.precondition_resource_version.empty() &&
       options.precondition_resource_version != revision)
-    return mismatch("ResourceVersion", options.precondition_resource_version, revision);
+    return mismatch("ResourceVersion", options.precondition_resource_version, revision, "modified");
   return {};
 }
 

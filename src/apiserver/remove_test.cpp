@@ -30,8 +30,8 @@ TEST_F(RemoveTest, PreconditionsAndOptions) {
   Reply other = call("DELETE", url, R"({"preconditions":{"uid":"x"}})");
   EXPECT_EQ(other.status, 409);
   EXPECT_TRUE(other.message().starts_with(
-      "Operation cannot be fulfilled on configmaps \"m\": Precondition failed: UID in precondition: x, "
-      "UID in object meta: "));
+      "Operation cannot be fulfilled on ConfigMap \"m\": the UID in the precondition (x) does not match the "
+      "UID in record ("));
   EXPECT_EQ(call("DELETE", url, R"({"preconditions":{"resourceVersion":"1"}})").status, 409);
   EXPECT_EQ(call("DELETE", url, R"({"propagationPolicy":"Sideways"})").status, 422);
   EXPECT_EQ(call("DELETE", url + "?dryRun=All").status, 200);

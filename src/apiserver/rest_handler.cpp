@@ -26,6 +26,11 @@ std::string verbose_health(std::string_view path) {
   return "[+]ping ok\n[+]log ok\n[+]store ok\n" + std::string(path.substr(1)) + " check passed\n";
 }
 
+Error unsupported_verb() {
+  return Error{Code::method_not_allowed,
+               "the server does not allow this method on the requested resource"};
+}
+
 // Everything that is not about objects.
 void serve_other(const ExchangePtr& exchange) {
   const net::Request& request = exchange->request;
@@ -53,6 +58,12 @@ void serve_other(const ExchangePtr& exchange) {
     if (std::optional<net::Response> found = exchange->serving.schema->handle(request))
       return exchange->respond(std::move(*found));
   }
+  if (request.path == "/version") return exchange->respond(unsupported_verb());
+  // A version that is not served of a group that is.
+  if (const std::size_t slash = request.path.rfind('/');
+      request.path.starts_with("/apis/") && slash > 5 &&
+      exchange->serving.discovery->knows_group(request.path.substr(6, slash - 6)))
+    return exchange->respond(no_such_resource_error());
   exchange->respond(text_response(404, "404 page not found\n"));
 }
 
@@ -84,9 +95,13 @@ Result<void> admit(Exchange& exchange) {
   return std::unexpected(forbidden_request(exchange.user, info, why));
 }
 
-Error unsupported_verb(const Exchange& exchange) {
-  return Error{Code::method_not_allowed, "the server does not allow this method on the requested resource"
-                                         " (" + exchange.info.verb + " " + exchange.info.plural + ")"};
+// Whether this server itself knows the group version; what it does not is left to others upstream, and
+// answered as a path that nobody serves.
+bool is_own_version(const Catalog& catalog, const RequestInfo& info) {
+  return std::any_of(catalog.all().begin(), catalog.all().end(), [&](const ServedPtr& served) {
+    const Kind& kind = *served->kind;
+    return !kind.custom && kind.resource.group == info.group && kind.resource.version == info.version;
+  });
 }
 
 // Verbs and subresources a kind does not have are refused before anything else is looked at.
@@ -98,15 +113,19 @@ Result<void> check_served(const Exchange& exchange) {
     std::vector<Subresource> all = subresources_of(kind);
     auto found = std::find_if(all.begin(), all.end(),
                               [&](const Subresource& one) { return one.name == info.subresource; });
-    if (found == all.end()) return std::unexpected(no_such_resource_error());
+    if (found == all.end())
+      return std::unexpected(kind.custom ? not_found_error(kind.resource, info.name)
+                                         : no_such_resource_error());
     if (std::find(found->verbs.begin(), found->verbs.end(), verb) == found->verbs.end())
-      return std::unexpected(unsupported_verb(exchange));
+      return std::unexpected(unsupported_verb());
     return {};
   }
   if (std::find(kind.verbs.begin(), kind.verbs.end(), info.verb) == kind.verbs.end())
-    return std::unexpected(unsupported_verb(exchange));
+    return std::unexpected(unsupported_verb());
   if (info.verb == "create" && (!info.name.empty() || (kind.resource.namespaced && info.ns.empty())))
-    return std::unexpected(unsupported_verb(exchange));
+    return std::unexpected(unsupported_verb());
+  if ((info.verb == "update" || info.verb == "patch") && info.name.empty())
+    return std::unexpected(unsupported_verb());
   return {};
 }
 
@@ -119,10 +138,12 @@ bool fits_scope(const Kind& kind, const RequestInfo& info) {
 void serve_resource(const ExchangePtr& exchange) {
   if (serve_virtual(exchange)) return;
   const RequestInfo& info = exchange->info;
-  exchange->served =
-      exchange->serving.registry->catalog()->find(info.group, info.version, info.plural);
-  if (!exchange->served || !fits_scope(*exchange->served->kind, info))
+  const CatalogPtr catalog = exchange->serving.registry->catalog();
+  exchange->served = catalog->find(info.group, info.version, info.plural);
+  if (!exchange->served || !fits_scope(*exchange->served->kind, info)) {
+    if (is_own_version(*catalog, info)) return exchange->respond(no_such_resource_error());
     return exchange->respond(text_response(404, "404 page not found\n"));
+  }
   if (!exchange->served->kind->resource.namespaced) exchange->info.ns.clear();
   if (Result<void> served = check_served(*exchange); !served)
     return exchange->respond(served.error());
@@ -130,7 +151,7 @@ void serve_resource(const ExchangePtr& exchange) {
   if (info.subresource == "exec" || info.subresource == "attach" ||
       info.subresource == "portforward")
     return serve_connect(exchange);
-  Result<Answer> answer = negotiate(exchange->request);
+  Result<Answer> answer = negotiate(exchange->request, exchange->served->kind->custom);
   if (!answer) return exchange->respond(answer.error());
   exchange->answer = std::move(*answer);
   if (info.verb == "get" || info.verb == "list" || info.verb == "watch") return serve_read(exchange);

@@ -15,6 +15,8 @@ namespace {
 void serve_get(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
   const ServedKind& served = *exchange->served;
+  if (Result<void> version = check_version(exchange->request.query.get("resourceVersion")); !version)
+    return exchange->respond(version.error());
   Result<store::ItemPtr> item =
       get_object(*exchange->serving.store, served, {info.ns, info.name},
                  exchange->request.query.get("resourceVersion"));

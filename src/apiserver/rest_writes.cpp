@@ -72,11 +72,10 @@ Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& ki
   if (content_type == "application/apply-patch+yaml") return kube::PatchType::apply;
   if (content_type == "application/strategic-merge-patch+json" && !kind.custom)
     return kube::PatchType::strategic;
+  if (!kind.custom) return fail(Code::unsupported_media_type, "415: Unsupported Media Type");
   return fail(Code::unsupported_media_type,
-              std::string("the body of the request was in an unknown format - accepted media types "
-                          "include: application/json-patch+json, application/merge-patch+json, ") +
-                  (kind.custom ? "" : "application/strategic-merge-patch+json, ") +
-                  "application/apply-patch+yaml");
+              "the body of the request was in an unknown format - accepted media types include: "
+              "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
 }
 
 // DeleteOptions from the body, or from the query when there is none.
@@ -106,9 +105,20 @@ Result<void> read_delete_options(const Exchange& exchange, const json::Value& bo
   return {};
 }
 
+// The body of a DELETE, if there is one.
 Result<json::Value> optional_body(const net::Request& request) {
   if (request.body.empty()) return json::Value();
-  return parse_body(request, nullptr);
+  Result<json::Value> body = parse_body(request, nullptr);
+  if (!body && body.error().code != Code::unsupported_media_type)
+    return fail(Code::internal, "couldn't get version/kind; json parse error: " + body.error().message);
+  if (!body) return body;
+  if (const json::Value* grace = json::find(*body, "gracePeriodSeconds");
+      grace && !grace->is_number() && !grace->is_null())
+    return fail(Code::internal,
+                std::string("json: cannot unmarshal ") +
+                    (grace->is_string() ? "string" : grace->is_bool() ? "bool" : "object") +
+                    " into Go struct field DeleteOptions.gracePeriodSeconds of type int64");
+  return body;
 }
 
 Result<WriteRequest> read_write(Exchange& exchange) {
@@ -128,10 +138,16 @@ Result<WriteRequest> read_write(Exchange& exchange) {
     if (request.patch_type == kube::PatchType::apply && exchange.request.query.get("fieldManager").empty())
       return std::unexpected(invalid_options_error(
           "PatchOptions", required_value("fieldManager", "is required for apply patch")));
+    if (request.patch_type != kube::PatchType::apply && exchange.request.query.has("force"))
+      return std::unexpected(invalid_options_error(
+          "PatchOptions", forbidden_value("force", "may not be specified for non-apply patch")));
   }
   Result<json::Value> body = parse_body(exchange.request, &request.duplicate_fields);
   if (!body && info.verb == "patch" && body.error().code != Code::unsupported_media_type)
-    return fail(Code::bad_request, "error decoding patch: " + body.error().message);
+    return fail(Code::bad_request, (request.patch_type == kube::PatchType::apply
+                                        ? "error decoding YAML: error converting YAML to JSON: "
+                                        : "error decoding patch: ") +
+                                       body.error().message);
   if (!body) return std::unexpected(unreadable_body(exchange, body.error()));
   request.body = std::move(*body);
   if (info.verb == "create") {
@@ -180,7 +196,7 @@ void serve_delete_collection(const ExchangePtr& exchange) {
   Result<WriteRequest> base = base_request(*exchange);
   if (!base) return exchange->respond(base.error());
   Result<json::Value> body = optional_body(exchange->request);
-  if (!body) return exchange->respond(unreadable_body(*exchange, body.error()));
+  if (!body) return exchange->respond(body.error());
   if (Result<void> read = read_delete_options(*exchange, *body, *base); !read)
     return exchange->respond(read.error());
   base->verb = WriteRequest::Verb::remove;

@@ -6,11 +6,18 @@ namespace hekla::apiserver {
 
 namespace {
 
-// A webhook that refuses without a reason of its own leaves the field empty, and so does the refusal
-// of a resourceVersion on create; kubectl shows the difference.
+// A webhook that refuses without a reason of its own leaves the field empty, and so do failures that
+// upstream did not foresee as a Status; kubectl shows the difference.
 bool without_reason(const Error& error) {
   return (error.code == Code::bad_request && error.message.starts_with("admission webhook \"")) ||
-         error.message == "resourceVersion should not be set on objects to be created";
+         (error.code == Code::internal && !error.message.starts_with("Internal error occurred: "));
+}
+
+// What the router refuses carries details even if there is nothing to say in them.
+bool with_empty_details(const Error& error) {
+  return error.code == Code::invalid || error.code == Code::not_found ||
+         error.code == Code::method_not_allowed || error.message.starts_with("406: ") ||
+         error.message.starts_with("415: ");
 }
 
 json::Object empty_status(std::string_view outcome) {
@@ -54,7 +61,7 @@ json::Value status_of(const Error& error, std::string_view continue_token) {
   status.emplace("message", error.message);
   if (!without_reason(error)) status.emplace("reason", reason_of(error.code));
   json::Value details = details_of(error.details);
-  if (!details.get_object().empty() || error.code == Code::invalid)
+  if (!details.get_object().empty() || with_empty_details(error))
     status.emplace("details", std::move(details));
   status.emplace("code", http_status_of(error.code));
   return status;

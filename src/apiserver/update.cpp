@@ -49,10 +49,14 @@ Result<PreparedWrite> prepare_update(WriteScope& scope) {
   TRY(check_uid(scope, object, old));
   std::string revision(meta_string(object, "resourceVersion"));
   const bool unconditional = revision.empty() || revision == "0";
+  kube::Resource named = kind.resource;
+  if (kind.custom) named.kind = named.plural;  // upstream has no better name for them here
   if (unconditional && !kind.unconditional_update)
     return std::unexpected(invalid_object(
-        kind.resource, scope.request.key.name,
+        named, scope.request.key.name,
         {invalid_value("metadata.resourceVersion", json::Value(0), "must be specified for an update")}));
+  if (revision.find_first_not_of("0123456789") != std::string::npos)
+    return fail(Code::internal, "strconv.ParseUint: parsing \"" + revision + "\": invalid syntax");
   if (!unconditional && revision != std::to_string(item->modified))
     return std::unexpected(modified_error(kind.resource, scope.request.key.name));
   if (scope.request.subresource == "finalize")

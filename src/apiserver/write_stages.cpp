@@ -45,11 +45,18 @@ std::vector<std::string> field_problems(const WriteScope& scope, const json::Val
   return problems;
 }
 
-Error strict_error(const WriteScope& scope, const std::vector<std::string>& problems, bool patched) {
+// A patch whose outcome is no object of the kind: upstream shows the whole outcome.
+Error undecodable_patch(const json::Value& object, const std::string& why) {
+  return invalid_object(kube::Resource{}, "",
+                        {invalid_value("patch", json::Value(json::serialize(object)), why)});
+}
+
+Error strict_error(const WriteScope& scope, const json::Value& object,
+                   const std::vector<std::string>& problems, bool patched) {
   std::string text = "strict decoding error: ";
   for (std::size_t i = 0; i < problems.size(); ++i) text += (i ? ", " : "") + problems[i];
   if (!patched) return bad_request_error(cannot_handle(scope.resource()) + text);
-  return invalid_object(kube::Resource{}, "", {invalid_value("patch", scope.request.body, text)});
+  return undecodable_patch(object, text);
 }
 
 Result<void> decode_custom(const WriteScope& scope, json::Value& object) {
@@ -161,14 +168,16 @@ Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) 
   if (scope.request.field_validation != FieldValidation::ignore) {
     std::vector<std::string> problems = field_problems(scope, object);
     if (!problems.empty() && scope.request.field_validation == FieldValidation::strict)
-      return std::unexpected(strict_error(scope, problems, patched));
+      return std::unexpected(strict_error(scope, object, problems, patched));
     scope.warnings.insert(scope.warnings.end(), problems.begin(), problems.end());
   }
   if (kind.custom) {
     TRY(decode_custom(scope, object));
   } else if (kind.schema) {
     if (Result<void> typed = check_types(*kind.schema, object); !typed)
-      return fail(Code::bad_request, cannot_handle(kind.resource) + typed.error().message);
+      return std::unexpected(patched ? undecodable_patch(object, typed.error().message)
+                                     : bad_request_error(cannot_handle(kind.resource) +
+                                                         typed.error().message));
     prune(*kind.schema, object);
     normalize(*kind.schema, object);
   }

@@ -17,6 +17,7 @@ namespace hekla::apiserver {
 class ServiceAddresses;
 class WebhookTransport;  // webhooks.h
 struct WebhookMemo;
+struct FieldSet;
 
 // What the pipeline works with; outlives every request.
 struct WriteServices {
@@ -54,7 +55,9 @@ struct PreparedWrite {
 Result<PreparedWrite> prepare_write(WriteScope& scope);
 
 // One per verb.
-Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object);
+// `stated`: the fields of a creation by server-side apply.
+Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object,
+                                     const FieldSet* stated = nullptr);
 Result<PreparedWrite> prepare_update(WriteScope& scope);
 Result<PreparedWrite> prepare_patch(WriteScope& scope);
 Result<PreparedWrite> prepare_apply(WriteScope& scope);

@@ -97,7 +97,9 @@ TEST_F(WritesTest, UpdatesAreGuardedByTheRevision) {
             "Operation cannot be fulfilled on configmaps \"m\": the object has been modified; please "
             "apply your changes to the latest version and try again");
   Reply other_uid = patch(url, R"({"metadata":{"uid":"x"}})");
-  EXPECT_EQ(other_uid.status, 409);
+  EXPECT_EQ(other_uid.status, 422);
+  EXPECT_EQ(other_uid.message(),
+            "ConfigMap \"m\" is invalid: metadata.uid: Invalid value: \"x\": field is immutable");
   EXPECT_EQ(call("PUT", std::string(kMaps) + "/none", config_map("none")).status, 404);
 }
 
