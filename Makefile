@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim oracle mutants test-differential bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim oracle mutants test-differential test-python bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -79,6 +79,15 @@ oracle: build
 # Every hook and action of the scheduler crippled in turn: some scenario must notice.
 mutants: build
 	@tools/mutants $(BUILD)
+
+# The Python client, from PyPI in an environment of its own.
+test-python: $(BUILD)/hekla
+	@$(call install_packages,python3-venv)
+	@tools/fetch_kubectl $(CACHE)
+	@[ -x $(CACHE)/python/bin/python ] || python3 -m venv $(CACHE)/python
+	@$(CACHE)/python/bin/python -c 'import kubernetes' 2>/dev/null || $(CACHE)/python/bin/pip install -q kubernetes
+	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) \
+	  $(CACHE)/python/bin/python test/clients/python/kubernetes_client_test.py -v
 
 # The same requests to kube-apiserver 1.34 with etcd and to Hekla; needs Go, builds the peers once.
 test-differential: $(BUILD)/hekla

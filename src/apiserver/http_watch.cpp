@@ -5,7 +5,9 @@
 #include <set>
 
 #include "apiserver/reads.h"
+#include "apiserver/protobuf.h"
 #include "apiserver/status_error.h"
+#include "json/parse.h"
 #include "apiserver/storage.h"
 
 namespace hekla::apiserver {
@@ -130,7 +132,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (!events) {
       chunk = R"({"type":"ERROR","object":)";
       json::serialize_to(status_of(events.error()), chunk);
-      chunk += "}\n";
+      end_frame(0, chunk);
       writer_->write(std::move(chunk));
       close();
       return false;
@@ -143,6 +145,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   void append_event(std::string_view type, const store::Item& item, store::Revision revision,
                     std::string& out) {
+    const std::size_t begin = out.size();
     out += R"({"type":")";
     out += type;
     out += R"(","object":)";
@@ -163,7 +166,20 @@ class Stream : public std::enable_shared_from_this<Stream> {
         first_frame_ = false;
       }
     }
-    out += "}\n";
+    end_frame(begin, out);
+  }
+
+  // Closes the event that began at `begin`, in the language of this watch.
+  void end_frame(std::size_t begin, std::string& out) {
+    if (!request_.answer.protobuf) {
+      out += "}\n";
+      return;
+    }
+    out += '}';
+    Result<json::Value> event = json::parse(std::string_view(out).substr(begin));
+    out.resize(begin);
+    Result<std::string> frame = event ? encode_watch_frame(*event) : std::unexpected(event.error());
+    if (frame) out += *frame;
   }
 
   void append_bookmark(bool initial_end, std::string& out) {
@@ -178,9 +194,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
       object["apiVersion"] = "meta.k8s.io/" + request_.answer.version;
     }
     object.emplace("metadata", std::move(metadata));
+    const std::size_t begin = out.size();
     out += R"({"type":"BOOKMARK","object":)";
     json::serialize_to(json::Value(std::move(object)), out);
-    out += "}\n";
+    end_frame(begin, out);
   }
 
   void bookmark_due() {

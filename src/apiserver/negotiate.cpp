@@ -1,10 +1,14 @@
 #include "apiserver/negotiate.h"
 
+#include <optional>
+
 #include "apiserver/list_options.h"
 
 namespace hekla::apiserver {
 
 namespace {
+
+constexpr std::string_view kProtobufType = "application/vnd.kubernetes.protobuf";
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -54,12 +58,20 @@ bool wants_pretty(const net::Request& request) {
 }
 
 Result<Answer> negotiate(const net::Request& request, bool custom) {
+  std::optional<Answer> only_protobuf;
   for (const MediaClause& clause : parse_accept(request.headers.get("Accept"))) {
     Answer answer;
     answer.pretty = wants_pretty(request);
     answer.yaml = clause.type == "application/yaml";
     const bool any = clause.type == "*/*" || clause.type == "application/*";
-    if (!answer.yaml && !any && clause.type != "application/json") continue;
+    answer.protobuf = clause.type == kProtobufType;
+    if (!answer.yaml && !any && !answer.protobuf && clause.type != "application/json") continue;
+    if (answer.protobuf) {
+      const bool metadata = clause.as.starts_with("PartialObjectMetadata");
+      if (metadata) answer.shape = Answer::Shape::metadata;
+      if (!only_protobuf && !custom && (metadata || clause.as.empty())) only_protobuf = answer;
+      continue;
+    }
     if (clause.as.empty()) return answer;
     if (clause.group != "meta.k8s.io" || (clause.version != "v1" && clause.version != "v1beta1"))
       continue;
@@ -73,6 +85,7 @@ Result<Answer> negotiate(const net::Request& request, bool custom) {
       return answer;
     }
   }
+  if (only_protobuf) return *only_protobuf;
   if (custom)
     return fail(Code::not_acceptable,
                 "only the following media types are accepted: application/json, application/yaml, "

@@ -20,6 +20,7 @@ std::vector<MediaClause> parse_accept(std::string_view accept);
 struct Answer {
   enum class Shape { object, table, metadata } shape = Shape::object;
   bool yaml = false;
+  bool protobuf = false;  // only for clients that accept nothing else
   bool pretty = false;
   std::string version = "v1";  // of the meta.k8s.io transform
 };

@@ -275,7 +275,9 @@ std::string package_of(std::string_view group) {
   return "io.k8s.api." + std::string(group.substr(0, group.find('.'))) + ".";
 }
 
-std::string message_name(std::string_view api_version, std::string_view kind) {
+}  // namespace
+
+std::string protobuf_message_name(std::string_view api_version, std::string_view kind) {
   std::size_t slash = api_version.find('/');
   std::string_view group = slash == std::string_view::npos ? "" : api_version.substr(0, slash);
   std::string_view version =
@@ -288,8 +290,6 @@ std::string message_name(std::string_view api_version, std::string_view kind) {
   if (kind == "Eviction") version = "v1";
   return package_of(group) + std::string(version) + "." + std::string(kind);
 }
-
-}  // namespace
 
 Result<json::Value> decode_message(std::string_view go_type, std::string_view message) {
   int type = builtin_type_index(go_type);
@@ -322,7 +322,7 @@ Result<json::Value> decode_protobuf(std::string_view body) {
     if (field.number == 1) api_version = field.bytes;
     if (field.number == 2) kind = field.bytes;
   }
-  json::Value members = TRY(decode_message(message_name(api_version, kind), raw));
+  json::Value members = TRY(decode_message(protobuf_message_name(api_version, kind), raw));
   json::Object object;
   object.emplace("kind", kind);
   object.emplace("apiVersion", api_version);

@@ -49,6 +49,35 @@ TEST(Protobuf, GoldenFilesDecodeToTheirJson) {
   EXPECT_EQ(seen, 8);
 }
 
+TEST(Protobuf, WhatIsEncodedDecodesToTheSame) {
+  for (const auto& entry : std::filesystem::directory_iterator(test_data())) {
+    if (entry.path().extension() != ".json") continue;
+    auto object = json::parse(contents(entry.path()));
+    ASSERT_TRUE(object.has_value());
+    auto encoded = encode_protobuf(*object);
+    ASSERT_TRUE(encoded.has_value()) << entry.path() << ": " << encoded.error().message;
+    auto decoded = decode_protobuf(*encoded);
+    ASSERT_TRUE(decoded.has_value()) << entry.path() << ": " << decoded.error().message;
+    EXPECT_TRUE(json::equal(*decoded, *object)) << entry.path();
+  }
+}
+
+TEST(Protobuf, AWatchFrameIsItsLengthTypeAndObject) {
+  auto event = json::parse(
+      R"({"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"}}})");
+  auto frame = encode_watch_frame(*event);
+  ASSERT_TRUE(frame.has_value());
+  EXPECT_EQ(frame->size(), 4 + static_cast<unsigned char>((*frame)[3]));
+  protobuf::Reader reader(std::string_view(*frame).substr(4));
+  auto type = reader.next();
+  EXPECT_EQ(type->bytes, "ADDED");
+  auto object = reader.next();
+  protobuf::Reader raw(object->bytes);
+  auto decoded = decode_protobuf(raw.next()->bytes);
+  ASSERT_TRUE(decoded.has_value());
+  EXPECT_EQ(json::string_at(*decoded, {"metadata", "name"}), "m");
+}
+
 TEST(Protobuf, ZeroValuesOfPlainFieldsVanishAndThoseOfPointersStay) {
   std::string spec, deployment;
   protobuf::put_varint(spec, 1, 0);  // replicas, a pointer

@@ -1,5 +1,6 @@
 #include "apiserver/render.h"
 
+#include "apiserver/protobuf.h"
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"
 #include "json/parse.h"
@@ -17,11 +18,18 @@ std::string list_metadata(const ListPage& page) {
 
 // JSON text in the negotiated language.
 net::Response finish(std::string body, const Answer& answer, int status) {
-  if (!answer.yaml) return raw_json_response(status, std::move(body), answer.pretty);
+  if (!answer.yaml && !answer.protobuf) return raw_json_response(status, std::move(body), answer.pretty);
   net::Response response;
   response.status = status;
-  response.headers.set("Content-Type", "application/yaml");
   Result<json::Value> value = json::parse(body);
+  if (answer.protobuf) {
+    Result<std::string> bytes = value ? encode_protobuf(*value) : std::unexpected(value.error());
+    if (!bytes) return error_response(bytes.error());
+    response.headers.set("Content-Type", "application/vnd.kubernetes.protobuf");
+    response.body = std::move(*bytes);
+    return response;
+  }
+  response.headers.set("Content-Type", "application/yaml");
   response.body = value ? json::to_yaml(*value) : std::move(body);
   return response;
 }

@@ -57,7 +57,9 @@ void serve_watch(const ExchangePtr& exchange) {
   HttpWatchRequest watch{exchange->served, exchange->info.ns, std::move(*filter), std::move(*options),
                          exchange->answer,
                          parse_include_object(exchange->request.query.get("includeObject")), {}};
-  watch.headers.set("Content-Type", "application/json");
+  watch.headers.set("Content-Type", exchange->answer.protobuf
+                                        ? "application/vnd.kubernetes.protobuf;stream=watch"
+                                        : "application/json");
   exchange->add_headers(watch.headers);
   exchange->count(200);
   exchange->serving.watches->start(std::move(watch), exchange->writer);
