@@ -1,5 +1,6 @@
 #include "cli/api_session.h"
 
+#include <future>
 #include <iostream>
 #include <iterator>
 
@@ -54,17 +55,46 @@ Result<std::unique_ptr<ApiSession>> ApiSession::open(const kube::ClusterAccess& 
 }
 
 Result<json::Value> ApiSession::call(const std::string& method, const std::string& path,
-                                     const std::string& body, const std::string& content_type) {
+                                     const std::string& body, const std::string& content_type,
+                                     const std::string& accept) {
   net::ClientRequest request;
   request.method = method;
   request.url = access_.server + path;
-  request.headers.add("Accept", "application/json");
+  request.headers.add("Accept", accept.empty() ? "application/json" : accept);
   request.headers.add("User-Agent", "hekla");
   if (!body.empty()) request.headers.add("Content-Type", content_type);
   request.body = body;
   net::Response response = TRY(http_->fetch(std::move(request)));
   if (response.status >= 300) return std::unexpected(error_from(response));
   return json::parse(response.body);
+}
+
+Result<void> ApiSession::stream(const std::string& path, const std::string& accept,
+                                const std::function<void(std::string_view)>& piece) {
+  net::ClientRequest request;
+  request.url = access_.server + path;
+  request.headers.add("Accept", accept);
+  request.headers.add("User-Agent", "hekla");
+  request.timeout = std::chrono::milliseconds(0);
+  auto status = std::make_shared<int>(0);
+  auto refusal = std::make_shared<std::string>();
+  auto ended = std::make_shared<std::promise<Result<void>>>();
+  net::StreamCallbacks callbacks;
+  callbacks.on_head = [status](int code, const net::Headers&) { *status = code; };
+  callbacks.on_data = [status, refusal, piece](std::string_view data) {
+    if (*status < 300)
+      piece(data);
+    else
+      refusal->append(data);
+  };
+  callbacks.on_end = [ended](Result<void> outcome) { ended->set_value(std::move(outcome)); };
+  std::unique_ptr<net::StreamHandle> handle = http_->stream(std::move(request), callbacks);
+  TRY(ended->get_future().get());
+  if (*status < 300) return {};
+  net::Response response;
+  response.status = *status;
+  response.body = *refusal;
+  return std::unexpected(error_from(response));
 }
 
 Result<kube::Resource> ApiSession::resource_of(const json::Value& object) {

@@ -2,6 +2,7 @@
 // that follow something use kube::Client instead.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,7 +42,11 @@ class ApiSession {
   Result<Applied> apply(const json::Value& object);
   Result<json::Value> call(const std::string& method, const std::string& path,
                            const std::string& body = {},
-                           const std::string& content_type = "application/json");
+                           const std::string& content_type = "application/json",
+                           const std::string& accept = {});
+  // A response body as it arrives, in pieces, until the server ends it.
+  Result<void> stream(const std::string& path, const std::string& accept,
+                      const std::function<void(std::string_view)>& piece);
   // /apis/batch.volcano.sh/v1alpha1/namespaces/ns/jobs[/name]
   static std::string path_of(const kube::Resource& resource, const std::string& ns,
                              const std::string& name = {});

@@ -16,7 +16,8 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   std::string_view name = argv[0];
   name.remove_prefix(std::min(name.size(), name.rfind('/') + 1));
   if (name == "kube-apiserver") arguments.insert(arguments.begin(), "apiserver");
-  if (name == "etcd") arguments.insert(arguments.begin(), "etcd");
+  for (std::string_view other : {"etcd", "vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume"})
+    if (name == other) arguments.insert(arguments.begin(), std::string(other));
   return arguments;
 }
 

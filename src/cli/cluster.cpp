@@ -1,0 +1,125 @@
+#include "cli/cluster.h"
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "cli/instance.h"
+
+namespace hekla::cli {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return out;
+}
+
+bool exists(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+bool is_called(const json::Value& resource, const std::string& name) {
+  if (json::string_at(resource, {"name"}) == name ||
+      json::string_at(resource, {"singularName"}) == name ||
+      lower(json::string_at(resource, {"kind"})) == name)
+    return true;
+  const json::Array* shorts = json::array_at(resource, {"shortNames"});
+  return shorts && std::any_of(shorts->begin(), shorts->end(), [&](const json::Value& one) {
+           return one.is_string() && json::sv(one.get_string()) == name;
+         });
+}
+
+Result<std::optional<kube::Resource>> find_in(ApiSession& session, const std::string& group,
+                                              const std::string& version, const std::string& name) {
+  std::string path = group.empty() ? "/api/" + version : "/apis/" + group + "/" + version;
+  Result<json::Value> served = session.call("GET", path);
+  if (!served && served.error().code == Code::not_found) return std::optional<kube::Resource>();
+  if (!served) return std::unexpected(served.error());
+  if (const json::Array* resources = json::array_at(*served, {"resources"}))
+    for (const json::Value& one : *resources) {
+      std::string plural(json::string_at(one, {"name"}));
+      if (plural.find('/') != std::string::npos || !is_called(one, name)) continue;
+      return std::optional(kube::Resource{group, version, plural,
+                                          std::string(json::string_at(one, {"kind"})),
+                                          json::bool_at(one, {"namespaced"})});
+    }
+  return std::optional<kube::Resource>();
+}
+
+}  // namespace
+
+void add_cluster_flags(CLI::App& command, ClusterFlags& flags) {
+  command.add_option("-k,--kubeconfig", flags.kubeconfig, "the cluster and how to log in")
+      ->envname("KUBECONFIG");
+  command.add_option("-s,--master", flags.master, "URL of the API server");
+}
+
+Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
+  std::vector<std::string> candidates;
+  if (!flags.kubeconfig.empty()) {
+    std::stringstream list(flags.kubeconfig);
+    for (std::string one; std::getline(list, one, ':');)
+      if (candidates.empty() && exists(one)) candidates.push_back(one);
+    if (candidates.empty())
+      return fail(Code::not_found, "the kubeconfig " + flags.kubeconfig + " does not exist");
+  } else {
+    const passwd* user = ::getpwuid(::geteuid());
+    if (user) candidates.push_back(std::string(user->pw_dir) + "/.kube/config");
+    candidates.push_back(default_data_dir() + "/admin.kubeconfig");
+  }
+  for (const std::string& path : candidates) {
+    if (!exists(path)) continue;
+    kube::ClusterAccess access = TRY(kube::load_kubeconfig(path));
+    if (!flags.master.empty()) access.server = flags.master;
+    return ApiSession::open(access);
+  }
+  return fail(Code::unavailable,
+              "no cluster found: start one with hekla up, or name a kubeconfig with --kubeconfig");
+}
+
+Result<kube::Resource> find_resource(ApiSession& session, const std::string& given) {
+  std::string name = lower(given);
+  std::size_t dot = name.find('.');
+  std::string wanted_group = dot == std::string::npos ? "" : name.substr(dot + 1);
+  if (dot != std::string::npos) name.erase(dot);
+  if (wanted_group.empty())
+    if (auto found = TRY(find_in(session, "", "v1", name))) return *found;
+  json::Value groups = TRY(session.call("GET", "/apis"));
+  const json::Array* list = json::array_at(groups, {"groups"});
+  for (std::size_t i = 0; list && i < list->size(); ++i) {
+    std::string group(json::string_at((*list)[i], {"name"}));
+    std::string version(json::string_at((*list)[i], {"preferredVersion", "version"}));
+    if (!wanted_group.empty() && group != wanted_group &&
+        version + "." + group != wanted_group)
+      continue;
+    if (auto found = TRY(find_in(session, group, version, name))) return *found;
+  }
+  return fail(Code::not_found,
+              "the server doesn't have a resource type \"" + std::string(given) + "\"");
+}
+
+std::string columns(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (widths.size() <= i) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string text;
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      text += row[i];
+      if (i + 1 < row.size()) text.append(widths[i] - row[i].size() + 3, ' ');
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace hekla::cli

@@ -1,0 +1,48 @@
+// What kubectl does with objects, for a machine that has none: get, apply, delete, describe, wait,
+// logs.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "cli/cluster.h"
+
+namespace hekla::cli {
+
+struct GetOptions {
+  std::vector<std::string> what;  // TYPE [NAME...] or TYPE/NAME...
+  std::string ns, selector, output;
+  bool all_namespaces = false, watch = false;
+};
+Result<void> get_objects(ApiSession& session, const GetOptions& options);
+
+struct ApplyOptions {
+  std::vector<std::string> files;
+  std::string ns;
+  bool server_side = false;
+};
+Result<void> apply_files(ApiSession& session, const ApplyOptions& options);
+Result<void> delete_files(ApiSession& session, const ApplyOptions& options);
+Result<void> delete_objects(ApiSession& session, const GetOptions& options);
+Result<void> describe_objects(ApiSession& session, const GetOptions& options);
+
+// `condition` is kubectl's --for: delete, condition=NAME[=VALUE], jsonpath={.a.b}=VALUE.
+Result<void> wait_for(ApiSession& session, const GetOptions& options, const std::string& condition,
+                      std::chrono::seconds timeout);
+
+struct LogOptions {
+  std::string pod, ns, container;
+  bool follow = false;
+  int tail = -1;
+};
+Result<void> print_logs(ApiSession& session, const LogOptions& options);
+
+// The patch that turns what `last` had made into what `next` says: next itself, and null for every
+// member that only last has.
+json::Value apply_patch_of(const json::Value& last, const json::Value& next);
+
+// kubectl's generic description: members as titles, one level of indent each.
+std::string described(const json::Value& object);
+
+}  // namespace hekla::cli
