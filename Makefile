@@ -16,9 +16,9 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
   libcli11-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev \
   libcurl4-openssl-dev libhowardhinnant-date-dev
 RUN_PACKAGES := tzdata crun conmon iproute2
-TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml
+TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml openssl
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim oracle mutants test-differential test-python bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim oracle mutants test-differential test-python test-crds bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -93,6 +93,11 @@ test-python: $(BUILD)/hekla
 test-differential: $(BUILD)/hekla
 	@test/differential/build_peers
 	@HEKLA=$(CURDIR)/$(BUILD)/hekla python3 test/differential/run.py
+
+# The CRDs of Volcano, Kubeflow and JobSet as published, fetched with the go command.
+test-crds: build
+	@tools/fetch_kubectl $(CACHE)
+	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/clients/upstream_crds.py
 
 tidy:
 	@tools/tidy

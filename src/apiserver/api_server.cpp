@@ -105,6 +105,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::create(Options options) {
   std::unique_ptr<ServiceAddresses> addresses =
       TRY(ServiceAddresses::make(options.service_cidr, *options.rng));
   auto parts = std::make_unique<Parts>(std::move(options), std::move(addresses));
+  parts->crds.set_platform(TRY(PlatformCrds::of(TRY(parse_crds(parts->options.crd_yamls)))));
   parts->crds.refresh();
   struct Maker : ApiServer {
     explicit Maker(std::unique_ptr<Parts> p) : ApiServer(std::move(p)) {}

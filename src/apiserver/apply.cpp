@@ -2,6 +2,8 @@
 // goes away unless somebody else owns it; what others own is a conflict unless forced.
 #include <algorithm>
 
+#include "apiserver/bootstrap.h"
+#include "apiserver/crd.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/field_set.h"
@@ -163,6 +165,8 @@ std::vector<Conflict> find_conflicts(const WriteScope& scope, const std::vector<
     if (entry.owner == owner) continue;
     // kubectl moving from client-side to server-side apply meets only itself.
     if (owner.manager == "kubectl" && entry.owner.manager == "kubectl-client-side-apply") continue;
+    // A CRD of the platform yields to whoever installs another edition; what is served is both.
+    if (is_crd(scope.resource()) && entry.owner.manager == kBootstrapManager) continue;
     FieldSet both = entry.fields.intersect(touched);
     if (both.empty()) continue;
     Conflict conflict{describe(entry.owner, scope.resource()), {}};

@@ -1,6 +1,9 @@
 #include "apiserver/bootstrap.h"
 
+#include <algorithm>
+
 #include "apiserver/crd.h"
+#include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/rbac_bootstrap.h"
 #include "apiserver/storage.h"
@@ -60,8 +63,6 @@ json::Value kubernetes_endpoints(const BootstrapOptions& options) {
       {"subsets", json::Array{json::Value(std::move(subset))}}};
 }
 
-constexpr std::string_view kManager = "hekla-bootstrap";
-
 // The kind an object names by apiVersion and kind.
 ServedPtr kind_of(const Catalog& catalog, const json::Value& object) {
   for (const ServedPtr& served : catalog.all())
@@ -77,12 +78,22 @@ WriteRequest request_for(ServedPtr served, json::Value object) {
                  std::string(meta_string(object, "name"))};
   request.served = std::move(served);
   request.body = std::move(object);
-  request.field_manager = kManager;
+  request.field_manager = kBootstrapManager;
   request.user = {"system:apiserver", "", {"system:masters"}};
   return request;
 }
 
-// A create for what is missing, an update for a CRD that reads otherwise, nothing for the rest.
+// Whether nobody has written the CRD's versions since we did.
+bool holds_our_versions(const json::Value& crd) {
+  const std::vector<ManagedEntry> entries = read_managed_fields(crd);
+  return entries.empty() || std::any_of(entries.begin(), entries.end(), [](const ManagedEntry& one) {
+           if (one.owner.manager != kBootstrapManager) return false;
+           auto spec = one.fields.children.find("f:spec");
+           return spec != one.fields.children.end() && spec->second.children.contains("f:versions");
+         });
+}
+
+// A create for what is missing, an update for a CRD of ours that reads otherwise, nothing for the rest.
 void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<json::Value> objects,
           std::vector<WriteRequest>& requests) {
   for (json::Value& object : objects) {
@@ -93,6 +104,7 @@ void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<j
     if (item) {
       if (!is_crd(served->kind->resource)) continue;
       json::Value crd = decode_object(*served, *item);
+      if (!holds_our_versions(crd)) continue;
       const json::Value* spec = json::find(request.body, "spec");
       crd.get_object()["spec"] = spec ? *spec : json::Value();
       request.verb = WriteRequest::Verb::update;

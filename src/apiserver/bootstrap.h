@@ -15,6 +15,9 @@
 
 namespace hekla::apiserver {
 
+// Owns what the server wrote by itself, until somebody else writes it.
+inline constexpr std::string_view kBootstrapManager = "hekla-bootstrap";
+
 struct BootstrapOptions {
   std::string service_address;    // of default/kubernetes
   std::string advertise_address;

@@ -110,7 +110,8 @@ void Crds::refresh() {
       return true;
     }
     any_terminating |= kinds->terminating;
-    next.emplace(item->key, Entry{item->modified, std::move(*kinds)});
+    next.emplace(item->key,
+                 Entry{item->modified, platform_.completed(item->key, std::move(*kinds))});
     return true;
   });
   changed |= !entries_.empty();  // what was not carried over is gone

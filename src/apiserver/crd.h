@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "apiserver/platform_crds.h"
 #include "apiserver/registry.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -40,6 +41,8 @@ class Crds {
  public:
   Crds(store::Store& store, Registry& registry) : store_(store), registry_(registry) {}
 
+  // Before the first refresh.
+  void set_platform(PlatformCrds platform) { platform_ = std::move(platform); }
   // Called after every commit that touched CRDs, and once at start. Unchanged CRDs are not parsed again.
   void refresh();
   // Names of CRDs that wait for their resources to go.
@@ -54,6 +57,7 @@ class Crds {
   };
   store::Store& store_;
   Registry& registry_;
+  PlatformCrds platform_;
   std::function<void()> notify_;
   mutable std::mutex mutex_;
   std::map<std::string, Entry> entries_;

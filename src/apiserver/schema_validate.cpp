@@ -1,6 +1,7 @@
 // Values against a CRD's schema, in the words and the order of upstream's kube-openapi validator,
-// followed by the uniqueness that list types promise. Nodes of built-in types (metadata) are
-// checked elsewhere.
+// followed by the uniqueness that list types promise. The metadata of a resource is checked
+// elsewhere; other nodes of built-in types (pod templates) are held to their types and required
+// members, as a CRD made from the same Go types would.
 #include <cmath>
 #include <set>
 
@@ -10,12 +11,18 @@
 #include "apiserver/schema_formats.h"
 #include "apiserver/schema_pattern.h"
 #include "apiserver/schema_rules.h"
+#include "model/quantity.h"
 
 namespace hekla::apiserver {
 namespace {
 
 using Causes = std::vector<Cause>;
 using Type = Schema::Type;
+
+constexpr std::string_view kObjectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+constexpr std::string_view kQuantityPattern =
+    "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|"
+    "([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$";
 
 std::string_view type_name(Type type) {
   switch (type) {
@@ -106,10 +113,17 @@ class Validator {
   void visit(const Schema& schema, const json::Value& value, const std::string& path,
              const json::Value* old = nullptr) {
     if (old != nullptr && json::equal(*old, value)) return;
-    if (!schema.go_type.empty()) {  // metadata: only what the CRD adds to it
+    if (!builtin_ && schema.go_type == kObjectMeta) {  // only what the CRD adds to it
       if (!value.is_null()) check_junctors(schema, value, path);
       return;
     }
+    if (!builtin_ && !schema.go_type.empty()) {
+      builtin_ = true;
+      visit_builtin(schema, value, path, old);
+      builtin_ = false;
+      return;
+    }
+    if (builtin_) return visit_builtin(schema, value, path, old);
     check_type(schema, value, path);
     if (value.is_null()) {
       check_enumeration(schema, value, path);
@@ -124,6 +138,22 @@ class Validator {
   }
 
  private:
+  // Go decodes null as nothing, and takes a number for a quantity.
+  void visit_builtin(const Schema& schema, const json::Value& value, const std::string& path,
+                     const json::Value* old) {
+    if (value.is_null()) return;
+    if (schema.format == "quantity") {
+      if (!value.is_string() && !value.is_number())
+        wrong_type(path, "integer,string", type_name(value));
+      else if (!model::Quantity::from_json(value))
+        invalid(path, value, "should match '" + std::string(kQuantityPattern) + "'");
+      return;
+    }
+    check_type(schema, value, path);
+    if (value.is_array()) check_array(schema, value.get_array(), path, old);
+    if (value.is_object()) check_object(schema, value.get_object(), path, old);
+  }
+
   static std::string in_body(const std::string& path, std::string_view rest) {
     return path + " in body " + std::string(rest);
   }
@@ -284,6 +314,7 @@ class Validator {
   }
 
   Causes& out_;
+  bool builtin_ = false;  // below a node of a built-in type
 };
 
 // Reports the first repetition of each element, as upstream does.

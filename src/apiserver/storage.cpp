@@ -19,6 +19,17 @@ std::string head_of(const Kind& kind) {
   return head;
 }
 
+// Whether the bytes can be shown as they are. Those of a custom resource may have been written when its CRD
+// had another storage version.
+bool stored_as_served(const ServedKind& served, const store::Item& item) {
+  if (served.kind != served.storage) return false;
+  if (!served.kind->custom) return true;
+  constexpr std::size_t kVersionAt = std::string_view("{\"apiVersion\":\"").size();
+  std::string_view rest = std::string_view(item.value).substr(kVersionAt);
+  const std::string& version = served.kind->storage_version;
+  return rest.starts_with(version) && rest.substr(version.size()).starts_with('"');
+}
+
 bool same_shape(const ServedKind& served) {
   return served.kind == served.storage || (!served.kind->from_storage && !served.kind->to_storage);
 }
@@ -129,8 +140,8 @@ store::AttachmentPtr attach_header(std::string_view bucket, const std::string&,
 json::Value decode_object(const ServedKind& served, const store::Item& item) {
   Result<json::Value> object = json::parse(item.value);
   CHECK(object.has_value(), "stored bytes were serialized by us");
-  if (served.kind != served.storage) {
-    if (served.kind->from_storage) served.kind->from_storage(*object);
+  if (!stored_as_served(served, item)) {
+    if (served.kind != served.storage && served.kind->from_storage) served.kind->from_storage(*object);
     object->get_object()["apiVersion"] = served.kind->resource.api_version();
     object->get_object()["kind"] = served.kind->resource.kind;
   }
@@ -155,7 +166,7 @@ void append_object(const ServedKind& served, const store::Item& item, WireForm f
   if (revision && *revision != item.modified) bytes = other = item.value_with_revision(*revision);
   if (bare) {
     out += '{';
-  } else if (served.kind == served.storage) {
+  } else if (stored_as_served(served, item)) {
     out.append(bytes);
     return;
   } else {
@@ -172,7 +183,7 @@ kube::ObjectPtr to_kube_object(const ServedKind& served, const store::ItemPtr& i
   object->name = header.name;
   object->uid = header.uid;
   object->resource_version = revision.value_or(item->modified);
-  if (served.kind == served.storage && object->resource_version == item->modified) {
+  if (stored_as_served(served, *item) && object->resource_version == item->modified) {
     object->json = std::shared_ptr<const std::string>(item, &item->value);
   } else {
     std::string bytes;
