@@ -103,14 +103,15 @@ TEST(SchemaRules, a_crd_with_a_wrong_rule_is_refused) {
       {"rule":"self > 1","reason":"Nope"}]})j"), "Unsupported value: \"Nope\""));
 }
 
+// Each round is charged for all pairs and finds its partners at once, so that little time passes here.
 TEST(SchemaRules, a_rule_that_never_ends_is_stopped) {
   SchemaPtr schema = ruled(R"j({"type":"array","items":{"type":"integer"},"x-kubernetes-validations":[
-    {"rule":"self.all(a, self.all(b, self.all(c, a + b + c >= 0)))"}]})j");
+    {"rule":"self.all(a, sets.contains(self, self))"}]})j");
   json::Value value = json::Object{{"spec", json::Array(200, json::Value(1))}};
   EXPECT_EQ(joined(validate_rules(*schema, value, nullptr)),
             "spec: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further validation "
             "rules will be run due to call cost exceeds limit for rule: "
-            "self.all(a, self.all(b, self.all(c, a + b + c >= 0)))\n");
+            "self.all(a, sets.contains(self, self))\n");
 }
 
 }  // namespace

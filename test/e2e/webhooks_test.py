@@ -1,0 +1,150 @@
+"""Admission webhooks over HTTPS: a server on loopback with a certificate authority of its own, which the
+configurations carry as caBundle."""
+import base64
+import http.server
+import json
+import os
+import shutil
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+
+import platform_under_test as put
+
+
+class Webhooks(http.server.BaseHTTPRequestHandler):
+    """/label labels, /deny refuses what is called bad-*, /sleep answers too late, /broken with status 500."""
+    protocol_version = "HTTP/1.1"
+    reviews = []
+
+    def do_POST(self):
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        request = review["request"]
+        path = self.path.split("?")[0]
+        self.reviews.append((path, request))
+        response = {"uid": request["uid"], "allowed": True}
+        if path == "/label":
+            patch = [{"op": "add", "path": "/data/by", "value": "webhook"}]
+            response.update(patchType="JSONPatch", patch=base64.b64encode(json.dumps(patch).encode()).decode(),
+                            warnings=["a key was added"])
+        elif path == "/deny" and request["name"].startswith("bad-"):
+            response.update(allowed=False, status={"message": "we do not like %s" % request["name"], "code": 403})
+        elif path == "/sleep":
+            time.sleep(3)
+        body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+                           "response": response}).encode()
+        self.send_response(500 if path == "/broken" else 200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class QuietServer(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """Clients that have given up are part of the test."""
+
+
+def certificates(directory):
+    """A CA and a certificate for 127.0.0.1; returns the CA's text."""
+    def openssl(*arguments):
+        subprocess.run(["openssl"] + list(arguments), cwd=directory, check=True, capture_output=True)
+    new_key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    openssl("req", "-x509", *new_key, "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=webhook-ca", "-days", "2")
+    openssl("req", *new_key, "-keyout", "tls.key", "-out", "tls.csr", "-subj", "/CN=webhook")
+    with open(os.path.join(directory, "san"), "w") as file:
+        file.write("subjectAltName=IP:127.0.0.1\n")
+    openssl("x509", "-req", "-in", "tls.csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+            "-extfile", "san", "-out", "tls.crt")
+    with open(os.path.join(directory, "ca.crt")) as file:
+        return file.read()
+
+
+class WebhookTest(put.PlatformTest):
+    FLAGS = ["--no-agent"]
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        directory = tempfile.mkdtemp(prefix="hekla-e2e-webhook-")
+        cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
+        cls.ca = certificates(directory)
+        cls.server = QuietServer(("127.0.0.1", 0), Webhooks)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(os.path.join(directory, "tls.crt"), os.path.join(directory, "tls.key"))
+        cls.server.socket = context.wrap_socket(cls.server.socket, server_side=True)
+        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+        cls.addClassCleanup(cls.server.shutdown)
+
+    def configure(self, kind, path, policy="Fail", ca=None):
+        name = "test" + path.replace("/", "-")
+        webhook = {"name": name + ".hekla.test", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                   "failurePolicy": policy, "timeoutSeconds": 1,
+                   "clientConfig": {"url": "https://127.0.0.1:%d%s" % (self.server.server_port, path),
+                                    "caBundle": base64.b64encode((ca or self.ca).encode()).decode()},
+                   "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],
+                              "resources": ["configmaps"]}]}
+        self.platform.kubectl("apply", "-f", "-", stdin=json.dumps({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name},
+            "webhooks": [webhook]}))
+        self.addCleanup(self.platform.kubectl, "delete", kind, name, "--ignore-not-found")
+
+    def create(self, name):
+        return self.platform.kubectl("create", "configmap", name, "--from-literal=a=1", check=False)
+
+    def test_a_mutation_is_stored_and_warned_of(self):
+        self.configure("MutatingWebhookConfiguration", "/label")
+        made = self.create("labelled")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.assertIn("Warning: a key was added", made.stderr)
+        self.assertEqual(self.platform.get("configmap", "labelled")["data"], {"a": "1", "by": "webhook"})
+        path, request = Webhooks.reviews[-1]
+        self.assertEqual((path, request["operation"], request["resource"]["resource"], request["namespace"]),
+                         ("/label", "CREATE", "configmaps", "default"))
+
+    def test_a_denial_is_told_in_the_webhooks_words(self):
+        self.configure("ValidatingWebhookConfiguration", "/deny")
+        self.assertEqual(self.create("good-one").returncode, 0)
+        refused = self.create("bad-one")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn('admission webhook "test-deny.hekla.test" denied the request: we do not like bad-one',
+                      refused.stderr)
+        self.assertEqual(self.platform.kubectl("get", "cm", "bad-one", check=False).returncode, 1)
+
+    def test_a_webhook_gone_is_asked_no_more(self):
+        self.configure("ValidatingWebhookConfiguration", "/deny")
+        self.assertEqual(self.create("bad-two").returncode, 1)
+        self.platform.kubectl("delete", "validatingwebhookconfiguration", "test-deny")
+        self.assertEqual(self.create("bad-two").returncode, 0)
+
+    def test_a_late_answer_counts_as_the_policy_says(self):
+        self.configure("ValidatingWebhookConfiguration", "/sleep")
+        late = self.create("late")
+        self.assertEqual(late.returncode, 1)
+        self.assertIn('failed calling webhook "test-sleep.hekla.test": failed to call webhook: Post', late.stderr)
+        self.assertIn("context deadline exceeded", late.stderr)
+        self.configure("ValidatingWebhookConfiguration", "/sleep", policy="Ignore")
+        self.assertEqual(self.create("late").returncode, 0)
+
+    def test_a_failing_webhook_counts_as_the_policy_says(self):
+        self.configure("MutatingWebhookConfiguration", "/broken")
+        self.assertIn("the server responded with the status code 500", self.create("broken").stderr)
+        self.configure("MutatingWebhookConfiguration", "/broken", policy="Ignore")
+        self.assertEqual(self.create("broken").returncode, 0)
+
+    def test_another_authority_is_not_trusted(self):
+        directory = tempfile.mkdtemp(prefix="hekla-e2e-webhook-")
+        self.addCleanup(shutil.rmtree, directory)
+        self.configure("ValidatingWebhookConfiguration", "/deny", ca=certificates(directory))
+        seen = len(Webhooks.reviews)
+        refused = self.create("good-two")
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("failed calling webhook", refused.stderr)
+        self.assertEqual(len(Webhooks.reviews), seen)
