@@ -29,7 +29,7 @@ struct VolcanoControllers::Parts {
       : caches(client),
         events(client, "vc-controller-manager"),
         jobs(client, caches, events, metrics),
-        queues(client, caches, events, options.default_queues),
+        queues(client, caches, events),
         groups(client, caches, {options.scheduler_names, options.inherit_owner_annotations}),
         ttl(client, caches),
         crons(client, caches, events),

@@ -18,8 +18,6 @@ class VolcanoControllers {
   struct Options {
     std::vector<std::string> scheduler_names{"volcano"};
     bool inherit_owner_annotations = true;
-    // Make the queues `root` and `default` when they do not exist.
-    bool default_queues = true;
   };
 
   // `metrics` may be null. The client should act as "vc-controller-manager".

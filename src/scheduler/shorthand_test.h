@@ -74,11 +74,13 @@ inline json::Value group(const json::Value& from, int order) {
   WallTime created(std::chrono::seconds(1700000000 + json::int_at(from, {"created"}, order)));
   json::Value status = json::Object{};
   copy(from, "phase", status);
+  json::Value meta = json::Object{{"name", name},
+                                  {"namespace", ns.empty() ? "default" : ns},
+                                  {"uid", "group-" + name},
+                                  {"creationTimestamp", model::format_rfc3339(created)}};
+  copy(from, "annotations", meta);
   return json::Object{
-      {"metadata", json::Object{{"name", name},
-                                {"namespace", ns.empty() ? "default" : ns},
-                                {"uid", "group-" + name},
-                                {"creationTimestamp", model::format_rfc3339(created)}}},
+      {"metadata", meta},
       {"spec", spec},
       {"status", status}};
 }

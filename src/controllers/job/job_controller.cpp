@@ -10,6 +10,7 @@ namespace hekla::controllers {
 namespace {
 
 constexpr int kRetryLimit = 15;
+constexpr Nanos kPodsAppearWithin = std::chrono::seconds(1);
 
 kube::Key key_of(const model::ObjectMeta& meta) { return {meta.ns, meta.name}; }
 
@@ -35,7 +36,8 @@ Plan plan_round(const JobView& view, Action action, const Request& request) {
 
 JobController::JobController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
                              Metrics* metrics)
-    : caches_(caches),
+    : client_(client),
+      caches_(caches),
       events_(events),
       metrics_(metrics),
       loop_(
@@ -95,10 +97,7 @@ void JobController::group_changed(const std::shared_ptr<const model::PodGroup>& 
   kube::Key key{group.metadata.ns, owner->name};
   JobRef job = caches_.jobs.get(key);
   if (after && job) {
-    std::optional<EventText> pending = pending_event(*job, group);
-    std::string message = pending ? pending->message : std::string();
-    if (pending && message != work_[key].pending_message) record(*job, *pending);
-    work_[key].pending_message = std::move(message);
+    report_pending(key, *job, group);
   }
   if (before && after && before->status.phase == after->status.phase) return;
   Request wanted;
@@ -107,6 +106,26 @@ void JobController::group_changed(const std::shared_ptr<const model::PodGroup>& 
   else
     wanted.event = after->status.phase == "Unknown" ? Event::job_unknown : Event::none;
   request(key, std::move(wanted));
+}
+
+void JobController::report_pending(const kube::Key& key, const model::VcJob& job,
+                                   const model::PodGroup& group) {
+  std::optional<EventText> pending = pending_event(job, group);
+  std::string message = pending ? pending->message : std::string();
+  if (message == work_[key].pending_message) return;
+  work_[key].pending_message = message;
+  if (!pending) return;
+  // A group that was let in lacks pods for the moment it takes to make them: that is no news.
+  if (message.find("/0 tasks in gang unschedulable") == std::string::npos)
+    return record(job, *pending);
+  client_.executor().post_after(
+      kPodsAppearWithin, [this, weak = std::weak_ptr<bool>(alive_), key, message] {
+        if (!weak.lock()) return;
+        JobRef still = caches_.jobs.get(key);
+        auto work = work_.find(key);
+        if (still && work != work_.end() && work->second.pending_message == message)
+          record(*still, EventText{"Warning", "PodGroupPending", message});
+      });
 }
 
 void JobController::command(const model::Command& command) {

@@ -45,6 +45,7 @@ class JobController {
   void pod_changed(const PodRef& before, const PodRef& after);
   void group_changed(const std::shared_ptr<const model::PodGroup>& before,
                      const std::shared_ptr<const model::PodGroup>& after);
+  void report_pending(const kube::Key& key, const model::VcJob& job, const model::PodGroup& group);
   void request(const kube::Key& job, Request request);
 
   kube::Round reconcile(const kube::Key& key, WallTime now);
@@ -67,6 +68,8 @@ class JobController {
   void record(const model::VcJob& job, const EventText& event);
   void count_phase(const model::VcJob& job);
 
+  kube::Client& client_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   Caches& caches_;
   kube::EventRecorder& events_;
   Metrics* metrics_;

@@ -55,6 +55,9 @@ json::Object string_map(const std::map<std::string, std::string>& from) {
 
 kube::Write make_group(const model::VcJob& job, const model::PodGroupSpec& spec) {
   json::Object annotations = string_map(job.metadata.annotations);
+  // The scheduler plans with it, and a PodGroup has no field for it.
+  if (!job.spec.runningEstimate.empty())
+    annotations["hekla.io/running-estimate"] = job.spec.runningEstimate;
   if (job.metadata.generation > 1)
     annotations[kGeneration] = std::to_string(job.metadata.generation);
   json::Object metadata{{"name", pod_group_name(job)}, {"namespace", job.metadata.ns}};

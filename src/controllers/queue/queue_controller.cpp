@@ -7,15 +7,12 @@ namespace {
 
 constexpr int kRetryLimit = 15;
 const std::string kRoot = "root";
-const std::string kDefault = "default";
 
 }  // namespace
 
-QueueController::QueueController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
-                                 bool default_queues)
+QueueController::QueueController(kube::Client& client, Caches& caches, kube::EventRecorder& events)
     : caches_(caches),
       events_(events),
-      default_queues_(default_queues),
       loop_(
           client,
           {.name = "queue-controller",
@@ -38,14 +35,6 @@ QueueController::QueueController(kube::Client& client, Caches& caches, kube::Eve
   });
 }
 
-void QueueController::enable() {
-  if (default_queues_) {
-    add(kRoot);
-    add(kDefault);
-  }
-  loop_.enable();
-}
-
 void QueueController::queue_changed(const QueueRef& before, const QueueRef& after) {
   const std::string& name = (after ? after : before)->metadata.name;
   if (!after) requests_.erase(name);
@@ -61,25 +50,12 @@ void QueueController::command(const model::Command& command) {
   add(command.target.name);
 }
 
-kube::Round QueueController::make_default(const std::string& name) const {
-  json::Object spec{{"weight", 1}, {"reclaimable", true}};
-  if (name != kRoot) spec["parent"] = kRoot;
-  kube::Round round;
-  round.writes.push_back(create(kube::resources::queues, "",
-                                json::Object{{"apiVersion", kube::resources::queues.api_version()},
-                                             {"kind", "Queue"},
-                                             {"metadata", json::Object{{"name", name}}},
-                                             {"spec", std::move(spec)}}));
-  return round;
-}
-
 kube::Round QueueController::reconcile(const std::string& name) {
   kube::Round round;
   kube::Key key{"", name};
   QueueRef queue = caches_.queues.get(key);
   if (!queue) {
     requests_.erase(name);
-    if (default_queues_ && (name == kRoot || name == kDefault)) return make_default(name);
     return round;
   }
   if (queue->metadata.deletionTimestamp) return round;

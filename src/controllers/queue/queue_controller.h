@@ -16,10 +16,9 @@ namespace hekla::controllers {
 // Lives on the client's executor.
 class QueueController {
  public:
-  // With `default_queues` the queues `root` and `default` are made when they do not exist.
-  QueueController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
-                  bool default_queues);
-  void enable();
+  // The queues `root` and `default` are made by the scheduler.
+  QueueController(kube::Client& client, Caches& caches, kube::EventRecorder& events);
+  void enable() { loop_.enable(); }
   // A bus command for a queue; it is gone from the API already.
   void command(const model::Command& command);
 
@@ -28,13 +27,11 @@ class QueueController {
   void queue_changed(const QueueRef& before, const QueueRef& after);
   void add(const std::string& queue) { loop_.add(kube::Key{"", queue}); }
   kube::Round reconcile(const std::string& name);
-  kube::Round make_default(const std::string& name) const;
   void gave_up(const std::string& name, int failures, const Error& error);
   void record(const model::Queue& queue, const EventText& event);
 
   Caches& caches_;
   kube::EventRecorder& events_;
-  const bool default_queues_;
   std::map<std::string, std::deque<QueueAction>> requests_;
   kube::ReconcileLoop loop_;
 };

@@ -50,6 +50,8 @@ class Allocate {
   }
 
   void take_turn(QueueId queue, JobId job) {
+    if (!session_.may_place(job)) return;
+    session_.begin_turn(job);
     Pending& pending = pending_[job.index()];
     if (!pending.collected) collect(job, pending);
     place_tasks(queue, job, pending);
@@ -61,6 +63,7 @@ class Allocate {
     } else {
       statement_.discard();
     }
+    session_.end_turn(job);
   }
 
   void collect(JobId job, Pending& pending) {

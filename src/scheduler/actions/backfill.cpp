@@ -33,6 +33,10 @@ void execute_backfill(Session& session, const Arguments&) {
     QueueId queue = turns.next_queue();
     if (!turns.has_jobs(queue)) continue;
     JobId job = turns.next_job(queue);
+    if (!session.may_place(job)) {
+      turns.again(queue);
+      continue;
+    }
     for (TaskId task : best_effort_tasks(session, job)) {
       if (std::optional<ClassTable::Pick> pick = session.choose_node(task))
         session.allocate_now(task, pick->node);

@@ -17,7 +17,8 @@ void execute_enqueue(Session& session, const Arguments&) {
     QueueId queue = turns.next_queue();
     if (!turns.has_jobs(queue)) continue;
     JobId job = turns.next_job(queue);
-    if (!session.at(job).has_min_resources || session.job_enqueueable(job)) {
+    if (session.may_enqueue(job) &&
+        (!session.at(job).has_min_resources || session.job_enqueueable(job))) {
       session.job_enqueued(job);
       session.set_phase(job, Phase::inqueue);
     }

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "scheduler/cluster/pod_to_task.h"
+#include "scheduler/cluster/start_terms.h"
 
 namespace hekla::scheduler {
 
@@ -134,6 +135,7 @@ Impact Cluster::put(const model::Queue& object) {
   Queue next = queue;
   next.live = true;
   fill_queue(object, dimensions_, next);
+  fill_start_terms(object, next);
   if (!next.status_known && !object.status.allocated.empty()) {
     next.status_known = true;
     next.written_allocated = dimensions_.convert(object.status.allocated);
@@ -144,6 +146,8 @@ Impact Cluster::put(const model::Queue& object) {
                  next.priority != queue.priority || next.reclaimable != queue.reclaimable ||
                  next.parent != queue.parent || next.hierarchy != queue.hierarchy ||
                  next.hierarchy_weights != queue.hierarchy_weights ||
+                 next.fifo != queue.fifo || next.max_running != queue.max_running ||
+                 next.reserve_after != queue.reserve_after ||
                  next.has_capability != queue.has_capability || next.uid != queue.uid ||
                  !(next.capability == queue.capability) || !(next.deserved == queue.deserved) ||
                  !(next.guarantee == queue.guarantee);
@@ -269,6 +273,7 @@ void Cluster::set_group(JobId id, const model::PodGroup& object) {
       job.has_min_resources ? dimensions_.convert(*object.spec.minResources) : Resources();
   job.preemptable = object.metadata.annotation(model::keys::preemptable) == "true" ||
                     object.metadata.label(model::keys::preemptable) == "true";
+  fill_start_terms(object, job);
   for (Role& role : job.roles) role.min = 0;
   job.role_min_total = 0;
   for (const auto& [role, min] : object.spec.minTaskMember) {
@@ -286,6 +291,8 @@ Impact Cluster::remove(const model::PodGroup& object) {
   job.phase = Phase::none;
   job.conditions.clear();
   job.event_digest = job.rejection_digest = 0;
+  job.inqueue_since = job.started = job.half_since = {};
+  job.lost.clear();
   drop_job_if_unused(id);
   return Impact::decide;
 }

@@ -53,6 +53,8 @@ class Cluster {
 
   // Gives the task a status and, unless it is invalid, a node; every count and account follows.
   void move(TaskId task, TaskStatus status, NodeId node);
+  // Keeps room on a node free, or gives it back (sign -1). Belongs to a session, which undoes it.
+  void reserve(NodeId node, const Resources& amount, int sign);
   // The API refused the binding: the pod is pending again, unless the world has moved on.
   void bind_failed(TaskId task, const std::string& uid);
   // The API took the binding; the watch will say so too.
@@ -114,6 +116,7 @@ class Cluster {
   std::int32_t priority_of(const std::string& priority_class) const;
   void resolve_priorities();
   void count_task(Task& task, int sign);
+  void note_loss(const Task& task);
   void charge_node(TaskId id, int sign);
   void count_images(const NodeShape& shape, int sign);
   void note_change(NodeId id) { log_.push_back(id); }

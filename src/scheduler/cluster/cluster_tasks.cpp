@@ -122,6 +122,19 @@ void Cluster::move(TaskId id, TaskStatus status, NodeId node) {
   charge_node(id, +1);
 }
 
+void Cluster::reserve(NodeId id, const Resources& amount, int sign) {
+  adjust(nodes_[id.index()].reserved, amount, sign);
+  note_change(id);
+}
+
+// A member of a gang has died where it stood; whoever was asked to leave gives the room up.
+void Cluster::note_loss(const Task& task) {
+  if (!task.job.valid() || !task.node.valid() || !is_allocated(task.status)) return;
+  Job& job = jobs_[task.job.index()];
+  if (!job.has_group || job.min_available < 2 || job.hold.count() == 0) return;
+  job.lost.push_back({task.node, classes_[task.pod_class.index()].request, {}});
+}
+
 void Cluster::bind_failed(TaskId id, const std::string& uid) {
   if (id.index() >= tasks_.size()) return;
   const Task& task = tasks_[id.index()];
@@ -261,6 +274,7 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   if (same_class && status == task.status && node == task.node && gated == task.gated)
     return Impact::none;
 
+  if (status == TaskStatus::failed) note_loss(task);
   TaskStatus before = task.status;
   bool opened = task.gated && !gated;
   count_task(task, -1);
@@ -313,6 +327,7 @@ Impact Cluster::remove(const model::Pod& pod) {
   TaskId id(found->second);
   const Task& task = tasks_[id.index()];
   bool relevant = !is_completed(task.status);
+  note_loss(task);
   drop_task(id);
   return relevant ? Impact::decide : Impact::report;
 }

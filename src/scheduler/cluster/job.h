@@ -38,6 +38,13 @@ struct Role {
   std::int32_t pending_best_effort = 0;
 };
 
+// Room a member left behind when it died.
+struct LostRoom {
+  NodeId node;
+  Resources amount;
+  WallTime until{};  // set by the first session that sees it
+};
+
 struct Job {
   std::string ns, name, uid;
   bool live = false;
@@ -52,6 +59,14 @@ struct Job {
   bool has_min_resources = false;
   Resources min_resources;
   bool preemptable = false;
+  // Terms beyond Volcano's (start_terms.h).
+  Nanos reserve_after{-1};  // negative: as the queue says
+  Nanos estimate{0};        // 0: not known
+  Nanos hold{0};
+  std::vector<LostRoom> lost;
+  WallTime inqueue_since{};  // as far as this scheduler has seen it
+  WallTime started{};        // when the gang was complete
+  WallTime half_since{};     // since when it holds some of its minimum and cannot have the rest
 
   // status, as far as this scheduler writes it
   Phase phase = Phase::none;

@@ -61,6 +61,7 @@ struct Node {
   bool live = false;  // a Node object exists; otherwise only pods have named it
   NodeShape shape;
   Resources idle, used, releasing, pipelined;
+  Resources reserved;  // kept free for somebody, within a session
   // What Kubernetes' own scores charge: containers that request nothing count 100m and 200MB.
   std::int64_t nonzero_cpu = 0, nonzero_memory = 0;
   std::int32_t pods = 0;  // attached tasks, pipelined ones included
@@ -71,6 +72,7 @@ struct Node {
     Resources out = idle;
     out += releasing;
     out -= pipelined;
+    out -= reserved;
     return out;
   }
 };

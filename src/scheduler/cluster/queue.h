@@ -29,6 +29,10 @@ struct Queue {
   std::string hierarchy, hierarchy_weights;  // annotations of hierarchical DRF
   bool has_capability = false;
   Resources capability, deserved, guarantee;
+  // Terms beyond Volcano's (start_terms.h).
+  bool fifo = false;
+  std::int32_t max_running = 0;  // jobs; 0: no limit
+  Nanos reserve_after{0};        // 0: never
 
   // Written last, or read from the object at start.
   bool status_known = false;

@@ -31,9 +31,17 @@ class BindingClient final : public kube::Client {
     return inner_.watch(resource, options, std::move(callbacks));
   }
   void batch(std::vector<kube::Write> writes, kube::BatchDone done) override {
+    if (dies_after && writes.size() > *dies_after) {
+      // The process ends in the middle: what was sent holds, and nobody hears of it.
+      writes.resize(*dies_after);
+      dead = true;
+    }
+    if (dead) done = [](const std::vector<kube::WriteResult>&) {};
     for (kube::Write& write : writes) {
       if (write.verb != kube::Write::Verb::bind) continue;
       binds.push_back(write);
+      const json::Value* pod = api_.find(kube::resources::pods, write.key);
+      if (pod && !json::string_at(*pod, {"spec", "nodeName"}).empty()) ++bound_twice;
       write.verb = kube::Write::Verb::patch;
       write.body = json::Object{
           {"spec", json::Object{{"nodeName", json::string_at(write.body, {"target", "name"})}}}};
@@ -41,6 +49,9 @@ class BindingClient final : public kube::Client {
     inner_.batch(std::move(writes), std::move(done));
   }
   std::vector<kube::Write> binds;
+  int bound_twice = 0;
+  std::optional<std::size_t> dies_after;  // writes of a batch
+  bool dead = false;
 
  private:
   test::FakeApi& api_;

@@ -21,7 +21,7 @@ Fitting resource_fit(const Resources& request, const Node& node) {
     auto d = static_cast<std::size_t>(std::countr_zero(mask));
     std::int64_t want = request.value[d];
     std::int64_t now = node.idle.value[d];
-    if (want > now + node.releasing.value[d] - node.pipelined.value[d])
+    if (want > now + node.releasing.value[d] - node.pipelined.value[d] - node.reserved.value[d])
       return {Fit::none, static_cast<Dim>(d)};
     idle &= want <= now;
   }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "scheduler/session/session.h"
+#include "scheduler/session/start_rules.h"
 
 namespace hekla::scheduler {
 
@@ -29,8 +30,17 @@ std::string histogram(std::vector<std::string> lines) {
   return out;
 }
 
+// The opposite condition has been set since: this one is a transition even in the same words.
+bool is_outdated(const Job& job, const GroupCondition& condition) {
+  return std::any_of(job.conditions.begin(), job.conditions.end(), [&](const GroupCondition& other) {
+    return other.type != condition.type && other.at > condition.at;
+  });
+}
+
 constexpr std::string_view kUnschedulable = "Unschedulable";
 constexpr int kMaxQueueDepth = 16;
+// A group that was let in gets its pods within milliseconds; only a longer wait is worth a warning.
+constexpr Nanos kPodsAppearWithin = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -74,6 +84,8 @@ const std::string& Session::fit_error(JobId id) {
   if (known.first_failed.valid())
     text +=
         ". Origin reason is " + at(known.first_failed).name + ": " + *fit_text(known.first_failed);
+  else if (!known.job_error.empty())
+    text += ". Origin reason is: " + known.job_error;
   known.fit_error = std::move(text);
   return known.fit_error;
 }
@@ -88,7 +100,8 @@ void Session::set_condition(JobId id, std::string_view type, std::string_view re
                             [&](const GroupCondition& c) { return c.type == type; });
   if (found == job.conditions.end())
     found = job.conditions.insert(job.conditions.end(), GroupCondition());
-  else if (found->status == "True" && found->reason == reason && found->message == message)
+  else if (found->status == "True" && found->reason == reason && found->message == message &&
+           !is_outdated(job, *found))
     return;
   *found = {std::string(type), "True", std::string(reason), std::move(message), uid_, now_};
   known.changed = true;
@@ -115,6 +128,7 @@ void Session::close() {
   }
   for (JobId job : jobs_) close_job(job);
   undo_kept();
+  start_rules_->close();
   write_queues();
 }
 
@@ -162,6 +176,10 @@ void Session::report_group_event(JobId id, bool changed) {
   if (waits) {
     // A gang placed in this very session still has the phase Inqueue, and nothing to complain of.
     if (job.is_ready() && job.phase == Phase::inqueue && job.of(TaskStatus::pending) == 0) return;
+    // Nor has one whose pods are about to be made.
+    if (job.tasks.empty() && job.phase == Phase::inqueue &&
+        now_ - job.inqueue_since < kPodsAppearWithin)
+      return;
     message = std::to_string(job.of(TaskStatus::pending)) + "/" + std::to_string(job.tasks.size()) +
               " tasks in gang unschedulable: " + fit_error(id);
   } else if (changed) {

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "scheduler/session/action.h"
+#include "scheduler/session/start_rules.h"
 
 namespace hekla::scheduler {
 
@@ -41,7 +42,8 @@ void Decisions::clear() {
   unschedulable_jobs = 0;
 }
 
-Session::Session(Cluster& cluster) : cluster_(cluster) {}
+Session::Session(Cluster& cluster)
+    : cluster_(cluster), start_rules_(std::make_unique<StartRules>(cluster)) {}
 Session::~Session() = default;
 
 void Session::configure(Configuration configuration) {
@@ -111,6 +113,7 @@ void Session::open() {
     slot.plugin->open(*this);
     decisions_.times.plugin_open.emplace_back(slot.name, clock_->mono() - before);
   }
+  start_rules_->open(*this);
 }
 
 bool Session::takes_part(JobId id) const {
@@ -132,6 +135,7 @@ bool Session::queue_before(QueueId a, QueueId b) const {
 }
 
 bool Session::job_before(JobId a, JobId b) const {
+  if (at(a).queue == at(b).queue && at(at(a).queue).fifo) return start_rules_->goes_first(a, b);
   int order =
       evaluate<FirstDecisive>(asked(Hook::job_order), [&](Plugin& p) { return p.job_order(a, b); });
   if (order != 0) return order < 0;
@@ -170,6 +174,7 @@ bool Session::job_enqueueable(JobId job) const {
                             [&](Plugin& p) { return p.job_enqueueable(job); });
 }
 void Session::job_enqueued(JobId job) {
+  start_rules_->enqueued(job);
   for (const std::vector<Plugin*>& tier : asked(Hook::job_enqueued))
     for (Plugin* plugin : tier) plugin->job_enqueued(job);
 }
@@ -266,6 +271,7 @@ void Session::set_phase(JobId job, Phase phase) {
   Job& edited = cluster_.edit(job);
   if (edited.phase == phase) return;
   edited.phase = phase;
+  edited.inqueue_since = phase == Phase::inqueue ? now_ : WallTime{};
   notes(job).changed = true;
 }
 
@@ -352,6 +358,7 @@ Session::JobNotes& Session::notes(JobId job) {
     found.first_failed = {};
     found.failed_roles.clear();
     found.fit_error.clear();
+    found.job_error.clear();
   }
   return found;
 }

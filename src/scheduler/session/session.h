@@ -21,6 +21,8 @@
 
 namespace hekla::scheduler {
 
+class StartRules;
+
 class Session {
  public:
   explicit Session(Cluster& cluster);
@@ -58,6 +60,13 @@ class Session {
   bool job_starving(JobId job) const;
   bool job_enqueueable(JobId job) const;
   void job_enqueued(JobId job);
+  // What a queue asks beyond the plugins (start_rules.h): whether a group may be let in, and whether
+  // it may be placed now. A refusal leaves its reason in the group's messages.
+  bool may_enqueue(JobId job);
+  bool may_place(JobId job);
+  // Around every attempt to place a job: room kept for others is closed to it, its own is open.
+  void begin_turn(JobId job);
+  void end_turn(JobId job);
   bool overused(QueueId queue) const;
   bool allocatable(QueueId queue, TaskId task) const;
   bool preemptive(QueueId queue, TaskId task) const;
@@ -112,6 +121,20 @@ class Session {
 
   // Why the task found no node; the first one per job becomes the origin in messages.
   void set_fit_error(TaskId task, std::string text);
+  // Why the job as a whole was not tried.
+  void set_job_error(JobId job, std::string text) { notes(job).job_error = std::move(text); }
+  const std::string* job_error(JobId job) const {
+    const JobNotes* found = find_notes(job);
+    return found != nullptr && !found->job_error.empty() ? &found->job_error : nullptr;
+  }
+  // Why no node takes pods of the class although it has room, one plugin after the other.
+  struct Refusal {
+    std::string plugin, reason;
+    std::size_t nodes = 0;
+  };
+  std::vector<Refusal> refusals(ClassId pods);
+  // Nodes whose only objection, if any, is their room.
+  std::vector<bool> admitting_nodes(ClassId pods);
   bool role_failed(JobId job, std::uint16_t role) const;
   // Whether the job can still become ready after a task of it found no node.
   bool may_continue(JobId job) const;
@@ -148,6 +171,7 @@ class Session {
     TaskId first_failed;
     std::vector<std::uint16_t> failed_roles;
     std::string fit_error;
+    std::string job_error;
   };
   struct TaskNote {
     std::uint64_t stamp = 0;
@@ -183,6 +207,7 @@ class Session {
   std::vector<Plugin*> listeners_;  // on_allocate, on_release
   NodeRules rules_;
   Reasons reasons_;
+  std::unique_ptr<StartRules> start_rules_;
 
   bool collect_gauges_ = false;
   const Clock* clock_ = nullptr;

@@ -1,0 +1,195 @@
+// Room kept free within a session. Two kinds of claims: a dead member's room, for its successor, for
+// a bounded time; and room for a group that has waited longer than it should. The latter is planned
+// for the moment at which, by what is known of running jobs, the whole gang fits: until then the
+// room is open to whoever will have ended by that moment, and to whoever leaves enough of it.
+#include <algorithm>
+
+#include "base/log.h"
+#include "scheduler/session/session.h"
+#include "scheduler/session/start_rules.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+// A job that has outlived its estimate is expected to end this soon.
+constexpr Nanos kOverdue = std::chrono::minutes(1);
+// Plans for larger gangs than this would take too long to make in a session.
+constexpr std::size_t kLargestPlan = 4096;
+
+bool is_nothing(const Resources& amount) {
+  return std::all_of(amount.value.begin(), amount.value.end(),
+                     [](std::int64_t value) { return value == 0; });
+}
+
+}  // namespace
+
+void StartRules::claim(Claim one) {
+  if (is_nothing(one.amount)) return;
+  cluster_.reserve(one.node, one.amount, +1);
+  claims_.push_back(std::move(one));
+}
+
+void StartRules::begin_turn(JobId id) {
+  for (Claim& one : claims_) {
+    if (one.lifted) continue;
+    bool mine = one.owner == id;
+    if (!mine && !one.hold && one.needed) {
+      Nanos runs = estimate(id);
+      mine = runs.count() > 0 && session_->now() + runs <= *one.needed;
+    }
+    if (!mine) continue;
+    one.lifted = true;
+    cluster_.reserve(one.node, one.amount, -1);
+  }
+}
+
+void StartRules::end_turn(JobId id) {
+  const Job& job = cluster_.at(id);
+  bool placed = job.is_ready();
+  if (placed && job.allocated_tasks() > 0 && !job.implicit) {
+    bool first_turn = job.started == WallTime{};
+    if (first_turn) {
+      cluster_.edit(id).started = session_->now();
+      ++queues_[job.queue.index()].started;
+    }
+  }
+  if (claims_.empty()) return;
+  for (Claim& one : claims_) {
+    if (!one.lifted || (placed && one.owner == id)) continue;
+    one.lifted = false;
+    cluster_.reserve(one.node, one.amount, +1);
+  }
+  if (placed) std::erase_if(claims_, [&](const Claim& one) { return one.owner == id; });
+}
+
+void StartRules::hold_lost_rooms(JobId id) {
+  Job& job = cluster_.edit(id);
+  const WallTime now = session_->now();
+  for (LostRoom& room : job.lost)
+    if (room.until == WallTime{}) room.until = now + job.hold;
+  // As many as it lacks: a gang that is complete without the dead has no successor to wait for.
+  std::int32_t lacking = job.allocated_tasks() > 0 ? job.min_available - job.ready() : 0;
+  std::erase_if(job.lost, [&](const LostRoom& room) { return room.until <= now; });
+  while (!job.lost.empty() && static_cast<std::int32_t>(job.lost.size()) > std::max(lacking, 0))
+    job.lost.erase(job.lost.begin());
+  for (const LostRoom& room : job.lost)
+    if (cluster_.at(room.node).live) claim({id, room.node, room.amount, true, {}, false});
+}
+
+// ---- reservations ----
+
+bool StartRules::starves(JobId id) const {
+  const Job& job = cluster_.at(id);
+  const Queue& queue = cluster_.at(job.queue);
+  Nanos after = job.reserve_after.count() >= 0 ? job.reserve_after : queue.reserve_after;
+  return after.count() > 0 && !job.implicit && queue.open && !job.is_pending() &&
+         !job.is_ready() && job.allocatable_tasks > 0 && session_->now() - job.created >= after &&
+         session_->job_valid(id);
+}
+
+void StartRules::reserve_for_longest_waiting() {
+  JobId first;
+  for (JobId id : session_->jobs())
+    if (starves(id) && (!first.valid() || goes_first(id, first))) first = id;
+  if (first.valid()) make_reservation(first);
+}
+
+std::vector<TaskId> StartRules::missing_tasks(JobId id) const {
+  const Job& job = cluster_.at(id);
+  std::vector<TaskId> tasks;
+  for (TaskId task : job.tasks) {
+    const Task& one = cluster_.at(task);
+    if (one.status == TaskStatus::pending && !one.best_effort && !one.gated && one.ours)
+      tasks.push_back(task);
+  }
+  std::sort(tasks.begin(), tasks.end(),
+            [&](TaskId a, TaskId b) { return session_->task_before(a, b); });
+  auto wanted = static_cast<std::size_t>(std::max(job.min_available - job.ready(), 0));
+  if (tasks.size() > wanted) tasks.resize(wanted);
+  return tasks;
+}
+
+std::vector<StartRules::End> StartRules::expected_ends() const {
+  const WallTime now = session_->now();
+  std::vector<End> ends;
+  for (const Task& task : cluster_.tasks()) {
+    if (!task.live || !task.node.valid() || !task.job.valid()) continue;
+    const Resources& amount = cluster_.class_of(task).request;
+    if (task.status == TaskStatus::releasing) {
+      ends.push_back({now, task.node, amount});
+    } else if (is_allocated(task.status)) {
+      Nanos runs = estimate(task.job);
+      const Job& job = cluster_.at(task.job);
+      if (runs.count() == 0 || job.started == WallTime{}) continue;
+      ends.push_back({std::max(job.started + runs, now + kOverdue), task.node, amount});
+    }
+  }
+  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.at < b.at; });
+  return ends;
+}
+
+// First fit over the nodes that would take the pods at all; the tasks of one class go on where the
+// last of them was put.
+std::optional<StartRules::Packing> StartRules::pack(const std::vector<TaskId>& tasks,
+                                                    std::vector<Resources> free) {
+  Packing out;
+  std::map<std::uint32_t, std::pair<std::vector<bool>, std::size_t>> by_class;
+  for (TaskId id : tasks) {
+    ClassId pods = cluster_.at(id).pod_class;
+    auto found = by_class.find(pods.value);
+    if (found == by_class.end())
+      found = by_class.emplace(pods.value, std::pair(session_->admitting_nodes(pods), 0)).first;
+    auto& [admits, next] = found->second;
+    const Resources& request = cluster_.at(pods).request;
+    while (next < free.size() && (!admits[next] || first_lacking(request, free[next]))) ++next;
+    if (next == free.size()) return std::nullopt;
+    free[next] -= request;
+    out.emplace_back(NodeId(next), request);
+  }
+  return out;
+}
+
+void StartRules::make_reservation(JobId id) {
+  std::vector<TaskId> tasks = missing_tasks(id);
+  if (tasks.empty() || tasks.size() > kLargestPlan ||
+      !session_->allocatable(cluster_.at(id).queue, tasks.front()))
+    return;
+  std::vector<Resources> idle;
+  for (const Node& node : cluster_.nodes()) idle.push_back(node.idle);
+  if (pack(tasks, idle)) return;  // it fits now; what keeps it is not room
+  std::vector<End> ends = expected_ends();
+  auto free_after = [&](std::size_t count) {
+    std::vector<Resources> free = idle;
+    for (std::size_t i = 0; i < count; ++i) free[ends[i].node.index()] += ends[i].amount;
+    return free;
+  };
+  std::size_t low = 1, high = ends.size() + 1;  // the first prefix that suffices lies in [low, high]
+  while (low < high) {
+    std::size_t middle = (low + high) / 2;
+    if (pack(tasks, free_after(middle)))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  std::vector<Resources> released(idle.size());
+  std::optional<Packing> packing;
+  std::optional<WallTime> needed;
+  if (low <= ends.size()) {
+    packing = pack(tasks, free_after(low));
+    needed = ends[low - 1].at;
+    for (std::size_t i = 0; i < low; ++i) released[ends[i].node.index()] += ends[i].amount;
+  } else {
+    // Nobody knows when: nodes it would fit on when they are empty are no longer filled up.
+    std::vector<Resources> empty;
+    for (const Node& node : cluster_.nodes()) empty.push_back(node.shape.allocatable);
+    packing = pack(tasks, empty);
+  }
+  if (!packing) return;  // it never fits: room kept for it would be wasted
+  std::map<std::uint32_t, Resources> by_node;
+  for (const auto& [node, amount] : *packing) by_node[node.value] += amount;
+  for (const auto& [node, amount] : by_node)
+    claim({id, NodeId(node), excess(amount, released[node]), false, needed, false});
+}
+
+}  // namespace hekla::scheduler
