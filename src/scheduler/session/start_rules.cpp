@@ -203,8 +203,10 @@ void StartRules::release_half_placed() {
             {"minimum", std::to_string(job.min_available)}});
   std::vector<TaskId> members = job.tasks;
   for (TaskId id : members)
-    if (is_allocated(cluster_.at(id).status) && cluster_.at(id).ours)
+    if (is_allocated(cluster_.at(id).status) && cluster_.at(id).ours) {
+      session_->release(id);
       session_->evict(id, "gang");
+    }
   // The others get their chance before the next one gives up.
   for (JobId id : session_->jobs())
     if (cluster_.at(id).half_since != WallTime{}) cluster_.edit(id).half_since = now;
