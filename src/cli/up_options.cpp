@@ -28,6 +28,9 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                   "scheduler configuration file in Volcano's format, read again when it changes; "
                   "without it the ConfigMap volcano-system/volcano-scheduler-configmap decides")
       ->check(CLI::ExistingFile);
+  command.add_option("--record", options.record,
+                     "write everything the scheduler takes in to this file, for hekla simulate "
+                     "--replay");
   command.add_option("--image-map", options.image_maps,
                      "'PATTERN=host' runs matching images on this machine's own root file system; "
                      "repeatable, '*=host' for all");
@@ -65,6 +68,7 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   add("--kubeconfig-out", options.kubeconfig_out);
   add("--listen", options.listen);
   add("--scheduler-conf", options.scheduler_conf);
+  add("--record", options.record);
   for (const std::string& map : options.image_maps) add("--image-map", map);
   add("--node-name", options.node_name);
   add("--node-resources", options.node_resources);

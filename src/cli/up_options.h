@@ -14,7 +14,7 @@ struct UpOptions {
   std::string data_dir;
   std::string kubeconfig_out;
   std::string listen;
-  std::string scheduler_conf;
+  std::string scheduler_conf, record;
   std::vector<std::string> image_maps;
   std::string node_name;
   std::string node_resources;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <fstream>
 #include <future>
 
 #include "admission/step.h"
@@ -59,6 +60,13 @@ void await_object(kube::Client& client, const kube::Resource& resource, const ku
       await_object(client, resource, key, done);
     });
   });
+}
+
+// A file that is begun anew; every line is on its way to the disk before the scheduler goes on.
+Result<std::function<void(const std::string&)>> open_record(const std::string& path) {
+  auto file = std::make_shared<std::ofstream>(path, std::ios::trunc);
+  if (!*file) return fail(Code::internal, "--record: " + path + " cannot be written");
+  return [file](const std::string& line) { *file << line << '\n' << std::flush; };
 }
 
 }  // namespace
@@ -164,6 +172,7 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
     scheduler_options.read_configuration = [file = options.scheduler_conf] {
       return read_file(file);
     };
+  if (!options.record.empty()) scheduler_options.record = TRY(open_record(options.record));
   scheduler_client = api->client(scheduler_loop, {"volcano"});
   scheduler = TRY(scheduler::Scheduler::create(scheduler_options, *scheduler_client, &metrics));
   scheduler_loop.post([this] { scheduler->start(); });

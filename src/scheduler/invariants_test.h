@@ -31,10 +31,10 @@ inline std::string gang_all_or_none(const Cluster& cluster, const Decisions& dec
 }
 
 // Whoever was evicted made room on that node for a pod that now waits for it. Shuffled pods leave
-// for no one in particular.
+// for no one in particular, and a gang that gives up what it has for whoever comes next.
 inline std::string no_victim_in_vain(const Cluster& cluster, const Decisions& decisions) {
   for (const EvictDecision& evict : decisions.evictions) {
-    if (evict.reason == "shuffle") continue;
+    if (evict.reason == "shuffle" || evict.reason == "gang") continue;
     NodeId node = cluster.at(evict.task).node;
     bool used = false;
     for (const BindDecision& wait : decisions.pipelined) used |= wait.node == node;

@@ -38,7 +38,7 @@ class Preempt {
   void run() {
     Turns turns(session_);
     for (JobId job : session_.jobs())
-      if (is_starving(session_, job)) turns.add(job);
+      if (is_starving(session_, job) && session_.may_place(job)) turns.add(job);
     while (!turns.empty()) {
       QueueId queue = turns.next_queue();
       std::vector<JobId> jobs;

@@ -33,8 +33,7 @@ void fill_start_terms(const model::Queue& queue, Queue& out) {
   out.fifo = (strategy.empty() ? queue.spec.dequeueStrategy : strategy) == "fifo";
   out.max_running = 0;
   if (const std::string& text = queue.metadata.annotation(kMaxRunning); !text.empty()) {
-    auto [end, error] =
-        std::from_chars(text.data(), text.data() + text.size(), out.max_running);
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out.max_running);
     if (error != std::errc() || end != text.data() + text.size() || out.max_running < 0) {
       out.max_running = 0;
       log_warn("scheduler", "an annotation is not a number and is ignored",

@@ -1,6 +1,7 @@
 // Where the scheduler's configuration comes from while it runs: a ConfigMap in the API (made with
 // the default when there is none), or a text someone else reads, such as a file. A new text that
-// cannot be used is reported once, in the log and as an event on the ConfigMap, and changes nothing.
+// cannot be used is reported once, in the log and as an event on the ConfigMap, and changes
+// nothing.
 //
 // Lives on the client's executor.
 #pragma once

@@ -91,7 +91,8 @@ TEST_F(ConfigurationSourceTest, AFileIsReadAgainAndWinsOverTheMap) {
   ASSERT_TRUE(simulation.run_for(std::chrono::seconds(3)));
   EXPECT_FALSE(places("c"));
   options.read_configuration = [] { return Result<std::string>("actions: nonsense"); };
-  EXPECT_FALSE(Scheduler::create(options, client, nullptr)) << "at the start a bad file is an error";
+  EXPECT_FALSE(Scheduler::create(options, client, nullptr))
+      << "at the start a bad file is an error";
 }
 
 }  // namespace

@@ -39,6 +39,10 @@ void describe_metrics(Metrics& metrics) {
   metrics.describe("volcano_schedule_attempts_total", "Attempts to place a pod, by result");
   metrics.describe("volcano_unschedule_job_count", "Jobs that are not ready");
   metrics.describe("volcano_pod_preemption_victims", "Pods evicted");
+  metrics.describe("volcano_eviction_transactions_total",
+                   "Evictions, by the action that made them");
+  metrics.describe("volcano_e2e_job_scheduling_latency_milliseconds",
+                   "Time from the creation of a group to the placement of its minimum");
 }
 
 void report_session(Metrics& metrics, const Cluster& cluster, const Decisions& decisions,
@@ -61,6 +65,13 @@ void report_session(Metrics& metrics, const Cluster& cluster, const Decisions& d
   for (const BindDecision& bind : decisions.binds)
     metrics.observe("volcano_task_scheduling_latency_milliseconds",
                     ms(now - cluster.at(bind.task).created), {}, kMilliseconds);
+  for (const GroupDecision& group : decisions.groups)
+    for (const GroupCondition& condition : cluster.at(group.job).conditions)
+      if (condition.type == "Scheduled" && condition.at == now)
+        metrics.observe("volcano_e2e_job_scheduling_latency_milliseconds",
+                        ms(now - cluster.at(group.job).created), {}, kMilliseconds);
+  for (const EvictDecision& evict : decisions.evictions)
+    metrics.count("volcano_eviction_transactions_total", {{"action", evict.reason}});
   if (!decisions.pods.empty())
     metrics.count("volcano_schedule_attempts_total", {{"result", "unschedulable"}},
                   static_cast<double>(decisions.pods.size()));

@@ -8,6 +8,7 @@
 #include "kube/informer.h"
 #include "scheduler/loop/configuration_source.h"
 #include "scheduler/loop/metrics.h"
+#include "scheduler/loop/recording.h"
 #include "scheduler/loop/writes.h"
 #include "scheduler/session/session.h"
 
@@ -43,6 +44,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
         metrics(m),
         cluster(cluster_options(options)),
         session(cluster),
+        recording(options.record, cluster_options(options)),
         nodes(c, kube::resources::nodes),
         pods(c, kube::resources::pods),
         groups(c, kube::resources::pod_groups),
@@ -58,6 +60,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     for (const std::string& warning : configuration.warnings)
       log_warn("scheduler", "in the configuration, " + warning);
     session.configure(std::move(configuration));
+    recording.configuration(text);
     return {};
   }
 
@@ -94,12 +97,17 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   template <class T>
   void follow(kube::Informer<T>& informer) {
     using Ref = typename kube::Informer<T>::Ref;
-    informer.on_change([this](const Ref& before, const Ref& after) {
-      // The same name may come back as another object within one step of the watch.
-      if (before && (!after || before->metadata.uid != after->metadata.uid))
-        note(cluster.remove(*before));
-      if (after) note(cluster.put(*after));
-    });
+    informer.on_change(
+        [this, kind = informer.resource().kind](const Ref& before, const Ref& after) {
+          // The same name may come back as another object within one step of the watch.
+          if (before && (!after || before->metadata.uid != after->metadata.uid)) {
+            recording.gone(kind, *before);
+            note(cluster.remove(*before));
+          }
+          if (!after) return;
+          recording.put(kind, *after);
+          note(cluster.put(*after));
+        });
     informer.on_settled([this] { settled(); });
     informer.start();
   }
@@ -154,7 +162,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     MonoTime begin = clock.mono();
     const Decisions& decisions = session.run(clock, uuid(options.rng ? *options.rng : real_rng()));
     ++sessions;
-    if (metrics != nullptr) report_session(*metrics, cluster, decisions, clock.wall());
+    recording.session(session.uid(), session.now(), cluster, decisions);
+    if (metrics != nullptr) report_session(*metrics, cluster, decisions, session.now());
     carry_out(decisions, clock.wall());
     last_end = clock.mono();
     last_duration = last_end - begin;
@@ -260,6 +269,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
       recorder(task.scheduler_name)
           .record(target_of(task), "Normal", "Scheduled",
                   "Successfully assigned " + task.ns + "/" + task.name + " to " + sent.node);
+      recording.bound(task, true);
       cluster.bind_succeeded(sent.task, sent.uid);
       note(Impact::report);
       return;
@@ -268,6 +278,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
              {{"pod", task.ns + "/" + task.name},
               {"node", sent.node},
               {"error", result.error().message}});
+    recording.bound(task, false);
     cluster.bind_failed(sent.task, sent.uid);
     if (result.error().code != Code::not_found) {
       PodConditionDecision failed{sent.task, "SchedulerError", result.error().message, {}};
@@ -286,6 +297,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     Job& job = cluster.edit(sent.job);
     if (!job.live || job.uid != sent.uid) return;
     --job.status_writes;
+    recording.status_written(job, result.has_value() || result.error().code == Code::not_found);
     if (result) {
       if (*result) groups.overlay(*result);
     } else if (result.error().code != Code::not_found) {
@@ -334,6 +346,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   Metrics* metrics;
   Cluster cluster;
   Session session;
+  Recording recording;
   kube::Informer<model::Node> nodes;
   kube::Informer<model::Pod> pods;
   kube::Informer<model::PodGroup> groups;

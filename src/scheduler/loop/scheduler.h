@@ -37,6 +37,8 @@ struct Options {
   // Pods of these need no PodGroup and are placed one by one.
   std::vector<std::string> single_pod_schedulers{"default-scheduler", "hekla"};
   std::string default_queue = "default";
+  // Takes the lines of a record of everything the scheduler takes in (recording.h); may be empty.
+  std::function<void(const std::string& line)> record;
   Rng* rng = nullptr;  // session ids; the machine's if null
 };
 

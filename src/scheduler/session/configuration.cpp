@@ -62,9 +62,10 @@ constexpr std::array<Switch, 19> kSwitches{{
 
 // Switches of questions that upstream asks and this scheduler does not: read and without effect.
 constexpr std::array<std::string_view, 10> kSilentSwitches{
-    "enabledClusterOrder", "enableBestNode",     "enableTargetJob",        "enableReservedNodes",
-    "enabledVictim",       "enabledSubJobReady", "enabledSubJobPipelined", "enabledSubJobOrder",
-    "enabledHyperNodeOrder", "enabledHyperNodeGradient"};
+    "enabledClusterOrder",     "enableBestNode",     "enableTargetJob",
+    "enableReservedNodes",     "enabledVictim",      "enabledSubJobReady",
+    "enabledSubJobPipelined",  "enabledSubJobOrder", "enabledHyperNodeOrder",
+    "enabledHyperNodeGradient"};
 
 std::optional<bool> read_bool(const json::Value& value) {
   if (value.is_bool()) return value.get_bool();
@@ -76,7 +77,9 @@ std::optional<bool> read_bool(const json::Value& value) {
   return std::nullopt;
 }
 
-bool truth(const json::Value& value, bool otherwise) { return read_bool(value).value_or(otherwise); }
+bool truth(const json::Value& value, bool otherwise) {
+  return read_bool(value).value_or(otherwise);
+}
 
 std::unexpected<Error> misfit(const std::string& place, std::string_view wanted,
                               const json::Value& have) {
@@ -225,8 +228,8 @@ Result<Configuration> parse_configuration(std::string_view text) {
     out.tiers.push_back(TRY(read_tier((*tiers)[i], "tiers[" + std::to_string(i) + "]", out)));
   TRY(add_action_arguments(document, out));
   for (const auto& member : document.get_object())
-    if (std::string_view key = member.key(); key != "actions" && key != "tiers" &&
-                                             key != "configurations" && key != "metrics")
+    if (std::string_view key = member.key();
+        key != "actions" && key != "tiers" && key != "configurations" && key != "metrics")
       out.warnings.push_back(std::string(key) + " is no member of a configuration");
   if (const json::Value* metrics = json::find(document, "metrics")) out.metrics = *metrics;
   return out;

@@ -1,7 +1,8 @@
-// Room kept free within a session. Two kinds of claims: a dead member's room, for its successor, for
-// a bounded time; and room for a group that has waited longer than it should. The latter is planned
-// for the moment at which, by what is known of running jobs, the whole gang fits: until then the
-// room is open to whoever will have ended by that moment, and to whoever leaves enough of it.
+// Room kept free within a session. Two kinds of claims: a dead member's room, for its successor,
+// for a bounded time; and room for a group that has waited longer than it should. The latter is
+// planned for the moment at which, by what is known of running jobs, the whole gang fits: until
+// then the room is open to whoever will have ended by that moment, and to whoever leaves enough of
+// it.
 #include <algorithm>
 
 #include "base/log.h"
@@ -79,20 +80,57 @@ void StartRules::hold_lost_rooms(JobId id) {
 
 // ---- reservations ----
 
+Nanos StartRules::patience(const Job& job) const {
+  return job.reserve_after.count() >= 0 ? job.reserve_after : cluster_.at(job.queue).reserve_after;
+}
+
+bool StartRules::within_capability(const Job& job, const Resources& more) const {
+  const Queue& queue = cluster_.at(job.queue);
+  if (!queue.has_capability) return true;
+  Resources after = job.claimed;
+  after += more;
+  return exceeded(after, queue.capability, more) == 0;
+}
+
 bool StartRules::starves(JobId id) const {
   const Job& job = cluster_.at(id);
-  const Queue& queue = cluster_.at(job.queue);
-  Nanos after = job.reserve_after.count() >= 0 ? job.reserve_after : queue.reserve_after;
-  return after.count() > 0 && !job.implicit && queue.open && !job.is_pending() &&
+  Nanos after = patience(job);
+  return after.count() > 0 && !job.implicit && cluster_.at(job.queue).open && !job.is_pending() &&
          !job.is_ready() && job.allocatable_tasks > 0 && session_->now() - job.created >= after &&
          session_->job_valid(id);
 }
 
 void StartRules::reserve_for_longest_waiting() {
-  JobId first;
+  std::vector<JobId> starving;
   for (JobId id : session_->jobs())
-    if (starves(id) && (!first.valid() || goes_first(id, first))) first = id;
-  if (first.valid()) make_reservation(first);
+    if (starves(id)) starving.push_back(id);
+  std::sort(starving.begin(), starving.end(), [&](JobId a, JobId b) { return goes_first(a, b); });
+  reserving_ = false;
+  for (JobId id : starving)
+    if ((reserving_ = make_reservation(id))) return;
+}
+
+bool StartRules::must_enqueue(JobId id) {
+  const Job& job = cluster_.at(id);
+  const Queue& queue = cluster_.at(job.queue);
+  if (job.implicit || !queue.open || !job.has_min_resources) return false;
+  const WallTime now = session_->now();
+  for (const Claim& one : claims_) {
+    if (one.hold || !one.needed) continue;
+    Nanos runs = estimate(id);
+    Resources idle;
+    for (const Node& node : cluster_.nodes())
+      if (node.live) idle += node.idle;
+    return runs.count() > 0 && now + runs <= *one.needed &&
+           exceeded(job.min_resources, idle, job.min_resources) == 0;
+  }
+  Nanos after = patience(job);
+  bool overdue = after.count() > 0 && now - job.created >= after;
+  if (!overdue || reserving_ || !within_capability(job, job.min_resources) ||
+      exceeded(job.min_resources, cluster_.total(), job.min_resources) != 0)
+    return false;
+  reserving_ = true;
+  return true;
 }
 
 std::vector<TaskId> StartRules::missing_tasks(JobId id) const {
@@ -150,21 +188,23 @@ std::optional<StartRules::Packing> StartRules::pack(const std::vector<TaskId>& t
   return out;
 }
 
-void StartRules::make_reservation(JobId id) {
+bool StartRules::make_reservation(JobId id) {
   std::vector<TaskId> tasks = missing_tasks(id);
-  if (tasks.empty() || tasks.size() > kLargestPlan ||
-      !session_->allocatable(cluster_.at(id).queue, tasks.front()))
-    return;
+  if (tasks.empty() || tasks.size() > kLargestPlan) return false;
+  Resources need;
+  for (TaskId task : tasks) need += cluster_.class_of(cluster_.at(task)).request;
+  if (!within_capability(cluster_.at(id), need)) return false;
   std::vector<Resources> idle;
   for (const Node& node : cluster_.nodes()) idle.push_back(node.idle);
-  if (pack(tasks, idle)) return;  // it fits now; what keeps it is not room
+  if (pack(tasks, idle)) return true;  // it fits now: its turn comes in this session
   std::vector<End> ends = expected_ends();
   auto free_after = [&](std::size_t count) {
     std::vector<Resources> free = idle;
     for (std::size_t i = 0; i < count; ++i) free[ends[i].node.index()] += ends[i].amount;
     return free;
   };
-  std::size_t low = 1, high = ends.size() + 1;  // the first prefix that suffices lies in [low, high]
+  std::size_t low = 1,
+              high = ends.size() + 1;  // the first prefix that suffices lies in [low, high]
   while (low < high) {
     std::size_t middle = (low + high) / 2;
     if (pack(tasks, free_after(middle)))
@@ -185,11 +225,12 @@ void StartRules::make_reservation(JobId id) {
     for (const Node& node : cluster_.nodes()) empty.push_back(node.shape.allocatable);
     packing = pack(tasks, empty);
   }
-  if (!packing) return;  // it never fits: room kept for it would be wasted
+  if (!packing) return false;  // it never fits: room kept for it would be wasted
   std::map<std::uint32_t, Resources> by_node;
   for (const auto& [node, amount] : *packing) by_node[node.value] += amount;
   for (const auto& [node, amount] : by_node)
     claim({id, NodeId(node), excess(amount, released[node]), false, needed, false});
+  return true;
 }
 
 }  // namespace hekla::scheduler

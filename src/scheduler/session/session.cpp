@@ -170,6 +170,7 @@ bool Session::job_starving(JobId job) const {
                                       [&](Plugin& p) { return p.job_starving(job); });
 }
 bool Session::job_enqueueable(JobId job) const {
+  if (start_rules_->must_enqueue(job)) return true;
   return evaluate<TierVote>(asked(Hook::job_enqueueable),
                             [&](Plugin& p) { return p.job_enqueueable(job); });
 }

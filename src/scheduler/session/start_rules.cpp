@@ -9,8 +9,8 @@ namespace hekla::scheduler {
 
 namespace {
 
-// A group that was let in and has had no pods for this long belongs to nobody (its job was aborted):
-// nobody waits for it.
+// A group that was let in and has had no pods for this long belongs to nobody (its job was
+// aborted): nobody waits for it.
 constexpr Nanos kAbandonedAfter = std::chrono::seconds(30);
 // A gang that holds a part of its minimum gives it back after this long, if somebody else waits.
 constexpr Nanos kHalfPlacedPatience = std::chrono::seconds(10);
@@ -75,8 +75,7 @@ void StartRules::follow_job(JobId id) {
   if (complete && job.started == WallTime{}) job.started = session_->now();
   if (job.started != WallTime{} && job.allocated_tasks() == 0) {
     if (job.of(TaskStatus::succeeded) > 0 && job.of(TaskStatus::pending) == 0)
-      history_.add(RunHistory::kind_of(job, cluster_.at(job.queue)),
-                   session_->now() - job.started);
+      history_.add(RunHistory::kind_of(job, cluster_.at(job.queue)), session_->now() - job.started);
     job.started = {};
   }
   QueueState& queue = queues_[job.queue.index()];
@@ -174,8 +173,8 @@ bool StartRules::was_complete(const Job& job) const {
 }
 
 // A crash between two bindings, or one that is refused for good, leaves a gang with a part of its
-// minimum. If the rest finds no room and somebody else waits, the part is given back: two such gangs
-// would block each other for ever. One gang at a time, the last in order first.
+// minimum. If the rest finds no room and somebody else waits, the part is given back: two such
+// gangs would block each other for ever. One gang at a time, the last in order first.
 void StartRules::release_half_placed() {
   const WallTime now = session_->now();
   JobId last;

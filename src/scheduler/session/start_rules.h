@@ -40,6 +40,9 @@ class StartRules {
   // The order of a fifo queue: priority, then age.
   bool goes_first(JobId a, JobId b) const;
   bool may_enqueue(JobId job);
+  // Let in whatever the plugins say: the group that has waited too long (or nobody would ever keep
+  // room for it), and who will have ended before that room is needed.
+  bool must_enqueue(JobId job);
   void enqueued(JobId job);
   bool may_place(JobId job);
   void begin_turn(JobId job);
@@ -73,7 +76,10 @@ class StartRules {
   void hold_lost_rooms(JobId id);
   void reserve_for_longest_waiting();
   bool starves(JobId id) const;
-  void make_reservation(JobId id);
+  // False when room for it cannot be kept: the next one gets its chance.
+  bool make_reservation(JobId id);
+  Nanos patience(const Job& job) const;
+  bool within_capability(const Job& job, const Resources& more) const;
   std::vector<TaskId> missing_tasks(JobId id) const;
   std::vector<End> expected_ends() const;
   std::optional<Packing> pack(const std::vector<TaskId>& tasks, std::vector<Resources> free);
@@ -85,6 +91,7 @@ class StartRules {
   Session* session_ = nullptr;
   std::vector<QueueState> queues_;
   std::vector<Claim> claims_;
+  bool reserving_ = false;  // somebody who is in has waited too long
   RunHistory history_;
 };
 

@@ -1,0 +1,100 @@
+// hekla explain: why something waits, in plain words with numbers. Reads the objects of any cluster
+// and runs the scheduler library over them here: nothing is written, and no endpoint is needed.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/disk.h"
+#include "cli/cluster_access.h"
+#include "cli/verb.h"
+#include "json/parse.h"
+#include "scheduler/explain/explain.h"
+
+namespace hekla::cli {
+namespace {
+
+struct ExplainOptions {
+  AccessOptions access;
+  std::string kind, name, ns = "default", output, scheduler_conf;
+};
+
+Result<std::string> cluster_configuration(ApiSession& session) {
+  Result<json::Value> map =
+      session.call("GET", ApiSession::path_of(kube::resources::config_maps, "volcano-system",
+                                              "volcano-scheduler-configmap"));
+  if (!map) {
+    if (map.error().code == Code::not_found || map.error().code == Code::forbidden)
+      return std::string();
+    return std::unexpected(map.error());
+  }
+  return std::string(json::string_at(*map, {"data", "volcano-scheduler.conf"}));
+}
+
+Result<scheduler::World> read_world(ApiSession& session, const ExplainOptions& options) {
+  scheduler::World world;
+  world.now = real_clock().wall();
+  for (const kube::Resource& resource :
+       {kube::resources::nodes, kube::resources::pods, kube::resources::pod_groups,
+        kube::resources::queues, kube::resources::priority_classes, kube::resources::vcjobs})
+    for (const json::Value& object : TRY(list_objects(session, resource))) TRY(world.add(object));
+  for (const kube::Resource& resource : {kube::resources::resource_quotas, kube::resources::events})
+    for (const json::Value& object : TRY(list_objects(session, resource, true)))
+      TRY(world.add(object));
+  world.configuration = options.scheduler_conf.empty() ? TRY(cluster_configuration(session))
+                                                       : TRY(read_file(options.scheduler_conf));
+  return world;
+}
+
+Result<void> print_explanation(const ExplainOptions& options) {
+  std::unique_ptr<ApiSession> session = TRY(open_cluster(options.access));
+  scheduler::World world = TRY(read_world(*session, options));
+  scheduler::Explanation made =
+      TRY(scheduler::explain(world, options.kind, options.ns, options.name));
+  std::string text =
+      options.output == "json" ? json::serialize(made.to_json()) + "\n" : made.to_text();
+  std::fputs(text.c_str(), stdout);
+  return {};
+}
+
+void declare_explain(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ExplainOptions>();
+  CLI::App* command =
+      app.add_subcommand("explain", "why a job, pod group, pod or queue waits, with numbers");
+  command->add_option("KIND", options->kind, "job, podgroup, pod or queue")
+      ->required()
+      ->transform(
+          CLI::CheckedTransformer(std::map<std::string, std::string>{{"job", "job"},
+                                                                     {"jobs", "job"},
+                                                                     {"vcjob", "job"},
+                                                                     {"vj", "job"},
+                                                                     {"podgroup", "podgroup"},
+                                                                     {"pg", "podgroup"},
+                                                                     {"pod", "pod"},
+                                                                     {"po", "pod"},
+                                                                     {"queue", "queue"},
+                                                                     {"q", "queue"}}));
+  command->add_option("NAME", options->name, "its name")->required();
+  command->add_option("-n,--namespace", options->ns, "its namespace")->capture_default_str();
+  command->add_option("-o,--output", options->output, "json for programs")
+      ->check(CLI::IsMember({"json", "text"}));
+  command
+      ->add_option("--scheduler-conf", options->scheduler_conf,
+                   "explain by this configuration instead of the cluster's")
+      ->check(CLI::ExistingFile);
+  add_access_flags(*command, options->access);
+  command->footer("Example:\n  hekla explain job train-1 -n team-a");
+  command->callback([&context, options] {
+    Result<void> done = print_explanation(*options);
+    if (done) return;
+    complain(done.error().message);
+    context.exit_code = done.error().code == Code::unavailable ? kUnreachable : kFailed;
+  });
+}
+
+}  // namespace
+
+extern const Verb verb_explain;
+const Verb verb_explain{"explain", declare_explain};
+
+}  // namespace hekla::cli

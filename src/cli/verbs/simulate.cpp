@@ -1,0 +1,116 @@
+// hekla simulate: the same scheduler in virtual time, on objects from files.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "base/disk.h"
+#include "base/rng.h"
+#include "cli/verb.h"
+#include "model/time.h"
+#include "scheduler/simulate/replay.h"
+#include "scheduler/simulate/simulator.h"
+
+namespace hekla::cli {
+namespace {
+
+struct SimulateOptions {
+  std::vector<std::string> cluster, workload;
+  std::string scheduler_conf, report, title = "Simulation", replay, default_duration = "10m";
+  std::uint64_t seed = 1;
+  bool sessions = false;
+};
+
+// The same numbers for the same seed (SplitMix64): a simulation can be repeated.
+class SeedNumbers final : public Rng {
+ public:
+  explicit SeedNumbers(std::uint64_t seed) : state_(seed) {}
+  std::uint64_t next() override {
+    std::uint64_t z = (state_ += 0x9e3779b97f4a7c15ull);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+Result<int> replay_record(const SimulateOptions& options, const std::string& configuration) {
+  scheduler::ReplayResult result =
+      TRY(scheduler::replay(TRY(read_file(options.replay)), configuration));
+  std::fputs(result.text(options.sessions).c_str(), stdout);
+  // With another configuration the decisions are meant to differ.
+  return configuration.empty() && !result.same() ? kFailed : 0;
+}
+
+Result<int> run_simulation(const SimulateOptions& options) {
+  std::string configuration;
+  if (!options.scheduler_conf.empty()) configuration = TRY(read_file(options.scheduler_conf));
+  if (!options.replay.empty()) return replay_record(options, configuration);
+  Result<Nanos> otherwise = model::parse_go_duration(options.default_duration);
+  if (!otherwise)
+    return fail(Code::bad_request, "--default-duration: " + otherwise.error().message);
+  SeedNumbers rng(options.seed);
+  scheduler::SimulationInput input;
+  for (const std::vector<std::string>* files : {&options.cluster, &options.workload})
+    for (const std::string& file : *files) {
+      Result<void> read =
+          scheduler::read_simulation_file(TRY(read_file(file)), rng, *otherwise, input);
+      if (!read) return fail(read.error().code, file + ": " + read.error().message);
+    }
+  scheduler::settle_arrivals(input);
+  scheduler::SimulationResult result = TRY(scheduler::simulate(input, configuration));
+  std::fputs(scheduler::report_text(result).c_str(), stdout);
+  if (!options.report.empty()) {
+    TRY(write_file_atomically(options.report, scheduler::report_html(result, options.title), 0644));
+    std::printf("\nreport: %s\n", options.report.c_str());
+  }
+  return 0;
+}
+
+void declare_simulate(CLI::App& app, Context& context) {
+  auto options = std::make_shared<SimulateOptions>();
+  CLI::App* command = app.add_subcommand(
+      "simulate", "run the scheduler in virtual time on recorded or invented objects");
+  auto* cluster = command->add_option("--cluster", options->cluster,
+                                      "nodes, queues, priority classes: Kubernetes objects or the "
+                                      "shorthand (repeatable)");
+  auto* workload =
+      command->add_option("--workload", options->workload,
+                          "jobs: vcjobs as kubectl prints them, or the shorthand (repeatable)");
+  auto* replay = command->add_option(
+      "--replay", options->replay, "run the sessions of a file written by hekla up --record again");
+  cluster->check(CLI::ExistingFile)->excludes(replay);
+  workload->check(CLI::ExistingFile)->excludes(replay);
+  replay->check(CLI::ExistingFile);
+  command->add_option("--scheduler-conf", options->scheduler_conf, "scheduler configuration file")
+      ->check(CLI::ExistingFile);
+  command->add_option("--report", options->report, "write a page with plots here (HTML)");
+  command->add_option("--title", options->title, "of the page")->capture_default_str();
+  command->add_option("--seed", options->seed, "for what the shorthand leaves to chance")
+      ->capture_default_str();
+  command
+      ->add_option("--default-duration", options->default_duration,
+                   "how long jobs run that do not say")
+      ->capture_default_str();
+  command->add_flag("--sessions", options->sessions, "with --replay: print every session");
+  command->footer(
+      "Example:\n  hekla simulate --cluster cluster.yaml --workload jobs.yaml --report out.html");
+  command->callback([&context, options] {
+    if (options->replay.empty() && (options->cluster.empty() || options->workload.empty())) {
+      complain("simulate needs --cluster and --workload, or --replay");
+      context.exit_code = kUsage;
+      return;
+    }
+    Result<int> done = run_simulation(*options);
+    if (!done) complain(done.error().message);
+    context.exit_code = done ? *done : kFailed;
+  });
+}
+
+}  // namespace
+
+extern const Verb verb_simulate;
+const Verb verb_simulate{"simulate", declare_simulate};
+
+}  // namespace hekla::cli

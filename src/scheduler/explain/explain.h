@@ -1,0 +1,54 @@
+// Why does it wait? The same scheduler library, run once over the objects of an API (ours or a real
+// one), and asked for its reasons with numbers. Pure: objects in, an explanation out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "json/value.h"
+#include "model/volcano.h"
+
+namespace hekla::scheduler {
+
+// The objects an explanation looks at, as they were listed.
+struct World {
+  std::vector<model::Node> nodes;
+  std::vector<model::Pod> pods;
+  std::vector<model::PodGroup> groups;
+  std::vector<model::Queue> queues;
+  std::vector<model::PriorityClass> priority_classes;
+  std::vector<model::VcJob> jobs;
+  std::vector<json::Value> quotas, events;
+  std::string configuration;  // empty: the Helm chart's default
+  WallTime now{};
+
+  // Sorts an object into its list by its kind; other kinds are left alone. Fails on one that cannot
+  // be read.
+  Result<void> add(const json::Value& object);
+};
+
+struct Finding {
+  std::string code;    // for programs: "gang-too-big"
+  std::string text;    // one sentence with numbers
+  std::string advice;  // what would help; may be empty
+  json::Object facts;
+};
+
+struct Explanation {
+  std::string kind, ns, name;
+  std::string state;    // "Pending", "Running", ...
+  std::string summary;  // one line
+  std::vector<Finding> findings;
+
+  const Finding* find(std::string_view code) const;
+  json::Value to_json() const;
+  std::string to_text() const;
+};
+
+// `kind` is job, podgroup, pod or queue. not_found names what does not exist.
+Result<Explanation> explain(const World& world, const std::string& kind, const std::string& ns,
+                            const std::string& name);
+
+}  // namespace hekla::scheduler

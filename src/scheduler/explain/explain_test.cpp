@@ -1,0 +1,213 @@
+#include "scheduler/explain/explain.h"
+
+#include <gtest/gtest.h>
+
+#include "scheduler/builders_test.h"
+
+namespace hekla::scheduler {
+namespace {
+
+// Objects by shorthand, then an explanation.
+class ExplainTest : public testing::Test {
+ protected:
+  World world;
+  int order = 0;
+
+  void SetUp() override {
+    world.now = WallTime(std::chrono::seconds(1700009999));
+    queue("{name: default}");
+  }
+  void add(json::Value object, const char* kind, const char* version = "v1") {
+    object.as_object()["kind"] = kind;
+    object.as_object()["apiVersion"] = version;
+    Result<void> added = world.add(object);
+    ASSERT_TRUE(added) << added.error().message;
+  }
+  void node(std::string_view text) { add(shorthand::node(Bench::yaml(text)), "Node"); }
+  void queue(std::string_view text) { add(shorthand::queue(Bench::yaml(text)), "Queue"); }
+  void pod(std::string_view text) { add(shorthand::pod(Bench::yaml(text), order++), "Pod"); }
+  void group(std::string_view text) {
+    json::Value value = Bench::yaml(text);
+    add(shorthand::group(value, order++), "PodGroup");
+    for (const json::Value& one : shorthand::pods_of(value))
+      add(shorthand::pod(one, order++), "Pod");
+  }
+  void object(std::string_view text) {
+    json::Value value = Bench::yaml(text);
+    ASSERT_TRUE(world.add(value));
+  }
+  Explanation about(const std::string& kind, const std::string& name) {
+    Result<Explanation> made = explain(world, kind, "default", name);
+    EXPECT_TRUE(made) << made.error().message;
+    return made ? *made : Explanation{};
+  }
+  std::string text(const Explanation& explanation, std::string_view code) {
+    const Finding* found = explanation.find(code);
+    return found ? found->text : "(no " + std::string(code) + ")\n" + explanation.to_text();
+  }
+};
+
+TEST_F(ExplainTest, GangTooBigForTheCluster) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  node("{name: n2, cpu: 4, memory: 8Gi}");
+  group("{name: g, minMember: 3, pods: 3, each: {cpu: 3}, phase: Inqueue}");
+  EXPECT_EQ(
+      text(about("podgroup", "g"), "gang-too-big"),
+      "it needs 9 cpu for 3 pods at once; the nodes that would take it have 8 cpu, 16Gi memory "
+      "free: 1 cpu short; even an empty cluster has no room for it");
+}
+
+TEST_F(ExplainTest, RoomThatOthersHold) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  group("{name: old, minMember: 1, phase: Running}");
+  pod("{name: old-0, group: old, cpu: 1, node: n1, phase: Running}");
+  group("{name: holder, minMember: 1, phase: Running}");
+  pod("{name: holder-0, group: holder, cpu: 2, node: n1, phase: Running}");
+  group("{name: g, minMember: 3, pods: 3, each: {cpu: 1}, phase: Inqueue}");
+  Explanation made = about("podgroup", "g");
+  EXPECT_EQ(
+      text(made, "not-enough-room"),
+      "it needs 3 cpu for 3 pods at once; the nodes that would take it have 1 cpu, 8Gi memory "
+      "free: 2 cpu short; it fits when default/holder ends");
+  EXPECT_EQ(made.summary.substr(0, 48), "0 of 3 pods are placed, at least 3 are needed; i");
+  EXPECT_EQ(json::serialize(made.find("not-enough-room")->facts.at("fitsWhenTheseEnd")),
+            R"(["default/holder"])");
+}
+
+TEST_F(ExplainTest, QueueOverCapability) {
+  node("{name: n1, cpu: 8, memory: 8Gi}");
+  queue("{name: small, capability: {cpu: 2, memory: 4Gi}}");
+  group("{name: in, queue: small, minMember: 1, minResources: {cpu: 1}, phase: Running}");
+  pod("{name: in-0, group: in, cpu: 1, node: n1, phase: Running}");
+  group("{name: g, queue: small, minMember: 1, minResources: {cpu: 2}, phase: Pending}");
+  EXPECT_EQ(
+      text(about("podgroup", "g"), "queue-over-capability"),
+      "it is not let in: queue resource quota insufficient: insufficient cpu; queue small may "
+      "hold 2 cpu, 4Gi memory, holds 1 cpu, and this group needs 2 cpu: 1 cpu too much");
+}
+
+TEST_F(ExplainTest, QueueClosedAndQueueMissing) {
+  node("{name: n1, cpu: 8, memory: 8Gi}");
+  queue("{name: shut, state: Closed}");
+  group("{name: g, queue: shut, minMember: 1, pods: 1, each: {cpu: 1}}");
+  EXPECT_EQ(text(about("podgroup", "g"), "queue-closed"),
+            "its queue shut is not open: nothing new is let in or placed");
+  group("{name: h, queue: nowhere, minMember: 1, pods: 1, each: {cpu: 1}}");
+  EXPECT_EQ(text(about("podgroup", "h"), "queue-missing"),
+            "its queue nowhere does not exist, so the scheduler leaves it out");
+}
+
+TEST_F(ExplainTest, MissingResourceAndPodTooBig) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  group(
+      "{name: g, minMember: 1, pods: 1, each: {cpu: 1, resources: {nvidia.com/gpu: 2}}, phase: "
+      "Inqueue}");
+  EXPECT_EQ(text(about("podgroup", "g"), "missing-resource"),
+            "no node offers nvidia.com/gpu, and each pod asks for 2 nvidia.com/gpu");
+  pod("{name: big, schedulerName: default-scheduler, cpu: 5}");
+  EXPECT_EQ(text(about("pod", "big"), "pod-too-big"),
+            "a pod asks for 5 cpu, more than the largest node has (4 cpu)");
+}
+
+TEST_F(ExplainTest, TaintsAndAffinity) {
+  node("{name: n1, cpu: 4, memory: 8Gi, taints: [{key: gpu, value: only, effect: NoSchedule}]}");
+  node("{name: n2, cpu: 4, memory: 8Gi, taints: [{key: gpu, value: only, effect: NoSchedule}]}");
+  group("{name: g, minMember: 1, pods: 1, each: {cpu: 1}, phase: Inqueue}");
+  EXPECT_EQ(text(about("podgroup", "g"), "taints"),
+            "2 nodes of 2 refused by plugin predicates for 1 pod: node(s) had untolerated taint "
+            "{gpu: only}");
+  group(
+      "{name: h, minMember: 1, pods: 1, each: {cpu: 1, spec: {nodeSelector: {zone: a}}}, phase: "
+      "Inqueue}");
+  Explanation made = about("podgroup", "h");
+  EXPECT_EQ(made.find("affinity")->facts.at("nodes").to_number<int>(), 2);
+  EXPECT_EQ(text(made, "affinity"),
+            "2 nodes of 2 refused by plugin predicates for 1 pod: node(s) didn't match Pod's node "
+            "affinity/selector");
+}
+
+TEST_F(ExplainTest, BehindTheHeadOfAFifoQueueAndBehindALimit) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  queue("{name: line, annotations: {hekla.io/dequeue-strategy: fifo}}");
+  group("{name: big, queue: line, minMember: 5, pods: 5, each: {cpu: 1}, phase: Inqueue}");
+  group("{name: small, queue: line, minMember: 1, pods: 1, each: {cpu: 1}, phase: Inqueue}");
+  EXPECT_EQ(text(about("podgroup", "small"), "behind-fifo-head"),
+            "it is not tried: queue line is fifo and default/big is ahead");
+  queue("{name: one, annotations: {hekla.io/max-running-jobs: \"1\"}}");
+  group("{name: a, queue: one, minMember: 1, phase: Running}");
+  pod("{name: a-0, group: a, cpu: 1, node: n1, phase: Running}");
+  group("{name: b, queue: one, minMember: 1, pods: 1, each: {cpu: 1}}");
+  EXPECT_EQ(text(about("podgroup", "b"), "queue-job-limit"),
+            "it is not tried: queue one runs at most 1 jobs at a time");
+}
+
+TEST_F(ExplainTest, QuotaAndPriorityClassKeepPodsFromBeingMade) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  object(
+      "{kind: ResourceQuota, metadata: {name: q, namespace: default}, spec: {hard: {requests.cpu: "
+      "2}}, status: {used: {requests.cpu: \"1\"}}}");
+  group(
+      "{name: g, minMember: 2, minResources: {cpu: 2, requests.cpu: 2}, phase: Inqueue, "
+      "priorityClassName: urgent}");
+  Explanation made = about("podgroup", "g");
+  EXPECT_EQ(text(made, "quota"),
+            "ResourceQuota default/q allows 2 requests.cpu, 1 are used, and this group needs 2");
+  EXPECT_EQ(
+      text(made, "priority-class-missing"),
+      "no PriorityClass with name urgent exists: pods that name it are refused by the API, and "
+      "the group has the priority 0");
+  EXPECT_NE(made.find("pods-missing"), nullptr);
+}
+
+TEST_F(ExplainTest, NodeLost) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  json::Value dead = shorthand::node(Bench::yaml("{name: n2, cpu: 4, memory: 8Gi}"));
+  json::at_path(dead, {"status", "conditions"}) =
+      json::Array{json::Object{{"type", "Ready"}, {"status", "Unknown"}, {"message", "silent"}}};
+  add(dead, "Node");
+  group("{name: g, minMember: 2, phase: Running}");
+  pod("{name: g-0, group: g, cpu: 1, node: n2, phase: Running}");
+  pod("{name: g-1, group: g, cpu: 1, node: gone, phase: Running}");
+  Explanation made = about("podgroup", "g");
+  ASSERT_EQ(made.findings.size(), 2u) << made.to_text();
+  EXPECT_EQ(made.findings[0].text,
+            "1 of its pods stand on node gone, which does not exist any more");
+  EXPECT_EQ(made.findings[1].text, "1 of its pods stand on node n2, which is not ready (silent)");
+}
+
+TEST_F(ExplainTest, AJobNobodyEnds) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  object(R"({apiVersion: batch.volcano.sh/v1alpha1, kind: Job,
+    metadata: {name: tf, namespace: default, uid: u1}, status: {state: {phase: Running}},
+    spec: {minAvailable: 2, tasks: [
+      {name: ps, replicas: 1, template: {}},
+      {name: chief, replicas: 1, template: {}, policies: [{event: PodFailed, action: RestartJob}]}]}})");
+  group("{name: tf-u1, minMember: 2, phase: Running}");
+  for (const char* text :
+       {"{name: tf-ps-0, group: tf-u1, role: ps, node: n1, phase: Running, cpu: 1, annotations: "
+        "{volcano.sh/job-name: tf}}",
+        "{name: tf-chief-0, group: tf-u1, role: chief, node: n1, phase: Succeeded, cpu: 1, "
+        "annotations: {volcano.sh/job-name: tf}}"})
+    pod(text);
+  Explanation made = about("job", "tf");
+  ASSERT_NE(made.find("no-complete-policy"), nullptr) << made.to_text();
+  EXPECT_EQ(made.find("no-complete-policy")->advice,
+            "give task chief the policy {event: TaskCompleted, action: CompleteJob}");
+  EXPECT_EQ(made.state, "Running");
+}
+
+TEST_F(ExplainTest, QueuesShowTheirLineAndWhatFitsSaysSo) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  group("{name: g, minMember: 1, pods: 1, each: {cpu: 1}, phase: Inqueue}");
+  EXPECT_NE(about("podgroup", "g").find("placeable"), nullptr);
+  group("{name: huge, minMember: 9, pods: 9, each: {cpu: 1}, phase: Inqueue}");
+  Explanation made = about("queue", "default");
+  EXPECT_NE(made.to_text().find("default/huge waits: it needs 9 cpu"), std::string::npos)
+      << made.to_text();
+  EXPECT_FALSE(explain(world, "job", "default", "none"));
+  EXPECT_FALSE(explain(world, "cheese", "default", "g"));
+  EXPECT_EQ(json::string_at(made.to_json(), {"kind"}), "queue");
+}
+
+}  // namespace
+}  // namespace hekla::scheduler

@@ -1,0 +1,60 @@
+#include "json/codec.h"
+#include "scheduler/explain/explain.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+template <class T>
+Result<void> add_decoded(const json::Value& object, std::vector<T>& to) {
+  to.push_back(TRY(json::decode<T>(object)));
+  return {};
+}
+
+}  // namespace
+
+Result<void> World::add(const json::Value& object) {
+  std::string_view kind = json::string_at(object, {"kind"});
+  std::string_view version = json::string_at(object, {"apiVersion"});
+  if (kind == "Node") return add_decoded(object, nodes);
+  if (kind == "Pod") return add_decoded(object, pods);
+  if (kind == "PodGroup") return add_decoded(object, groups);
+  if (kind == "Queue") return add_decoded(object, queues);
+  if (kind == "PriorityClass") return add_decoded(object, priority_classes);
+  if (kind == "Job" && version.starts_with("batch.volcano.sh/")) return add_decoded(object, jobs);
+  if (kind == "ResourceQuota") quotas.push_back(object);
+  if (kind == "Event") events.push_back(object);
+  return {};
+}
+
+const Finding* Explanation::find(std::string_view code) const {
+  for (const Finding& finding : findings)
+    if (finding.code == code) return &finding;
+  return nullptr;
+}
+
+json::Value Explanation::to_json() const {
+  json::Array list;
+  for (const Finding& finding : findings) {
+    json::Object one{{"code", finding.code}, {"text", finding.text}};
+    if (!finding.advice.empty()) one["advice"] = finding.advice;
+    if (!finding.facts.empty()) one["facts"] = finding.facts;
+    list.push_back(std::move(one));
+  }
+  json::Object out{{"kind", kind}, {"name", name}, {"state", state}, {"summary", summary}};
+  if (!ns.empty()) out["namespace"] = ns;
+  out["findings"] = std::move(list);
+  return out;
+}
+
+std::string Explanation::to_text() const {
+  std::string out =
+      kind + " " + (ns.empty() ? "" : ns + "/") + name + ": " + state + "\n" + summary + "\n";
+  for (const Finding& finding : findings) {
+    out += "\n- " + finding.text + "\n";
+    if (!finding.advice.empty()) out += "  What helps: " + finding.advice + "\n";
+  }
+  return out;
+}
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,370 @@
+// The report of a simulation: a table for the terminal, a page with plots for the browser. The page
+// holds everything itself: style, drawings, numbers.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "model/time.h"
+#include "scheduler/simulate/simulator.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+constexpr double kWidth = 960, kLeft = 64, kRight = 16, kTop = 14, kBottom = 30;
+constexpr std::size_t kMostBars = 200, kMostRows = 500, kMostPoints = 1200;
+constexpr std::array<const char*, 8> kColours{"#4269d0", "#efb118", "#ff725c", "#6cc5b0",
+                                              "#a463f2", "#3ca951", "#ff8ab7", "#9c6b4e"};
+
+std::string number(double value, int digits = 1) {
+  std::array<char, 48> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
+}
+
+std::string percent(double part) { return number(part * 100) + " %"; }
+
+std::string span_text(Nanos time) {
+  if (time.count() < 0) return "–";
+  if (time < std::chrono::seconds(1)) return time.count() == 0 ? "0 s" : "<1 s";
+  return model::human_duration(time);
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '"')
+      out += "&quot;";
+    else
+      out.push_back(c);
+  }
+  return out;
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text.size() >= width ? text + " " : text + std::string(width - text.size(), ' ');
+}
+
+// A round step that divides `most` into about `parts`.
+double round_step(double most, int parts) {
+  if (most <= 0) return 1;
+  double raw = most / parts;
+  double power = std::pow(10.0, std::floor(std::log10(raw)));
+  for (double factor : {1.0, 2.0, 5.0, 10.0})
+    if (raw <= factor * power) return factor * power;
+  return 10 * power;
+}
+
+Nanos time_step(Nanos most) {
+  using std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
+  for (Nanos step : {Nanos(seconds(1)), Nanos(seconds(5)), Nanos(seconds(10)), Nanos(seconds(30)),
+                     Nanos(minutes(1)), Nanos(minutes(5)), Nanos(minutes(10)), Nanos(minutes(30)),
+                     Nanos(hours(1)), Nanos(hours(3)), Nanos(hours(6)), Nanos(hours(12))})
+    if (most / 8 <= step) return step;
+  return ((most / 8) / hours(24) + 1) * Nanos(hours(24));
+}
+
+// A drawing area with a time axis; what is drawn goes between open() and close().
+class Plot {
+ public:
+  Plot(double height, Nanos span, double most)
+      : height_(height), span_(std::max(span, Nanos(1))), most_(most > 0 ? most : 1) {
+    out_ =
+        "<svg viewBox=\"0 0 " + number(kWidth, 0) + " " + number(height_, 0) + "\" role=\"img\">";
+  }
+  double x(Nanos at) const {
+    double part = static_cast<double>(at.count()) / static_cast<double>(span_.count());
+    return kLeft + std::min(part, 1.0) * (kWidth - kLeft - kRight);
+  }
+  double y(double value) const {
+    return height_ - kBottom - value / most_ * (height_ - kTop - kBottom);
+  }
+  void grid(bool values) {
+    Nanos step = time_step(span_);
+    for (Nanos at{0}; at <= span_; at += step) {
+      line(x(at), kTop, x(at), height_ - kBottom, "grid");
+      label(x(at), height_ - 10, at.count() == 0 ? "0" : model::human_duration(at), "middle");
+    }
+    if (!values) return;
+    double by = round_step(most_, 4);
+    for (double v = 0; v <= most_ * 1.0001; v += by) {
+      line(kLeft, y(v), kWidth - kRight, y(v), "grid");
+      label(kLeft - 8, y(v) + 4, number(v, by < 1 ? 1 : 0), "end");
+    }
+  }
+  void line(double x1, double y1, double x2, double y2, const std::string& kind) {
+    out_ += "<line class=\"" + kind + "\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) +
+            "\" x2=\"" + number(x2) + "\" y2=\"" + number(y2) + "\"/>";
+  }
+  void label(double at_x, double at_y, const std::string& text, const std::string& anchor) {
+    out_ += "<text x=\"" + number(at_x) + "\" y=\"" + number(at_y) + "\" text-anchor=\"" + anchor +
+            "\">" + escaped(text) + "</text>";
+  }
+  void add(const std::string& svg) { out_ += svg; }
+  double height() const { return height_; }
+  std::string close() { return out_ + "</svg>"; }
+
+ private:
+  double height_;
+  Nanos span_;
+  double most_;
+  std::string out_;
+};
+
+std::string colour(std::size_t queue) { return kColours[queue % kColours.size()]; }
+
+// At most kMostPoints samples; of neighbours the last one stands for them.
+std::vector<const SimulationSample*> thinned(const SimulationResult& result) {
+  std::vector<const SimulationSample*> out;
+  std::size_t every = result.samples.size() / kMostPoints + 1;
+  for (std::size_t i = 0; i < result.samples.size(); ++i)
+    if (i % every == every - 1 || i + 1 == result.samples.size() || i == 0)
+      out.push_back(&result.samples[i]);
+  return out;
+}
+
+// Queues stacked on each other, as steps; the dashed line is what the cluster has.
+std::string usage_plot(const SimulationResult& result, std::size_t resource) {
+  Plot plot(230, result.makespan, result.capacity[resource] * 1.05);
+  plot.grid(true);
+  std::vector<const SimulationSample*> samples = thinned(result);
+  std::vector<double> below(samples.size(), 0.0);
+  for (std::size_t q = 0; q < result.queues.size(); ++q) {
+    std::string top, bottom;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+      double base = below[i], value = base + samples[i]->used[resource][q];
+      Nanos until = i + 1 < samples.size() ? samples[i + 1]->at : result.makespan;
+      double x1 = plot.x(samples[i]->at), x2 = plot.x(std::max(until, samples[i]->at));
+      top += (i == 0 ? "M" : "L") + number(x1) + " " + number(plot.y(value)) + "L" + number(x2) +
+             " " + number(plot.y(value));
+      bottom = "L" + number(x2) + " " + number(plot.y(base)) + "L" + number(x1) + " " +
+               number(plot.y(base)) + bottom;
+      below[i] = value;
+    }
+    plot.add("<path fill=\"" + colour(q) + "\" fill-opacity=\".85\" d=\"" + top + bottom +
+             "Z\"><title>" + escaped(result.queues[q]) + "</title></path>");
+  }
+  plot.line(kLeft, plot.y(result.capacity[resource]), kWidth - kRight,
+            plot.y(result.capacity[resource]), "capacity");
+  return plot.close();
+}
+
+std::string waiting_plot(const SimulationResult& result) {
+  std::int64_t most = 1;
+  for (const SimulationSample& one : result.samples) most = std::max(most, one.waiting);
+  Plot plot(150, result.makespan, static_cast<double>(most));
+  plot.grid(true);
+  std::string path;
+  for (const SimulationSample* one : thinned(result)) {
+    if (!path.empty()) path += "H" + number(plot.x(one->at));
+    path += (path.empty() ? "M" + number(plot.x(one->at)) + " " : "V") +
+            number(plot.y(static_cast<double>(one->waiting)));
+  }
+  plot.add("<path class=\"waiting\" d=\"" + path + "\"/>");
+  return plot.close();
+}
+
+// One line per job: thin while it waits, thick while it runs.
+std::string job_plot(const SimulationResult& result, std::size_t every) {
+  std::size_t bars = (result.jobs.size() + every - 1) / every;
+  double row = std::clamp(1200.0 / static_cast<double>(std::max<std::size_t>(bars, 1)), 4.0, 14.0);
+  Plot plot(kTop + kBottom + row * static_cast<double>(bars), result.makespan, 1);
+  plot.grid(false);
+  for (std::size_t i = 0, line = 0; i < result.jobs.size(); i += every, ++line) {
+    const SimulatedOutcome& job = result.jobs[i];
+    std::size_t queue = static_cast<std::size_t>(
+        std::find(result.queues.begin(), result.queues.end(), job.queue) - result.queues.begin());
+    double y = kTop + row * (static_cast<double>(line) + 0.5);
+    Nanos start = job.started() ? job.start : result.makespan;
+    Nanos end = job.end.count() >= 0 ? job.end : result.makespan;
+    std::string title =
+        "<title>" + escaped(job.ns + "/" + job.name) + " in " + escaped(job.queue) + ": " +
+        std::to_string(job.pods) + " pods, waits " + span_text(start - job.arrival) +
+        (job.started() ? ", runs " + span_text(end - job.start) : ", never starts") + "</title>";
+    auto bar = [&](Nanos from, Nanos to, double height, const char* opacity) {
+      plot.add("<rect x=\"" + number(plot.x(from)) + "\" y=\"" + number(y - height / 2) +
+               "\" width=\"" + number(std::max(plot.x(to) - plot.x(from), 1.0)) + "\" height=\"" +
+               number(height) + "\" rx=\"1\" fill=\"" + colour(queue) + "\" fill-opacity=\"" +
+               opacity + "\">" + title + "</rect>");
+    };
+    if (start > job.arrival) bar(job.arrival, start, std::max(row * 0.2, 1.0), ".45");
+    if (job.started()) bar(job.start, end, row * 0.78, "1");
+  }
+  return plot.close();
+}
+
+constexpr const char* kStyle = R"(<style>
+:root{color-scheme:light dark;--ink:#1c2024;--soft:#687076;--line:#e4e7ea;
+--card:#fff;--page:#f6f7f9}
+@media(prefers-color-scheme:dark){:root{--ink:#eceef0;--soft:#9ba1a6;
+--line:#2f3336;--card:#1b1e20;--page:#111314}}
+body{margin:0;background:var(--page);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
+main{max-width:1020px;margin:0 auto;padding:32px 20px 60px}
+h1{font-size:26px;margin:0 0 4px}h2{font-size:17px;margin:0 0 10px}p{margin:0 0 20px;color:var(--soft)}
+section{background:var(--card);border:1px solid var(--line);border-radius:10px;
+padding:18px 20px;margin:0 0 18px;overflow-x:auto}
+.cards{display:grid;
+grid-template-columns:repeat(auto-fit,minmax(140px,1fr));gap:12px;margin:0 0 18px}
+.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px}
+.card b{display:block;font-size:22px;font-weight:600}.card span{color:var(--soft);font-size:13px}
+svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);font-size:11px}
+.grid{stroke:var(--line)}.capacity{stroke:var(--ink);stroke-dasharray:5 4}
+.waiting{fill:none;stroke:#ff725c;stroke-width:1.8}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+th,td{text-align:right;padding:5px 10px;border-bottom:1px solid var(--line);white-space:nowrap}
+th{color:var(--soft);font-weight:500}th:first-child,td:first-child{text-align:left}
+td.why{text-align:left;white-space:normal;color:var(--soft);font-size:13px}
+.key{margin:0 0 8px;color:var(--soft);font-size:13px}.key i{
+display:inline-block;width:10px;height:10px;border-radius:2px;margin:0 5px 0 14px}
+</style>)";
+
+std::string card(const std::string& value, const std::string& name) {
+  return "<div class=\"card\"><b>" + escaped(value) + "</b><span>" + escaped(name) +
+         "</span></div>";
+}
+
+std::string key_of_queues(const SimulationResult& result) {
+  std::string out = "<div class=\"key\">queues";
+  for (std::size_t q = 0; q < result.queues.size(); ++q)
+    out += "<i style=\"background:" + colour(q) + "\"></i>" + escaped(result.queues[q]);
+  return out + "</div>";
+}
+
+std::string queue_table(const SimulationResult& result) {
+  double all = 0, weights = 0;
+  for (const QueueFigures& one : result.figures) {
+    all += one.used_hours;
+    if (one.jobs > 0) weights += one.weight;
+  }
+  std::string out =
+      "<table><tr><th>queue</th><th>weight</th><th>jobs</th><th>started</th><th>mean wait</th>"
+      "<th>median</th><th>95 %</th><th>longest</th><th>" +
+      escaped(result.resources.front()) + " hours</th><th>share</th><th>by weight</th></tr>";
+  for (const QueueFigures& one : result.figures)
+    out += "<tr><td>" + escaped(one.name) + "</td><td>" + number(one.weight, 0) + "</td><td>" +
+           std::to_string(one.jobs) + "</td><td>" + std::to_string(one.started) + "</td><td>" +
+           span_text(one.mean_wait) + "</td><td>" + span_text(one.median_wait) + "</td><td>" +
+           span_text(one.p95_wait) + "</td><td>" + span_text(one.longest_wait) + "</td><td>" +
+           number(one.used_hours) + "</td><td>" + percent(all > 0 ? one.used_hours / all : 0) +
+           "</td><td>" + (one.jobs > 0 ? percent(one.weight / weights) : "–") + "</td></tr>";
+  return out + "</table>";
+}
+
+std::string job_table(const SimulationResult& result) {
+  std::vector<const SimulatedOutcome*> jobs;
+  for (const SimulatedOutcome& job : result.jobs) jobs.push_back(&job);
+  auto wait = [&](const SimulatedOutcome* job) {
+    return job->started() ? job->wait() : Nanos::max();
+  };
+  std::stable_sort(jobs.begin(), jobs.end(),
+                   [&](const auto* a, const auto* b) { return wait(a) > wait(b); });
+  std::string out =
+      "<table><tr><th>job</th><th>queue</th><th>pods</th><th>arrives</th><th>waits</th><th>runs</"
+      "th>"
+      "<th>evicted pods</th></tr>";
+  for (std::size_t i = 0; i < jobs.size() && i < kMostRows; ++i) {
+    const SimulatedOutcome& job = *jobs[i];
+    out += "<tr><td>" + escaped(job.ns + "/" + job.name) + "</td><td>" + escaped(job.queue) +
+           "</td><td>" + std::to_string(job.pods) + "</td><td>" + span_text(job.arrival) +
+           "</td><td>" + (job.started() ? span_text(job.wait()) : "never started") + "</td><td>" +
+           (job.end.count() >= 0 ? span_text(job.end - job.start) : "–") + "</td><td>" +
+           std::to_string(job.evictions) + "</td></tr>";
+    if (!job.started())
+      out += "<tr><td class=\"why\" colspan=\"7\">" + escaped(job.waits) + "</td></tr>";
+  }
+  return out + "</table>";
+}
+
+struct Totals {
+  std::size_t started = 0;
+  Nanos mean{0}, p95{0}, longest{0};
+};
+
+Totals totals_of(const SimulationResult& result) {
+  Totals out;
+  std::vector<Nanos> waits;
+  for (const SimulatedOutcome& job : result.jobs)
+    if (job.started()) waits.push_back(job.wait());
+  out.started = waits.size();
+  if (waits.empty()) return out;
+  std::sort(waits.begin(), waits.end());
+  Nanos sum{0};
+  for (Nanos one : waits) sum += one;
+  out.mean = sum / static_cast<std::int64_t>(waits.size());
+  out.p95 = waits[std::min(waits.size() - 1, waits.size() * 95 / 100)];
+  out.longest = waits.back();
+  return out;
+}
+
+}  // namespace
+
+std::string report_text(const SimulationResult& result) {
+  Totals totals = totals_of(result);
+  std::string out = std::to_string(totals.started) + " of " + std::to_string(result.jobs.size()) +
+                    " jobs started; the last ended after " + span_text(result.makespan) +
+                    " of virtual time, " + std::to_string(result.sessions) + " sessions\n";
+  out += "wait: mean " + span_text(totals.mean) + ", 95 % within " + span_text(totals.p95) +
+         ", longest " + span_text(totals.longest) + "\nutilisation:";
+  for (std::size_t r = 0; r < result.resources.size(); ++r)
+    out += std::string(r == 0 ? " " : ", ") + result.resources[r] + " " +
+           percent(result.utilisation[r]);
+  out +=
+      "\nfairness between queues, by weight (1 is equal): " + number(result.fairness, 3) + "\n\n";
+  out += padded("QUEUE", 18) + padded("WEIGHT", 8) + padded("JOBS", 7) + padded("STARTED", 9) +
+         padded("MEAN WAIT", 11) + padded("MEDIAN", 9) + padded("95 %", 9) + padded("LONGEST", 9) +
+         result.resources.front() + " HOURS\n";
+  for (const QueueFigures& one : result.figures)
+    out += padded(one.name, 18) + padded(number(one.weight, 0), 8) +
+           padded(std::to_string(one.jobs), 7) + padded(std::to_string(one.started), 9) +
+           padded(span_text(one.mean_wait), 11) + padded(span_text(one.median_wait), 9) +
+           padded(span_text(one.p95_wait), 9) + padded(span_text(one.longest_wait), 9) +
+           number(one.used_hours) + "\n";
+  for (const SimulatedOutcome& job : result.jobs)
+    if (!job.started())
+      out += "\nnever started: " + job.ns + "/" + job.name + " (" + job.queue + "): " + job.waits;
+  if (totals.started < result.jobs.size()) out += "\n";
+  return out;
+}
+
+std::string report_html(const SimulationResult& result, const std::string& title) {
+  Totals totals = totals_of(result);
+  std::string out =
+      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width\"><title>" +
+      escaped(title) + "</title>" + kStyle + "</head><body><main><h1>" + escaped(title) +
+      "</h1><p>" + std::to_string(result.jobs.size()) + " jobs in " +
+      std::to_string(result.queues.size()) + " queues, simulated with Hekla's own scheduler (" +
+      std::to_string(result.sessions) + " sessions)</p><div class=\"cards\">";
+  out += card(std::to_string(totals.started) + " / " + std::to_string(result.jobs.size()),
+              "jobs started");
+  out += card(span_text(result.makespan), "until the last ended");
+  for (std::size_t r = 0; r < result.resources.size() && r < 3; ++r)
+    out += card(percent(result.utilisation[r]), result.resources[r] + " in use");
+  out += card(span_text(totals.mean), "mean wait");
+  out += card(span_text(totals.p95), "95 % wait at most");
+  out += card(number(result.fairness, 3), "fairness by weight (1 is equal)");
+  out += "</div>";
+  for (std::size_t r = 0; r < result.resources.size(); ++r)
+    out += "<section><h2>" + escaped(result.resources[r]) +
+           (result.resources[r] == "memory" ? " in use, GiB" : " in use") + "</h2>" +
+           key_of_queues(result) + usage_plot(result, r) + "</section>";
+  out += "<section><h2>Jobs waiting</h2>" + waiting_plot(result) + "</section>";
+  out += "<section><h2>Queues</h2>" + queue_table(result) + "</section>";
+  std::size_t every = (result.jobs.size() + kMostBars - 1) / kMostBars;
+  out += "<section><h2>Jobs over time</h2>" + key_of_queues(result) +
+         "<p>Thin while a job waits, thick "
+         "while it runs" +
+         (every > 1 ? "; one in " + std::to_string(every) + " jobs is shown" : std::string()) +
+         ".</p>" + job_plot(result, std::max<std::size_t>(every, 1)) + "</section>";
+  out += "<section><h2>Longest waits</h2>" + job_table(result) + "</section>";
+  return out + "</main></body></html>\n";
+}
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,44 @@
+// What a simulation is made of: a cluster (nodes, queues, priority classes) and jobs with arrival
+// times and durations. From Kubernetes objects, recorded or written by hand, and from a shorthand
+// that generates many (docs/simulate.md).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "model/volcano.h"
+
+namespace hekla::scheduler {
+
+struct SimulatedRole {
+  std::string name;
+  std::int32_t replicas = 0;
+  std::optional<std::int32_t> min;
+  json::Value pod_spec;
+};
+
+struct SimulatedJob {
+  std::string ns = "default", name, queue = "default", priority_class;
+  Nanos arrival{0}, duration{0};
+  std::int32_t min_available = 0;
+  std::vector<SimulatedRole> roles;
+  std::map<std::string, std::string> annotations;  // for the PodGroup
+};
+
+struct SimulationInput {
+  std::vector<model::Node> nodes;
+  std::vector<model::Queue> queues;
+  std::vector<model::PriorityClass> priority_classes;
+  std::vector<SimulatedJob> jobs;  // by arrival
+};
+
+// Adds the documents of a file. Errors name the document. `rng` decides what the shorthand leaves
+// to chance. Jobs without a known duration run `otherwise`.
+Result<void> read_simulation_file(std::string_view text, Rng& rng, Nanos otherwise,
+                                  SimulationInput& out);
+// The jobs in order of arrival, the first at 0 if their times are wall times.
+void settle_arrivals(SimulationInput& input);
+
+}  // namespace hekla::scheduler
