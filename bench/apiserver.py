@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""kube-apiserver with etcd and Hekla, one after the other, under the same load; prints a table with ratios.
+
+usage: bench/apiserver.py BUILD_DIR [--objects N] [--skip-peer]
+The peers come from test/differential/build_peers. Both servers write durably (etcd with fsync).
+"""
+import argparse
+import base64
+import json
+import os
+import subprocess
+import sys
+import time
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
+sys.path.insert(0, os.path.join(ROOT, "test", "differential"))
+import servers  # noqa: E402
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(server):
+    total = 0
+    for process in server.processes:
+        with open("/proc/%d/stat" % process.pid) as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / TICKS
+
+
+def rss_mb(server):
+    total = 0
+    for process in server.processes:
+        with open("/proc/%d/status" % process.pid) as file:
+            total += next(int(line.split()[1]) for line in file if line.startswith("VmRSS:"))
+    return total / 1024
+
+
+def kubeconfig(server):
+    path = os.path.join(server.directory, "bench.kubeconfig")
+    encoded = {}
+    for name in ("ca.crt", "admin.crt", "admin.key"):
+        with open(os.path.join(server.directory, name), "rb") as file:
+            encoded[name] = base64.b64encode(file.read()).decode()
+    with open(path, "w") as file:
+        json.dump({"apiVersion": "v1", "kind": "Config", "current-context": "b",
+                   "clusters": [{"name": "b", "cluster": {"server": "https://127.0.0.1:%d" % server.port,
+                                                          "certificate-authority-data": encoded["ca.crt"]}}],
+                   "users": [{"name": "b", "user": {"client-certificate-data": encoded["admin.crt"],
+                                                    "client-key-data": encoded["admin.key"]}}],
+                   "contexts": [{"name": "b", "context": {"cluster": "b", "user": "b"}}]}, file)
+    return path
+
+
+class Bench:
+    def __init__(self, build, objects):
+        self.load = os.path.join(build, "bench", "api_load")
+        self.objects = objects
+
+    def run(self, config, *arguments):
+        output = subprocess.run([self.load, "--kubeconfig", config, *map(str, arguments)], check=True,
+                                stdout=subprocess.PIPE, timeout=1200).stdout
+        return json.loads(output)
+
+    def measure(self, start):
+        figures = {}
+        begun = time.monotonic()
+        server = start()
+        try:
+            server.wait_ready(interval=0.005)
+            figures["start to /readyz, ms"] = 1000 * (time.monotonic() - begun)
+            time.sleep(3)
+            figures["RSS idle, MB"] = rss_mb(server)
+            config = kubeconfig(server)
+            self.wait_for_account(server)
+            for kind in ("configmap", "pod"):
+                before = cpu_seconds(server)
+                result = self.run(config, "--mode", "create", "--kind", kind, "--count", self.objects)
+                figures["creates/s, %s" % kind] = result["per_s"]
+                figures["server CPU per %s, us" % kind] = 1e6 * (cpu_seconds(server) - before) / self.objects
+                figures["client CPU per %s, us" % kind] = result["client_cpu_us"]
+            figures["list %d pods, p50 ms" % self.objects] = self.run(config, "--mode", "list", "--count", 15)["p50_ms"]
+            before = cpu_seconds(server)
+            result = self.run(config, "--mode", "watch", "--watchers", 200, "--count", 100, "--namespace", "kube-public")
+            figures["watch: events/s"] = result["events_per_s"]
+            figures["watch: p99 ms"] = result["p99_ms"]
+            figures["watch: server CPU per event, us"] = 1e6 * (cpu_seconds(server) - before) / result["events"]
+            figures["RSS at the end, MB"] = rss_mb(server)
+        finally:
+            server.stop()
+        return figures
+
+    @staticmethod
+    def wait_for_account(server):
+        """Pods need the default service account, which on the peer nobody makes: no controllers run there."""
+        path = "/api/v1/namespaces/default/serviceaccounts"
+        if server.ask("GET", path + "/default").code != 200:
+            server.ask("POST", path, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}})
+        server.ask("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace",
+                                                  "metadata": {"name": "kube-public"}})
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--objects", type=int, default=10000)
+    parser.add_argument("--skip-peer", action="store_true")
+    arguments = parser.parse_args()
+    servers.HEKLA = os.path.join(os.path.abspath(arguments.build), "hekla")
+    bench = Bench(arguments.build, arguments.objects)
+    ours = bench.measure(servers.hekla)
+    theirs = {} if arguments.skip_peer else bench.measure(lambda: servers.kubernetes(durable=True))
+    print("%-34s %22s %12s %8s" % ("", "kube-apiserver + etcd", "Hekla", "ratio"))
+    for name, value in ours.items():
+        other = theirs.get(name)
+        more_is_better = name.endswith("/s") or "creates/s" in name
+        ratio = None if not other or not value else (value / other if more_is_better else other / value)
+        print("%-34s %22s %12.1f %8s" % (name, "-" if other is None else "%.1f" % other, value,
+                                         "-" if ratio is None else "%.1f" % ratio))
+
+
+if __name__ == "__main__":
+    main()
