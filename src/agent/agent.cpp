@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -13,6 +14,7 @@
 #include "agent/dns/server.h"
 #include "agent/linux_machine.h"
 #include "agent/logs/log_choice.h"
+#include "agent/network/service_routing.h"
 #include "agent/node.h"
 #include "agent/pod_worker.h"
 #include "agent/streams/node_streams.h"
@@ -25,6 +27,7 @@
 namespace hekla::agent {
 namespace {
 
+constexpr std::uint16_t kApiPort = 6443;  // in the pods' network, on the bridge's address
 constexpr std::chrono::seconds kRelistPeriod{10};
 constexpr std::chrono::seconds kRefreshPeriod{60};
 constexpr const char* kPrograms[] = {"/usr/bin/crun", "/usr/bin/conmon"};
@@ -56,6 +59,20 @@ Result<FileDescriptor> lock_data_dir(const std::string& data_dir) {
   return file;
 }
 
+Result<net::Socket> listen_in_parent(LinuxMachine& machine, std::uint32_t address) {
+  FileDescriptor socket = TRY(machine.parent_socket(SOCK_STREAM | SOCK_NONBLOCK));
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr.s_addr = htonl(address);
+  name.sin_port = htons(kApiPort);
+  int on = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 ||
+      ::listen(socket.get(), 1024) != 0)
+    return errno_error("listen for pods that talk to the API server");
+  return net::Socket(socket.release());
+}
+
 std::string read_or_empty(const std::string& path) { return read_file(path).value_or(""); }
 
 }  // namespace
@@ -82,6 +99,8 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   FileDescriptor lock;
   std::unique_ptr<LinuxMachine> machine;
   std::unique_ptr<DnsServer> dns;
+  std::unique_ptr<ServiceRouting> routing;
+  net::Socket api_socket;
   std::unique_ptr<NodeStreams> streams;
   kube::EventRecorder events;
   kube::Informer<model::Pod> pods;
@@ -140,6 +159,15 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   dns = TRY(DnsServer::start(TRY(machine->parent_socket(SOCK_DGRAM)),
                              TRY(machine->parent_socket(SOCK_STREAM)),
                              machine_options.subnet.gateway()));
+  api_socket = TRY(listen_in_parent(*machine, machine_options.subnet.gateway()));
+  routing = std::make_unique<ServiceRouting>(
+      client, services,
+      ServiceRouting::Options{
+          options.service_cidr,
+          {ipv4_text(machine_options.subnet.gateway()), kApiPort},
+          [this](std::string rules, Done<void> done) {
+            machine->set_service_rules(std::move(rules), std::move(done));
+          }});
   LogSource source;
   source.find = [self](const std::string& ns, const std::string& pod, const std::string& uid,
                        const kube::LogOptions& log_options) -> Result<LogTarget> {
@@ -226,9 +254,13 @@ void Agent::State::start() {
   });
   // Services first: environment variables and names are computed from them.
   pods.on_settled([this] { settle(); });
-  services.on_change([this](const auto&, const auto&) { zone_changed(); });
+  services.on_change([this](const auto&, const auto&) {
+    zone_changed();
+    routing->changed();
+  });
   services.on_settled([this] { settle(); });
   services.start();
+  routing->start();
   pods.start();
   node->start();
   claims->start();
@@ -349,6 +381,7 @@ void Agent::State::shut_down(bool keep_pods, std::move_only_function<void()> don
 
 void Agent::State::finish_shutdown() {
   dns.reset();
+  routing.reset();
   if (Result<void> removed = machine->remove_instance(); !removed)
     log_warn("agent", "leave the machine clean", {{"error", removed.error().message}});
   stopped();
@@ -422,6 +455,8 @@ Agent::~Agent() {
 void Agent::start() {
   state_->client.executor().post([state = state_] { state->start(); });
 }
+
+net::Socket Agent::take_api_socket() { return std::move(state_->api_socket); }
 
 kube::PodStreams& Agent::streams() { return *state_->streams; }
 

@@ -13,6 +13,7 @@
 #include "kube/client.h"
 #include "kube/pod_streams.h"
 #include "model/quantity.h"
+#include "net/listener.h"
 
 namespace hekla::agent {
 
@@ -26,6 +27,7 @@ struct Options {
   std::uint16_t api_port = 443;
   std::string ca_pem;  // the API server's, until the kube-root-ca.crt ConfigMap exists
   std::string pod_cidr = "10.244.0.0/16";
+  std::string service_cidr = "10.96.0.0/16";
   std::string cluster_domain = "cluster.local";
   std::vector<std::string> hidden_paths;  // never shown to pods: kubeconfigs and the like
   // Without one, projected service-account tokens are left out of their volumes.
@@ -51,6 +53,8 @@ class Agent {
   void start();
 
   kube::PodStreams& streams();
+  // Once: a socket in the pods' network at which the kubernetes service arrives, listening.
+  net::Socket take_api_socket();
   const std::string& node_name() const;
 
   // From any thread. Stops working. keep_pods: containers run on, to be adopted by the next start;

@@ -498,6 +498,11 @@ Result<FileDescriptor> LinuxMachine::parent_socket(int type) {
   });
 }
 
+void LinuxMachine::set_service_rules(std::string rules, Done<void> done) {
+  background<void>([this, rules = std::move(rules)] { return network_->set_rules(rules); },
+                   std::move(done));
+}
+
 Result<void> LinuxMachine::remove_instance() {
   exits_.reset();
   return blocking<void>([this]() -> Result<void> {

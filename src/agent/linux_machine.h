@@ -66,6 +66,8 @@ class LinuxMachine final : public PodMachine {
 
   // A socket in the parent namespace (type SOCK_STREAM, SOCK_DGRAM). Blocks.
   Result<FileDescriptor> parent_socket(int type);
+  // The nftables rules of the parent namespace.
+  void set_service_rules(std::string rules, Done<void> done);
   // Removes namespaces, bridge and run directory. Only when no pod is left; blocks.
   Result<void> remove_instance();
 

@@ -36,6 +36,7 @@
 namespace hekla {
 namespace {
 
+constexpr const char* kApiServiceAddress = "10.96.0.1";  // the first of the service range
 constexpr auto kStartPatience = std::chrono::seconds(30);
 constexpr auto kStopPatience = std::chrono::seconds(60);
 
@@ -119,7 +120,7 @@ Result<void> Platform::Parts::open_store(const cli::UpOptions& options) {
 Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   ListenAddress listen = TRY(choose_listen_address(options.listen, options.data_dir));
   pki = TRY(
-      load_or_make_pki(options.data_dir, {"127.0.0.1", "10.96.0.1", listen.address}, real_clock()));
+      load_or_make_pki(options.data_dir, {"127.0.0.1", kApiServiceAddress, listen.address}, real_clock()));
 
   apiserver::Options api_options;
   api_options.store = store.get();
@@ -226,6 +227,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
         TRY(parse_resource_list(options.node_resources, "--node-resources"));
   agent_options.gpu_replicas = options.gpu_replicas;
   agent_options.ca_pem = pki.ca.certificate_pem;
+  agent_options.api_host = kApiServiceAddress;
   agent_options.token_source = [this](agent::TokenRequest request, auto done) {
     apiserver::TokenSubject subject;
     subject.ns = request.ns;
@@ -237,6 +239,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   agent_client = api->client(agent_loop, {"kubelet"});
   agent = TRY(agent::Agent::create(std::move(agent_options), *agent_client, &metrics));
   api->set_pod_streams(&agent->streams());
+  server->serve_on(agent->take_api_socket());
   agent->start();
   TRY(await("registering this machine's node", kube::resources::nodes, agent->node_name()));
   nodes = (nodes.empty() ? "" : nodes + " and ") + std::string("node ") + agent->node_name();

@@ -4,6 +4,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
+#include <list>
 #include <mutex>
 #include <unordered_set>
 
@@ -27,8 +28,8 @@ class HttpServer final : public Server {
       : port_(local_port(listener)),
         threads_("net", options.threads),
         strand_(asio::make_strand(threads_.io())),
-        listener_(strand_, listener.release()),
         timer_(strand_) {
+    listeners_.emplace_back(strand_, listener.release());
     host_.options = std::move(options);
     host_.handler = std::move(handler);
     host_.tls = std::move(tls);
@@ -38,8 +39,17 @@ class HttpServer final : public Server {
 
   void run() {
     asio::post(strand_, [this] {
-      accept_ready();
+      accept_ready(listeners_.front());
       sweep();
+    });
+  }
+
+  void serve_on(Socket socket) override {
+    asio::post(strand_, [this, fd = socket.release()] {
+      Listener& listener = listeners_.emplace_back(strand_, fd);
+      boost::system::error_code ignored;
+      if (stop_sweeping_) listener.close(ignored);
+      accept_ready(listener);
     });
   }
 
@@ -51,7 +61,7 @@ class HttpServer final : public Server {
     stopped_ = true;
     asio::post(strand_, [this] {
       boost::system::error_code ignored;
-      listener_.close(ignored);
+      for (Listener& listener : listeners_) listener.close(ignored);
       stop_sweeping_ = true;
       timer_.cancel();
       for (const auto& connection : open_connections(true)) connection->begin_shutdown();
@@ -66,11 +76,13 @@ class HttpServer final : public Server {
   }
 
  private:
-  void accept_ready() {
-    if (!listener_.is_open()) return;
+  using Listener = asio::posix::basic_stream_descriptor<Strand>;
+
+  void accept_ready(Listener& listener) {
+    if (!listener.is_open()) return;
     Nanos pause{};
     for (int i = 0; i < kAcceptsPerTurn; ++i) {
-      Result<Accepted> accepted = accept_from(listener_.native_handle());
+      Result<Accepted> accepted = accept_from(listener.native_handle());
       if (accepted) {
         open(std::move(*accepted));
         continue;
@@ -80,16 +92,16 @@ class HttpServer final : public Server {
       pause = kExhaustedPause;
       break;
     }
-    if (pause > Nanos{}) return pause_accepting(pause);
-    listener_.async_wait(asio::posix::descriptor_base::wait_read,
-                         [this](boost::system::error_code error) {
-                           if (!error) accept_ready();
-                         });
+    if (pause > Nanos{}) return pause_accepting(listener, pause);
+    listener.async_wait(asio::posix::descriptor_base::wait_read,
+                        [this, &listener](boost::system::error_code error) {
+                          if (!error) accept_ready(listener);
+                        });
   }
 
-  void pause_accepting(Nanos pause) {
+  void pause_accepting(Listener& listener, Nanos pause) {
     auto timer = std::make_shared<asio::steady_timer>(strand_, pause);
-    timer->async_wait([this, timer](boost::system::error_code) { accept_ready(); });
+    timer->async_wait([this, &listener, timer](boost::system::error_code) { accept_ready(listener); });
   }
 
   void open(Accepted accepted) {
@@ -132,8 +144,8 @@ class HttpServer final : public Server {
   const std::uint16_t port_;
   ConnectionHost host_;
   IoThreads threads_;
-  Strand strand_;  // of the listener and the sweep
-  asio::posix::basic_stream_descriptor<Strand> listener_;
+  Strand strand_;  // of the listeners and the sweep
+  std::list<Listener> listeners_;  // stay where they are: their handlers point at them
   asio::basic_waitable_timer<std::chrono::steady_clock,
                              asio::wait_traits<std::chrono::steady_clock>, Strand>
       timer_;

@@ -10,6 +10,7 @@
 #include "base/crypto.h"
 #include "base/result.h"
 #include "net/http.h"
+#include "net/listener.h"
 
 namespace hekla::net {
 
@@ -32,6 +33,9 @@ class Server {
   static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler handler);
   virtual ~Server() = default;
   virtual std::uint16_t port() const = 0;
+  // Serves on one more socket as well, bound and listening; takes it over. It may live in another
+  // network namespace: that is how pods reach a server of the host.
+  virtual void serve_on(Socket socket) = 0;
   // Stops accepting, ends streams, waits up to `grace` for requests under way, joins the threads.
   virtual void stop(std::chrono::milliseconds grace = std::chrono::milliseconds(1000)) = 0;
 };

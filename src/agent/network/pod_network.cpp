@@ -12,17 +12,21 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <memory>
 
+#include "agent/runtime/process.h"
 #include "base/check.h"
 #include "base/crypto.h"
+#include "base/disk.h"
 
 namespace hekla::agent {
 namespace {
 
 constexpr const char* kBridge = "hekla0";
+constexpr const char* kNft = "/usr/sbin/nft";
 
 template <auto Release>
 struct Releaser {
@@ -90,6 +94,18 @@ Result<void> set_up(nl_sock* socket, const char* name, int master = 0) {
                         std::string("set ") + name + " up");
 }
 
+// Lets a bridge port send back what came in through it: a pod that reaches itself by its service.
+Result<void> set_hairpin(nl_sock* socket, const char* name) {
+  Link link(rtnl_link_alloc()), change(rtnl_link_alloc());
+  rtnl_link_set_ifindex(link.get(), static_cast<int>(::if_nametoindex(name)));
+  rtnl_link_set_family(link.get(), AF_BRIDGE);
+  rtnl_link_set_family(change.get(), AF_BRIDGE);
+  TRY(netlink_result(rtnl_link_bridge_set_flags(change.get(), RTNL_BRIDGE_HAIRPIN_MODE),
+                     "set a bridge port's flags"));
+  return netlink_result(rtnl_link_change(socket, link.get(), change.get(), 0),
+                        std::string("set the hairpin mode of ") + name);
+}
+
 NlAddress nl_address(std::uint32_t address, int prefix) {
   std::uint32_t raw = htonl(address);
   NlAddress out(nl_addr_build(AF_INET, &raw, sizeof raw));
@@ -132,6 +148,21 @@ Result<void> add_veth(nl_sock* socket, const std::string& name, int pod_netns) {
                         "make the veth pair " + name);
 }
 
+// Settings of the namespace the thread is in: a pod's packets to a cluster IP come in on the bridge and
+// go out on it again, and no pod may be told of a shorter way past the translation.
+Result<void> route_through_bridge() {
+  const std::string conf = "/proc/sys/net/ipv4/conf/";
+  const std::pair<std::string, const char*> settings[] = {
+      {"/proc/sys/net/ipv4/ip_forward", "1"},
+      {conf + "all/send_redirects", "0"},
+      {conf + kBridge + "/send_redirects", "0"}};
+  for (const auto& [path, value] : settings) {
+    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file || ::write(file.get(), value, 1) != 1) return errno_error("write " + path);
+  }
+  return {};
+}
+
 std::string veth_name(const std::string& uid) { return "v" + sha256_hex(uid).substr(0, 12); }
 
 }  // namespace
@@ -163,6 +194,7 @@ Result<void> PodNetwork::add_pod(const std::string& uid, std::uint32_t address) 
   const std::string veth = veth_name(uid);
   TRY(add_veth(outside.get(), veth, pod.get()));
   TRY(set_up(outside.get(), veth.c_str(), static_cast<int>(::if_nametoindex(kBridge))));
+  TRY(set_hairpin(outside.get(), veth.c_str()));
   TRY(visit.enter(paths_.netns(uid)));
   TRY(add_address(inside.get(), "eth0", address, subnet_.prefix));
   TRY(set_up(inside.get(), "eth0"));
@@ -199,6 +231,19 @@ Result<FileDescriptor> PodNetwork::socket_in_parent(int type) { return socket_at
 
 Result<FileDescriptor> PodNetwork::socket_in_pod(const std::string& uid, int type) {
   return socket_at(paths_.netns(uid), type);
+}
+
+Result<void> PodNetwork::set_rules(const std::string& rules) {
+  if (::access(kNft, X_OK) != 0)
+    return fail(Code::not_found, std::string("services need ") + kNft +
+                                     ": install it with apt install nftables");
+  const std::string file = paths_.run_dir() + "/services.nft";
+  TRY(write_file_atomically(file, rules, 0600));
+  NetnsVisit visit(host_netns_);
+  TRY(visit.enter(parent()));
+  TRY(route_through_bridge());
+  TRY(run_checked({kNft, "-f", file}));
+  return {};
 }
 
 Result<void> PodNetwork::remove() {

@@ -1,0 +1,44 @@
+// Keeps the pod network's rules for services current: from Services and Endpoints to ServiceRoutes.
+// Lives on the client's executor.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "agent/network/service_rules.h"
+#include "agent/pod_machine.h"
+#include "kube/informer.h"
+
+namespace hekla::agent {
+
+class ServiceRouting {
+ public:
+  struct Options {
+    std::string service_cidr;
+    // Where the kubernetes service leads: its endpoint in the API is an address of the host.
+    std::pair<std::string, std::int32_t> api_target;
+    std::function<void(std::string rules, Done<void> done)> set_rules;
+  };
+  ServiceRouting(kube::Client& client, const kube::Informer<model::Service>& services,
+                 Options options);
+
+  void start();
+  // Services have changed.
+  void changed();
+
+ private:
+  void publish();
+
+  kube::Client& client_;
+  const kube::Informer<model::Service>& services_;
+  Options options_;
+  kube::Informer<ServiceEndpoints> endpoints_;
+  bool pending_ = false;    // a publish is posted
+  bool in_flight_ = false;  // rules are being set
+  bool failing_ = false;    // said once, not every time
+  std::string in_force_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace hekla::agent

@@ -1,0 +1,47 @@
+// What makes a cluster IP reach its pods: nftables rules of the pod network's parent namespace, which
+// every pod's default route leads through. Pure text; PodNetwork puts it in force.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/core.h"
+
+namespace hekla::agent {
+
+struct EndpointAddress {
+  std::string ip;
+};
+BOOST_DESCRIBE_STRUCT(EndpointAddress, (), (ip))
+struct EndpointPort {
+  std::string name, protocol;
+  std::int32_t port = 0;
+};
+BOOST_DESCRIBE_STRUCT(EndpointPort, (), (name, protocol, port))
+struct EndpointSubset {
+  std::vector<EndpointAddress> addresses;
+  std::vector<EndpointPort> ports;
+};
+BOOST_DESCRIBE_STRUCT(EndpointSubset, (), (addresses, ports))
+struct ServiceEndpoints {
+  model::ObjectMeta metadata;
+  std::vector<EndpointSubset> subsets;
+};
+BOOST_DESCRIBE_STRUCT(ServiceEndpoints, (), (metadata, subsets))
+
+// One port of one service, and where it leads. Without targets connections are refused.
+struct ServiceRoute {
+  std::string address, protocol;  // protocol as nftables writes it: tcp, udp, sctp
+  std::int32_t port = 0;
+  std::vector<std::pair<std::string, std::int32_t>> targets;
+  auto operator<=>(const ServiceRoute&) const = default;
+};
+
+// Services without a cluster IP have no route; null endpoints count as empty. Only IPv4.
+std::vector<ServiceRoute> routes_of(const model::Service& service, const ServiceEndpoints* endpoints);
+
+// The whole table, replacing the one before in one step.
+std::string service_rules(std::vector<ServiceRoute> routes, const std::string& service_cidr);
+
+}  // namespace hekla::agent
