@@ -269,8 +269,8 @@ class Tour:
     def test_04_get(self):
         n = self.ns
         PLATFORM.kubectl("wait", "-n", n, "--for=condition=Ready", "pod/sleeper", "--timeout=20s", tool=self.TOOL)
-        self.rows("get pods", "NAME|READY|STATUS|RESTARTS|AGE", "sleeper|1/1|Running|0|*")
-        self.rows("get pods -o wide", "NAME|READY|STATUS|RESTARTS|AGE|IP|NODE|NOMINATED NODE|READINESS GATES",
+        self.rows("get pods -l app=sleeper", "NAME|READY|STATUS|RESTARTS|AGE", "sleeper|1/1|Running|0|*")
+        self.rows("get pods -o wide -l app=sleeper", "NAME|READY|STATUS|RESTARTS|AGE|IP|NODE|NOMINATED NODE|READINESS GATES",
                   "sleeper|1/1|Running|0|*|*|*|<none>|<none>")
         self.rows("get po -A -l app=sleeper --field-selector=metadata.namespace=" + n,
                   "NAMESPACE|NAME|READY|STATUS|RESTARTS|AGE", n + "|sleeper|1/1|Running|0|*")
@@ -278,10 +278,10 @@ class Tour:
                   "sleeper|1/1|Running|0|*|app=sleeper")
         self.rows("get pods -l 'app in (sleeper,x),!nope' -L app", "NAME|READY|STATUS|RESTARTS|AGE|APP",
                   "sleeper|1/1|Running|0|*|sleeper")
-        self.rows("get pods --no-headers", "sleeper|1/1|Running|0|*")
+        self.rows("get pods --no-headers -l app=sleeper", "sleeper|1/1|Running|0|*")
         self.rows("get deployments", "NAME|READY|UP-TO-DATE|AVAILABLE|AGE", "web|*|*|*|*")
         self.shows("get job pi -o wide", r"^NAME +STATUS +COMPLETIONS +DURATION +AGE +CONTAINERS +IMAGES +SELECTOR$",
-                   r"^pi +Running +0/1 .*pi +perl:5 +batch\.kubernetes\.io/controller-uid=[0-9a-f-]{36}$")
+                   r"^pi +(Running|Complete|SuccessCriteriaMet) +[01]/1 .*pi +perl:5 +batch\.kubernetes\.io/controller-uid=[0-9a-f-]{36}$")
         self.rows("get cm", "NAME|DATA|AGE", "cfg|2|*", "envs|2|*", "files|2|*", "kube-root-ca.crt|1|*", "unknown|0|*")
         self.rows("get secrets", "NAME|TYPE|DATA|AGE", "reg|kubernetes.io/dockerconfigjson|1|*", "sec|Opaque|2|*",
                   "tls|kubernetes.io/tls|2|*")
@@ -333,7 +333,7 @@ class Tour:
         self.rows("get cm --sort-by=.metadata.name --no-headers", "cfg|2|*", "envs|2|*", "files|2|*",
                   "kube-root-ca.crt|1|*", "unknown|0|*")
         self.rows("get secrets --field-selector=type=Opaque", "NAME|TYPE|DATA|AGE", "sec|Opaque|2|*")
-        self.says("get pods --field-selector=status.phase=Running,spec.nodeName!=nowhere -o name", "pod/sleeper\n")
+        self.says("get pods -l app=sleeper --field-selector=status.phase=Running,spec.nodeName!=nowhere -o name", "pod/sleeper\n")
         self.fails("get pods --field-selector=spec.bogus=1", "field label not supported: spec.bogus")
         self.fails("get pods -l 'app in (once'", "unable to parse requirement: found '', expected: ',' or ')'")
         self.fails("get pods nope", 'Error from server (NotFound): pods "nope" not found')
@@ -402,7 +402,8 @@ class Tour:
         self.fails("apply --server-side -f app.yaml", 'conflict with "other": .spec.replicas')
         managers = json.loads(self.ok("get deploy app -o json%s" % (
             " --show-managed-fields" if self.modern else "")).stdout)["metadata"]["managedFields"]
-        self.assertEqual({(m["manager"], m["operation"]) for m in managers}, {("kubectl", "Apply"), ("other", "Apply")})
+        self.assertEqual({(m["manager"], m["operation"]) for m in managers if m.get("subresource") != "status"},
+                         {("kubectl", "Apply"), ("other", "Apply")})
         self.file("app3.yaml", APP.replace("  replicas: 1\n", ""))
         self.says("apply --server-side --field-manager=other -f app3.yaml", "deployment.apps/app serverside-applied\n")
         self.says("get deploy app -o jsonpath='{.spec.replicas}'", "1")  # nobody owns it: the default again
