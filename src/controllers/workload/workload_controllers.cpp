@@ -1,6 +1,7 @@
 #include "controllers/workload/workload_controllers.h"
 
 #include "controllers/workload/batch_job.h"
+#include "controllers/workload/cron_job.h"
 #include "controllers/workload/daemon_set.h"
 #include "controllers/workload/deployment.h"
 #include "controllers/workload/replica_set.h"
@@ -13,6 +14,7 @@ struct WorkloadControllers::State {
   ReplicaSets replica_sets;
   Deployments deployments;
   BatchJobs jobs;
+  CronJobs cron_jobs;
   StatefulSets stateful_sets;
   DaemonSets daemon_sets;
 
@@ -21,6 +23,7 @@ struct WorkloadControllers::State {
         replica_sets(caches),
         deployments(caches),
         jobs(caches),
+        cron_jobs(caches),
         stateful_sets(caches),
         daemon_sets(caches) {}
 };

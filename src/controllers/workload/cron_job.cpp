@@ -1,0 +1,193 @@
+#include "controllers/workload/cron_job.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "controllers/workload/batch_job.h"
+#include "model/cron.h"
+#include "model/time.h"
+
+namespace hekla::controllers {
+namespace {
+
+const std::string kScheduledFor = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+
+std::optional<WallTime> time_at(const json::Value& value,
+                                std::initializer_list<std::string_view> path) {
+  Result<WallTime> parsed = model::parse_rfc3339(json::string_at(value, path));
+  return parsed ? std::optional<WallTime>(*parsed) : std::nullopt;
+}
+
+kube::Write remove_job(const Workload& job) {
+  kube::Write write = remove(kube::resources::batch_jobs, key_of(job.metadata), job.metadata.uid);
+  write.propagation_policy = "Background";
+  return write;
+}
+
+class CronRound {
+ public:
+  CronRound(const Workload& cron, const std::vector<WorkloadRef>& jobs, WallTime now)
+      : cron_(cron), jobs_(jobs), now_(now), last_(time_at(cron.status, {"lastScheduleTime"})) {}
+
+  WorkloadPlan plan() {
+    look_at_jobs();
+    trim(true, json::int_at(cron_.spec, {"successfulJobsHistoryLimit"}, 3));
+    trim(false, json::int_at(cron_.spec, {"failedJobsHistoryLimit"}, 1));
+    if (!json::bool_at(cron_.spec, {"suspend"})) keep_schedule();
+    write_status();
+    return std::move(plan_);
+  }
+
+ private:
+  void look_at_jobs();
+  void trim(bool succeeded, std::int64_t limit);
+  void keep_schedule();
+  void start(const model::CronSchedule& schedule, WallTime scheduled);
+  void write_status();
+
+  const Workload& cron_;
+  const std::vector<WorkloadRef>& jobs_;
+  WallTime now_;
+  WorkloadPlan plan_;
+  std::optional<WallTime> last_, last_success_;
+  std::vector<WorkloadRef> active_;
+};
+
+void CronRound::look_at_jobs() {
+  last_success_ = time_at(cron_.status, {"lastSuccessfulTime"});
+  const json::Array* listed = json::array_at(cron_.status, {"active"});
+  for (const WorkloadRef& job : jobs_) {
+    // The job itself says which start it was: nothing is lost when the status could not be written.
+    Result<WallTime> scheduled = model::parse_rfc3339(job->metadata.annotation(kScheduledFor));
+    if (scheduled) last_ = std::max(last_, std::optional<WallTime>(*scheduled));
+    bool succeeded = false;
+    if (!batch_job_finished(*job, &succeeded)) {
+      active_.push_back(job);
+      continue;
+    }
+    if (succeeded)
+      last_success_ = std::max(last_success_, time_at(job->status, {"completionTime"}));
+    bool was_active = listed && std::any_of(listed->begin(), listed->end(), [&](const auto& one) {
+                        return json::string_at(one, {"uid"}) == job->metadata.uid;
+                      });
+    if (was_active)
+      plan_.events.push_back({"Normal", "SawCompletedJob",
+                              "Saw completed job: " + job->metadata.name +
+                                  ", condition: " + (succeeded ? "Complete" : "Failed")});
+  }
+  if (!listed) return;
+  for (const json::Value& one : *listed)
+    if (std::none_of(jobs_.begin(), jobs_.end(), [&](const WorkloadRef& job) {
+          return job->metadata.uid == json::string_at(one, {"uid"});
+        }))
+      plan_.events.push_back({"Normal", "MissingJob", "Active job went missing: " +
+                                                          std::string(json::string_at(one, {"name"}))});
+}
+
+void CronRound::trim(bool succeeded, std::int64_t limit) {
+  std::vector<WorkloadRef> done;
+  for (const WorkloadRef& job : jobs_) {
+    bool good = false;
+    if (batch_job_finished(*job, &good) && good == succeeded && !job->metadata.deletionTimestamp)
+      done.push_back(job);
+  }
+  std::sort(done.begin(), done.end(), [](const WorkloadRef& a, const WorkloadRef& b) {
+    auto x = time_at(a->status, {"startTime"}), y = time_at(b->status, {"startTime"});
+    return x != y ? x < y : a->metadata.name < b->metadata.name;
+  });
+  for (std::size_t i = 0; i + static_cast<std::size_t>(std::max<std::int64_t>(0, limit)) < done.size();
+       ++i)
+    plan_.writes.push_back(remove_job(*done[i]));
+}
+
+void CronRound::keep_schedule() {
+  std::string text(json::string_at(cron_.spec, {"schedule"}));
+  Result<model::CronSchedule> schedule =
+      model::CronSchedule::parse(text, std::string(json::string_at(cron_.spec, {"timeZone"})));
+  if (!schedule) {
+    plan_.events.push_back({"Warning", "UnparseableSchedule",
+                            "unparseable schedule: \"" + text + "\" : " + schedule.error().message});
+    return;
+  }
+  if (auto next = schedule->next(now_)) wake_in(plan_.again_after, *next - now_);
+  WallTime from = last_ ? *last_ : cron_.metadata.creationTimestamp.at.value_or(now_);
+  if (const json::Value* deadline = json::find(cron_.spec, "startingDeadlineSeconds"))
+    from = std::max(from, now_ - std::chrono::seconds(deadline->to_number<std::int64_t>()));
+  std::optional<model::CronSchedule::Missed> missed = schedule->missed(from, now_);
+  if (!missed) return;
+  if (missed->too_many)
+    plan_.events.push_back({"Warning", "TooManyMissedTimes",
+                            "too many missed start times. Set or decrease "
+                            ".spec.startingDeadlineSeconds or check clock skew"});
+  std::string_view policy = json::string_at(cron_.spec, {"concurrencyPolicy"});
+  if (policy == "Forbid" && !active_.empty()) {
+    plan_.events.push_back({"Normal", "JobAlreadyActive",
+                            "Not starting job because prior execution is running and "
+                            "concurrency policy is Forbid"});
+    return;
+  }
+  if (policy == "Replace")
+    for (const WorkloadRef& job : active_)
+      if (!job->metadata.deletionTimestamp) plan_.writes.push_back(remove_job(*job));
+  start(*schedule, missed->last);
+}
+
+void CronRound::start(const model::CronSchedule& schedule, WallTime scheduled) {
+  auto minutes =
+      std::chrono::duration_cast<std::chrono::minutes>(scheduled.time_since_epoch()).count();
+  json::Object metadata;
+  for (std::string_view member : {"labels", "annotations"})
+    if (const json::Value* given =
+            json::find_path(cron_.spec, {"jobTemplate", "metadata", member}))
+      metadata[member] = *given;
+  metadata["name"] = cron_.metadata.name + "-" + std::to_string(minutes);
+  metadata["namespace"] = cron_.metadata.ns;
+  metadata["ownerReferences"] = json::Array{
+      json::encode(model::controller_reference("batch/v1", "CronJob", cron_.metadata))};
+  json::Value job = json::Object{
+      {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", std::move(metadata)}};
+  json::at_path(job, {"metadata", "annotations", kScheduledFor}) =
+      model::format_in_zone(scheduled, schedule.zone());
+  if (const json::Value* spec = json::find_path(cron_.spec, {"jobTemplate", "spec"}))
+    job.get_object()["spec"] = *spec;
+  plan_.writes.push_back(create(kube::resources::batch_jobs, cron_.metadata.ns, std::move(job)));
+}
+
+void CronRound::write_status() {
+  json::Object status;
+  if (last_) status["lastScheduleTime"] = model::format_rfc3339(*last_);
+  if (last_success_) status["lastSuccessfulTime"] = model::format_rfc3339(*last_success_);
+  json::Array active;
+  for (const WorkloadRef& job : active_)
+    active.push_back(json::Object{{"kind", "Job"},
+                                  {"apiVersion", "batch/v1"},
+                                  {"name", job->metadata.name},
+                                  {"namespace", job->metadata.ns},
+                                  {"uid", job->metadata.uid}});
+  if (!active.empty()) status["active"] = std::move(active);
+  if (auto write = status_write(workload_resources::cron_jobs, cron_, status))
+    plan_.writes.push_back(std::move(*write));
+}
+
+}  // namespace
+
+WorkloadPlan plan_cron_job(const Workload& cron, const std::vector<WorkloadRef>& jobs,
+                           WallTime now) {
+  if (cron.metadata.deletionTimestamp) return {};
+  return CronRound(cron, jobs, now).plan();
+}
+
+CronJobs::CronJobs(WorkloadCaches& caches)
+    : caches_(caches),
+      loop_(caches, caches.cron_jobs, "cronjob",
+            [this](const WorkloadRef& cron, WallTime now, const std::string*) {
+              return plan_cron_job(*cron, caches_.jobs_of(cron->metadata.uid), now);
+            }) {
+  caches_.jobs.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
+    const model::OwnerReference* owner = (after ? after : before)->metadata.controller();
+    if (owner && owner->kind == "CronJob")
+      loop_.add({(after ? after : before)->metadata.ns, owner->name});
+  });
+}
+
+}  // namespace hekla::controllers
