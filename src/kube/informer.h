@@ -2,6 +2,7 @@
 // Lives on its Client's executor; every call and callback happens there.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -98,7 +99,7 @@ class Informer {
   }
   // The same for a removal that is complete (the object is gone, not merely terminating).
   void overlay_removed(const Key& key, std::uint64_t resource_version) {
-    tombstones_[key] = resource_version;
+    bury(key, resource_version);
     erase(key, resource_version);
   }
 
@@ -115,6 +116,7 @@ class Informer {
 
   void replace(List list) {
     tombstones_.clear();
+    buried_.clear();
     std::set<Key> present;
     for (const ObjectPtr& object : list.items) {
       present.insert(Key{object->ns, object->name});
@@ -130,11 +132,22 @@ class Informer {
     if (!event.object) return;
     Key key{event.object->ns, event.object->name};
     if (event.type == WatchEvent::Type::deleted) {
-      tombstones_.erase(key);
+      bury(key, event.resource_version);
       erase(key, event.resource_version);
     } else {
       upsert(*event.object);
     }
+  }
+  // The result of an own write may come in after the watch has told of the object's end; laid over
+  // the cache it would be an object that never goes. Only the last ends can be overtaken like that.
+  void bury(const Key& key, std::uint64_t resource_version) {
+    tombstones_[key] = resource_version;
+    buried_.emplace_back(key, resource_version);
+    if (buried_.size() <= kTombstones) return;
+    auto oldest = tombstones_.find(buried_.front().first);
+    if (oldest != tombstones_.end() && oldest->second == buried_.front().second)
+      tombstones_.erase(oldest);
+    buried_.pop_front();
   }
   void settle() {
     for (const auto& handler : settled_) handler();
@@ -197,7 +210,9 @@ class Informer {
 
   Resource resource_;
   std::map<Key, Entry> objects_;
+  static constexpr std::size_t kTombstones = 4096;
   std::map<Key, std::uint64_t> tombstones_;
+  std::deque<std::pair<Key, std::uint64_t>> buried_;
   std::vector<Index> indexes_;
   std::vector<OnChange> handlers_;
   std::vector<std::function<void()>> settled_;

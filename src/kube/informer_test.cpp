@@ -89,6 +89,15 @@ TEST_F(InformerTest, ARemovedOverlayStaysRemovedUntilTheNameIsUsedAgain) {
   EXPECT_NE(pods.get({"a", "x"}), nullptr);
 }
 
+TEST_F(InformerTest, AResultOvertakenByTheObjectsEndIsIgnored) {
+  start(10, {object("a", "x", 7, "Pending")});
+  client.send(Type::deleted, object("a", "x", 20, "Running"));
+  pods.overlay(object("a", "x", 15, "Running"));
+  EXPECT_EQ(pods.get({"a", "x"}), nullptr);
+  pods.overlay(object("a", "x", 25, "Pending"));
+  EXPECT_NE(pods.get({"a", "x"}), nullptr);
+}
+
 TEST_F(InformerTest, IndexesFollowChanges) {
   int by_phase = pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
     keys.push_back(pod.status.phase);
