@@ -14,6 +14,7 @@
 #include "apiserver/reads.h"
 #include "apiserver/rest_handler.h"
 #include "apiserver/service_addresses.h"
+#include "apiserver/webhook_configurations.h"
 #include "apiserver/webhooks.h"
 #include "apiserver/writes.h"
 #include "base/check.h"
@@ -53,6 +54,7 @@ struct ApiServer::Parts {
   Crds crds;
   AdmissionChain admission;
   std::unique_ptr<WebhookTransport> webhooks = make_webhook_transport();
+  WebhookConfigurations webhook_configurations;
   Writes writes;
   Authenticator authenticator;
   DiscoveryHandler discovery;
@@ -72,7 +74,8 @@ struct ApiServer::Parts {
                              std::move(options.admission))),
         writes(*options.store, registry,
                WriteServices{options.clock, options.rng, &admission, addresses.get(),
-                             webhooks.get()}, &crds),
+                             webhooks.get(), &webhook_configurations},
+               &crds),
         authenticator(tokens, *options.store, registry),
         discovery(registry,
                   options.advertise_address + ":" + std::to_string(options.advertise_port)),

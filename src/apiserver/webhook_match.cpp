@@ -99,9 +99,8 @@ Result<bool> webhook_selects(const json::Value& webhook, const kube::AdmissionRe
   return selector_matches(namespaces, found ? labels_of_value(*found) : model::Labels{});
 }
 
-Result<bool> webhook_conditions_hold(const json::Value& webhook, const json::Value& review_request) {
-  const json::Array* conditions = json::array_at(webhook, {"matchConditions"});
-  if (!conditions) return true;
+Result<bool> webhook_conditions_hold(const Webhook& webhook, const json::Value& review_request) {
+  if (webhook.conditions.empty()) return true;
   static const json::Value kNone;
   const json::Value *object = json::find(review_request, "object"), *old = json::find(review_request, "oldObject");
   const std::vector<cel::Binding> bindings{{"object", cel::Value::of(object ? *object : kNone, nullptr)},
@@ -109,9 +108,7 @@ Result<bool> webhook_conditions_hold(const json::Value& webhook, const json::Val
                                            {"request", cel::Value::of(review_request, nullptr)}};
   std::optional<Error> failure;
   cel::Budget budget(2'500'000);
-  for (const json::Value& condition : *conditions) {
-    auto program = cel::Program::compile(std::string(json::string_at(condition, {"expression"})),
-                                         {{"object", {}}, {"oldObject", {}}, {"request", {}}});
+  for (const auto& program : webhook.conditions) {
     Result<cel::Value> value = program ? (*program)->run(bindings, budget) : std::unexpected(program.error());
     // One condition that does not hold outweighs others that fail.
     if (value && !value->is_true()) return false;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "apiserver/webhook_configurations.h"
 #include "apiserver/write_stages.h"
 
 namespace hekla::apiserver {
@@ -14,6 +15,6 @@ ServedPtr webhook_version(const json::Value& webhook, const kube::AdmissionReque
 Result<bool> webhook_selects(const json::Value& webhook, const kube::AdmissionRequest& request,
                              const json::Value& object);
 // matchConditions over the review's request.
-Result<bool> webhook_conditions_hold(const json::Value& webhook, const json::Value& review_request);
+Result<bool> webhook_conditions_hold(const Webhook& webhook, const json::Value& review_request);
 
 }  // namespace hekla::apiserver

@@ -15,26 +15,6 @@ std::string text_at(const json::Value& value, std::initializer_list<std::string_
   return std::string(json::string_at(value, path));
 }
 
-struct Webhook {
-  json::Value spec;
-  std::string name;
-  bool ignores_failure = false;
-};
-
-std::vector<Webhook> configured(const kube::AdmissionRequest& request, std::string_view plural) {
-  std::vector<Webhook> out;
-  const kube::Resource kind{.group = "admissionregistration.k8s.io", .version = "v1",
-                            .plural = std::string(plural), .kind = "", .namespaced = false};
-  Result<std::vector<json::Value>> all = request.reader->list(kind, "");
-  if (!all) return out;
-  for (const json::Value& one : *all)
-    if (const json::Array* webhooks = json::array_at(one, {"webhooks"}))
-      for (const json::Value& webhook : *webhooks)
-        out.push_back({webhook, text_at(webhook, {"name"}),
-                       json::string_at(webhook, {"failurePolicy"}) == "Ignore"});
-  return out;
-}
-
 // Configurations of webhooks are beyond the reach of webhooks, or nobody could repair a broken one.
 bool exempt(const kube::Resource& resource) {
   return resource.group == "admissionregistration.k8s.io" &&
@@ -153,7 +133,7 @@ class Invocation {
     if (!as) return std::nullopt;
     if (!TRY(webhook_selects(webhook.spec, request_, object))) return std::nullopt;
     json::Value review = review_request(request_, as->kind->resource, object);
-    Result<bool> holds = webhook_conditions_hold(webhook.spec, review);
+    Result<bool> holds = webhook_conditions_hold(webhook, review);
     if (!holds) return settled(webhook, failed_call(webhook, holds.error().message));
     if (!*holds) return std::nullopt;
     const std::string_view effects = json::string_at(webhook.spec, {"sideEffects"});
@@ -238,20 +218,19 @@ Result<json::Value> read_review(const WebhookCall& call, Result<net::Response> r
   return *answer;
 }
 
-bool webhooks_configured(const kube::AdmissionRequest& request, bool mutating) {
-  return !exempt(request.resource) && !configured(request, mutating ? "mutatingwebhookconfigurations"
-                                                                    : "validatingwebhookconfigurations")
-                                           .empty();
+bool webhooks_configured(const WriteScope& scope, bool mutating) {
+  return !exempt(scope.resource()) &&
+         !scope.services.configurations->at(scope.snapshot, scope.catalog, mutating)->empty();
 }
 
 Result<void> mutate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request, json::Value& object) {
   if (!scope.memo || exempt(request.resource)) return {};
-  const std::vector<Webhook> webhooks = configured(request, "mutatingwebhookconfigurations");
+  const WebhookList webhooks = scope.services.configurations->at(scope.snapshot, scope.catalog, true);
   Invocation invocation(scope, request);
   // Those that want to see what came after them are asked once more.
   std::vector<const Webhook*> waiting;
   bool changed_later = false;
-  for (const Webhook& webhook : webhooks) {
+  for (const Webhook& webhook : *webhooks) {
     std::optional<json::Value> response = TRY(invocation.run(webhook, object));
     if (!response) continue;
     const bool changed = TRY(apply_answer(webhook, *response, object));
@@ -268,10 +247,11 @@ Result<void> mutate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest&
 Result<void> validate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request,
                                   const json::Value& object) {
   if (!scope.memo || exempt(request.resource)) return {};
+  const WebhookList webhooks = scope.services.configurations->at(scope.snapshot, scope.catalog, false);
   Invocation invocation(scope, request);
   std::optional<Error> denial;
   // All are asked at the same time; the first in order has the word.
-  for (const Webhook& webhook : configured(request, "validatingwebhookconfigurations"))
+  for (const Webhook& webhook : *webhooks)
     if (auto response = invocation.run(webhook, object); !response && !denial) denial = response.error();
   if (denial) return std::unexpected(std::move(*denial));
   return {};

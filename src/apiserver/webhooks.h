@@ -70,8 +70,8 @@ struct WebhookMemo {
 // Reads an answer; the error says why it is none.
 Result<json::Value> read_review(const WebhookCall& call, Result<net::Response> response);
 
-// Whether there is any webhook for such a request to pass; `request` has a reader.
-bool webhooks_configured(const kube::AdmissionRequest& request, bool mutating);
+// Whether there is any webhook for such a request to pass.
+bool webhooks_configured(const WriteScope& scope, bool mutating);
 // Both fail with scope.memo->wanted filled when answers are missing.
 Result<void> mutate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request, json::Value& object);
 Result<void> validate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request,

@@ -195,7 +195,7 @@ Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Va
   kube::AdmissionRequest request = admission_request(scope, object, old, operation);
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
-  const bool webhooks = webhooks_configured(request, true);
+  const bool webhooks = webhooks_configured(scope, true);
   if (!webhooks && !scope.services.admission->mutates(request)) return {};
   TRY(scope.services.admission->mutate(request, object));
   if (webhooks) {

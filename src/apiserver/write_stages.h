@@ -15,6 +15,7 @@
 namespace hekla::apiserver {
 
 class ServiceAddresses;
+class WebhookConfigurations;  // webhook_configurations.h
 class WebhookTransport;  // webhooks.h
 struct WebhookMemo;
 struct FieldSet;
@@ -26,6 +27,7 @@ struct WriteServices {
   const AdmissionChain* admission = nullptr;
   const ServiceAddresses* addresses = nullptr;
   WebhookTransport* webhooks = nullptr;
+  WebhookConfigurations* configurations = nullptr;
 };
 
 // One attempt at one request against one snapshot.

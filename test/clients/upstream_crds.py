@@ -137,7 +137,8 @@ class UpstreamCrds(put.PlatformTest):
         job["metadata"]["name"] = "ruled"
         self.assertEqual(self.send("create", body=job).returncode, 0)
         job["spec"]["runtimeRef"] = {"name": "other"}
-        self.assertIn("runtimeRef is immutable", self.send("apply", "--server-side", "--force-conflicts", body=job).stderr)
+        changed = self.send("apply", "--server-side", "--force-conflicts", body=job)
+        self.assertIn("runtimeRef is immutable", changed.stderr)
         job["spec"].update(runtimeRef={"name": "torch"}, managedBy="somebody.io/else")
         job["metadata"]["name"] = "managed"
         self.assertIn("ManagedBy must be trainer.kubeflow.org/trainjob-controller",

@@ -1,0 +1,46 @@
+#include "apiserver/webhook_configurations.h"
+
+#include "apiserver/cel/program.h"
+#include "apiserver/storage.h"
+
+namespace hekla::apiserver {
+namespace {
+
+Webhook read_webhook(const json::Value& spec) {
+  Webhook webhook{spec, std::string(json::string_at(spec, {"name"})),
+                  json::string_at(spec, {"failurePolicy"}) == "Ignore", {}};
+  if (const json::Array* conditions = json::array_at(spec, {"matchConditions"}))
+    for (const json::Value& condition : *conditions)
+      webhook.conditions.push_back(
+          cel::Program::compile(std::string(json::string_at(condition, {"expression"})),
+                                {{"object", {}}, {"oldObject", {}}, {"request", {}}}));
+  return webhook;
+}
+
+}  // namespace
+
+WebhookList WebhookConfigurations::at(const store::Snapshot& snapshot, const Catalog& catalog,
+                                      bool mutating) {
+  ServedPtr served = catalog.find(
+      "admissionregistration.k8s.io", "v1",
+      mutating ? "mutatingwebhookconfigurations" : "validatingwebhookconfigurations");
+  std::vector<store::ItemPtr> items;
+  if (served)
+    snapshot.scan(served->bucket, "", "", [&](const store::ItemPtr& item) {
+      items.push_back(item);
+      return true;
+    });
+  std::lock_guard lock(mutex_);
+  Known& known = known_[mutating ? 0 : 1];
+  if (known.items == items) return known.webhooks;
+  auto webhooks = std::make_shared<std::vector<Webhook>>();
+  for (const store::ItemPtr& item : items) {
+    const json::Value configuration = decode_object(*served, *item);
+    if (const json::Array* specs = json::array_at(configuration, {"webhooks"}))
+      for (const json::Value& spec : *specs) webhooks->push_back(read_webhook(spec));
+  }
+  known = {std::move(items), std::move(webhooks)};
+  return known.webhooks;
+}
+
+}  // namespace hekla::apiserver
