@@ -63,7 +63,7 @@ class Server:
         self.tls.check_hostname = False
         self.tls.load_cert_chain(certificate, key)
 
-    def wait_ready(self, seconds=60):
+    def wait_ready(self, seconds=60, interval=0.1):
         deadline = time.time() + seconds
         while True:
             try:
@@ -73,7 +73,7 @@ class Server:
                 self.connection = None
             if time.time() > deadline or any(p.poll() is not None for p in self.processes):
                 raise RuntimeError("%s did not get ready, see %s" % (self.name, self.directory))
-            time.sleep(0.1)
+            time.sleep(interval)
 
     def ask(self, method, path, body=None, headers=None):
         headers = dict(headers or {})
@@ -130,12 +130,13 @@ openssl rsa -in sa.key -pubout -out sa.pub
     subprocess.run(["bash", "-c", script], cwd=directory, check=True, capture_output=True)
 
 
-def kubernetes():
+def kubernetes(durable=False):
     server = Server("kubernetes")
     make_certificates(server.directory)
     etcd, peer, server.port = free_ports(3)
     pki = lambda name: os.path.join(server.directory, name)
-    server.start(os.path.join(PEERS, "bin/etcd"), "--data-dir", pki("etcd"), "--unsafe-no-fsync", "--log-level", "warn",
+    server.start(os.path.join(PEERS, "bin/etcd"), "--data-dir", pki("etcd"), *([] if durable else ["--unsafe-no-fsync"]),
+                 "--log-level", "warn",
                  "--listen-client-urls", "http://127.0.0.1:%d" % etcd,
                  "--advertise-client-urls", "http://127.0.0.1:%d" % etcd,
                  "--listen-peer-urls", "http://127.0.0.1:%d" % peer,
