@@ -35,6 +35,9 @@ inline json::Value node(const json::Value& from) {
   if (!allocatable.contains("pods")) allocatable["pods"] = "110";
   json::Value meta = json::Object{{"name", json::string_at(from, {"name"})}};
   copy(from, "labels", meta);
+  copy(from, "annotations", meta);
+  if (json::bool_at(from, {"hostname"}))
+    json::at_path(meta, {"labels", "kubernetes.io/hostname"}) = json::string_at(from, {"name"});
   json::Value spec = json::Object{};
   copy(from, "taints", spec);
   copy(from, "unschedulable", spec);
@@ -103,6 +106,7 @@ inline json::Value pod(const json::Value& from, int order) {
                                   {"uid", "pod-" + name},
                                   {"creationTimestamp", model::format_rfc3339(created)},
                                   {"annotations", annotations}};
+  copy(from, "labels", meta);
   if (json::bool_at(from, {"deleting"}))
     meta.as_object()["deletionTimestamp"] = model::format_rfc3339(created);
   json::Object container{{"name", "main"}, {"image", "busybox"}};

@@ -71,6 +71,7 @@ NodeId Cluster::intern_node(std::string_view name) {
     node.name_id = names_.intern(name);
     nodes_.push_back(std::move(node));
     ++shape_version_;
+    terms_.unsettle();
   }
   return NodeId(at->second);
 }
@@ -93,6 +94,7 @@ Impact Cluster::put(const model::Node& object) {
   count_images(shape, +1);
   node.shape = std::move(shape);
   ++shape_version_;
+  terms_.unsettle();
   note_change(id);
   return Impact::decide;
 }
@@ -108,6 +110,7 @@ Impact Cluster::remove(const model::Node& object) {
   count_images(node.shape, -1);
   node.shape = {};
   ++shape_version_;
+  terms_.unsettle();
   note_change(id);
   return Impact::decide;
 }

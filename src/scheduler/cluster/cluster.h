@@ -20,6 +20,7 @@
 #include "scheduler/cluster/names.h"
 #include "scheduler/cluster/node.h"
 #include "scheduler/cluster/pod_class.h"
+#include "scheduler/cluster/pod_neighbours.h"
 #include "scheduler/cluster/queue.h"
 #include "scheduler/cluster/task.h"
 
@@ -87,6 +88,11 @@ class Cluster {
   // How many live nodes hold an image; 0 when unknown.
   std::int32_t nodes_with_image(NameId image) const;
 
+  // Counts of pods by topology, for affinity and spread. Current after settle().
+  const PodTerms& terms() const { return terms_; }
+  // Brings the counts up to date after nodes have changed; called at the start of a session.
+  void settle();
+
   const Names& names() const { return names_; }
   const Dimensions& dimensions() const { return dimensions_; }
   const ClusterOptions& options() const { return options_; }
@@ -111,7 +117,12 @@ class Cluster {
   void drop_task(TaskId id);
   void set_group(JobId id, const model::PodGroup& group);
   std::uint16_t intern_role(Job& job, NameId name);
+  std::string base_key(const model::Pod& pod, const LabelPairs& labels);
+  ClassId classify(const model::Pod& pod, LabelSetId labels);
   ClassId intern_class(PodClass made);
+  ClassTerms intern_terms(PodNeighbours wanted);
+  TermId intern_term(TermSpec spec);
+  void reclassify(TermId term);
   void release_class(ClassId id);
   std::int32_t priority_of(const std::string& priority_class) const;
   void resolve_priorities();
@@ -124,6 +135,7 @@ class Cluster {
   ClusterOptions options_;
   Names names_;
   Dimensions dimensions_;
+  PodTerms terms_{names_};
   std::vector<Node> nodes_;
   std::vector<Task> tasks_;
   std::vector<Job> jobs_;
@@ -150,6 +162,7 @@ class Cluster {
   std::uint64_t class_serial_ = 0;
   std::uint64_t log_base_ = 0;
   std::vector<NodeId> log_;
+  std::vector<NodeId> touched_;  // scratch of charge_node
 };
 
 }  // namespace hekla::scheduler

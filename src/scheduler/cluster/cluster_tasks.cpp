@@ -29,12 +29,116 @@ bool holds_node(TaskStatus status) {
   return !is_completed(status) && status != TaskStatus::pending;
 }
 
+template <class Visit>
+void each_term(const ClassTerms& terms, Visit visit) {
+  for (TermId id : terms.affinity) visit(id);
+  for (TermId id : terms.anti) visit(id);
+  for (TermId id : terms.matched) visit(id);
+  for (const ClassTerms::Weighted& one : terms.preferred) visit(one.term);
+  for (const ClassTerms::Weighted& one : terms.drawn) visit(one.term);
+  for (const ClassTerms::Spread& one : terms.spread) visit(one.term);
+}
+
+std::string full_key(const std::string& base, const std::vector<TermId>& matched) {
+  std::string key = base;
+  for (TermId term : matched) key.append("\x1e#").append(std::to_string(term.value));
+  return key;
+}
+
 }  // namespace
 
 // ---- classes
 // ----------------------------------------------------------------------------------------
 
+TermId Cluster::intern_term(TermSpec spec) {
+  bool added = false;
+  bool carried = spec.use == TermUse::anti || spec.use == TermUse::scored;
+  TermId id = terms_.intern(std::move(spec), &added);
+  if (!added) return id;
+  if (terms_.settled()) {
+    terms_.lay_out(id, nodes_);
+    touched_.clear();
+    for (LabelSetId set : terms_.at(id).matched_sets)
+      for (TaskId task : terms_.at(set).tasks)
+        if (const Task& one = at(task); one.node.valid() && holds_node(one.status))
+          terms_.count_term(id, one.node, one.status == TaskStatus::releasing, +1, touched_);
+  }
+  if (carried) reclassify(id);
+  return id;
+}
+
+ClassTerms Cluster::intern_terms(PodNeighbours wanted) {
+  ClassTerms out;
+  out.affinity_self = wanted.affinity_self;
+  for (TermSpec& spec : wanted.affinity) out.affinity.push_back(intern_term(std::move(spec)));
+  for (TermSpec& spec : wanted.anti) out.anti.push_back(intern_term(std::move(spec)));
+  for (PodNeighbours::Weighted& one : wanted.preferred)
+    out.preferred.push_back({intern_term(std::move(one.term)), one.weight});
+  for (PodNeighbours::Weighted& one : wanted.drawn)
+    out.drawn.push_back({intern_term(std::move(one.term)), one.weight});
+  for (PodNeighbours::Spread& one : wanted.spread) {
+    out.spread.push_back(one.how);
+    out.spread.back().term = intern_term(std::move(one.term));
+  }
+  return out;
+}
+
+// A term that others will be judged by has appeared: pods that match it are no longer like those
+// that do not.
+void Cluster::reclassify(TermId term) {
+  std::vector<TaskId> affected;
+  for (LabelSetId set : terms_.at(term).matched_sets)
+    for (TaskId task : terms_.at(set).tasks)
+      if (at(task).pod_class.valid()) affected.push_back(task);
+  for (TaskId id : affected) {
+    Task& task = tasks_[id.index()];
+    std::vector<TermId> matched = terms_.carried_matches(task.labels);
+    std::string key = full_key(classes_[task.pod_class.index()].base_key, matched);
+    auto known = class_ids_.find(key);
+    ClassId next = known != class_ids_.end() ? ClassId(known->second) : ClassId();
+    if (!next.valid()) {
+      PodClass made = classes_[task.pod_class.index()];
+      made.key = std::move(key);
+      made.terms.matched = std::move(matched);
+      made.users = 0;
+      next = intern_class(std::move(made));
+    }
+    ++classes_[next.index()].users;
+    release_class(task.pod_class);
+    task.pod_class = next;
+  }
+}
+
+std::string Cluster::base_key(const model::Pod& pod, const LabelPairs& labels) {
+  return class_key(pod) + '\x1e' + neighbours_of(pod, labels, names_, terms_).text;
+}
+
+ClassId Cluster::classify(const model::Pod& pod, LabelSetId labels) {
+  PodNeighbours wanted = neighbours_of(pod, terms_.at(labels).labels, names_, terms_);
+  std::string base = class_key(pod) + '\x1e' + wanted.text;
+  ClassTerms own = intern_terms(std::move(wanted));
+  own.matched = terms_.carried_matches(labels);
+  std::string key = full_key(base, own.matched);
+  if (auto known = class_ids_.find(key); known != class_ids_.end()) return ClassId(known->second);
+  PodClass made = make_class(pod, std::move(base), names_, dimensions_);
+  made.key = std::move(key);
+  made.terms = std::move(own);
+  return intern_class(std::move(made));
+}
+
+void Cluster::settle() {
+  if (terms_.settled()) return;
+  terms_.lay_out(nodes_);
+  if (!terms_.any()) return;
+  touched_.clear();
+  for (const Task& task : tasks_)
+    if (task.live && task.node.valid() && holds_node(task.status))
+      terms_.count(task.labels, class_of(task).terms, task.node,
+                   task.status == TaskStatus::releasing, +1, touched_);
+}
+
 ClassId Cluster::intern_class(PodClass made) {
+  each_term(made.terms, [&](TermId term) { terms_.use(term); });
   ClassId id;
   if (free_classes_.empty()) {
     id = ClassId(classes_.size());
@@ -53,8 +157,10 @@ void Cluster::release_class(ClassId id) {
   PodClass& pods = classes_[id.index()];
   if (--pods.users > 0) return;
   class_ids_.erase(pods.key);
+  ClassTerms terms = std::move(pods.terms);
   pods = PodClass();
   free_classes_.push_back(id);
+  each_term(terms, [&](TermId term) { terms_.release(term); });
 }
 
 // ---- counts and accounts
@@ -95,6 +201,11 @@ void Cluster::charge_node(TaskId id, int sign) {
     adjust(node.used, pods.request, sign);
     if (task.status == TaskStatus::releasing) adjust(node.releasing, pods.request, sign);
   }
+  touched_.clear();
+  terms_.count(task.labels, pods.terms, task.node, task.status == TaskStatus::releasing, sign,
+               touched_);
+  for (NodeId other : touched_)
+    if (other != task.node) note_change(other);
   node.nonzero_cpu += sign * pods.nonzero_cpu;
   node.nonzero_memory += sign * pods.nonzero_memory;
   node.pods += sign;
@@ -209,16 +320,16 @@ TaskId Cluster::add_task(const model::Pod& pod, bool ours) {
     id = free_tasks_.back();
     free_tasks_.pop_back();
   }
-  std::string key = class_key(pod);
-  auto known = class_ids_.find(key);
-  ClassId pod_class = known != class_ids_.end()
-                          ? ClassId(known->second)
-                          : intern_class(make_class(pod, std::move(key), names_, dimensions_));
+  tasks_[id.index()] = Task();
+  LabelSetId labels =
+      terms_.intern_labels(names_.intern(pod.metadata.ns), label_pairs(pod.metadata.labels, names_));
+  terms_.join(labels, id);
+  ClassId pod_class = classify(pod, labels);
   ++classes_[pod_class.index()].users;
 
   Task& task = tasks_[id.index()];
-  task = Task();
   task.live = true;
+  task.labels = labels;
   task.ours = ours;
   fill_task(pod, task);
   task.job = job;
@@ -255,8 +366,6 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   if (task.evicting && (status == TaskStatus::running || status == TaskStatus::bound))
     status = TaskStatus::releasing;
   bool gated = !pod.spec.schedulingGates.empty();
-  std::string key = class_key(pod);
-  bool same_class = key == classes_[task.pod_class.index()].key;
   const std::string& group = pod.metadata.annotation(model::keys::group_name);
   bool same_job =
       task.job.valid()
@@ -271,6 +380,9 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   task.started = pod.status.startTime.at.value_or(WallTime{});
   task.nominated =
       pod.status.nominatedNodeName.empty() ? NodeId() : intern_node(pod.status.nominatedNodeName);
+  LabelPairs labels = label_pairs(pod.metadata.labels, names_);
+  bool same_class = terms_.at(task.labels).labels == labels &&
+                    base_key(pod, labels) == classes_[task.pod_class.index()].base_key;
   if (same_class && status == task.status && node == task.node && gated == task.gated)
     return Impact::none;
 
@@ -280,10 +392,12 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   count_task(task, -1);
   charge_node(id, -1);
   if (!same_class) {
-    auto known = class_ids_.find(key);
-    ClassId next = known != class_ids_.end()
-                       ? ClassId(known->second)
-                       : intern_class(make_class(pod, std::move(key), names_, dimensions_));
+    LabelSetId next_labels =
+        terms_.intern_labels(names_.intern(pod.metadata.ns), std::move(labels));
+    terms_.join(next_labels, id);
+    terms_.leave(task.labels, id);
+    task.labels = next_labels;
+    ClassId next = classify(pod, next_labels);
     ++classes_[next.index()].users;
     release_class(task.pod_class);
     task.pod_class = next;
@@ -313,6 +427,7 @@ void Cluster::drop_task(TaskId id) {
     drop_job_if_unused(task.job);
   }
   release_class(task.pod_class);
+  terms_.leave(task.labels, id);
   std::string name = task.ns + "/" + task.name;
   task_ids_.erase(task.uid.empty() ? name : task.uid);
   if (auto at = task_by_name_.find(name); at != task_by_name_.end() && at->second == id.value)

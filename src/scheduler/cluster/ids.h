@@ -25,6 +25,9 @@ using QueueId = Id<struct QueueTag>;
 using ClassId = Id<struct ClassTag>;
 // A group of nodes in the network topology, or of such groups.
 using HyperNodeId = Id<struct HyperNodeTag>;
+// A selector over pods with a topology key, and the labels of pods (pod_terms.h).
+using TermId = Id<struct TermTag>;
+using LabelSetId = Id<struct LabelSetTag>;
 // An interned string: a label key or value, a taint, an image, a role.
 using NameId = Id<struct NameTag>;
 

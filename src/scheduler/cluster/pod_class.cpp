@@ -17,6 +17,8 @@ std::optional<std::int64_t> number(const std::string& text) {
   return value;
 }
 
+}  // namespace
+
 bool holds(const NodeRequirement& requirement, NameId value, const Names& names) {
   using Op = model::Selector::Op;
   if (requirement.unreadable) return false;
@@ -43,8 +45,6 @@ bool holds(const NodeRequirement& requirement, NameId value, const Names& names)
   }
   return false;
 }
-
-}  // namespace
 
 bool matches(const NodeTerm& term, const Node& node, const Names& names) {
   if (term.labels.empty() && term.fields.empty()) return false;

@@ -4,45 +4,20 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "model/selector.h"
 #include "scheduler/cluster/ids.h"
 #include "scheduler/cluster/node.h"
+#include "scheduler/cluster/node_term.h"
+#include "scheduler/cluster/pod_terms.h"
 
 namespace hekla::scheduler {
-
-struct NodeRequirement {
-  NameId key;
-  model::Selector::Op op = model::Selector::Op::in;
-  std::vector<NameId> values;
-  std::int64_t bound = 0;   // for greater and less
-  bool unreadable = false;  // a bound that is not a number, an unknown operator: never holds
-};
-
-// All requirements must hold; a term without any matches no node, as in Kubernetes.
-struct NodeTerm {
-  std::vector<NodeRequirement> labels;
-  std::vector<NodeRequirement> fields;  // metadata.name
-};
 
 struct PreferredTerm {
   std::int64_t weight = 0;
   NodeTerm term;
-};
-
-struct PodToleration {
-  NameId key;  // invalid: any key
-  NameId value;
-  bool exists = false;
-  Effect effect = Effect::any;
-
-  bool tolerates(const Taint& taint) const {
-    if (effect != Effect::any && effect != taint.effect) return false;
-    if (key.valid() && key != taint.key) return false;
-    return exists || value == taint.value;
-  }
 };
 
 struct PodClass {
@@ -57,14 +32,24 @@ struct PodClass {
   std::vector<HostPort> ports;
   std::vector<NameId> images;
   std::int32_t containers = 0;
+  ClassTerms terms;
+  std::vector<std::string> claims;  // "namespace/name" of persistent volume claims
+  std::vector<std::pair<std::string, std::string>> annotations;  // those that plugins read
   // A resource the table of dimensions has no room for: no node can offer it.
   std::string untracked_resource;
 
-  // Two classes are equal exactly if their keys are.
-  std::string key;
+  // Two classes are equal exactly if their keys are. The base is what the pods say themselves; the
+  // rest of the key names the terms of other pods that match them.
+  std::string key, base_key;
   std::uint32_t users = 0;
   std::uint64_t serial = 0;  // changes when the slot is given to another class
 
+  // Empty when absent.
+  std::string_view annotation(std::string_view name) const {
+    for (const auto& [key, value] : annotations)
+      if (key == name) return value;
+    return {};
+  }
   bool tolerates(const Taint& taint) const {
     for (const PodToleration& toleration : tolerations)
       if (toleration.tolerates(taint)) return true;
@@ -73,7 +58,6 @@ struct PodClass {
 };
 
 class Names;
-bool matches(const NodeTerm& term, const Node& node, const Names& names);
 // nodeSelector and required node affinity together.
 bool matches_node(const PodClass& pods, const Node& node, const Names& names);
 

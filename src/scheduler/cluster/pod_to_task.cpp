@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "json/value.h"
+#include "scheduler/cluster/pod_neighbours.h"
 
 namespace hekla::scheduler {
 
@@ -14,6 +15,30 @@ constexpr std::int64_t kDefaultMemoryBytes = 200LL * 1024 * 1024;
 
 const json::Value* node_affinity(const model::Pod& pod) {
   return json::find(pod.spec.affinity, "nodeAffinity");
+}
+
+// Annotations (or labels) of pods that plugins read.
+constexpr std::string_view kReadAnnotations[] = {
+    "volcano.sh/revocable-zone", "volcano.sh/numa-topology-policy", "volcano.sh/cooldown-time",
+    "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-weight"};
+
+const std::string& annotation_or_label(const model::Pod& pod, std::string_view name) {
+  std::string key(name);
+  const std::string& value = pod.metadata.annotation(key);
+  return value.empty() ? pod.metadata.label(key) : value;
+}
+
+// The claims a pod mounts; an ephemeral volume's claim is named after pod and volume.
+template <class Visit>
+void each_claim(const model::Pod& pod, Visit visit) {
+  for (const json::Value& volume : pod.spec.volumes) {
+    std::string_view name = json::string_at(volume, {"persistentVolumeClaim", "claimName"});
+    if (!name.empty())
+      visit(pod.metadata.ns + "/" + std::string(name));
+    else if (json::find(volume, "ephemeral") != nullptr)
+      visit(pod.metadata.ns + "/" + pod.metadata.name + "-" +
+            std::string(json::string_at(volume, {"name"})));
+  }
 }
 
 // "busybox" is "busybox:latest", as the container runtime reports it.
@@ -29,6 +54,49 @@ Effect effect_of(const std::string& text) {
   if (text == "NoExecute") return Effect::no_execute;
   return Effect::any;
 }
+
+void add_affinity(const json::Value& affinity, Names& names, PodClass& out) {
+  if (const json::Array* terms = json::array_at(
+          affinity, {"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"})) {
+    out.has_required_terms = true;
+    for (const json::Value& term : *terms) out.required_terms.push_back(make_node_term(term, names));
+  }
+  if (const json::Array* preferred =
+          json::array_at(affinity, {"preferredDuringSchedulingIgnoredDuringExecution"})) {
+    for (const json::Value& one : *preferred) {
+      const json::Value* preference = json::find(one, "preference");
+      if (preference == nullptr) continue;
+      out.preferred_terms.push_back({json::int_at(one, {"weight"}), make_node_term(*preference, names)});
+    }
+  }
+}
+
+void add_containers(const model::PodSpec& spec, Names& names, PodClass& out) {
+  auto amount = [](const model::ResourceList& list, const char* name) -> const model::Quantity* {
+    auto found = list.find(name);
+    return found == list.end() ? nullptr : &found->second;
+  };
+  for (const model::Container& container : spec.containers) {
+    const model::Quantity* cpu = amount(container.resources.requests, "cpu");
+    const model::Quantity* memory = amount(container.resources.requests, "memory");
+    out.nonzero_cpu += cpu != nullptr ? cpu->milli_value() : kDefaultCpuMilli;
+    out.nonzero_memory += memory != nullptr ? memory->value() : kDefaultMemoryBytes;
+    out.images.push_back(names.intern(normalized_image(container.image)));
+    for (const model::ContainerPort& port : container.ports) {
+      if (port.hostPort == 0) continue;
+      HostPort used;
+      if (!port.hostIP.empty() && port.hostIP != "0.0.0.0") used.ip = names.intern(port.hostIP);
+      used.protocol = names.intern(port.protocol.empty() ? "TCP" : port.protocol);
+      used.port = port.hostPort;
+      out.ports.push_back(used);
+    }
+  }
+  out.containers = static_cast<std::int32_t>(spec.containers.size());
+  out.nonzero_cpu = std::max(out.nonzero_cpu, out.request[kCpu]);
+  out.nonzero_memory = std::max(out.nonzero_memory, out.request[kMemory]);
+}
+
+}  // namespace
 
 NodeRequirement make_requirement(const json::Value& expression, Names& names) {
   using Op = model::Selector::Op;
@@ -64,7 +132,7 @@ NodeRequirement make_requirement(const json::Value& expression, Names& names) {
   return out;
 }
 
-NodeTerm make_term(const json::Value& value, Names& names) {
+NodeTerm make_node_term(const json::Value& value, Names& names) {
   NodeTerm term;
   if (const json::Array* expressions = json::array_at(value, {"matchExpressions"}))
     for (const json::Value& one : *expressions) term.labels.push_back(make_requirement(one, names));
@@ -78,48 +146,14 @@ NodeTerm make_term(const json::Value& value, Names& names) {
   return term;
 }
 
-void add_affinity(const json::Value& affinity, Names& names, PodClass& out) {
-  if (const json::Array* terms = json::array_at(
-          affinity, {"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"})) {
-    out.has_required_terms = true;
-    for (const json::Value& term : *terms) out.required_terms.push_back(make_term(term, names));
-  }
-  if (const json::Array* preferred =
-          json::array_at(affinity, {"preferredDuringSchedulingIgnoredDuringExecution"})) {
-    for (const json::Value& one : *preferred) {
-      const json::Value* preference = json::find(one, "preference");
-      if (preference == nullptr) continue;
-      out.preferred_terms.push_back({json::int_at(one, {"weight"}), make_term(*preference, names)});
-    }
-  }
+PodToleration make_toleration(const model::Toleration& from, Names& names) {
+  PodToleration toleration;
+  if (!from.key.empty()) toleration.key = names.intern(from.key);
+  toleration.value = names.intern(from.value);
+  toleration.exists = from.op == "Exists";
+  toleration.effect = effect_of(from.effect);
+  return toleration;
 }
-
-void add_containers(const model::PodSpec& spec, Names& names, PodClass& out) {
-  auto amount = [](const model::ResourceList& list, const char* name) -> const model::Quantity* {
-    auto found = list.find(name);
-    return found == list.end() ? nullptr : &found->second;
-  };
-  for (const model::Container& container : spec.containers) {
-    const model::Quantity* cpu = amount(container.resources.requests, "cpu");
-    const model::Quantity* memory = amount(container.resources.requests, "memory");
-    out.nonzero_cpu += cpu != nullptr ? cpu->milli_value() : kDefaultCpuMilli;
-    out.nonzero_memory += memory != nullptr ? memory->value() : kDefaultMemoryBytes;
-    out.images.push_back(names.intern(normalized_image(container.image)));
-    for (const model::ContainerPort& port : container.ports) {
-      if (port.hostPort == 0) continue;
-      HostPort used;
-      if (!port.hostIP.empty() && port.hostIP != "0.0.0.0") used.ip = names.intern(port.hostIP);
-      used.protocol = names.intern(port.protocol.empty() ? "TCP" : port.protocol);
-      used.port = port.hostPort;
-      out.ports.push_back(used);
-    }
-  }
-  out.containers = static_cast<std::int32_t>(spec.containers.size());
-  out.nonzero_cpu = std::max(out.nonzero_cpu, out.request[kCpu]);
-  out.nonzero_memory = std::max(out.nonzero_memory, out.request[kMemory]);
-}
-
-}  // namespace
 
 std::string class_key(const model::Pod& pod) {
   std::string key;
@@ -146,6 +180,10 @@ std::string class_key(const model::Pod& pod) {
         part(port.hostIP), part(port.protocol), part(std::to_string(port.hostPort));
     key.push_back('\x1d');
   }
+  each_claim(pod, [&](const std::string& claim) { part(claim); });
+  for (std::string_view name : kReadAnnotations)
+    if (const std::string& value = annotation_or_label(pod, name); !value.empty())
+      part(name), part(value);
   return key;
 }
 
@@ -159,16 +197,14 @@ PodClass make_class(const model::Pod& pod, std::string key, Names& names, Dimens
   for (const auto& [label, value] : pod.spec.nodeSelector)
     out.node_selector.emplace_back(names.intern(label), names.intern(value));
   if (const json::Value* affinity = node_affinity(pod)) add_affinity(*affinity, names, out);
-  for (const model::Toleration& t : pod.spec.tolerations) {
-    PodToleration toleration;
-    if (!t.key.empty()) toleration.key = names.intern(t.key);
-    toleration.value = names.intern(t.value);
-    toleration.exists = t.op == "Exists";
-    toleration.effect = effect_of(t.effect);
-    out.tolerations.push_back(toleration);
-  }
+  for (const model::Toleration& t : pod.spec.tolerations)
+    out.tolerations.push_back(make_toleration(t, names));
   add_containers(pod.spec, names, out);
-  out.key = std::move(key);
+  each_claim(pod, [&](std::string claim) { out.claims.push_back(std::move(claim)); });
+  for (std::string_view name : kReadAnnotations)
+    if (const std::string& value = annotation_or_label(pod, name); !value.empty())
+      out.annotations.emplace_back(name, value);
+  out.base_key = std::move(key);
   return out;
 }
 

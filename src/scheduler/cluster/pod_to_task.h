@@ -15,9 +15,12 @@
 
 namespace hekla::scheduler {
 
-// Everything filters and scores read of a pod, as text: pods with equal keys are one class.
+// Everything filters and scores read of a pod, as text: pods with equal keys are one class, as long as
+// they ask nothing of other pods (pod_neighbours.h) and nothing is asked of them.
 std::string class_key(const model::Pod& pod);
 PodClass make_class(const model::Pod& pod, std::string key, Names& names, Dimensions& dimensions);
+
+PodToleration make_toleration(const model::Toleration& from, Names& names);
 
 TaskStatus status_of(const model::Pod& pod);
 // The fields of a Task that come from the pod alone; job, class, role, node and status are the

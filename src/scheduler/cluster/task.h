@@ -46,6 +46,7 @@ struct Task {
   std::string scheduler_name;
   JobId job;  // invalid: a pod of another scheduler that only uses up its node
   ClassId pod_class;
+  LabelSetId labels;
   NodeId node;
   TaskStatus status = TaskStatus::pending;
   bool live = false;

@@ -1,11 +1,15 @@
 // predicates: the Kubernetes filters, in their order: room for one more pod, unschedulable nodes,
-// node selector and affinity, host ports, taints. Resources are not checked here; the actions do
+// node selector and affinity, host ports, taints, pod affinity and anti-affinity, topology spread.
+// Pods are never walked over: what stands where is known as counts per term and topology domain
+// (cluster/pod_terms.h). Resources are not checked here; the actions do
 // that first. A reason that no eviction could remove ends the check of that node, the others add
 // up.
 //
 // Arguments (all true): predicate.NodeAffinityEnable, predicate.NodePortsEnable,
-// predicate.TaintTolerationEnable. Those of filters that are not built (pod affinity, topology
-// spread, volumes, dynamic resources) are accepted and ignored.
+// predicate.TaintTolerationEnable, predicate.PodAffinityEnable, predicate.PodTopologySpreadEnable.
+// Those of volumes and dynamic resources are accepted and ignored.
+#include <algorithm>
+
 #include "scheduler/session/session.h"
 
 namespace hekla::scheduler {
@@ -17,7 +21,9 @@ class Predicates final : public Plugin {
   explicit Predicates(const Arguments& arguments)
       : affinity_(arguments.boolean("predicate.NodeAffinityEnable", true)),
         ports_(arguments.boolean("predicate.NodePortsEnable", true)),
-        taints_(arguments.boolean("predicate.TaintTolerationEnable", true)) {}
+        taints_(arguments.boolean("predicate.TaintTolerationEnable", true)),
+        neighbours_(arguments.boolean("predicate.PodAffinityEnable", true)),
+        spread_(arguments.boolean("predicate.PodTopologySpreadEnable", true)) {}
 
   Hooks hooks() const override { return hooks_of({Hook::predicate}); }
 
@@ -28,6 +34,12 @@ class Predicates final : public Plugin {
     unschedulable_ = reasons.intern("node(s) were unschedulable");
     no_match_ = reasons.intern("node(s) didn't match Pod's node affinity/selector");
     no_ports_ = reasons.intern("node(s) didn't have free ports for the requested pod ports", true);
+    no_affinity_ = reasons.intern("node(s) didn't match pod affinity rules");
+    no_anti_ = reasons.intern("node(s) didn't match pod anti-affinity rules", true);
+    no_existing_ = reasons.intern("node(s) didn't satisfy existing pods anti-affinity rules", true);
+    no_spread_ = reasons.intern("node(s) didn't match pod topology spread constraints", true);
+    no_label_ = reasons.intern(
+        "node(s) didn't match pod topology spread constraints (missing required label)");
     cordon_ = {session.cluster().names().find("node.kubernetes.io/unschedulable"),
                session.cluster().names().find(""), Effect::no_schedule};
   }
@@ -35,11 +47,42 @@ class Predicates final : public Plugin {
   void filter(const PodClass& pods, std::span<const NodeId> nodes,
               std::span<ReasonId> reasons) override {
     for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (reasons[i] == kFeasible) reasons[i] = check(pods, session_->cluster().at(nodes[i]));
+      if (reasons[i] == kFeasible)
+        reasons[i] = check(pods, nodes[i], session_->cluster().at(nodes[i]));
+  }
+
+  void group_by(const PodClass& pods, std::vector<const Topology*>& groups) const override {
+    each_term(pods, [&](TermId id) {
+      const Topology& topology = session_->cluster().terms().topology(id);
+      if (!topology.fine && std::find(groups.begin(), groups.end(), &topology) == groups.end())
+        groups.push_back(&topology);
+    });
+  }
+  ReasonId filter_group(const PodClass& pods, NodeId node) override {
+    ReasonId reason = check_affinity(pods, node, false);
+    if (reason == no_affinity_) return reason;
+    return session_->reasons().join(reason, check_spread(pods, node, false));
+  }
+  std::uint64_t epoch(const PodClass& pods) const override {
+    std::uint64_t sum = 0;
+    each_term(pods, [&](TermId id) {
+      if (session_->cluster().terms().topology(id).fine)
+        sum += session_->cluster().terms().at(id).epoch;
+    });
+    return sum;
   }
 
  private:
-  ReasonId check(const PodClass& pods, const Node& node) {
+  template <class Visit>
+  static void each_term(const PodClass& pods, Visit visit) {
+    for (TermId id : pods.terms.affinity) visit(id);
+    for (TermId id : pods.terms.anti) visit(id);
+    for (TermId id : pods.terms.matched) visit(id);
+    for (const ClassTerms::Spread& spread : pods.terms.spread)
+      if (!spread.soft) visit(spread.term);
+  }
+
+  ReasonId check(const PodClass& pods, NodeId id, const Node& node) {
     ReasonId reason = kFeasible;
     if (node.shape.allocatable[kPods] <= node.pods) reason = pod_number_;
     Reasons& table = session_->reasons();
@@ -54,7 +97,50 @@ class Predicates final : public Plugin {
         if (hard && !pods.tolerates(taint)) return table.join(reason, untolerated(taint));
       }
     }
-    return reason;
+    if (pods.terms.empty()) return reason;
+    ReasonId affinity = check_affinity(pods, id, true);
+    if (affinity == no_affinity_) return table.join(reason, affinity);
+    reason = table.join(reason, affinity);
+    return table.join(reason, check_spread(pods, id, true));
+  }
+
+  // Of topologies with few nodes per domain if `fine`, else of the others.
+  ReasonId check_affinity(const PodClass& pods, NodeId node, bool fine) const {
+    if (!neighbours_) return kFeasible;
+    const PodTerms& terms = session_->cluster().terms();
+    bool first = pods.terms.affinity_self;
+    for (TermId id : pods.terms.affinity) first &= terms.at(id).total == 0;
+    for (TermId id : pods.terms.affinity) {
+      if (terms.topology(id).fine != fine) continue;
+      std::uint32_t domain = terms.domain(id, node);
+      if (domain == Topology::kNone) return no_affinity_;
+      // The first of a group of pods that want to be together may go anywhere.
+      if (!first && terms.at(id).count[domain] == 0) return no_affinity_;
+    }
+    for (TermId id : pods.terms.anti)
+      if (terms.topology(id).fine == fine && terms.at(id).at(terms.domain(id, node)) > 0)
+        return no_anti_;
+    for (TermId id : pods.terms.matched) {
+      if (terms.at(id).spec.use != TermUse::anti || terms.topology(id).fine != fine) continue;
+      std::uint32_t domain = terms.domain(id, node);
+      if (domain != Topology::kNone && terms.at(id).carried[domain] > 0) return no_existing_;
+    }
+    return kFeasible;
+  }
+
+  ReasonId check_spread(const PodClass& pods, NodeId node, bool fine) const {
+    if (!spread_) return kFeasible;
+    const PodTerms& terms = session_->cluster().terms();
+    for (const ClassTerms::Spread& spread : pods.terms.spread) {
+      if (spread.soft || terms.topology(spread.term).fine != fine) continue;
+      const PodTerm& term = terms.at(spread.term);
+      std::uint32_t domain = terms.domain(spread.term, node);
+      if (domain == Topology::kNone) return no_label_;
+      std::int32_t least = term.domains < spread.min_domains ? 0 : term.least;
+      std::int32_t here = std::max(term.count[domain], 0) + (spread.self ? 1 : 0);
+      if (here - least > spread.max_skew) return no_spread_;
+    }
+    return kFeasible;
   }
 
   static bool collides(const PodClass& pods, const Node& node) {
@@ -71,8 +157,9 @@ class Predicates final : public Plugin {
   }
 
   Session* session_ = nullptr;
-  bool affinity_, ports_, taints_;
+  bool affinity_, ports_, taints_, neighbours_, spread_;
   ReasonId pod_number_ = 0, unschedulable_ = 0, no_match_ = 0, no_ports_ = 0;
+  ReasonId no_affinity_ = 0, no_anti_ = 0, no_existing_ = 0, no_spread_ = 0, no_label_ = 0;
   Taint cordon_;
 };
 
@@ -82,7 +169,8 @@ extern const PluginInfo plugin_predicates;
 const PluginInfo plugin_predicates{
     "predicates", "the Kubernetes filters",
     "predicate.NodeAffinityEnable (true), predicate.NodePortsEnable (true), "
-    "predicate.TaintTolerationEnable (true)",
+    "predicate.TaintTolerationEnable (true), predicate.PodAffinityEnable (true), "
+    "predicate.PodTopologySpreadEnable (true)",
     [](const PluginOption& option) -> std::unique_ptr<Plugin> {
       return std::make_unique<Predicates>(option.arguments);
     }};

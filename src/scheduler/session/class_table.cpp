@@ -42,6 +42,11 @@ void ClassTable::refresh(const Cluster& cluster, ClassId pods, const NodeRules& 
   pods_ = &cluster.at(pods);
   bool same = serial_ == pods_->serial && shape_version_ == cluster.shape_version() &&
               rules_version_ == rules.version;
+  std::uint64_t epoch = 0;
+  for (Plugin* plugin : rules.filters) epoch += plugin->epoch(*pods_);
+  for (Plugin* plugin : rules.scores) epoch += plugin->epoch(*pods_);
+  same &= epoch == epoch_;
+  epoch_ = epoch;
   std::optional<std::span<const NodeId>> changed;
   if (same) changed = cluster.changed_since(cursor_);
   if (!changed || changed->size() > live_.size()) {
@@ -50,6 +55,17 @@ void ClassTable::refresh(const Cluster& cluster, ClassId pods, const NodeRules& 
     for (NodeId node : *changed) update(cluster, node, rules, reasons);
   }
   cursor_ = cluster.change_sequence();
+  if (grouped_) judge_groups(rules);
+}
+
+void ClassTable::judge_groups(const NodeRules& rules) {
+  for (Profile& profile : profiles_) {
+    profile.reason = kFeasible;
+    for (Plugin* plugin : rules.filters) {
+      profile.reason = plugin->filter_group(*pods_, NodeId(profile.members.front()));
+      if (profile.reason != kFeasible) break;
+    }
+  }
 }
 
 void ClassTable::rebuild(const Cluster& cluster, const NodeRules& rules, Reasons& reasons) {
@@ -80,6 +96,13 @@ void ClassTable::make_profiles(const Cluster& cluster, const NodeRules& rules) {
     raw[k].assign(live_.size(), 0);
     rule.plugin->raw_score(rule.which, *pods_, live_, raw[k]);
   }
+  std::vector<const Topology*> groups;
+  for (Plugin* plugin : rules.filters) plugin->group_by(*pods_, groups);
+  grouped_ = !groups.empty();
+  for (const Topology* topology : groups) {
+    std::vector<std::int64_t>& domain = raw.emplace_back();
+    for (NodeId node : live_) domain.push_back(topology->domain_of[node.index()]);
+  }
   profiles_.clear();
   std::map<std::vector<std::int64_t>, std::size_t> by_raw;
   std::vector<std::int64_t> key(raw.size());
@@ -89,7 +112,7 @@ void ClassTable::make_profiles(const Cluster& cluster, const NodeRules& rules) {
     std::size_t at = profiles_.empty() ? 0 : profiles_.size() - 1;
     if (profiles_.empty() || profiles_[at].raw != key) {
       auto [found, added] = by_raw.emplace(key, profiles_.size());
-      if (added) profiles_.push_back({key, {}, {}});
+      if (added) profiles_.push_back({key, {}, {}, kFeasible});
       at = found->second;
     }
     Entry& entry = entries_[live_[i].index()];
@@ -181,7 +204,8 @@ void ClassTable::update(const Cluster& cluster, NodeId node, const NodeRules& ru
 std::optional<ClassTable::Pick> ClassTable::best() const {
   Fit wanted = Fit::none;
   auto winner = [](const Profile& profile) { return profile.tree[1]; };
-  for (const Profile& profile : profiles_) wanted = std::max(wanted, entries_[winner(profile)].fit);
+  for (const Profile& profile : profiles_)
+    if (profile.reason == kFeasible) wanted = std::max(wanted, entries_[winner(profile)].fit);
   if (wanted == Fit::none) return std::nullopt;
   if (profiles_.size() == 1) {
     std::uint32_t node = winner(profiles_.front());
@@ -190,13 +214,13 @@ std::optional<ClassTable::Pick> ClassTable::best() const {
   // A profile has a candidate exactly if its winner is one.
   boost::container::small_vector<std::int64_t, 8> largest(how_.size(), 0);
   for (const Profile& profile : profiles_)
-    if (entries_[winner(profile)].fit == wanted)
+    if (profile.reason == kFeasible && entries_[winner(profile)].fit == wanted)
       for (std::size_t k = 0; k < how_.size(); ++k)
         largest[k] = std::max(largest[k], profile.raw[k]);
   std::optional<Pick> pick;
   for (const Profile& profile : profiles_) {
     std::uint32_t node = winner(profile);
-    if (entries_[node].fit != wanted) continue;
+    if (profile.reason != kFeasible || entries_[node].fit != wanted) continue;
     double score = entries_[node].score;
     for (std::size_t k = 0; k < how_.size(); ++k)
       score += how_[k].weight *
@@ -221,7 +245,11 @@ void ClassTable::add_relative_scores(std::span<const NodeId> candidates,
 }
 
 std::string ClassTable::explain(const Reasons& reasons, bool kube_scheduler_words) const {
-  return explain_reasons(reasons, reason_counts_, live_.size(), kube_scheduler_words);
+  if (!grouped_)
+    return explain_reasons(reasons, reason_counts_, live_.size(), kube_scheduler_words);
+  std::vector<std::uint32_t> counts(reasons.size(), 0u);
+  for (NodeId node : live_) ++counts[reason(node)];
+  return explain_reasons(reasons, counts, live_.size(), kube_scheduler_words);
 }
 
 std::string explain_reasons(const Reasons& reasons, std::span<const std::uint32_t> counts,

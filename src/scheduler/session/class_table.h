@@ -10,6 +10,9 @@
 // profiles of equal raw values: the table keeps a tournament tree of local scores per profile and
 // compares the profiles' winners, which is exact and costs O(profiles) to ask and O(log nodes) to
 // update.
+//
+// Filters that judge whole groups of nodes at once (a zone that has its share of a spread) split the
+// profiles by group and are asked once per group and refresh instead of once per node.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -53,8 +56,14 @@ class ClassTable {
   // The best node with idle resources, or else the best that will have them; nothing when no node
   // fits.
   std::optional<Pick> best() const;
-  Fit fit(NodeId node) const { return entries_[node.index()].fit; }
-  ReasonId reason(NodeId node) const { return entries_[node.index()].reason; }
+  Fit fit(NodeId node) const {
+    const Entry& entry = entries_[node.index()];
+    return profiles_[entry.profile].reason == kFeasible ? entry.fit : Fit::none;
+  }
+  ReasonId reason(NodeId node) const {
+    const Entry& entry = entries_[node.index()];
+    return entry.reason != kFeasible ? entry.reason : profiles_[entry.profile].reason;
+  }
   // Every node, by id.
   std::span<const NodeId> nodes() const { return live_; }
   // The score of a node that fits, without what is relative to other candidates.
@@ -77,9 +86,10 @@ class ClassTable {
     Fit fit = Fit::none;
   };
   struct Profile {
-    std::vector<std::int64_t> raw;       // one per normalised score
+    std::vector<std::int64_t> raw;       // one per normalised score, then one per kind of group
     std::vector<std::uint32_t> members;  // node indexes, ascending
     std::vector<std::uint32_t> tree;     // winners; leaves in the second half
+    ReasonId reason = kFeasible;         // the whole group is out of the question
   };
 
   void rebuild(const Cluster& cluster, const NodeRules& rules, Reasons& reasons);
@@ -87,6 +97,7 @@ class ClassTable {
   void evaluate(const Cluster& cluster, std::span<const NodeId> nodes, const NodeRules& rules,
                 Reasons& reasons);
   void update(const Cluster& cluster, NodeId node, const NodeRules& rules, Reasons& reasons);
+  void judge_groups(const NodeRules& rules);
   void grow_tree(Profile& profile);
   std::uint32_t better(std::uint32_t a, std::uint32_t b) const;
   void count_reason(ReasonId reason, int by);
@@ -94,7 +105,8 @@ class ClassTable {
   ClassId class_;
   const PodClass* pods_ = nullptr;
   std::uint64_t serial_ = 0, shape_version_ = 0, rules_version_ = 0;
-  std::uint64_t cursor_ = 0;
+  std::uint64_t cursor_ = 0, epoch_ = 0;
+  bool grouped_ = false;
   std::vector<NodeId> live_;
   std::vector<Entry> entries_;
   std::vector<Profile> profiles_;

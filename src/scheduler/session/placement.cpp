@@ -94,12 +94,22 @@ std::string Session::explain_no_node(TaskId id) {
   return explain_reasons(reasons_, counts, nodes.size(), kube_scheduler_words);
 }
 
+void Session::filter_class(const PodClass& pods, std::span<const NodeId> nodes,
+                           std::span<ReasonId> reasons) {
+  for (Plugin* plugin : rules_.filters) {
+    plugin->filter(pods, nodes, reasons);
+    if (pods.terms.empty()) continue;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      reasons[i] = reasons_.join(reasons[i], plugin->filter_group(pods, nodes[i]));
+  }
+}
+
 bool Session::passes_filters(TaskId id, NodeId node) {
   auto check = [&] {
     ReasonId reason = kFeasible;
     std::span<const NodeId> nodes(&node, 1);
     std::span<ReasonId> reasons(&reason, 1);
-    for (Plugin* plugin : rules_.filters) plugin->filter(cluster_.class_of(at(id)), nodes, reasons);
+    filter_class(cluster_.class_of(at(id)), nodes, reasons);
     if (reason == kFeasible) filter_concerned(id, nodes, reasons);
     return reason;
   };
@@ -122,7 +132,7 @@ std::vector<NodeId> Session::evictable_nodes(TaskId id, bool scored) {
   ClassTable& known = table(at(id).pod_class);
   std::span<const NodeId> nodes = known.nodes();
   std::vector<ReasonId> reasons(nodes.size(), kFeasible);
-  for (Plugin* plugin : rules_.filters) plugin->filter(pods, nodes, reasons);
+  filter_class(pods, nodes, reasons);
   filter_concerned(id, nodes, reasons);
   for (std::size_t i = 0; i < nodes.size(); ++i)
     if (reasons_.removable(reasons[i])) out.push_back(nodes[i]);

@@ -58,6 +58,13 @@ class Plugin {
   // Sets reasons[i] if nodes[i] cannot take pods of the class. May depend on the class and on that
   // node.
   virtual void filter(const PodClass&, std::span<const NodeId>, std::span<ReasonId>) {}
+  // Judges all nodes that are in the same domains of some topologies at once: group_by() names the
+  // topologies, and filter_group() is asked about one node of each group whenever a node is needed.
+  virtual void group_by(const PodClass&, std::vector<const Topology*>&) const {}
+  virtual ReasonId filter_group(const PodClass&, NodeId) { return kFeasible; }
+  // Changes when the answers of filter() or score() for this class have changed on nodes whose
+  // accounts have not.
+  virtual std::uint64_t epoch(const PodClass&) const { return 0; }
   // Adds to scores[i]. May depend on the class and on that node alone.
   virtual void score(const PodClass&, std::span<const NodeId>, std::span<double>) {}
   // Scores relative to the other candidates; raw values depend on the class and the node's shape

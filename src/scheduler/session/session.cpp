@@ -101,6 +101,7 @@ const Decisions& Session::run(const Clock& clock, std::string uid) {
 void Session::open() {
   ++stamp_;
   cluster_.trim_log();
+  cluster_.settle();
   fit_texts_.clear();
   kept_.clear();
   job_notes_.resize(cluster_.jobs().size());

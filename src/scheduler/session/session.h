@@ -194,6 +194,9 @@ class Session {
   bool concerns(Hook hook, TaskId task) const;
   std::optional<ClassTable::Pick> choose_concerned(TaskId task, ClassTable& table,
                                                    NodeId preferred);
+  // Of the class alone, without its table.
+  void filter_class(const PodClass& pods, std::span<const NodeId> nodes,
+                    std::span<ReasonId> reasons);
   void filter_concerned(TaskId task, std::span<const NodeId> nodes, std::span<ReasonId> reasons);
   void score_concerned(TaskId task, std::span<const NodeId> nodes, std::span<double> scores);
   ReasonId pre_filter(TaskId task);
