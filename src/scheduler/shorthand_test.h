@@ -51,7 +51,7 @@ inline json::Value node(const json::Value& from) {
 inline json::Value queue(const json::Value& from) {
   json::Value spec = json::Object{{"weight", 1}};
   for (std::string_view name :
-       {"weight", "priority", "reclaimable", "parent", "capability", "deserved"})
+       {"weight", "priority", "reclaimable", "parent", "capability", "deserved", "affinity"})
     copy(from, name, spec);
   if (const json::Value* guarantee = json::find(from, "guarantee"))
     spec.as_object()["guarantee"] = json::Object{{"resource", *guarantee}};
@@ -83,7 +83,7 @@ inline json::Value group(const json::Value& from, int order) {
                                   {"creationTimestamp", model::format_rfc3339(created)}};
   copy(from, "annotations", meta);
   return json::Object{
-      {"metadata", meta},
+      {"metadata", std::move(meta)},
       {"spec", spec},
       {"status", status}};
 }

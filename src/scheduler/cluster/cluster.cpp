@@ -10,6 +10,11 @@ namespace hekla::scheduler {
 
 namespace {
 
+// What plugins read of a PodGroup's annotations.
+constexpr const char* kGroupAnnotations[] = {
+    "volcano.sh/sla-waiting-time", "sla-waiting-time", "volcano.sh/revocable-zone",
+    "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"};
+
 std::string join_key(std::string_view ns, std::string_view name) {
   std::string key;
   key.reserve(ns.size() + name.size() + 1);
@@ -153,7 +158,8 @@ Impact Cluster::put(const model::Queue& object) {
                  next.reserve_after != queue.reserve_after ||
                  next.has_capability != queue.has_capability || next.uid != queue.uid ||
                  !(next.capability == queue.capability) || !(next.deserved == queue.deserved) ||
-                 !(next.guarantee == queue.guarantee);
+                 !(next.guarantee == queue.guarantee) || next.node_groups != queue.node_groups ||
+                 next.node_group_limits != queue.node_group_limits;
   queue = std::move(next);
   return changed ? Impact::decide : Impact::none;
 }
@@ -245,6 +251,7 @@ Impact Cluster::put(const model::PodGroup& object) {
   Resources min_resources_before = job.min_resources;
   std::int32_t priority_before = job.priority;
   Phase phase_before = job.phase;
+  auto annotations_before = job.annotations;
   set_group(id, object);
   if (fresh || job.status_writes == 0) {
     job.phase = phase_of(object.status.phase);
@@ -256,7 +263,7 @@ Impact Cluster::put(const model::PodGroup& object) {
   bool changed = fresh || job.min_available != min_before ||
                  job.role_min_total != role_min_before || job.queue != queue_before ||
                  !(job.min_resources == min_resources_before) || job.priority != priority_before ||
-                 job.phase != phase_before;
+                 job.phase != phase_before || job.annotations != annotations_before;
   return changed ? Impact::decide : Impact::none;
 }
 
@@ -277,6 +284,10 @@ void Cluster::set_group(JobId id, const model::PodGroup& object) {
   job.preemptable = object.metadata.annotation(model::keys::preemptable) == "true" ||
                     object.metadata.label(model::keys::preemptable) == "true";
   fill_start_terms(object, job);
+  job.annotations.clear();
+  for (const char* name : kGroupAnnotations)
+    if (const std::string& value = object.metadata.annotation(name); !value.empty())
+      job.annotations.emplace_back(name, value);
   for (Role& role : job.roles) role.min = 0;
   job.role_min_total = 0;
   for (const auto& [role, min] : object.spec.minTaskMember) {

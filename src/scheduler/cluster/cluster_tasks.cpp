@@ -378,6 +378,9 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
     return impact == Impact::none ? Impact::decide : impact;
   }
   task.started = pod.status.startTime.at.value_or(WallTime{});
+  for (const model::PodCondition& condition : pod.status.conditions)
+    if (condition.type == "PodScheduled" && condition.status == "True")
+      task.scheduled = condition.lastTransitionTime.at.value_or(WallTime{});
   task.nominated =
       pod.status.nominatedNodeName.empty() ? NodeId() : intern_node(pod.status.nominatedNodeName);
   LabelPairs labels = label_pairs(pod.metadata.labels, names_);

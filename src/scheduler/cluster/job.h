@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -67,6 +68,7 @@ struct Job {
   WallTime inqueue_since{};  // as far as this scheduler has seen it
   WallTime started{};        // when the gang was complete
   WallTime half_since{};     // since when it holds some of its minimum and cannot have the rest
+  std::vector<std::pair<std::string, std::string>> annotations;  // those that plugins read
 
   // status, as far as this scheduler writes it
   Phase phase = Phase::none;
@@ -89,6 +91,12 @@ struct Job {
   Resources pending_request;
   Resources gated_request;
 
+  // Empty when absent.
+  std::string_view annotation(std::string_view name) const {
+    for (const auto& [key, value] : annotations)
+      if (key == name) return value;
+    return {};
+  }
   std::int32_t of(TaskStatus s) const { return count[static_cast<std::size_t>(s)]; }
   std::int32_t ready() const {
     return of(TaskStatus::bound) + of(TaskStatus::binding) + of(TaskStatus::running) +

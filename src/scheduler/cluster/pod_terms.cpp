@@ -129,9 +129,9 @@ bool PodTerms::matches(const PodSelector& selector, NameId ns, const LabelPairs&
             std::find(selector.namespaces.begin(), selector.namespaces.end(), ns) !=
                 selector.namespaces.end();
   if (!in && selector.has_namespace_selector) {
-    auto known = namespaces_.find(ns.value);
+    // The one label every namespace has.
     LabelPairs own{{names_.intern("kubernetes.io/metadata.name"), ns}};
-    in = meets(selector.namespace_labels, known == namespaces_.end() ? own : known->second, names_);
+    in = meets(selector.namespace_labels, own, names_);
   }
   return in && meets(selector.labels, labels, names_);
 }
@@ -304,25 +304,6 @@ void PodTerms::count(LabelSetId labels, const ClassTerms& terms, NodeId node, bo
   };
   for (TermId id : terms.anti) carry(id, 1);
   for (const ClassTerms::Weighted& one : terms.drawn) carry(one.term, one.weight);
-}
-
-void PodTerms::set_namespace(NameId ns, LabelPairs labels) {
-  namespaces_[ns.value] = std::move(labels);
-  // Selectors over namespaces may choose differently now.
-  for (std::size_t i = 0; i < terms_.size(); ++i) {
-    PodTerm& term = terms_[i];
-    bool asks = std::any_of(term.spec.selectors.begin(), term.spec.selectors.end(),
-                            [](const PodSelector& s) { return s.has_namespace_selector; });
-    if (term.users == 0 || !asks) continue;
-    for (LabelSetId set : term.matched_sets) std::erase(sets_[set.index()].matched, TermId(i));
-    term.matched_sets.clear();
-    for (std::size_t s = 0; s < sets_.size(); ++s) {
-      if (sets_[s].tasks.empty() || !matches(term, sets_[s])) continue;
-      sets_[s].matched.push_back(TermId(i));
-      term.matched_sets.push_back(LabelSetId(s));
-    }
-    settled_ = false;
-  }
 }
 
 }  // namespace hekla::scheduler

@@ -159,7 +159,6 @@ class PodTerms {
   // The same for one term that has just appeared.
   void count_term(TermId id, NodeId node, bool leaving, int sign, std::vector<NodeId>& touched);
 
-  void set_namespace(NameId ns, LabelPairs labels);
   bool any() const { return live_terms_ > 0; }
 
  private:
@@ -182,7 +181,6 @@ class PodTerms {
   boost::unordered_flat_map<Pair, std::vector<TermId>> terms_by_pair_;
   std::vector<TermId> unindexed_terms_;
   std::vector<Topology> topologies_;
-  boost::unordered_flat_map<std::uint32_t, LabelPairs> namespaces_;
   std::size_t live_terms_ = 0;
   bool settled_ = false;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "json/codec.h"
 #include "json/value.h"
 #include "scheduler/cluster/pod_neighbours.h"
 
@@ -24,6 +25,10 @@ constexpr std::string_view kReadAnnotations[] = {
 
 const std::string& annotation_or_label(const model::Pod& pod, std::string_view name) {
   std::string key(name);
+  // Of the cooldown time the label counts, of the others the annotation.
+  if (const std::string& label = pod.metadata.label(key);
+      !label.empty() && key == model::keys::cooldown_time)
+    return label;
   const std::string& value = pod.metadata.annotation(key);
   return value.empty() ? pod.metadata.label(key) : value;
 }
@@ -237,6 +242,12 @@ void fill_task(const model::Pod& pod, Task& task) {
   task.critical = meta.ns == "kube-system" ||
                   pod.spec.priorityClassName == "system-cluster-critical" ||
                   pod.spec.priorityClassName == "system-node-critical";
+  for (const model::PodCondition& condition : pod.status.conditions)
+    if (condition.type == "PodScheduled" && condition.status == "True")
+      task.scheduled = condition.lastTransitionTime.at.value_or(WallTime{});
+  task.revocable = meta.annotation(model::keys::revocable_zone).empty()
+                       ? meta.annotation(model::keys::preemptable) == "true"
+                       : meta.annotation(model::keys::revocable_zone) == "*";
   task.preempts = pod.spec.preemptionPolicy != "Never";
   task.index = -1;
   std::size_t dash = meta.name.rfind('-');
@@ -290,6 +301,37 @@ std::vector<GroupCondition> conditions_of(const model::PodGroup& group) {
   return out;
 }
 
+namespace {
+
+std::vector<std::string> group_names(const json::Value& affinity, std::string_view kind,
+                                     std::string_view when) {
+  std::vector<std::string> out;
+  if (const json::Array* names = json::array_at(affinity, {kind, when}))
+    for (const json::Value& name : *names)
+      if (name.is_string()) out.emplace_back(json::sv(name.get_string()));
+  return out;
+}
+
+void fill_node_groups(const model::Queue& queue, Dimensions& dimensions, Queue& out) {
+  constexpr std::string_view kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+  constexpr std::string_view kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
+  const json::Value& affinity = queue.spec.affinity;
+  out.node_groups = {group_names(affinity, "nodeGroupAffinity", kRequired),
+                     group_names(affinity, "nodeGroupAffinity", kPreferred),
+                     group_names(affinity, "nodeGroupAntiAffinity", kRequired),
+                     group_names(affinity, "nodeGroupAntiAffinity", kPreferred)};
+  out.node_group_limits.clear();
+  const std::string& text = queue.metadata.annotation("volcano.sh/nodegroup-resource-limits");
+  if (text.empty()) return;
+  Result<std::map<std::string, model::ResourceList>> limits =
+      json::decode_text<std::map<std::string, model::ResourceList>>(text);
+  if (!limits) return;
+  for (const auto& [group, list] : *limits)
+    out.node_group_limits.emplace_back(group, dimensions.convert(list));
+}
+
+}  // namespace
+
 void fill_queue(const model::Queue& queue, Dimensions& dimensions, Queue& out) {
   out.uid = queue.metadata.uid;
   out.open = queue.status.state.empty() || queue.status.state == "Open";
@@ -304,6 +346,7 @@ void fill_queue(const model::Queue& queue, Dimensions& dimensions, Queue& out) {
   out.capability = dimensions.convert(queue.spec.capability);
   out.deserved = dimensions.convert(queue.spec.deserved);
   out.guarantee = dimensions.convert(queue.spec.guarantee.resource);
+  fill_node_groups(queue, dimensions, out);
 }
 
 }  // namespace hekla::scheduler

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -17,6 +18,15 @@ struct QueueCounts {
   bool operator==(const QueueCounts&) const = default;
 };
 
+// spec.affinity: names of node groups.
+struct NodeGroupAffinity {
+  std::vector<std::string> required, preferred, anti_required, anti_preferred;
+  bool empty() const {
+    return required.empty() && preferred.empty() && anti_required.empty() && anti_preferred.empty();
+  }
+  bool operator==(const NodeGroupAffinity&) const = default;
+};
+
 struct Queue {
   std::string name, uid;
   bool live = false;  // the Queue object exists; otherwise only jobs have named it
@@ -27,6 +37,8 @@ struct Queue {
   WallTime created{};
   std::string parent;
   std::string hierarchy, hierarchy_weights;  // annotations of hierarchical DRF
+  NodeGroupAffinity node_groups;
+  std::vector<std::pair<std::string, Resources>> node_group_limits;
   bool has_capability = false;
   Resources capability, deserved, guarantee;
   // Terms beyond Volcano's (start_terms.h).

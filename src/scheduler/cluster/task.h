@@ -62,6 +62,8 @@ struct Task {
   std::int64_t index = -1;  // the number at the end of the pod's name
   WallTime created{};
   WallTime started{};  // status.startTime
+  WallTime scheduled{};    // since when PodScheduled is true
+  bool revocable = false;  // may use nodes of a revocable zone
   NodeId nominated;  // status.nominatedNodeName
 
   // The state a discarded statement had given this task, for messages; valid if the stamp is the

@@ -1,12 +1,14 @@
 // nodeorder: the Kubernetes scores, each 0 to 100 in whole numbers, times a weight: free room
 // (leastrequested.weight 1), used room (mostrequested.weight 0), balance of resources
 // (balancedresource.weight 1), preferred node affinity (nodeaffinity.weight 2), soft taints
-// (tainttoleration.weight 3), images already present (imagelocality.weight 1). podaffinity.weight
-// and podtopologyspread.weight (2) are read; pods that would be scored by them are not, as long as
-// the filters of the same name are not built.
+// (tainttoleration.weight 3), images already present (imagelocality.weight 1), preferred pod affinity
+// from both sides (podaffinity.weight 2), soft topology spread (podtopologyspread.weight 2). The last
+// two are known only with all candidates at hand, so pods that have to do with them are scored one
+// by one.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "scheduler/session/session.h"
 
@@ -36,9 +38,11 @@ class NodeOrder final : public Plugin {
         balanced_(arguments.number("balancedresource.weight", 1)),
         images_(arguments.number("imagelocality.weight", 1)),
         affinity_(arguments.number("nodeaffinity.weight", 2)),
+        neighbours_(arguments.number("podaffinity.weight", 2)),
+        spread_(arguments.number("podtopologyspread.weight", 2)),
         normalized_{{{arguments.number("tainttoleration.weight", 3), true}}} {}
 
-  Hooks hooks() const override { return hooks_of({Hook::node_order}); }
+  Hooks hooks() const override { return hooks_of({Hook::node_order, Hook::batch_node_order}); }
   void open(Session& session) override {
     session_ = &session;
     gpu_ = session.cluster().dimensions().find("nvidia.com/gpu");
@@ -70,7 +74,89 @@ class NodeOrder final : public Plugin {
     }
   }
 
+  bool concerns(TaskId id) const override {
+    const ClassTerms& terms = session_->cluster().class_of(session_->at(id)).terms;
+    if (terms.empty()) return false;
+    return (neighbours_ != 0 && (!terms.preferred.empty() || is_drawn(terms))) ||
+           (spread_ != 0 && is_softly_spread(terms));
+  }
+  void score_task(TaskId id, std::span<const NodeId> nodes, std::span<double> scores) override {
+    const ClassTerms& terms = session_->cluster().class_of(session_->at(id)).terms;
+    if (neighbours_ != 0) score_neighbours(terms, nodes, scores);
+    if (spread_ != 0 && is_softly_spread(terms)) score_spread(terms, nodes, scores);
+  }
+
  private:
+  bool is_drawn(const ClassTerms& terms) const {
+    return std::any_of(terms.matched.begin(), terms.matched.end(), [&](TermId id) {
+      return session_->cluster().terms().at(id).spec.use == TermUse::scored;
+    });
+  }
+  static bool is_softly_spread(const ClassTerms& terms) {
+    return std::any_of(terms.spread.begin(), terms.spread.end(),
+                       [](const ClassTerms::Spread& spread) { return spread.soft; });
+  }
+
+  // What the pod wants of those already there, and they of it; from the least to the most of the
+  // candidates is 0 to 100.
+  void score_neighbours(const ClassTerms& own, std::span<const NodeId> nodes,
+                        std::span<double> scores) const {
+    const PodTerms& terms = session_->cluster().terms();
+    std::vector<std::int64_t> raw(nodes.size(), 0);
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      for (const ClassTerms::Weighted& one : own.preferred)
+        raw[i] += std::int64_t{one.weight} * terms.at(one.term).at(terms.domain(one.term, nodes[i]));
+      for (TermId id : own.matched) {
+        if (terms.at(id).spec.use != TermUse::scored) continue;
+        std::uint32_t domain = terms.domain(id, nodes[i]);
+        if (domain != Topology::kNone) raw[i] += terms.at(id).carried[domain];
+      }
+    }
+    auto [least, most] = std::minmax_element(raw.begin(), raw.end());
+    if (raw.empty() || *least == *most) return;
+    std::int64_t low = *least, range = *most - low;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+      scores[i] += neighbours_ * static_cast<double>(100 * (raw[i] - low) / range);
+  }
+
+  // Fewer matching pods in the node's domains are better; nodes outside the topologies get nothing.
+  void score_spread(const ClassTerms& own, std::span<const NodeId> nodes,
+                    std::span<double> scores) const {
+    const PodTerms& terms = session_->cluster().terms();
+    std::vector<bool> outside(nodes.size(), false);
+    std::vector<double> sums(nodes.size(), 0.0);
+    for (const ClassTerms::Spread& spread : own.spread) {
+      if (!spread.soft) continue;
+      const PodTerm& term = terms.at(spread.term);
+      std::vector<bool> seen(term.count.size(), false);
+      std::size_t domains = 0;
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        std::uint32_t domain = terms.domain(spread.term, nodes[i]);
+        if (domain == Topology::kNone)
+          outside[i] = true;
+        else if (!seen[domain])
+          seen[domain] = true, ++domains;
+      }
+      double weight = std::log(static_cast<double>(domains + 2));
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        std::int32_t here = std::max(term.at(terms.domain(spread.term, nodes[i])), 0);
+        sums[i] += here * weight + (spread.max_skew - 1);
+      }
+    }
+    std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (outside[i]) continue;
+      least = std::min(least, static_cast<std::int64_t>(std::llround(sums[i])));
+      most = std::max(most, static_cast<std::int64_t>(std::llround(sums[i])));
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (outside[i]) continue;
+      std::int64_t score =
+          most == 0 ? 100 : 100 * (most + least - std::llround(sums[i])) / most;
+      scores[i] += spread_ * static_cast<double>(score);
+    }
+  }
+
   template <std::int64_t (*Score)(std::int64_t, std::int64_t)>
   static std::int64_t average(const PodClass& pods, const Node& node) {
     std::int64_t sum = 0, weights = 0;
@@ -140,7 +226,7 @@ class NodeOrder final : public Plugin {
 
   const Session* session_ = nullptr;
   std::optional<Dim> gpu_;
-  double least_, most_, balanced_, images_, affinity_;
+  double least_, most_, balanced_, images_, affinity_, neighbours_, spread_;
   std::array<NormalizedScore, 1> normalized_;
 };
 
