@@ -12,7 +12,7 @@ namespace {
 constexpr int kRetryLimit = 15;
 constexpr Nanos kPodsAppearWithin = std::chrono::seconds(1);
 
-kube::Key key_of(const model::ObjectMeta& meta) { return {meta.ns, meta.name}; }
+kube::Key job_key(const model::ObjectMeta& meta) { return {meta.ns, meta.name}; }
 
 bool is_volcano_job(const model::OwnerReference* owner) {
   return owner && owner->kind == "Job" && owner->apiVersion.starts_with("batch.volcano.sh/");
@@ -64,10 +64,10 @@ void JobController::request(const kube::Key& job, Request request) {
 
 void JobController::job_changed(const JobRef& before, const JobRef& after) {
   if (!after) {
-    work_.erase(key_of(before->metadata));
+    work_.erase(job_key(before->metadata));
     return;
   }
-  kube::Key key = key_of(after->metadata);
+  kube::Key key = job_key(after->metadata);
   if (before && before->metadata.uid != after->metadata.uid) work_.erase(key);
   bool fresh = !before || before->metadata.uid != after->metadata.uid;
   bool phase_changed = !fresh && before->status.state.phase != after->status.state.phase;
@@ -151,7 +151,7 @@ JobView JobController::make_view(const JobRef& job, const Work& work, WallTime n
   view.queue = caches_.queues.get(kube::Key{"", job->spec.queue});
   view.pod_group = caches_.groups.get(kube::Key{job->metadata.ns, pod_group_name(*job)});
   if (!view.pod_group) {  // older releases named it after the job
-    auto legacy = caches_.groups.get(key_of(job->metadata));
+    auto legacy = caches_.groups.get(job_key(job->metadata));
     const model::OwnerReference* owner = legacy ? legacy->metadata.controller() : nullptr;
     if (owner && owner->uid == job->metadata.uid) view.pod_group = std::move(legacy);
   }
