@@ -297,7 +297,8 @@ Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
                        oci_config(spec),
                        spec.terminal,
                        request.spec.stdin,
-                       request.spec.stdinOnce};
+                       request.spec.stdinOnce,
+                       spec.limits.oom_score_adjust};
   if (Result<void> created = runtime_.create(create); !created)
     return Launch{now(), created.error().message};
   run.phase = run_phase::starting;

@@ -89,9 +89,13 @@ spec:
     image: any
     command: [sleep, "100"]
     securityContext: {readOnlyRootFilesystem: true, allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
+    resources: {limits: {cpu: 200m, memory: 64Mi}}
     volumeMounts: [{name: scratch, mountPath: /scratch}]
   volumes: [{name: scratch, emptyDir: {medium: Memory, sizeLimit: 1Mi}}]
 """
+
+
+CAP_SYS_RESOURCE = 24
 
 
 class Pods(put.PlatformTest):
@@ -166,6 +170,13 @@ class Pods(put.PlatformTest):
         self.assertEqual(status["Seccomp"], "2")
         self.assertEqual(sh("head -c 10 /proc/kcore 2>/dev/null | wc -c")[0], "0")
         self.assertNotEqual(sh("unshare -U true")[1], 0)
+        self.assertEqual(p.get("pod", "hardened")["status"]["qosClass"], "Guaranteed")
+        with open("/proc/self/status") as file:
+            capabilities = next(int(line.split()[1], 16) for line in file if line.startswith("CapEff"))
+        with open("/proc/self/oom_score_adj") as file:
+            inherited = file.read().strip()
+        may_lower = capabilities >> CAP_SYS_RESOURCE & 1
+        self.assertEqual(sh("cat /proc/1/oom_score_adj")[0], "-997" if may_lower else inherited)
 
     def test_5_the_machines_secrets_are_not_in_its_image(self):
         p = self.platform

@@ -141,7 +141,6 @@ json::Object process_of(const BundleSpec& spec) {
   process["cwd"] = spec.cwd;
   process["capabilities"] = std::move(capabilities);
   process["noNewPrivileges"] = !spec.security.allow_privilege_escalation;
-  process["oomScoreAdj"] = spec.limits.oom_score_adjust;
   return process;
 }
 

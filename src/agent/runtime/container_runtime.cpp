@@ -1,5 +1,6 @@
 #include "agent/runtime/container_runtime.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,9 +10,11 @@
 #include <filesystem>
 
 #include "agent/runtime/cgroup.h"
+#include "agent/runtime/file_descriptor.h"
 #include "agent/runtime/files.h"
 #include "agent/runtime/process.h"
 #include "base/disk.h"
+#include "base/log.h"
 #include "json/parse.h"
 
 namespace hekla::agent {
@@ -51,6 +54,20 @@ std::string create_failure(const std::string& report, const std::string& stderr_
   }
   std::string words = last_words(stderr_path);
   return words.empty() ? "the container monitor ended without a word" : words;
+}
+
+// Without CAP_SYS_RESOURCE (Hekla itself in a container) a score can be raised, not lowered: the
+// container then keeps the one it has inherited, and a pod still runs.
+Result<void> set_oom_score(std::int64_t pid, int adjust) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/oom_score_adj";
+  const std::string text = std::to_string(adjust);
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file) return errno_error("open " + path);
+  if (::write(file.get(), text.data(), text.size()) >= 0) return {};
+  if (errno != EACCES) return errno_error("write " + text + " to " + path);
+  log_debug("agent", "the OOM score cannot be lowered without CAP_SYS_RESOURCE",
+            {{"pid", std::to_string(pid)}, {"wanted", text}});
+  return {};
 }
 
 }  // namespace
@@ -97,7 +114,8 @@ Result<void> ContainerRuntime::create(const CreateRequest& request) {
   wait_for(launched.pid);  // it forks the monitor proper and ends
   if (!report) return std::unexpected(report.error());
   Result<json::Value> parsed = json::parse(*report);
-  if (parsed && json::int_at(*parsed, {"data"}, -1) > 0) return {};
+  if (std::int64_t pid = parsed ? json::int_at(*parsed, {"data"}, -1) : -1; pid > 0)
+    return set_oom_score(pid, request.oom_score_adjust);
   return fail(Code::internal, create_failure(*report, stderr_path));
 }
 

@@ -29,6 +29,9 @@ struct CreateRequest {
   bool terminal = false;
   bool keep_stdin_open = false;
   bool stdin_once = false;  // the first client to leave closes it
+  // Written by us before the start: crun would do it as the container's own user, who may not
+  // lower it.
+  int oom_score_adjust = 0;
 };
 
 // What crun says of a container.
