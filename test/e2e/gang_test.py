@@ -36,7 +36,8 @@ class Gang(put.PlatformTest):
         p.apply_text(job("holder", 1, str(cpus)))
         p.wait_phase("holder", "Running")
         p.apply_text(job("gang", cpus * 2, "500m"))
-        put.wait_for("the reason is shown", lambda: "PodGroupPending" in p.kubectl("describe", "vcjob", "gang"))
+        reason = "PodGroup default:gang unschedule,reason: "
+        put.wait_for("the reason is shown", lambda: reason in p.kubectl("describe", "vcjob", "gang"))
         self.assertEqual(p.phase("gang"), "Pending")
         started = [x for x in self.pods("gang") if x["spec"].get("nodeName")]
         self.assertEqual(started, [], "no member of a gang that does not fit may start")

@@ -76,6 +76,10 @@ class World {
  public:
   explicit World(std::uint64_t seed) : simulation_(seed), api_(simulation_.clock()) {
     api_.on_write = [this](const kube::Write& write) { return fate_of(write); };
+    EXPECT_TRUE(api_.create(resources::queues,
+                            json::Object{{"metadata", json::Object{{"name", "default"}}},
+                                         {"spec", json::Object{{"weight", 1}}},
+                                         {"status", json::Object{{"state", "Open"}}}}));
     start();
     const char* text = kJobs[uniform(rng(), std::size(kJobs))];
     Result<std::vector<json::YamlDocument>> job = json::parse_yaml(text);

@@ -92,9 +92,8 @@ TEST(VolumePlan, KindsOfDirectories) {
 }
 
 TEST(VolumePlan, RefusesWhatItCannotDo) {
-  EXPECT_EQ(
-      plan(R"({"name":"v","persistentVolumeClaim":{"claimName":"c"}})").error().message,
-      "MountVolume.SetUp failed for volume \"v\" : persistent volume claims are not supported yet");
+  EXPECT_EQ(plan(R"({"name":"v","persistentVolumeClaim":{"claimName":"c"}})").error().message,
+            "MountVolume.SetUp failed for volume \"v\" : persistentvolumeclaim \"c\" not found");
   EXPECT_NE(
       plan(R"({"name":"v","nfs":{"server":"x","path":"/"}})").error().message.find("type nfs"),
       std::string::npos);

@@ -61,15 +61,16 @@ void CronRound::look_at_jobs() {
     Result<WallTime> scheduled = model::parse_rfc3339(job->metadata.annotation(kScheduledFor));
     if (scheduled) last_ = std::max(last_, std::optional<WallTime>(*scheduled));
     bool succeeded = false;
+    bool was_active = listed && std::any_of(listed->begin(), listed->end(), [&](const auto& one) {
+                        return json::string_at(one, {"uid"}) == job->metadata.uid;
+                      });
     if (!batch_job_finished(*job, &succeeded)) {
-      active_.push_back(job);
+      // A job that a person started from this template is not one of ours.
+      if (scheduled || was_active) active_.push_back(job);
       continue;
     }
     if (succeeded)
       last_success_ = std::max(last_success_, time_at(job->status, {"completionTime"}));
-    bool was_active = listed && std::any_of(listed->begin(), listed->end(), [&](const auto& one) {
-                        return json::string_at(one, {"uid"}) == job->metadata.uid;
-                      });
     if (was_active)
       plan_.events.push_back({"Normal", "SawCompletedJob",
                               "Saw completed job: " + job->metadata.name +

@@ -148,7 +148,15 @@ void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
     Finding finding{"not-let-in", "it is not let in: " + event.message, "", {}};
     finding.facts["minResources"] = amounts(job.min_resources);
     const Queue& queue = cluster_.at(job.queue);
-    if (event.message.starts_with("queue")) {
+    if (Resources lacking = excess(job.min_resources, cluster_.total()); !lacking.is_empty()) {
+      finding.code = "gang-too-big";
+      finding.text += "; it needs " + amounts(job.min_resources) + " for " +
+                      plural(static_cast<std::size_t>(job.min_available), "pod") +
+                      " at once, and all nodes together have " + amounts(cluster_.total()) + ": " +
+                      amounts(lacking) + " short even when nothing else runs";
+      finding.facts["short"] = amounts(lacking);
+      finding.advice = "lower minAvailable or the requests, or add nodes";
+    } else if (event.message.starts_with("queue")) {
       finding.code = "queue-over-capability";
       Resources held;
       for (const Job& other : cluster_.jobs())
