@@ -150,6 +150,8 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   machine_options.data_dir = options.data_dir;
   machine_options.subnet = TRY(Subnet::parse(options.pod_cidr));
   machine_options.hidden_paths = options.hidden_paths;
+  machine_options.registries = {options.insecure_registries,
+                                TRY(parse_mirrors(options.registry_mirrors))};
   machine_options.threads = std::max(4, facts.cpus);
   std::weak_ptr<State> self = weak_from_this();
   machine =

@@ -21,6 +21,7 @@ struct Options {
   std::string data_dir;
   std::string node_name;               // empty: the machine's host name in lower case
   std::vector<std::string> image_map;  // "PATTERN=host"
+  std::vector<std::string> insecure_registries, registry_mirrors;  // "HOST", "HOST=URL"
   model::ResourceList node_resources;  // declared beside or instead of what the machine has
   int gpu_replicas = 1;                // containers that may share one declared GPU
   std::string api_host;                // where pods find the API server; empty: they are not told

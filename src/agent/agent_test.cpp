@@ -236,7 +236,7 @@ TEST_F(AgentTest, WaitsLoudlyForWhatItCannotHave) {
              R"("volumeMounts":[{"name":"v","mountPath":"/v"}],)");
   create(kube::resources::pods,
          R"({"metadata":{"name":"noimage","namespace":"default"},"spec":{"nodeName":"test-node",
-             "restartPolicy":"Never","containers":[{"name":"c","image":"nginx:1"}]}})");
+             "restartPolicy":"Never","containers":[{"name":"c","image":"127.0.0.1:1/x:1"}]}})");
   EXPECT_TRUE(eventually([&] {
     return events().find(
                "Warning FailedMount MountVolume.SetUp failed for volume \"v\" : configmap "
@@ -245,7 +245,8 @@ TEST_F(AgentTest, WaitsLoudlyForWhatItCannotHave) {
   EXPECT_TRUE(eventually([&] {
     return json::serialize(pod("noimage")).find("\"reason\":\"ErrImagePull\"") != std::string::npos;
   })) << json::serialize(pod("noimage"));
-  EXPECT_NE(json::serialize(pod("noimage")).find("--image-map"), std::string::npos);
+  EXPECT_NE(json::serialize(pod("noimage")).find("failed to pull and unpack image"),
+            std::string::npos);
   EXPECT_EQ(logs("noimage"),
             "error: container \"c\" in pod \"noimage\" is waiting to start: ErrImagePull");
   create(kube::resources::config_maps,

@@ -98,11 +98,14 @@ LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& execu
       addresses_(options_.subnet),
       runtime_(paths_),
       image_(paths_, options_.hidden_paths),
+      images_(options_.data_dir + "/images", options_.registries),
       pool_(std::make_unique<WorkerPool>("hekla-agent", options_.threads)),
-      probe_pool_(std::make_unique<WorkerPool>("hekla-probes", kProbeThreads)) {}
+      probe_pool_(std::make_unique<WorkerPool>("hekla-probes", kProbeThreads)),
+      image_pool_(std::make_unique<WorkerPool>("hekla-images", 1)) {}
 
 LinuxMachine::~LinuxMachine() {
   probe_pool_->stop();
+  image_pool_->stop();
   exits_.reset();
   pool_->stop();
 }
@@ -151,6 +154,7 @@ Result<void> LinuxMachine::prepare() {
   network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns());
   TRY(network_->prepare());
   TRY(image_.prepare());
+  TRY(images_.prepare());
   TRY(remove_tree(paths_.exec_dir()));  // of an earlier process: its clients are gone
   TRY(make_directories(paths_.exec_dir()));
   std::error_code error;
@@ -248,6 +252,27 @@ Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
   return save(ready);
 }
 
+void LinuxMachine::find_image(const ImageReference& image,
+                              Done<std::optional<StoredImage>> done) {
+  background<std::optional<StoredImage>>([this, image] { return images_.find(image); },
+                                         std::move(done));
+}
+
+void LinuxMachine::pull_image(const ImageReference& image, RegistryLogins logins,
+                              Done<StoredImage> done) {
+  background_on<StoredImage>(
+      *image_pool_,
+      [this, image, logins = std::move(logins)]() mutable -> Result<StoredImage> {
+        const std::string own = options_.data_dir + "/config.json";
+        if (Result<std::string> text = read_file(own))
+          if (Result<void> read = logins.add(*text); !read)
+            log_warn("agent", "read registry logins",
+                     {{"path", own}, {"error", read.error().message}});
+        return images_.pull(image, logins);
+      },
+      std::move(done));
+}
+
 void LinuxMachine::launch(LaunchRequest request, Done<Launch> done) {
   background<Launch>([this, request = std::move(request)]() mutable { return launch_now(request); },
                      std::move(done));
@@ -261,7 +286,7 @@ Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
   spec.rootfs = bundle + "/rootfs";
   spec.cgroup = cgroup_of(request.record, *container.current);
   if (!request.record.host_network) spec.network_namespace = paths_.netns(request.record.uid);
-  spec.mounts = image_.extra_mounts();
+  if (!request.image) spec.mounts = image_.extra_mounts();
   auto bind = [&](const std::string& source, const std::string& destination) {
     spec.mounts.push_back({destination, "none", source, {"bind", "rprivate", "rw"}});
   };
@@ -289,7 +314,8 @@ Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
   fs::remove(log_path(paths_, request.record.uid, container.name, run.attempt - 2), ignored);
   const std::string bundle = bundle_dir(request.record, run);
   TRY(make_directories(bundle));
-  TRY(image_.mount_root(bundle));
+  if (Result<void> mounted = mount_root(request, bundle); !mounted)
+    return Launch{now(), mounted.error().message};
   BundleSpec spec = TRY(complete_bundle(request, bundle));
   CreateRequest create{run.id,
                        bundle,
@@ -310,6 +336,15 @@ Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
   run.started_ns = to_ns(launch.started);
   TRY(save(request.record));
   return launch;
+}
+
+Result<void> LinuxMachine::mount_root(LaunchRequest& request, const std::string& bundle) {
+  if (!request.image) {
+    TRY(image_.mount_root(bundle));
+    return {};
+  }
+  TRY(images_.mount_root(*request.image, bundle));
+  return apply_image_user(request.image->config.user, bundle + "/rootfs", request.bundle.security);
 }
 
 void LinuxMachine::signal(const PodRecord& record, const ContainerRun& run, int number) {

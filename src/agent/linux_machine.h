@@ -22,6 +22,7 @@ struct LinuxMachineOptions {
   std::string data_dir;  // absolute
   Subnet subnet;
   std::vector<std::string> hidden_paths;
+  RegistryOptions registries;
   int threads = 4;
 };
 
@@ -44,6 +45,9 @@ class LinuxMachine final : public PodMachine {
   Result<std::string> take_address() override;
   void release_address(const std::string& address) override;
   void make_sandbox(SandboxRequest request, Done<void> done) override;
+  void find_image(const ImageReference& image, Done<std::optional<StoredImage>> done) override;
+  void pull_image(const ImageReference& image, RegistryLogins logins,
+                  Done<StoredImage> done) override;
   void launch(LaunchRequest request, Done<Launch> done) override;
   void signal(const PodRecord& record, const ContainerRun& run, int number) override;
   void probe(const PodRecord& record, std::size_t container, const ProbeAction& action,
@@ -86,6 +90,7 @@ class LinuxMachine final : public PodMachine {
   Result<void> save(const PodRecord& record) const;
   Result<void> sandbox_now(const SandboxRequest& request);
   Result<Launch> launch_now(LaunchRequest& request);
+  Result<void> mount_root(LaunchRequest& request, const std::string& bundle);
   Result<BundleSpec> complete_bundle(const LaunchRequest& request, const std::string& bundle);
   Result<PodRecord> inspect_now(const model::Pod& pod, PodRecord record);
   Result<void> inspect_run(const model::Pod& pod, PodRecord& record, ContainerRecord& container);
@@ -103,6 +108,7 @@ class LinuxMachine final : public PodMachine {
   AddressPool addresses_;
   ContainerRuntime runtime_;
   HostImage image_;
+  ImageStore images_;
   std::unique_ptr<InstanceNamespace> namespace_;
   std::unique_ptr<PodNetwork> network_;
   std::vector<PodRecord> found_;
@@ -110,6 +116,7 @@ class LinuxMachine final : public PodMachine {
   std::unique_ptr<FileWatch> exits_;
   std::unique_ptr<WorkerPool> pool_;
   std::unique_ptr<WorkerPool> probe_pool_;  // of their own: a hook may take as long as it likes
+  std::unique_ptr<WorkerPool> image_pool_;  // one thread: images are pulled one after the other
 };
 
 // Where the log of one run is, below the pod's directory.

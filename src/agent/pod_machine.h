@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/image/image_store.h"
 #include "agent/pod_files.h"
 #include "agent/pod_record.h"
 #include "agent/probes/probe.h"
@@ -32,6 +33,7 @@ struct LaunchRequest {
   std::shared_ptr<const model::Pod> pod;
   model::Container spec;  // sub-paths expanded
   BundleSpec bundle;      // root, namespaces, cgroup and mounts are the machine's to fill in
+  std::optional<StoredImage> image;  // without one, the machine's own file system
 };
 
 // How a launch ended when it did not simply succeed: the text is the OCI runtime's own.
@@ -49,6 +51,11 @@ class PodMachine {
   virtual void release_address(const std::string& address) = 0;
 
   virtual void make_sandbox(SandboxRequest request, Done<void> done) = 0;
+  // An image that is here already, if it is.
+  virtual void find_image(const ImageReference& image, Done<std::optional<StoredImage>> done) = 0;
+  // From its registry; one after the other. `logins` come before the machine's own.
+  virtual void pull_image(const ImageReference& image, RegistryLogins logins,
+                          Done<StoredImage> done) = 0;
   virtual void launch(LaunchRequest request, Done<Launch> done) = 0;
   virtual void signal(const PodRecord& record, const ContainerRun& run, int number) = 0;
   // A probe or a hook of a running container; an error when it could not be tried.

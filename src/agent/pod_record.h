@@ -29,13 +29,14 @@ struct ContainerRun {
   std::int64_t started_ns = 0, finished_ns = 0;  // since 1970; 0 unknown
   std::int32_t exit_code = 0;
   std::string reason, message;
+  std::string image_id;  // repository@digest; empty for the machine's own file system
   bool removed = false;  // nothing of it is left but the log
 
   bool is_live() const { return phase != run_phase::exited; }
 };
 BOOST_DESCRIBE_STRUCT(ContainerRun, (),
                       (id, attempt, phase, started_ns, finished_ns, exit_code, reason, message,
-                       removed))
+                       image_id, removed))
 
 struct ContainerRecord {
   std::string name;

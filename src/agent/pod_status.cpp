@@ -101,7 +101,7 @@ class StatusBuilder {
       out.state.waiting = model::ContainerStateWaiting{why.reason, why.message};
       return out;
     }
-    out.imageID = out.image;
+    out.imageID = run->image_id.empty() ? out.image : run->image_id;
     out.containerID = kRuntimePrefix + run->id;
     if (run->phase == run_phase::running) {
       out.state.running = model::ContainerStateRunning{time_of(run->started_ns)};

@@ -12,7 +12,6 @@ constexpr std::chrono::milliseconds kFirstRetry{500};
 constexpr std::chrono::seconds kLongestRetry{122};
 constexpr std::chrono::seconds kConfigRetry{10};
 constexpr std::chrono::seconds kApiRetry{1};
-constexpr std::chrono::minutes kImageRetry{5};
 constexpr int kStartErrorCode = 128;
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -20,6 +19,17 @@ Nanos retry_delay(int failures) {
   Nanos delay = kFirstRetry;
   for (int i = 1; i < failures && delay < kLongestRetry; ++i) delay *= 2;
   return std::min<Nanos>(delay, kLongestRetry);
+}
+
+// A command of the pod's replaces the image's entry point, and with it the arguments for that.
+std::vector<std::string> command_line(const model::Container& spec, const ImageConfig& image,
+                                      const Environment& env) {
+  std::vector<std::string> out =
+      spec.command.empty() ? image.entrypoint : expand_all(spec.command, env);
+  std::vector<std::string> rest = expand_all(spec.args, env);
+  if (spec.args.empty() && spec.command.empty()) rest = image.cmd;
+  out.insert(out.end(), rest.begin(), rest.end());
+  return out;
 }
 
 }  // namespace
@@ -297,9 +307,16 @@ void PodWorker::launch(std::size_t container) {
     report();
     return step();
   }
-  if (!context_.images.is_host(spec->image)) return refuse_image(container);
+  image_.reset();
+  pulled_message_ = "Container image \"" + spec->image + "\" already present on machine";
+  if (!context_.images.is_host(spec->image)) return launch_from_registry(container);
+  fetch_and_launch(container);
+}
+
+void PodWorker::fetch_and_launch(std::size_t container) {
+  const model::Container& spec = *container_spec(*pod_, record_.containers[container]);
   busy_ = true;
-  SourceFetch fetch{record_.ns, environment_sources(*spec), {}};
+  SourceFetch fetch{record_.ns, environment_sources(spec), {}};
   fetch_sources(context_.client, context_.token_source, std::move(fetch),
                 [self = weak_from_this(), container](Result<PodSources> sources) {
                   auto worker = self.lock();
@@ -315,28 +332,6 @@ void PodWorker::launch(std::size_t container) {
                 });
 }
 
-void PodWorker::refuse_image(std::size_t container) {
-  const model::Container& spec = *container_spec(*pod_, record_.containers[container]);
-  const std::string why = unmapped_image_message(spec.image);
-  auto held = holds_.find(spec.name);
-  // The map cannot change while we run: say it once, then wait in the state people know.
-  if (held == holds_.end()) {
-    event("Warning", "Failed", "Failed to pull image \"" + spec.image + "\": " + why);
-    event("Warning", "Failed", "Error: ErrImagePull");
-    hold(spec.name, {"ErrImagePull", why}, kConfigRetry);
-  } else if (held->second.why.reason == "ErrImagePull") {
-    event("Normal", "BackOff", "Back-off pulling image \"" + spec.image + "\"");
-    event("Warning", "Failed", "Error: ImagePullBackOff");
-    hold(
-        spec.name,
-        {"ImagePullBackOff", "Back-off pulling image \"" + spec.image + "\": ErrImagePull: " + why},
-        kImageRetry);
-  } else {
-    hold(spec.name, held->second.why, kImageRetry);
-  }
-  step();  // other containers need not wait for this one
-}
-
 Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSources& sources) {
   const model::Container& spec = *container_spec(*pod_, record_.containers[index]);
   bool links = pod_->spec.enableServiceLinks.value_or(true);
@@ -350,26 +345,32 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
     if (!mount.subPathExpr.empty()) mount.subPath = expand_all({mount.subPathExpr}, env).front();
   BundleSpec& bundle = request.bundle;
   bundle.security = merge_security(pod_->spec.securityContext, spec.securityContext);
-  if (bundle.security.non_root_required && bundle.security.uid == 0)
-    return fail(Code::invalid, "container has runAsNonRoot and image will run as root (pod: \"" +
-                                   described() + "\", container: " + spec.name + ")");
-  bundle.args = expand_all(spec.command, env);
-  for (std::string& argument : expand_all(spec.args, env))
-    bundle.args.push_back(std::move(argument));
+  TRY(check_non_root(bundle, spec.name));
+  const ImageConfig defaults = image_ ? image_->config : ImageConfig{};
+  bundle.args = command_line(spec, defaults, env);
   if (bundle.args.empty())
-    return fail(Code::invalid, "no command specified: the host image has none of its own");
+    return fail(Code::invalid, image_ ? "no command specified"
+                                      : "no command specified: the host image has none of its own");
   bundle.hostname = pod_hostname(*pod_, context_.node_name);
   auto given = [&](std::string_view name) {
     return std::ranges::any_of(env, [&](const auto& entry) { return entry.first == name; });
   };
-  if (!given("PATH")) bundle.env.push_back(std::string("PATH=") + kDefaultPath);
+  bool has_path = given("PATH");
+  for (const std::string& entry : defaults.env) {
+    if (given(entry.substr(0, entry.find('=')))) continue;
+    has_path = has_path || entry.starts_with("PATH=");
+    bundle.env.push_back(entry);
+  }
+  if (!has_path) bundle.env.push_back(std::string("PATH=") + kDefaultPath);
   if (!given("HOSTNAME")) bundle.env.push_back("HOSTNAME=" + bundle.hostname);
   if (spec.tty && !given("TERM")) bundle.env.emplace_back("TERM=xterm");
   for (const auto& [name, value] : env) bundle.env.push_back(name + "=" + value);
   if (const auto& cards = record_.containers[index].gpus; !cards.empty())
     for (const char* name : {"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
       if (!given(name)) bundle.env.push_back(std::string(name) + "=" + gpu_list(cards));
+  if (!defaults.working_dir.empty()) bundle.cwd = defaults.working_dir;
   if (!spec.workingDir.empty()) bundle.cwd = spec.workingDir;
+  request.image = image_;
   bundle.terminal = spec.tty;
   bundle.host_pid = pod_->spec.hostPID;
   bundle.host_ipc = pod_->spec.hostIPC;
@@ -403,8 +404,7 @@ void PodWorker::launch_with(std::size_t index, const PodSources& sources) {
     hold(container.name, {"CreateContainerConfigError", request.error().message}, kConfigRetry);
     return step();
   }
-  event("Normal", "Pulled",
-        "Container image \"" + request->spec.image + "\" already present on machine");
+  event("Normal", "Pulled", pulled_message_);
   if (container.current) {
     container.backoff = backoff_steps(container) + 1;
     container.previous = std::move(container.current);
@@ -412,6 +412,7 @@ void PodWorker::launch_with(std::size_t index, const PodSources& sources) {
   ContainerRun run;
   run.attempt = container.attempts++;
   run.id = container_id(record_.uid, container.name, run.attempt);
+  if (image_) run.image_id = image_->id;
   container.current = run;
   request->record = record_;
   busy_ = true;

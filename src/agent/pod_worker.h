@@ -76,8 +76,17 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   Result<void> take_gpus(std::size_t container);
   void launch_with(std::size_t container, const PodSources& sources);
   Result<LaunchRequest> launch_request(std::size_t container, const PodSources& sources);
+  Result<void> check_non_root(const BundleSpec& bundle, const std::string& container) const;
+
+  // Images, in pod_images.cpp. `image_` is that of the container being launched.
+  void launch_from_registry(std::size_t container);
+  void pull_image(std::size_t container, const ImageReference& image);
+  void image_refused(std::size_t container, const char* state, const char* reason,
+                     const std::string& message);
+  void pull_failed(std::size_t container, const std::string& why);
+  void pulled(std::size_t container, WallTime begun, Result<StoredImage> image);
+  void fetch_and_launch(std::size_t container);
   void launched(std::size_t container, Result<Launch> outcome);
-  void refuse_image(std::size_t container);
   bool check_deadline();
   void stop_all(const std::vector<std::size_t>& containers);
   // Asks a running container to end: preStop hook, SIGTERM, and SIGKILL after the grace period.
@@ -148,6 +157,9 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   bool status_in_flight_ = false;
   bool status_dirty_ = false;
   bool look_again_ = false;
+  std::optional<StoredImage> image_;
+  std::string pulled_message_;
+  std::map<std::string, int> pull_failures_;  // in a row, by container
 };
 
 }  // namespace hekla::agent

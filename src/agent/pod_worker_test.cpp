@@ -21,7 +21,10 @@ class FakeMachine final : public PodMachine {
   std::vector<std::string> calls;
   std::map<std::string, int> exits;  // containers that end, by name
   std::string sandbox_failure, launch_failure;
-  std::vector<std::string> env;
+  std::vector<std::string> env, args;
+  std::string cwd;
+  std::map<std::string, StoredImage> images, registry;  // by canonical name
+  std::optional<RegistryLogin> login;
   std::vector<std::string> probed;  // the first words of their commands
   std::set<std::string> failing;
 
@@ -32,7 +35,24 @@ class FakeMachine final : public PodMachine {
     if (sandbox_failure.empty()) return answer<void>(std::move(done), {});
     answer<void>(std::move(done), fail(Code::internal, sandbox_failure));
   }
+  void find_image(const ImageReference& image, Done<std::optional<StoredImage>> done) override {
+    auto found = images.find(image.canonical());
+    answer<std::optional<StoredImage>>(
+        std::move(done), found == images.end() ? std::nullopt : std::optional(found->second));
+  }
+  void pull_image(const ImageReference& image, RegistryLogins logins,
+                  Done<StoredImage> done) override {
+    calls.push_back("pull " + image.canonical());
+    login = logins.find(image.registry, image.repository);
+    auto found = registry.find(image.canonical());
+    if (found == registry.end())
+      return answer<StoredImage>(std::move(done), fail(Code::not_found, "no such image"));
+    images[image.canonical()] = found->second;
+    answer<StoredImage>(std::move(done), found->second);
+  }
   void launch(LaunchRequest request, Done<Launch> done) override {
+    args = request.bundle.args;
+    cwd = request.bundle.cwd;
     const ContainerRecord& container = request.record.containers[request.container];
     calls.push_back("launch " + container.name + "#" + std::to_string(container.current->attempt));
     env = request.bundle.env;
@@ -254,14 +274,35 @@ TEST_F(PodWorkerTest, AStartErrorIsAnExit) {
   EXPECT_NE(container().state.terminated->message.find("not found in $PATH"), std::string::npos);
 }
 
-TEST_F(PodWorkerTest, AnUnmappedImageIsRefusedLoudly) {
+TEST_F(PodWorkerTest, AnImageThatCannotBePulledIsTriedAgain) {
   begin("Never", "", "nginx:1.25");
   EXPECT_EQ(container().state.waiting->reason, "ErrImagePull");
-  EXPECT_NE(container().state.waiting->message.find("--image-map"), std::string::npos);
+  EXPECT_EQ(container().state.waiting->message, "no such image");
+  EXPECT_TRUE(has_event("Pulling", "Pulling image \"nginx:1.25\""));
+  EXPECT_TRUE(has_event("Failed", "Failed to pull image \"nginx:1.25\": no such image"));
+  EXPECT_TRUE(has_event("Failed", "Error: ErrImagePull"));
   pass(seconds(11));
   EXPECT_EQ(container().state.waiting->reason, "ImagePullBackOff");
+  EXPECT_EQ(container().state.waiting->message,
+            "Back-off pulling image \"nginx:1.25\": ErrImagePull: no such image");
   EXPECT_EQ(phase(), "Pending");
-  EXPECT_TRUE(has_event("Failed", "Error: ErrImagePull"));
+  machine_.registry["docker.io/library/nginx:1.25"] = {
+      "docker.io/library/nginx:1.25", "sha256:1", "docker.io/library/nginx@sha256:1", 7, {"l"},
+      {"", "/srv", {"PATH=/p", "A=image"}, {"/entry"}, {"arg"}}};
+  pass(seconds(11));
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_EQ(container().imageID, "docker.io/library/nginx@sha256:1");
+  EXPECT_EQ(machine_.cwd, "/srv");
+  EXPECT_EQ(std::ranges::count(machine_.env, "PATH=/p"), 1);
+}
+
+TEST_F(PodWorkerTest, AnImageNameThatIsNoneIsNotAskedFor) {
+  begin("Never", "", "No Image");
+  EXPECT_EQ(container().state.waiting->reason, "InvalidImageName");
+  EXPECT_TRUE(has_event("InspectFailed",
+                        "Failed to apply default image tag \"No Image\": couldn't parse image name "
+                        "\"No Image\": invalid reference format: repository name (No Image) must "
+                        "be lowercase"));
 }
 
 TEST_F(PodWorkerTest, StatusWritesAreRetriedAndTheFinalOnePrecedesTheDelete) {

@@ -34,6 +34,11 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
   command.add_option("--image-map", options.image_maps,
                      "'PATTERN=host' runs matching images on this machine's own root file system; "
                      "repeatable, '*=host' for all");
+  command.add_option("--insecure-registry", options.insecure_registries,
+                     "HOST[:PORT] of an image registry that is spoken to in plain HTTP; repeatable "
+                     "(loopback always is)");
+  command.add_option("--registry-mirror", options.registry_mirrors,
+                     "'HOST=URL' asks URL first for the images of the registry HOST; repeatable");
   command.add_option("--node-name", options.node_name,
                      "name of this machine's Node (default: host name)");
   command.add_option("--node-resources", options.node_resources,
@@ -70,6 +75,8 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   add("--scheduler-conf", options.scheduler_conf);
   add("--record", options.record);
   for (const std::string& map : options.image_maps) add("--image-map", map);
+  for (const std::string& host : options.insecure_registries) add("--insecure-registry", host);
+  for (const std::string& mirror : options.registry_mirrors) add("--registry-mirror", mirror);
   add("--node-name", options.node_name);
   add("--node-resources", options.node_resources);
   if (options.gpu_replicas > 1) add("--gpu-replicas", std::to_string(options.gpu_replicas));

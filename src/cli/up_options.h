@@ -16,6 +16,7 @@ struct UpOptions {
   std::string listen;
   std::string scheduler_conf, record;
   std::vector<std::string> image_maps;
+  std::vector<std::string> insecure_registries, registry_mirrors;
   std::string node_name;
   std::string node_resources;
   int gpu_replicas = 1;

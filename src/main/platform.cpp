@@ -222,6 +222,8 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   agent_options.data_dir = options.data_dir;
   agent_options.node_name = options.node_name;
   agent_options.image_map = options.image_maps;
+  agent_options.insecure_registries = options.insecure_registries;
+  agent_options.registry_mirrors = options.registry_mirrors;
   if (!options.node_resources.empty())
     agent_options.node_resources =
         TRY(parse_resource_list(options.node_resources, "--node-resources"));

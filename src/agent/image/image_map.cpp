@@ -45,11 +45,4 @@ bool ImageMap::is_host(std::string_view image) const {
   return false;
 }
 
-std::string unmapped_image_message(const std::string& image) {
-  return "failed to pull image \"" + image +
-         "\": registries are not supported yet; map it to this machine's file system with "
-         "--image-map '" +
-         image + "=host'";
-}
-
 }  // namespace hekla::agent

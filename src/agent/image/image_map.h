@@ -28,7 +28,4 @@ class ImageMap {
 
 bool matches_glob(std::string_view pattern, std::string_view text);
 
-// Why an unmapped image cannot run, for the container's waiting state and its event.
-std::string unmapped_image_message(const std::string& image);
-
 }  // namespace hekla::agent

@@ -31,12 +31,5 @@ TEST(ImageMap, RefusesWhatItDoesNotUnderstand) {
   EXPECT_EQ(other.error().message, "image map \"nginx=busybox\": the only target is \"host\"");
 }
 
-TEST(ImageMap, TheRefusalSaysWhatToDo) {
-  EXPECT_EQ(
-      unmapped_image_message("nginx"),
-      "failed to pull image \"nginx\": registries are not supported yet; map it to this machine's "
-      "file system with --image-map 'nginx=host'");
-}
-
 }  // namespace
 }  // namespace hekla::agent

@@ -194,10 +194,14 @@ json::Object linux_of(const BundleSpec& spec) {
 }
 
 void read_context(const json::Value& context, Security& out) {
-  if (const json::Value* uid = json::find(context, "runAsUser"); uid && uid->is_number())
+  if (const json::Value* uid = json::find(context, "runAsUser"); uid && uid->is_number()) {
     out.uid = static_cast<std::uint32_t>(json::int_at(context, {"runAsUser"}));
-  if (const json::Value* gid = json::find(context, "runAsGroup"); gid && gid->is_number())
+    out.uid_given = true;
+  }
+  if (const json::Value* gid = json::find(context, "runAsGroup"); gid && gid->is_number()) {
     out.gid = static_cast<std::uint32_t>(json::int_at(context, {"runAsGroup"}));
+    out.gid_given = true;
+  }
   if (std::string_view profile = json::string_at(context, {"seccompProfile", "type"});
       !profile.empty())
     out.default_seccomp = profile == "RuntimeDefault";

@@ -20,6 +20,7 @@ struct OciMount {
 // securityContext of pod and container, merged; the container's word is the last.
 struct Security {
   std::uint32_t uid = 0, gid = 0;
+  bool uid_given = false, gid_given = false;  // otherwise the image decides
   std::vector<std::uint32_t> groups;
   bool privileged = false;
   bool allow_privilege_escalation = true;

@@ -12,7 +12,7 @@
 namespace hekla::agent {
 namespace {
 
-constexpr std::chrono::seconds kSweepPeriod{5};
+constexpr std::chrono::seconds kSweepPeriod{1};
 constexpr mode_t kOpenToAll = 0777;
 using ClaimDone = std::move_only_function<void(Result<ClaimVolume>)>;
 using Written = std::move_only_function<void(kube::WriteResult)>;

@@ -1,0 +1,55 @@
+// Image manifests, indexes and configurations of the OCI and Docker formats. Pure.
+#pragma once
+
+#include <boost/describe.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "json/value.h"
+
+namespace hekla::agent {
+
+// What a registry is asked for, best first.
+inline constexpr const char* kManifestTypes[] = {
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json"};
+
+struct BlobDescriptor {
+  std::string digest;
+  std::int64_t size = 0;
+};
+
+struct ImageManifest {
+  BlobDescriptor config;
+  std::vector<BlobDescriptor> layers;  // bottom first
+};
+
+struct Platform {
+  std::string os = "linux", architecture, variant;
+};
+
+// The platform of this machine in Go's names.
+Platform this_platform();
+
+// True for an index (a manifest list), which is told by its members when the type is not.
+bool is_index(const json::Value& document);
+// The manifest for a platform, or "no match for platform in manifest".
+Result<BlobDescriptor> choose_manifest(const json::Value& index, const Platform& platform);
+// Refuses foreign layers, digests other than SHA-256 and manifests of things that are no images.
+Result<ImageManifest> read_manifest(const json::Value& document);
+
+// What an image says about its containers.
+struct ImageConfig {
+  std::string user, working_dir;
+  std::vector<std::string> env, entrypoint, cmd;
+};
+BOOST_DESCRIBE_STRUCT(ImageConfig, (), (user, working_dir, env, entrypoint, cmd))
+
+ImageConfig read_image_config(const json::Value& document);
+
+}  // namespace hekla::agent
