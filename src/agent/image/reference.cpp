@@ -54,6 +54,11 @@ bool is_registry(std::string_view text) {
                               : text.substr(text.starts_with('[') ? colon + 2 : colon + 1);
   if (host.empty() || port.empty()) return false;
   bool six = host.starts_with('[') && host.ends_with(']');
+  auto is_edge = [](char c) { return is_word(c) && c != '_'; };
+  // Labels of a name are not empty: no "..", no dot or dash at an end.
+  if (!six && (!is_edge(host.front()) || !is_edge(host.back()) ||
+               host.find("..") != std::string_view::npos))
+    return false;
   return std::ranges::all_of(port, [](char c) { return c >= '0' && c <= '9'; }) &&
          std::ranges::all_of(host, [&](char c) {
            return (is_word(c) && c != '_') || c == '.' || c == '-' ||
