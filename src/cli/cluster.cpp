@@ -58,6 +58,7 @@ void add_cluster_flags(CLI::App& command, ClusterFlags& flags) {
   command.add_option("-k,--kubeconfig", flags.kubeconfig, "the cluster and how to log in")
       ->envname("KUBECONFIG");
   command.add_option("-s,--master", flags.master, "URL of the API server");
+  command.add_option("--data-dir", flags.data_dir, "of the local platform to talk to");
 }
 
 Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
@@ -68,6 +69,13 @@ Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
       if (candidates.empty() && exists(one)) candidates.push_back(one);
     if (candidates.empty())
       return fail(Code::not_found, "the kubeconfig " + flags.kubeconfig + " does not exist");
+  } else if (!flags.data_dir.empty()) {
+    std::optional<Instance> running = find_instance(flags.data_dir);
+    if (!running)
+      return fail(Code::unavailable, "no platform runs in " + flags.data_dir +
+                                         ": start it with hekla up, or name a cluster with "
+                                         "--kubeconfig");
+    candidates.push_back(running->kubeconfig);
   } else {
     const passwd* user = ::getpwuid(::geteuid());
     if (user) candidates.push_back(std::string(user->pw_dir) + "/.kube/config");
@@ -81,6 +89,38 @@ Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
   }
   return fail(Code::unavailable,
               "no cluster found: start one with hekla up, or name a kubeconfig with --kubeconfig");
+}
+
+void run_on_cluster(CLI::App& command, Context& context, const ClusterFlags& flags,
+                    std::function<Result<void>(ApiSession&)> work) {
+  command.callback([&context, &flags, work = std::move(work)] {
+    auto run = [&]() -> Result<void> { return work(*TRY(connect(flags))); };
+    Result<void> done = run();
+    if (done) return;
+    complain(done.error().message);
+    context.exit_code = done.error().code == Code::unavailable ? kUnreachable : kFailed;
+  });
+}
+
+Result<std::vector<json::Value>> list_objects(ApiSession& session, const kube::Resource& resource,
+                                              bool optional) {
+  std::string path = (resource.group.empty() ? "/api/" : "/apis/") + resource.api_version() + "/" +
+                     resource.plural;
+  Result<json::Value> list = session.call("GET", path);
+  if (!list) {
+    bool tolerable = list.error().code == Code::not_found || list.error().code == Code::forbidden;
+    if (optional && tolerable) return std::vector<json::Value>{};
+    return fail(list.error().code, "list " + resource.plural + ": " + list.error().message);
+  }
+  std::vector<json::Value> objects;
+  if (const json::Array* items = json::array_at(*list, {"items"}))
+    for (const json::Value& item : *items) {
+      json::Value object = item;
+      object.as_object()["apiVersion"] = resource.api_version();
+      object.as_object()["kind"] = resource.kind;
+      objects.push_back(std::move(object));
+    }
+  return objects;
 }
 
 Result<kube::Resource> find_resource(ApiSession& session, const std::string& given) {

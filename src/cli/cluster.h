@@ -1,28 +1,36 @@
 // Which cluster a verb talks to, and finding resources by the names people type.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/api_session.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/verb.h"
 
 namespace hekla::cli {
 
 struct ClusterFlags {
-  std::string kubeconfig, master, ns;
-  bool all_namespaces = false;
+  std::string kubeconfig, master, data_dir;
 };
 
-// --kubeconfig and --master; namespaces are each verb's own, for vcctl's letters differ.
+// --kubeconfig, --master, --data-dir; namespaces are each verb's own, for vcctl's letters differ.
 void add_cluster_flags(CLI::App& command, ClusterFlags& flags);
 
-// --kubeconfig (or $KUBECONFIG), ~/.kube/config, the platform of the default data directory.
+// --kubeconfig (or $KUBECONFIG), the platform of --data-dir, ~/.kube/config, the platform of the
+// default data directory.
 Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags);
+
+// What the command does when it is called: `work` on the cluster of the flags. A failure is said on
+// stderr and is the exit code. `flags` must live as long as `work`.
+void run_on_cluster(CLI::App& command, Context& context, const ClusterFlags& flags,
+                    std::function<Result<void>(ApiSession&)> work);
+
+// All objects of a resource, with apiVersion and kind filled in. A resource that is not served or
+// may not be read counts as empty when it is `optional`.
+Result<std::vector<json::Value>> list_objects(ApiSession& session, const kube::Resource& resource,
+                                              bool optional = false);
 
 // vcjob, pods, po, jobs.batch.volcano.sh, Deployment: the resource meant.
 Result<kube::Resource> find_resource(ApiSession& session, const std::string& name);

@@ -7,21 +7,6 @@ import unittest
 
 import platform_under_test as put
 
-JOB = """
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: %s}
-spec:
-  minAvailable: %d
-  schedulerName: volcano
-  tasks:
-  - name: w
-    replicas: %d
-    template:
-      spec:
-        containers:
-        - {name: c, image: any, resources: {requests: {cpu: "%d"}}}
-"""
 MAP = ("configmap", "volcano-scheduler-configmap", "-n", "volcano-system")
 
 
@@ -47,7 +32,7 @@ class Explain(put.PlatformTest):
 
     def test_a_gang_too_big_is_explained_with_numbers(self):
         p = self.platform
-        p.apply_text(JOB % ("giant", 3, 3, 3))
+        p.apply_text(put.job("giant", 3, 3))
         put.wait_for("it waits", lambda: "gang-too-big" in self.explain("job", "giant", "-o", "json"))
         made = json.loads(self.explain("job", "giant", "-o", "json"))
         self.assertEqual(made["state"], "Pending")
@@ -66,13 +51,13 @@ class Explain(put.PlatformTest):
         p.kubectl("patch", *MAP, "--type", "merge", "-p", patch)
         put.wait_for("the mistake is said", lambda: "failed to find Action alocate" in p.kubectl(
             "get", "events", "-n", "volcano-system"))
-        p.apply_text(JOB % ("works", 2, 2, 1))
+        p.apply_text(put.job("works", 2, 1))
         p.wait_phase("works", "Running")
         p.kubectl("delete", "vcjob", "works")
 
     def test_the_record_is_replayed(self):
         p = self.platform
-        p.apply_text(JOB % ("recorded", 2, 2, 1))
+        p.apply_text(put.job("recorded", 2, 1))
         p.wait_phase("recorded", "Running")
         p.kubectl("delete", "vcjob", "recorded")
         self.assertIn("every session decided as it was recorded",

@@ -4,26 +4,6 @@ import unittest
 import platform_under_test as put
 
 
-def job(name, replicas, cpu, command="sleep 300"):
-    return """
-apiVersion: batch.volcano.sh/v1alpha1
-kind: Job
-metadata: {name: %s}
-spec:
-  minAvailable: %d
-  schedulerName: volcano
-  tasks:
-  - name: w
-    replicas: %d
-    template:
-      spec:
-        restartPolicy: Never
-        terminationGracePeriodSeconds: 1
-        containers:
-        - {name: c, image: any, command: [sh, -c, "%s"], resources: {requests: {cpu: "%s"}}}
-""" % (name, replicas, replicas, command, cpu)
-
-
 class Gang(put.PlatformTest):
     def cpus(self):
         return int(self.platform.get("nodes")["items"][0]["status"]["allocatable"]["cpu"])
@@ -33,9 +13,9 @@ class Gang(put.PlatformTest):
 
     def test_waits_whole_and_starts_whole(self):
         p, cpus = self.platform, self.cpus()
-        p.apply_text(job("holder", 1, str(cpus)))
+        p.apply_text(put.job("holder", 1, str(cpus)))
         p.wait_phase("holder", "Running")
-        p.apply_text(job("gang", cpus * 2, "500m"))
+        p.apply_text(put.job("gang", cpus * 2, "500m"))
         reason = "PodGroup default:gang unschedule,reason: "
         put.wait_for("the reason is shown", lambda: reason in p.kubectl("describe", "vcjob", "gang"))
         self.assertEqual(p.phase("gang"), "Pending")
@@ -53,7 +33,7 @@ class Gang(put.PlatformTest):
 
     def test_too_big_for_the_machine_says_so(self):
         p, cpus = self.platform, self.cpus()
-        p.apply_text(job("giant", 3, str(cpus)))
+        p.apply_text(put.job("giant", 3, str(cpus)))
         put.wait_for("the reason is shown", lambda: "PodGroupPending" in p.kubectl("describe", "vcjob", "giant"))
         self.assertEqual([x for x in self.pods("giant") if x["spec"].get("nodeName")], [])
         self.assertEqual(p.phase("giant"), "Pending")

@@ -44,6 +44,27 @@ def wait_for(what, condition, timeout=30.0, interval=0.05):
         time.sleep(interval)
 
 
+def job(name, replicas, cpu, command="sleep 300"):
+    """A gang of equal pods: all of them or none."""
+    return """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: %s}
+spec:
+  minAvailable: %d
+  schedulerName: volcano
+  tasks:
+  - name: w
+    replicas: %d
+    template:
+      spec:
+        restartPolicy: Never
+        terminationGracePeriodSeconds: 1
+        containers:
+        - {name: c, image: any, command: [sh, -c, "%s"], resources: {requests: {cpu: "%s"}}}
+""" % (name, replicas, replicas, command, cpu)
+
+
 class Platform:
     def __init__(self, *flags, data_dir=None):
         self.flags = list(flags)

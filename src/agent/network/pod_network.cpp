@@ -178,6 +178,7 @@ Result<void> PodNetwork::prepare() {
   TRY(netlink_result(rtnl_link_add(socket.get(), bridge.get(), NLM_F_CREATE | NLM_F_EXCL),
                      "make the bridge"));
   TRY(add_address(socket.get(), kBridge, subnet_.gateway(), subnet_.prefix));
+  TRY(route_through_bridge());
   return set_up(socket.get(), kBridge);
 }
 
@@ -241,7 +242,6 @@ Result<void> PodNetwork::set_rules(const std::string& rules) {
   TRY(write_file_atomically(file, rules, 0600));
   NetnsVisit visit(host_netns_);
   TRY(visit.enter(parent()));
-  TRY(route_through_bridge());
   TRY(run_checked({kNft, "-f", file}));
   return {};
 }

@@ -6,8 +6,7 @@
 
 #include "base/clock.h"
 #include "base/disk.h"
-#include "cli/cluster_access.h"
-#include "cli/verb.h"
+#include "cli/cluster.h"
 #include "json/parse.h"
 #include "scheduler/explain/explain.h"
 
@@ -15,7 +14,7 @@ namespace hekla::cli {
 namespace {
 
 struct ExplainOptions {
-  AccessOptions access;
+  ClusterFlags cluster;
   std::string kind, name, ns = "default", output, scheduler_conf;
 };
 
@@ -46,9 +45,8 @@ Result<scheduler::World> read_world(ApiSession& session, const ExplainOptions& o
   return world;
 }
 
-Result<void> print_explanation(const ExplainOptions& options) {
-  std::unique_ptr<ApiSession> session = TRY(open_cluster(options.access));
-  scheduler::World world = TRY(read_world(*session, options));
+Result<void> print_explanation(ApiSession& session, const ExplainOptions& options) {
+  scheduler::World world = TRY(read_world(session, options));
   scheduler::Explanation made =
       TRY(scheduler::explain(world, options.kind, options.ns, options.name));
   std::string text =
@@ -82,13 +80,10 @@ void declare_explain(CLI::App& app, Context& context) {
       ->add_option("--scheduler-conf", options->scheduler_conf,
                    "explain by this configuration instead of the cluster's")
       ->check(CLI::ExistingFile);
-  add_access_flags(*command, options->access);
+  add_cluster_flags(*command, options->cluster);
   command->footer("Example:\n  hekla explain job train-1 -n team-a");
-  command->callback([&context, options] {
-    Result<void> done = print_explanation(*options);
-    if (done) return;
-    complain(done.error().message);
-    context.exit_code = done.error().code == Code::unavailable ? kUnreachable : kFailed;
+  run_on_cluster(*command, context, options->cluster, [options](ApiSession& session) {
+    return print_explanation(session, *options);
   });
 }
 

@@ -23,18 +23,11 @@ CLI::App* add_object_verb(CLI::App& app, Context& context, const char* name, con
   CLI::App* command = app.add_subcommand(name, summary);
   add_cluster_flags(*command, options->cluster);
   command->add_option("-n,--namespace", options->get.ns, "the namespace");
-  command->callback([&context, options, work = std::move(work)] {
-    options->apply.ns = options->logs.ns = options->get.ns;
-    auto run = [&]() -> Result<void> {
-      std::unique_ptr<ApiSession> session = TRY(connect(options->cluster));
-      return work(*session, *options);
-    };
-    Result<void> done = run();
-    if (!done) complain(done.error().message);
-    context.exit_code = done                                     ? 0
-                        : done.error().code == Code::unavailable ? kUnreachable
-                                                                 : kFailed;
-  });
+  run_on_cluster(*command, context, options->cluster,
+                 [options, work = std::move(work)](ApiSession& session) {
+                   options->apply.ns = options->logs.ns = options->get.ns;
+                   return work(session, *options);
+                 });
   return command;
 }
 

@@ -24,17 +24,10 @@ CLI::App* add_command(CLI::App& group, Context& context, const char* name, const
                       const Shared& options, Work work) {
   CLI::App* command = group.add_subcommand(name, summary);
   add_cluster_flags(*command, options->cluster);
-  command->callback([&context, options, work = std::move(work)] {
-    auto run = [&]() -> Result<void> {
-      std::unique_ptr<ApiSession> session = TRY(connect(options->cluster));
-      return work(*session, *options);
-    };
-    Result<void> done = run();
-    if (!done) complain(done.error().message);
-    context.exit_code = done                                     ? 0
-                        : done.error().code == Code::unavailable ? kUnreachable
-                                                                 : kFailed;
-  });
+  run_on_cluster(*command, context, options->cluster,
+                 [options, work = std::move(work)](ApiSession& session) {
+                   return work(session, *options);
+                 });
   return command;
 }
 

@@ -156,6 +156,11 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
       uids->resize(writes.size(), uid);
     }
     if (writes.empty()) return;
+    send(std::move(writes), std::move(uids));
+  }
+
+  // One write per uid; what failed is looked at again later.
+  void send(std::vector<kube::Write> writes, std::shared_ptr<std::vector<std::string>> uids) {
     client.batch(std::move(writes),
                  [weak = weak_from_this(), uids](const std::vector<kube::WriteResult>& results) {
                    auto self = weak.lock();
@@ -239,14 +244,7 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
         uids->push_back(uid);
       }
     if (writes.empty()) return;
-    client.batch(std::move(writes),
-                 [weak = weak_from_this(), uids](const std::vector<kube::WriteResult>& results) {
-                   auto self = weak.lock();
-                   if (!self) return;
-                   for (std::size_t i = 0; i < results.size(); ++i)
-                     if (!results[i] && results[i].error().code != Code::not_found)
-                       self->enqueue_later((*uids)[i]);
-                 });
+    send(std::move(writes), std::move(uids));
   }
 
   const kube::Resource* resource_of(const model::OwnerReference& owner) const {
