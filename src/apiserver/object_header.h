@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apiserver/kind.h"
+#include "kube/decoded.h"
 #include "store/store.h"
 
 namespace hekla::apiserver {
@@ -23,6 +24,8 @@ struct ObjectHeader final : store::Attachment {
   std::uint32_t body_at = 0;
   bool deleting = false;
   bool has_finalizers = false;
+  // Of the stored bytes, for the in-process client's readers.
+  mutable kube::Decoded decoded;
 
   // Null when absent.
   const std::string* label(std::string_view key) const;

@@ -73,8 +73,8 @@ EncodedObject encode(const ServedKind& served, json::Value& object, bool with_re
   if (served.kind != served.storage && served.kind->to_storage) served.kind->to_storage(object);
   EncodedObject encoded;
   std::shared_ptr<ObjectHeader> header = make_header(&storage, object);
-  encoded.bytes.reserve(2048);
-  encoded.bytes = head_of(storage);
+  encoded.bytes.reserve(4096);
+  encoded.bytes += head_of(storage);
   header->body_at = static_cast<std::uint32_t>(encoded.bytes.size());
   static const json::Object kNoMetadata;
   const json::Object* metadata = json::object_at(object, {"metadata"});
@@ -185,6 +185,7 @@ kube::ObjectPtr to_kube_object(const ServedKind& served, const store::ItemPtr& i
   object->resource_version = revision.value_or(item->modified);
   if (stored_as_served(served, *item) && object->resource_version == item->modified) {
     object->json = std::shared_ptr<const std::string>(item, &item->value);
+    object->decoded = std::shared_ptr<kube::Decoded>(item, &header.decoded);
   } else {
     std::string bytes;
     append_object(served, *item, WireForm::whole, bytes, revision);

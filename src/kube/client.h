@@ -36,12 +36,16 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
+class Decoded;
+
 // One revision of one object, immutable and shared. `json` is the whole object with apiVersion and
-// kind.
+// kind. Informers of one process share what they decode through `decoded`; null where the object
+// came over the wire.
 struct Object {
   std::string ns, name, uid;
   std::uint64_t resource_version = 0;
   std::shared_ptr<const std::string> json;
+  std::shared_ptr<Decoded> decoded;
 };
 using ObjectPtr = std::shared_ptr<const Object>;
 

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/log.h"
-#include "json/codec.h"
 #include "kube/client.h"
+#include "kube/decoded.h"
 
 namespace hekla::kube {
 
@@ -160,7 +160,8 @@ class Informer {
     }
     Entry& entry = objects_[key];
     if (entry.object && entry.resource_version >= object.resource_version) return;
-    Result<T> decoded = json::decode_text<T>(*object.json);
+    Decoded own;
+    Result<Ref> decoded = (object.decoded ? *object.decoded : own).template get<T>(*object.json);
     if (!decoded) {
       log_error("kube", "an object could not be read and is ignored",
                 {{"resource", resource_.plural},
@@ -173,7 +174,7 @@ class Informer {
     Ref before = entry.object;
     unindex(key, entry);
     entry.resource_version = object.resource_version;
-    entry.object = std::make_shared<const T>(std::move(*decoded));
+    entry.object = std::move(*decoded);
     index(key, entry);
     Ref after = entry.object;
     for (const auto& handler : handlers_) handler(before, after);

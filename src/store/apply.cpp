@@ -49,13 +49,14 @@ ItemPtr make_item(Write& write, Revision revision, const ItemPtr& current) {
     item->attachment = write.attachment ? std::move(write.attachment) : current->attachment;
     return item;
   }
-  item->value = std::move(write.value);
   item->revision_at = write.revision_at;
   item->attachment = std::move(write.attachment);
-  if (write.revision_at != Item::kNoRevision) {
-    CHECK(write.revision_at <= item->value.size(), "the revision's place lies outside the value");
-    item->value.insert(write.revision_at, std::to_string(revision));
-  }
+  std::string digits = write.revision_at == Item::kNoRevision ? "" : std::to_string(revision);
+  std::size_t digits_at = digits.empty() ? 0 : write.revision_at;
+  CHECK(digits_at <= write.value.size(), "the revision's place lies outside the value");
+  // Copied, not moved: an item lives long, and what a writer's buffer has to spare would with it.
+  item->value.reserve(write.value.size() + digits.size());
+  item->value.append(write.value, 0, digits_at).append(digits).append(write.value, digits_at);
   return item;
 }
 
