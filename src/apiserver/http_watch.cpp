@@ -55,12 +55,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void begin() {
     std::shared_ptr<HttpWatches::State> hub = hub_.lock();
     if (!hub) return;
-    auto later = [weak = weak_from_this(), &loop = loop_](void (Stream::*what)()) {
-      loop.post([weak, what] {
-        if (std::shared_ptr<Stream> self = weak.lock()) (self.get()->*what)();
-      });
+    auto later = [weak = weak_from_this()](void (Stream::*what)()) {
+      if (std::shared_ptr<Stream> self = weak.lock()) self->post(what);
     };
-    writer_->on_drained([later] { later(&Stream::pump); });
+    // Most writes drain at once; only a stream that stopped for its client has to hear of it.
+    writer_->on_drained([later, held_back = held_back_] {
+      if (held_back->exchange(false)) later(&Stream::pump);
+    });
     writer_->on_closed([later] { later(&Stream::close); });
     writer_->begin(200, request_.headers);
     place_cursor(*hub);
@@ -100,6 +101,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
       }
       writer_->write(std::move(chunk));
     }
+    // The queue may have emptied between the look at it and the mark: then nobody would come back.
+    *held_back_ = true;
+    if (writer_->pending_bytes() == 0 && held_back_->exchange(false)) post(&Stream::pump);
   }
 
   void close() {
@@ -222,6 +226,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
     close();
   }
 
+  // From any thread.
+  void post(void (Stream::*what)()) {
+    loop_.post([weak = weak_from_this(), what] {
+      if (std::shared_ptr<Stream> self = weak.lock()) (self.get()->*what)();
+    });
+  }
+
   void after(Nanos delay, void (Stream::*what)()) {
     loop_.post_after(delay, [weak = weak_from_this(), what] {
       if (std::shared_ptr<Stream> self = weak.lock()) (self.get()->*what)();
@@ -237,6 +248,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::size_t initial_at_ = 0;
   bool mark_initial_end_ = false;
   bool first_frame_ = true;
+  std::shared_ptr<std::atomic<bool>> held_back_ = std::make_shared<std::atomic<bool>>(false);
   bool closed_ = false;
 };
 

@@ -1,6 +1,7 @@
 #include "net/connection.h"
 
 #include <array>
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <limits>
@@ -62,6 +63,18 @@ void Connection::check_deadline(MonoTime now) {
   asio::post(strand_, [self = shared_from_this()] {
     MonoTime::rep now_count = real_clock().mono().time_since_epoch().count();
     if (now_count >= self->deadline_.load(std::memory_order_relaxed)) self->close();
+  });
+}
+
+void Connection::wake() {
+  if (!woken_.exchange(true)) host_.ready.add(shared_from_this());
+}
+
+void Connection::take_turn() {
+  asio::dispatch(strand_, [self = shared_from_this()] {
+    self->woken_ = false;
+    self->deliver_input();
+    self->pump();
   });
 }
 
@@ -194,13 +207,7 @@ void Connection::dispatch() {
   request.peer = peer_;
   request.remote_address = remote_address_;
   AnswerForm form = answer_form(request, minor_version, keep_alive && !close_after_);
-  auto wake = [self = shared_from_this()] {
-    asio::post(self->strand_, [self] {
-      self->deliver_input();
-      self->pump();
-    });
-  };
-  exchange_ = std::make_shared<Exchange>(form, std::move(wake));
+  exchange_ = std::make_shared<Exchange>(form, [self = shared_from_this()] { self->wake(); });
   answer_taken_ = false;
   clear_deadline();
   call_handler(std::move(request), exchange_->make_writer());

@@ -12,6 +12,7 @@
 #include "net/channel.h"
 #include "net/exchange.h"
 #include "net/http_parser.h"
+#include "net/ready_connections.h"
 #include "net/server.h"
 
 namespace hekla::net {
@@ -20,7 +21,10 @@ class Connection;
 
 // What connections share; the server owns it and outlives them.
 struct ConnectionHost {
+  explicit ConnectionHost(asio::io_context& io) : ready(io) {}
+
   ServerOptions options;
+  ReadyConnections ready;
   Handler handler;
   SslContext tls;  // null without TLS
   // Called on the connection's strand when it has closed.
@@ -39,11 +43,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close_now();
   // Closes if the present stage has lasted longer than it may.
   void check_deadline(MonoTime now);
+  // Called by a net thread after a wake: what was written goes out, what waited is delivered.
+  void take_turn();
 
  private:
   enum class Stage { handshake, requests, lingering, closed };
   using Io = Channel::Io;
 
+  void wake();
   void step_handshake();
   void arm_read();
   void on_readable();
@@ -69,6 +76,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Channel channel_;
   const std::string remote_address_;
   Stage stage_ = Stage::handshake;
+  std::atomic<bool> woken_ = false;  // and its turn has not come
   std::atomic<MonoTime::rep> deadline_;  // kNever or nanoseconds of the monotonic clock
 
   RequestParser parser_;

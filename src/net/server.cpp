@@ -27,6 +27,7 @@ class HttpServer final : public Server {
   HttpServer(ServerOptions options, Handler handler, SslContext tls, Socket listener)
       : port_(local_port(listener)),
         threads_("net", options.threads),
+        host_(threads_.io()),
         strand_(asio::make_strand(threads_.io())),
         timer_(strand_) {
     listeners_.emplace_back(strand_, listener.release());
@@ -142,8 +143,8 @@ class HttpServer final : public Server {
   }
 
   const std::uint16_t port_;
-  ConnectionHost host_;
   IoThreads threads_;
+  ConnectionHost host_;
   Strand strand_;  // of the listeners and the sweep
   std::list<Listener> listeners_;  // stay where they are: their handlers point at them
   asio::basic_waitable_timer<std::chrono::steady_clock,

@@ -1,0 +1,44 @@
+#include "net/ready_connections.h"
+
+#include <boost/asio/post.hpp>
+#include <vector>
+
+#include "net/connection.h"
+
+namespace hekla::net {
+namespace {
+
+constexpr std::size_t kLot = 16;  // what is left goes to the next thread
+
+}  // namespace
+
+void ReadyConnections::add(std::shared_ptr<Connection> connection) {
+  {
+    std::lock_guard lock(mutex_);
+    ready_.push_back(std::move(connection));
+    if (draining_) return;
+    draining_ = true;
+  }
+  post_drain();
+}
+
+void ReadyConnections::post_drain() {
+  asio::post(io_, [this] { drain(); });
+}
+
+void ReadyConnections::drain() {
+  std::vector<std::shared_ptr<Connection>> lot;
+  bool more = false;
+  {
+    std::lock_guard lock(mutex_);
+    std::size_t size = std::min(kLot, ready_.size());
+    lot.assign(std::make_move_iterator(ready_.begin()),
+               std::make_move_iterator(ready_.begin() + static_cast<std::ptrdiff_t>(size)));
+    ready_.erase(ready_.begin(), ready_.begin() + static_cast<std::ptrdiff_t>(size));
+    draining_ = more = !ready_.empty();
+  }
+  if (more) post_drain();
+  for (const std::shared_ptr<Connection>& connection : lot) connection->take_turn();
+}
+
+}  // namespace hekla::net
