@@ -21,8 +21,8 @@ class Decoded {
     if (std::shared_ptr<const void> value = find(source))
       return std::static_pointer_cast<const T>(value);
     T decoded = TRY(json::decode_text<T>(text));
-    // Not make_shared: the weak reference below would keep the value's memory.
-    std::shared_ptr<const T> fresh(new T(std::move(decoded)));
+    // Not make_shared: the weak reference would keep the value's memory.
+    std::shared_ptr<const T> fresh = std::make_unique<const T>(std::move(decoded));
     return std::static_pointer_cast<const T>(keep(source, std::move(fresh)));
   }
 
