@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""kube-apiserver with etcd and Hekla, one after the other, under the same load; prints a table with ratios.
+"""kube-apiserver with etcd, Hekla's API server alone, and the whole of Hekla, one after the other, under the same
+load; prints a table with the ratios of the first two.
 
-usage: bench/apiserver.py BUILD_DIR [--objects N] [--skip-peer]
-The peers come from test/differential/build_peers. Both servers write durably (etcd with fsync).
+usage: bench/apiserver.py BUILD_DIR [--objects N] [--many N] [--skip-peer]
+The peers come from test/differential/build_peers. All servers write durably (etcd with fsync).
 """
 import argparse
 import base64
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -90,6 +92,28 @@ class Bench:
             server.stop()
         return figures
 
+    def measure_many(self, pods):
+        """RSS with many pods, and the start of a server that finds them."""
+        figures = {}
+        server = servers.hekla_apiserver()
+        kept = server.directory + "-kept"
+        try:
+            server.wait_ready()
+            self.wait_for_account(server)
+            self.run(kubeconfig(server), "--mode", "create", "--kind", "pod4k", "--count", pods)
+            figures["RSS with %d pods of 4 KB, MB" % pods] = rss_mb(server)
+            shutil.copytree(server.directory, kept)
+        finally:
+            server.stop()
+        begun = time.monotonic()
+        server = servers.hekla_apiserver(kept)
+        try:
+            server.wait_ready(interval=0.005)
+            figures["start with %d pods, ms" % pods] = 1000 * (time.monotonic() - begun)
+        finally:
+            server.stop()
+        return figures
+
     @staticmethod
     def wait_for_account(server):
         """Pods need the default service account, which on the peer nobody makes: no controllers run there."""
@@ -104,19 +128,22 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build")
     parser.add_argument("--objects", type=int, default=10000)
+    parser.add_argument("--many", type=int, default=50000)
     parser.add_argument("--skip-peer", action="store_true")
     arguments = parser.parse_args()
     servers.HEKLA = os.path.join(os.path.abspath(arguments.build), "hekla")
     bench = Bench(arguments.build, arguments.objects)
-    ours = bench.measure(servers.hekla)
+    whole = bench.measure(servers.hekla)
+    ours = bench.measure(servers.hekla_apiserver)
     theirs = {} if arguments.skip_peer else bench.measure(lambda: servers.kubernetes(durable=True))
-    print("%-34s %22s %12s %8s" % ("", "kube-apiserver + etcd", "Hekla", "ratio"))
+    ours.update(bench.measure_many(arguments.many))
+    show = lambda value: "-" if value is None else "%.1f" % value
+    print("%-34s %22s %16s %8s %12s" % ("", "kube-apiserver + etcd", "hekla apiserver", "ratio", "hekla up"))
     for name, value in ours.items():
         other = theirs.get(name)
         more_is_better = name.endswith("/s") or "creates/s" in name
         ratio = None if not other or not value else (value / other if more_is_better else other / value)
-        print("%-34s %22s %12.1f %8s" % (name, "-" if other is None else "%.1f" % other, value,
-                                         "-" if ratio is None else "%.1f" % ratio))
+        print("%-34s %22s %16s %8s %12s" % (name, show(other), show(value), show(ratio), show(whole.get(name))))
 
 
 if __name__ == "__main__":

@@ -155,6 +155,23 @@ def kubernetes(durable=False):
     return server
 
 
+def hekla_apiserver(directory=None):
+    """The API server alone, as kube-apiserver runs: no scheduler, no controllers of the platform."""
+    server = Server("hekla-apiserver")
+    if directory:
+        shutil.rmtree(server.directory)
+        server.directory = directory
+    else:
+        make_certificates(server.directory)
+    (server.port,) = free_ports(1)
+    pki = lambda name: os.path.join(server.directory, name)
+    server.start(HEKLA, "apiserver", "--data-dir", pki("data"), "--secure-port", str(server.port),
+                 "--tls-cert-file", pki("server.crt"), "--tls-private-key-file", pki("server.key"),
+                 "--client-ca-file", pki("ca.crt"))
+    server.use_certificates(pki("ca.crt"), pki("admin.crt"), pki("admin.key"))
+    return server
+
+
 def hekla():
     server = Server("hekla")
     (server.port,) = free_ports(1)
