@@ -10,6 +10,7 @@
 // resourceProportion {gpu.cpu: 4, gpu.memory: 8}}: such pods must leave so many cores and gigabytes
 // per idle unit of the scarce resource.
 #include <array>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <charconv>
 #include <map>
 
@@ -71,14 +72,21 @@ class ResourceStrategyFit final : public Plugin {
     const Dimensions& dimensions = session.cluster().dimensions();
     for (std::size_t d = 0; d < dimensions.size(); ++d)
       by_dim_[d] = rule_for(dimensions.name(static_cast<Dim>(d)));
-    for (Proportion& one : proportions_)
+    for (Proportion& one : proportions_) {
+      one.dim = dimensions.find(one.resource);
       one.reason = session.reasons().intern(
           "proportional of resource " + one.resource + " check failed");
+    }
+    scarce_dims_.clear();
+    for (const auto& [name, weight] : scarce_) scarce_dims_.emplace_back(dimensions.find(name), weight);
+    if (dimensions_ == dimensions.size()) return;
+    dimensions_ = dimensions.size();
+    own_.clear();
   }
 
   void score(const PodClass& pods, std::span<const NodeId> nodes,
              std::span<double> scores) override {
-    Own own = read_own(pods);
+    const Own& own = own_of(pods);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const Node& node = session_->cluster().at(nodes[i]);
       if (weight_ != 0) scores[i] += weight_ * 100 * fit(pods, node, own);
@@ -88,9 +96,8 @@ class ResourceStrategyFit final : public Plugin {
 
   void filter(const PodClass& pods, std::span<const NodeId> nodes,
               std::span<ReasonId> reasons) override {
-    const Dimensions& dimensions = session_->cluster().dimensions();
     for (const Proportion& one : proportions_) {
-      std::optional<Dim> scarce = dimensions.find(one.resource);
+      const std::optional<Dim>& scarce = one.dim;
       if (!scarce || pods.request[*scarce] > 0) continue;
       for (std::size_t i = 0; i < nodes.size(); ++i) {
         const Node& node = session_->cluster().at(nodes[i]);
@@ -114,6 +121,7 @@ class ResourceStrategyFit final : public Plugin {
     std::string resource;
     double cpu = 0, memory = 0;  // cores and gigabytes per unit
     ReasonId reason = 0;
+    std::optional<Dim> dim{};
   };
   struct Own {
     bool given = false, most = false;
@@ -131,7 +139,9 @@ class ResourceStrategyFit final : public Plugin {
       for (const std::string& name : split_names(json::string_at(*part, {"resources"})))
         proportions_.push_back(
             {name, number_of(json::find_path(*part, {"resourceProportion", name + ".cpu"}), 1),
-             number_of(json::find_path(*part, {"resourceProportion", name + ".memory"}), 1), 0});
+             number_of(json::find_path(*part, {"resourceProportion", name + ".memory"}), 1),
+             0,
+             {}});
   }
 
   // The rule of the very name, else the one with the longest prefix; null if none.
@@ -148,6 +158,14 @@ class ResourceStrategyFit final : public Plugin {
     return best;
   }
 
+  // Read once per class.
+  const Own& own_of(const PodClass& pods) {
+    static const Own kNone;
+    if (pods.annotations.empty()) return kNone;
+    auto [known, fresh] = own_.try_emplace(pods.serial);
+    if (fresh) known->second = read_own(pods);
+    return known->second;
+  }
   Own read_own(const PodClass& pods) const {
     Own own;
     std::string_view type = pods.annotation("volcano.sh/resource-strategy-scoring-type");
@@ -183,8 +201,7 @@ class ResourceStrategyFit final : public Plugin {
 
   double frugality(const PodClass& pods, const Node& node) const {
     double present = 0, all = 0;
-    for (const auto& [name, weight] : scarce_) {
-      std::optional<Dim> dim = session_->cluster().dimensions().find(name);
+    for (const auto& [dim, weight] : scarce_dims_) {
       if (dim && pods.request[*dim] > 0) return 0;
       all += weight;
       if (dim && node.shape.allocatable[*dim] > 0) present += weight;
@@ -196,6 +213,9 @@ class ResourceStrategyFit final : public Plugin {
   double weight_, scarce_weight_ = 0;
   std::vector<Rule> rules_;
   std::vector<std::pair<std::string, double>> scarce_;
+  std::vector<std::pair<std::optional<Dim>, double>> scarce_dims_;
+  boost::unordered_flat_map<std::uint64_t, Own> own_;  // by the classes' serials
+  std::size_t dimensions_ = 0;
   std::vector<Proportion> proportions_;
   std::array<const Rule*, kMaxDimensions> by_dim_{};
 };

@@ -15,7 +15,16 @@ class Sla final : public Plugin {
   Hooks hooks() const override {
     return hooks_of({Hook::job_order, Hook::job_enqueueable, Hook::job_pipelined});
   }
-  void open(Session& session) override { session_ = &session; }
+  void open(Session& session) override {
+    session_ = &session;
+    limits_.assign(session.cluster().jobs().size(), limit_);
+    for (JobId id : session.jobs())
+      for (std::string_view key : {"volcano.sh/sla-waiting-time", "sla-waiting-time"})
+        if (std::optional<Nanos> own = read(session.at(id).annotation(key))) {
+          limits_[id.index()] = own;
+          break;
+        }
+  }
 
   int job_order(JobId a, JobId b) const override {
     std::optional<Nanos> x = limit(a), y = limit(b);
@@ -33,12 +42,7 @@ class Sla final : public Plugin {
     if (!parsed || parsed->count() <= 0) return std::nullopt;
     return *parsed;
   }
-  std::optional<Nanos> limit(JobId id) const {
-    const Job& job = session_->at(id);
-    for (std::string_view key : {"volcano.sh/sla-waiting-time", "sla-waiting-time"})
-      if (std::optional<Nanos> own = read(job.annotation(key))) return own;
-    return limit_;
-  }
+  const std::optional<Nanos>& limit(JobId id) const { return limits_[id.index()]; }
   Vote vote(JobId id) const {
     std::optional<Nanos> waits = limit(id);
     if (!waits || session_->now() - session_->at(id).created < *waits) return Vote::abstain;
@@ -47,6 +51,7 @@ class Sla final : public Plugin {
 
   const Session* session_ = nullptr;
   std::optional<Nanos> limit_;
+  std::vector<std::optional<Nanos>> limits_;  // by job
 };
 
 }  // namespace

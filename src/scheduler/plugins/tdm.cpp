@@ -57,18 +57,26 @@ class TimeDivision final : public Plugin {
     key_ = session.cluster().names().find("volcano.sh/revocable-zone");
     closed_ = session.reasons().intern("node(s) in a revocable zone that is closed");
     not_revocable_ = session.reasons().intern("node(s) in a revocable zone");
-    any_ = false;
-    for (const Node& node : session.cluster().nodes())
-      any_ |= node.live && !zone_of(node).empty();
+    zone_of_.assign(session.cluster().nodes().size(), Zone::none);
+    std::map<NameId, Zone> known;
+    for (std::size_t i = 0; i < zone_of_.size(); ++i) {
+      const Node& node = session.cluster().nodes()[i];
+      NameId name = node.live && key_.valid() ? node.shape.label(key_) : NameId();
+      if (!name.valid() || session.cluster().names().text(name).empty()) continue;
+      auto [at, fresh] = known.emplace(name, Zone::closed);
+      if (fresh && is_open(session.cluster().names().text(name))) at->second = Zone::open;
+      zone_of_[i] = at->second;
+    }
+    any_ = !known.empty();
   }
 
   bool concerns(TaskId) const override { return any_; }
   void filter_task(TaskId id, std::span<const NodeId> nodes,
                    std::span<ReasonId> reasons) override {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const std::string& zone = zone_of(session_->cluster().at(nodes[i]));
-      if (zone.empty() || reasons[i] != kFeasible) continue;
-      if (!is_open(zone))
+      Zone zone = zone_of_[nodes[i].index()];
+      if (zone == Zone::none || reasons[i] != kFeasible) continue;
+      if (zone == Zone::closed)
         reasons[i] = closed_;
       else if (!session_->at(id).revocable)
         reasons[i] = not_revocable_;
@@ -77,7 +85,7 @@ class TimeDivision final : public Plugin {
   void score_task(TaskId id, std::span<const NodeId> nodes, std::span<double> scores) override {
     if (!session_->at(id).revocable) return;
     for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (!zone_of(session_->cluster().at(nodes[i])).empty()) scores[i] += 100;
+      if (zone_of_[nodes[i].index()] != Zone::none) scores[i] += 100;
   }
 
   int job_order(JobId a, JobId b) const override {
@@ -101,7 +109,7 @@ class TimeDivision final : public Plugin {
     for (TaskId id : candidates) {
       const Task& task = session_->at(id);
       if (is_preemptable(task) && task.status == TaskStatus::running && task.node.valid() &&
-          zone_of(session_->cluster().at(task.node)).empty())
+          zone_of_[task.node.index()] == Zone::none)
         running.push_back(id);
     }
     victims.tasks = within_budget(running);
@@ -115,8 +123,7 @@ class TimeDivision final : public Plugin {
     for (TaskId id : running) {
       const Task& task = session_->at(id);
       if (!task.node.valid() || !is_preemptable(task)) continue;
-      const std::string& zone = zone_of(session_->cluster().at(task.node));
-      if (!zone.empty() && !is_open(zone)) leaving.push_back(id);
+      if (zone_of_[task.node.index()] == Zone::closed) leaving.push_back(id);
     }
     return within_budget(leaving);
   }
@@ -125,12 +132,8 @@ class TimeDivision final : public Plugin {
   struct Hours {
     std::int64_t from = 0, to = 0;
   };
+  enum class Zone : std::uint8_t { none, open, closed };
 
-  const std::string& zone_of(const Node& node) const {
-    static const std::string kNone;
-    NameId value = key_.valid() ? node.shape.label(key_) : NameId();
-    return value.valid() ? session_->cluster().names().text(value) : kNone;
-  }
   bool is_open(const std::string& zone) const {
     auto found = zones_.find(zone);
     if (found == zones_.end()) return false;
@@ -181,6 +184,7 @@ class TimeDivision final : public Plugin {
   WallTime last_eviction_{};
   NameId key_;
   bool any_ = false;
+  std::vector<Zone> zone_of_;  // by node, as of this session's time
   ReasonId closed_ = 0, not_revocable_ = 0;
 };
 

@@ -110,6 +110,15 @@ void StartRules::reserve_for_longest_waiting() {
     if ((reserving_ = make_reservation(id))) return;
 }
 
+const Resources& StartRules::idle() {
+  if (idle_at_ == cluster_.change_sequence()) return idle_;
+  idle_at_ = cluster_.change_sequence();
+  idle_ = Resources();
+  for (const Node& node : cluster_.nodes())
+    if (node.live) idle_ += node.idle;
+  return idle_;
+}
+
 bool StartRules::must_enqueue(JobId id) {
   const Job& job = cluster_.at(id);
   const Queue& queue = cluster_.at(job.queue);
@@ -118,11 +127,8 @@ bool StartRules::must_enqueue(JobId id) {
   for (const Claim& one : claims_) {
     if (one.hold || !one.needed) continue;
     Nanos runs = estimate(id);
-    Resources idle;
-    for (const Node& node : cluster_.nodes())
-      if (node.live) idle += node.idle;
     return runs.count() > 0 && now + runs <= *one.needed &&
-           exceeded(job.min_resources, idle, job.min_resources) == 0;
+           exceeded(job.min_resources, idle(), job.min_resources) == 0;
   }
   Nanos after = patience(job);
   bool overdue = after.count() > 0 && now - job.created >= after;

@@ -91,6 +91,10 @@ class StartRules {
   Session* session_ = nullptr;
   std::vector<QueueState> queues_;
   std::vector<Claim> claims_;
+  // Of all nodes, counted again when an account has changed.
+  const Resources& idle();
+  Resources idle_;
+  std::uint64_t idle_at_ = ~std::uint64_t{0};
   bool reserving_ = false;  // somebody who is in has waited too long
   RunHistory history_;
 };
