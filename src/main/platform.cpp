@@ -25,6 +25,7 @@
 #include "controllers/crds.h"
 #include "controllers/volcano_controllers.h"
 #include "controllers/workload/workload_controllers.h"
+#include "kube/http.h"
 #include "kube/rest_client.h"
 #include "main/listen.h"
 #include "main/pki.h"
@@ -85,6 +86,7 @@ struct Platform::Parts {
   std::unique_ptr<net::Server> server;
   std::unique_ptr<kube::Client> scheduler_client, volcano_client, cluster_client, agent_client,
       fake_client;
+  std::unique_ptr<kube::Http> http;
   std::unique_ptr<scheduler::Scheduler> scheduler;
   std::unique_ptr<controllers::VolcanoControllers> volcano;
   std::unique_ptr<controllers::GarbageCollector> garbage;
@@ -174,6 +176,8 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
       return read_file(file);
     };
   if (!options.record.empty()) scheduler_options.record = TRY(open_record(options.record));
+  http = TRY(kube::make_http());
+  scheduler_options.http = http.get();
   scheduler_client = api->client(scheduler_loop, {"volcano"});
   scheduler = TRY(scheduler::Scheduler::create(scheduler_options, *scheduler_client, &metrics));
   scheduler_loop.post([this] { scheduler->start(); });

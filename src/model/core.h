@@ -75,7 +75,7 @@ struct PodSpec {
   std::map<std::string, std::string> nodeSelector;
   json::Value affinity, securityContext, dnsConfig;
   std::vector<Toleration> tolerations;
-  std::vector<json::Value> topologySpreadConstraints, hostAliases, imagePullSecrets;
+  std::vector<json::Value> topologySpreadConstraints, hostAliases, imagePullSecrets, resourceClaims;
   std::vector<SchedulingGate> schedulingGates;
   std::optional<std::int64_t> activeDeadlineSeconds, terminationGracePeriodSeconds;
   ResourceList overhead;
@@ -88,7 +88,7 @@ BOOST_DESCRIBE_STRUCT(PodSpec, (),
                        serviceAccountName, hostname, subdomain, priorityClassName, preemptionPolicy,
                        dnsPolicy, runtimeClassName, priority, nodeSelector, affinity, securityContext,
                        dnsConfig, tolerations, topologySpreadConstraints, hostAliases,
-                       imagePullSecrets, schedulingGates, activeDeadlineSeconds,
+                       imagePullSecrets, resourceClaims, schedulingGates, activeDeadlineSeconds,
                        terminationGracePeriodSeconds, overhead, resources, hostNetwork, hostPID,
                        hostIPC, automountServiceAccountToken, enableServiceLinks,
                        shareProcessNamespace))
@@ -136,10 +136,12 @@ struct PodStatus {
   Time startTime;
   std::vector<PodCondition> conditions;
   std::vector<ContainerStatus> containerStatuses, initContainerStatuses;
+  std::vector<json::Value> resourceClaimStatuses;
 };
 BOOST_DESCRIBE_STRUCT(PodStatus, (),
                       (phase, reason, message, hostIP, podIP, nominatedNodeName, qosClass, startTime,
-                       conditions, containerStatuses, initContainerStatuses))
+                       conditions, containerStatuses, initContainerStatuses,
+                       resourceClaimStatuses))
 
 struct Pod {
   ObjectMeta metadata;

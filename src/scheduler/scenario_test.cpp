@@ -62,6 +62,17 @@ struct Mutant {
   }
 };
 
+// How busy nodes are, as a scenario says.
+class GivenLoads final : public NodeLoads {
+ public:
+  std::optional<NodeLoad> of(std::string_view node) const override {
+    auto found = loads.find(node);
+    if (found == loads.end()) return std::nullopt;
+    return found->second;
+  }
+  std::map<std::string, NodeLoad, std::less<>> loads;
+};
+
 class Runner {
  public:
   explicit Runner(const json::Value& document, Mutant mutant = {})
@@ -75,6 +86,7 @@ class Runner {
     ASSERT_TRUE(configuration) << configuration.error().message;
     mutant_.cripple(*configuration);
     session_.configure(std::move(*configuration));
+    session_.use({&loads_, nullptr});
     const json::Value* given = json::find(document_, "given");
     if (given) apply_all(*given);
     if (!cluster_.find_queue("default").valid() ||
@@ -144,6 +156,12 @@ class Runner {
       put_priority_class(value);
     else if (kind == "object")
       put_object(value);
+    else if (kind == "load")
+      loads_.loads[text_of(*json::find(value, "node"))] = {
+          Arguments(value).number("cpu", 0), Arguments(value).number("memory", 0),
+          clock_.wall() - std::chrono::seconds(json::int_at(value, {"age"}))};
+    else if (kind == "hyperNode")
+      put_companion(CompanionKind::hyper_node, shorthand::hyper_node(value));
     else
       FAIL() << "cannot apply a " << kind;
   }
@@ -202,8 +220,15 @@ class Runner {
       cluster_.put(decode<model::PodGroup>(value));
     else if (kind == "Pod")
       put_pod(value);
+    else if (std::optional<CompanionKind> companion = companion_kind(kind))
+      put_companion(*companion, value);
     else
       FAIL() << "cannot apply an object of kind " << kind;
+  }
+  void put_companion(CompanionKind kind, const json::Value& value) {
+    Companion object = decode<Companion>(value);
+    cluster_.put(kind, object);
+    companions_.insert_or_assign(object.metadata.name, std::pair(kind, object));
   }
 
   void remove(const json::Value& what) {
@@ -226,6 +251,9 @@ class Runner {
         group.metadata.name = name;
         group.metadata.uid = "group-" + name;
         cluster_.remove(group);
+      } else if (member.key() == "object") {
+        const auto& [kind, object] = companions_.at(name);
+        cluster_.remove(kind, object);
       }
     }
   }
@@ -333,6 +361,14 @@ class Runner {
         expect_queues(value.as_object());
       else if (what == "writes")
         expect_writes(value.as_object());
+      else if (what == "hyperNodes")
+        expect_hyper_nodes(value.as_object());
+      else if (what == "annotations")
+        expect_annotations(value.as_object());
+      else if (what == "claims")
+        expect_claims(value.as_object());
+      else if (what == "devices")
+        expect_devices(value.as_object());
       else if (what == "invariants")
         expect_invariants(value.as_array());
       else
@@ -530,6 +566,59 @@ class Runner {
     }
   }
 
+  void expect_hyper_nodes(const json::Object& wanted) {
+    for (const auto& member : wanted)
+      EXPECT_EQ(job(member.key()).hyper_node, text_of(member.value())) << member.key();
+  }
+
+  const BindPreparation& preparation_of(std::string_view pod) {
+    static const BindPreparation kNone;
+    for (const BindPreparation& one : last_.preparations)
+      if (cluster_.at(one.task).name == pod) return one;
+    return kNone;
+  }
+  // By pod: what its binding brings along.
+  void expect_annotations(const json::Object& wanted) {
+    for (const auto& member : wanted) {
+      std::map<std::string, std::string> have, want;
+      for (const auto& [name, value] : preparation_of(member.key()).annotations)
+        have[name] = value;
+      for (const auto& one : member.value().as_object()) want[one.key()] = text_of(one.value());
+      EXPECT_EQ(have, want) << member.key();
+    }
+  }
+  // By pod and claim: the volume it gets; null: one is to be made.
+  void expect_claims(const json::Object& wanted) {
+    for (const auto& member : wanted) {
+      std::map<std::string, std::string> have, want;
+      for (const auto& claim : preparation_of(member.key()).claims) have[claim.name] = claim.volume;
+      for (const auto& one : member.value().as_object())
+        want[one.key()] = one.value().is_null() ? "" : text_of(one.value());
+      EXPECT_EQ(have, want) << member.key();
+    }
+  }
+
+  // By pod and resource claim: the devices it gets, "driver/pool/device" in a list; null: it has them.
+  void expect_devices(const json::Object& wanted) {
+    for (const auto& member : wanted) {
+      json::Object have;
+      for (const auto& claim : preparation_of(member.key()).devices) {
+        if (claim.allocation.is_null()) {
+          have[claim.name] = nullptr;
+          continue;
+        }
+        json::Array list;
+        for (const json::Value& one : *json::array_at(claim.allocation, {"devices", "results"}))
+          list.push_back(json::Value(std::string(json::string_at(one, {"driver"})) + "/" +
+                                     std::string(json::string_at(one, {"pool"})) + "/" +
+                                     std::string(json::string_at(one, {"device"}))));
+        have[claim.name] = std::move(list);
+      }
+      EXPECT_TRUE(json::equal(json::Value(have), member.value()))
+          << member.key() << " gets " << json::serialize(json::Value(have));
+    }
+  }
+
   void expect_writes(const json::Object& wanted) {
     const std::map<std::string_view, std::size_t> have{
         {"binds", last_.binds.size()},   {"evictions", last_.evictions.size()},
@@ -548,10 +637,12 @@ class Runner {
   Mutant mutant_;
   std::string transcript_;
   sim::SimClock clock_;
+  GivenLoads loads_;
   Cluster cluster_{{{"volcano", "default-scheduler"}, {"default-scheduler"}, "default"}};
   Session session_{cluster_};
   Decisions last_;
   std::map<std::string, model::Pod, std::less<>> pods_;
+  std::map<std::string, std::pair<CompanionKind, Companion>, std::less<>> companions_;
   int order_ = 0;
   int sessions_ = 0;
 };

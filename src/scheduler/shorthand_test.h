@@ -46,6 +46,27 @@ inline json::Value node(const json::Value& from) {
   return json::Object{{"metadata", meta}, {"spec", spec}, {"status", status}};
 }
 
+// {name, tier, tierName, nodes: [..], members: [hypernodes]}, or whole members as `selectors`
+inline json::Value hyper_node(const json::Value& from) {
+  json::Array members;
+  auto add = [&](std::string_view list, std::string_view type) {
+    if (const json::Array* names = json::array_at(from, {list}))
+      for (const json::Value& name : *names)
+        members.push_back(json::Object{
+            {"type", type},
+            {"selector", json::Object{{"exactMatch", json::Object{{"name", text_of(name)}}}}}});
+  };
+  add("nodes", "Node");
+  add("members", "HyperNode");
+  if (const json::Array* given = json::array_at(from, {"selectors"}))
+    for (const json::Value& one : *given) members.push_back(one);
+  json::Value spec = json::Object{{"members", std::move(members)}};
+  copy(from, "tier", spec);
+  copy(from, "tierName", spec);
+  return json::Object{{"metadata", json::Object{{"name", json::string_at(from, {"name"})}}},
+                      {"spec", std::move(spec)}};
+}
+
 // {name, weight, priority, capability, deserved, guarantee, reclaimable, parent, state (Open),
 // annotations, created}
 inline json::Value queue(const json::Value& from) {
@@ -72,7 +93,8 @@ inline json::Value group(const json::Value& from, int order) {
   std::string name(json::string_at(from, {"name"}));
   std::string_view ns = json::string_at(from, {"namespace"});
   json::Value spec = json::Object{{"minMember", json::int_at(from, {"minMember"})}};
-  for (std::string_view member : {"minTaskMember", "minResources", "queue", "priorityClassName"})
+  for (std::string_view member : {"minTaskMember", "minResources", "queue", "priorityClassName",
+                                  "networkTopology", "subGroupPolicy"})
     copy(from, member, spec);
   WallTime created(std::chrono::seconds(1700000000 + json::int_at(from, {"created"}, order)));
   json::Value status = json::Object{};

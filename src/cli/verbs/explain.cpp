@@ -9,6 +9,7 @@
 #include "cli/cluster.h"
 #include "json/parse.h"
 #include "scheduler/explain/explain.h"
+#include "scheduler/loop/companion_resources.h"
 
 namespace hekla::cli {
 namespace {
@@ -37,7 +38,9 @@ Result<scheduler::World> read_world(ApiSession& session, const ExplainOptions& o
        {kube::resources::nodes, kube::resources::pods, kube::resources::pod_groups,
         kube::resources::queues, kube::resources::priority_classes, kube::resources::vcjobs})
     for (const json::Value& object : TRY(list_objects(session, resource))) TRY(world.add(object));
-  for (const kube::Resource& resource : {kube::resources::resource_quotas, kube::resources::events})
+  for (const json::Value& object : TRY(list_objects(session, kube::resources::events, true)))
+    TRY(world.add(object));
+  for (const kube::Resource& resource : scheduler::companion_resources())
     for (const json::Value& object : TRY(list_objects(session, resource, true)))
       TRY(world.add(object));
   world.configuration = options.scheduler_conf.empty() ? TRY(cluster_configuration(session))

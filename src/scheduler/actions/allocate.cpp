@@ -1,12 +1,14 @@
 // allocate: gives nodes to pending tasks that request resources. A job's turn ends as soon as the
 // job is ready; it is committed and comes back for one more pod per turn, so that queues and jobs
 // share what is left in their order. A job that cannot become ready is taken back; one that will be
-// ready once resources are released keeps its claim for this session without being bound.
+// ready once resources are released keeps its claim for this session without being bound. Jobs that
+// want to be close together, and those made of sub-groups, are placed by domain.
 #include <algorithm>
 #include <vector>
 
 #include "scheduler/session/action.h"
-#include "scheduler/session/statement.h"
+#include "scheduler/session/domain_placement.h"
+#include "scheduler/session/task_placement.h"
 #include "scheduler/session/turns.h"
 
 namespace hekla::scheduler {
@@ -25,6 +27,7 @@ class Allocate {
       : session_(session),
         turns_(session),
         statement_(session),
+        domains_(session, statement_),
         pending_(session.cluster().jobs().size()) {}
 
   void run() {
@@ -33,7 +36,7 @@ class Allocate {
     while (!turns_.empty()) {
       QueueId queue = turns_.next_queue();
       if (session_.overused(queue) || !turns_.has_jobs(queue)) continue;
-      take_turn(queue, turns_.next_job(queue));
+      take_turn(turns_.next_job(queue));
       turns_.again(queue);
     }
   }
@@ -49,12 +52,21 @@ class Allocate {
     return job.allocatable_tasks > 0 && session_.job_valid(id);
   }
 
-  void take_turn(QueueId queue, JobId job) {
+  void take_turn(JobId job) {
     if (!session_.may_place(job)) return;
     session_.begin_turn(job);
+    if (DomainPlacement::handles(session_, job))
+      place_in_domain(job);
+    else
+      place_anywhere(job);
+    session_.end_turn(job);
+  }
+
+  void place_anywhere(JobId job) {
     Pending& pending = pending_[job.index()];
     if (!pending.collected) collect(job, pending);
-    place_tasks(queue, job, pending);
+    std::span<const TaskId> order(order_.data(), pending.end);
+    place_tasks(session_, statement_, {job, -1}, order, pending.next);
     if (session_.job_ready(job)) {
       statement_.commit();
       if (pending.next < pending.end) turns_.again(job);
@@ -63,71 +75,29 @@ class Allocate {
     } else {
       statement_.discard();
     }
-    session_.end_turn(job);
+  }
+
+  void place_in_domain(JobId job) {
+    if (std::string obstacle = DomainPlacement::obstacle(session_, job); !obstacle.empty())
+      return session_.set_job_error(job, std::move(obstacle));
+    std::optional<HyperNodeId> domain = domains_.place(job);
+    if (!domain) return;
+    if (!session_.job_ready(job)) return statement_.leave();
+    statement_.commit();
+    session_.settle_in(job, *domain);
+    if (domains_.has_more(job)) turns_.again(job);
   }
 
   void collect(JobId job, Pending& pending) {
-    auto begin = static_cast<std::ptrdiff_t>(order_.size());
-    for (TaskId id : session_.at(job).tasks) {
-      const Task& task = session_.at(id);
-      if (task.status == TaskStatus::pending && !task.best_effort && !task.gated && task.ours)
-        order_.push_back(id);
-    }
-    std::sort(order_.begin() + begin, order_.end(),
-              [&](TaskId a, TaskId b) { return session_.task_before(a, b); });
-    pending = {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(order_.size()), true};
-  }
-
-  void place_tasks(QueueId queue, JobId job, Pending& pending) {
-    while (pending.next < pending.end) {
-      TaskId id = order_[pending.next++];
-      const Task& task = session_.at(id);
-      if (!session_.allocatable(queue, id)) {
-        explain_plain_pod(id, task);
-        continue;
-      }
-      if (has_failed_role(task)) {
-        session_.set_fit_error(
-            id, "Task " + task.name + " with role spec " +
-                    session_.cluster().names().text(session_.at(job).roles[task.role].name) +
-                    " has already predicated failed, skip");
-        continue;
-      }
-      if (!place(id, task)) {
-        if (session_.may_continue(job)) continue;
-        break;
-      }
-      if (session_.job_ready(job)) break;
-    }
-  }
-
-  // A queue's refusal leaves a gang with the text about the gang. A plain pod has no such text: if
-  // no node could take it either, that is its reason.
-  void explain_plain_pod(TaskId id, const Task& task) {
-    if (!session_.at(task.job).implicit) return;
-    if (!session_.choose_node(id)) session_.set_fit_error(id, session_.explain_no_node(id));
-  }
-
-  // Pods of a role that found no node are not tried again; pods without a role are.
-  bool has_failed_role(const Task& task) const {
-    const Role& role = session_.at(task.job).roles[task.role];
-    return !session_.cluster().names().text(role.name).empty() &&
-           session_.role_failed(task.job, task.role);
-  }
-
-  bool place(TaskId id, const Task& task) {
-    std::optional<ClassTable::Pick> pick = session_.choose_node(id, task.nominated);
-    if (!pick) {
-      session_.set_fit_error(id, session_.explain_no_node(id));
-      return false;
-    }
-    return pick->fit == Fit::idle ? statement_.allocate(id, pick->node)
-                                  : statement_.pipeline(id, pick->node);
+    auto begin = static_cast<std::uint32_t>(order_.size());
+    collect_pending(session_, {job, -1}, order_);
+    pending = {begin, static_cast<std::uint32_t>(order_.size()), true};
   }
 
   Session& session_;
   Turns turns_;
   Statement statement_;
+  DomainPlacement domains_;
   std::vector<Pending> pending_;  // by job
   std::vector<TaskId> order_;
 };

@@ -13,7 +13,9 @@ namespace {
 // What plugins read of a PodGroup's annotations.
 constexpr const char* kGroupAnnotations[] = {
     "volcano.sh/sla-waiting-time", "sla-waiting-time", "volcano.sh/revocable-zone",
-    "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable"};
+    "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable",
+    "volcano.sh/task-topology-affinity", "volcano.sh/task-topology-anti-affinity",
+    "volcano.sh/task-topology-task-order"};
 
 std::string join_key(std::string_view ns, std::string_view name) {
   std::string key;
@@ -86,6 +88,7 @@ Impact Cluster::put(const model::Node& object) {
   NodeId id = intern_node(object.metadata.name);
   Node& node = nodes_[id.index()];
   if (node.live && node.shape == shape) return Impact::none;
+  if (!node.live || node.shape.labels != shape.labels) ++label_version_;
   if (node.live) {
     total_ -= node.shape.allocatable;
     count_images(node.shape, -1);
@@ -109,6 +112,7 @@ Impact Cluster::remove(const model::Node& object) {
   if (!id.valid() || !nodes_[id.index()].live) return Impact::none;
   Node& node = nodes_[id.index()];
   node.live = false;
+  ++label_version_;
   --live_nodes_;
   total_ -= node.shape.allocatable;
   node.idle -= node.shape.allocatable;
@@ -253,6 +257,7 @@ Impact Cluster::put(const model::PodGroup& object) {
   Phase phase_before = job.phase;
   auto annotations_before = job.annotations;
   set_group(id, object);
+  bool reshaped = set_topology(id, object);
   if (fresh || job.status_writes == 0) {
     job.phase = phase_of(object.status.phase);
     job.conditions = conditions_of(object);
@@ -263,7 +268,7 @@ Impact Cluster::put(const model::PodGroup& object) {
   bool changed = fresh || job.min_available != min_before ||
                  job.role_min_total != role_min_before || job.queue != queue_before ||
                  !(job.min_resources == min_resources_before) || job.priority != priority_before ||
-                 job.phase != phase_before || job.annotations != annotations_before;
+                 job.phase != phase_before || job.annotations != annotations_before || reshaped;
   return changed ? Impact::decide : Impact::none;
 }
 
@@ -281,9 +286,11 @@ void Cluster::set_group(JobId id, const model::PodGroup& object) {
   job.has_min_resources = object.spec.minResources.has_value();
   job.min_resources =
       job.has_min_resources ? dimensions_.convert(*object.spec.minResources) : Resources();
+  job.min_list = object.spec.minResources.value_or(model::ResourceList());
   job.preemptable = object.metadata.annotation(model::keys::preemptable) == "true" ||
                     object.metadata.label(model::keys::preemptable) == "true";
   fill_start_terms(object, job);
+  job.hyper_node = object.metadata.annotation("volcano.sh/job-allocated-hypernode");
   job.annotations.clear();
   for (const char* name : kGroupAnnotations)
     if (const std::string& value = object.metadata.annotation(name); !value.empty())

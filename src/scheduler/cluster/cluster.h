@@ -16,6 +16,9 @@
 
 #include "model/core.h"
 #include "model/volcano.h"
+#include "scheduler/cluster/companions.h"
+#include "scheduler/cluster/dynamic_resources.h"
+#include "scheduler/cluster/hyper_nodes.h"
 #include "scheduler/cluster/job.h"
 #include "scheduler/cluster/names.h"
 #include "scheduler/cluster/node.h"
@@ -23,6 +26,7 @@
 #include "scheduler/cluster/pod_neighbours.h"
 #include "scheduler/cluster/queue.h"
 #include "scheduler/cluster/task.h"
+#include "scheduler/cluster/volumes.h"
 
 namespace hekla::scheduler {
 
@@ -46,11 +50,13 @@ class Cluster {
   Impact put(const model::PodGroup& group);
   Impact put(const model::Queue& queue);
   Impact put(const model::PriorityClass& priority_class);
+  Impact put(CompanionKind kind, const Companion& object);
   Impact remove(const model::Node& node);
   Impact remove(const model::Pod& pod);
   Impact remove(const model::PodGroup& group);
   Impact remove(const model::Queue& queue);
   Impact remove(const model::PriorityClass& priority_class);
+  Impact remove(CompanionKind kind, const Companion& object);
 
   // Gives the task a status and, unless it is invalid, a node; every count and account follows.
   void move(TaskId task, TaskStatus status, NodeId node);
@@ -85,12 +91,25 @@ class Cluster {
   // Of live nodes.
   const Resources& total() const { return total_; }
   std::size_t live_nodes() const { return live_nodes_; }
+  // The value of a priority class, if there is such a class.
+  std::optional<std::int32_t> priority_value(const std::string& priority_class) const {
+    auto found = priority_classes_.find(priority_class);
+    if (found == priority_classes_.end()) return std::nullopt;
+    return found->second.value;
+  }
   // How many live nodes hold an image; 0 when unknown.
   std::int32_t nodes_with_image(NameId image) const;
 
   // Counts of pods by topology, for affinity and spread. Current after settle().
   const PodTerms& terms() const { return terms_; }
-  // Brings the counts up to date after nodes have changed; called at the start of a session.
+  // Objects that only some plugins read, and what is made of them. Current after settle().
+  const Companions& companions() const { return companions_; }
+  const HyperNodes& hyper_nodes() const { return hyper_nodes_; }
+  const Volumes& volumes() const { return volumes_; }
+  Volumes& edit_volumes() { return volumes_; }
+  const DynamicResources& dynamic_resources() const { return dynamic_resources_; }
+  DynamicResources& edit_dynamic_resources() { return dynamic_resources_; }
+  // Brings what depends on nodes and companions up to date; called at the start of a session.
   void settle();
 
   const Names& names() const { return names_; }
@@ -116,6 +135,12 @@ class Cluster {
   Impact update_task(TaskId id, const model::Pod& pod);
   void drop_task(TaskId id);
   void set_group(JobId id, const model::PodGroup& group);
+  bool set_topology(JobId id, const model::PodGroup& group);
+  void join_sub_job(Task& task);
+  void leave_sub_job(const Task& task);
+  void count_in_sub_job(const Task& task, int sign);
+  void set_namespace(const std::string& name, const Companion* object);
+  void settle_companions();
   std::uint16_t intern_role(Job& job, NameId name);
   std::string base_key(const model::Pod& pod, const LabelPairs& labels);
   ClassId classify(const model::Pod& pod, LabelSetId labels);
@@ -123,6 +148,7 @@ class Cluster {
   ClassTerms intern_terms(PodNeighbours wanted);
   TermId intern_term(TermSpec spec);
   void reclassify(TermId term);
+  void reclassify(std::span<const LabelSetId> sets);
   void release_class(ClassId id);
   std::int32_t priority_of(const std::string& priority_class) const;
   void resolve_priorities();
@@ -136,6 +162,11 @@ class Cluster {
   Names names_;
   Dimensions dimensions_;
   PodTerms terms_{names_};
+  Companions companions_;
+  HyperNodes hyper_nodes_;
+  std::uint64_t hyper_nodes_seen_ = 0, hyper_nodes_labels_ = 0;
+  Volumes volumes_;
+  DynamicResources dynamic_resources_;
   std::vector<Node> nodes_;
   std::vector<Task> tasks_;
   std::vector<Job> jobs_;
@@ -159,6 +190,7 @@ class Cluster {
   Resources total_;
   std::size_t live_nodes_ = 0;
   std::uint64_t shape_version_ = 1;
+  std::uint64_t label_version_ = 1;  // of nodes that come, go or change their labels
   std::uint64_t class_serial_ = 0;
   std::uint64_t log_base_ = 0;
   std::vector<NodeId> log_;

@@ -86,13 +86,18 @@ ClassTerms Cluster::intern_terms(PodNeighbours wanted) {
 // A term that others will be judged by has appeared: pods that match it are no longer like those
 // that do not.
 void Cluster::reclassify(TermId term) {
+  reclassify(terms_.at(term).matched_sets);
+}
+
+void Cluster::reclassify(std::span<const LabelSetId> sets) {
   std::vector<TaskId> affected;
-  for (LabelSetId set : terms_.at(term).matched_sets)
+  for (LabelSetId set : sets)
     for (TaskId task : terms_.at(set).tasks)
       if (at(task).pod_class.valid()) affected.push_back(task);
   for (TaskId id : affected) {
     Task& task = tasks_[id.index()];
     std::vector<TermId> matched = terms_.carried_matches(task.labels);
+    if (matched == classes_[task.pod_class.index()].terms.matched) continue;
     std::string key = full_key(classes_[task.pod_class.index()].base_key, matched);
     auto known = class_ids_.find(key);
     ClassId next = known != class_ids_.end() ? ClassId(known->second) : ClassId();
@@ -127,6 +132,7 @@ ClassId Cluster::classify(const model::Pod& pod, LabelSetId labels) {
 }
 
 void Cluster::settle() {
+  settle_companions();
   if (terms_.settled()) return;
   terms_.lay_out(nodes_);
   if (!terms_.any()) return;
@@ -174,6 +180,7 @@ void Cluster::count_task(Task& task, int sign) {
   auto status = static_cast<std::size_t>(task.status);
   job.count[status] += sign;
   role.count[status] += sign;
+  if (!job.sub_jobs.empty()) count_in_sub_job(task, sign);
   if (is_allocated(task.status)) adjust(job.allocated, request, sign);
   if (is_allocated(task.status) || task.status == TaskStatus::pipelined)
     adjust(job.claimed, request, sign);
@@ -231,6 +238,9 @@ void Cluster::move(TaskId id, TaskStatus status, NodeId node) {
   task.node = node;
   count_task(task, +1);
   charge_node(id, +1);
+  if (status != TaskStatus::pending) return;
+  if (!task.claims.empty()) volumes_.release(id, task.claims);
+  if (!task.device_claims.empty()) dynamic_resources_.release(task.uid);
 }
 
 void Cluster::reserve(NodeId id, const Resources& amount, int sign) {
@@ -344,6 +354,11 @@ TaskId Cluster::add_task(const model::Pod& pod, bool ours) {
     task.role = intern_role(members, names_.intern(role_of(pod)));
     members.tasks.push_back(id);
     members.arriving = true;
+    join_sub_job(task);
+  }
+  for (const NamedClaim& claim : claims_of(pod)) {
+    task.claims.push_back({volumes_.intern(task.ns, claim.name), claim.ephemeral});
+    volumes_.join(task.claims.back().claim, id);
   }
   count_task(task, +1);
   charge_node(id, +1);
@@ -381,13 +396,20 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   for (const model::PodCondition& condition : pod.status.conditions)
     if (condition.type == "PodScheduled" && condition.status == "True")
       task.scheduled = condition.lastTransitionTime.at.value_or(WallTime{});
+  bool claims_made = false;
+  if (!task.device_claims.empty()) {
+    std::vector<DeviceClaim> claims = device_claims_of(pod);
+    for (std::size_t i = 0; i < claims.size() && i < task.device_claims.size(); ++i)
+      claims_made |= claims[i].object != task.device_claims[i].object;
+    task.device_claims = std::move(claims);
+  }
   task.nominated =
       pod.status.nominatedNodeName.empty() ? NodeId() : intern_node(pod.status.nominatedNodeName);
   LabelPairs labels = label_pairs(pod.metadata.labels, names_);
   bool same_class = terms_.at(task.labels).labels == labels &&
                     base_key(pod, labels) == classes_[task.pod_class.index()].base_key;
   if (same_class && status == task.status && node == task.node && gated == task.gated)
-    return Impact::none;
+    return claims_made ? Impact::decide : Impact::none;
 
   if (status == TaskStatus::failed) note_loss(task);
   TaskStatus before = task.status;
@@ -399,7 +421,9 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
         terms_.intern_labels(names_.intern(pod.metadata.ns), std::move(labels));
     terms_.join(next_labels, id);
     terms_.leave(task.labels, id);
+    if (task.job.valid()) leave_sub_job(task);
     task.labels = next_labels;
+    if (task.job.valid()) join_sub_job(task);
     ClassId next = classify(pod, next_labels);
     ++classes_[next.index()].users;
     release_class(task.pod_class);
@@ -422,7 +446,11 @@ void Cluster::drop_task(TaskId id) {
   Task& task = tasks_[id.index()];
   count_task(task, -1);
   charge_node(id, -1);
+  volumes_.release(id, task.claims);
+  if (!task.device_claims.empty()) dynamic_resources_.release(task.uid);
+  for (const ClaimUse& use : task.claims) volumes_.leave(use.claim, id);
   if (task.job.valid()) {
+    leave_sub_job(task);
     std::vector<TaskId>& members = jobs_[task.job.index()].tasks;
     auto at = std::find(members.begin(), members.end(), id);
     *at = members.back();

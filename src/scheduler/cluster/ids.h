@@ -28,6 +28,8 @@ using HyperNodeId = Id<struct HyperNodeTag>;
 // A selector over pods with a topology key, and the labels of pods (pod_terms.h).
 using TermId = Id<struct TermTag>;
 using LabelSetId = Id<struct LabelSetTag>;
+// A persistent volume claim.
+using ClaimId = Id<struct ClaimTag>;
 // An interned string: a label key or value, a taint, an image, a role.
 using NameId = Id<struct NameTag>;
 

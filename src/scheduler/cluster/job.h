@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "model/quantity.h"
+#include "model/selector.h"
 #include "scheduler/cluster/ids.h"
 #include "scheduler/cluster/resources.h"
 #include "scheduler/cluster/task.h"
@@ -39,6 +41,46 @@ struct Role {
   std::int32_t pending_best_effort = 0;
 };
 
+// spec.networkTopology, of a group or of its sub-groups.
+struct TopologyWish {
+  bool given = false;
+  bool hard = false;
+  std::int32_t tier = -1;  // the highest allowed; -1: none named
+  std::string tier_name;
+  bool operator==(const TopologyWish&) const = default;
+};
+
+// spec.subGroupPolicy: pods that match, by the values of some of their labels, are sub-groups.
+struct SubGroupRule {
+  std::string name;
+  TopologyWish topology;
+  std::int32_t size = 1;  // a sub-group is ready with so many pods
+  std::int32_t min = 0;   // so many sub-groups must be ready
+  bool has_selector = false;
+  model::Selector selector;
+  std::vector<std::string> keys;
+  std::string text;  // equal texts are equal rules
+};
+
+struct SubJob {
+  std::string id;  // "<rule>-<values>"; empty: the rest
+  std::int32_t rule = -1;
+  std::int32_t min = 1;
+  std::int32_t match_index = 0;  // the first value, if it is a number
+  StatusCounts count{};
+  std::int32_t pending_best_effort = 0;
+  std::int32_t tasks = 0;
+  std::int32_t priority = 0;  // the highest of its tasks'
+
+  std::int32_t of(TaskStatus s) const { return count[static_cast<std::size_t>(s)]; }
+  std::int32_t ready() const {
+    return of(TaskStatus::bound) + of(TaskStatus::binding) + of(TaskStatus::running) +
+           of(TaskStatus::allocated) + of(TaskStatus::succeeded) + pending_best_effort;
+  }
+  bool is_ready() const { return ready() >= min; }
+  bool is_pipelined() const { return ready() + of(TaskStatus::pipelined) >= min; }
+};
+
 // Room a member left behind when it died.
 struct LostRoom {
   NodeId node;
@@ -59,6 +101,7 @@ struct Job {
   WallTime created{};
   bool has_min_resources = false;
   Resources min_resources;
+  model::ResourceList min_list;  // the same with the names that only quotas know
   bool preemptable = false;
   // Terms beyond Volcano's (start_terms.h).
   Nanos reserve_after{-1};  // negative: as the queue says
@@ -69,6 +112,9 @@ struct Job {
   WallTime started{};        // when the gang was complete
   WallTime half_since{};     // since when it holds some of its minimum and cannot have the rest
   std::vector<std::pair<std::string, std::string>> annotations;  // those that plugins read
+  TopologyWish topology;
+  std::vector<SubGroupRule> sub_group_rules;
+  std::string hyper_node;  // where it sits, as the group's annotation says
 
   // status, as far as this scheduler writes it
   Phase phase = Phase::none;
@@ -82,6 +128,7 @@ struct Job {
   std::vector<TaskId> tasks;
   bool arriving = false;    // a pod has come since the last session
   std::vector<Role> roles;  // role 0 always exists; others as pods or minTaskMember name them
+  std::vector<SubJob> sub_jobs;  // empty without rules; 0 is the rest
   StatusCounts count{};
   std::int32_t pending_best_effort = 0;
   std::int32_t releasing_on_node = 0;
@@ -120,9 +167,21 @@ struct Job {
   bool roles_valid() const;
   bool roles_ready() const;
   bool roles_pipelined() const;
+  // Enough sub-groups of every rule.
+  bool sub_jobs_valid() const;
+  bool sub_jobs_ready() const;
+  bool sub_jobs_pipelined() const;
+  // Of a sub-job, or of the job itself (-1).
+  const TopologyWish& topology_of(std::int32_t sub_job) const;
+  // Whether it, or a part of it, cares how close its pods are.
+  bool has_topology() const;
   // minResources - allocated, floored at zero, without what scheduling gates hold back: what the
   // job may still claim.
   Resources outstanding() const;
+
+ private:
+  template <class Counts>
+  bool enough_sub_jobs(Counts counts) const;
 };
 
 }  // namespace hekla::scheduler

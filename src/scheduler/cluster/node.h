@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,8 +44,15 @@ struct NodeShape {
   std::vector<Taint> taints;
   std::vector<NodeImage> images;
   Resources allocatable, capacity;
+  std::vector<std::pair<std::string, std::string>> annotations;  // those that plugins read
   bool operator==(const NodeShape&) const = default;
 
+  // Empty when absent.
+  std::string_view annotation(std::string_view name) const {
+    for (const auto& [key, value] : annotations)
+      if (key == name) return value;
+    return {};
+  }
   // Invalid when the label is absent.
   NameId label(NameId key) const {
     for (const auto& [k, v] : labels)

@@ -33,7 +33,6 @@ struct PodClass {
   std::vector<NameId> images;
   std::int32_t containers = 0;
   ClassTerms terms;
-  std::vector<std::string> claims;  // "namespace/name" of persistent volume claims
   std::vector<std::pair<std::string, std::string>> annotations;  // those that plugins read
   // A resource the table of dimensions has no room for: no node can offer it.
   std::string untracked_resource;

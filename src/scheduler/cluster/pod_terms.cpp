@@ -129,11 +129,32 @@ bool PodTerms::matches(const PodSelector& selector, NameId ns, const LabelPairs&
             std::find(selector.namespaces.begin(), selector.namespaces.end(), ns) !=
                 selector.namespaces.end();
   if (!in && selector.has_namespace_selector) {
+    auto known = namespaces_.find(ns.value);
     // The one label every namespace has.
-    LabelPairs own{{names_.intern("kubernetes.io/metadata.name"), ns}};
-    in = meets(selector.namespace_labels, own, names_);
+    in = known != namespaces_.end()
+             ? meets(selector.namespace_labels, known->second, names_)
+             : meets(selector.namespace_labels,
+                     {{names_.intern("kubernetes.io/metadata.name"), ns}}, names_);
   }
   return in && meets(selector.labels, labels, names_);
+}
+
+std::vector<LabelSetId> PodTerms::set_namespace(NameId ns, LabelPairs labels) {
+  LabelPairs& known = namespaces_[ns.value];
+  if (known == labels) return {};
+  known = std::move(labels);
+  std::vector<LabelSetId> affected;
+  if (live_terms_ == 0) return affected;
+  for (std::size_t i = 0; i < sets_.size(); ++i) {
+    if (sets_[i].tasks.empty() || sets_[i].ns != ns) continue;
+    LabelSetId id(i);
+    for (TermId term : sets_[i].matched) std::erase(terms_[term.index()].matched_sets, id);
+    sets_[i].matched.clear();
+    find_matches(id);
+    affected.push_back(id);
+  }
+  settled_ = false;
+  return affected;
 }
 
 bool PodTerms::matches(const PodTerm& term, const LabelSet& set) const {

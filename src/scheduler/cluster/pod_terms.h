@@ -161,6 +161,10 @@ class PodTerms {
 
   bool any() const { return live_terms_ > 0; }
 
+  // The labels of a namespace, for terms that choose namespaces by them. Returns the label sets that
+  // may match other terms now; their counts are worthless until settle().
+  std::vector<LabelSetId> set_namespace(NameId ns, LabelPairs labels);
+
  private:
   using Pair = std::pair<std::uint32_t, std::uint32_t>;
   bool matches(const PodTerm& term, const LabelSet& set) const;
@@ -182,6 +186,7 @@ class PodTerms {
   std::vector<TermId> unindexed_terms_;
   std::vector<Topology> topologies_;
   std::size_t live_terms_ = 0;
+  boost::unordered_flat_map<std::uint32_t, LabelPairs> namespaces_;
   bool settled_ = false;
 };
 

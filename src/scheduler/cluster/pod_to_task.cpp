@@ -23,6 +23,15 @@ constexpr std::string_view kReadAnnotations[] = {
     "volcano.sh/revocable-zone", "volcano.sh/numa-topology-policy", "volcano.sh/cooldown-time",
     "volcano.sh/resource-strategy-scoring-type", "volcano.sh/resource-strategy-weight"};
 
+// Annotations of single pods that plugins read: what devices and cores others have been given.
+constexpr const char* kTaskAnnotations[] = {"volcano.sh/gpu-index", "volcano.sh/vgpu-ids-new",
+                                            "volcano.sh/vgpu-mode", "nvidia.com/use-gputype",
+                                            "nvidia.com/nouse-gputype"};
+// The same of nodes.
+constexpr const char* kNodeAnnotations[] = {"volcano.sh/gpu-unhealthy-ids",
+                                            "volcano.sh/node-vgpu-register"};
+const std::string kHandshake = "volcano.sh/node-vgpu-handshake";
+
 const std::string& annotation_or_label(const model::Pod& pod, std::string_view name) {
   std::string key(name);
   // Of the cooldown time the label counts, of the others the annotation.
@@ -31,19 +40,6 @@ const std::string& annotation_or_label(const model::Pod& pod, std::string_view n
     return label;
   const std::string& value = pod.metadata.annotation(key);
   return value.empty() ? pod.metadata.label(key) : value;
-}
-
-// The claims a pod mounts; an ephemeral volume's claim is named after pod and volume.
-template <class Visit>
-void each_claim(const model::Pod& pod, Visit visit) {
-  for (const json::Value& volume : pod.spec.volumes) {
-    std::string_view name = json::string_at(volume, {"persistentVolumeClaim", "claimName"});
-    if (!name.empty())
-      visit(pod.metadata.ns + "/" + std::string(name));
-    else if (json::find(volume, "ephemeral") != nullptr)
-      visit(pod.metadata.ns + "/" + pod.metadata.name + "-" +
-            std::string(json::string_at(volume, {"name"})));
-  }
 }
 
 // "busybox" is "busybox:latest", as the container runtime reports it.
@@ -185,7 +181,6 @@ std::string class_key(const model::Pod& pod) {
         part(port.hostIP), part(port.protocol), part(std::to_string(port.hostPort));
     key.push_back('\x1d');
   }
-  each_claim(pod, [&](const std::string& claim) { part(claim); });
   for (std::string_view name : kReadAnnotations)
     if (const std::string& value = annotation_or_label(pod, name); !value.empty())
       part(name), part(value);
@@ -205,11 +200,23 @@ PodClass make_class(const model::Pod& pod, std::string key, Names& names, Dimens
   for (const model::Toleration& t : pod.spec.tolerations)
     out.tolerations.push_back(make_toleration(t, names));
   add_containers(pod.spec, names, out);
-  each_claim(pod, [&](std::string claim) { out.claims.push_back(std::move(claim)); });
   for (std::string_view name : kReadAnnotations)
     if (const std::string& value = annotation_or_label(pod, name); !value.empty())
       out.annotations.emplace_back(name, value);
   out.base_key = std::move(key);
+  return out;
+}
+
+std::vector<NamedClaim> claims_of(const model::Pod& pod) {
+  std::vector<NamedClaim> out;
+  for (const json::Value& volume : pod.spec.volumes) {
+    std::string_view name = json::string_at(volume, {"persistentVolumeClaim", "claimName"});
+    if (!name.empty())
+      out.push_back({std::string(name), false});
+    else if (json::find(volume, "ephemeral") != nullptr)
+      out.push_back(
+          {pod.metadata.name + "-" + std::string(json::string_at(volume, {"name"})), true});
+  }
   return out;
 }
 
@@ -221,6 +228,70 @@ TaskStatus status_of(const model::Pod& pod) {
   if (pod.metadata.deletionTimestamp) return TaskStatus::releasing;
   if (phase == "Running") return TaskStatus::running;
   return pod.spec.nodeName.empty() ? TaskStatus::pending : TaskStatus::bound;
+}
+
+namespace {
+
+// Requests and limits of cpu and memory are there and equal in every container.
+bool is_guaranteed(const model::PodSpec& spec) {
+  auto equal = [](const model::Container& one, const char* name) {
+    auto limit = one.resources.limits.find(name);
+    if (limit == one.resources.limits.end() || limit->second.is_zero()) return false;
+    auto request = one.resources.requests.find(name);
+    return request == one.resources.requests.end() || request->second == limit->second;
+  };
+  auto bound = [&](const model::Container& one) { return equal(one, "cpu") && equal(one, "memory"); };
+  return std::all_of(spec.containers.begin(), spec.containers.end(), bound) &&
+         std::all_of(spec.initContainers.begin(), spec.initContainers.end(), bound);
+}
+
+void add_devices(const std::vector<model::Container>& containers, bool init,
+                 std::vector<DeviceRequest>& out) {
+  for (const model::Container& container : containers) {
+    const model::ResourceList& limits = container.resources.limits;
+    auto first = limits.lower_bound("volcano.sh/");
+    if (first == limits.end() || !first->first.starts_with("volcano.sh/")) continue;
+    auto amount = [&](const char* name) {
+      auto found = limits.find(name);
+      return found == limits.end() ? 0 : found->second.value();
+    };
+    DeviceRequest request;
+    request.init = init;
+    request.gpu_memory = amount("volcano.sh/gpu-memory");
+    request.gpu_number = amount("volcano.sh/gpu-number");
+    request.vgpu_number = amount("volcano.sh/vgpu-number");
+    request.vgpu_memory = amount("volcano.sh/vgpu-memory");
+    request.vgpu_percent = amount("volcano.sh/vgpu-memory-percentage");
+    request.vgpu_cores = amount("volcano.sh/vgpu-cores");
+    // Memory alone is memory of one card.
+    if (request.vgpu_number == 0 && request.vgpu_memory > 0) request.vgpu_number = 1;
+    out.push_back(request);
+  }
+}
+
+std::vector<ExclusiveCpus> exclusive_cpus(const model::PodSpec& spec) {
+  std::vector<ExclusiveCpus> out;
+  if (!is_guaranteed(spec)) return out;
+  for (const model::Container& one : spec.containers) {
+    std::int64_t milli = one.resources.limits.at("cpu").milli_value();
+    out.push_back({one.name, milli % 1000 == 0 ? static_cast<std::int32_t>(milli / 1000) : 0});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<DeviceClaim> device_claims_of(const model::Pod& pod) {
+  std::vector<DeviceClaim> out;
+  for (const json::Value& one : pod.spec.resourceClaims) {
+    DeviceClaim claim{std::string(json::string_at(one, {"name"})),
+                      std::string(json::string_at(one, {"resourceClaimName"}))};
+    for (const json::Value& status : pod.status.resourceClaimStatuses)
+      if (claim.object.empty() && json::string_at(status, {"name"}) == claim.name)
+        claim.object = std::string(json::string_at(status, {"resourceClaimName"}));
+    out.push_back(std::move(claim));
+  }
+  return out;
 }
 
 void fill_task(const model::Pod& pod, Task& task) {
@@ -248,6 +319,13 @@ void fill_task(const model::Pod& pod, Task& task) {
   task.revocable = meta.annotation(model::keys::revocable_zone).empty()
                        ? meta.annotation(model::keys::preemptable) == "true"
                        : meta.annotation(model::keys::revocable_zone) == "*";
+  task.exclusive = exclusive_cpus(pod.spec);
+  task.device_claims = device_claims_of(pod);
+  add_devices(pod.spec.initContainers, true, task.devices);
+  add_devices(pod.spec.containers, false, task.devices);
+  for (const char* name : kTaskAnnotations)
+    if (const std::string& value = meta.annotation(name); !value.empty())
+      task.annotations.emplace_back(name, value);
   task.preempts = pod.spec.preemptionPolicy != "Never";
   task.index = -1;
   std::size_t dash = meta.name.rfind('-');
@@ -280,6 +358,12 @@ NodeShape make_shape(const model::Node& node, Names& names, Dimensions& dimensio
     for (const json::Value& tag : *tags)
       if (tag.is_string()) shape.images.push_back({names.intern(json::sv(tag.get_string())), size});
   }
+  for (const char* name : kNodeAnnotations)
+    if (const std::string& value = node.metadata.annotation(name); !value.empty())
+      shape.annotations.emplace_back(name, value);
+  // It changes all the time; only whether the device plugin is gone matters.
+  if (node.metadata.annotation(kHandshake).find("Deleted") != std::string::npos)
+    shape.annotations.emplace_back(kHandshake, "Deleted");
   shape.allocatable = dimensions.convert(node.status.allocatable.empty() ? node.status.capacity
                                                                          : node.status.allocatable);
   shape.capacity = dimensions.convert(node.status.capacity);

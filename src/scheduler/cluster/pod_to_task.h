@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/core.h"
 #include "model/volcano.h"
@@ -26,6 +27,14 @@ TaskStatus status_of(const model::Pod& pod);
 // The fields of a Task that come from the pod alone; job, class, role, node and status are the
 // cluster's.
 void fill_task(const model::Pod& pod, Task& task);
+// The claims a pod mounts, by name; an ephemeral volume's claim is named after pod and volume.
+struct NamedClaim {
+  std::string name;
+  bool ephemeral = false;
+};
+std::vector<NamedClaim> claims_of(const model::Pod& pod);
+// The resource claims a pod uses; those of templates become known with its status.
+std::vector<DeviceClaim> device_claims_of(const model::Pod& pod);
 // volcano.sh/task-spec; empty when the pod has none.
 const std::string& role_of(const model::Pod& pod);
 

@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "json/value.h"
 #include "model/volcano.h"
+#include "scheduler/cluster/companions.h"
 
 namespace hekla::scheduler {
 
@@ -21,6 +22,7 @@ struct World {
   std::vector<model::PriorityClass> priority_classes;
   std::vector<model::VcJob> jobs;
   std::vector<json::Value> quotas, events;
+  std::vector<std::pair<CompanionKind, Companion>> companions;
   std::string configuration;  // empty: the Helm chart's default
   WallTime now{};
 

@@ -39,6 +39,7 @@ Result<std::unique_ptr<Inquiry>> Inquiry::open(const World& world) {
   made->session_.collect_gauges(true);
   Cluster& cluster = made->cluster_;
   for (const model::PriorityClass& one : world.priority_classes) cluster.put(one);
+  for (const auto& [kind, one] : world.companions) cluster.put(kind, one);
   for (const model::Node& one : world.nodes) cluster.put(one);
   for (const model::Queue& one : world.queues) cluster.put(one);
   for (const model::PodGroup& one : world.groups) cluster.put(one);

@@ -23,6 +23,8 @@ Result<void> World::add(const json::Value& object) {
   if (kind == "PriorityClass") return add_decoded(object, priority_classes);
   if (kind == "Job" && version.starts_with("batch.volcano.sh/")) return add_decoded(object, jobs);
   if (kind == "ResourceQuota") quotas.push_back(object);
+  if (std::optional<CompanionKind> companion = companion_kind(kind))
+    companions.emplace_back(*companion, TRY(json::decode<Companion>(object)));
   if (kind == "Event") events.push_back(object);
   return {};
 }

@@ -6,8 +6,10 @@
 #include "base/log.h"
 #include "kube/events.h"
 #include "kube/informer.h"
+#include "scheduler/loop/companion_resources.h"
 #include "scheduler/loop/configuration_source.h"
 #include "scheduler/loop/metrics.h"
+#include "scheduler/loop/node_load_source.h"
 #include "scheduler/loop/recording.h"
 #include "scheduler/loop/writes.h"
 #include "scheduler/session/session.h"
@@ -45,6 +47,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
         cluster(cluster_options(options)),
         session(cluster),
         recording(options.record, cluster_options(options)),
+        loads(c.executor(), options.http),
         nodes(c, kube::resources::nodes),
         pods(c, kube::resources::pods),
         groups(c, kube::resources::pod_groups),
@@ -59,6 +62,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
                {{"plugin", name}});
     for (const std::string& warning : configuration.warnings)
       log_warn("scheduler", "in the configuration, " + warning);
+    TRY(loads.configure(configuration.metrics));
     session.configure(std::move(configuration));
     recording.configuration(text);
     return {};
@@ -82,12 +86,14 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   }
 
   void start() {
+    session.use({&loads, options.http});
     follow_configuration();
     follow(nodes);
     follow(priority_classes);
     follow(queues);
     follow(groups);
     follow(pods);
+    follow_companions();
     if (metrics != nullptr) {
       describe_metrics(*metrics);
       session.collect_gauges(true);
@@ -112,8 +118,41 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     informer.start();
   }
 
+  void follow_companions() {
+    for (const kube::Resource& resource : companion_resources()) {
+      companions.push_back(std::make_unique<kube::Informer<Companion>>(client, resource));
+      kube::Informer<Companion>& informer = *companions.back();
+      CompanionKind kind = *companion_kind(resource.kind);
+      informer.on_change([this, kind, word = resource.kind](const auto& before, const auto& after) {
+        if (before && (!after || before->metadata.uid != after->metadata.uid)) {
+          recording.gone(word, *before);
+          note(cluster.remove(kind, *before));
+        }
+        if (!after) return;
+        recording.put(word, *after);
+        note(cluster.put(kind, *after));
+      });
+      informer.on_settled([this] { settled(); });
+      informer.start();
+    }
+    // A cluster need not have all of these kinds, nor let this scheduler see them.
+    client.executor().post_after(options.companion_wait, [weak = weak_from_this()] {
+      auto self = weak.lock();
+      if (!self) return;
+      for (const auto& informer : self->companions)
+        if (!informer->synced())
+          log_warn("scheduler", "these objects cannot be listed; going on without them",
+                   {{"resource", informer->resource().plural}});
+      self->companions_awaited = false;
+      self->settled();
+    });
+  }
+
   bool synced() const {
     if (source && !source->ready()) return false;
+    if (companions_awaited && !std::all_of(companions.begin(), companions.end(),
+                                           [](const auto& one) { return one->synced(); }))
+      return false;
     return nodes.synced() && pods.synced() && groups.synced() && queues.synced() &&
            priority_classes.synced();
   }
@@ -173,13 +212,23 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   // ---- writes ----
 
   void carry_out(const Decisions& decisions, WallTime now) {
-    for (const BindDecision& bind : decisions.binds)
-      add(bind_write(cluster, bind), {Sent::Kind::bind,
-                                      bind.task,
-                                      {},
-                                      {},
-                                      cluster.at(bind.task).uid,
-                                      cluster.at(bind.node).name});
+    auto preparation = decisions.preparations.begin();
+    for (const BindDecision& bind : decisions.binds) {
+      bool prepared =
+          preparation != decisions.preparations.end() && preparation->task == bind.task;
+      const BindPreparation* with = prepared ? &*preparation++ : nullptr;
+      kube::Write write = bind_write(cluster, bind, with);
+      Sent sent{Sent::Kind::bind,
+                bind.task,
+                {},
+                {},
+                cluster.at(bind.task).uid,
+                cluster.at(bind.node).name};
+      if (with != nullptr && (!with->claims.empty() || !with->devices.empty()))
+        bind_after_claims(*with, std::move(write), std::move(sent));
+      else
+        add(std::move(write), std::move(sent));
+    }
     for (const EvictDecision& evict : decisions.evictions) {
       const std::string& uid = cluster.at(evict.task).uid;
       add(evicted_condition_write(cluster, evict, now),
@@ -206,6 +255,32 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
         recorder(options.scheduler_names.front())
             .record(target_of(cluster.at(event.job)), type, event.reason, event.message);
     }
+  }
+
+  // The pod is bound once its claims are; if one of them is not, it is placed again.
+  void bind_after_claims(const BindPreparation& with, kube::Write write, Sent sent) {
+    std::vector<kube::Write> claims;
+    for (const auto& claim : with.claims) claims.push_back(claim_write(claim, sent.node));
+    for (const auto& claim : with.devices) {
+      const Companion* known = cluster.companions().find(CompanionKind::resource_claim,
+                                                         claim.ns + "/" + claim.name);
+      for (kube::Write& one : device_claim_writes(
+               claim, known == nullptr ? std::vector<std::string>() : known->metadata.finalizers))
+        claims.push_back(std::move(one));
+    }
+    client.batch(std::move(claims),
+                 [weak = weak_from_this(), write = std::move(write),
+                  sent = std::move(sent)](const std::vector<kube::WriteResult>& results) mutable {
+                   auto self = weak.lock();
+                   if (!self) return;
+                   for (const kube::WriteResult& result : results)
+                     if (!result) {
+                       self->settle(sent, std::unexpected(result.error()));
+                       return self->arm();
+                     }
+                   self->add(std::move(write), std::move(sent));
+                   self->flush();
+                 });
   }
 
   void add(kube::Write write, Sent sent) {
@@ -347,11 +422,14 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   Cluster cluster;
   Session session;
   Recording recording;
+  NodeLoadSource loads;
   kube::Informer<model::Node> nodes;
   kube::Informer<model::Pod> pods;
   kube::Informer<model::PodGroup> groups;
   kube::Informer<model::Queue> queues;
   kube::Informer<model::PriorityClass> priority_classes;
+  std::vector<std::unique_ptr<kube::Informer<Companion>>> companions;
+  bool companions_awaited = true;
   std::optional<ConfigurationSource> source;
   std::map<std::string, std::unique_ptr<kube::EventRecorder>> recorders;
 

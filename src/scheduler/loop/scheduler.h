@@ -17,6 +17,7 @@
 #include "base/result.h"
 #include "base/rng.h"
 #include "kube/client.h"
+#include "kube/http.h"
 #include "scheduler/session/configuration.h"
 
 namespace hekla::scheduler {
@@ -37,8 +38,12 @@ struct Options {
   // Pods of these need no PodGroup and are placed one by one.
   std::vector<std::string> single_pod_schedulers{"default-scheduler", "hekla"};
   std::string default_queue = "default";
+  // How long the first session waits for kinds that only some plugins read.
+  Nanos companion_wait{5'000'000'000};
   // Takes the lines of a record of everything the scheduler takes in (recording.h); may be empty.
   std::function<void(const std::string& line)> record;
+  // Outgoing calls: node loads from a metrics store, extenders. Null: none are made.
+  kube::Http* http = nullptr;
   Rng* rng = nullptr;  // session ids; the machine's if null
 };
 

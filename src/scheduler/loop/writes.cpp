@@ -1,5 +1,7 @@
 #include "scheduler/loop/writes.h"
 
+#include <algorithm>
+
 #include "model/time.h"
 
 namespace hekla::scheduler {
@@ -22,7 +24,8 @@ kube::Write patch(const kube::Resource& resource, kube::Key key, json::Value bod
 
 }  // namespace
 
-kube::Write bind_write(const Cluster& cluster, const BindDecision& decision) {
+kube::Write bind_write(const Cluster& cluster, const BindDecision& decision,
+                       const BindPreparation* preparation) {
   const Task& task = cluster.at(decision.task);
   kube::Write write;
   write.verb = kube::Write::Verb::bind;
@@ -30,12 +33,57 @@ kube::Write bind_write(const Cluster& cluster, const BindDecision& decision) {
   write.key = {task.ns, task.name};
   json::Object meta{{"name", task.name}, {"namespace", task.ns}};
   if (!task.uid.empty()) meta["uid"] = task.uid;
+  if (preparation != nullptr && !preparation->annotations.empty()) {
+    json::Object annotations;
+    for (const auto& [name, value] : preparation->annotations) annotations[name] = value;
+    meta["annotations"] = std::move(annotations);
+  }
   write.body = json::Object{
       {"apiVersion", "v1"},
       {"kind", "Binding"},
       {"metadata", std::move(meta)},
       {"target", json::Object{{"kind", "Node"}, {"name", cluster.at(decision.node).name}}}};
   return write;
+}
+
+kube::Write claim_write(const BindPreparation::ClaimDecision& claim, const std::string& node) {
+  if (claim.volume.empty())
+    return patch(kube::resources::persistent_volume_claims, {claim.ns, claim.name},
+                 json::Object{{"metadata",
+                               json::Object{{"annotations",
+                                             json::Object{{"volume.kubernetes.io/selected-node",
+                                                           node}}}}}});
+  json::Object ref{{"apiVersion", "v1"},
+                   {"kind", "PersistentVolumeClaim"},
+                   {"namespace", claim.ns},
+                   {"name", claim.name},
+                   {"uid", claim.uid}};
+  json::Object meta{
+      {"annotations", json::Object{{"pv.kubernetes.io/bound-by-controller", "yes"}}}};
+  return patch(kube::resources::persistent_volumes, {"", claim.volume},
+               json::Object{{"metadata", std::move(meta)},
+                            {"spec", json::Object{{"claimRef", std::move(ref)}}}});
+}
+
+std::vector<kube::Write> device_claim_writes(const BindPreparation::DeviceDecision& claim,
+                                             const std::vector<std::string>& finalizers) {
+  static const std::string kProtection = "resource.kubernetes.io/delete-protection";
+  static const kube::Resource kClaims{"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim"};
+  std::vector<kube::Write> out;
+  json::Object status{{"reservedFor", claim.reserved_for}};
+  if (!claim.allocation.is_null()) {
+    status["allocation"] = claim.allocation;
+    json::Array all;
+    for (const std::string& one : finalizers) all.push_back(json::Value(one));
+    if (std::find(finalizers.begin(), finalizers.end(), kProtection) == finalizers.end())
+      all.push_back(json::Value(kProtection));
+    out.push_back(patch(kClaims, {claim.ns, claim.name},
+                        json::Object{{"metadata", json::Object{{"finalizers", std::move(all)}}}}));
+  }
+  out.push_back(patch(kClaims, {claim.ns, claim.name},
+                      json::Object{{"status", std::move(status)}}));
+  out.back().subresource = "status";
+  return out;
 }
 
 kube::Write group_write(const Cluster& cluster, JobId id) {
@@ -54,8 +102,11 @@ kube::Write group_write(const Cluster& cluster, JobId id) {
                       {"succeeded", count_or_null(job.succeeded)},
                       {"failed", count_or_null(job.failed)}};
   if (!conditions.empty()) status["conditions"] = std::move(conditions);
-  return patch(kube::resources::pod_groups, {job.ns, job.name},
-               json::Object{{"status", std::move(status)}});
+  json::Object body{{"status", std::move(status)}};
+  if (!job.hyper_node.empty())
+    body["metadata"] = json::Object{
+        {"annotations", json::Object{{"volcano.sh/job-allocated-hypernode", job.hyper_node}}}};
+  return patch(kube::resources::pod_groups, {job.ns, job.name}, std::move(body));
 }
 
 kube::Write pod_condition_write(const Cluster& cluster, const PodConditionDecision& decision,

@@ -11,7 +11,14 @@
 namespace hekla::scheduler {
 
 // A v1 Binding; the uid keeps it from reaching a namesake that was created meanwhile.
-kube::Write bind_write(const Cluster& cluster, const BindDecision& decision);
+// With the annotations of its preparation, which may be null.
+kube::Write bind_write(const Cluster& cluster, const BindDecision& decision,
+                       const BindPreparation* preparation = nullptr);
+// A claim that waits for its first pod: its volume is kept for it, or one is asked for on the node.
+// The devices a claim has been given, and who uses it. `finalizers`: those the claim has.
+std::vector<kube::Write> device_claim_writes(const BindPreparation::DeviceDecision& claim,
+                                             const std::vector<std::string>& finalizers);
+kube::Write claim_write(const BindPreparation::ClaimDecision& claim, const std::string& node);
 // The group's whole status as a merge patch of the object: PodGroup has no status subresource.
 kube::Write group_write(const Cluster& cluster, JobId job);
 // PodScheduled=False, merged by condition type.

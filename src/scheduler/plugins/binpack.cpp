@@ -4,6 +4,7 @@
 // binpack.memory (1), binpack.resources "a, b" and binpack.resources.<name> (1) for others.
 #include <array>
 
+#include "scheduler/plugins/weighted_resources.h"
 #include "scheduler/session/session.h"
 
 namespace hekla::scheduler {
@@ -12,26 +13,13 @@ namespace {
 
 class Binpack final : public Plugin {
  public:
-  explicit Binpack(const Arguments& arguments) : weight_(arguments.number("binpack.weight", 1)) {
-    add("cpu", arguments.number("binpack.cpu", 1));
-    add("memory", arguments.number("binpack.memory", 1));
-    std::string list = arguments.text("binpack.resources");
-    for (std::size_t begin = 0; begin < list.size();) {
-      std::size_t comma = std::min(list.find(',', begin), list.size());
-      std::string name = list.substr(begin, comma - begin);
-      std::erase(name, ' ');
-      if (!name.empty()) add(name, arguments.number("binpack.resources." + name, 1));
-      begin = comma + 1;
-    }
-  }
+  explicit Binpack(const Arguments& arguments)
+      : weight_(arguments.number("binpack.weight", 1)), weights_(arguments, "binpack") {}
 
   Hooks hooks() const override { return weight_ == 0 ? Hooks() : hooks_of({Hook::node_order}); }
   void open(Session& session) override {
     session_ = &session;
-    by_dim_.fill(0);
-    for (const auto& [name, weight] : weights_)
-      if (std::optional<Dim> dim = session.cluster().dimensions().find(name))
-        by_dim_[*dim] = weight;
+    by_dim_ = weights_.by_dimension(session.cluster().dimensions());
   }
 
   void score(const PodClass& pods, std::span<const NodeId> nodes,
@@ -41,10 +29,6 @@ class Binpack final : public Plugin {
   }
 
  private:
-  void add(std::string name, double weight) {
-    weights_.emplace_back(std::move(name), weight < 0 ? 1 : weight);
-  }
-
   double fullness(const Resources& request, const Node& node) const {
     double sum = 0, weights = 0;
     for (std::uint32_t mask = request.present; mask != 0; mask &= mask - 1) {
@@ -61,7 +45,7 @@ class Binpack final : public Plugin {
 
   const Session* session_ = nullptr;
   double weight_;
-  std::vector<std::pair<std::string, double>> weights_;
+  WeightedResources weights_;
   std::array<double, kMaxDimensions> by_dim_{};
 };
 

@@ -19,13 +19,14 @@ class Gang final : public Plugin {
   Hooks hooks() const override {
     return hooks_of({Hook::job_valid, Hook::job_order, Hook::job_ready, Hook::job_pipelined,
                      Hook::job_starving, Hook::preemptable, Hook::reclaimable,
-                     Hook::unified_evictable});
+                     Hook::unified_evictable, Hook::sub_job_ready, Hook::sub_job_pipelined,
+                     Hook::sub_job_order});
   }
   void open(Session& session) override { session_ = &session; }
 
   bool job_valid(JobId id) override {
     const Job& job = session_->at(id);
-    return job.roles_valid() && job.valid() >= job.min_available;
+    return job.roles_valid() && job.sub_jobs_valid() && job.valid() >= job.min_available;
   }
   int job_order(JobId a, JobId b) const override {
     bool x = session_->at(a).is_ready(), y = session_->at(b).is_ready();
@@ -33,11 +34,20 @@ class Gang final : public Plugin {
   }
   bool job_ready(JobId id) override {
     const Job& job = session_->at(id);
-    return job.is_ready() && job.roles_ready();
+    return job.is_ready() && job.roles_ready() && job.sub_jobs_ready();
   }
   Vote job_pipelined(JobId id) override {
     const Job& job = session_->at(id);
-    return job.is_pipelined() && job.roles_pipelined() ? Vote::permit : Vote::reject;
+    bool enough = job.is_pipelined() && job.roles_pipelined() && job.sub_jobs_pipelined();
+    return enough ? Vote::permit : Vote::reject;
+  }
+  bool sub_job_ready(JobPart part) override { return sub_job(part).is_ready(); }
+  Vote sub_job_pipelined(JobPart part) override {
+    return sub_job(part).is_pipelined() ? Vote::permit : Vote::reject;
+  }
+  int sub_job_order(JobPart a, JobPart b) const override {
+    bool x = sub_job(a).is_ready(), y = sub_job(b).is_ready();
+    return x == y ? 0 : x ? 1 : -1;
   }
   bool job_starving(JobId id) override { return session_->at(id).is_starving(); }
 
@@ -85,6 +95,10 @@ class Gang final : public Plugin {
   }
 
  private:
+  const SubJob& sub_job(JobPart part) const {
+    return session_->at(part.job).sub_jobs[static_cast<std::size_t>(part.sub_job)];
+  }
+
   const Session* session_ = nullptr;
 };
 

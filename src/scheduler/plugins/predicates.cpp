@@ -5,11 +5,20 @@
 // that first. A reason that no eviction could remove ends the check of that node, the others add
 // up.
 //
+// Pods with persistent volume claims are also checked one by one (cluster/volume_fit.h): whether
+// their volumes can be reached from a node, or found or made there, zones, and how many a node holds;
+// pods with resource claims as well: whether a node has the devices (cluster/dynamic_resources.h).
+//
 // Arguments (all true): predicate.NodeAffinityEnable, predicate.NodePortsEnable,
-// predicate.TaintTolerationEnable, predicate.PodAffinityEnable, predicate.PodTopologySpreadEnable.
-// Those of volumes and dynamic resources are accepted and ignored.
+// predicate.TaintTolerationEnable, predicate.PodAffinityEnable, predicate.PodTopologySpreadEnable,
+// predicate.VolumeBindingEnable, predicate.VolumeZoneEnable, predicate.NodeVolumeLimitsEnable,
+// predicate.DynamicResourceAllocationEnable.
+//
+// Differs from Volcano: a claim that only one pod may have (ReadWriteOncePod) keeps others away; a
+// pod whose volume is still to be made is bound at once, its node waits for the volume.
 #include <algorithm>
 
+#include "scheduler/cluster/volume_fit.h"
 #include "scheduler/session/session.h"
 
 namespace hekla::scheduler {
@@ -23,9 +32,15 @@ class Predicates final : public Plugin {
         ports_(arguments.boolean("predicate.NodePortsEnable", true)),
         taints_(arguments.boolean("predicate.TaintTolerationEnable", true)),
         neighbours_(arguments.boolean("predicate.PodAffinityEnable", true)),
-        spread_(arguments.boolean("predicate.PodTopologySpreadEnable", true)) {}
+        spread_(arguments.boolean("predicate.PodTopologySpreadEnable", true)),
+        volumes_{arguments.boolean("predicate.VolumeBindingEnable", true),
+                 arguments.boolean("predicate.VolumeZoneEnable", true),
+                 arguments.boolean("predicate.NodeVolumeLimitsEnable", true)},
+        devices_(arguments.boolean("predicate.DynamicResourceAllocationEnable", true)) {}
 
-  Hooks hooks() const override { return hooks_of({Hook::predicate}); }
+  Hooks hooks() const override {
+    return hooks_of({Hook::predicate, Hook::task_predicate, Hook::reserve, Hook::prepare_bind});
+  }
 
   void open(Session& session) override {
     session_ = &session;
@@ -42,6 +57,68 @@ class Predicates final : public Plugin {
         "node(s) didn't match pod topology spread constraints (missing required label)");
     cordon_ = {session.cluster().names().find("node.kubernetes.io/unschedulable"),
                session.cluster().names().find(""), Effect::no_schedule};
+  }
+
+  // ---- volumes and devices
+  bool concerns(TaskId id) const override {
+    const Task& task = session_->at(id);
+    return !task.claims.empty() || (devices_ && !task.device_claims.empty());
+  }
+  ReasonId pre_filter(TaskId id) override {
+    const Cluster& cluster = session_->cluster();
+    const Task& task = session_->at(id);
+    std::string blocked = volumes_.binding ? blocked_claims(cluster, task) : std::string();
+    std::string_view filter = "VolumeBinding";
+    if (blocked.empty() && devices_) {
+      blocked = cluster.dynamic_resources().blocked(task);
+      filter = "DynamicResources";
+    }
+    if (blocked.empty()) return kFeasible;
+    if (!session_->at(task.job).implicit)
+      blocked = "plugin " + std::string(filter) + " pre-predicates failed " + blocked;
+    return session_->reasons().intern(blocked);
+  }
+  void filter_task(TaskId id, std::span<const NodeId> nodes,
+                   std::span<ReasonId> reasons) override {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (reasons[i] != kFeasible) continue;
+      VolumeConflict conflict = volume_conflict(session_->cluster(), id, nodes[i], volumes_);
+      if (conflict != VolumeConflict::none) {
+        bool removable = conflict == VolumeConflict::once_pod || conflict == VolumeConflict::limit;
+        reasons[i] = session_->reasons().intern(words_for(conflict), removable);
+        continue;
+      }
+      std::string why;
+      if (!choose_devices(id, nodes[i], why)) reasons[i] = session_->reasons().intern(why);
+    }
+  }
+  bool reserve(TaskId id, NodeId node) override {
+    std::string why;
+    std::optional<std::vector<ClaimDevices>> devices = choose_devices(id, node, why);
+    if (!devices) return false;
+    if (!devices->empty()) session_->assume(id, node, std::move(*devices));
+    if (!volumes_.binding) return true;
+    for (const ClaimPlan& plan : plan_claims(session_->cluster(), session_->at(id), node))
+      session_->assume(id, plan.claim, plan.volume, node);
+    return true;
+  }
+  void prepare_bind(TaskId id, NodeId, BindPreparation& with) override {
+    for (const ClaimUse& use : session_->at(id).claims) {
+      const VolumeClaim& claim = session_->cluster().volumes().at(use.claim);
+      if (claim.bound || claim.assumed_for != id) continue;
+      with.claims.push_back({claim.ns, claim.name, claim.uid,
+                             claim.assumed_volume.valid()
+                                 ? session_->cluster().volumes().at(claim.assumed_volume).name
+                                 : std::string()});
+    }
+    if (!devices_) return;
+    const Task& task = session_->at(id);
+    const DynamicResources& resources = session_->cluster().dynamic_resources();
+    for (const DeviceClaim& use : task.device_claims) {
+      std::string key = task.ns + "/" + use.object;
+      with.devices.push_back(
+          {task.ns, use.object, resources.allocation_of(key), resources.reserved_for(key, task)});
+    }
   }
 
   void filter(const PodClass& pods, std::span<const NodeId> nodes,
@@ -73,6 +150,15 @@ class Predicates final : public Plugin {
   }
 
  private:
+  // What the pod's resource claims would get; nothing if they cannot have it.
+  std::optional<std::vector<ClaimDevices>> choose_devices(TaskId id, NodeId node,
+                                                          std::string& why) const {
+    const Task& task = session_->at(id);
+    if (!devices_ || task.device_claims.empty()) return std::vector<ClaimDevices>();
+    const Cluster& cluster = session_->cluster();
+    return cluster.dynamic_resources().choose(task, cluster.at(node), cluster.names(), why);
+  }
+
   template <class Visit>
   static void each_term(const PodClass& pods, Visit visit) {
     for (TermId id : pods.terms.affinity) visit(id);
@@ -158,6 +244,8 @@ class Predicates final : public Plugin {
 
   Session* session_ = nullptr;
   bool affinity_, ports_, taints_, neighbours_, spread_;
+  VolumeChecks volumes_;
+  bool devices_;
   ReasonId pod_number_ = 0, unschedulable_ = 0, no_match_ = 0, no_ports_ = 0;
   ReasonId no_affinity_ = 0, no_anti_ = 0, no_existing_ = 0, no_spread_ = 0, no_label_ = 0;
   Taint cordon_;
@@ -170,7 +258,9 @@ const PluginInfo plugin_predicates{
     "predicates", "the Kubernetes filters",
     "predicate.NodeAffinityEnable (true), predicate.NodePortsEnable (true), "
     "predicate.TaintTolerationEnable (true), predicate.PodAffinityEnable (true), "
-    "predicate.PodTopologySpreadEnable (true)",
+    "predicate.PodTopologySpreadEnable (true), predicate.VolumeBindingEnable (true), "
+    "predicate.VolumeZoneEnable (true), predicate.NodeVolumeLimitsEnable (true), "
+    "predicate.DynamicResourceAllocationEnable (true)",
     [](const PluginOption& option) -> std::unique_ptr<Plugin> {
       return std::make_unique<Predicates>(option.arguments);
     }};

@@ -12,7 +12,7 @@ class Priority final : public Plugin {
  public:
   Hooks hooks() const override {
     return hooks_of({Hook::task_order, Hook::job_order, Hook::preemptable, Hook::job_starving,
-                     Hook::unified_evictable});
+                     Hook::unified_evictable, Hook::sub_job_order});
   }
   void open(Session& session) override { session_ = &session; }
 
@@ -21,6 +21,12 @@ class Priority final : public Plugin {
   }
   int job_order(JobId a, JobId b) const override {
     return compare(session_->at(a).priority, session_->at(b).priority);
+  }
+  int sub_job_order(JobPart a, JobPart b) const override {
+    auto priority = [&](JobPart part) {
+      return session_->at(part.job).sub_jobs[static_cast<std::size_t>(part.sub_job)].priority;
+    };
+    return compare(priority(a), priority(b));
   }
   Victims preemptable(TaskId preemptor, std::span<const TaskId> candidates) override {
     Victims victims;

@@ -36,19 +36,20 @@ struct Switch {
   std::size_t count = 1;
 };
 
-// Upstream spells some of these "enable" and some "enabled". Switches of hooks this scheduler does
-// not ask yet are read and have no effect.
-constexpr std::array<Switch, 19> kSwitches{{
+// Upstream spells some of these "enable" and some "enabled".
+constexpr std::array<Switch, 21> kSwitches{{
     {"enableJobOrder", {Hook::job_order}},
     {"enableTaskOrder", {Hook::task_order}},
     {"enableQueueOrder", {Hook::queue_order}},
     {"enablePredicate", {Hook::predicate, Hook::task_predicate}, 2},
     {"enableNodeOrder", {Hook::node_order, Hook::batch_node_order}, 2},
     {"enableBestNode", {Hook::best_node}},
-    {"enableTargetJob", {Hook::target_job}},
-    {"enabledVictim", {Hook::victim_tasks}},
+    {"enabledVictim", {Hook::victim_tasks, Hook::victim_filter}, 2},
     {"enabledHyperNodeOrder", {Hook::hyper_node_order}},
     {"enabledHyperNodeGradient", {Hook::hyper_node_gradient}},
+    {"enabledSubJobReady", {Hook::sub_job_ready}},
+    {"enabledSubJobPipelined", {Hook::sub_job_pipelined}},
+    {"enabledSubJobOrder", {Hook::sub_job_order}},
     {"enableJobReady", {Hook::job_ready}},
     {"enableJobPipelined", {Hook::job_pipelined}},
     {"enableJobStarving", {Hook::job_starving}},
@@ -61,11 +62,8 @@ constexpr std::array<Switch, 19> kSwitches{{
 }};
 
 // Switches of questions that upstream asks and this scheduler does not: read and without effect.
-constexpr std::array<std::string_view, 10> kSilentSwitches{
-    "enabledClusterOrder",     "enableBestNode",     "enableTargetJob",
-    "enableReservedNodes",     "enabledVictim",      "enabledSubJobReady",
-    "enabledSubJobPipelined",  "enabledSubJobOrder", "enabledHyperNodeOrder",
-    "enabledHyperNodeGradient"};
+constexpr std::array<std::string_view, 3> kSilentSwitches{
+    "enabledClusterOrder", "enableTargetJob", "enableReservedNodes"};
 
 std::optional<bool> read_bool(const json::Value& value) {
   if (value.is_bool()) return value.get_bool();
@@ -103,9 +101,11 @@ Result<const json::Array*> list_member(const json::Value& object, const std::str
   return &value->get_array();
 }
 
-bool known_plugin(std::string_view name) {
+const PluginInfo* plugin_named(std::string_view name) {
   auto all = all_plugins();
-  return std::any_of(all.begin(), all.end(), [&](const PluginInfo* p) { return p->name == name; });
+  auto found =
+      std::find_if(all.begin(), all.end(), [&](const PluginInfo* p) { return p->name == name; });
+  return found == all.end() ? nullptr : *found;
 }
 
 bool known_action(std::string_view name) {
@@ -178,10 +178,16 @@ Result<Tier> read_tier(const json::Value& value, const std::string& place, Confi
     PluginOption option = TRY(read_plugin((*plugins)[i], where, out));
     hierarchical_drf |= option.name == "drf" && option.hierarchy;
     proportion |= option.name == "proportion";
-    if (known_plugin(option.name))
-      tier.plugins.push_back(std::move(option));
-    else
+    const PluginInfo* info = plugin_named(option.name);
+    if (info == nullptr) {
       out.unknown_plugins.push_back(option.name);
+      continue;
+    }
+    if (info->check != nullptr)
+      if (Result<void> checked = info->check(option); !checked)
+        return fail(Code::invalid,
+                    "scheduler configuration: " + where + ": " + checked.error().message);
+    tier.plugins.push_back(std::move(option));
   }
   if (hierarchical_drf && proportion)
     return fail(Code::invalid, "proportion and drf with hierarchy enabled conflicts");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "json/value.h"
 #include "scheduler/cluster/ids.h"
 
 namespace hekla::scheduler {
@@ -14,6 +15,26 @@ namespace hekla::scheduler {
 struct BindDecision {
   TaskId task;
   NodeId node;
+};
+
+// What a binding brings along: annotations for the pod, and claims that wait for their first pod.
+// Claims are written first; the pod is bound when they are.
+struct BindPreparation {
+  struct ClaimDecision {
+    std::string ns, name, uid;
+    std::string volume;  // to be kept for the claim; empty: one is to be made
+  };
+  // A ResourceClaim the pod reserves, with the devices it gets if it has none yet.
+  struct DeviceDecision {
+    std::string ns, name;
+    json::Value allocation;   // null: as it is
+    json::Value reserved_for;  // all of it
+  };
+  TaskId task;
+  std::vector<std::pair<std::string, std::string>> annotations;
+  std::vector<ClaimDecision> claims;
+  std::vector<DeviceDecision> devices;
+  bool empty() const { return annotations.empty() && claims.empty() && devices.empty(); }
 };
 
 struct EvictDecision {
@@ -61,6 +82,7 @@ struct SessionTimes {
 
 struct Decisions {
   std::vector<BindDecision> binds;
+  std::vector<BindPreparation> preparations;  // of some of the binds, in their order
   std::vector<EvictDecision> evictions;
   // Tasks that wait for what is being released, and where. For people and tests: nothing is done
   // about them, the next session looks anew.

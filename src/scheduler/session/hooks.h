@@ -30,15 +30,19 @@ enum class Hook : std::size_t {
   victim_queue_order,
   unified_evictable,
   victim_tasks,
-  target_job,
+  victim_filter,
   task_predicate,    // pre_filter, filter_task
   batch_node_order,  // score_task
   best_node,
   reserve,
+  prepare_bind,
   hyper_node_order,
   hyper_node_gradient,
+  sub_job_ready,
+  sub_job_pipelined,
+  sub_job_order,
 };
-inline constexpr std::size_t kHooks = 27;
+inline constexpr std::size_t kHooks = 31;
 
 using Hooks = std::bitset<kHooks>;
 

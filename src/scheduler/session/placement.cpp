@@ -40,7 +40,7 @@ std::optional<ClassTable::Pick> Session::choose_node(TaskId id, NodeId preferred
   ClassTable& known = table(at(id).pod_class);
   if (preferred.valid() && (!cluster_.at(preferred).live || known.fit(preferred) == Fit::none))
     preferred = {};
-  if (concerns(Hook::task_predicate, id) || concerns(Hook::batch_node_order, id) ||
+  if (domain_.valid() || concerns(Hook::task_predicate, id) || concerns(Hook::batch_node_order, id) ||
       concerns(Hook::best_node, id))
     return choose_concerned(id, known, preferred);
   if (preferred.valid()) return ClassTable::Pick{preferred, known.fit(preferred), 0};
@@ -51,7 +51,7 @@ std::optional<ClassTable::Pick> Session::choose_concerned(TaskId id, ClassTable&
                                                           NodeId preferred) {
   if (pre_filter(id) != kFeasible) return std::nullopt;
   std::vector<NodeId> nodes;
-  for (NodeId node : known.nodes())
+  for (NodeId node : nodes_at_hand(known))
     if (known.fit(node) != Fit::none) nodes.push_back(node);
   std::vector<ReasonId> reasons(nodes.size(), kFeasible);
   filter_concerned(id, nodes, reasons);
@@ -82,16 +82,30 @@ std::optional<ClassTable::Pick> Session::choose_concerned(TaskId id, ClassTable&
 std::string Session::explain_no_node(TaskId id) {
   ClassTable& known = table(at(id).pod_class);
   bool kube_scheduler_words = at(at(id).job).implicit;
-  if (!concerns(Hook::task_predicate, id)) return known.explain(reasons_, kube_scheduler_words);
-  std::span<const NodeId> nodes = known.nodes();
-  std::vector<ReasonId> reasons(nodes.size(), pre_filter(id));
+  if (!domain_.valid() && !concerns(Hook::task_predicate, id))
+    return known.explain(reasons_, kube_scheduler_words);
+  std::span<const NodeId> nodes = nodes_at_hand(known);
+  ReasonId at_once = pre_filter(id);
+  // kube-scheduler counts no nodes when it has not looked at any.
+  if (at_once != kFeasible && kube_scheduler_words)
+    return "0/" + std::to_string(nodes.size()) +
+           " nodes are available: " + reasons_.texts(at_once).front() + ".";
+  std::vector<ReasonId> reasons(nodes.size(), at_once);
   if (!reasons.empty() && reasons.front() == kFeasible) {
     for (std::size_t i = 0; i < nodes.size(); ++i) reasons[i] = known.reason(nodes[i]);
     filter_concerned(id, nodes, reasons);
   }
   std::vector<std::uint32_t> counts(reasons_.size(), 0u);
   for (ReasonId reason : reasons) ++counts[reason];
-  return explain_reasons(reasons_, counts, nodes.size(), kube_scheduler_words);
+  std::string where;
+  if (domain_.valid() && domain_ != cluster_.hyper_nodes().top())
+    where = "In hyperNode " + cluster_.hyper_nodes().at(domain_).name + ": ";
+  return where + explain_reasons(reasons_, counts, nodes.size(), kube_scheduler_words);
+}
+
+std::span<const NodeId> Session::nodes_at_hand(const ClassTable& known) const {
+  return domain_.valid() ? std::span<const NodeId>(cluster_.hyper_nodes().at(domain_).nodes)
+                         : known.nodes();
 }
 
 void Session::filter_class(const PodClass& pods, std::span<const NodeId> nodes,

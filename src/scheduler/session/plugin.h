@@ -13,6 +13,7 @@
 
 #include "scheduler/cluster/cluster.h"
 #include "scheduler/session/configuration.h"
+#include "scheduler/session/decisions.h"
 #include "scheduler/session/hooks.h"
 #include "scheduler/session/reasons.h"
 
@@ -39,6 +40,12 @@ struct Victims {
 struct Eviction {
   enum class Kind : std::uint8_t { preempt, reclaim } kind = Kind::preempt;
   JobId job;
+};
+
+// A job, or one of its sub-jobs.
+struct JobPart {
+  JobId job;
+  std::int32_t sub_job = -1;
 };
 
 class Plugin {
@@ -108,15 +115,22 @@ class Plugin {
   virtual int victim_queue_order(QueueId, QueueId, QueueId) const { return 0; }
   // Which of these running tasks should leave their nodes for no one in particular (shuffle).
   virtual std::vector<TaskId> victim_tasks(std::span<const TaskId>) { return {}; }
-  // The one job that the cluster is being kept for; invalid if none.
-  virtual JobId target_job(std::span<const JobId>) { return {}; }
+  // Takes those out that must stay, whoever named them.
+  virtual void victim_filter(std::vector<TaskId>&) {}
 
-  // Adds to scores[i] how well the job's pending tasks go into hypernodes[i].
-  virtual void hyper_node_score(JobId, std::span<const HyperNodeId>, std::span<double>) {}
-  // The hypernodes within one to try for a job, in groups, the best group first.
-  virtual std::vector<std::vector<HyperNodeId>> hyper_node_gradient(JobId, HyperNodeId) {
+  // ---- sub-groups and the network; a part is one of a job's sub-jobs, or all of it ----
+  virtual bool sub_job_ready(JobPart) { return true; }
+  virtual Vote sub_job_pipelined(JobPart) { return Vote::abstain; }
+  virtual int sub_job_order(JobPart, JobPart) const { return 0; }
+  // Adds to scores[i] how well the part's pending tasks go into hypernodes[i].
+  virtual void hyper_node_score(JobPart, std::span<const HyperNodeId>, std::span<double>) {}
+  // The hypernodes within one to try for the part, in groups, the best group first.
+  virtual std::vector<std::vector<HyperNodeId>> hyper_node_gradient(JobPart, HyperNodeId) {
     return {};
   }
+
+  // The task is bound: what has to be written for it first, or with the binding.
+  virtual void prepare_bind(TaskId, NodeId, BindPreparation&) {}
 
   // A task was given resources in this session, or lost them again.
   virtual void on_allocate(TaskId) {}
@@ -128,6 +142,8 @@ struct PluginInfo {
   std::string_view summary;
   std::string_view arguments;  // names and defaults, for people
   std::unique_ptr<Plugin> (*make)(const PluginOption& option);
+  // Refuses arguments that make no sense; the configuration is then not taken.
+  Result<void> (*check)(const PluginOption& option) = nullptr;
 };
 
 // Generated from the files in scheduler/plugins.

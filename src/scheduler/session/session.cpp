@@ -14,8 +14,8 @@ namespace {
 // Tables beyond this many are thrown away, least recently used first.
 constexpr std::size_t kMaxTables = 512;
 
-const PluginInfo* find_plugin(std::string_view name) {
-  for (const PluginInfo* info : all_plugins())
+const PluginInfo* find_plugin(std::string_view name, std::span<const PluginInfo* const> all) {
+  for (const PluginInfo* info : all)
     if (info->name == name) return info;
   return nullptr;
 }
@@ -30,6 +30,7 @@ const ActionInfo* find_action(std::string_view name) {
 
 void Decisions::clear() {
   binds.clear();
+  preparations.clear();
   evictions.clear();
   pipelined.clear();
   groups.clear();
@@ -46,7 +47,8 @@ Session::Session(Cluster& cluster)
     : cluster_(cluster), start_rules_(std::make_unique<StartRules>(cluster)) {}
 Session::~Session() = default;
 
-void Session::configure(Configuration configuration) {
+void Session::configure(Configuration configuration,
+                        std::span<const PluginInfo* const> plugins) {
   configuration_ = std::move(configuration);
   plugins_.clear();
   listeners_.clear();
@@ -55,7 +57,7 @@ void Session::configure(Configuration configuration) {
   for (const Tier& tier : configuration_.tiers) {
     for (TieredPlugins& tiers : tiers_) tiers.emplace_back();
     for (const PluginOption& option : tier.plugins) {
-      const PluginInfo* info = find_plugin(option.name);
+      const PluginInfo* info = find_plugin(option.name, plugins);
       CHECK(info != nullptr, "a parsed configuration names an unknown plugin");
       std::unique_ptr<Plugin> made = info->make(option);
       Hooks hooks = made->hooks() & option.enabled;
@@ -209,25 +211,11 @@ std::vector<TaskId> Session::unified_evictable(const Eviction& eviction,
   });
 }
 std::vector<TaskId> Session::victim_tasks(std::span<const TaskId> running) const {
-  return evaluate<TierUnion>(asked(Hook::victim_tasks),
-                             [&](Plugin& p) { return p.victim_tasks(running); });
-}
-JobId Session::target_job(std::span<const JobId> jobs) const {
-  return evaluate<FirstNamed<JobId>>(asked(Hook::target_job),
-                                     [&](Plugin& p) { return p.target_job(jobs); });
-}
-std::vector<double> Session::hyper_node_scores(JobId job,
-                                               std::span<const HyperNodeId> hyper_nodes) const {
-  std::vector<double> scores(hyper_nodes.size(), 0.0);
-  for (const std::vector<Plugin*>& tier : asked(Hook::hyper_node_order))
-    for (Plugin* plugin : tier) plugin->hyper_node_score(job, hyper_nodes, scores);
-  return scores;
-}
-std::vector<std::vector<HyperNodeId>> Session::hyper_node_gradient(JobId job,
-                                                                   HyperNodeId within) const {
-  const TieredPlugins& tiers = asked(Hook::hyper_node_gradient);
-  if (tiers.empty()) return {{within}};
-  return tiers.front().front()->hyper_node_gradient(job, within);
+  std::vector<TaskId> victims = evaluate<TierUnion>(
+      asked(Hook::victim_tasks), [&](Plugin& p) { return p.victim_tasks(running); });
+  for (const std::vector<Plugin*>& tier : asked(Hook::victim_filter))
+    for (Plugin* plugin : tier) plugin->victim_filter(victims);
+  return victims;
 }
 
 bool Session::victim_before(TaskId x, TaskId y, TaskId preemptor) const {
@@ -278,9 +266,10 @@ void Session::set_phase(JobId job, Phase phase) {
 }
 
 bool Session::place(TaskId task, TaskStatus status, NodeId node) {
-  std::vector<Plugin*> reserved;
+  boost::container::small_vector<Plugin*, 4> reserved;
   for (const std::vector<Plugin*>& tier : asked(Hook::reserve)) {
     for (Plugin* plugin : tier) {
+      if (!plugin->concerns(task)) continue;
       if (!plugin->reserve(task, node)) {
         for (Plugin* earlier : reserved) earlier->unreserve(task, node);
         return false;
@@ -295,7 +284,8 @@ bool Session::place(TaskId task, TaskStatus status, NodeId node) {
 
 void Session::unreserve(TaskId task, NodeId node) {
   for (const std::vector<Plugin*>& tier : asked(Hook::reserve))
-    for (Plugin* plugin : tier) plugin->unreserve(task, node);
+    for (Plugin* plugin : tier)
+      if (plugin->concerns(task)) plugin->unreserve(task, node);
 }
 
 void Session::unplace(TaskId task) {
@@ -328,6 +318,11 @@ void Session::bind(TaskId id) {
   NodeId node = task.node;
   cluster_.move(id, TaskStatus::binding, node);
   decisions_.binds.push_back({id, node});
+  BindPreparation preparation{id, {}, {}, {}};
+  for (const std::vector<Plugin*>& tier : asked(Hook::prepare_bind))
+    for (Plugin* plugin : tier)
+      if (plugin->concerns(id)) plugin->prepare_bind(id, node, preparation);
+  if (!preparation.empty()) decisions_.preparations.push_back(std::move(preparation));
 }
 
 void Session::evict(TaskId id, std::string_view reason) {
@@ -374,7 +369,7 @@ void Session::set_fit_error(TaskId id, std::string text) {
   const Task& task = at(id);
   JobNotes& job = notes(task.job);
   if (!job.first_failed.valid()) job.first_failed = id;
-  if (!role_failed(task.job, task.role)) job.failed_roles.push_back(task.role);
+  if (!role_failed(task)) job.failed_roles.push_back(failure_key(task));
   if (fit_texts_.empty() || fit_texts_.back() != text) fit_texts_.push_back(std::move(text));
   task_notes_[id.index()] = {stamp_, static_cast<std::uint32_t>(fit_texts_.size() - 1)};
 }
@@ -384,25 +379,30 @@ const std::string* Session::fit_text(TaskId task) const {
   return note.stamp == stamp_ ? &fit_texts_[note.text] : nullptr;
 }
 
-bool Session::role_failed(JobId job, std::uint16_t role) const {
+bool Session::role_failed(JobId job, std::uint32_t key) const {
   const JobNotes* found = find_notes(job);
   return found != nullptr && std::find(found->failed_roles.begin(), found->failed_roles.end(),
-                                       role) != found->failed_roles.end();
+                                       key) != found->failed_roles.end();
 }
 
-bool Session::may_continue(JobId id) const {
+bool Session::may_continue(JobPart part) const {
+  const JobId id = part.job;
   const Job& job = at(id);
   if (job.min_available == static_cast<std::int32_t>(job.tasks.size())) return false;
+  if (part.sub_job >= 0) {
+    const SubJob& sub = job.sub_jobs[static_cast<std::size_t>(part.sub_job)];
+    return sub.min < sub.tasks;
+  }
   if (job.min_available < job.role_min_total) {
     std::int32_t left = 0;
     for (std::size_t r = 0; r < job.roles.size(); ++r)
-      if (!role_failed(id, static_cast<std::uint16_t>(r)))
+      if (!role_failed(id, static_cast<std::uint32_t>(r)))
         left += job.roles[r].count[static_cast<std::size_t>(TaskStatus::pending)];
     return job.ready() + left >= job.min_available;
   }
   for (std::size_t r = 0; r < job.roles.size(); ++r) {
     const Role& role = job.roles[r];
-    if (role.min == 0 || !role_failed(id, static_cast<std::uint16_t>(r))) continue;
+    if (role.min == 0 || !role_failed(id, static_cast<std::uint32_t>(r))) continue;
     std::int32_t held = role.pending_best_effort;
     for (TaskStatus s : {TaskStatus::bound, TaskStatus::binding, TaskStatus::running,
                          TaskStatus::allocated, TaskStatus::succeeded})

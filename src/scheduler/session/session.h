@@ -17,6 +17,7 @@
 #include "scheduler/session/configuration.h"
 #include "scheduler/session/decisions.h"
 #include "scheduler/session/plugin.h"
+#include "scheduler/session/services.h"
 #include "scheduler/session/tiers.h"
 
 namespace hekla::scheduler {
@@ -29,11 +30,15 @@ class Session {
   ~Session();
 
   // Replaces plugins and actions from the next session on.
-  void configure(Configuration configuration);
+  void configure(Configuration configuration,
+                 std::span<const PluginInfo* const> plugins = all_plugins());
   const Configuration& configuration() const { return configuration_; }
 
   // Whether plugins report figures for metrics.
   void collect_gauges(bool wanted) { collect_gauges_ = wanted; }
+
+  // What plugins may ask; must live longer than the sessions.
+  void use(Services services) { services_ = services; }
 
   // Runs one session. The result is valid until the next one.
   const Decisions& run(const Clock& clock, std::string uid);
@@ -43,6 +48,7 @@ class Session {
   WallTime now() const { return now_; }
   const std::string& uid() const { return uid_; }
   Reasons& reasons() { return reasons_; }
+  const Services& services() const { return services_; }
   // Jobs that take part: their group exists (or they are plain pods) and so does their queue.
   std::span<const JobId> jobs() const { return jobs_; }
   bool takes_part(JobId job) const;
@@ -77,9 +83,12 @@ class Session {
   // Whether x is taken before y so that the preemptor gets room: the least deserving first.
   bool victim_before(TaskId x, TaskId y, TaskId preemptor) const;
   std::vector<TaskId> victim_tasks(std::span<const TaskId> running) const;
-  JobId target_job(std::span<const JobId> jobs) const;
-  std::vector<double> hyper_node_scores(JobId job, std::span<const HyperNodeId> hyper_nodes) const;
-  std::vector<std::vector<HyperNodeId>> hyper_node_gradient(JobId job, HyperNodeId within) const;
+  bool sub_job_ready(JobPart part) const;
+  bool sub_job_pipelined(JobPart part) const;
+  bool sub_job_before(JobPart a, JobPart b) const;
+  std::vector<double> hyper_node_scores(JobPart part,
+                                        std::span<const HyperNodeId> hyper_nodes) const;
+  std::vector<std::vector<HyperNodeId>> hyper_node_gradient(JobPart part, HyperNodeId within) const;
 
   // The table of a task's class, current.
   ClassTable& table(ClassId pods);
@@ -95,6 +104,18 @@ class Session {
   // Whether the filters let the task onto the node once the pods that are leaving it are gone;
   // resources are not looked at.
   bool passes_filters(TaskId task, NodeId node);
+
+  // From here on nodes outside the hypernode do not exist for choose_node(); invalid: all exist.
+  void enter_domain(HyperNodeId domain) { domain_ = domain; }
+  // What a claim of the task gets if the task keeps its node: a volume, or one to be made there.
+  void assume(TaskId task, ClaimId claim, VolumeId volume, NodeId node) {
+    cluster_.edit_volumes().assume(task, claim, volume, node);
+  }
+  void assume(TaskId task, NodeId node, std::vector<ClaimDevices> chosen) {
+    cluster_.edit_dynamic_resources().assume(at(task).uid, cluster_.at(node), std::move(chosen));
+  }
+  // Where the job sits, written down as the group's annotation.
+  void settle_in(JobId job, HyperNodeId hyper_node);
 
   // ---- changes, used by Statement and actions ----
   void set_phase(JobId job, Phase phase);
@@ -135,9 +156,12 @@ class Session {
   std::vector<Refusal> refusals(ClassId pods);
   // Nodes whose only objection, if any, is their room.
   std::vector<bool> admitting_nodes(ClassId pods);
-  bool role_failed(JobId job, std::uint16_t role) const;
-  // Whether the job can still become ready after a task of it found no node.
-  bool may_continue(JobId job) const;
+  // Whether a task of the same role (and sub-job) has found no node.
+  bool role_failed(const Task& task) const { return role_failed(task.job, failure_key(task)); }
+  // Whether the part can still become ready after a task of it found no node.
+  bool may_continue(JobPart part) const;
+  // Starts over with the messages of a part that is tried elsewhere.
+  void clear_fit_errors(JobPart part);
 
   // ---- for close ----
   void set_condition(JobId job, std::string_view type, std::string_view reason,
@@ -169,7 +193,7 @@ class Session {
     bool changed = false;        // its status must be written
     bool unschedulable = false;  // an Unschedulable condition was set in this session
     TaskId first_failed;
-    std::vector<std::uint16_t> failed_roles;
+    std::vector<std::uint32_t> failed_roles;
     std::string fit_error;
     std::string job_error;
   };
@@ -192,6 +216,12 @@ class Session {
   const std::string* fit_text(TaskId task) const;
   TaskStatus effective_status(const Task& task) const;
   bool concerns(Hook hook, TaskId task) const;
+  static std::uint32_t failure_key(const Task& task) {
+    return static_cast<std::uint32_t>(task.sub_job) << 16 | task.role;
+  }
+  bool role_failed(JobId job, std::uint32_t key) const;
+  // The nodes there are for the task at hand.
+  std::span<const NodeId> nodes_at_hand(const ClassTable& known) const;
   std::optional<ClassTable::Pick> choose_concerned(TaskId task, ClassTable& table,
                                                    NodeId preferred);
   // Of the class alone, without its table.
@@ -212,6 +242,8 @@ class Session {
   Reasons reasons_;
   std::unique_ptr<StartRules> start_rules_;
 
+  HyperNodeId domain_;
+  Services services_;
   bool collect_gauges_ = false;
   const Clock* clock_ = nullptr;
   WallTime now_{};

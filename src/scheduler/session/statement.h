@@ -34,6 +34,27 @@ class Statement {
     }
   }
   bool empty() const { return steps_.empty(); }
+
+  // What was placed after the first `from` steps, to be done again after a discard.
+  struct Placement {
+    TaskId task;
+    NodeId node;
+    bool waits = false;
+  };
+  std::vector<Placement> placements(std::size_t from = 0) const {
+    std::vector<Placement> out;
+    for (std::size_t i = from; i < steps_.size(); ++i) {
+      const Task& task = session_.at(steps_[i].task);
+      if (steps_[i].reason.empty())
+        out.push_back({steps_[i].task, task.node, task.status == TaskStatus::pipelined});
+    }
+    return out;
+  }
+  bool replay(const std::vector<Placement>& placements) {
+    for (const Placement& one : placements)
+      if (!(one.waits ? pipeline(one.task, one.node) : allocate(one.task, one.node))) return false;
+    return true;
+  }
   // How much has been done so far: a point to go back to.
   std::size_t size() const { return steps_.size(); }
 

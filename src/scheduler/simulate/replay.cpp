@@ -80,6 +80,14 @@ class Replay {
     if (kind == "PodGroup") return apply<model::PodGroup>(line, put);
     if (kind == "Queue") return apply<model::Queue>(line, put);
     if (kind == "PriorityClass") return apply<model::PriorityClass>(line, put);
+    if (std::optional<CompanionKind> companion = companion_kind(kind)) {
+      Companion object = TRY(json::decode<Companion>(*json::find(line, "object")));
+      if (put)
+        cluster_->put(*companion, object);
+      else
+        cluster_->remove(*companion, object);
+      return {};
+    }
     return fail(Code::invalid, "a change of the unknown kind " + std::string(kind));
   }
 

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "model/volcano.h"
+#include "scheduler/cluster/companions.h"
 
 namespace hekla::scheduler {
 
@@ -31,6 +32,7 @@ struct SimulationInput {
   std::vector<model::Node> nodes;
   std::vector<model::Queue> queues;
   std::vector<model::PriorityClass> priority_classes;
+  std::vector<std::pair<CompanionKind, Companion>> companions;
   std::vector<SimulatedJob> jobs;  // by arrival
 };
 

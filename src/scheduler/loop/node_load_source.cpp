@@ -1,0 +1,134 @@
+#include "scheduler/loop/node_load_source.h"
+
+#include <charconv>
+#include <map>
+
+#include "base/log.h"
+#include "json/parse.h"
+#include "model/time.h"
+
+namespace hekla::scheduler {
+
+namespace {
+
+constexpr Nanos kUsualInterval = std::chrono::seconds(30);
+// Percent of the last five minutes, for every node the node exporter watches.
+constexpr std::string_view kCpuQuery =
+    R"(avg_over_time(clamp_min(100-(avg by (instance) )"
+    R"((rate(node_cpu_seconds_total{mode="idle"}[5m]))*100),0)[5m:30s]))";
+constexpr std::string_view kMemoryQuery =
+    R"(100*avg_over_time((1-node_memory_MemAvailable_bytes/node_memory_MemTotal_bytes)[5m:30s]))";
+
+std::string encoded(std::string_view text) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (char c : text) {
+    bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                 c == '-' || c == '_' || c == '.' || c == '~';
+    auto byte = static_cast<unsigned char>(c);
+    if (plain)
+      out += c;
+    else
+      out.append("%").append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
+  }
+  return out;
+}
+
+// The value of each instance; its name is the node's, perhaps with a port.
+std::map<std::string, double> vector_of(const json::Value& answer) {
+  std::map<std::string, double> out;
+  const json::Array* rows = json::array_at(answer, {"data", "result"});
+  for (std::size_t i = 0; rows != nullptr && i < rows->size(); ++i) {
+    std::string node(json::string_at((*rows)[i], {"metric", "instance"}));
+    node.resize(std::min(node.find(':'), node.size()));
+    const json::Array* value = json::array_at((*rows)[i], {"value"});
+    if (value == nullptr || value->size() != 2 || !(*value)[1].is_string()) continue;
+    std::string_view text = json::sv((*value)[1].get_string());
+    double number = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc()) out[node] = number;
+  }
+  return out;
+}
+
+}  // namespace
+
+struct NodeLoadSource::State : std::enable_shared_from_this<State> {
+  State(Executor& e, kube::Http* h) : executor(e), http(h) {}
+
+  void ask(std::string_view query, bool cpu, std::uint64_t round) {
+    kube::HttpCall call;
+    call.url = address + "/api/v1/query?query=" + encoded(query);
+    http->send(std::move(call), executor,
+               [weak = weak_from_this(), cpu, round](const Result<kube::HttpAnswer>& answer) {
+                 if (auto self = weak.lock(); self && self->round == round)
+                   self->take(answer, cpu);
+               });
+  }
+  void take(const Result<kube::HttpAnswer>& answer, bool cpu) {
+    Result<json::Value> body = fail(Code::unavailable, "");
+    if (!answer)
+      body = std::unexpected(answer.error());
+    else if (answer->status != 200)
+      body = fail(Code::unavailable, "status " + std::to_string(answer->status));
+    else
+      body = json::parse(answer->body);
+    if (!body) {
+      log_warn("scheduler", "the load of nodes is not known",
+               {{"source", address}, {"error", body.error().message}});
+      return;
+    }
+    for (const auto& [node, value] : vector_of(*body)) {
+      NodeLoad& load = loads[node];
+      (cpu ? load.cpu : load.memory) = value;
+      load.at = executor.clock().wall();
+    }
+  }
+  void begin(std::uint64_t now) {
+    if (round != now) return;
+    ask(kCpuQuery, true, now);
+    ask(kMemoryQuery, false, now);
+    executor.post_after(interval, [weak = weak_from_this(), now] {
+      if (auto self = weak.lock()) self->begin(now);
+    });
+  }
+
+  Executor& executor;
+  kube::Http* http;
+  std::string address;
+  Nanos interval = kUsualInterval;
+  std::uint64_t round = 0;  // of configurations
+  std::map<std::string, NodeLoad, std::less<>> loads;
+};
+
+NodeLoadSource::NodeLoadSource(Executor& executor, kube::Http* http)
+    : state_(std::make_shared<State>(executor, http)) {}
+NodeLoadSource::~NodeLoadSource() = default;
+
+Result<void> NodeLoadSource::configure(const json::Value& metrics) {
+  std::uint64_t round = ++state_->round;
+  if (!metrics.is_object() || metrics.get_object().empty()) {
+    state_->loads.clear();
+    return {};
+  }
+  std::string_view type = json::string_at(metrics, {"type"});
+  if (type != "prometheus")
+    return fail(Code::invalid, "metrics: the load of nodes cannot be had from \"" +
+                                   std::string(type) + "\", only from prometheus");
+  std::string address(json::string_at(metrics, {"address"}));
+  if (address.empty()) return fail(Code::invalid, "metrics address is empty");
+  while (address.ends_with('/')) address.pop_back();
+  state_->address = std::move(address);
+  Result<Nanos> interval = model::parse_go_duration(json::string_at(metrics, {"interval"}));
+  state_->interval = interval && interval->count() > 0 ? *interval : kUsualInterval;
+  if (state_->http != nullptr) state_->begin(round);
+  return {};
+}
+
+std::optional<NodeLoad> NodeLoadSource::of(std::string_view node) const {
+  auto found = state_->loads.find(node);
+  if (found == state_->loads.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace hekla::scheduler

@@ -1,0 +1,73 @@
+#include "scheduler/loop/node_load_source.h"
+
+#include <gtest/gtest.h>
+
+#include "json/parse.h"
+#include "support/sim_executor.h"
+
+namespace hekla::scheduler {
+namespace {
+
+class FakePrometheus final : public kube::Http {
+ public:
+  void send(kube::HttpCall call, Executor& executor,
+            std::function<void(Result<kube::HttpAnswer>)> done) override {
+    ++calls;
+    bool cpu = call.url.find("node_cpu_seconds_total") != std::string::npos;
+    EXPECT_TRUE(call.url.starts_with("http://prometheus:9090/api/v1/query?query=")) << call.url;
+    kube::HttpAnswer answer{status, vector(cpu ? "42.5" : "17")};
+    executor.post([done = std::move(done), answer = std::move(answer)] { done(answer); });
+  }
+  Result<kube::HttpAnswer> fetch(kube::HttpCall) override {
+    ADD_FAILURE() << "nobody waits for metrics";
+    return fail(Code::internal, "");
+  }
+  static std::string vector(const std::string& value) {
+    return R"({"status":"success","data":{"resultType":"vector","result":[)"
+           R"({"metric":{"instance":"n1:9100"},"value":[1700000000,")" +
+           value + R"("]},{"metric":{"instance":"n2"},"value":[1700000000,"NaN"]}]}})";
+  }
+  int calls = 0;
+  int status = 200;
+};
+
+TEST(NodeLoadSource, AsksPrometheusEveryInterval) {
+  sim::Simulation simulation(1);
+  sim::SimExecutor& executor = simulation.add("scheduler");
+  FakePrometheus prometheus;
+  NodeLoadSource source(executor, &prometheus);
+  ASSERT_TRUE(source.configure(
+      *json::parse(R"({"type":"prometheus","address":"http://prometheus:9090/","interval":"10s"})")));
+  simulation.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(prometheus.calls, 2);
+  std::optional<NodeLoad> load = source.of("n1");
+  ASSERT_TRUE(load);
+  EXPECT_DOUBLE_EQ(load->cpu, 42.5);
+  EXPECT_DOUBLE_EQ(load->memory, 17);
+  EXPECT_FALSE(source.of("n3"));
+  simulation.run_for(std::chrono::seconds(10));
+  EXPECT_EQ(prometheus.calls, 4);
+
+  prometheus.status = 503;  // the last numbers stay, with their time
+  simulation.run_for(std::chrono::seconds(10));
+  ASSERT_TRUE(source.of("n1"));
+  EXPECT_LT(source.of("n1")->at, executor.clock().wall() - std::chrono::seconds(5));
+
+  ASSERT_TRUE(source.configure(json::Value()));
+  simulation.run_for(std::chrono::seconds(60));
+  EXPECT_EQ(prometheus.calls, 6);
+  EXPECT_FALSE(source.of("n1"));
+}
+
+TEST(NodeLoadSource, RefusesOtherSources) {
+  sim::Simulation simulation(1);
+  NodeLoadSource source(simulation.add("scheduler"), nullptr);
+  Result<void> refused = source.configure(*json::parse(R"({"type":"elasticsearch"})"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message,
+            "metrics: the load of nodes cannot be had from \"elasticsearch\", only from prometheus");
+  EXPECT_FALSE(source.configure(*json::parse(R"({"type":"prometheus"})")));
+}
+
+}  // namespace
+}  // namespace hekla::scheduler
