@@ -76,7 +76,8 @@ test-sim: build
 oracle: build
 	@test/oracle/run $(BUILD) $(CACHE)
 
-# Every hook and action of the scheduler crippled in turn: some scenario must notice.
+# Every hook and action of the scheduler, every rule of admission and of the controllers crippled in turn: some
+# scenario must notice.
 mutants: build
 	@tools/mutants $(BUILD)
 

@@ -8,6 +8,9 @@
 #     one file per plugin and no list to edit: writes a source with `std::span<const T* const> f()`
 #     over the symbols `p<file name>` of every *.cpp in d, in alphabetical order. A file that does
 #     not export its symbol is a link error.
+#
+#   hekla_mutants(name SOURCES s... MUTATED m... TESTS t... LIBS l...)
+#     for `make mutants`.
 
 find_package(Threads REQUIRED)
 
@@ -121,6 +124,38 @@ function(hekla_module name)
              WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES TIMEOUT 300)
   endif()
+endfunction()
+
+# The program <name>_mutants, built only when asked for: the tests over the sources, in which MUTATED ones
+# can be crippled one place at a time (tools/mutate).
+function(hekla_mutants name)
+  cmake_parse_arguments(M "" "" "SOURCES;MUTATED;TESTS;LIBS" ${ARGN})
+  if(NOT HEKLA_TESTS)
+    return()
+  endif()
+  set(mutants "")
+  foreach(source ${M_MUTATED})
+    file(RELATIVE_PATH path ${CMAKE_SOURCE_DIR} ${source})
+    set(mutant ${CMAKE_BINARY_DIR}/mutants/${path})
+    add_custom_command(OUTPUT ${mutant} COMMAND ${CMAKE_SOURCE_DIR}/tools/mutate ${path} ${mutant}
+                       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
+                       DEPENDS ${source} ${CMAKE_SOURCE_DIR}/tools/mutate)
+    list(APPEND mutants ${mutant})
+  endforeach()
+  # Without unity the module's library fills in the other files; with it a member holds several.
+  set(others hekla_${name})
+  if(CMAKE_UNITY_BUILD)
+    set(others "")
+    list(REMOVE_ITEM M_SOURCES ${M_MUTATED})
+    list(APPEND mutants ${M_SOURCES})
+  endif()
+  find_package(GTest REQUIRED)
+  add_executable(${name}_mutants EXCLUDE_FROM_ALL ${mutants} ${M_TESTS})
+  target_link_libraries(${name}_mutants PRIVATE hekla_flags Threads::Threads ${others} ${M_LIBS} GTest::gtest
+                        GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name}_mutants REUSE_FROM hekla_pch)
+  set_target_properties(${name}_mutants PROPERTIES UNITY_BUILD OFF
+                        RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
 endfunction()
 
 function(hekla_table)

@@ -1,13 +1,28 @@
+#include <algorithm>
+
 #include "admission/step.h"
 
 namespace hekla::admission {
 
-std::vector<kube::AdmissionStep> admission_steps() {
+bool Settings::names_our_scheduler(const json::Value& pod) const {
+  std::string_view name = json::string_at(pod, {"spec", "schedulerName"});
+  return std::find(scheduler_names.begin(), scheduler_names.end(), name) != scheduler_names.end();
+}
+
+std::vector<kube::AdmissionStep> admission_steps(const Settings& settings) {
   std::vector<kube::AdmissionStep> steps;
+  auto shared = std::make_shared<const Settings>(settings);
   for (const Step* step : all_steps()) {
     kube::AdmissionStep converted{step->name, step->matches, {}, {}};
-    if (step->mutate) converted.mutate = step->mutate;
-    if (step->validate) converted.validate = step->validate;
+    if (step->mutate)
+      converted.mutate = [step, shared](const kube::AdmissionRequest& request, json::Value& object) {
+        return step->mutate(*shared, request, object);
+      };
+    if (step->validate)
+      converted.validate = [step, shared](const kube::AdmissionRequest& request,
+                                          const json::Value& object) {
+        return step->validate(*shared, request, object);
+      };
     steps.push_back(std::move(converted));
   }
   return steps;

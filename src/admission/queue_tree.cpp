@@ -67,7 +67,12 @@ bool below_root(const std::string& parent) { return !parent.empty() && parent !=
 
 }  // namespace
 
-QueueTree::QueueTree(std::vector<model::Queue> queues) {
+std::int64_t allocated_pods(const model::Queue& queue) {
+  auto pods = queue.status.allocated.find("pods");
+  return pods == queue.status.allocated.end() ? 0 : pods->second.value();
+}
+
+QueueTree::QueueTree(std::vector<model::Queue> queues, int depth_max) : depth_max_(depth_max) {
   for (model::Queue& queue : queues) {
     std::string name = queue.metadata.name;
     queues_.emplace(std::move(name), std::move(queue));
@@ -92,8 +97,8 @@ std::string QueueTree::parent_error(const model::Queue& queue) const {
   if (queue.spec.parent == name) return "queue " + name + " cannot use itself as parent";
   int depth = 1;
   for (std::string above = queue.spec.parent; below_root(above);) {
-    if (++depth > kDepthMax)
-      return "queue " + name + " exceeds the maximum allowed depth of " + std::to_string(kDepthMax);
+    if (++depth > depth_max_)
+      return "queue " + name + " exceeds the maximum allowed depth of " + std::to_string(depth_max_);
     const model::Queue* found = find(above);
     if (!found)
       return "failed to get parent queue of queue " + name + ": queue.scheduling.volcano.sh " +
@@ -101,11 +106,10 @@ std::string QueueTree::parent_error(const model::Queue& queue) const {
     above = found->spec.parent;
   }
   const model::Queue& parent = *find(queue.spec.parent);
-  auto pods = parent.status.allocated.find("pods");
-  if (children(parent.metadata.name).empty() && pods != parent.status.allocated.end() &&
-      !pods->second.is_zero())
+  if (std::int64_t pods = allocated_pods(parent);
+      children(parent.metadata.name).empty() && pods > 0)
     return "queue " + parent.metadata.name + " cannot be the parent queue of queue " + name +
-           " because it has allocated Pods: " + std::to_string(pods->second.value());
+           " because it has allocated Pods: " + std::to_string(pods);
   return {};
 }
 
@@ -125,7 +129,7 @@ std::string QueueTree::resource_error(const model::Queue& queue) const {
 std::string QueueTree::ancestor_error(const model::Queue& queue) const {
   for (const auto& [resource, mine] : queue.spec.capability) {
     int steps = 0;
-    for (std::string above = queue.spec.parent; below_root(above) && steps < kDepthMax; ++steps) {
+    for (std::string above = queue.spec.parent; below_root(above) && steps < depth_max_; ++steps) {
       const model::Queue* found = find(above);
       if (!found) break;
       auto limit = found->spec.capability.find(resource);
@@ -155,7 +159,7 @@ Quantity QueueTree::subtree_capability(const model::Queue& queue, const std::str
   auto own = queue.spec.capability.find(resource);
   if (own != queue.spec.capability.end() && !own->second.is_zero()) return own->second;
   Quantity most;
-  if (depth >= kDepthMax) return most;
+  if (depth >= depth_max_) return most;
   for (const model::Queue* child : children(queue.metadata.name))
     most = std::max(most, subtree_capability(*child, resource, depth + 1));
   return most;

@@ -12,9 +12,7 @@ namespace hekla::admission {
 
 class QueueTree {
  public:
-  static constexpr int kDepthMax = 5;
-
-  explicit QueueTree(std::vector<model::Queue> queues);
+  QueueTree(std::vector<model::Queue> queues, int depth_max);
 
   const model::Queue* find(const std::string& name) const;
   std::vector<const model::Queue*> children(const std::string& name) const;  // by name
@@ -32,6 +30,9 @@ class QueueTree {
                                      int depth) const;
 
   std::map<std::string, model::Queue> queues_;
+  int depth_max_;
 };
+
+std::int64_t allocated_pods(const model::Queue& queue);
 
 }  // namespace hekla::admission

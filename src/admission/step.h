@@ -1,12 +1,14 @@
 // Admission steps for Volcano's kinds. A step is one file in steps/ that exports
 // `const Step step_<file>`; the table is generated from the file names. main plugs the steps into
-// the API server, or serves them as webhooks.
+// the API server, or serves them as webhooks (webhook_server.h).
 //
-// Steps are pure: what they see besides the object comes through AdmissionRequest::reader. They may
-// run on any thread.
+// Steps are pure: what they see besides the object comes through AdmissionRequest::reader, which is
+// always given, and the settings. They may run on any thread.
 #pragma once
 
+#include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,19 +16,34 @@
 
 namespace hekla::admission {
 
+// What an installation decides; the defaults are vc-webhook-manager's.
+struct Settings {
+  std::vector<std::string> scheduler_names{"volcano"};  // the first is given to jobs that name none
+  int queue_depth_max = 5;
+  bool queue_allocated_pods_check = false;  // queues with pods cannot be deleted
+  bool root_queue_protection = true;        // root's amounts cannot be changed
+  // The text of volcano-admission.conf; unset: that of the ConfigMap (resource_groups.h).
+  std::function<Result<std::string>()> read_configuration;
+
+  bool names_our_scheduler(const json::Value& pod) const;
+};
+
 struct Step {
   std::string_view name;  // the webhook's name in denials
+  std::string_view path;  // where vc-webhook-manager serves it
   bool (*matches)(const kube::Resource& resource, kube::Operation operation,
                   std::string_view subresource);
   // One of the two is null.
-  Result<void> (*mutate)(const kube::AdmissionRequest& request, json::Value& object);
-  Result<void> (*validate)(const kube::AdmissionRequest& request, const json::Value& object);
+  Result<void> (*mutate)(const Settings& settings, const kube::AdmissionRequest& request,
+                         json::Value& object);
+  Result<void> (*validate)(const Settings& settings, const kube::AdmissionRequest& request,
+                           const json::Value& object);
 };
 
 // In alphabetical order of their files.
 std::span<const Step* const> all_steps();
 
 // All steps in the form the API server takes.
-std::vector<kube::AdmissionStep> admission_steps();
+std::vector<kube::AdmissionStep> admission_steps(const Settings& settings = {});
 
 }  // namespace hekla::admission

@@ -12,6 +12,7 @@
 #include "model/time.h"
 #include "support/fake_client.h"
 #include "support/sim_executor.h"
+#include "support/subset.h"
 
 namespace hekla::controllers {
 namespace {
@@ -33,35 +34,6 @@ const kube::Resource* resource_of(std::string_view kind, std::string_view api_ve
 
 std::string text_of(const json::Value& value) {
   return value.is_string() ? std::string(json::sv(value.get_string())) : json::serialize(value);
-}
-
-// Where `actual` differs from what is wanted: objects may have more members, null means absent.
-std::string mismatch(const json::Value& wanted, const json::Value* actual,
-                     const std::string& path) {
-  if (wanted.is_null()) return actual && !actual->is_null() ? path + " should be absent" : "";
-  if (!actual) return path + " is missing";
-  if (wanted.is_object() && actual->is_object()) {
-    for (const auto& member : wanted.get_object()) {
-      std::string key(member.key());
-      std::string error = mismatch(member.value(), json::find(*actual, key), path + "." + key);
-      if (!error.empty()) return error;
-    }
-    return "";
-  }
-  if (wanted.is_array() && actual->is_array()) {
-    const json::Array& want = wanted.get_array();
-    const json::Array& have = actual->get_array();
-    if (want.size() != have.size())
-      return path + " has " + std::to_string(have.size()) +
-             " elements: " + json::serialize(*actual);
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      std::string error = mismatch(want[i], &have[i], path + "[" + std::to_string(i) + "]");
-      if (!error.empty()) return error;
-    }
-    return "";
-  }
-  if (json::equal(wanted, *actual)) return "";
-  return path + " is " + json::serialize(*actual) + ", wanted " + json::serialize(wanted);
 }
 
 class Scenario {
@@ -258,7 +230,7 @@ class Scenario {
     json::Value members = wanted;
     members.get_object().erase("kind");
     members.get_object().erase("name");
-    EXPECT_EQ(mismatch(members, found, resource->kind + " " + key.name), "")
+    EXPECT_EQ(test::subset_mismatch(members, found, resource->kind + " " + key.name), "")
         << json::serialize(*found);
   }
 

@@ -29,9 +29,8 @@ std::string schedule_error(const std::string& schedule) {
   return {};
 }
 
-Result<void> validate(const kube::AdmissionRequest& request, const json::Value& object) {
+Result<void> validate(const Settings&, const kube::AdmissionRequest& request, const json::Value& object) {
   std::string name(json::string_at(object, {"metadata", "name"}));
-  if (name.empty()) name = request.key.name;
   if (request.operation == kube::Operation::create && name.size() > kNameMax)
     return fail(Code::bad_request,
                 "cronJob name must be no more than 52 characters to accommodate job name suffix "
@@ -60,6 +59,6 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_cronjobs_validate;
-const Step step_cronjobs_validate{"validatecronjob.volcano.sh", matches, nullptr, validate};
+const Step step_cronjobs_validate{"validatecronjob.volcano.sh", "/cronjobs/validate", matches, nullptr, validate};
 
 }  // namespace hekla::admission

@@ -16,7 +16,7 @@ std::string pattern_error(const std::string& pattern) {
   }
 }
 
-Result<void> validate(const kube::AdmissionRequest&, const json::Value& object) {
+Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json::Value& object) {
   const json::Array* members = json::array_at(object, {"spec", "members"});
   if (!members || members->empty())
     return fail(Code::bad_request, "member must have at least one member");
@@ -37,6 +37,6 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_hypernodes_validate;
-const Step step_hypernodes_validate{"validatehypernode.volcano.sh", matches, nullptr, validate};
+const Step step_hypernodes_validate{"validatehypernode.volcano.sh", "/hypernodes/validate", matches, nullptr, validate};
 
 }  // namespace hekla::admission

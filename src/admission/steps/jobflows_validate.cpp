@@ -8,7 +8,7 @@
 namespace hekla::admission {
 namespace {
 
-Result<void> validate(const kube::AdmissionRequest&, const json::Value& object) {
+Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json::Value& object) {
   std::map<std::string, std::set<std::string>> waits;
   const json::Array* flows = json::array_at(object, {"spec", "flows"});
   if (!flows) return {};
@@ -42,6 +42,6 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_jobflows_validate;
-const Step step_jobflows_validate{"validatejobflow.volcano.sh", matches, nullptr, validate};
+const Step step_jobflows_validate{"validatejobflow.volcano.sh", "/jobflows/validate", matches, nullptr, validate};
 
 }  // namespace hekla::admission

@@ -7,8 +7,6 @@
 namespace hekla::admission {
 namespace {
 
-constexpr std::string_view kScheduler = "volcano";
-
 void set_if_empty(json::Object& object, std::string_view member, std::string_view value) {
   json::Value& slot = object[member];
   if (!slot.is_string() || slot.get_string().empty()) slot = value;
@@ -51,12 +49,12 @@ void add_needed_plugins(json::Object& spec) {
   if (mpi && !plugins.contains("ssh")) plugins["ssh"] = json::Array();
 }
 
-Result<void> mutate(const kube::AdmissionRequest&, json::Value& job) {
+Result<void> mutate(const Settings& settings, const kube::AdmissionRequest&, json::Value& job) {
   json::Value& spec_value = json::at_path(job, {"spec"});
   if (!spec_value.is_object()) spec_value = json::Object();
   json::Object& spec = spec_value.get_object();
   set_if_empty(spec, "queue", "default");
-  set_if_empty(spec, "schedulerName", kScheduler);
+  set_if_empty(spec, "schedulerName", settings.scheduler_names.front());
   set_if_zero(spec, "maxRetry", 3);
   std::int64_t minimum = 0;
   if (json::Value* tasks = spec.if_contains("tasks"); tasks && tasks->is_array()) {
@@ -85,6 +83,6 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_jobs_mutate;
-const Step step_jobs_mutate{"mutatejob.volcano.sh", matches, mutate, nullptr};
+const Step step_jobs_mutate{"mutatejob.volcano.sh", "/jobs/mutate", matches, mutate, nullptr};
 
 }  // namespace hekla::admission

@@ -39,7 +39,7 @@ json::Value fixed_part(model::VcJobSpec spec) {
   return json::encode(spec);
 }
 
-Result<void> validate(const kube::AdmissionRequest& request, const json::Value& object) {
+Result<void> validate(const Settings&, const kube::AdmissionRequest& request, const json::Value& object) {
   Result<model::VcJob> job = json::decode<model::VcJob>(object);
   if (!job) return fail(Code::bad_request, job.error().message);
   if (request.operation == kube::Operation::create) {
@@ -66,6 +66,6 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_jobs_validate;
-const Step step_jobs_validate{"validatejob.volcano.sh", matches, nullptr, validate};
+const Step step_jobs_validate{"validatejob.volcano.sh", "/jobs/validate", matches, nullptr, validate};
 
 }  // namespace hekla::admission

@@ -6,13 +6,14 @@
 namespace hekla::admission {
 namespace {
 
-Result<void> mutate(const kube::AdmissionRequest& request, json::Value& group) {
+Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& group) {
   std::string_view queue = json::string_at(group, {"spec", "queue"});
-  if ((!queue.empty() && queue != "default") || !request.reader) return {};
+  if (!queue.empty() && queue != "default") return {};
   Result<json::Value> ns =
       request.reader->get(kube::resources::namespaces, kube::Key{"", request.key.ns});
-  if (!ns) return {};  // without a namespace the request fails elsewhere
-  std::string_view own = json::string_at(*ns, {"metadata", "annotations", model::keys::queue_name});
+  // Without a namespace the request fails elsewhere.
+  std::string_view own =
+      ns ? json::string_at(*ns, {"metadata", "annotations", model::keys::queue_name}) : "";
   if (!own.empty()) json::at_path(group, {"spec", "queue"}) = own;
   return {};
 }
@@ -26,6 +27,6 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_podgroups_mutate;
-const Step step_podgroups_mutate{"mutatepodgroup.volcano.sh", matches, mutate, nullptr};
+const Step step_podgroups_mutate{"mutatepodgroup.volcano.sh", "/podgroups/mutate", matches, mutate, nullptr};
 
 }  // namespace hekla::admission

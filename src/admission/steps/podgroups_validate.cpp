@@ -16,11 +16,11 @@ std::string queue_error(const kube::AdmissionReader& reader, const std::string& 
          queue->status.state + "`. ";
 }
 
-Result<void> validate(const kube::AdmissionRequest& request, const json::Value& object) {
+Result<void> validate(const Settings&, const kube::AdmissionRequest& request, const json::Value& object) {
   Result<model::PodGroup> group = json::decode<model::PodGroup>(object);
   if (!group) return fail(Code::bad_request, group.error().message);
   std::string errors;
-  if (request.reader) errors = queue_error(*request.reader, group->spec.queue);
+  errors = queue_error(*request.reader, group->spec.queue);
   std::string conflict = topology_conflict(group->spec.networkTopology);
   if (!conflict.empty()) errors += conflict + ".";
   for (const model::SubGroupPolicy& policy : group->spec.subGroupPolicy) {
@@ -42,6 +42,6 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_podgroups_validate;
-const Step step_podgroups_validate{"validatepodgroup.volcano.sh", matches, nullptr, validate};
+const Step step_podgroups_validate{"validatepodgroup.volcano.sh", "/podgroups/validate", matches, nullptr, validate};
 
 }  // namespace hekla::admission

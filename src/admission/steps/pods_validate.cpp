@@ -32,8 +32,9 @@ std::string budget_error(const std::string& key, const std::string& value) {
          ", it must be a valid percentage which between 1% ~ 99%";
 }
 
-Result<void> validate(const kube::AdmissionRequest&, const json::Value& pod) {
-  if (json::string_at(pod, {"spec", "schedulerName"}) != "volcano") return {};
+Result<void> validate(const Settings& settings, const kube::AdmissionRequest&,
+                      const json::Value& pod) {
+  if (!settings.names_our_scheduler(pod)) return {};
   const std::vector<std::string> keys = {model::keys::jdb_min_available,
                                          model::keys::jdb_max_unavailable};
   std::size_t given = 0;
@@ -58,6 +59,6 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_pods_validate;
-const Step step_pods_validate{"validatepod.volcano.sh", matches, nullptr, validate};
+const Step step_pods_validate{"validatepod.volcano.sh", "/pods/validate", matches, nullptr, validate};
 
 }  // namespace hekla::admission

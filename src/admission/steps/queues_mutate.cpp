@@ -16,7 +16,7 @@ void root_hierarchy(json::Value& queue) {
   json::at_path(queue, {"metadata", "annotations", kWeights}) = "1/" + weights;
 }
 
-Result<void> mutate(const kube::AdmissionRequest& request, json::Value& queue) {
+Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& queue) {
   json::Value& spec = json::at_path(queue, {"spec"});
   if (!spec.is_object()) spec = json::Object();
   json::Object& members = spec.get_object();
@@ -43,6 +43,6 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_queues_mutate;
-const Step step_queues_mutate{"mutatequeue.volcano.sh", matches, mutate, nullptr};
+const Step step_queues_mutate{"mutatequeue.volcano.sh", "/queues/mutate", matches, mutate, nullptr};
 
 }  // namespace hekla::admission

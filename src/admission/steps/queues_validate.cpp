@@ -112,15 +112,19 @@ bool same_resources(const model::QueueSpec& a, const model::QueueSpec& b) {
 
 Result<std::vector<model::Queue>> all_queues(const kube::AdmissionRequest& request) {
   std::vector<model::Queue> queues;
-  if (!request.reader) return queues;
   for (const json::Value& value : TRY(request.reader->list(kube::resources::queues, "")))
     queues.push_back(TRY(json::decode<model::Queue>(value)));
   return queues;
 }
 
-Result<void> validate_removal(const std::string& name, const QueueTree& tree) {
+Result<void> validate_removal(const Settings& settings, const std::string& name,
+                              const QueueTree& tree) {
   if (name == "default" || name == "root")
     return fail(Code::bad_request, "`" + name + "` queue can not be deleted");
+  const model::Queue* queue = tree.find(name);
+  if (settings.queue_allocated_pods_check && queue && allocated_pods(*queue) > 0)
+    return fail(Code::bad_request, "queue " + name + " cannot be deleted because it has allocated Pods: " +
+                                       std::to_string(allocated_pods(*queue)));
   std::vector<const model::Queue*> children = tree.children(name);
   if (children.empty()) return {};
   std::string names;
@@ -130,10 +134,12 @@ Result<void> validate_removal(const std::string& name, const QueueTree& tree) {
                                      std::to_string(children.size()) + " child queues: " + names);
 }
 
-Result<void> validate(const kube::AdmissionRequest& request, const json::Value& object) {
+Result<void> validate(const Settings& settings, const kube::AdmissionRequest& request,
+                      const json::Value& object) {
   std::vector<model::Queue> all = TRY(all_queues(request));
   if (request.operation == kube::Operation::remove)
-    return validate_removal(request.key.name, QueueTree(std::move(all)));
+    return validate_removal(settings, request.key.name,
+                            QueueTree(std::move(all), settings.queue_depth_max));
   Result<model::Queue> decoded = json::decode<model::Queue>(object);
   if (!decoded) return fail(Code::bad_request, decoded.error().message);
   const model::Queue& queue = *decoded;
@@ -145,11 +151,11 @@ Result<void> validate(const kube::AdmissionRequest& request, const json::Value& 
     old = std::move(*before);
   }
   TRY(deny_if(spec_errors(queue, creating, all)));
-  QueueTree tree(std::move(all));
+  QueueTree tree(std::move(all), settings.queue_depth_max);
   bool moved = !old || old->spec.parent != queue.spec.parent;
   if (moved) TRY(deny_if(tree.parent_error(queue)));
   bool resized = !old || !same_resources(old->spec, queue.spec);
-  if (old && resized && queue.metadata.name == "root")
+  if (settings.root_queue_protection && old && resized && queue.metadata.name == "root")
     return fail(
         Code::bad_request,
         "root queue's resource attributes (capability, deserved, guarantee) cannot be modified");
@@ -164,6 +170,6 @@ bool matches(const kube::Resource& resource, kube::Operation, std::string_view s
 }  // namespace
 
 extern const Step step_queues_validate;
-const Step step_queues_validate{"validatequeue.volcano.sh", matches, nullptr, validate};
+const Step step_queues_validate{"validatequeue.volcano.sh", "/queues/validate", matches, nullptr, validate};
 
 }  // namespace hekla::admission

@@ -1,0 +1,214 @@
+// Runs test/scenarios/admission/*.yaml: a request in, the admitted object or the denial out. The
+// format stands in that directory's README.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "admission/step.h"
+#include "base/disk.h"
+#include "json/parse.h"
+#include "support/subset.h"
+
+namespace hekla::admission {
+namespace {
+
+namespace resources = kube::resources;
+
+const kube::Resource* resource_of(std::string_view kind) {
+  for (const kube::Resource* one :
+       {&resources::vcjobs, &resources::queues, &resources::pod_groups, &resources::pods,
+        &resources::hyper_nodes, &resources::job_flows, &resources::vc_cron_jobs,
+        &resources::namespaces, &resources::config_maps})
+    if (one->kind == kind) return one;
+  return nullptr;
+}
+
+kube::Key key_of(const kube::Resource& resource, const json::Value& object) {
+  std::string ns(json::string_at(object, {"metadata", "namespace"}));
+  if (resource.namespaced && ns.empty()) ns = "default";
+  return {resource.namespaced ? ns : "", std::string(json::string_at(object, {"metadata", "name"}))};
+}
+
+class GivenObjects final : public kube::AdmissionReader {
+ public:
+  void add(const json::Value& object) {
+    const kube::Resource* resource = resource_of(json::string_at(object, {"kind"}));
+    ASSERT_TRUE(resource) << "no such kind: " << json::serialize(object);
+    objects_[{resource->plural, key_of(*resource, object)}] = object;
+  }
+  Result<json::Value> get(const kube::Resource& resource, const kube::Key& key) const override {
+    auto found = objects_.find({resource.plural, key});
+    if (found == objects_.end()) return fail(Code::not_found, key.name + " not found");
+    return found->second;
+  }
+  Result<std::vector<json::Value>> list(const kube::Resource& resource,
+                                        const std::string&) const override {
+    std::vector<json::Value> all;
+    for (const auto& [key, object] : objects_)
+      if (key.first == resource.plural) all.push_back(object);
+    return all;
+  }
+
+ private:
+  std::map<std::pair<std::string, kube::Key>, json::Value> objects_;
+};
+
+Settings settings_of(const json::Value& document) {
+  Settings settings;
+  if (const json::Array* names = json::array_at(document, {"settings", "schedulerNames"})) {
+    settings.scheduler_names.clear();
+    for (const json::Value& name : *names)
+      settings.scheduler_names.emplace_back(json::sv(name.get_string()));
+  }
+  settings.queue_depth_max = static_cast<int>(
+      json::int_at(document, {"settings", "queueDepthMax"}, settings.queue_depth_max));
+  settings.queue_allocated_pods_check =
+      json::bool_at(document, {"settings", "queueAllocatedPodsCheck"});
+  settings.root_queue_protection =
+      json::bool_at(document, {"settings", "rootQueueProtection"}, true);
+  if (std::string text(json::string_at(document, {"settings", "configuration"})); !text.empty())
+    settings.read_configuration = [text] { return text; };
+  return settings;
+}
+
+// A leading * wants only the beginning.
+bool says(std::string_view wanted, std::string_view text) {
+  return wanted.starts_with('*') ? text.starts_with(wanted.substr(1)) : text == wanted;
+}
+
+struct Verdict {
+  json::Value object;
+  std::string denial;  // "webhook: text"
+  std::vector<std::string> warnings;
+};
+
+class Scenario {
+ public:
+  explicit Scenario(const json::Value& document)
+      : document_(document), steps_(admission_steps(settings_of(document))) {
+    given_.add(parse("{kind: Queue, metadata: {name: default}, spec: {parent: root}, status: {state: Open}}"));
+    given_.add(parse("{kind: Queue, metadata: {name: root}, status: {state: Open}}"));
+    if (const json::Array* given = json::array_at(document, {"given"}))
+      for (const json::Value& object : *given) given_.add(object);
+  }
+
+  void run() {
+    const json::Array* cases = json::array_at(document_, {"cases"});
+    ASSERT_TRUE(cases) << "a scenario needs cases";
+    for (const json::Value& one : *cases) {
+      SCOPED_TRACE(json::serialize(one));
+      run(one);
+    }
+  }
+
+ private:
+  static json::Value parse(const std::string& yaml) { return json::parse_yaml(yaml)->front().value; }
+
+  void run(const json::Value& one) {
+    Verdict verdict;
+    if (const json::Value* object = json::find(one, "create"))
+      verdict = admit(kube::Operation::create, *object, nullptr);
+    else if (const json::Value* update = json::find(one, "update"))
+      verdict = admit(kube::Operation::update, *update, json::find(one, "from"));
+    else if (const json::Value* removed = json::find(one, "delete"))
+      verdict = admit(kube::Operation::remove, *removed, removed);
+    else
+      FAIL() << "create, update or delete?";
+    if (const json::Value* wanted = json::find(one, "denied")) {
+      std::string_view wording = json::sv(wanted->get_string());
+      std::string text(wording.starts_with('*') ? "*" : "");
+      text.append(json::string_at(document_, {"by"})).append(": ");
+      text.append(wording.substr(text.starts_with('*') ? 1 : 0));
+      text.append(json::string_at(document_, {"ending"}));
+      EXPECT_TRUE(says(text, verdict.denial)) << verdict.denial;
+    } else {
+      const json::Value* admitted = json::find(one, "admitted");
+      ASSERT_TRUE(admitted) << "admitted or denied?";
+      EXPECT_EQ(verdict.denial, "");
+      EXPECT_EQ(test::subset_mismatch(*admitted, &verdict.object, "object"), "");
+    }
+    if (const json::Array* warnings = json::array_at(one, {"warnings"})) {
+      ASSERT_EQ(verdict.warnings.size(), warnings->size());
+      for (std::size_t i = 0; i < warnings->size(); ++i)
+        EXPECT_TRUE(says(json::sv((*warnings)[i].get_string()), verdict.warnings[i]))
+            << verdict.warnings[i];
+    }
+  }
+
+  json::Value completed(json::Value object) const {
+    json::Value& name = json::at_path(object, {"metadata", "name"});
+    if (name.is_null()) name = "j";
+    return object;
+  }
+
+  Verdict admit(kube::Operation operation, const json::Value& given, const json::Value* from) {
+    const kube::Resource& resource = *resource_of(json::string_at(document_, {"kind"}));
+    Verdict verdict{completed(given), {}, {}};
+    json::Value old = from ? completed(*from) : json::Value();
+    kube::AdmissionRequest request;
+    request.operation = operation;
+    request.resource = resource;
+    request.key = key_of(resource, verdict.object);
+    request.old_object = from ? &old : nullptr;
+    request.reader = &given_;
+    request.warnings = &verdict.warnings;
+    auto denied = [&](const kube::AdmissionStep& step, const Result<void>& done) {
+      if (done) return false;
+      EXPECT_EQ(done.error().code, Code::bad_request);
+      verdict.denial = std::string(step.name) + ": " + done.error().message;
+      return true;
+    };
+    for (const kube::AdmissionStep& step : steps_)
+      if (step.mutate && step.matches(resource, operation, "") &&
+          denied(step, step.mutate(request, verdict.object)))
+        return verdict;
+    for (const kube::AdmissionStep& step : steps_)
+      if (step.validate && step.matches(resource, operation, "") &&
+          denied(step, step.validate(request, verdict.object)))
+        return verdict;
+    return verdict;
+  }
+
+  const json::Value& document_;
+  std::vector<kube::AdmissionStep> steps_;
+  GivenObjects given_;
+};
+
+class AdmissionScenario : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(AdmissionScenario, Holds) {
+  Result<std::string> text = read_file("test/scenarios/admission/" + GetParam() + ".yaml");
+  ASSERT_TRUE(text) << "run from the source directory";
+  Result<std::vector<json::YamlDocument>> documents = json::parse_yaml(*text);
+  ASSERT_TRUE(documents) << documents.error().message;
+  for (const json::YamlDocument& document : *documents) {
+    SCOPED_TRACE(std::string(json::string_at(document.value, {"scenario"})));
+    Scenario(document.value).run();
+  }
+}
+
+std::vector<std::string> scenario_names() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("test/scenarios/admission", error))
+    if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, AdmissionScenario, ::testing::ValuesIn(scenario_names()),
+                         [](const auto& info) { return info.param; });
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AdmissionScenario);
+
+TEST(AdmissionSteps, ServeAtVolcanosPaths) {
+  std::set<std::string_view> paths;
+  for (const Step* step : all_steps()) paths.insert(step->path);
+  EXPECT_EQ(paths, (std::set<std::string_view>{
+                       "/cronjobs/validate", "/hypernodes/validate", "/jobflows/validate",
+                       "/jobs/mutate", "/jobs/validate", "/podgroups/mutate", "/podgroups/validate",
+                       "/pods/mutate", "/pods/validate", "/queues/mutate", "/queues/validate"}));
+}
+
+}  // namespace
+}  // namespace hekla::admission
