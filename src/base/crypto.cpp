@@ -20,6 +20,7 @@
 #include <optional>
 
 #include "base/bytes.h"
+#include "base/certificate.h"
 #include "base/check.h"
 
 namespace hekla {
@@ -316,6 +317,14 @@ Result<KeyPair> make_certificate(const KeyPair& ca, const CertificateRequest& re
   TRY(add_extension(leaf.get(), issuer.get(), NID_authority_key_identifier, "keyid"));
   TRY(add_alternative_names(leaf.get(), request));
   return sign_and_export(leaf.get(), key.get(), issuer_key.get());
+}
+
+Result<WallTime> certificate_end(const std::string& certificate_pem) {
+  Certificate certificate = TRY(read_certificate(certificate_pem));
+  std::tm end{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1)
+    return openssl_error("reading the end of a certificate");
+  return WallTime(std::chrono::seconds(::timegm(&end)));
 }
 
 Result<std::string> make_signing_key() {

@@ -54,6 +54,13 @@ class HttpServer final : public Server {
     });
   }
 
+  Result<void> set_certificate(const KeyPair& certificate) override {
+    SslContext made = TRY(make_server_context(certificate, host_.options.client_ca_pem));
+    // Sessions hold on to the context they were made from.
+    asio::post(strand_, [this, raw = made.release()] { host_.tls = SslContext(raw); });
+    return {};
+  }
+
   std::uint16_t port() const override { return port_; }
 
   void stop(std::chrono::milliseconds grace) override {

@@ -36,6 +36,8 @@ class Server {
   // Serves on one more socket as well, bound and listening; takes it over. It may live in another
   // network namespace: that is how pods reach a server of the host.
   virtual void serve_on(Socket socket) = 0;
+  // New connections are served with this certificate. Only with tls.
+  virtual Result<void> set_certificate(const KeyPair& certificate) = 0;
   // Stops accepting, ends streams, waits up to `grace` for requests under way, joins the threads.
   virtual void stop(std::chrono::milliseconds grace = std::chrono::milliseconds(1000)) = 0;
 };
