@@ -36,6 +36,44 @@ std::string text_of(const json::Value& value) {
   return value.is_string() ? std::string(json::sv(value.get_string())) : json::serialize(value);
 }
 
+// Pods in which some ports answer.
+class ListeningPods final : public kube::PodStreams {
+ public:
+  // The answer to a request, by "pod:port".
+  std::map<std::string, std::string> answers;
+
+  void logs(const std::string&, const std::string&, const std::string&, const kube::LogOptions&,
+            std::shared_ptr<kube::ByteSink>, std::move_only_function<void(Result<void>)>) override {}
+  void exec(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
+            std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>) override {}
+  void attach(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
+              std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>) override {}
+  void forward(const std::string&, const std::string& pod, const std::string&, std::uint16_t port,
+               std::shared_ptr<kube::ForwardClient> client,
+               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
+                   ready) override {
+    auto found = answers.find(pod + ":" + std::to_string(port));
+    if (found == answers.end()) return ready(fail(Code::unavailable, "connection refused"));
+    ready(std::make_shared<Connection>(std::move(client), found->second));
+  }
+
+ private:
+  struct Connection final : kube::ForwardedConnection {
+    std::shared_ptr<kube::ForwardClient> client;
+    std::string answer;
+    Connection(std::shared_ptr<kube::ForwardClient> c, std::string a)
+        : client(std::move(c)), answer(std::move(a)) {}
+    void write(std::string request) override {
+      std::string path = request.substr(0, request.find(" HTTP/"));
+      if (answer.empty()) return client->end();
+      client->write("HTTP/1.1 " + (answer.starts_with(path + " ") ? answer.substr(path.size() + 1)
+                                                                : std::string("404")) + " x\r\n");
+    }
+    void end() override {}
+    void leave() override {}
+  };
+};
+
 class Scenario {
  public:
   Scenario()
@@ -63,6 +101,7 @@ class Scenario {
     controllers_ =
         std::make_unique<VolcanoControllers>(*client_, VolcanoControllers::Options{}, nullptr);
     controllers_->start();
+    if (streams_) controllers_->set_pod_streams(streams_.get());
   }
 
   void settle() {
@@ -84,6 +123,8 @@ class Scenario {
       set_group(value);
     } else if (verb == "command") {
       issue(value);
+    } else if (verb == "listen") {
+      listen(value);
     } else if (verb == "advance") {
       Result<Nanos> duration = model::parse_go_duration(text_of(value));
       ASSERT_TRUE(duration);
@@ -167,6 +208,14 @@ class Scenario {
                        {"message", *message}}};
     ASSERT_TRUE(
         api_.patch(resources::pod_groups, key, json::Object{{"status", std::move(status)}}));
+  }
+
+  // {pod:80: ""} takes connections there, {pod:80: GET /ready 200} answers requests too.
+  void listen(const json::Value& value) {
+    if (!streams_) streams_ = std::make_unique<ListeningPods>();
+    controllers_->set_pod_streams(streams_.get());
+    for (const auto& member : value.get_object())
+      streams_->answers[std::string(member.key())] = text_of(member.value());
   }
 
   // {job: j, action: AbortJob} or {queue: q, action: CloseQueue}
@@ -278,6 +327,7 @@ class Scenario {
   sim::Simulation simulation_;
   test::FakeApi api_;
   sim::SimExecutor* executor_;
+  std::unique_ptr<ListeningPods> streams_;
   std::unique_ptr<test::FakeClient> client_;
   std::unique_ptr<VolcanoControllers> controllers_;
 };

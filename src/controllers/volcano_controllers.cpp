@@ -62,6 +62,10 @@ void VolcanoControllers::start() {
   parts_->hyper_nodes.start();
 }
 
+void VolcanoControllers::set_pod_streams(kube::PodStreams* streams) {
+  parts_->flows.set_pod_streams(streams);
+}
+
 bool VolcanoControllers::synced() const { return parts_->caches.synced(); }
 
 }  // namespace hekla::controllers

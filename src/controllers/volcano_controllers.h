@@ -8,6 +8,7 @@
 
 #include "base/metrics.h"
 #include "kube/client.h"
+#include "kube/pod_streams.h"
 
 namespace hekla::controllers {
 
@@ -25,6 +26,8 @@ class VolcanoControllers {
   ~VolcanoControllers();
 
   void start();
+  // Who runs the pods, for the probes of JobFlows; on the client's executor.
+  void set_pod_streams(kube::PodStreams* streams);
   // Every cache has its first list and rounds are running.
   bool synced() const;
 

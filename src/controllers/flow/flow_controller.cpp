@@ -12,6 +12,8 @@ namespace {
 const std::string kByTemplate = "volcano.sh/createdByJobTemplate";
 const std::string kByFlow = "volcano.sh/createdByJobFlow";
 
+constexpr Nanos kProbePeriod = std::chrono::seconds(2);
+
 std::string flow_job_name(const model::JobFlow& flow, const std::string& entry) {
   return flow.metadata.name + "-" + entry;
 }
@@ -48,6 +50,22 @@ bool task_states_reached(const model::VcJob& job, const model::FlowProbe& probe)
       });
 }
 
+bool has_network_probes(const model::Flow& entry) {
+  const std::optional<model::FlowProbe>& probe = entry.dependsOn->probe;
+  return probe && !(probe->httpGetList.empty() && probe->tcpSocketList.empty());
+}
+
+std::string http_request(const json::Value& get, const std::string& host) {
+  std::string path(json::string_at(get, {"path"}));
+  if (!path.starts_with('/')) path.insert(0, "/");
+  std::string header(json::string_at(get, {"httpHeader", "name"}));
+  std::string request = "GET " + path + " HTTP/1.1\r\nConnection: close\r\n";
+  if (header != "Host") request += "Host: " + host + "\r\n";
+  if (!header.empty())
+    request += header + ": " + std::string(json::string_at(get, {"httpHeader", "value"})) + "\r\n";
+  return request + "\r\n";
+}
+
 }  // namespace
 
 json::Value patched_job_spec(const json::Value& from, const json::Value& patch) {
@@ -81,6 +99,7 @@ FlowController::FlowController(kube::Client& client, Caches& caches, kube::Event
       events_(events),
       flows_(client, kube::resources::job_flows),
       templates_(client, kube::resources::job_templates),
+      executor_(client.executor()),
       flow_loop_(
           client, {.name = "jobflow-controller"},
           [this](const kube::Key& key, WallTime) { return reconcile_flow(key); },
@@ -94,8 +113,10 @@ FlowController::FlowController(kube::Client& client, Caches& caches, kube::Event
           [this](const kube::Write& write, const kube::ObjectPtr& result) {
             controllers::overlay(templates_, write, result);
           }) {
-  flows_.on_change([this](const auto&, const auto& after) {
-    if (after) flow_loop_.add(kube::Key{after->metadata.ns, after->metadata.name});
+  flows_.on_change([this](const auto& before, const auto& after) {
+    if (after) return flow_loop_.add(kube::Key{after->metadata.ns, after->metadata.name});
+    std::erase_if(probings_,
+                  [&](const auto& one) { return one.first.first == before->metadata.uid; });
   });
   templates_.on_change([this](const auto& before, const auto& after) {
     if (before || !after) return;
@@ -145,22 +166,79 @@ FlowController::JobRef FlowController::job_of(const model::JobFlow& flow,
   return owner && owner->uid == flow.metadata.uid ? job : nullptr;
 }
 
+// Without a probe the targets must complete. With one it is enough that every role it names has come
+// up as it asks; a target that has completed already counts as well.
 bool FlowController::may_start(const model::JobFlow& flow, const model::Flow& entry) {
   if (!entry.dependsOn) return true;
   const std::optional<model::FlowProbe>& probe = entry.dependsOn->probe;
-  if (probe && !(probe->httpGetList.empty() && probe->tcpSocketList.empty()))
+  const bool network = has_network_probes(entry), possible = !network || streams_ != nullptr;
+  const bool probed = possible && (network || (probe && !probe->taskStatusList.empty()));
+  if (!possible)
     record(flow, "Warning", "ProbeIgnored",
            "flow " + entry.name +
                ": http and tcp probes are not carried out; its targets must complete instead");
-  bool by_state = probe && !probe->taskStatusList.empty() && probe->httpGetList.empty() &&
-                  probe->tcpSocketList.empty();
-  return std::all_of(entry.dependsOn->targets.begin(), entry.dependsOn->targets.end(),
-                     [&](const std::string& target) {
-                       JobRef job = job_of(flow, target);
-                       if (!job) return false;
-                       if (job->status.state.phase == "Completed") return true;
-                       return by_state && task_states_reached(*job, *probe);
-                     });
+  bool completed = true;
+  for (const std::string& target : entry.dependsOn->targets) {
+    JobRef job = job_of(flow, target);
+    if (!job) return false;
+    if (job->status.state.phase == "Completed") continue;
+    completed = false;
+    if (!probed || !task_states_reached(*job, *probe)) return false;
+  }
+  return completed || !network || probes_passed(flow, entry);
+}
+
+// What to probe: the running pods of the roles that are named. Nothing while a role is not up.
+std::optional<std::vector<PodProbe>> FlowController::probes_of(const model::JobFlow& flow,
+                                                               const model::Flow& entry) const {
+  std::vector<PodProbe> probes;
+  auto add = [&](const model::VcJob& job, const json::Value& wanted, bool http) {
+    std::string role(json::string_at(wanted, {"taskName"}));
+    std::int32_t running = 0, needed = 1;
+    for (const model::TaskSpec& task : job.spec.tasks)
+      if (task.name == role) needed = std::max(1, role_min_available(task));
+    for (const auto& pod : caches_.pods_of(job.metadata.uid)) {
+      if (pod->metadata.annotation(model::keys::task_spec) != role || pod->status.phase != "Running")
+        continue;
+      ++running;
+      probes.push_back({pod->metadata.ns, pod->metadata.name, pod->metadata.uid,
+                        static_cast<std::uint16_t>(json::int_at(wanted, {"port"})),
+                        http ? http_request(wanted, pod->status.podIP) : ""});
+    }
+    return running >= needed;
+  };
+  const model::FlowProbe& probe = *entry.dependsOn->probe;
+  for (const std::string& target : entry.dependsOn->targets) {
+    JobRef job = job_of(flow, target);
+    if (!job || job->status.state.phase == "Completed") continue;
+    for (const json::Value& get : probe.httpGetList)
+      if (!add(*job, get, true)) return std::nullopt;
+    for (const json::Value& socket : probe.tcpSocketList)
+      if (!add(*job, socket, false)) return std::nullopt;
+  }
+  return probes;
+}
+
+bool FlowController::probes_passed(const model::JobFlow& flow, const model::Flow& entry) {
+  const std::pair<std::string, std::string> id{flow.metadata.uid, entry.name};
+  Probing& probing = probings_[id];
+  if (probing.passed || probing.under_way) return probing.passed;
+  std::optional<std::vector<PodProbe>> probes = probes_of(flow, entry);
+  if (!probes || probes->empty()) return false;  // the job's next change brings us here again
+  probing.under_way = true;
+  auto left = std::make_shared<std::size_t>(probes->size());
+  auto passed = std::make_shared<bool>(true);
+  const kube::Key key{flow.metadata.ns, flow.metadata.name};
+  for (PodProbe& probe : *probes)
+    probe_pod(*streams_, executor_, std::move(probe),
+              [this, weak = std::weak_ptr(alive_), id, key, left, passed](bool good) {
+                if (weak.expired()) return;
+                *passed = *passed && good;
+                if (--*left > 0) return;
+                probings_[id] = {*passed, false};
+                flow_loop_.add_after(key, *passed ? Nanos(0) : kProbePeriod);
+              });
+  return false;
 }
 
 void FlowController::create_jobs(const model::JobFlow& flow, kube::Round& round) {

@@ -2,10 +2,16 @@
 
 #include <regex>
 
+#include "base/log.h"
+#include "controllers/hypernode/label_discovery.h"
 #include "model/selector.h"
 
 namespace hekla::controllers {
 namespace {
+
+const kube::Key kConfiguration{"volcano-system", "volcano-controller-configmap"};
+const kube::Key kDiscovery{"", "by label"};  // the one key of the loop that discovers
+constexpr const char* kSource = "volcano.sh/network-topology-source";
 
 using NodeLabels = std::map<std::string, std::map<std::string, std::string>>;
 
@@ -72,12 +78,21 @@ std::set<std::string> nodes_below(
 HyperNodeController::HyperNodeController(kube::Client& client)
     : hyper_nodes_(client, kube::resources::hyper_nodes),
       nodes_(client, kube::resources::nodes),
+      configurations_(client, kube::resources::config_maps,
+                      {kConfiguration.ns, "", "metadata.name=" + kConfiguration.name}),
       loop_(
           client, {.name = "hyperNode-controller"},
           [this](const kube::Key& key, WallTime) { return reconcile(key); },
           [this](const kube::Write& write, const kube::ObjectPtr& result) {
             controllers::overlay(hyper_nodes_, write, result);
+          }),
+      discovery_(
+          client, {.name = "hyperNode-discovery"},
+          [this](const kube::Key&, WallTime) { return discover(); },
+          [this](const kube::Write& write, const kube::ObjectPtr& result) {
+            controllers::overlay(hyper_nodes_, write, result);
           }) {
+  configurations_.on_change([this](const auto&, const auto&) { discovery_.add(kDiscovery); });
   hyper_nodes_.on_change([this](const auto& before, const auto& after) {
     if (!before || !after || before->metadata.generation != after->metadata.generation)
       look_at_all();
@@ -86,19 +101,61 @@ HyperNodeController::HyperNodeController(kube::Client& client)
     if (!before || !after || before->metadata.labels != after->metadata.labels) look_at_all();
   });
   auto enable = [this] {
-    if (hyper_nodes_.synced() && nodes_.synced()) loop_.enable();
+    if (!hyper_nodes_.synced() || !nodes_.synced()) return;
+    loop_.enable();
+    if (configurations_.synced()) discovery_.enable();
   };
   hyper_nodes_.on_settled(enable);
   nodes_.on_settled(enable);
+  configurations_.on_settled(enable);
 }
 
 void HyperNodeController::start() {
   hyper_nodes_.start();
   nodes_.start();
+  configurations_.start();
 }
 
 void HyperNodeController::look_at_all() {
   hyper_nodes_.for_each([this](const auto& one) { loop_.add(kube::Key{"", one->metadata.name}); });
+  discovery_.add(kDiscovery);
+}
+
+// Only what discovery has made is changed or removed, and nothing while it is not configured.
+kube::Round HyperNodeController::discover() {
+  kube::Round round;
+  auto configuration = configurations_.get(kConfiguration);
+  if (!configuration) return round;
+  auto text = configuration->data.find("volcano-controller.conf");
+  if (text == configuration->data.end()) return round;
+  std::vector<std::string> complaints;
+  Result<TopologyLabels> topologies = parse_topology_labels(text->second, complaints);
+  if (!topologies) complaints.push_back(topologies.error().message);
+  for (const std::string& complaint : complaints)
+    log_warn("hyperNode-discovery", "part of volcano-controller.conf is ignored",
+             {{"reason", complaint}});
+  if (!topologies || topologies->empty()) return round;
+  NodeLabels labels;
+  nodes_.for_each([&](const auto& node) { labels[node->metadata.name] = node->metadata.labels; });
+  std::map<std::string, json::Value> wanted = hyper_nodes_by_label(*topologies, labels);
+  hyper_nodes_.for_each([&](const auto& one) {
+    if (one->metadata.label(kSource) != "label") return;
+    kube::Key key{"", one->metadata.name};
+    auto found = wanted.find(key.name);
+    if (found == wanted.end()) {
+      if (!one->metadata.deletionTimestamp)
+        round.writes.push_back(remove(kube::resources::hyper_nodes, key, one->metadata.uid));
+      return;
+    }
+    const json::Value& spec = *json::find(found->second, "spec");
+    if (!json::equal(json::encode(one->spec.members), *json::find(spec, "members")))
+      round.writes.push_back(
+          merge_patch(kube::resources::hyper_nodes, key, json::Object{{"spec", spec}}));
+    wanted.erase(found);
+  });
+  for (auto& [name, object] : wanted)
+    round.writes.push_back(create(kube::resources::hyper_nodes, "", std::move(object)));
+  return round;
 }
 
 kube::Round HyperNodeController::reconcile(const kube::Key& key) {

@@ -1,4 +1,5 @@
-// HyperNodes: how many nodes each one holds, through its selectors and the hypernodes below it.
+// HyperNodes: how many nodes each one holds, through its selectors and the hypernodes below it; and those
+// that node labels describe are made and kept (label_discovery.h).
 #pragma once
 
 #include <functional>
@@ -26,11 +27,13 @@ class HyperNodeController {
 
  private:
   kube::Round reconcile(const kube::Key& key);
+  kube::Round discover();
   void look_at_all();
 
   kube::Informer<model::HyperNode> hyper_nodes_;
   kube::Informer<MetadataOnly> nodes_;
-  kube::ReconcileLoop loop_;
+  kube::Informer<model::ConfigMap> configurations_;
+  kube::ReconcileLoop loop_, discovery_;
 };
 
 }  // namespace hekla::controllers
