@@ -1,6 +1,7 @@
 // Create, update, patch, delete and deletecollection over HTTP.
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
+#include "apiserver/field_hint.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
@@ -51,6 +52,10 @@ Result<WriteRequest> base_request(const Exchange& exchange) {
   for (std::string_view one : query.get_all("dryRun")) dry_run.emplace_back(one);
   request.dry_run = TRY(parse_dry_run(kind, dry_run));
   request.field_validation = TRY(parse_field_validation(kind, query.get("fieldValidation")));
+  // A misspelt field of a job is told of even when nobody asked: it is dropped, and the job is another.
+  if (request.field_validation == FieldValidation::ignore &&
+      is_platform_group(exchange.served->kind->resource.group))
+    request.field_validation = FieldValidation::warn;
   std::string_view manager = query.get("fieldManager");
   if (manager.size() > 128)
     return std::unexpected(invalid_options_error(kind, too_long("fieldManager", 128)));

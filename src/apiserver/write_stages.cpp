@@ -5,6 +5,7 @@
 #include "apiserver/crd.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
+#include "apiserver/field_hint.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/schema_rules.h"
@@ -39,7 +40,10 @@ std::vector<std::string> field_problems(const WriteScope& scope, const json::Val
   std::vector<std::string> problems;
   if (scope.kind().schema)
     for (const std::string& path : unknown_fields(*scope.kind().schema, object))
-      problems.push_back("unknown field " + go_quote(path));
+      problems.push_back("unknown field " + go_quote(path) +
+                         (is_platform_group(scope.resource().group)
+                              ? field_hint(*scope.kind().schema, path)
+                              : ""));
   for (const std::string& path : scope.request.duplicate_fields)
     problems.push_back("duplicate field " + go_quote(path));
   return problems;
