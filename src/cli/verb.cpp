@@ -15,9 +15,15 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   std::string_view name = argv[0];
   name.remove_prefix(std::min(name.size(), name.rfind('/') + 1));
-  if (name == "kube-apiserver") arguments.insert(arguments.begin(), "apiserver");
-  for (std::string_view other : {"etcd", "vsub", "vjobs", "vqueues", "vcancel", "vsuspend", "vresume"})
-    if (name == other) arguments.insert(arguments.begin(), std::string(other));
+  static constexpr std::pair<std::string_view, const char*> kNames[] = {
+      {"kube-apiserver", "apiserver"}, {"vc-controller-manager", "controllers"},
+      {"vc-scheduler", "scheduler"},   {"vc-webhook-manager", "webhook"},
+      {"etcd", "etcd"},                {"vsub", "vsub"},
+      {"vjobs", "vjobs"},              {"vqueues", "vqueues"},
+      {"vcancel", "vcancel"},          {"vsuspend", "vsuspend"},
+      {"vresume", "vresume"}};
+  for (const auto& [other, verb] : kNames)
+    if (name == other) arguments.insert(arguments.begin(), verb);
   return arguments;
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/apiserver_options.h"
+#include "cli/component_options.h"
 #include "cli/up_options.h"
 
 namespace CLI {
@@ -22,6 +23,10 @@ struct Context {
   // The API server alone, and the stand-in for the etcd a test environment expects beside it.
   std::function<int(const ApiServerOptions&)> apiserver;
   std::function<int(const std::string& url)> etcd;
+  // One component each against somebody's cluster.
+  std::function<int(const ControllersOptions&)> controllers;
+  std::function<int(const SchedulerOptions&)> scheduler;
+  std::function<int(const WebhookOptions&)> webhook;
   // Examines the machine and prints what it finds; 1 when pods could not run.
   std::function<int()> doctor;
   std::string executable;  // the path of this program, to start it again

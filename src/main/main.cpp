@@ -4,6 +4,7 @@
 
 #include "cli/verb.h"
 #include "main/api_only.h"
+#include "main/components.h"
 #include "main/doctor.h"
 #include "main/up.h"
 
@@ -12,6 +13,9 @@ int main(int argc, char** argv) {
   context.up = hekla::run_up;
   context.apiserver = hekla::run_apiserver;
   context.etcd = hekla::run_etcd_stand_in;
+  context.controllers = hekla::run_controllers;
+  context.scheduler = hekla::run_scheduler;
+  context.webhook = hekla::run_webhook;
   context.doctor = hekla::run_doctor;
   std::error_code error;
   context.executable = std::filesystem::read_symlink("/proc/self/exe", error);

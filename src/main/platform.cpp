@@ -245,6 +245,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   agent_client = api->client(agent_loop, {"kubelet"});
   agent = TRY(agent::Agent::create(std::move(agent_options), *agent_client, &metrics));
   api->set_pod_streams(&agent->streams());
+  volcano_loop.post([this] { volcano->set_pod_streams(&agent->streams()); });
   server->serve_on(agent->take_api_socket());
   agent->start();
   TRY(await("registering this machine's node", kube::resources::nodes, agent->node_name()));

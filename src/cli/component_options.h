@@ -1,0 +1,44 @@
+// What the components that run against somebody's cluster can be told: the flags of
+// vc-controller-manager, vc-scheduler and vc-webhook-manager that people use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hekla::cli {
+
+struct ComponentOptions {
+  std::string kubeconfig, master;  // both empty: the pod's own cluster
+  std::vector<std::string> scheduler_names{"volcano"};
+  bool leader_elect = true;
+  std::string lease_namespace = "volcano-system", lease_name;
+  std::string lease_duration = "15s", renew_deadline = "10s", retry_period = "2s";
+  bool healthz = false, metrics = false;
+  std::string healthz_address = ":11251", metrics_address;
+  std::string log_level = "info";
+  std::vector<std::string> unused;  // values of flags that change nothing here
+};
+
+struct ControllersOptions : ComponentOptions {
+  bool inherit_owner_annotations = true;
+};
+
+struct SchedulerOptions : ComponentOptions {
+  std::string configuration, default_queue = "default", period = "1s";
+};
+
+struct WebhookOptions : ComponentOptions {
+  std::string listen_address = "0.0.0.0";
+  std::uint16_t port = 8443;
+  std::vector<std::string> enabled;  // paths; empty: every step
+  std::string tls_cert_file, tls_key_file, ca_cert_file;
+  std::string ns = "volcano-system", service_name = "volcano-admission-service", url;
+  std::string secret_name = "volcano-admission-secret";
+  std::vector<std::string> ip_addresses;
+  std::string admission_conf;
+  int max_queue_depth = 5;
+  bool queue_allocated_pods_check = false, root_queue_protection = true;
+};
+
+}  // namespace hekla::cli
