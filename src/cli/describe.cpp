@@ -100,36 +100,51 @@ std::string described(const json::Value& object) {
   return out;
 }
 
+namespace {
+
+// The events of one object as kubectl's describe shows them.
+Result<std::string> events_of(ApiSession& session, const std::string& ns, const std::string& uid) {
+  json::Value events = TRY(session.call("GET", "/api/v1/namespaces/" + ns +
+                                                   "/events?fieldSelector=involvedObject.uid%3D" + uid));
+  std::vector<std::vector<std::string>> rows{{"  Type", "Reason", "Age", "From", "Message"},
+                                             {"  ----", "------", "----", "----", "-------"}};
+  const json::Array* items = json::array_at(events, {"items"});
+  for (std::size_t e = 0; items && e < items->size(); ++e) {
+    const json::Value& event = (*items)[e];
+    auto text = [&](std::initializer_list<std::string_view> path) {
+      return std::string(json::string_at(event, path));
+    };
+    std::string age = "<unknown>";
+    if (auto last = model::parse_rfc3339(text({"lastTimestamp"})))
+      age = model::human_duration(real_clock().wall() - *last);
+    if (std::int64_t count = json::int_at(event, {"count"}); count > 1)
+      age += " (x" + std::to_string(count) + ")";
+    rows.push_back({"  " + text({"type"}), text({"reason"}), age, text({"source", "component"}),
+                    text({"message"})});
+  }
+  return rows.size() == 2 ? "Events:  <none>\n" : "Events:\n" + columns(rows);
+}
+
+}  // namespace
+
 Result<void> describe_objects(ApiSession& session, const GetOptions& options) {
-  if (options.what.size() < 2) return fail(Code::bad_request, "describe needs a type and a name");
-  kube::Resource resource = TRY(find_resource(session, options.what[0]));
   std::string ns = options.ns.empty() ? session.access().default_namespace : options.ns;
-  for (std::size_t i = 1; i < options.what.size(); ++i) {
-    json::Value object =
-        TRY(session.call("GET", ApiSession::path_of(resource, ns, options.what[i])));
-    std::fputs(described(object).c_str(), stdout);
-    std::string uid(json::string_at(object, {"metadata", "uid"}));
-    json::Value events = TRY(session.call(
-        "GET", "/api/v1/namespaces/" + (resource.namespaced ? ns : std::string("default")) +
-                   "/events?fieldSelector=involvedObject.uid%3D" + uid));
-    std::vector<std::vector<std::string>> rows{{"  Type", "Reason", "Age", "From", "Message"},
-                                               {"  ----", "------", "----", "----", "-------"}};
-    const json::Array* items = json::array_at(events, {"items"});
-    for (std::size_t e = 0; items && e < items->size(); ++e) {
-      const json::Value& event = (*items)[e];
-      auto text = [&](std::initializer_list<std::string_view> path) {
-        return std::string(json::string_at(event, path));
-      };
-      std::string age = "<unknown>";
-      if (auto last = model::parse_rfc3339(text({"lastTimestamp"})))
-        age = model::human_duration(real_clock().wall() - *last);
-      if (std::int64_t count = json::int_at(event, {"count"}); count > 1)
-        age += " (x" + std::to_string(count) + ")";
-      rows.push_back({"  " + text({"type"}), text({"reason"}), age, text({"source", "component"}),
-                      text({"message"})});
+  for (const Wanted& wanted : wanted_of(options.what)) {
+    kube::Resource resource = TRY(find_resource(session, wanted.type));
+    std::vector<std::string> names = wanted.names;
+    if (names.empty()) {
+      json::Value all = TRY(session.call("GET", ApiSession::path_of(resource, ns)));
+      if (const json::Array* items = json::array_at(all, {"items"}))
+        for (const json::Value& item : *items)
+          names.emplace_back(json::string_at(item, {"metadata", "name"}));
     }
-    std::fputs(rows.size() == 2 ? "Events:  <none>\n" : ("Events:\n" + columns(rows)).c_str(),
-               stdout);
+    for (const std::string& name : names) {
+      json::Value object = TRY(session.call("GET", ApiSession::path_of(resource, ns, name)));
+      std::string events =
+          TRY(events_of(session, resource.namespaced ? ns : std::string("default"),
+                        std::string(json::string_at(object, {"metadata", "uid"}))));
+      std::fputs((described(object) + events).c_str(), stdout);
+    }
   }
   return {};
 }

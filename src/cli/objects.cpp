@@ -25,11 +25,8 @@ std::string collection_path(const kube::Resource& resource, const std::string& n
   return ApiSession::path_of(everywhere, ns);
 }
 
-// "vcjob/j pod/p" and "vcjob j k" both become (type, names).
-struct Wanted {
-  std::string type;
-  std::vector<std::string> names;
-};
+}  // namespace
+
 std::vector<Wanted> wanted_of(const std::vector<std::string>& what) {
   std::vector<Wanted> wanted;
   if (what.empty()) return wanted;
@@ -50,6 +47,8 @@ std::vector<Wanted> wanted_of(const std::vector<std::string>& what) {
   }
   return wanted;
 }
+
+namespace {
 
 std::string cell_text(const json::Value& cell) {
   if (cell.is_null()) return "<none>";
@@ -383,6 +382,8 @@ Result<void> wait_for(ApiSession& session, const GetOptions& options, const std:
   MonoTime end = real_clock().mono() + timeout;
   for (const Wanted& wanted : wanted_of(options.what)) {
     kube::Resource resource = TRY(find_resource(session, wanted.type));
+    if (wanted.names.empty() || wanted.names[0].empty())
+      return fail(Code::bad_request, "resource(s) were provided, but no name was specified");
     for (const std::string& name : wanted.names)
       while (true) {
         Result<json::Value> object = session.call(

@@ -15,6 +15,13 @@ struct GetOptions {
   std::string ns, selector, output;
   bool all_namespaces = false, watch = false;
 };
+// "vcjob/j pod/p" and "vcjob j k" both become types with names.
+struct Wanted {
+  std::string type;
+  std::vector<std::string> names;
+};
+std::vector<Wanted> wanted_of(const std::vector<std::string>& what);
+
 Result<void> get_objects(ApiSession& session, const GetOptions& options);
 
 struct ApplyOptions {

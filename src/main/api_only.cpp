@@ -1,5 +1,6 @@
 #include "main/api_only.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <future>
 
@@ -59,7 +60,9 @@ Result<apiserver::AuthOptions> auth_options(const cli::ApiServerOptions& options
   if (!options.service_account_issuer.empty()) auth.issuer = options.service_account_issuer;
   if (!options.token_auth_file.empty())
     auth.static_tokens = TRY(parse_token_file(TRY(read_file(options.token_auth_file))));
-  auth.allow_everything = options.authorization_modes == std::vector<std::string>{"AlwaysAllow"};
+  // As kube-apiserver's union of authorizers: one that allows everything decides.
+  const std::vector<std::string>& modes = options.authorization_modes;
+  auth.allow_everything = std::find(modes.begin(), modes.end(), "AlwaysAllow") != modes.end();
   return auth;
 }
 

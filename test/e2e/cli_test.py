@@ -1,5 +1,7 @@
 """The command line without kubectl, and vcctl's commands with their tables."""
 import os
+import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -56,9 +58,59 @@ class CommandLine(put.PlatformTest):
         self.assertEqual(self.hekla("get", "vcjob/one", "-o", "yaml"),
                          self.platform.kubectl("get", "vcjob", "one", "-o", "yaml"))
         self.assertIn("Min Available:", self.hekla("describe", "vcjob", "one"))
+        self.assertEqual(re.sub(r"Age.*", "", self.hekla("describe", "vcjob/one"), flags=re.S),
+                         re.sub(r"Age.*", "", self.hekla("describe", "vcjob", "one"), flags=re.S))
+        unnamed = self.hekla("wait", "pods", "--for", "condition=Ready", check=False)
+        self.assertEqual((unnamed.returncode, unnamed.stderr),
+                         (1, "hekla: resource(s) were provided, but no name was specified\n"))
         missing = self.hekla("get", "vcjob", "none", check=False)
         self.assertEqual(missing.returncode, 1)
         self.assertIn('jobs.batch.volcano.sh "none" not found', missing.stderr)
+
+    def test_1_typos_are_answered_with_the_right_name(self):
+        wrong = JOB.replace("queue: cli", "queue: cli\n  minAvailble: 1").replace("name: one", "name: typo")
+        refused = self.hekla("apply", "-f", "-", stdin=wrong, check=False)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn('unknown field "spec.minAvailble", did you mean "minAvailable"?', refused.stderr)
+        # An older kubectl, which leaves validation to itself, and one told not to validate.
+        warned = self.platform.kubectl("apply", "--validate=false", "-f", "-", stdin=wrong, check=False)
+        self.assertEqual(warned.returncode, 0, warned.stderr)
+        self.assertIn('Warning: unknown field "spec.minAvailble", did you mean "minAvailable"?', warned.stderr)
+        self.hekla("delete", "vcjob", "typo")
+
+    def test_1_server_side_and_watch(self):
+        queue = "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata: {name: watched}\nspec: {weight: %d}\n"
+        self.assertEqual(self.hekla("apply", "--server-side", "-f", "-", stdin=queue % 2),
+                         "queue.scheduling.volcano.sh/watched serverside-applied\n")
+        fields = self.platform.get("queue", "watched", "--show-managed-fields")["metadata"]["managedFields"] \
+            if "--show-managed-fields" in self.platform.kubectl("get", "--help") else \
+            self.platform.get("queue", "watched")["metadata"]["managedFields"]
+        self.assertIn(("kubectl", "Apply"), [(entry["manager"], entry["operation"]) for entry in fields])
+        watch = subprocess.Popen([put.HEKLA, "get", "queue", "watched", "-w", "--kubeconfig", self.platform.kubeconfig],
+                                 stdout=subprocess.PIPE, text=True)
+        self.addCleanup(watch.stdout.close)
+        self.addCleanup(watch.wait)
+        self.addCleanup(watch.kill)
+        self.assertEqual(watch.stdout.readline().split(), ["NAME", "AGE", "PARENT"])
+        self.assertEqual(watch.stdout.readline().split()[0], "watched")
+        self.hekla("apply", "--server-side", "-f", "-", stdin=queue % 3)
+        self.assertEqual(watch.stdout.readline().split()[0], "watched")
+
+    def test_2_lsf(self):
+        """vsub, vjobs, vsuspend, vresume, vcancel by their own names; -n is the name there."""
+        self.assertEqual(self.hekla("-n", "sub", "-i", "busybox", "-r", "2", "-c", "sleep 600", name="vsub"),
+                         "run job sub successfully\n")
+        self.platform.wait_phase("sub", "Running")
+        self.assertEqual(self.platform.get("vcjob", "sub")["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["command"],
+                         ["sh", "-c", "sleep 600"])
+        self.assertIn("sub", self.hekla(name="vjobs"))
+        self.assertTrue(self.hekla("-n", "sub", name="vjobs").startswith("Name:         sub\n"))
+        self.hekla("-n", "sub", name="vsuspend")
+        self.platform.wait_phase("sub", "Aborted")
+        self.hekla("-n", "sub", name="vresume")
+        self.platform.wait_phase("sub", "Running")
+        self.assertIn("default", self.hekla("-n", "default", name="vqueues"))
+        self.assertEqual(self.hekla("-n", "sub", name="vcancel"), "delete job sub successfully\n")
 
     def test_2_vcctl(self):
         self.hekla("job", "run", "-N", "two", "-r", "2", "-m", "1", "-R", "cpu=100m,memory=10Mi",
@@ -89,6 +141,30 @@ class CommandLine(put.PlatformTest):
         wrong = self.hekla("queue", "operate", "-n", "q3", "-a", "burn", check=False)
         self.assertEqual(wrong.returncode, 1)
         self.assertIn("valid actions are open, close and update", wrong.stderr)
+
+    def complete(self, *words):
+        """What bash offers for these words."""
+        script = 'source <("%s" completion bash); COMP_WORDS=(%s); COMP_CWORD=%d; _hekla; printf "%%s\n" "${COMPREPLY[@]}"' % (
+            put.HEKLA, " ".join("'%s'" % word for word in ("hekla",) + words), len(words))
+        return subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+
+    def test_3_completion(self):
+        self.assertEqual(self.complete("jobf"), ["jobflow"])
+        self.assertEqual(sorted(self.complete("job", "")), ["delete", "list", "resume", "run", "suspend", "view"])
+        self.assertIn("--all-namespaces", self.complete("job", "list", "--all"))
+        self.assertEqual(self.complete("-n", "x", "queue", "oper"), ["operate"])
+        self.assertEqual(self.complete("queue", "operate", "-n", "/etc/hostnam"), ["/etc/hostname"])
+        for shell, check in (("zsh", ["-n"]), ("fish", ["--no-execute"])):
+            script = self.hekla("completion", shell)
+            self.assertIn("jobflow", script)
+            if shutil.which(shell):
+                with tempfile.NamedTemporaryFile("w") as file:
+                    file.write(script)
+                    file.flush()
+                    subprocess.run([shell] + check + [file.name], check=True)
+        unknown = self.hekla("completion", "tcsh", check=False)
+        self.assertEqual((unknown.returncode, unknown.stderr),
+                         (2, "hekla: no completion for tcsh: there is bash, zsh and fish\n"))
 
     def test_4_flows(self):
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:

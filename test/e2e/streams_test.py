@@ -53,6 +53,29 @@ class Streams(put.PlatformTest):
         self.assertIn("command terminated with exit code 3", done.stderr)
         self.assertEqual(done.returncode, 3)
 
+    def test_logs_without_kubectl(self):
+        def logs(*arguments):
+            return subprocess.run([put.HEKLA, "logs", "--kubeconfig", self.platform.kubeconfig] + list(arguments),
+                                  capture_output=True, text=True, timeout=30)
+        self.platform.apply_text("""
+apiVersion: v1
+kind: Pod
+metadata: {name: talk}
+spec:
+  schedulerName: volcano
+  restartPolicy: Never
+  containers:
+  - {name: a, image: any, command: [sh, -c, "echo one; echo two; sleep 1; echo three"]}
+  - {name: b, image: any, command: [sh, -c, "echo other"]}
+""")
+        put.wait_for("it talks", lambda: logs("talk", "-c", "a").stdout.startswith("one"))
+        self.assertEqual(logs("talk", "-c", "a", "-f").stdout, "one\ntwo\nthree\n")
+        self.assertEqual(logs("talk", "-c", "a", "--tail", "1").stdout, "three\n")
+        unnamed = logs("talk")
+        self.assertEqual(unnamed.returncode, 1)
+        self.assertIn("a container name must be specified for pod talk, choose one of: [a b]", unnamed.stderr)
+        self.platform.kubectl("delete", "pod", "talk", "--wait=false")
+
     def test_exec_input_ends(self):
         text = "a line\n" * 50000
         done = self.platform.kubectl("exec", "-i", "web", "-c", "web", "--", "cat", stdin=text)

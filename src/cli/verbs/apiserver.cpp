@@ -10,7 +10,8 @@ namespace {
 
 void declare_tls_flags(CLI::App& command, ApiServerOptions& options) {
   command.add_option("--cert-dir", options.cert_dir,
-                     "directory of apiserver.crt and apiserver.key; made when missing");
+                     "directory of apiserver.crt and apiserver.key (default: a certificate of "
+                     "Hekla's own authority in the data directory)");
   command.add_option("--tls-cert-file", options.tls_cert_file, "the server's certificate");
   command.add_option("--tls-private-key-file", options.tls_key_file, "its private key");
   command.add_option("--client-ca-file", options.client_ca_file,

@@ -44,9 +44,9 @@ void declare_reading(CLI::App& app, Context& context) {
   command->add_flag("-w,--watch", get->get.watch, "go on showing what changes");
 
   auto describe = std::make_shared<Options>();
-  add_object_verb(app, context, "describe", "show one object in full, with its events", describe,
+  add_object_verb(app, context, "describe", "show objects in full, with their events", describe,
                   [](ApiSession& session, Options& o) { return describe_objects(session, o.get); })
-      ->add_option("what", describe->get.what, "TYPE NAME")
+      ->add_option("what", describe->get.what, "TYPE [NAME...], TYPE/NAME")
       ->required();
 
   auto wait = std::make_shared<Options>();
