@@ -1,5 +1,6 @@
 // gangreclaim: makes room for a whole gang at once by evicting pods of other queues, whole gangs
-// if need be. Arguments: allowWholeBundle (true), maxDomains (8; the cluster is one domain here).
+// if need be. Arguments: allowWholeBundle (true), maxDomains (8: so many
+// hypernodes are tried for a gang with a hard wish about the network).
 #include "scheduler/session/action.h"
 #include "scheduler/session/gang_eviction.h"
 
@@ -8,9 +9,7 @@ namespace hekla::scheduler {
 namespace {
 
 void execute_gangreclaim(Session& session, const Arguments& arguments) {
-  GangEviction(session, Eviction::Kind::reclaim, "gangreclaim",
-               arguments.boolean("allowWholeBundle", true))
-      .run();
+  GangEviction(session, Eviction::Kind::reclaim, "gangreclaim", arguments).run();
 }
 
 }  // namespace

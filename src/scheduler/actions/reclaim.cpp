@@ -20,7 +20,10 @@ class Reclaim {
   void run() {
     Turns turns(session_);
     for (JobId job : session_.jobs())
-      if (is_starving(session_, job) && session_.may_place(job)) turns.add(job);
+      // A domain cannot be cleared pod by pod: gangreclaim does that for jobs that want one.
+      if (is_starving(session_, job) && !session_.at(job).has_hard_topology() &&
+          session_.may_place(job))
+        turns.add(job);
     while (!turns.empty()) {
       QueueId queue = turns.next_queue();
       if (session_.overused(queue)) continue;

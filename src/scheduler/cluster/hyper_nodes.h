@@ -12,6 +12,7 @@
 
 #include "scheduler/cluster/companions.h"
 #include "scheduler/cluster/ids.h"
+#include "scheduler/cluster/job.h"
 #include "scheduler/cluster/names.h"
 #include "scheduler/cluster/node.h"
 
@@ -55,6 +56,12 @@ class HyperNodes {
   // -1 when no hypernode has this tier name.
   std::int32_t tier_of(std::string_view tier_name) const;
   std::int32_t lowest_tier() const { return lowest_tier_; }
+  // The highest tier a wish allows; -1: it has none.
+  std::int32_t allowed_tier(const TopologyWish& wish) const {
+    if (!wish.given) return -1;
+    if (!wish.hard) return at(top()).tier;
+    return wish.tier >= 0 || wish.tier_name.empty() ? wish.tier : tier_of(wish.tier_name);
+  }
 
  private:
   void add_members(const Companion& object, HyperNodeId id, std::span<const Node> nodes,

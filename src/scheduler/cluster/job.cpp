@@ -77,6 +77,12 @@ bool Job::has_topology() const {
                      [](const SubGroupRule& rule) { return rule.topology.given; });
 }
 
+bool Job::has_hard_topology() const {
+  return topology.hard ||
+         std::any_of(sub_group_rules.begin(), sub_group_rules.end(),
+                     [](const SubGroupRule& rule) { return rule.topology.hard; });
+}
+
 Resources Job::outstanding() const {
   Resources rest = excess(min_resources, allocated);
   return excess(rest, gated_request);

@@ -175,6 +175,7 @@ struct Job {
   const TopologyWish& topology_of(std::int32_t sub_job) const;
   // Whether it, or a part of it, cares how close its pods are.
   bool has_topology() const;
+  bool has_hard_topology() const;
   // minResources - allocated, floored at zero, without what scheduling gates hold back: what the
   // job may still claim.
   Resources outstanding() const;

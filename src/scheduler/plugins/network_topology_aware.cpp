@@ -74,7 +74,7 @@ class NetworkTopologyAware final : public Plugin {
   std::vector<std::vector<HyperNodeId>> hyper_node_gradient(JobPart part,
                                                             HyperNodeId within) override {
     const Job& job = session_->at(part.job);
-    std::int32_t allowed = allowed_tier(job.topology_of(part.sub_job));
+    std::int32_t allowed = all_->allowed_tier(job.topology_of(part.sub_job));
     if (allowed < 0) return {{within}};
     HyperNodeId sits = where(part);
     HyperNodeId root = search_root(within, allowed, sits);
@@ -134,13 +134,6 @@ class NetworkTopologyAware final : public Plugin {
   const TopologyWish& wish_of(TaskId id) const {
     JobPart part = part_of(id);
     return session_->at(part.job).topology_of(part.sub_job);
-  }
-  // -1: anywhere.
-  std::int32_t allowed_tier(const TopologyWish& wish) const {
-    if (!wish.given) return -1;
-    if (!wish.hard) return all_->at(all_->top()).tier;
-    if (wish.tier >= 0 || wish.tier_name.empty()) return wish.tier;
-    return all_->tier_of(wish.tier_name);
   }
 
   template <class Visit>

@@ -26,7 +26,33 @@ bool GangEviction::may_go(TaskId id, JobId job) const {
   return owner.queue != wants.queue && session_.at(owner.queue).reclaimable;
 }
 
-std::vector<GangEviction::Bundle> GangEviction::bundles_for(JobId job, TaskId preemptor) const {
+std::vector<HyperNodeId> GangEviction::domains_for(JobId id) const {
+  const Job& job = session_.at(id);
+  const HyperNodes& all = session_.cluster().hyper_nodes();
+  std::int32_t allowed = job.topology.hard ? all.allowed_tier(job.topology) : -1;
+  if (!job.topology.given || !job.topology.hard || !all.any()) return {HyperNodeId()};
+  std::vector<HyperNodeId> domains;
+  if (!all.problem().empty()) return domains;
+  HyperNodeId sits;
+  for (TaskId task : job.tasks)
+    if (is_allocated(session_.at(task).status)) sits = all.common(sits, all.of(session_.at(task).node));
+  for (std::size_t i = 0; i < all.all().size(); ++i)
+    if (all.all()[i].tier <= allowed && (!sits.valid() || all.contains(HyperNodeId(i), sits)))
+      domains.push_back(HyperNodeId(i));
+  std::stable_sort(domains.begin(), domains.end(), [&](HyperNodeId a, HyperNodeId b) {
+    return all.at(a).tier < all.at(b).tier;
+  });
+  if (static_cast<std::int64_t>(domains.size()) > most_domains_)
+    domains.resize(static_cast<std::size_t>(std::max<std::int64_t>(most_domains_, 0)));
+  return domains;
+}
+
+std::vector<GangEviction::Bundle> GangEviction::bundles_for(JobId job, TaskId preemptor,
+                                                            HyperNodeId domain) const {
+  std::vector<bool> inside(session_.cluster().nodes().size(), !domain.valid());
+  if (domain.valid())
+    for (NodeId node : session_.cluster().hyper_nodes().at(domain).nodes)
+      inside[node.index()] = true;
   std::vector<TaskId> candidates;
   for (JobId other : session_.jobs())
     for (TaskId task : session_.at(other).tasks)
@@ -40,24 +66,32 @@ std::vector<GangEviction::Bundle> GangEviction::bundles_for(JobId job, TaskId pr
     JobId owner = session_.at(first).job;
     if (std::find(seen.begin(), seen.end(), owner) != seen.end()) continue;
     seen.push_back(owner);
-    Bundle all;
-    for (TaskId task : permitted)
-      if (session_.at(task).job == owner) all.push_back(task);
+    // Only those within the domain make room; but a gang that breaks goes everywhere.
+    Bundle all, here;
+    for (TaskId task : permitted) {
+      if (session_.at(task).job != owner) continue;
+      all.push_back(task);
+      if (inside[session_.at(task).node.index()]) here.push_back(task);
+    }
     const Job& victim = session_.at(owner);
-    std::int32_t spare =
-        std::clamp(victim.ready() - victim.min_available, 0, static_cast<std::int32_t>(all.size()));
-    auto end_of_spare = all.begin() + spare;
-    for (auto task = all.begin(); task != end_of_spare; ++task) safe.push_back({*task});
+    auto spare = static_cast<std::size_t>(std::clamp(
+        victim.ready() - victim.min_available, 0, static_cast<std::int32_t>(here.size())));
     bool complete = static_cast<std::int32_t>(all.size()) == victim.allocated_tasks();
-    if (whole_jobs_ && complete && end_of_spare != all.end())
-      whole.emplace_back(end_of_spare, all.end());
+    bool breaks = whole_jobs_ && complete && spare < here.size();
+    here.resize(spare);
+    for (TaskId task : here) {
+      safe.push_back({task});
+      std::erase(all, task);
+    }
+    if (breaks) whole.push_back(std::move(all));
   }
   safe.insert(safe.end(), whole.begin(), whole.end());
   return safe;
 }
 
-bool GangEviction::place(JobId job) {
+bool GangEviction::place(JobId job, HyperNodeId domain) {
   std::size_t before = statement_.size();
+  session_.enter_domain(domain);
   QueueId queue = session_.at(job).queue;
   for (TaskId task : waiting_tasks(session_, job)) {
     if (!session_.job_starving(job)) break;
@@ -68,6 +102,7 @@ bool GangEviction::place(JobId job) {
     if (std::optional<ClassTable::Pick> pick = session_.choose_node(task))
       statement_.pipeline(task, pick->node, before > 0);
   }
+  session_.enter_domain({});
   if (statement_.size() > before && session_.job_pipelined(job)) return true;
   statement_.discard(before);
   return false;
@@ -87,19 +122,32 @@ void GangEviction::let_stay(std::vector<Bundle>& taken) {
   }
 }
 
-void GangEviction::serve(JobId job) {
+void GangEviction::serve(JobId id) {
+  const Job& job = session_.at(id);
+  if (job.has_hard_topology() && !job.topology.hard) return;
+  for (HyperNodeId domain : domains_for(id))
+    if (serve_in(id, domain)) return;
+}
+
+bool GangEviction::serve_in(JobId job, HyperNodeId domain) {
   std::vector<TaskId> waiting = waiting_tasks(session_, job);
-  if (waiting.empty()) return;
-  if (place(job)) return statement_.commit();
+  if (waiting.empty()) return true;
+  bool placed = place(job, domain);
   std::vector<Bundle> taken;
-  for (const Bundle& bundle : bundles_for(job, waiting.front())) {
-    for (TaskId task : bundle) statement_.evict(task, reason_);
-    taken.push_back(bundle);
-    if (!place(job)) continue;
-    let_stay(taken);
-    return statement_.commit();
-  }
-  statement_.discard();
+  if (!placed)
+    for (const Bundle& bundle : bundles_for(job, waiting.front(), domain)) {
+      for (TaskId task : bundle) statement_.evict(task, reason_);
+      taken.push_back(bundle);
+      placed = place(job, domain);
+      if (!placed) continue;
+      let_stay(taken);
+      break;
+    }
+  if (placed)
+    statement_.commit();
+  else
+    statement_.discard();
+  return placed;
 }
 
 }  // namespace hekla::scheduler
