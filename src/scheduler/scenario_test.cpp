@@ -306,21 +306,15 @@ class Runner {
       for (std::string_view always : {"accounts-add-up", "nothing-left-over", "bound-once",
                                       "no-overcommit", "no-victim-in-vain"})
         EXPECT_EQ(invariants::check(always, cluster_, last_), "");
-      if (has_plugin("gang")) {
+      const Configuration& configuration = session_.configuration();
+      if (configuration.has_plugin("gang")) {
         EXPECT_EQ(invariants::check("gang-all-or-none", cluster_, last_), "");
       }
-      if (has_plugin("proportion") || has_plugin("capacity")) {
+      if (configuration.has_plugin("proportion") || configuration.has_plugin("capacity")) {
         EXPECT_EQ(invariants::check("within-capability", cluster_, last_), "");
       }
       transcript_ += describe_decisions();
     }
-  }
-
-  bool has_plugin(std::string_view name) const {
-    for (const Tier& tier : session_.configuration().tiers)
-      for (const PluginOption& plugin : tier.plugins)
-        if (plugin.name == name) return true;
-    return false;
   }
 
   std::string describe_decisions() const {

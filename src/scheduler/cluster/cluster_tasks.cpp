@@ -396,6 +396,7 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   for (const model::PodCondition& condition : pod.status.conditions)
     if (condition.type == "PodScheduled" && condition.status == "True")
       task.scheduled = condition.lastTransitionTime.at.value_or(WallTime{});
+  fill_task_annotations(pod, task);
   bool claims_made = false;
   if (!task.device_claims.empty()) {
     std::vector<DeviceClaim> claims = device_claims_of(pod);

@@ -72,6 +72,11 @@ class Companions {
   // The keys that changed since a version; nullopt: too long ago, look at all.
   std::optional<std::span<const std::string>> changed_since(CompanionKind kind,
                                                             std::uint64_t version) const;
+  // Brings a reader up to date: digest(key, object) for all that changed since `seen`, with null for
+  // what is gone. `each_known(visit)` visits the keys the reader has.
+  template <class EachKnown, class Digest>
+  void catch_up(CompanionKind kind, std::uint64_t& seen, EachKnown each_known,
+                Digest digest) const;
 
  private:
   struct Kind {
@@ -84,5 +89,22 @@ class Companions {
 
   std::array<Kind, kCompanionKinds.size()> kinds_;
 };
+
+template <class EachKnown, class Digest>
+void Companions::catch_up(CompanionKind kind, std::uint64_t& seen, EachKnown each_known,
+                          Digest digest) const {
+  if (seen == version(kind)) return;
+  if (auto changed = changed_since(kind, seen)) {
+    for (const std::string& key : *changed) digest(key, find(kind, key));
+  } else {
+    std::vector<std::string> gone;
+    each_known([&](const std::string& key) {
+      if (find(kind, key) == nullptr) gone.push_back(key);
+    });
+    for (const std::string& key : gone) digest(key, nullptr);
+    for (const auto& [key, object] : all(kind)) digest(key, object.get());
+  }
+  seen = version(kind);
+}
 
 }  // namespace hekla::scheduler

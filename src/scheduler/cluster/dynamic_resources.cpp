@@ -167,30 +167,30 @@ DynamicResources::Claim DynamicResources::read_claim(const json::Value& body, Na
 }
 
 void DynamicResources::catch_up(const Companions& companions, Names& names) {
-  auto read = [&](CompanionKind kind, std::uint64_t& seen, auto digest) {
-    if (seen == companions.version(kind)) return;
-    auto changed = companions.changed_since(kind, seen);
-    if (changed)
-      for (const std::string& key : *changed) digest(key, companions.find(kind, key));
-    else
-      for (const auto& [key, object] : companions.all(kind)) digest(key, object.get());
-    seen = companions.version(kind);
+  auto keys_of = [](const auto& index) {
+    return [&index](auto visit) {
+      for (const auto& [key, value] : index) visit(key);
+    };
   };
-  read(CompanionKind::resource_slice, seen_slices_, [&](const auto& key, const Companion* object) {
-    slices_.erase(key);
-    if (object != nullptr) slices_[key] = read_slice(object->body, names);
-  });
-  read(CompanionKind::device_class, seen_classes_, [&](const auto& key, const Companion* object) {
-    classes_.erase(key);
-    if (object != nullptr)
-      classes_[key] = read_selector(json::array_at(object->body, {"spec", "selectors"}));
-  });
-  read(CompanionKind::resource_claim, seen_claims_, [&](const auto& key, const Companion* object) {
-    claims_.erase(key);
-    if (object == nullptr) return;
-    Claim& claim = claims_[key] = read_claim(object->body, names);
-    if (claim.allocated) promises_.erase(key);
-  });
+  companions.catch_up(CompanionKind::resource_slice, seen_slices_, keys_of(slices_),
+                      [&](const std::string& key, const Companion* object) {
+                        slices_.erase(key);
+                        if (object != nullptr) slices_[key] = read_slice(object->body, names);
+                      });
+  companions.catch_up(CompanionKind::device_class, seen_classes_, keys_of(classes_),
+                      [&](const std::string& key, const Companion* object) {
+                        classes_.erase(key);
+                        if (object != nullptr)
+                          classes_[key] = read_selector(
+                              json::array_at(object->body, {"spec", "selectors"}));
+                      });
+  companions.catch_up(CompanionKind::resource_claim, seen_claims_, keys_of(claims_),
+                      [&](const std::string& key, const Companion* object) {
+                        claims_.erase(key);
+                        if (object == nullptr) return;
+                        Claim& claim = claims_[key] = read_claim(object->body, names);
+                        if (claim.allocated) promises_.erase(key);
+                      });
 }
 
 // ---- questions

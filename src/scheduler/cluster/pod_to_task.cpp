@@ -294,6 +294,14 @@ std::vector<DeviceClaim> device_claims_of(const model::Pod& pod) {
   return out;
 }
 
+void fill_task_annotations(const model::Pod& pod, Task& task) {
+  task.annotations.clear();
+  if (pod.metadata.annotations.empty()) return;
+  for (const char* name : kTaskAnnotations)
+    if (const std::string& value = pod.metadata.annotation(name); !value.empty())
+      task.annotations.emplace_back(name, value);
+}
+
 void fill_task(const model::Pod& pod, Task& task) {
   const model::ObjectMeta& meta = pod.metadata;
   task.ns = meta.ns;
@@ -323,9 +331,7 @@ void fill_task(const model::Pod& pod, Task& task) {
   task.device_claims = device_claims_of(pod);
   add_devices(pod.spec.initContainers, true, task.devices);
   add_devices(pod.spec.containers, false, task.devices);
-  for (const char* name : kTaskAnnotations)
-    if (const std::string& value = meta.annotation(name); !value.empty())
-      task.annotations.emplace_back(name, value);
+  fill_task_annotations(pod, task);
   task.preempts = pod.spec.preemptionPolicy != "Never";
   task.index = -1;
   std::size_t dash = meta.name.rfind('-');

@@ -27,6 +27,8 @@ TaskStatus status_of(const model::Pod& pod);
 // The fields of a Task that come from the pod alone; job, class, role, node and status are the
 // cluster's.
 void fill_task(const model::Pod& pod, Task& task);
+// The annotations of the pod that plugins read; they may come with its binding.
+void fill_task_annotations(const model::Pod& pod, Task& task);
 // The claims a pod mounts, by name; an ephemeral volume's claim is named after pod and volume.
 struct NamedClaim {
   std::string name;

@@ -4,7 +4,6 @@
 // holds until the API says the same or the pod gives its node up.
 #pragma once
 
-#include <array>
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <map>
@@ -103,8 +102,6 @@ class Volumes {
   void release(TaskId task, const std::vector<ClaimUse>& claims);
 
  private:
-  template <class Digest>
-  void digest_changes(const Companions& companions, CompanionKind kind, Digest digest);
   void digest_claim(const std::string& key, const Companion* object, NodeId selected);
   void digest_volume(const std::string& key, const Companion* object, Names& names);
   void digest_class(const std::string& key, const Companion* object, Names& names);
@@ -118,41 +115,38 @@ class Volumes {
   std::map<std::string, std::vector<VolumeId>, std::less<>> by_class_;  // volumes that are known
   std::map<std::string, StorageClass, std::less<>> classes_;
   std::map<std::string, std::map<std::string, std::int64_t, std::less<>>, std::less<>> limits_;
-  std::array<std::uint64_t, 4> seen_{};
+  std::uint64_t seen_claims_ = 0, seen_volumes_ = 0, seen_classes_ = 0, seen_nodes_ = 0;
 };
-
-template <class Digest>
-void Volumes::digest_changes(const Companions& companions, CompanionKind kind, Digest digest) {
-  std::uint64_t& seen = seen_[static_cast<std::size_t>(kind) - 1];
-  if (seen == companions.version(kind)) return;
-  if (auto changed = companions.changed_since(kind, seen))
-    for (const std::string& key : *changed) digest(key, companions.find(kind, key));
-  else
-    for (const auto& [key, object] : companions.all(kind)) digest(key, object.get());
-  seen = companions.version(kind);
-}
 
 template <class NodeOf>
 void Volumes::catch_up(const Companions& companions, Names& names, NodeOf node_of) {
-  digest_changes(companions, CompanionKind::volume,
-                 [&](const std::string& key, const Companion* object) {
-                   digest_volume(key, object, names);
-                 });
-  digest_changes(companions, CompanionKind::claim,
-                 [&](const std::string& key, const Companion* object) {
-                   static const std::string kSelected = "volume.kubernetes.io/selected-node";
-                   const std::string& node =
-                       object == nullptr ? std::string() : object->metadata.annotation(kSelected);
-                   digest_claim(key, object, node.empty() ? NodeId() : node_of(node));
-                 });
-  digest_changes(companions, CompanionKind::storage_class,
-                 [&](const std::string& key, const Companion* object) {
-                   digest_class(key, object, names);
-                 });
-  digest_changes(companions, CompanionKind::csi_node,
-                 [&](const std::string& key, const Companion* object) {
-                   digest_csi_node(key, object);
-                 });
+  auto keys_of = [](const auto& index) {
+    return [&index](auto visit) {
+      for (const auto& [key, value] : index) visit(key);
+    };
+  };
+  companions.catch_up(CompanionKind::volume, seen_volumes_, keys_of(volume_ids_),
+                      [&](const std::string& key, const Companion* object) {
+                        digest_volume(key, object, names);
+                      });
+  companions.catch_up(CompanionKind::claim, seen_claims_, keys_of(claim_ids_),
+                      [&](const std::string& key, const Companion* object) {
+                        NodeId selected;
+                        if (object != nullptr)
+                          if (const std::string& node = object->metadata.annotation(
+                                  "volume.kubernetes.io/selected-node");
+                              !node.empty())
+                            selected = node_of(node);
+                        digest_claim(key, object, selected);
+                      });
+  companions.catch_up(CompanionKind::storage_class, seen_classes_, keys_of(classes_),
+                      [&](const std::string& key, const Companion* object) {
+                        digest_class(key, object, names);
+                      });
+  companions.catch_up(CompanionKind::csi_node, seen_nodes_, keys_of(limits_),
+                      [&](const std::string& key, const Companion* object) {
+                        digest_csi_node(key, object);
+                      });
 }
 
 }  // namespace hekla::scheduler

@@ -106,17 +106,18 @@ NodeLoadSource::NodeLoadSource(Executor& executor, kube::Http* http)
 NodeLoadSource::~NodeLoadSource() = default;
 
 Result<void> NodeLoadSource::configure(const json::Value& metrics) {
+  bool given = metrics.is_object() && !metrics.get_object().empty();
+  std::string_view type = json::string_at(metrics, {"type"});
+  std::string address(json::string_at(metrics, {"address"}));
+  if (given && type != "prometheus")
+    return fail(Code::invalid, "metrics: the load of nodes cannot be had from \"" +
+                                   std::string(type) + "\", only from prometheus");
+  if (given && address.empty()) return fail(Code::invalid, "metrics address is empty");
   std::uint64_t round = ++state_->round;
-  if (!metrics.is_object() || metrics.get_object().empty()) {
+  if (!given) {
     state_->loads.clear();
     return {};
   }
-  std::string_view type = json::string_at(metrics, {"type"});
-  if (type != "prometheus")
-    return fail(Code::invalid, "metrics: the load of nodes cannot be had from \"" +
-                                   std::string(type) + "\", only from prometheus");
-  std::string address(json::string_at(metrics, {"address"}));
-  if (address.empty()) return fail(Code::invalid, "metrics address is empty");
   while (address.ends_with('/')) address.pop_back();
   state_->address = std::move(address);
   Result<Nanos> interval = model::parse_go_duration(json::string_at(metrics, {"interval"}));

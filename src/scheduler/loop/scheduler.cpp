@@ -126,11 +126,11 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
       informer.on_change([this, kind, word = resource.kind](const auto& before, const auto& after) {
         if (before && (!after || before->metadata.uid != after->metadata.uid)) {
           recording.gone(word, *before);
-          note(cluster.remove(kind, *before));
+          note_companion(kind, cluster.remove(kind, *before));
         }
         if (!after) return;
         recording.put(word, *after);
-        note(cluster.put(kind, *after));
+        note_companion(kind, cluster.put(kind, *after));
       });
       informer.on_settled([this] { settled(); });
       informer.start();
@@ -146,6 +146,15 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
       self->companions_awaited = false;
       self->settled();
     });
+  }
+
+  // Kinds that are written all the time and that one plugin reads are nobody's business without it.
+  void note_companion(CompanionKind kind, Impact impact) {
+    std::string_view reader = kind == CompanionKind::quota               ? "resourcequota"
+                              : kind == CompanionKind::disruption_budget ? "pdb"
+                              : kind == CompanionKind::numa_topology     ? "numa-aware"
+                                                                         : "";
+    if (reader.empty() || session.configuration().has_plugin(reader)) note(impact);
   }
 
   bool synced() const {

@@ -237,19 +237,17 @@ class NumaAware final : public Plugin {
     const Companions& companions = cluster.companions();
     std::uint64_t version = companions.version(CompanionKind::numa_topology);
     if (version == seen_ && shapes_ == cluster.shape_version()) return;
-    auto read = [&](const std::string& name, const Companion* object) {
-      infos_.erase(name);
-      if (object == nullptr) return;
-      NumaInfo& info = infos_[name] = read_numa(object->body);
-      info.read_at = version;
-    };
-    if (auto changed = companions.changed_since(CompanionKind::numa_topology, seen_))
-      for (const std::string& name : *changed)
-        read(name, companions.find(CompanionKind::numa_topology, name));
-    else
-      for (const auto& [name, object] : companions.all(CompanionKind::numa_topology))
-        read(name, object.get());
-    seen_ = version;
+    companions.catch_up(
+        CompanionKind::numa_topology, seen_,
+        [&](auto visit) {
+          for (const auto& [name, info] : infos_) visit(name);
+        },
+        [&](const std::string& name, const Companion* object) {
+          infos_.erase(name);
+          if (object == nullptr) return;
+          NumaInfo& info = infos_[name] = read_numa(object->body);
+          info.read_at = version;
+        });
     shapes_ = cluster.shape_version();
     nodes_.clear();
     for (const auto& [name, info] : infos_)

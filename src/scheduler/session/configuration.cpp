@@ -222,6 +222,13 @@ bool Configuration::has_action(std::string_view name) const {
   return std::find(actions.begin(), actions.end(), name) != actions.end();
 }
 
+bool Configuration::has_plugin(std::string_view name) const {
+  return std::any_of(tiers.begin(), tiers.end(), [&](const Tier& tier) {
+    return std::any_of(tier.plugins.begin(), tier.plugins.end(),
+                       [&](const PluginOption& plugin) { return plugin.name == name; });
+  });
+}
+
 Result<Configuration> parse_configuration(std::string_view text) {
   std::vector<json::YamlDocument> documents = TRY(json::parse_yaml(text));
   if (documents.size() != 1 || !documents.front().value.is_object())

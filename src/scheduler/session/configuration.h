@@ -52,6 +52,7 @@ struct Configuration {
   std::vector<std::string> warnings;
 
   bool has_action(std::string_view name) const;
+  bool has_plugin(std::string_view name) const;
 };
 
 // Fails on text that is not YAML, on members of the wrong type, on an unknown action, and on plugins
