@@ -4,6 +4,7 @@
 
 #include "apiserver/errors.h"
 #include "apiserver/metadata.h"
+#include "apiserver/webhooks.h"
 #include "base/bytes.h"
 
 namespace hekla::apiserver {
@@ -42,14 +43,17 @@ bool has_mount_at(const json::Value& container, std::string_view path) {
 }
 
 // A volume of that name the user has written stays; containers that mount something there keep it.
-void mount_token(json::Object& spec, Rng& rng) {
+void mount_token(json::Object& spec, std::string& suffix, Rng& rng) {
   std::string volume;
   if (const json::Value* volumes = json::find(spec, "volumes"); volumes && volumes->is_array())
     for (const json::Value& one : volumes->get_array())
       if (std::string_view name = json::string_at(one, {"name"}); name.starts_with("kube-api-access-"))
         volume = name;
   const bool add_volume = volume.empty();
-  if (add_volume) volume = "kube-api-access-" + name_suffix(rng, 5);
+  if (add_volume) {
+    if (suffix.empty()) suffix = name_suffix(rng, 5);
+    volume = "kube-api-access-" + suffix;
+  }
   bool mounted = false;
   for (std::string_view list : {"initContainers", "containers"}) {
     json::Value* containers = spec.if_contains(list);
@@ -91,7 +95,7 @@ Result<void> give_account(const AdmissionRequest& request, json::Value& pod, Rng
   if ((!given || given->empty()) && secrets) spec["imagePullSecrets"] = *secrets;
   bool automount = !account || json::bool_at(*account, {"automountServiceAccountToken"}, true);
   automount = json::bool_at(spec_value, {"automountServiceAccountToken"}, automount);
-  if (automount) mount_token(spec, rng);
+  if (automount) mount_token(spec, kept_for(request)["token volume"], rng);
   return {};
 }
 
@@ -109,7 +113,8 @@ Result<void> give_token(const AdmissionRequest& request, json::Value& secret, co
   subject.name = name;
   subject.uid = meta_string(*account, "uid");
   subject.secret_name = meta_string(secret, "name");
-  std::string token = TRY(tokens.issue_lasting(subject));
+  std::string& token = kept_for(request)["token"];
+  if (token.empty()) token = TRY(tokens.issue_lasting(subject));
   json::at_path(secret, {"metadata", "annotations", "kubernetes.io/service-account.uid"}) = subject.uid;
   json::at_path(secret, {"data", "token"}) = base64_encode(token);
   json::at_path(secret, {"data", "namespace"}) = base64_encode(subject.ns);

@@ -5,6 +5,7 @@
 #include "apiserver/rest_handler.h"
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"
+#include "apiserver/user_info.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -13,23 +14,6 @@ namespace {
 
 constexpr std::int64_t kDefaultTokenSeconds = 3600, kShortestTokenSeconds = 600,
                        kLongestTokenSeconds = std::int64_t{1} << 32;
-
-json::Value user_value(const kube::UserInfo& user) {
-  json::Array groups;
-  for (const std::string& group : user.groups) groups.emplace_back(group);
-  json::Object out{{"username", user.name}};
-  if (!user.uid.empty()) out.emplace("uid", user.uid);
-  out.emplace("groups", std::move(groups));
-  if (user.extra.empty()) return out;
-  json::Object extra;
-  for (const auto& [key, values] : user.extra) {
-    json::Array list;
-    for (const std::string& value : values) list.emplace_back(value);
-    extra.emplace(key, std::move(list));
-  }
-  out.emplace("extra", std::move(extra));
-  return out;
-}
 
 void answer_review(const ExchangePtr& exchange, json::Value review, json::Value status) {
   json::Object& object = review.is_object() ? review.get_object() : review.emplace_object();

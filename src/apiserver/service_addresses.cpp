@@ -67,9 +67,44 @@ std::int64_t old_node_port(const json::Value* old, const json::Value& port) {
   return 0;
 }
 
+std::int64_t pick_port(std::set<std::int64_t>& taken, Rng& rng) {
+  const std::int64_t span = kLastNodePort - kFirstNodePort + 1;
+  const auto start = static_cast<std::int64_t>(uniform(rng, static_cast<std::uint64_t>(span)));
+  for (std::int64_t i = 0; i < span; ++i) {
+    std::int64_t port = kFirstNodePort + (start + i) % span;
+    if (taken.insert(port).second) return port;
+  }
+  return 0;
+}
+
+std::vector<Cause> assign_ports(json::Value& service, const json::Value* old,
+                                std::set<std::int64_t>& taken, Rng& rng) {
+  std::vector<Cause> causes;
+  json::Value& ports = json::at_path(service, {"spec", "ports"});
+  if (!ports.is_array()) return causes;
+  std::size_t index = 0;
+  for (json::Value& port : ports.get_array()) {
+    const std::string path = "spec.ports[" + std::to_string(index++) + "].nodePort";
+    if (!port.is_object()) continue;
+    const std::int64_t before = old_node_port(old, port);
+    std::int64_t wanted = json::int_at(port, {"nodePort"});
+    if (wanted == 0) wanted = before != 0 ? before : pick_port(taken, rng);
+    if (wanted != before) {
+      if (json::int_at(port, {"nodePort"}) != 0 && !taken.insert(wanted).second)
+        causes.push_back(invalid_value(path, json::Value(wanted), "provided port is already allocated"));
+      if (wanted < kFirstNodePort || wanted > kLastNodePort)
+        causes.push_back(invalid_value(path, json::Value(wanted),
+                                       "provided port is not in the valid range. The range of valid "
+                                       "ports is 30000-32767"));
+    }
+    port.get_object()["nodePort"] = wanted;
+  }
+  return causes;
+}
+
 }  // namespace
 
-Result<std::unique_ptr<ServiceAddresses>> ServiceAddresses::make(const std::string& cidr, Rng& rng) {
+Result<std::unique_ptr<ServiceAddresses>> ServiceAddresses::make(const std::string& cidr) {
   std::size_t slash = cidr.find('/');
   std::optional<std::uint32_t> base = parse_ipv4(std::string_view(cidr).substr(0, slash));
   unsigned bits = 0;
@@ -78,7 +113,7 @@ Result<std::unique_ptr<ServiceAddresses>> ServiceAddresses::make(const std::stri
   if (!base || bits < 8 || bits > 28)
     return fail(Code::invalid, "the service range " + cidr + " is not an IPv4 range of /8 to /28");
   const std::uint32_t size = std::uint32_t{1} << (32 - bits);
-  return std::make_unique<ServiceAddresses>(*base & ~(size - 1), size, rng);
+  return std::make_unique<ServiceAddresses>(*base & ~(size - 1), size);
 }
 
 std::string ServiceAddresses::first() const { return format_ipv4(base_ + 1); }
@@ -102,9 +137,8 @@ ServiceAddresses::Taken ServiceAddresses::taken(const ServedKind& services,
   return found;
 }
 
-std::string ServiceAddresses::pick_address(const Taken& taken) const {
+std::string ServiceAddresses::pick_address(const Taken& taken, std::uint32_t start) const {
   std::lock_guard lock(mutex_);
-  const std::uint32_t start = static_cast<std::uint32_t>(uniform(rng_, size_));
   for (std::uint32_t i = 0; i < size_; ++i) {
     const std::uint32_t offset = (start + i) % size_;
     if (offset < 2 || offset == size_ - 1) continue;
@@ -118,20 +152,14 @@ std::string ServiceAddresses::pick_address(const Taken& taken) const {
   return {};
 }
 
-std::int64_t ServiceAddresses::pick_port(Taken& taken) const {
-  const std::int64_t span = kLastNodePort - kFirstNodePort + 1;
-  const auto start = static_cast<std::int64_t>(uniform(rng_, static_cast<std::uint64_t>(span)));
-  for (std::int64_t i = 0; i < span; ++i) {
-    std::int64_t port = kFirstNodePort + (start + i) % span;
-    if (taken.node_ports.insert(port).second) return port;
-  }
-  return 0;
-}
-
-std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const Taken& taken) const {
+std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const Taken& taken, Rng& rng,
+                                                    std::string& chosen) const {
   std::string wanted(json::string_at(service, {"spec", "clusterIP"}));
   if (wanted.empty()) {
-    wanted = pick_address(taken);
+    // Drawn in any case, so that what is drawn after it is the same each time.
+    const auto start = static_cast<std::uint32_t>(uniform(rng, size_));
+    if (chosen.empty() || taken.addresses.contains(chosen)) chosen = pick_address(taken, start);
+    wanted = chosen;
     if (wanted.empty())
       return {invalid_value("spec.clusterIPs", json::Value(json::Array()),
                             "failed to allocate a serviceIP: range is full")};
@@ -156,34 +184,10 @@ std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const 
   return {};
 }
 
-std::vector<Cause> ServiceAddresses::assign_ports(json::Value& service, const json::Value* old,
-                                                  Taken& taken) const {
-  std::vector<Cause> causes;
-  json::Value& ports = json::at_path(service, {"spec", "ports"});
-  if (!ports.is_array()) return causes;
-  std::size_t index = 0;
-  for (json::Value& port : ports.get_array()) {
-    const std::string path = "spec.ports[" + std::to_string(index++) + "].nodePort";
-    if (!port.is_object()) continue;
-    const std::int64_t before = old_node_port(old, port);
-    std::int64_t wanted = json::int_at(port, {"nodePort"});
-    if (wanted == 0) wanted = before != 0 ? before : pick_port(taken);
-    if (wanted != before) {
-      if (json::int_at(port, {"nodePort"}) != 0 && !taken.node_ports.insert(wanted).second)
-        causes.push_back(invalid_value(path, json::Value(wanted), "provided port is already allocated"));
-      if (wanted < kFirstNodePort || wanted > kLastNodePort)
-        causes.push_back(invalid_value(path, json::Value(wanted),
-                                       "provided port is not in the valid range. The range of valid "
-                                       "ports is 30000-32767"));
-    }
-    port.get_object()["nodePort"] = wanted;
-  }
-  return causes;
-}
-
 std::vector<Cause> ServiceAddresses::assign(json::Value& service, const json::Value* old,
                                             const ServedKind& services,
-                                            const store::Snapshot& snapshot) const {
+                                            const store::Snapshot& snapshot, Rng& rng,
+                                            std::string& chosen) const {
   if (!json::object_at(service, {"spec"})) return {};
   if (json::string_at(service, {"spec", "type"}) == "ExternalName") return {};
   if (old) keep_allocated(service, *old);
@@ -194,9 +198,9 @@ std::vector<Cause> ServiceAddresses::assign(json::Value& service, const json::Va
   if (!needs_address && !ports) return {};
   Taken in_use = taken(services, snapshot, ports);
   std::vector<Cause> causes;
-  if (needs_address) causes = assign_address(service, in_use);
+  if (needs_address) causes = assign_address(service, in_use, rng, chosen);
   if (ports) {
-    std::vector<Cause> more = assign_ports(service, old, in_use);
+    std::vector<Cause> more = assign_ports(service, old, in_use.node_ports, rng);
     causes.insert(causes.end(), more.begin(), more.end());
   }
   return causes;

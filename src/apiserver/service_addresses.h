@@ -21,18 +21,18 @@ namespace hekla::apiserver {
 // Thread-safe.
 class ServiceAddresses {
  public:
-  static Result<std::unique_ptr<ServiceAddresses>> make(const std::string& cidr, Rng& rng);
+  static Result<std::unique_ptr<ServiceAddresses>> make(const std::string& cidr);
 
   // Fills clusterIP, clusterIPs, the families and node ports of a service about to be written. `old` is
-  // null on create; what it had is kept. Causes name an address that is taken or out of range.
+  // null on create; what it had is kept. Causes name an address that is taken or out of range. `chosen` is the
+  // address that the same request was given before, if it was; it gets the one given now.
   std::vector<Cause> assign(json::Value& service, const json::Value* old, const ServedKind& services,
-                            const store::Snapshot& snapshot) const;
+                            const store::Snapshot& snapshot, Rng& rng, std::string& chosen) const;
   // The first address: the API server's own service.
   std::string first() const;
 
   // Use make().
-  ServiceAddresses(std::uint32_t base, std::uint32_t size, Rng& rng)
-      : base_(base), size_(size), rng_(rng) {}
+  ServiceAddresses(std::uint32_t base, std::uint32_t size) : base_(base), size_(size) {}
 
  private:
   struct Taken {
@@ -40,13 +40,11 @@ class ServiceAddresses {
     std::set<std::int64_t> node_ports;
   };
   Taken taken(const ServedKind& services, const store::Snapshot& snapshot, bool ports) const;
-  std::string pick_address(const Taken& taken) const;
-  std::int64_t pick_port(Taken& taken) const;
-  std::vector<Cause> assign_address(json::Value& service, const Taken& taken) const;
-  std::vector<Cause> assign_ports(json::Value& service, const json::Value* old, Taken& taken) const;
+  std::string pick_address(const Taken& taken, std::uint32_t start) const;
+  std::vector<Cause> assign_address(json::Value& service, const Taken& taken, Rng& rng,
+                                    std::string& chosen) const;
 
   const std::uint32_t base_, size_;
-  Rng& rng_;
   // Handed out lately: two writes that are prepared at the same time must not get the same one.
   mutable std::mutex mutex_;
   mutable std::deque<std::string> recent_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/field_error.h"
+#include "apiserver/user_info.h"
 #include "apiserver/webhook_match.h"
 #include "base/bytes.h"
 #include "json/parse.h"
@@ -53,10 +54,7 @@ json::Value review_request(const kube::AdmissionRequest& request, const kube::Re
   out.emplace("operation", request.operation == kube::Operation::create   ? "CREATE"
                            : request.operation == kube::Operation::update ? "UPDATE"
                                                                           : "DELETE");
-  json::Object user{{"username", request.user.name}};
-  if (!request.user.uid.empty()) user.emplace("uid", request.user.uid);
-  user.emplace("groups", json::Array(request.user.groups.begin(), request.user.groups.end()));
-  out.emplace("userInfo", std::move(user));
+  out.emplace("userInfo", user_value(request.user));
   out.emplace("object", removal ? json::Value() : in_version(object, as));
   out.emplace("oldObject", request.old_object ? in_version(*request.old_object, as) : json::Value());
   out.emplace("dryRun", request.dry_run);
@@ -224,7 +222,7 @@ bool webhooks_configured(const WriteScope& scope, bool mutating) {
 }
 
 Result<void> mutate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request, json::Value& object) {
-  if (!scope.memo || exempt(request.resource)) return {};
+  if (exempt(request.resource)) return {};
   const WebhookList webhooks = scope.services.configurations->at(scope.snapshot, scope.catalog, true);
   Invocation invocation(scope, request);
   // Those that want to see what came after them are asked once more.
@@ -246,7 +244,7 @@ Result<void> mutate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest&
 
 Result<void> validate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest& request,
                                   const json::Value& object) {
-  if (!scope.memo || exempt(request.resource)) return {};
+  if (exempt(request.resource)) return {};
   const WebhookList webhooks = scope.services.configurations->at(scope.snapshot, scope.catalog, false);
   Invocation invocation(scope, request);
   std::optional<Error> denial;

@@ -58,6 +58,16 @@ class ReplayedRng final : public Rng {
   std::size_t at_ = 0;
 };
 
+// What the server's own admission steps are given.
+struct OwnAdmissionRequest : kube::AdmissionRequest {
+  // What they have drawn or signed for this request: one that is prepared again, because a webhook's answer came later,
+  // must come out the same.
+  std::map<std::string, std::string>* kept = nullptr;
+};
+inline std::map<std::string, std::string>& kept_for(const kube::AdmissionRequest& request) {
+  return *static_cast<const OwnAdmissionRequest&>(request).kept;
+}
+
 // What one request has heard from webhooks so far.
 struct WebhookMemo {
   explicit WebhookMemo(Rng& rng) : draws(rng) {}
@@ -65,6 +75,14 @@ struct WebhookMemo {
   std::vector<WebhookCall> wanted;                     // by the last preparation
   std::optional<WallTime> now;
   ReplayedRng draws;
+  std::map<std::string, std::string> kept;  // OwnAdmissionRequest::kept
+
+  // For an attempt that shall not repeat the one before it.
+  void start_anew() {
+    draws.forget();
+    kept.clear();
+    now.reset();
+  }
 };
 
 // Reads an answer; the error says why it is none.

@@ -53,10 +53,10 @@ class WebhookTest : public ServerFixture {
                     R"(WebhookConfiguration","metadata":{"name":"c"},"webhooks":[)" + webhooks + "]}");
   }
   static std::string webhook(const std::string& name, const std::string& more = "",
-                             const std::string& operations = R"("CREATE","UPDATE")") {
+                             const std::string& resource = "configmaps") {
     return R"({"name":")" + name + R"(","sideEffects":"None","admissionReviewVersions":["v1"],"clientConfig":{"url":)"
-           R"("https://127.0.0.1:9/hook"},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":["configmaps"],)"
-           R"("operations":[)" + operations + R"(]}])" + more + "}";
+           R"("https://127.0.0.1:9/hook"},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":[")" + resource +
+           R"("],"operations":["CREATE","UPDATE"]}])" + more + "}";
   }
 
   ScriptedTransport transport;
@@ -133,6 +133,41 @@ TEST_F(WebhookTest, nobody_waits_for_a_slow_webhook) {
   EXPECT_EQ(json::string_at(judged, {"request", "object", "metadata", "uid"}),
             json::string_at(stored, {"metadata", "uid"}));
   EXPECT_EQ(transport.calls.size(), 2u);
+}
+
+// What the server draws and signs by itself is the same when the answers are in and the write is prepared again.
+TEST_F(WebhookTest, each_webhook_is_asked_once_whatever_the_server_makes_up) {
+  ASSERT_EQ(configure("Mutating", webhook("m.example.com", "", "*")).status, 201);
+  ASSERT_EQ(configure("Validating", webhook("v.example.com", "", "*")).status, 201);
+  call("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"builder"}})");
+  const std::string port = R"("ports":[{"port":80}])";
+  for (const auto& [plural, body] : std::vector<std::pair<std::string, std::string>>{
+           {"pods", pod("p")},
+           {"services", R"({"metadata":{"name":"a"},"spec":{)" + port + "}}"},
+           {"services", R"({"metadata":{"name":"n"},"spec":{"type":"NodePort",)" + port + "}}"},
+           {"secrets", R"({"metadata":{"name":"t","annotations":{"kubernetes.io/service-account.name":"builder"}},)"
+                       R"("type":"kubernetes.io/service-account-token"})"}}) {
+    transport.calls.clear();
+    Reply made = call("POST", "/api/v1/namespaces/default/" + plural, body);
+    EXPECT_EQ(made.status, 201) << made.text;
+    EXPECT_EQ(transport.calls.size(), 2u) << plural;
+    json::Value judged = json::parse(transport.calls.back().body).value();
+    for (std::string_view member : {"spec", "data"}) {
+      const json::Value* seen = json::find_path(judged, {"request", "object", member});
+      const json::Value* stored = json::find(made.body, member);
+      EXPECT_EQ(seen ? json::serialize(*seen) : "", stored ? json::serialize(*stored) : "");
+    }
+  }
+}
+
+TEST_F(WebhookTest, the_review_says_everything_of_the_user) {
+  ASSERT_EQ(configure("Validating", webhook("v.example.com")).status, 201);
+  call("POST", kMaps, config_map("x"), {{"Impersonate-User", "jane"}, {"Impersonate-Group", "system:masters"},
+                                        {"IMPERSONATE-Extra-Scopes", "a"}});
+  ASSERT_EQ(transport.calls.size(), 1u);
+  json::Value review = json::parse(transport.calls[0].body).value();
+  EXPECT_EQ(json::serialize(*json::find_path(review, {"request", "userInfo"})),
+            R"({"username":"jane","groups":["system:masters","system:authenticated"],"extra":{"scopes":["a"]}})");
 }
 
 TEST_F(WebhookTest, selectors_and_conditions_choose) {

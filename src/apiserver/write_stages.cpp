@@ -76,9 +76,9 @@ Result<void> decode_custom(const WriteScope& scope, json::Value& object) {
   return {};
 }
 
-kube::AdmissionRequest admission_request(WriteScope& scope, const json::Value& object,
-                                         const json::Value* old, kube::Operation operation) {
-  kube::AdmissionRequest request;
+OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& object,
+                                      const json::Value* old, kube::Operation operation) {
+  OwnAdmissionRequest request;
   request.operation = operation;
   request.resource = scope.resource();
   request.subresource = scope.request.subresource;
@@ -89,6 +89,7 @@ kube::AdmissionRequest admission_request(WriteScope& scope, const json::Value& o
   request.dry_run = scope.request.dry_run;
   request.now = scope.now;
   request.warnings = &scope.warnings;
+  request.kept = &scope.memo->kept;
   return request;
 }
 
@@ -196,7 +197,7 @@ void default_stage(const Kind& kind, json::Value& object) {
 
 Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Value* old,
                           kube::Operation operation) {
-  kube::AdmissionRequest request = admission_request(scope, object, old, operation);
+  OwnAdmissionRequest request = admission_request(scope, object, old, operation);
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
   const bool webhooks = webhooks_configured(scope, true);
@@ -220,7 +221,8 @@ Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::
   if (is_crd(resource)) prepare_crd(object, scope.catalog, scope.now);
   if (resource.plural == "services" && resource.group.empty() && scope.services.addresses) {
     std::vector<Cause> causes =
-        scope.services.addresses->assign(object, old, scope.served(), scope.snapshot);
+        scope.services.addresses->assign(object, old, scope.served(), scope.snapshot, *scope.services.rng,
+                                         scope.memo->kept["clusterIP"]);
     if (!causes.empty())
       return std::unexpected(
           invalid_object(resource, std::string(meta_string(object, "name")), std::move(causes)));
@@ -251,7 +253,7 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
 
 Result<void> admit_stage(WriteScope& scope, const json::Value& object, const json::Value* old,
                          kube::Operation operation) {
-  kube::AdmissionRequest request = admission_request(scope, object, old, operation);
+  OwnAdmissionRequest request = admission_request(scope, object, old, operation);
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
   TRY(scope.services.admission->validate(request, object));

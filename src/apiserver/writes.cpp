@@ -116,10 +116,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
           if (--self->unanswered_ == 0) self->round();
         });
       };
-      if (writes_.services_.webhooks)
-        writes_.services_.webhooks->send(std::move(call), std::move(done));
-      else
-        done(fail(Code::unavailable, "this server calls no webhooks"));
+      writes_.services_.webhooks->send(std::move(call), std::move(done));
     }
     return true;
   }
@@ -164,8 +161,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
 
   bool may_retry(std::size_t index, const PreparedWrite& prepared, Code code) {
     ++attempts_[index];
-    memos_[index]->draws.forget();
-    memos_[index]->now.reset();
+    memos_[index]->start_anew();
     if (code == Code::already_exists)
       return prepared.retry_on_exists && attempts_[index] < kMaxNameAttempts;
     return (code == Code::conflict || code == Code::not_found) && prepared.retry_on_conflict &&
