@@ -83,7 +83,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
       if (initial_at_ < initial_.size()) {
         for (std::size_t i = 0; i < kPullLimit && initial_at_ < initial_.size(); ++i, ++initial_at_)
           append_event("ADDED", *initial_[initial_at_], initial_[initial_at_]->modified, chunk);
-        if (initial_at_ == initial_.size()) {
+        if (initial_at_ == initial_.size() && !broken_) {
           initial_.clear();
           initial_at_ = 0;
           if (mark_initial_end_) append_bookmark(true, chunk);
@@ -96,10 +96,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
         bool caught_up = false;
         if (!pull(chunk, caught_up)) return;
         if (!chunk.empty()) writer_->write(std::move(chunk));
+        if (broken_) return close();
         if (caught_up) return;
         continue;
       }
       writer_->write(std::move(chunk));
+      if (broken_) return close();
     }
     // The queue may have emptied between the look at it and the mark: then nobody would come back.
     *held_back_ = true;
@@ -134,9 +136,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool pull(std::string& chunk, bool& caught_up) {
     Result<std::vector<ObjectEvent>> events = cursor_->pull(kPullLimit, caught_up);
     if (!events) {
-      chunk = R"({"type":"ERROR","object":)";
-      json::serialize_to(status_of(events.error()), chunk);
-      end_frame(0, chunk);
+      append_error(events.error(), chunk);
       writer_->write(std::move(chunk));
       close();
       return false;
@@ -149,6 +149,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   void append_event(std::string_view type, const store::Item& item, store::Revision revision,
                     std::string& out) {
+    if (broken_) return;
     const std::size_t begin = out.size();
     out += R"({"type":")";
     out += type;
@@ -173,7 +174,15 @@ class Stream : public std::enable_shared_from_this<Stream> {
     end_frame(begin, out);
   }
 
-  // Closes the event that began at `begin`, in the language of this watch.
+  void append_error(const Error& error, std::string& out) {
+    const std::size_t begin = out.size();
+    out += R"({"type":"ERROR","object":)";
+    json::serialize_to(status_of(error), out);
+    end_frame(begin, out);
+  }
+
+  // Closes the event that began at `begin`, in the language of this watch. An event that cannot be said in it is
+  // replaced by an error, and the watch ends: a client that misses an event must know.
   void end_frame(std::size_t begin, std::string& out) {
     if (!request_.answer.protobuf) {
       out += "}\n";
@@ -183,7 +192,11 @@ class Stream : public std::enable_shared_from_this<Stream> {
     Result<json::Value> event = json::parse(std::string_view(out).substr(begin));
     out.resize(begin);
     Result<std::string> frame = event ? encode_watch_frame(*event) : std::unexpected(event.error());
-    if (frame) out += *frame;
+    if (frame) {
+      out += *frame;
+    } else if (!std::exchange(broken_, true)) {
+      append_error({Code::internal, "unable to encode watch object: " + frame.error().message}, out);
+    }
   }
 
   void append_bookmark(bool initial_end, std::string& out) {
@@ -250,6 +263,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool first_frame_ = true;
   std::shared_ptr<std::atomic<bool>> held_back_ = std::make_shared<std::atomic<bool>>(false);
   bool closed_ = false;
+  bool broken_ = false;  // an event could not be encoded
 };
 
 }  // namespace

@@ -155,5 +155,30 @@ TEST_F(ShortHistoryTest, ALostPageNamesWhereToGoOn) {
   EXPECT_EQ(json::array_at(rest.body, {"items"})->size(), 1u);
 }
 
+TEST_F(WatchTest, AnEventThatCannotBeEncodedEndsTheWatch) {
+  auto watch = send("GET", std::string(kMaps) + "?watch=1&resourceVersion=" + revision(), "",
+                    {{"Accept", "application/vnd.kubernetes.protobuf;stream=watch"}});
+  ASSERT_EQ(watch->answer.status, 200);
+  auto header = std::make_shared<ObjectHeader>();
+  header->ns = "default";
+  header->name = "broken";
+  store::Write write;
+  write.bucket = store->bucket("configmaps");
+  write.key = "default/broken";
+  write.value = R"({"apiVersion":"v1","kind":"ConfigMap",)";
+  header->body_at = static_cast<std::uint32_t>(write.value.size());
+  write.value += R"("data":})";
+  write.attachment = header;
+  store::Batch batch;
+  batch.writes.push_back(std::move(write));
+  ASSERT_TRUE(store->commit(std::move(batch), [](store::CommitResults results) {
+    for (const auto& one : results) EXPECT_TRUE(one.has_value());
+  }));
+  simulation.run_until_idle();
+  EXPECT_TRUE(watch->ended);
+  EXPECT_NE(watch->answer.body.find("ERROR"), std::string::npos);
+  EXPECT_NE(watch->answer.body.find("unable to encode watch object"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace hekla::apiserver
