@@ -249,11 +249,4 @@ std::string SpdyWriter::ping(std::uint32_t id) {
   return control_frame(kPing, 0, payload);
 }
 
-std::string SpdyWriter::goaway(std::uint32_t last_stream) {
-  std::string payload;
-  append_number(payload, last_stream, 4);
-  append_number(payload, 0, 4);
-  return control_frame(kGoaway, 0, payload);
-}
-
 }  // namespace hekla::net

@@ -52,7 +52,6 @@ class SpdyWriter {
   static std::string data(std::uint32_t stream, std::string_view bytes, bool fin);
   static std::string reset(std::uint32_t stream, std::uint32_t status);
   static std::string ping(std::uint32_t id);
-  static std::string goaway(std::uint32_t last_stream);
 
  private:
   struct Deflater;

@@ -8,6 +8,7 @@
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"
 #include "json/parse.h"
+#include "net/text.h"
 #include "net/websocket.h"
 
 namespace hekla::apiserver {
@@ -24,25 +25,14 @@ constexpr const char* kSpdyExecProtocols[] = {"v5.channel.k8s.io", "v4.channel.k
                                               "channel.k8s.io"};
 
 bool wants_spdy(const net::Request& request) {
-  std::string_view upgrade = request.headers.get("Upgrade");
-  return std::ranges::equal(upgrade, kSpdy, [](char a, char b) {
-    return std::toupper(static_cast<unsigned char>(a)) == b;
-  });
+  return net::equal_ignoring_case(request.headers.get("Upgrade"), kSpdy);
 }
 
 // The client's names, one header line each or in a list.
 std::vector<std::string> offered_versions(const net::Request& request) {
   std::vector<std::string> out;
-  for (std::string_view line : request.headers.get_all(kStreamVersion)) {
-    while (!line.empty()) {
-      std::size_t comma = std::min(line.find(','), line.size());
-      std::string_view one = line.substr(0, comma);
-      while (one.starts_with(' ')) one.remove_prefix(1);
-      while (one.ends_with(' ')) one.remove_suffix(1);
-      if (!one.empty()) out.emplace_back(one);
-      line.remove_prefix(std::min(comma + 1, line.size()));
-    }
-  }
+  for (std::string_view line : request.headers.get_all(kStreamVersion))
+    net::for_each_element(line, [&](std::string_view one) { out.emplace_back(one); });
   return out;
 }
 

@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxMessageBytes = 16 * 1024 * 1024;
 constexpr std::size_t kMaxConnections = 1024;
+constexpr std::size_t kMaxEarlyBytes = 256 * 1024;  // of a connection the pod has not answered yet
 constexpr std::uint16_t kNormalClosure = 1000;
 constexpr std::uint32_t kRefusedStream = 3;
 
@@ -61,8 +62,9 @@ class ForwardLink {
 // What comes out of the pod on one connection.
 class StreamSink final : public kube::ForwardClient {
  public:
-  StreamSink(std::shared_ptr<ForwardLink> link, std::uint32_t data, std::uint32_t error)
-      : link_(std::move(link)), data_(data), error_(error) {}
+  StreamSink(std::shared_ptr<ForwardLink> link, std::uint32_t data, std::uint32_t error,
+             std::function<void()> on_end)
+      : link_(std::move(link)), data_(data), error_(error), on_end_(std::move(on_end)) {}
   ~StreamSink() override {
     if (held_) link_->hold(false);
   }
@@ -72,6 +74,7 @@ class StreamSink final : public kube::ForwardClient {
   void end() override {
     link_->send(net::SpdyWriter::data(data_, "", true) +
                 net::SpdyWriter::data(error_, "", true));
+    on_end_();
   }
   void fail_with(const std::string& message) {
     link_->send(net::SpdyWriter::data(error_, message, true) +
@@ -86,6 +89,7 @@ class StreamSink final : public kube::ForwardClient {
  private:
   std::shared_ptr<ForwardLink> link_;
   const std::uint32_t data_, error_;
+  const std::function<void()> on_end_;
   std::atomic<bool> held_ = false;
 };
 
@@ -108,11 +112,12 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
     std::uint32_t data = 0, error = 0;
     std::uint16_t port = 0;
   };
-  // Input waits here until the pod has answered.
+  // Input waits here until the pod has answered; gone when both sides have ended.
   struct Connection {
     std::shared_ptr<kube::ForwardedConnection> pod;
     std::string early;
-    bool ended = false;
+    bool holds_link = false;
+    bool ended = false, pod_ended = false;
   };
 
   void receive(std::string_view bytes) {
@@ -135,7 +140,7 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
     std::uint16_t port = 0;
     auto [end, error] =
         std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
-    bool full = pairs_.size() >= kMaxConnections;
+    bool full = pairs_.size() + connection_count() >= kMaxConnections;
     if (error != std::errc{} || end != port_text.data() + port_text.size() || port == 0 || full)
       return link_->send(net::SpdyWriter::reset(event.id, kRefusedStream));
     link_->send(frames_.syn_reply(event.id));
@@ -152,7 +157,10 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
       std::lock_guard lock(mutex_);
       connections_[pair.data];
     }
-    auto sink = std::make_shared<StreamSink>(link_, pair.data, pair.error);
+    auto sink = std::make_shared<StreamSink>(link_, pair.data, pair.error,
+                                             [weak = weak_from_this(), stream = pair.data] {
+                                               if (auto self = weak.lock()) self->pod_ended(stream);
+                                             });
     target_.streams->forward(
         target_.ns, target_.pod, target_.uid, pair.port, sink,
         [self = shared_from_this(), sink, pair](Result<std::shared_ptr<kube::ForwardedConnection>>
@@ -169,8 +177,23 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
     if (found == connections_.end()) return pod->leave();
     Connection& connection = found->second;
     connection.pod = std::move(pod);
+    release(connection);
     if (!connection.early.empty()) connection.pod->write(std::exchange(connection.early, {}));
     if (connection.ended) connection.pod->end();
+  }
+  void pod_ended(std::uint32_t stream) {
+    std::lock_guard lock(mutex_);
+    auto found = connections_.find(stream);
+    if (found == connections_.end()) return;
+    found->second.pod_ended = true;
+    if (found->second.ended) remove(found);
+  }
+  std::size_t connection_count() {
+    std::lock_guard lock(mutex_);
+    return connections_.size();
+  }
+  void release(Connection& connection) {
+    if (std::exchange(connection.holds_link, false)) link_->hold(false);
   }
   void on_data(net::SpdyEvent& event) {
     std::lock_guard lock(mutex_);
@@ -180,16 +203,22 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
     connection.ended |= event.fin;
     if (!connection.pod) {
       connection.early += event.data;
+      if (connection.early.size() > kMaxEarlyBytes && !std::exchange(connection.holds_link, true))
+        link_->hold(true);
       return;
     }
     if (!event.data.empty()) connection.pod->write(std::move(event.data));
     if (event.fin) connection.pod->end();
+    if (connection.ended && connection.pod_ended) remove(found);
   }
   void drop(std::uint32_t stream) {
     std::lock_guard lock(mutex_);
     auto found = connections_.find(stream);
-    if (found == connections_.end()) return;
+    if (found != connections_.end()) remove(found);
+  }
+  void remove(std::map<std::uint32_t, Connection>::iterator found) {
     if (found->second.pod) found->second.pod->leave();
+    release(found->second);
     connections_.erase(found);
   }
   void leave_all() {
