@@ -93,7 +93,33 @@ bool holds_our_versions(const json::Value& crd) {
          });
 }
 
-// A create for what is missing, an update for a CRD of ours that reads otherwise, nothing for the rest.
+// Both turn the creation of what is there into what is left to do; false: nothing.
+bool update_crd(const json::Value& stored, WriteRequest& request) {
+  if (!holds_our_versions(stored)) return false;
+  const json::Value* spec = json::find(request.body, "spec");
+  json::Value crd = stored;
+  crd.get_object()["spec"] = spec ? *spec : json::Value();
+  request.verb = WriteRequest::Verb::update;
+  request.body = std::move(crd);
+  return true;
+}
+bool update_rbac(const json::Value& stored, WriteRequest& request, std::vector<WriteRequest>& before) {
+  std::optional<RbacRepair> repair = repaired_rbac(stored, request.body);
+  if (!repair) return false;
+  if (repair->replace) {
+    WriteRequest removal = request;
+    removal.verb = WriteRequest::Verb::remove;
+    removal.body = nullptr;
+    before.push_back(std::move(removal));
+  } else {
+    request.verb = WriteRequest::Verb::update;
+    request.body = std::move(repair->object);
+  }
+  return true;
+}
+
+// A create for what is missing, an update for a CRD of ours that reads otherwise and for default roles that lack
+// something, nothing for the rest.
 void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<json::Value> objects,
           std::vector<WriteRequest>& requests) {
   for (json::Value& object : objects) {
@@ -102,13 +128,13 @@ void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<j
     WriteRequest request = request_for(served, std::move(object));
     store::ItemPtr item = snapshot.get(served->bucket, storage_key(*served->kind, request.key));
     if (item) {
-      if (!is_crd(served->kind->resource)) continue;
-      json::Value crd = decode_object(*served, *item);
-      if (!holds_our_versions(crd)) continue;
-      const json::Value* spec = json::find(request.body, "spec");
-      crd.get_object()["spec"] = spec ? *spec : json::Value();
-      request.verb = WriteRequest::Verb::update;
-      request.body = std::move(crd);
+      const json::Value stored = decode_object(*served, *item);
+      if (is_crd(served->kind->resource)) {
+        if (!update_crd(stored, request)) continue;
+      } else if (served->kind->resource.group != "rbac.authorization.k8s.io" ||
+                 !update_rbac(stored, request, requests)) {
+        continue;
+      }
     }
     requests.push_back(std::move(request));
   }

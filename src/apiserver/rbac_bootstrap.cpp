@@ -1,7 +1,9 @@
 #include "apiserver/rbac_bootstrap.h"
 
+#include <algorithm>
 #include <string>
 
+#include "apiserver/rbac_rules.h"
 #include "base/check.h"
 
 namespace hekla::apiserver {
@@ -12,6 +14,7 @@ namespace {
 
 constexpr std::string_view kRbacVersion = "rbac.authorization.k8s.io/v1";
 constexpr std::string_view kRbacApi = "rbac.authorization.k8s.io";
+constexpr std::string_view kAutoUpdate = "rbac.authorization.kubernetes.io/autoupdate";
 
 std::vector<std::string_view> split_text(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -43,7 +46,7 @@ json::Object bootstrap_metadata(std::string_view name) {
   }
   metadata.emplace("name", name);
   metadata.emplace("annotations",
-                   json::Object{{"rbac.authorization.kubernetes.io/autoupdate", "true"}});
+                   json::Object{{kAutoUpdate, "true"}});
   metadata.emplace("labels", json::Object{{"kubernetes.io/bootstrapping", "rbac-defaults"}});
   return metadata;
 }
@@ -109,7 +112,59 @@ json::Value binding_object(const std::vector<std::string_view>& words) {
   return binding;
 }
 
+bool contains_value(const json::Array& list, const json::Value& wanted) {
+  return std::any_of(list.begin(), list.end(),
+                     [&](const json::Value& one) { return json::equal(one, wanted); });
+}
+
+// What stands there already stays.
+void add_members(json::Value& to, const json::Value& from, std::string_view member) {
+  const json::Object* wanted = json::object_at(from, {"metadata", member});
+  if (!wanted) return;
+  for (const auto& one : *wanted) {
+    json::Value& there = json::at_path(to, {"metadata", member, std::string_view(one.key())});
+    if (there.is_null()) there = one.value();
+  }
+}
+
+void add_elements(json::Value& to, const json::Value& from, std::initializer_list<std::string_view> path) {
+  const json::Array* wanted = json::array_at(from, path);
+  if (!wanted) return;
+  json::Value& list = json::at_path(to, path);
+  if (!list.is_array()) list.emplace_array();
+  for (const json::Value& one : *wanted)
+    if (!contains_value(list.get_array(), one)) list.get_array().push_back(one);
+}
+
+void repair_role(json::Value& role, const json::Value& ours) {
+  if (!json::find(ours, "aggregationRule")) {
+    role.get_object().erase("aggregationRule");
+    json::Value& rules = role.get_object()["rules"];
+    if (!rules.is_array()) rules.emplace_array();
+    for (const PolicyRule& rule : missing_rules(parse_policy_rules(role), parse_policy_rules(ours)))
+      rules.get_array().push_back(policy_rule_value(rule));
+  } else {
+    add_elements(role, ours, {"aggregationRule", "clusterRoleSelectors"});
+  }
+}
+
 }  // namespace
+
+std::optional<RbacRepair> repaired_rbac(const json::Value& stored, const json::Value& ours) {
+  if (json::string_at(stored, {"metadata", "annotations", kAutoUpdate}) == "false") return std::nullopt;
+  const json::Value* role = json::find(ours, "roleRef");
+  const json::Value* stored_role = json::find(stored, "roleRef");
+  if (role && (!stored_role || !json::equal(*role, *stored_role))) return RbacRepair{ours, true};
+  json::Value object = stored;
+  add_members(object, ours, "labels");
+  add_members(object, ours, "annotations");
+  if (role)
+    add_elements(object, ours, {"subjects"});
+  else
+    repair_role(object, ours);
+  if (json::equal(object, stored)) return std::nullopt;
+  return RbacRepair{std::move(object), false};
+}
 
 Result<std::vector<json::Value>> parse_bootstrap_roles(std::string_view text) {
   std::vector<json::Value> objects;

@@ -183,6 +183,40 @@ TEST_F(RbacTest, ImpersonationIsCheckedPartByPart) {
   EXPECT_EQ(call("GET", kPods, "", {{"Impersonate-Group", "system:masters"}}).status, 500);
 }
 
+TEST_F(RbacTest, DefaultRolesAreMendedAtEveryStart) {
+  const std::string roles = std::string(kRbacRoot) + "/clusterroles/";
+  const std::string bindings = std::string(kRbacRoot) + "/clusterrolebindings/";
+  const std::string view = roles + "system:aggregate-to-view", edit = roles + "system:aggregate-to-edit";
+  const std::string own = R"({"verbs":["get"],"apiGroups":["x.io"],"resources":["things"]})";
+  ASSERT_EQ(patch(view, R"({"rules":[)" + own + "]}").status, 200);
+  ASSERT_EQ(patch(edit, R"({"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}},)"
+                        R"("rules":[]})").status, 200);
+  ASSERT_EQ(patch(roles + "admin", R"({"aggregationRule":{"clusterRoleSelectors":[]}})").status, 200);
+  ASSERT_EQ(call("DELETE", roles + "cluster-admin").status, 200);
+  ASSERT_EQ(patch(bindings + "system:discovery", R"({"subjects":[]})").status, 200);
+  ASSERT_EQ(call("DELETE", bindings + "system:basic-user").status, 200);
+  std::string moved = binding("system:basic-user", "ClusterRole", "view", "jane");
+  ASSERT_EQ(call("POST", std::string(kRbacRoot) + "/clusterrolebindings", moved).status, 201);
+  server.reset();
+  store.reset();
+  open();
+  bootstrap();
+  Reply mended = call("GET", view);
+  const std::string rules = json::serialize(*json::find(mended.body, "rules"));
+  EXPECT_TRUE(rules.find("configmaps") != std::string::npos && rules.find("things") != std::string::npos) << rules;
+  EXPECT_EQ(json::serialize(*json::find(call("GET", edit).body, "rules")), "[]");
+  EXPECT_EQ(json::array_at(call("GET", roles + "admin").body, {"aggregationRule", "clusterRoleSelectors"})->size(), 1u);
+  EXPECT_EQ(call("GET", roles + "cluster-admin").status, 200);
+  EXPECT_EQ(json::array_at(call("GET", bindings + "system:discovery").body, {"subjects"})->size(), 1u);
+  EXPECT_EQ(call("GET", bindings + "system:basic-user").at({"roleRef", "name"}), "system:basic-user");
+  const std::string before = call("GET", view).at({"metadata", "resourceVersion"});
+  server.reset();
+  store.reset();
+  open();
+  bootstrap();
+  EXPECT_EQ(call("GET", view).at({"metadata", "resourceVersion"}), before);
+}
+
 TEST(BootstrapRoles, EveryBindingFindsItsRole) {
   std::set<std::string> roles;
   std::size_t bindings = 0;
