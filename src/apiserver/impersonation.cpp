@@ -2,19 +2,14 @@
 
 #include <algorithm>
 
+#include "net/text.h"
+
 namespace hekla::apiserver {
 
 namespace {
 
 constexpr std::string_view kExtraHeader = "impersonate-extra-";
 constexpr std::string_view kAccountPrefix = "system:serviceaccount:";
-
-std::string lower_text(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 RequestInfo to_impersonate(std::string group, std::string plural, std::string name) {
   RequestInfo info;
@@ -55,9 +50,11 @@ AskedIdentity asked_identity(const net::Headers& headers) {
   if (!asked.user.uid.empty())
     asked.needs.push_back(to_impersonate("authentication.k8s.io", "uids", asked.user.uid));
   for (const auto& [header, value] : headers.all()) {
-    const std::string name = lower_text(header);
-    if (!name.starts_with(kExtraHeader)) continue;
-    const std::string key = net::url_decode(name.substr(kExtraHeader.size()));
+    const std::string_view name = header;
+    if (!net::equal_ignoring_case(name.substr(0, kExtraHeader.size()), kExtraHeader)) continue;
+    std::string key(name.substr(kExtraHeader.size()));
+    std::transform(key.begin(), key.end(), key.begin(), net::to_lower);
+    key = net::url_decode(key);
     auto known = std::find_if(asked.user.extra.begin(), asked.user.extra.end(),
                               [&](const auto& one) { return one.first == key; });
     if (known == asked.user.extra.end())

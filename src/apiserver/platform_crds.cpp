@@ -1,21 +1,15 @@
 #include "apiserver/platform_crds.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "apiserver/crd.h"
 #include "apiserver/metadata.h"
 #include "apiserver/schema_facts.h"
+#include "net/text.h"
 
 namespace hekla::apiserver {
 
 namespace {
-
-bool same_ignoring_case(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](unsigned char x, unsigned char y) {
-    return std::tolower(x) == std::tolower(y);
-  });
-}
 
 void add_missing(std::vector<std::string>& to, const std::vector<std::string>& from) {
   for (const std::string& one : from)
@@ -27,7 +21,7 @@ void add_columns(Kind& kind, const Kind& ours) {
   std::vector<std::size_t> extra;
   for (std::size_t i = 0; i < ours.columns.size(); ++i) {
     const bool there = std::any_of(kind.columns.begin(), kind.columns.end(), [&](const Column& one) {
-      return same_ignoring_case(one.name, ours.columns[i].name);
+      return net::equal_ignoring_case(one.name, ours.columns[i].name);
     });
     if (there) continue;
     extra.push_back(i);
