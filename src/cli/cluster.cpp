@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <sstream>
 
 #include "cli/instance.h"
 
@@ -64,11 +63,7 @@ void add_cluster_flags(CLI::App& command, ClusterFlags& flags) {
 Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
   std::vector<std::string> candidates;
   if (!flags.kubeconfig.empty()) {
-    std::stringstream list(flags.kubeconfig);
-    for (std::string one; std::getline(list, one, ':');)
-      if (candidates.empty() && exists(one)) candidates.push_back(one);
-    if (candidates.empty())
-      return fail(Code::not_found, "the kubeconfig " + flags.kubeconfig + " does not exist");
+    candidates.push_back(flags.kubeconfig);
   } else if (!flags.data_dir.empty()) {
     std::optional<Instance> running = find_instance(flags.data_dir);
     if (!running)
@@ -82,7 +77,7 @@ Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
     candidates.push_back(default_data_dir() + "/admin.kubeconfig");
   }
   for (const std::string& path : candidates) {
-    if (!exists(path)) continue;
+    if (flags.kubeconfig.empty() && !exists(path)) continue;
     kube::ClusterAccess access = TRY(kube::load_kubeconfig(path));
     if (!flags.master.empty()) access.server = flags.master;
     return ApiSession::open(access);

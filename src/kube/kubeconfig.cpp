@@ -1,7 +1,9 @@
 // kubeconfig files, read the way kubectl reads them: data beside a file name wins, names are
 // relative to the kubeconfig. What cannot be used (plugins) is an error that says so, not a
 // surprise at the server.
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/disk.h"
@@ -40,19 +42,46 @@ struct Section {
   }
 };
 
-// The entry called `name` of the list `plural`, in its member `singular`.
-Result<Section> find_section(const json::Value& config, const std::string& file,
-                             const std::string& plural, const std::string& singular,
-                             std::string_view name) {
-  Section section;
-  section.name = file + ": " + singular + " \"" + std::string(name) + "\"";
-  section.directory = std::filesystem::path(file).parent_path();
-  if (const json::Array* entries = json::array_at(config, {plural}))
-    for (const json::Value& entry : *entries)
-      if (json::string_at(entry, {"name"}) == name) section.value = json::find(entry, singular);
-  if (!section.value || !section.value->is_object())
-    return fail(Code::not_found, section.name + " does not exist");
-  return section;
+struct ConfigFile {
+  std::string path;
+  json::Value value;
+};
+
+// The entry called `name` of the list `plural`, in its member `singular`: the first file that has it wins.
+Result<Section> find_section(const std::vector<ConfigFile>& files, const std::string& plural,
+                             const std::string& singular, std::string_view name) {
+  const std::string what = singular + " \"" + std::string(name) + "\"";
+  for (const ConfigFile& file : files)
+    if (const json::Array* entries = json::array_at(file.value, {plural}))
+      for (const json::Value& entry : *entries)
+        if (const json::Value* value = json::find(entry, singular);
+            json::string_at(entry, {"name"}) == name && value && value->is_object())
+          return Section{value, file.path + ": " + what, std::filesystem::path(file.path).parent_path()};
+  return fail(Code::not_found, files.front().path + ": " + what + " does not exist");
+}
+
+Result<std::vector<ConfigFile>> read_config_files(const std::string& paths) {
+  std::vector<ConfigFile> files;
+  std::optional<Error> missing;
+  for (std::size_t begin = 0; begin <= paths.size();) {
+    const std::size_t end = std::min(paths.find(':', begin), paths.size());
+    const std::string path = paths.substr(begin, end - begin);
+    begin = end + 1;
+    if (path.empty()) continue;
+    Result<std::string> text = read_file(path);
+    if (!text) {
+      if (text.error().code != Code::not_found) return std::unexpected(text.error());
+      missing = text.error();
+      continue;
+    }
+    Result<std::vector<json::YamlDocument>> documents = json::parse_yaml(*text);
+    if (!documents) return fail(Code::bad_request, path + ": " + documents.error().message);
+    if (documents->empty()) return fail(Code::bad_request, path + ": the file is empty");
+    files.push_back({path, std::move(documents->front().value)});
+  }
+  if (files.empty())
+    return missing ? std::unexpected(std::move(*missing)) : fail(Code::bad_request, "no kubeconfig is named");
+  return files;
 }
 
 Result<void> read_cluster(const Section& cluster, ClusterAccess& access) {
@@ -86,23 +115,19 @@ Result<void> read_user(const Section& user, ClusterAccess& access) {
 
 }  // namespace
 
-Result<ClusterAccess> load_kubeconfig(const std::string& path, const std::string& context) {
-  std::string text = TRY(read_file(path));
-  Result<std::vector<json::YamlDocument>> documents = json::parse_yaml(text);
-  if (!documents) return fail(Code::bad_request, path + ": " + documents.error().message);
-  if (documents->empty()) return fail(Code::bad_request, path + ": the file is empty");
-  const json::Value& config = documents->front().value;
-  std::string name =
-      context.empty() ? std::string(json::string_at(config, {"current-context"})) : context;
-  if (name.empty()) return fail(Code::bad_request, path + ": current-context: missing");
-  Section chosen = TRY(find_section(config, path, "contexts", "context", name));
+Result<ClusterAccess> load_kubeconfig(const std::string& paths, const std::string& context) {
+  const std::vector<ConfigFile> files = TRY(read_config_files(paths));
+  std::string name = context;
+  for (const ConfigFile& file : files)
+    if (name.empty()) name = json::string_at(file.value, {"current-context"});
+  if (name.empty()) return fail(Code::bad_request, files.front().path + ": current-context: missing");
+  Section chosen = TRY(find_section(files, "contexts", "context", name));
   if (chosen.text("cluster").empty()) return chosen.error("cluster", "missing");
   ClusterAccess access;
   if (!chosen.text("namespace").empty()) access.default_namespace = chosen.text("namespace");
-  TRY(read_cluster(TRY(find_section(config, path, "clusters", "cluster", chosen.text("cluster"))),
-                   access));
+  TRY(read_cluster(TRY(find_section(files, "clusters", "cluster", chosen.text("cluster"))), access));
   if (!chosen.text("user").empty())
-    TRY(read_user(TRY(find_section(config, path, "users", "user", chosen.text("user"))), access));
+    TRY(read_user(TRY(find_section(files, "users", "user", chosen.text("user"))), access));
   return access;
 }
 

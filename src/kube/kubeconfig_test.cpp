@@ -136,5 +136,21 @@ TEST_F(Kubeconfig, InsideAPod) {
   EXPECT_EQ(access.http.bearer_token_file, directory + "/token");
 }
 
+TEST_F(Kubeconfig, SeveralFilesAreOneAndTheFirstWins) {
+  const std::string first = put("first", R"(
+contexts: [{name: here, context: {cluster: c1, user: u2}}]
+users: [{name: u2, user: {token: mine, tokenFile: own/token}}]
+)");
+  const std::string list = ":" + directory + "absent:" + first + ":" + put("config", kWhole);
+  ClusterAccess access = load_kubeconfig(list).value();
+  EXPECT_EQ(access.default_namespace, "team-a") << "current-context comes from the only file that has one";
+  access = load_kubeconfig(list, "here").value();
+  EXPECT_EQ(access.server, "https://10.0.0.1:6443");
+  EXPECT_EQ(access.http.bearer_token, "mine");
+  EXPECT_EQ(access.http.bearer_token_file, directory + "own/token");
+  EXPECT_EQ(load_kubeconfig(list, "nowhere").error().message, first + ": context \"nowhere\" does not exist");
+  EXPECT_EQ(load_kubeconfig(directory + "absent:" + directory + "gone").error().code, Code::not_found);
+}
+
 }  // namespace
 }  // namespace hekla::kube
