@@ -31,6 +31,7 @@ Connection::Connection(ConnectionHost& host, const Strand& strand, int fd, Ssl s
       channel_(strand, fd, std::move(ssl)),
       remote_address_(std::move(remote_address)),
       deadline_(kNever),
+      idle_since_(real_clock().mono().time_since_epoch().count()),
       parser_({host.options.max_header_bytes, host.options.max_body_bytes}) {}
 
 void Connection::start() {
@@ -56,6 +57,13 @@ void Connection::begin_shutdown() {
 
 void Connection::close_now() {
   asio::post(strand_, [self = shared_from_this()] { self->close(); });
+}
+
+void Connection::give_way() {
+  idle_since_ = kNever;  // asked once
+  asio::post(strand_, [self = shared_from_this()] {
+    if (!self->exchange_) self->close();
+  });
 }
 
 void Connection::check_deadline(MonoTime now) {
@@ -209,6 +217,7 @@ void Connection::dispatch() {
   AnswerForm form = answer_form(request, minor_version, keep_alive && !close_after_);
   exchange_ = std::make_shared<Exchange>(form, [self = shared_from_this()] { self->wake(); });
   answer_taken_ = false;
+  idle_since_ = kNever;
   clear_deadline();
   call_handler(std::move(request), exchange_->make_writer());
   pump();
@@ -304,6 +313,7 @@ void Connection::finish_exchange() {
   finished->close();
   if (close_after_) return linger();
   set_deadline(host_.options.idle_timeout);
+  idle_since_ = real_clock().mono().time_since_epoch().count();
   process_input();
   arm_read();
 }

@@ -45,6 +45,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void check_deadline(MonoTime now);
   // Called by a net thread after a wake: what was written goes out, what waited is delivered.
   void take_turn();
+  // Since when nothing of it is being answered, in nanoseconds of the monotonic clock; never while something is.
+  MonoTime::rep idle_since() const { return idle_since_.load(std::memory_order_relaxed); }
+  // Closes it for somebody else's sake, unless a request has come meanwhile.
+  void give_way();
 
  private:
   enum class Stage { handshake, requests, lingering, closed };
@@ -78,6 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Stage stage_ = Stage::handshake;
   std::atomic<bool> woken_ = false;  // and its turn has not come
   std::atomic<MonoTime::rep> deadline_;  // kNever or nanoseconds of the monotonic clock
+  std::atomic<MonoTime::rep> idle_since_;
 
   RequestParser parser_;
   std::string input_;  // read and not yet parsed

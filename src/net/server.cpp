@@ -1,9 +1,13 @@
 // The accept loop, the set of open connections, and the orderly end of both.
 #include "net/server.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <condition_variable>
+#include <limits>
 #include <list>
 #include <mutex>
 #include <unordered_set>
@@ -21,6 +25,15 @@ using namespace std::chrono_literals;
 constexpr auto kSweepPeriod = 250ms;  // deadlines of connections are kept to this precision
 constexpr auto kExhaustedPause = 50ms;
 constexpr int kAcceptsPerTurn = 64;
+constexpr std::size_t kOtherDescriptors = 1024;  // what the rest of the program may need
+
+// As many as the machine lets us have; with fewer, accepting pauses while there are none.
+void allow_descriptors(rlim_t wanted) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) log_warn("net", "the limit of open files could not be raised");
+}
 
 class HttpServer final : public Server {
  public:
@@ -120,12 +133,25 @@ class HttpServer final : public Server {
       ssl = std::move(*session);
     }
     std::lock_guard lock(mutex_);
-    if (stopping_ || connections_.size() >= host_.options.max_connections) return;
+    if (stopping_ || (connections_.size() >= host_.options.max_connections && !make_room())) return;
     auto connection = std::make_shared<Connection>(host_, asio::make_strand(threads_.io()),
                                                    accepted.socket.release(), std::move(ssl),
                                                    std::move(accepted.remote_address));
     connections_.insert(connection);
     connection->start();
+  }
+
+  // Asks those that have been idle longest to go; false when none is. Many at a time, since looking costs. Until they
+  // have gone there are a few more connections than allowed.
+  bool make_room() {
+    std::vector<std::pair<MonoTime::rep, std::shared_ptr<Connection>>> idle;
+    for (const auto& connection : connections_)
+      if (MonoTime::rep since = connection->idle_since(); since != std::numeric_limits<MonoTime::rep>::max())
+        idle.emplace_back(since, connection);
+    const std::size_t leaving = std::min(idle.size(), connections_.size() / 32 + 1);
+    std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(leaving), idle.end());
+    for (std::size_t i = 0; i < leaving; ++i) idle[i].second->give_way();
+    return leaving > 0;
   }
 
   void forget(const std::shared_ptr<Connection>& connection) {
@@ -172,6 +198,7 @@ class HttpServer final : public Server {
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler) {
   if (options.threads < 1) return fail(Code::bad_request, "a server needs at least one thread");
+  allow_descriptors(options.max_connections + kOtherDescriptors);
   SslContext tls;
   if (options.tls) tls = TRY(make_server_context(options.certificate, options.client_ca_pem));
   Socket listener = TRY(listen_on(options.address, options.port));

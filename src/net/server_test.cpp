@@ -195,15 +195,33 @@ TEST(Server, HandlersThatFailOrForgetAnswer500) {
 TEST(Server, ConnectionsAreLimited) {
   ServerOptions options;
   options.max_connections = 2;
-  auto server = serve(echo, options);
+  std::mutex mutex;
+  std::vector<WriterPtr> held;
+  auto server = serve([&](Request request, WriterPtr writer) {
+    if (request.path != "/hold") return echo(std::move(request), std::move(writer));
+    writer->begin(200, {});
+    writer->write("held");
+    std::lock_guard lock(mutex);
+    held.push_back(std::move(writer));
+  }, options);
   RawPeer one(server->port()), two(server->port());
   for (RawPeer* peer : {&one, &two}) {
     peer->send(kGet);
     peer->receive_until("GET /a []");
   }
+  // Whoever has been idle longest makes room; what is being answered stays, and then there is none.
   RawPeer three(server->port());
   three.send(kGet);
-  EXPECT_EQ(three.receive_all(), "");
+  three.receive_until("GET /a []");
+  one.received.clear();
+  EXPECT_EQ(one.receive_all(), "");
+  for (RawPeer* peer : {&two, &three}) {
+    peer->send("GET /hold HTTP/1.1\r\nHost: h\r\n\r\n");
+    peer->receive_until("held");
+  }
+  RawPeer four(server->port());
+  four.send(kGet);
+  EXPECT_EQ(four.receive_all(), "");
 }
 
 TEST(Server, IdleConnectionsAreClosed) {
