@@ -78,10 +78,10 @@ class State {
   std::vector<Bucket> buckets_;
 };
 
-Result<void> load_snapshot(const std::string& file, const std::string& name, std::uint64_t sequence,
-                           State& state) {
+Result<void> load_snapshot(const std::string& file, const std::string& name,
+                           std::optional<std::uint64_t> sequence, State& state) {
   FileHeader header = TRY(decode_header(FileKind::snapshot, file, name));
-  if (header.sequence != sequence) return damaged(name, 0, "the header is another file's");
+  if (sequence && header.sequence != *sequence) return damaged(name, 0, "the header is another file's");
   std::uint64_t offset = kFileHeaderBytes, records = 0;
   while (true) {
     auto group = read_group(file, offset, header.salt);
@@ -272,6 +272,13 @@ Result<Start> load_start(Disk& disk, const Inventory& inventory, State& state) {
 }
 
 }  // namespace
+
+Result<Recovered> read_snapshot(const std::string& file, const std::string& name, const Attacher& attacher) {
+  TRY(check_version(FileKind::snapshot, file, name));
+  State state;
+  TRY(load_snapshot(file, name, std::nullopt, state));
+  return state.finish(attacher);
+}
 
 Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher) {
   Inventory inventory = TRY(take_inventory(disk));

@@ -15,39 +15,28 @@ void remove_or_report(Disk& disk, const std::string& name) {
 
 }  // namespace
 
-SnapshotWriter::SnapshotWriter(Disk& disk, std::shared_ptr<const Snapshot::Version> version,
-                               std::vector<std::string> bucket_names, std::uint64_t sequence,
-                               std::uint64_t salt)
-    : disk_(disk),
-      version_(std::move(version)),
+SnapshotEncoder::SnapshotEncoder(std::shared_ptr<const Snapshot::Version> version,
+                                 std::vector<std::string> bucket_names, std::uint64_t sequence,
+                                 std::uint64_t salt)
+    : version_(std::move(version)),
       bucket_names_(std::move(bucket_names)),
       header_{sequence, version_->revision, salt} {
   CHECK(bucket_names_.size() >= version_->buckets.size());
 }
 
-Result<bool> SnapshotWriter::step() {
-  auto piece = [this]() -> Result<bool> {
-    if (!file_) TRY(begin());
-    TRY(write_group());
-    if (bucket_ < version_->buckets.size()) return false;
-    TRY(finish());
-    return true;
-  };
-  Result<bool> done = piece();
-  if (!done) {
-    file_ = nullptr;
-    remove_or_report(disk_, temporary_name(header_.sequence));
-  }
-  return done;
+std::string SnapshotEncoder::next() {
+  if (ended_) return {};
+  std::string piece;
+  if (offset_ == 0) piece = encode_header(FileKind::snapshot, header_);
+  fill_group();
+  ended_ = group_.count() == 0;  // the group without records ends the file
+  piece += group_.seal(header_.salt, offset_ + piece.size(), records_);
+  records_ += group_.count();
+  offset_ += piece.size();
+  return piece;
 }
 
-Result<void> SnapshotWriter::begin() {
-  file_ = TRY(disk_.open_append(temporary_name(header_.sequence)));
-  if (file_->size() > 0) TRY(file_->truncate(0));
-  return file_->append(encode_header(FileKind::snapshot, header_));
-}
-
-Result<void> SnapshotWriter::write_group() {
+void SnapshotEncoder::fill_group() {
   group_.clear();
   while (bucket_ < version_->buckets.size() && group_.bytes() < kPieceBytes) {
     bool more = false;
@@ -65,18 +54,34 @@ Result<void> SnapshotWriter::write_group() {
     ++bucket_;
     from_.clear();
   }
-  if (group_.count() == 0) return {};
-  TRY(file_->append(group_.seal(header_.salt, file_->size(), records_)));
-  records_ += group_.count();
-  return {};
+}
+
+Result<bool> SnapshotWriter::step() {
+  auto write = [this]() -> Result<bool> {
+    if (!file_) {
+      file_ = TRY(disk_.open_append(temporary_name(encoder_.header().sequence)));
+      if (file_->size() > 0) TRY(file_->truncate(0));
+    }
+    const std::string piece = encoder_.next();
+    if (piece.empty()) {
+      TRY(finish());
+      return true;
+    }
+    TRY(file_->append(piece));
+    return false;
+  };
+  Result<bool> done = write();
+  if (!done) {
+    file_ = nullptr;
+    remove_or_report(disk_, temporary_name(encoder_.header().sequence));
+  }
+  return done;
 }
 
 Result<void> SnapshotWriter::finish() {
-  group_.clear();
-  TRY(file_->append(group_.seal(header_.salt, file_->size(), records_)));
+  const std::uint64_t sequence = encoder_.header().sequence;
   TRY(file_->sync());
-  TRY(disk_.rename(temporary_name(header_.sequence),
-                   file_name(FileKind::snapshot, header_.sequence)));
+  TRY(disk_.rename(temporary_name(sequence), file_name(FileKind::snapshot, sequence)));
   return disk_.sync_directory();
 }
 

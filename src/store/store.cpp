@@ -9,11 +9,13 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "store/apply.h"
+#include "store/backup.h"
 #include "store/commit_queue.h"
 #include "store/history.h"
 #include "store/lifeline.h"
 #include "store/log.h"
 #include "store/recovery.h"
+#include "store/restoration.h"
 #include "store/snapshot_file.h"
 #include "store/subscriptions.h"
 #include "store/tree.h"
@@ -66,10 +68,10 @@ class BucketNames {
   std::vector<const std::string*> names_;
 };
 
-class StoreImpl final : public Store {
+class StoreImpl final : public Store, public BackupSource {
  public:
   StoreImpl(Options options, Disk& disk, Executor& committer, Executor& background,
-            Metrics* metrics, Log log, Recovered recovered);
+            Attacher attacher, Metrics* metrics, Log log, Recovered recovered);
   ~StoreImpl() override;
 
   BucketId bucket(std::string_view name) override { return names_.id_of(name); }
@@ -79,6 +81,8 @@ class StoreImpl final : public Store {
                                             std::size_t limit) const override;
   Revision oldest_history() const override;
   std::unique_ptr<Subscription> subscribe(BucketId bucket, std::function<void()> notify) override;
+  std::unique_ptr<Backup> backup() const override;
+  Result<Batch> restoration(const std::string& backup) override;
   void compact(CompactDone done) override;
 
  private:
@@ -87,6 +91,7 @@ class StoreImpl final : public Store {
   Result<void> run_group(std::vector<PendingCommit>& group, std::vector<CommitResults>& results);
   void publish(GroupApplication& application);
   Result<void> ensure_log();
+  SnapshotEncoder encode(VersionPtr version, std::uint64_t sequence) const;
   void begin_snapshot_if_due();
   void begin_snapshot();
   void snapshot_ended(std::uint64_t sequence, const Result<void>& result);
@@ -100,6 +105,7 @@ class StoreImpl final : public Store {
   Disk& disk_;
   Executor& committer_;
   Executor& background_;
+  const Attacher attacher_;
   Metrics* const metrics_;
   BucketNames names_;
   Subscriptions subscriptions_;
@@ -128,11 +134,12 @@ class StoreImpl final : public Store {
 };
 
 StoreImpl::StoreImpl(Options options, Disk& disk, Executor& committer, Executor& background,
-                     Metrics* metrics, Log log, Recovered recovered)
+                     Attacher attacher, Metrics* metrics, Log log, Recovered recovered)
     : options_(options),
       disk_(disk),
       committer_(committer),
       background_(background),
+      attacher_(std::move(attacher)),
       metrics_(metrics),
       names_(std::move(recovered.bucket_names)),
       version_(std::make_shared<const Snapshot::Version>(std::move(recovered.version))),
@@ -179,6 +186,33 @@ Revision StoreImpl::oldest_history() const {
 std::unique_ptr<Store::Subscription> StoreImpl::subscribe(BucketId bucket,
                                                           std::function<void()> notify) {
   return subscriptions_.add(bucket, std::move(notify));
+}
+
+SnapshotEncoder StoreImpl::encode(VersionPtr version, std::uint64_t sequence) const {
+  std::vector<std::string> names;
+  for (const std::string* name : names_.all()) names.push_back(*name);
+  return {std::move(version), std::move(names), sequence, make_salt(committer_.clock(), sequence)};
+}
+
+std::unique_ptr<BackupSource::Backup> StoreImpl::backup() const {
+  struct Pieces final : Backup {
+    explicit Pieces(SnapshotEncoder made) : encoder(std::move(made)) {}
+    std::string next() override { return encoder.next(); }
+    SnapshotEncoder encoder;
+  };
+  VersionPtr version;
+  {
+    std::lock_guard lock(version_mutex_);
+    version = version_;
+  }
+  return std::make_unique<Pieces>(encode(std::move(version), 1));
+}
+
+Result<Batch> StoreImpl::restoration(const std::string& backup) {
+  Recovered wanted = TRY(read_snapshot(backup, "the backup", attacher_));
+  std::vector<BucketId> ids;
+  for (const std::string& name : wanted.bucket_names) ids.push_back(names_.id_of(name));
+  return restoring_writes(wanted, ids, snapshot(), names_.count());
 }
 
 void StoreImpl::compact(CompactDone done) {
@@ -294,10 +328,7 @@ void StoreImpl::begin_snapshot() {
   }
   snapshot_running_ = true;
   fresh_snapshot_ = false;
-  std::vector<std::string> names;
-  for (const std::string* name : names_.all()) names.push_back(*name);
-  auto writer = std::make_shared<SnapshotWriter>(disk_, version_, std::move(names), sequence,
-                                                 make_salt(committer_.clock(), sequence));
+  auto writer = std::make_shared<SnapshotWriter>(disk_, encode(version_, sequence));
   background_.post(
       background_line_.guard([this, writer, sequence] { write_snapshot_piece(writer, sequence); }));
 }
@@ -354,9 +385,12 @@ Result<std::unique_ptr<Store>> Store::open(Options options, Disk& disk, Executor
                                            Metrics* metrics) {
   Log log(disk, committer.clock());
   Recovered recovered = TRY(recover(disk, log, attacher));
-  return std::make_unique<StoreImpl>(options, disk, committer, background, metrics, std::move(log),
-                                     std::move(recovered));
+  return std::make_unique<StoreImpl>(options, disk, committer, background, std::move(attacher), metrics,
+                                     std::move(log), std::move(recovered));
 }
+
+// There is no other implementation.
+BackupSource& backup_source(Store& store) { return static_cast<StoreImpl&>(store); }
 
 Revision Snapshot::revision() const { return version_->revision; }
 
