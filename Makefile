@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml openssl
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim oracle mutants test-differential test-python test-crds bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash oracle mutants test-differential test-python test-crds bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -71,6 +71,10 @@ test-asan test-tsan: test-%: deps-test
 # Jobs under failing writes, restarts of the controllers and random pod events.
 test-sim: build
 	@$(BUILD)/sim/job_chaos
+
+# kill -9 of the API server under 32 writers; the whole suite has a short form.
+test-crash: $(BUILD)/hekla
+	@cd test/e2e && HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_KILLS=$${HEKLA_KILLS:-200} python3 -m unittest -v kill_loop_test
 
 # Decisions on random clusters beside the real Volcano's, which Go builds from its modules (about ten minutes, once).
 oracle: build

@@ -16,6 +16,7 @@
 #include "main/end_signal.h"
 #include "main/listen.h"
 #include "main/pki.h"
+#include "main/store_disk.h"
 #include "main/token_file.h"
 #include "main/up.h"
 #include "net/server.h"
@@ -82,7 +83,7 @@ Result<void> start(LoneApi& lone, const cli::ApiServerOptions& options) {
       options.data_dir.empty() ? options.cert_dir + "/hekla-data" : options.data_dir;
   lone.lock = TRY(cli::InstanceLock::take(data_dir));
   Pki pki = TRY(load_or_make_pki(data_dir, {"127.0.0.1", options.bind_address}, real_clock()));
-  lone.disk = TRY(open_disk(data_dir + "/store"));
+  lone.disk = TRY(open_store_disk(data_dir + "/store"));
   lone.store = TRY(store::Store::open({}, *lone.disk, lone.committer, lone.snapshots,
                                       apiserver::attach_header, &lone.metrics));
   apiserver::Options api;

@@ -30,6 +30,7 @@
 #include "main/listen.h"
 #include "main/pki.h"
 #include "main/resource_list.h"
+#include "main/store_disk.h"
 #include "net/server.h"
 #include "scheduler/loop/scheduler.h"
 #include "store/store.h"
@@ -113,7 +114,7 @@ struct Platform::Parts {
 };
 
 Result<void> Platform::Parts::open_store(const cli::UpOptions& options) {
-  disk = TRY(open_disk(options.data_dir + "/store"));
+  disk = TRY(open_store_disk(options.data_dir + "/store"));
   store =
       TRY(store::Store::open({}, *disk, committer, snapshots, apiserver::attach_header, &metrics));
   return {};

@@ -1,0 +1,19 @@
+#include "main/store_disk.h"
+
+#include <cstdlib>
+
+#include "base/held_disk.h"
+
+namespace hekla {
+
+Result<std::unique_ptr<Disk>> open_store_disk(const std::string& root) {
+  std::unique_ptr<Disk> disk = TRY(open_disk(root));
+  const char* set = std::getenv("HEKLA_TEST_DISK");
+  const std::string kind = set ? set : "";
+  if (kind.empty()) return disk;
+  if (kind == "held") return hold_back(std::move(disk), true);
+  if (kind == "held-without-syncs") return hold_back(std::move(disk), false);
+  return fail(Code::bad_request, "HEKLA_TEST_DISK=" + kind + ": held or held-without-syncs");
+}
+
+}  // namespace hekla
