@@ -2,10 +2,12 @@
 
 #include "apiserver/admission_builtin.h"
 #include "apiserver/admission_service_account.h"
+#include "apiserver/backup.h"
 #include "apiserver/bootstrap.h"
 #include "apiserver/crd.h"
 #include "apiserver/crd_cleanup.h"
 #include "apiserver/discovery.h"
+#include "apiserver/flow_limits.h"
 #include "apiserver/http_watch.h"
 #include "apiserver/local_client.h"
 #include "apiserver/object_header.h"
@@ -61,7 +63,9 @@ struct ApiServer::Parts {
   PublishedSchema schema;
   HttpWatches watches;
   CrdCleanup cleanup;
+  Backups backups;
   Serving serving;
+  std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
   Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
       : options(std::move(given)),
@@ -81,7 +85,8 @@ struct ApiServer::Parts {
                   options.advertise_address + ":" + std::to_string(options.advertise_port)),
         schema(registry),
         watches(*options.store, *options.loop, *options.rng),
-        cleanup(*options.store, registry, crds, writes, *options.loop) {
+        cleanup(*options.store, registry, crds, writes, *options.loop),
+        backups(*options.store, crds) {
     serving.store = options.store;
     serving.registry = &registry;
     serving.writes = &writes;
@@ -91,6 +96,8 @@ struct ApiServer::Parts {
     serving.tokens = &tokens;
     serving.discovery = &discovery;
     serving.schema = &schema;
+    serving.backups = &backups;
+    serving.limits = std::make_shared<FlowLimits>(FlowOptions{}, *options.clock);
     serving.loop = options.loop;
     serving.clock = options.clock;
     serving.rng = options.rng;
@@ -106,9 +113,10 @@ ApiServer::~ApiServer() = default;
 Result<std::unique_ptr<ApiServer>> ApiServer::create(Options options) {
   CHECK(options.store && options.loop && options.clock && options.rng, "an option is missing");
   std::unique_ptr<ServiceAddresses> addresses =
-      TRY(ServiceAddresses::make(options.service_cidr, *options.rng));
+      TRY(ServiceAddresses::make(options.service_cidr));
   auto parts = std::make_unique<Parts>(std::move(options), std::move(addresses));
-  parts->crds.set_platform(TRY(PlatformCrds::of(TRY(parse_crds(parts->options.crd_yamls)))));
+  parts->platform_crds = TRY(parse_crds(parts->options.crd_yamls));
+  parts->crds.set_platform(TRY(PlatformCrds::of(parts->platform_crds)));
   parts->crds.refresh();
   struct Maker : ApiServer {
     explicit Maker(std::unique_ptr<Parts> p) : ApiServer(std::move(p)) {}
@@ -148,18 +156,11 @@ Result<std::string> ApiServer::pod_token(TokenSubject pod, const std::string& au
 }
 
 void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
-  Result<std::vector<json::Value>> crds = parse_crds(parts_->options.crd_yamls);
-  if (!crds) {
-    parts_->options.loop->post([done = std::move(done), error = crds.error()]() mutable {
-      done(std::unexpected(std::move(error)));
-    });
-    return;
-  }
   install_objects(*parts_->options.store, parts_->registry, parts_->writes, *parts_->options.loop,
                   bootstrap_objects({parts_->addresses->first(), parts_->options.advertise_address,
                                      parts_->options.advertise_port,
                                      parts_->options.platform_objects}),
-                  std::move(*crds), std::move(done));
+                  std::move(parts_->platform_crds), std::move(done));
 }
 
 }  // namespace hekla::apiserver

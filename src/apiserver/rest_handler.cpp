@@ -2,8 +2,11 @@
 
 #include <algorithm>
 
+#include "apiserver/audit.h"
+#include "apiserver/backup.h"
 #include "apiserver/connect/connect.h"
 #include "apiserver/errors.h"
+#include "apiserver/flow_limits.h"
 #include "apiserver/impersonation.h"
 #include "apiserver/protobuf.h"
 #include "apiserver/status_error.h"
@@ -59,6 +62,7 @@ void serve_other(const ExchangePtr& exchange) {
       return exchange->respond(std::move(*found));
   }
   if (request.path == "/version") return exchange->respond(unsupported_verb());
+  if (exchange->serving.backups->serve(exchange)) return;
   // A version that is not served of a group that is.
   if (const std::size_t slash = request.path.rfind('/');
       request.path.starts_with("/apis/") && slash > 5 &&
@@ -83,16 +87,66 @@ std::string selected_name(const Exchange& exchange) {
   return {};
 }
 
-Result<void> admit(Exchange& exchange) {
-  const Authorizer& authorizer = *exchange.serving.authorizer;
+bool is_probe(std::string_view path) {
+  return path == "/healthz" || path == "/livez" || path == "/readyz";
+}
+
+// Requests that go on until somebody ends them.
+bool is_stream(const Exchange& exchange) {
+  const RequestInfo& info = exchange.info;
+  if (info.verb == "watch" || info.path == "/hekla/backup") return true;
+  return info.subresource == "exec" || info.subresource == "attach" || info.subresource == "portforward" ||
+         (info.subresource == "log" && exchange.request.query.has("follow"));
+}
+
+// The place is held for as long as anybody may still answer.
+Result<void> take_place(Exchange& exchange) {
+  if (is_probe(exchange.request.path)) return {};
+  std::shared_ptr<FlowLimits::Ticket> ticket =
+      TRY(exchange.serving.limits->admit(exchange.user, is_stream(exchange)));
+  net::ResponseWriter* writer = exchange.writer.get();
+  exchange.writer = std::shared_ptr<net::ResponseWriter>(
+      writer, [held = std::move(exchange.writer), ticket = std::move(ticket)](net::ResponseWriter*) {});
+  return {};
+}
+
+Result<void> identify(Exchange& exchange) {
   kube::UserInfo user = TRY(exchange.serving.authenticator->authenticate(exchange.request));
-  exchange.user = TRY(impersonated(authorizer, exchange.request.headers, std::move(user)));
-  if (authorizer.allows(exchange.user, exchange.info, nullptr)) return {};
+  exchange.user = user;
+  Result<kube::UserInfo> asked =
+      impersonated(*exchange.serving.authorizer, exchange.request.headers, user);
+  if (asked) exchange.user = std::move(*asked);
+  if (exchange.serving.audit)
+    exchange.serving.audit->attach(exchange, exchange.user.name == user.name ? nullptr : &user);
+  if (!asked) return std::unexpected(asked.error());
+  return {};
+}
+
+Result<void> authorize(const Exchange& exchange) {
+  const Authorizer& authorizer = *exchange.serving.authorizer;
+  std::string why;
+  const auto settled = [&](std::string_view decision) {
+    if (!exchange.audit) return;
+    exchange.audit->annotate("authorization.k8s.io/decision", decision);
+    exchange.audit->annotate("authorization.k8s.io/reason", why);
+  };
+  if (authorizer.allows(exchange.user, exchange.info, exchange.audit ? &why : nullptr)) {
+    settled("allow");
+    return {};
+  }
   RequestInfo info = exchange.info;
   if (info.is_resource) info.name = selected_name(exchange);
-  std::string why;
-  if (authorizer.allows(exchange.user, info, &why)) return {};
+  why.clear();
+  const bool allowed = authorizer.allows(exchange.user, info, &why);
+  settled(allowed ? "allow" : "forbid");
+  if (allowed) return {};
   return std::unexpected(forbidden_request(exchange.user, info, why));
+}
+
+Result<void> admit(Exchange& exchange) {
+  TRY(identify(exchange));
+  TRY(take_place(exchange));
+  return authorize(exchange);
 }
 
 // Whether this server itself knows the group version; what it does not is left to others upstream, and
@@ -210,12 +264,16 @@ void handle_request(const Serving& serving, net::Request request,
   RequestInfo info = parse_request(request);
   auto exchange = std::make_shared<Exchange>(
       Exchange{serving, std::move(request), std::move(writer), std::move(info), {}, uuid(*serving.rng),
-               serving.clock->mono(), nullptr, {}});
-  if (Result<void> admitted = admit(*exchange); !admitted) return exchange->respond(admitted.error());
-  if (exchange->info.is_resource)
+               serving.clock->mono(), nullptr, {}, nullptr});
+  if (Result<void> admitted = admit(*exchange); !admitted)
+    exchange->respond(admitted.error());
+  else if (exchange->info.is_resource)
     serve_resource(exchange);
   else
     serve_other(exchange);
+  static const std::string kNobody = "system:anonymous";  // whose credentials were refused
+  const std::string& flow = exchange->user.name.empty() ? kNobody : exchange->user.name;
+  serving.limits->spent(flow, serving.clock->mono() - exchange->begun);
 }
 
 }  // namespace hekla::apiserver

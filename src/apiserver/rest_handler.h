@@ -19,6 +19,11 @@
 
 namespace hekla::apiserver {
 
+class AuditLog;  // audit.h
+class AuditRecord;
+class Backups;     // backup.h
+class FlowLimits;  // flow_limits.h
+
 // What requests are answered from. All of it outlives every request.
 struct Serving {
   store::Store* store = nullptr;
@@ -30,6 +35,9 @@ struct Serving {
   const Tokens* tokens = nullptr;
   const DiscoveryHandler* discovery = nullptr;
   const PublishedSchema* schema = nullptr;
+  Backups* backups = nullptr;
+  std::shared_ptr<FlowLimits> limits;
+  std::shared_ptr<AuditLog> audit;  // null when nothing is recorded
   Executor* loop = nullptr;
   const Clock* clock = nullptr;
   Rng* rng = nullptr;
@@ -48,6 +56,7 @@ struct Exchange {
   MonoTime begun;
   ServedPtr served;  // for requests about objects
   Answer answer;
+  std::shared_ptr<AuditRecord> audit;  // null when this request is not recorded
 
   void respond(net::Response response) const;
   void respond(const Error& error) const;
