@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cli/verb.h"
 #include "controllers/volcano_controllers.h"
+#include "kube/http.h"
 #include "main/cluster_process.h"
 #include "model/time.h"
 #include "scheduler/loop/scheduler.h"
@@ -112,6 +113,9 @@ int run_scheduler(const cli::SchedulerOptions& options) {
   // Pods of the default scheduler belong to the cluster's own.
   chosen.scheduler_names = options.scheduler_names;
   chosen.single_pod_schedulers.clear();
+  Result<std::unique_ptr<kube::Http>> http = kube::make_http();
+  if (!http) return failed(http.error());
+  chosen.http = http->get();
   Result<std::unique_ptr<scheduler::Scheduler>> scheduler =
       scheduler::Scheduler::create(chosen, process.client(), process.metrics());
   if (!scheduler) return failed(scheduler.error());
