@@ -77,10 +77,12 @@ void HyperNodes::add_members(const Companion& object, HyperNodeId id, std::span<
   for (std::size_t i = 0; members != nullptr && i < members->size(); ++i) {
     const json::Value* selector = json::find((*members)[i], "selector");
     if (selector == nullptr) continue;
-    if (json::string_at((*members)[i], {"type"}) == "HyperNode")
+    if (json::string_at((*members)[i], {"type"}) == "HyperNode") {
       adopt(id, json::string_at(*selector, {"exactMatch", "name"}));
-    else
+      adopt_matching(id, json::string_at(*selector, {"regexMatch", "pattern"}));
+    } else {
       add_nodes(*selector, nodes, find_node, names, all_[id.index()].nodes);
+    }
   }
 }
 
@@ -96,6 +98,14 @@ void HyperNodes::adopt(HyperNodeId parent, std::string_view name) {
   }
   adopted.parent = parent;
   all_[parent.index()].children.push_back(child);
+}
+
+void HyperNodes::adopt_matching(HyperNodeId parent, std::string_view text) {
+  std::optional<std::regex> pattern;
+  if (!text.empty()) pattern = compiled_pattern(text);
+  for (std::size_t i = 0; pattern && i < named_; ++i)
+    if (HyperNodeId(i) != parent && std::regex_search(all_[i].name, *pattern))
+      adopt(parent, all_[i].name);
 }
 
 void HyperNodes::find_cycle() {

@@ -67,6 +67,7 @@ class HyperNodes {
   void add_members(const Companion& object, HyperNodeId id, std::span<const Node> nodes,
                    const FindNode& find_node, const Names& names);
   void adopt(HyperNodeId parent, std::string_view child);
+  void adopt_matching(HyperNodeId parent, std::string_view pattern);
   void add_top(std::span<const Node> nodes);
   void find_cycle();
   void gather();

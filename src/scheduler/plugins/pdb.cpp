@@ -30,28 +30,10 @@ class DisruptionBudgets final : public Plugin {
   void open(Session& session) override {
     session_ = &session;
     covering_.clear();
+    read_budgets();
     evicted_.clear();
-    for (std::size_t i = 0; i < session.cluster().tasks().size(); ++i)
+    for (std::size_t i = 0; !budgets_.empty() && i < session.cluster().tasks().size(); ++i)
       if (session.cluster().tasks()[i].evicting) evicted_.push_back(TaskId(i));
-    const Companions& companions = session.cluster().companions();
-    std::uint64_t version = companions.version(CompanionKind::disruption_budget);
-    if (version == seen_) return;
-    seen_ = version;
-    budgets_.clear();
-    for (const auto& [key, object] : companions.all(CompanionKind::disruption_budget)) {
-      const json::Value* selector = json::find_path(object->body, {"spec", "selector"});
-      if (selector == nullptr) continue;
-      Result<model::Selector> read = model::Selector::from_label_selector(*selector);
-      // One without requirements covers nobody, as upstream.
-      if (!read || read->empty()) continue;
-      Budget budget;
-      budget.ns = object->metadata.ns;
-      budget.selector = std::move(*read);
-      budget.allowed = json::int_at(object->body, {"status", "disruptionsAllowed"});
-      if (const json::Object* pods = json::object_at(object->body, {"status", "disruptedPods"}))
-        for (const auto& pod : *pods) budget.disrupted.emplace(pod.key());
-      budgets_.push_back(std::move(budget));
-    }
   }
 
   Victims preemptable(TaskId, std::span<const TaskId> candidates) override {
@@ -73,6 +55,28 @@ class DisruptionBudgets final : public Plugin {
   }
 
  private:
+  void read_budgets() {
+    const Companions& companions = session_->cluster().companions();
+    std::uint64_t version = companions.version(CompanionKind::disruption_budget);
+    if (version == seen_) return;
+    seen_ = version;
+    budgets_.clear();
+    for (const auto& [key, object] : companions.all(CompanionKind::disruption_budget)) {
+      const json::Value* selector = json::find_path(object->body, {"spec", "selector"});
+      if (selector == nullptr) continue;
+      Result<model::Selector> read = model::Selector::from_label_selector(*selector);
+      // One without requirements covers nobody, as upstream.
+      if (!read || read->empty()) continue;
+      Budget budget;
+      budget.ns = object->metadata.ns;
+      budget.selector = std::move(*read);
+      budget.allowed = json::int_at(object->body, {"status", "disruptionsAllowed"});
+      if (const json::Object* pods = json::object_at(object->body, {"status", "disruptedPods"}))
+        for (const auto& pod : *pods) budget.disrupted.emplace(pod.key());
+      budgets_.push_back(std::move(budget));
+    }
+  }
+
   std::vector<TaskId> permitted(std::span<const TaskId> candidates) {
     if (budgets_.empty()) return {candidates.begin(), candidates.end()};
     std::vector<std::int64_t> left;
