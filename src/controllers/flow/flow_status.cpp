@@ -36,11 +36,10 @@ json::Value job_status(const model::VcJob& job) {
   return one;
 }
 
-std::string next_flow_phase(const std::string& now, std::size_t flows, std::size_t running,
-                            std::size_t completed, std::size_t failed) {
+std::string next_flow_phase(const std::string& now, std::size_t running, std::size_t completed,
+                            std::size_t failed) {
   if (now == "Failed" || now == "Terminating" || now == "Succeed") return now;
   if (failed > 0) return "Failed";
-  if (now == "Running" && completed == flows) return "Succeed";
   if (running > 0 || completed > 0) return "Running";
   return now.empty() ? "Pending" : now;
 }
@@ -73,9 +72,8 @@ json::Value flow_status(const model::JobFlow& flow,
   if (!conditions.empty()) status["conditions"] = std::move(conditions);
   std::string before(json::string_at(flow.status, {"state", "phase"}));
   std::string phase =
-      next_flow_phase(before, flow.spec.flows.size(), counts["runningJobs"],
-                      counts["completedJobs"], counts["failedJobs"] + counts["terminatedJobs"]);
-  // All jobs may have ended while nobody looked.
+      next_flow_phase(before, counts["runningJobs"], counts["completedJobs"],
+                      counts["failedJobs"] + counts["terminatedJobs"]);
   if (phase == "Running" && counts["completedJobs"] == flow.spec.flows.size()) phase = "Succeed";
   status["state"] = json::Object{{"phase", phase}};
   return status;
