@@ -127,30 +127,30 @@ bool remove_fields(const Schema& schema, json::Value& value, const FieldSet& gon
 }
 
 struct Conflict {
-  std::string who;  // `conflict with "a" using v1`
+  std::string who;  // `"a" using v1`
   std::vector<std::string> paths;
 };
 
 Error conflict_of(const std::vector<Conflict>& conflicts) {
-  std::size_t count = 0;
   std::string text;
   Error error{Code::conflict, ""};
+  std::vector<Cause>& causes = error.details.causes;
   for (const Conflict& one : conflicts) {
-    std::string paths;
+    text += (text.empty() ? "" : "\n") + ("conflicts with " + one.who + ":");
     for (const std::string& path : one.paths) {
-      error.details.causes.push_back({"FieldManagerConflict", one.who, path});
-      paths += (one.paths.size() == 1 ? ": " : "\n- ") + path;
-      ++count;
+      causes.push_back({"FieldManagerConflict", "conflict with " + one.who, path});
+      text += "\n- " + path;
     }
-    text += (text.empty() ? "" : "\n") + one.who + paths;
   }
-  error.message = "Apply failed with " + std::to_string(count) +
-                  (count == 1 ? " conflict: " : " conflicts: ") + text;
+  error.message = causes.size() == 1 ? "Apply failed with 1 conflict: " + causes.front().message + ": " +
+                                           causes.front().field
+                                     : "Apply failed with " + std::to_string(causes.size()) +
+                                           " conflicts: " + text;
   return error;
 }
 
 std::string describe(const FieldOwner& owner, const kube::Resource& resource) {
-  std::string text = "conflict with \"" + owner.manager + "\"";
+  std::string text = "\"" + owner.manager + "\"";
   if (!owner.subresource.empty()) text += " with subresource \"" + owner.subresource + "\"";
   if (!owner.apply || owner.api_version != resource.api_version())
     text += " using " + owner.api_version;

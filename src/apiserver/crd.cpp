@@ -37,6 +37,7 @@ Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& versi
   kind->categories = strings(json::array_at(crd, {"spec", "names", "categories"}));
   kind->verbs = {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
   kind->custom = true;
+  kind->known_finalizers = false;
   kind->unconditional_update = false;
   kind->has_status = json::find_path(version, {"subresources", "status"}) != nullptr;
   kind->scale_spec_path = text(version, {"subresources", "scale", "specReplicasPath"});

@@ -185,7 +185,7 @@ std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old) 
   std::string group(json::string_at(crd, {"spec", "group"}));
   std::string plural(json::string_at(crd, {"spec", "names", "plural"}));
   std::string_view name = meta_string(crd, "name");
-  if (name != plural + "." + group)
+  if (!name.empty() && name != plural + "." + group)
     causes.push_back(invalid_value("metadata.name", json::Value(name),
                                    "must be spec.names.plural+\".\"+spec.group"));
   if (group.empty()) {

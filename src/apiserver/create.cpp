@@ -25,10 +25,12 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, cons
     meta.erase(member);
   const FieldOwner owner{scope.request.field_manager, kind.resource.api_version(),
                          scope.request.subresource, stated != nullptr};
-  if (stated)
-    write_managed_fields(object, {{owner, model::format_rfc3339(scope.now), *stated}});
-  else if (kind.schema)
+  if (stated) {
+    if (!stated->empty())
+      write_managed_fields(object, {{owner, model::format_rfc3339(scope.now), *stated}});
+  } else if (kind.schema) {
     track_update(kind, nullptr, object, owner, scope.now);
+  }
   TRY(mutate_stage(scope, object, nullptr, kube::Operation::create));
 
   const bool generated = meta_string(object, "name").empty();
@@ -36,6 +38,7 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, cons
   stamp_created(kind, object, scope.now, *scope.services.rng);
   if (kind.prepare_create)
     kind.prepare_create(object, {scope.now, scope.services.rng, scope.request.subresource});
+  complete_status(kind, object);
   TRY(allocate_stage(scope, object, nullptr));
   TRY(validate_stage(scope, object, nullptr));
   TRY(admit_stage(scope, object, nullptr, kube::Operation::create));

@@ -27,11 +27,19 @@ json::Object response_kind(std::string_view group, std::string_view version, std
   return json::Object{{"group", group}, {"version", version}, {"kind", kind}};
 }
 
+// Upstream leaves group and version of its own kinds open where they are those of the resource.
+json::Object response_kind_in(const Kind& kind, std::string_view group, std::string_view version,
+                              std::string_view name) {
+  const kube::Resource& r = kind.resource;
+  if (!kind.custom && group == r.group && version == r.version) return response_kind("", "", name);
+  return response_kind(group, version, name);
+}
+
 json::Object aggregated_resource(const Kind& kind) {
   const kube::Resource& r = kind.resource;
   json::Object out;
   out.emplace("resource", r.plural);
-  out.emplace("responseKind", response_kind(r.group, r.version, r.kind));
+  out.emplace("responseKind", response_kind_in(kind, r.group, r.version, r.kind));
   out.emplace("scope", r.namespaced ? "Namespaced" : "Cluster");
   out.emplace("singularResource", kind.singular);
   out.emplace("verbs", strings(kind.verbs));
@@ -40,7 +48,7 @@ json::Object aggregated_resource(const Kind& kind) {
   json::Array subs;
   for (const Subresource& one : subresources_of(kind))
     subs.push_back(json::Object{{"subresource", one.name},
-                                {"responseKind", response_kind(one.group, one.version, one.kind)},
+                                {"responseKind", response_kind_in(kind, one.group, one.version, one.kind)},
                                 {"verbs", strings(one.verbs)}});
   if (!subs.empty()) out.emplace("subresources", std::move(subs));
   return out;
@@ -59,7 +67,7 @@ void append_legacy(const Kind& kind, json::Array& out) {
                     {"verbs", strings(kind.verbs)}};
   if (!kind.short_names.empty()) main.emplace("shortNames", strings(kind.short_names));
   if (!kind.categories.empty()) main.emplace("categories", strings(kind.categories));
-  main.emplace("storageVersionHash", storage_hash(kind));
+  if (!kind.storage_version.empty()) main.emplace("storageVersionHash", storage_hash(kind));
   out.push_back(std::move(main));
   for (const Subresource& one : subresources_of(kind)) {
     json::Object sub{{"name", r.plural + "/" + one.name}, {"singularName", ""},
@@ -150,7 +158,7 @@ json::Value aggregated_discovery(const Catalog& catalog, bool core) {
       versions.push_back(json::Object{
           {"version", version}, {"freshness", "Current"}, {"resources", std::move(resources)}});
     }
-    json::Object metadata{{"creationTimestamp", nullptr}};
+    json::Object metadata;
     if (!group.empty()) metadata.emplace("name", group);
     items.push_back(json::Object{{"metadata", std::move(metadata)}, {"versions", std::move(versions)}});
   }
@@ -189,10 +197,11 @@ std::optional<json::Value> api_resource_list(const Catalog& catalog, const std::
     if (kind->resource.group == group && kind->resource.version == version)
       append_legacy(*kind, resources);
   if (resources.empty()) return std::nullopt;
-  return json::Object{{"kind", "APIResourceList"},
-                      {"apiVersion", "v1"},
-                      {"groupVersion", group.empty() ? version : group + "/" + version},
-                      {"resources", std::move(resources)}};
+  json::Object list{{"kind", "APIResourceList"}};
+  if (!group.empty()) list.emplace("apiVersion", "v1");  // the core group's list has none
+  list.emplace("groupVersion", group.empty() ? version : group + "/" + version);
+  list.emplace("resources", std::move(resources));
+  return json::Value(std::move(list));
 }
 
 json::Value root_paths(const Catalog& catalog) {

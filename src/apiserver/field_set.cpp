@@ -15,14 +15,7 @@ struct Side {
 
 const Schema kAnything{};
 
-bool is_struct(const Schema& schema) {
-  return schema.type == Schema::Type::object && !schema.properties.empty();
-}
-
-Side zero_member(const Schema& schema) {
-  if (is_struct(schema) && !schema.pointer) return {nullptr, true};
-  return {nullptr, !schema.omit_empty};
-}
+// Whether the value is what Go starts with: a list it starts with is null, an empty one was written.
 
 bool is_zero(const json::Value& value) {
   switch (value.kind()) {
@@ -32,7 +25,7 @@ bool is_zero(const json::Value& value) {
     case json::Kind::uint64: return value.get_uint64() == 0;
     case json::Kind::double_: return value.get_double() == 0;
     case json::Kind::string: return value.get_string().empty();
-    case json::Kind::array: return value.get_array().empty();
+    case json::Kind::array: return false;
     case json::Kind::object: return value.get_object().empty();
   }
   return false;
@@ -95,7 +88,7 @@ class Comparer {
         const json::Value* old = a ? json::find(*a, member.key()) : nullptr;
         Side left{old, false};
         if (!old && zero_based_ && before.zero && schema.properties.contains(member.key()))
-          left = zero_member(child);
+          left.zero = child.always;
         child_of(child, "f:" + std::string(member.key()), left, {&member.value(), false}, out);
       }
     }

@@ -16,7 +16,9 @@ Result<ObjectFilter> ObjectFilter::parse(const Kind& kind, std::string_view labe
     if (term.field != "metadata.name" && term.field != "metadata.namespace" &&
         !kind.selectable.contains(term.field))
       return fail(Code::bad_request,
-                  kind.selectable.empty() && !kind.custom
+                  kind.label_error_names_kind
+                      ? "field label \"" + term.field + "\" not supported for " + kind.resource.kind
+                  : kind.selectable.empty() && !kind.custom
                       ? "\"" + term.field + "\" is not a known field selector: only \"metadata.name\", "
                                            "\"metadata.namespace\""
                       : "field label not supported: " + term.field);

@@ -28,6 +28,9 @@ struct WriteContext {
   std::string subresource;
 };
 
+// What may be the name of an object.
+enum class NameRule : std::uint8_t { subdomain, label, label_1035, path_segment, anything };
+
 struct Kind {
   kube::Resource resource;
   std::string singular, list_kind;
@@ -40,6 +43,15 @@ struct Kind {
   bool unconditional_update = true; // PUT without resourceVersion is allowed
   bool create_on_update = false;    // PUT of a missing object creates it
   bool graceful_delete = false;     // pods
+  bool staged_delete = false;       // DELETE only begins; a controller empties it first (namespaces, CRDs)
+  bool returns_deleted = false;     // DELETE answers the object that went instead of a Status
+  bool orphans_by_default = false;  // DELETE without a policy leaves the dependents alone
+  std::string orphan_warning;       // said then
+  bool first_generation = true;     // metadata.generation is 1 from the start, not absent until a change
+  std::vector<std::string> status_keeps;  // members of metadata that a write of /status leaves alone
+  bool known_finalizers = true;     // a finalizer without a domain must be one of Kubernetes' own
+  NameRule name_rule = NameRule::subdomain;
+  std::string deprecation;          // the warning every answer about the kind carries
   // scale subresource of custom resources: JSON paths as in the CRD; empty without scale.
   std::string scale_spec_path, scale_status_path, scale_selector_path;
   // Where the objects are stored: kinds served in several groups or versions share one (events).
@@ -56,6 +68,7 @@ struct Kind {
 
   // Field selectors besides metadata.name and metadata.namespace: label -> value of an object.
   std::map<std::string, std::function<std::string(const json::Value&)>> selectable;
+  bool label_error_names_kind = false;  // the refusal of another field names the kind
 
   // Rules in code; any may be empty. `set_defaults` runs on every write after pruning/decoding.
   std::function<void(json::Value& object)> set_defaults;

@@ -118,7 +118,8 @@ TEST(Defaults, Workloads) {
   expect_defaults(
       "daemonsets.apps", R"({"spec":{}})",
       R"({"spec":{"updateStrategy":{"type":"RollingUpdate",)"
-      R"("rollingUpdate":{"maxUnavailable":1,"maxSurge":0}},"revisionHistoryLimit":10}})");
+      R"("rollingUpdate":{"maxUnavailable":1,"maxSurge":0}},"revisionHistoryLimit":10},)"
+      R"("metadata":{"annotations":{"deprecated.daemonset.template.generation":"1"}}})");
   expect_defaults(
       "statefulsets.apps", R"({"spec":{"volumeClaimTemplates":[{"metadata":{"name":"v"}}]}})",
       R"({"spec":{"replicas":1,"podManagementPolicy":"OrderedReady",)"

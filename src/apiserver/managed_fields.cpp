@@ -117,6 +117,8 @@ void strip_unowned(const Kind& kind, std::string_view subresource, FieldSet& fie
     std::erase_if(fields.children, [](const auto& child) { return child.first != "f:status"; });
   } else {
     drop(fields, "f:spec");
+    // Upstream's definitions forget who labels them there.
+    if (kind.resource.group == "apiextensions.k8s.io") drop(fields, "f:metadata");
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
+#include "apiserver/subresources.h"
 #include "model/names.h"
 #include "model/time.h"
 
@@ -24,11 +25,18 @@ std::vector<std::string> path_segment_errors(std::string_view name) {
 }
 
 std::vector<std::string> name_errors(const Kind& kind, std::string_view name) {
-  const kube::Resource& r = kind.resource;
-  if (r.group.empty() && r.plural == "namespaces") return model::dns1123_label_errors(name);
-  if (r.group.empty() && r.plural == "services") return model::dns1035_label_errors(name);
-  if (r.group == "rbac.authorization.k8s.io" || r.group == "apiregistration.k8s.io")
-    return path_segment_errors(name);
+  switch (kind.name_rule) {
+    case NameRule::label:
+      return model::dns1123_label_errors(name);
+    case NameRule::label_1035:
+      return model::dns1035_label_errors(name);
+    case NameRule::path_segment:
+      return path_segment_errors(name);
+    case NameRule::anything:
+      return {};
+    case NameRule::subdomain:
+      break;
+  }
   return model::dns1123_subdomain_errors(name);
 }
 
@@ -58,8 +66,6 @@ void validate_names(const Kind& kind, const json::Value& object, std::vector<Cau
       causes.push_back(required_value("metadata.namespace"));
     else
       complain(causes, "metadata.namespace", ns, model::dns1123_label_errors(ns));
-  } else if (!ns.empty()) {
-    causes.push_back(forbidden_value("metadata.namespace", "not allowed on this type"));
   }
 }
 
@@ -146,6 +152,24 @@ void keep(json::Object& now, const json::Object* before, std::string_view member
     now.erase(member);
 }
 
+bool is_known_kind(std::string_view kind, std::string_view version) {
+  auto is_it = [&](const KindPtr& one) {
+    return one->resource.kind == kind && one->resource.api_version() == version;
+  };
+  return std::any_of(builtin_kinds().begin(), builtin_kinds().end(), is_it) ||
+         std::any_of(virtual_kinds().begin(), virtual_kinds().end(), is_it);
+}
+
+// Upstream reads the body as what it says it is, and only then notices: `converting (v1.Binding) to (core.ConfigMap)`.
+std::string other_builtin(const kube::Resource& wanted, const std::string& kind, const std::string& version) {
+  const std::string short_version = version.substr(version.find('/') + 1);
+  const std::string group = wanted.group.substr(0, wanted.group.find('.'));
+  const bool core = group.empty() || group == "events";
+  return kind + " in version \"" + short_version + "\" cannot be handled as a " + wanted.kind +
+         ": converting (" + short_version + "." + kind + ") to (" + (core ? "core" : group) + "." +
+         wanted.kind + "): unknown conversion";
+}
+
 // Why a body of another kind or version is not taken.
 std::string other_kind(const Kind& kind, std::string_view body_kind, std::string_view body_version) {
   const kube::Resource& r = kind.resource;
@@ -154,6 +178,8 @@ std::string other_kind(const Kind& kind, std::string_view body_kind, std::string
   if (kind.custom)
     return "the API version in the data (" + given_version +
            ") does not match the expected API version (" + r.api_version() + ")";
+  if (r.group != "apiextensions.k8s.io" && is_known_kind(given_kind, given_version))
+    return other_builtin(r, given_kind, given_version);
   return given_kind + " in version \"" + given_version.substr(given_version.find('/') + 1) +
          "\" cannot be handled as a " + r.kind + ": no kind \"" + given_kind +
          "\" is registered for version \"" + given_version + "\"";
@@ -197,7 +223,7 @@ Result<void> match_request(const Kind& kind, const kube::Key& key, json::Value& 
   json::Object& meta = metadata_of(object);
   std::string_view ns = meta_string(object, "namespace");
   if (!r.namespaced) {
-    if (ns.empty()) meta.erase("namespace");
+    meta.erase("namespace");  // upstream does not mind either
   } else if (ns.empty()) {
     meta["namespace"] = key.ns;
   } else if (ns != key.ns) {
@@ -222,7 +248,7 @@ void stamp_created(const Kind& kind, json::Value& object, WallTime now, Rng& rng
     meta.erase(member);
   meta["uid"] = uuid(rng);
   meta["creationTimestamp"] = model::format_rfc3339(now);
-  if (kind.has_generation) meta["generation"] = 1;
+  if (kind.has_generation && kind.first_generation) meta["generation"] = 1;
 }
 
 void generate_name(json::Value& object, Rng& rng) {
@@ -250,8 +276,7 @@ std::vector<Cause> validate_metadata(const Kind& kind, const json::Value& object
   validate_labels(object, causes);
   validate_owners(object, causes);
   validate_finalizers(object, causes);
-  if (!kind.custom && kind.resource.group != "apiextensions.k8s.io")
-    validate_standard_finalizers(object, causes);
+  if (kind.known_finalizers) validate_standard_finalizers(object, causes);
   return causes;
 }
 

@@ -57,7 +57,7 @@ bool wants_pretty(const net::Request& request) {
   return agent.starts_with("curl") || agent.starts_with("Wget") || agent.starts_with("Mozilla/5.0");
 }
 
-Result<Answer> negotiate(const net::Request& request, bool custom) {
+Result<Answer> negotiate(const net::Request& request, bool custom, bool streams) {
   std::optional<Answer> only_protobuf;
   for (const MediaClause& clause : parse_accept(request.headers.get("Accept"))) {
     Answer answer;
@@ -91,8 +91,11 @@ Result<Answer> negotiate(const net::Request& request, bool custom) {
                 "only the following media types are accepted: application/json, application/yaml, "
                 "application/vnd.kubernetes.protobuf");
   return fail(Code::not_acceptable,
-              "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, "
-              "application/vnd.kubernetes.protobuf");
+              std::string("406: Not Acceptable\n\nAvailable representations: application/json, "
+                          "application/yaml, application/vnd.kubernetes.protobuf") +
+                  (streams ? ", application/json;stream=watch, "
+                             "application/vnd.kubernetes.protobuf;stream=watch"
+                           : ""));
 }
 
 }  // namespace hekla::apiserver

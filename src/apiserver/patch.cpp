@@ -12,7 +12,7 @@ namespace hekla::apiserver {
 namespace {
 
 constexpr const char* kNotAnObject =
-    "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}";
+    "json: cannot unmarshal array into Go value of type map[string]interface {}";
 
 Error rejected_patch() {
   return Error{Code::invalid, "the server rejected our request due to an error in our request"};
@@ -36,7 +36,7 @@ Result<void> apply_patch(const WriteScope& scope, kube::PatchType type, const js
     }
     case kube::PatchType::merge:
       if (!patch.is_object())
-        return fail(Code::bad_request, kNotAnObject);
+        return fail(Code::bad_request, std::string("error decoding patch: ") + kNotAnObject);
       json::apply_merge_patch(object, patch);
       break;
     case kube::PatchType::strategic:

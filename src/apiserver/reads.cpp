@@ -1,10 +1,12 @@
 #include "apiserver/reads.h"
 
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <map>
 
 #include "apiserver/errors.h"
+#include "apiserver/go_syntax.h"
 #include "apiserver/storage.h"
 #include "base/bytes.h"
 #include "json/parse.h"
@@ -28,6 +30,15 @@ std::string encode_token(std::int64_t revision, std::string_view start) {
   return base64url_encode(json::serialize(json::Value(std::move(token))));
 }
 
+// Where Go's decoder of unpadded base64 gives up.
+std::size_t bad_base64_byte(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (!std::isalnum(c) && c != '-' && c != '_') return i;
+  }
+  return text.empty() ? 0 : text.size() - 1;
+}
+
 Result<Token> decode_token(const std::string& text, const std::string& prefix) {
   auto bad = [](const std::string& why) {
     return fail(Code::bad_request, "invalid continue token: continue key is not valid: " + why);
@@ -35,13 +46,17 @@ Result<Token> decode_token(const std::string& text, const std::string& prefix) {
   std::string_view trimmed = text;
   while (trimmed.ends_with('=')) trimmed.remove_suffix(1);
   std::optional<std::string> decoded = base64url_decode(trimmed);
-  if (!decoded) return bad("illegal base64 data");
+  if (!decoded)
+    return bad("illegal base64 data at input byte " + std::to_string(bad_base64_byte(trimmed)));
   Result<json::Value> token = json::parse(*decoded);
-  if (!token) return bad(token.error().message);
-  if (json::string_at(*token, {"v"}) != "meta.k8s.io/v1")
-    return bad("server does not recognize this encoded version");
+  if (!token) {
+    const std::string why = go_syntax_error(*decoded);
+    return bad(why.empty() ? token.error().message : why);
+  }
+  if (const std::string version(json::string_at(*token, {"v"})); version != "meta.k8s.io/v1")
+    return bad("server does not recognize this encoded version " + version);
   Token result{json::int_at(*token, {"rv"}), std::string(json::string_at(*token, {"start"}))};
-  if (result.revision == 0) return bad("incorrect encoded start resourceVersion");
+  if (result.revision == 0) return bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
   if (result.start.empty() || !result.start.starts_with(prefix)) return bad("incorrect start key");
   return result;
 }

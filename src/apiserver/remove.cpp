@@ -41,10 +41,15 @@ Result<void> check_options(const RemoveOptions& options) {
 Result<void> check_preconditions(const WriteScope& scope, const json::Value& object,
                                  const store::Item& item) {
   const RemoveOptions& options = scope.request.remove;
-  kube::Resource by_kind = scope.resource();  // upstream names the kind here, not the resource
+  kube::Resource by_kind = stored_as(scope.kind());  // upstream names the kind here, not the resource
   by_kind.plural = by_kind.kind;
   auto mismatch = [&](std::string what, std::string_view wanted, std::string_view found,
                       std::string_view then) {
+    if (scope.kind().staged_delete)
+      return std::unexpected(
+          conflict_error(scope.resource(), scope.request.key.name,
+                         "Precondition failed: " + what + " in precondition: " + std::string(wanted) +
+                             ", " + what + " in object meta: " + std::string(found)));
     return std::unexpected(conflict_error(
         by_kind, scope.request.key.name,
         "the " + what + " in the precondition (" + std::string(wanted) + ") does not match the " + what +
@@ -61,8 +66,9 @@ Result<void> check_preconditions(const WriteScope& scope, const json::Value& obj
 }
 
 // The finalizers as the propagation policy wants them.
-std::vector<std::string> policy_finalizers(const RemoveOptions& options,
+std::vector<std::string> policy_finalizers(const WriteScope& scope,
                                            std::vector<std::string> finalizers) {
+  const RemoveOptions& options = scope.request.remove;
   auto has = [&](std::string_view one) {
     return std::find(finalizers.begin(), finalizers.end(), one) != finalizers.end();
   };
@@ -70,8 +76,8 @@ std::vector<std::string> policy_finalizers(const RemoveOptions& options,
   bool orphan = policy == "Orphan" || options.orphan_dependents.value_or(false);
   bool foreground = policy == "Foreground";
   if (policy.empty() && !options.orphan_dependents) {
-    orphan = has(kOrphan);
     foreground = has(kForeground);
+    orphan = has(kOrphan) || (scope.kind().orphans_by_default && !foreground);
   }
   std::erase_if(finalizers,
                 [](const std::string& one) { return one == kOrphan || one == kForeground; });
@@ -80,10 +86,11 @@ std::vector<std::string> policy_finalizers(const RemoveOptions& options,
   return finalizers;
 }
 
-void mark_deleting(json::Value& object, WallTime when, std::int64_t grace) {
+void mark_deleting(const Kind& kind, json::Value& object, WallTime when, std::int64_t grace) {
   json::Object& meta = metadata_of(object);
   const bool first = !is_deleting(object);
   if (first) meta["deletionTimestamp"] = model::format_rfc3339(when);
+  if (kind.staged_delete) return;
   meta["deletionGracePeriodSeconds"] = grace;
   if (first && json::int_at(object, {"metadata", "generation"}) > 0)
     meta["generation"] = json::int_at(object, {"metadata", "generation"}) + 1;
@@ -110,7 +117,7 @@ Grace begin_grace(const WriteScope& scope, json::Value& object) {
   if (!scope.kind().graceful_delete) return {};
   if (!is_deleting(object)) {
     std::int64_t period = pod_grace(scope, object);
-    mark_deleting(object, scope.now + std::chrono::seconds(period), period);
+    mark_deleting(scope.kind(), object, scope.now + std::chrono::seconds(period), period);
     return {true, false, period};
   }
   const json::Value* running = json::find_path(object, {"metadata", "deletionGracePeriodSeconds"});
@@ -150,7 +157,7 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope) {
     PreparedWrite nothing = unchanged_stage(scope, item);
     return nothing;
   }
-  std::vector<std::string> finalizers = policy_finalizers(scope.request.remove, finalizers_of(object));
+  std::vector<std::string> finalizers = policy_finalizers(scope, finalizers_of(object));
   set_finalizers(object, finalizers);
   bool held = !finalizers.empty();
   if (holds_content(scope, object)) held = true;
@@ -158,7 +165,7 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope) {
 
   PreparedWrite prepared;
   if (held || grace.period > 0) {
-    if (!grace.graceful) mark_deleting(object, scope.now, 0);
+    if (!grace.graceful) mark_deleting(scope.kind(), object, scope.now, 0);
     if (json::equal(object, old)) return unchanged_stage(scope, item);
     prepared = put_stage(scope, std::move(object), {store::Expect::Kind::revision, item->modified},
                          WriteOutcome::Effect::updated, item->modified);

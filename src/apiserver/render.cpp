@@ -9,9 +9,10 @@ namespace hekla::apiserver {
 
 namespace {
 
-std::string list_metadata(const ListPage& page) {
+// Lists of custom resources say it also when there is nothing to continue.
+std::string list_metadata(const ListPage& page, bool custom = false) {
   json::Object metadata{{"resourceVersion", std::to_string(page.revision)}};
-  if (!page.continue_token.empty()) metadata.emplace("continue", page.continue_token);
+  if (!page.continue_token.empty() || custom) metadata.emplace("continue", page.continue_token);
   if (page.remaining) metadata.emplace("remainingItemCount", *page.remaining);
   return json::serialize(json::Value(std::move(metadata)));
 }
@@ -74,7 +75,7 @@ net::Response render_list(const ServedKind& served, const ListPage& page, const 
   body += R"(","apiVersion":")";
   body += metadata_only ? "meta.k8s.io/" + answer.version : served.kind->resource.api_version();
   body += R"(","metadata":)";
-  body += list_metadata(page);
+  body += list_metadata(page, served.kind->custom && !metadata_only);
   body += R"(,"items":[)";
   bool first = true;
   for (const store::ItemPtr& item : page.items) {

@@ -6,6 +6,7 @@
 #include "apiserver/backup.h"
 #include "apiserver/connect/connect.h"
 #include "apiserver/errors.h"
+#include "apiserver/field_error.h"
 #include "apiserver/flow_limits.h"
 #include "apiserver/impersonation.h"
 #include "apiserver/protobuf.h"
@@ -176,11 +177,23 @@ Result<void> check_served(const Exchange& exchange) {
   }
   if (std::find(kind.verbs.begin(), kind.verbs.end(), info.verb) == kind.verbs.end())
     return std::unexpected(unsupported_verb());
-  if (info.verb == "create" && (!info.name.empty() || (kind.resource.namespaced && info.ns.empty())))
+  // Custom resources have no routes of their own upstream: what fits no route comes as far as the handler.
+  if (info.verb == "create" &&
+      ((!info.name.empty() && !kind.custom) || (kind.resource.namespaced && info.ns.empty())))
     return std::unexpected(unsupported_verb());
   if ((info.verb == "update" || info.verb == "patch") && info.name.empty())
-    return std::unexpected(unsupported_verb());
+    return std::unexpected(kind.custom ? bad_request_error("name must be provided")
+                                       : unsupported_verb());
   return {};
+}
+
+// Kinds that take questions and keep nothing have no verb but create.
+bool is_virtual(const RequestInfo& info) {
+  const std::vector<KindPtr>& all = virtual_kinds();
+  return std::any_of(all.begin(), all.end(), [&](const KindPtr& kind) {
+    const kube::Resource& r = kind->resource;
+    return r.group == info.group && r.version == info.version && r.plural == info.plural;
+  });
 }
 
 // Cluster-wide objects are not found below a namespace, nor single namespaced ones outside of theirs.
@@ -194,6 +207,7 @@ void serve_resource(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
   const CatalogPtr catalog = exchange->serving.registry->catalog();
   exchange->served = catalog->find(info.group, info.version, info.plural);
+  if (!exchange->served && is_virtual(info)) return exchange->respond(unsupported_verb());
   if (!exchange->served || !fits_scope(*exchange->served->kind, info)) {
     if (is_own_version(*catalog, info)) return exchange->respond(no_such_resource_error());
     return exchange->respond(text_response(404, "404 page not found\n"));
@@ -205,9 +219,17 @@ void serve_resource(const ExchangePtr& exchange) {
   if (info.subresource == "exec" || info.subresource == "attach" ||
       info.subresource == "portforward")
     return serve_connect(exchange);
-  Result<Answer> answer = negotiate(exchange->request, exchange->served->kind->custom);
+  Result<Answer> answer = negotiate(
+      exchange->request, exchange->served->kind->custom, info.verb == "list" || info.verb == "watch");
   if (!answer) return exchange->respond(answer.error());
   exchange->answer = std::move(*answer);
+  if (info.verb == "patch") {
+    Result<kube::PatchType> type =
+        patch_type(exchange->request.headers.get("Content-Type"), *exchange->served->kind);
+    if (!type) return exchange->respond(type.error());
+  }
+  if (const std::string& old = exchange->served->kind->deprecation; !old.empty())
+    exchange->warnings.push_back(old);
   if (info.verb == "get" || info.verb == "list" || info.verb == "watch") return serve_read(exchange);
   serve_write(exchange);
 }
@@ -217,6 +239,7 @@ void serve_resource(const ExchangePtr& exchange) {
 void Exchange::add_headers(net::Headers& headers) const {
   headers.set("Audit-Id", audit_id);
   if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-cache, private");
+  for (const std::string& warning : warnings) headers.add("Warning", "299 - " + go_quote(warning));
 }
 
 void Exchange::count(int status) const {

@@ -57,6 +57,7 @@ struct Exchange {
   ServedPtr served;  // for requests about objects
   Answer answer;
   std::shared_ptr<AuditRecord> audit;  // null when this request is not recorded
+  std::vector<std::string> warnings;  // what the answer says besides
 
   void respond(net::Response response) const;
   void respond(const Error& error) const;
@@ -77,6 +78,8 @@ void serve_write(const ExchangePtr& exchange);        // create, update, patch, 
 // Requests that are answered and not stored: token requests and reviews. False when it is none of them.
 bool serve_virtual(const ExchangePtr& exchange);
 
+// How the body of a PATCH is meant; 415 when the kind takes no such patch.
+Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind);
 // The body as a value, whatever language it was written in.
 Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* duplicates);
 

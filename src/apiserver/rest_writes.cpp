@@ -2,6 +2,7 @@
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/field_hint.h"
+#include "apiserver/go_syntax.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
@@ -63,24 +64,24 @@ Result<WriteRequest> base_request(const Exchange& exchange) {
   return request;
 }
 
+bool is_json_body(const net::Request& request) {
+  std::string_view type = request.headers.get("Content-Type");
+  return type.find("yaml") == std::string_view::npos && type.find("protobuf") == std::string_view::npos;
+}
+
+// What is wrong with a body that did not parse.
+std::string syntax_error(const net::Request& request, const Error& error) {
+  std::string text = is_json_body(request) ? go_syntax_error(request.body) : "";
+  return text.empty() ? error.message : text;
+}
+
 Error unreadable_body(const Exchange& exchange, const Error& error) {
   if (error.code == Code::unsupported_media_type) return error;
   return bad_request_error("the object provided is unrecognized (must be of type " +
                            exchange.served->kind->resource.kind +
-                           "): couldn't get version/kind; json parse error: " + error.message);
-}
-
-Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind) {
-  content_type = content_type.substr(0, content_type.find(';'));
-  if (content_type == "application/json-patch+json") return kube::PatchType::json;
-  if (content_type == "application/merge-patch+json") return kube::PatchType::merge;
-  if (content_type == "application/apply-patch+yaml") return kube::PatchType::apply;
-  if (content_type == "application/strategic-merge-patch+json" && !kind.custom)
-    return kube::PatchType::strategic;
-  if (!kind.custom) return fail(Code::unsupported_media_type, "415: Unsupported Media Type");
-  return fail(Code::unsupported_media_type,
-              "the body of the request was in an unknown format - accepted media types include: "
-              "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
+                           "): couldn't get version/kind; json parse error: " +
+                           syntax_error(exchange.request, error) + " (" +
+                           summarize_body(exchange.request.body) + ")");
 }
 
 // DeleteOptions from the body, or from the query when there is none.
@@ -115,7 +116,8 @@ Result<json::Value> optional_body(const net::Request& request) {
   if (request.body.empty()) return json::Value();
   Result<json::Value> body = parse_body(request, nullptr);
   if (!body && body.error().code != Code::unsupported_media_type)
-    return fail(Code::internal, "couldn't get version/kind; json parse error: " + body.error().message);
+    return fail(Code::internal,
+                "couldn't get version/kind; json parse error: " + syntax_error(request, body.error()));
   if (!body) return body;
   if (const json::Value* grace = json::find(*body, "gracePeriodSeconds");
       grace && !grace->is_number() && !grace->is_null())
@@ -126,6 +128,13 @@ Result<json::Value> optional_body(const net::Request& request) {
   return body;
 }
 
+// Whoever deletes without saying what becomes of the dependents hears what does.
+void warn_of_orphans(Exchange& exchange, const RemoveOptions& remove) {
+  const std::string& warning = exchange.served->kind->orphan_warning;
+  if (!warning.empty() && remove.propagation_policy.empty() && !remove.orphan_dependents)
+    exchange.warnings.push_back(warning);
+}
+
 Result<WriteRequest> read_write(Exchange& exchange) {
   const RequestInfo& info = exchange.info;
   WriteRequest request = TRY(base_request(exchange));
@@ -133,6 +142,7 @@ Result<WriteRequest> read_write(Exchange& exchange) {
     request.verb = WriteRequest::Verb::remove;
     json::Value body = TRY(optional_body(exchange.request));
     TRY(read_delete_options(exchange, body, request));
+    warn_of_orphans(exchange, request.remove);
     return request;
   }
   std::string_view type = exchange.request.headers.get("Content-Type");
@@ -152,7 +162,7 @@ Result<WriteRequest> read_write(Exchange& exchange) {
     return fail(Code::bad_request, (request.patch_type == kube::PatchType::apply
                                         ? "error decoding YAML: error converting YAML to JSON: "
                                         : "error decoding patch: ") +
-                                       body.error().message);
+                                       syntax_error(exchange.request, body.error()));
   if (!body) return std::unexpected(unreadable_body(exchange, body.error()));
   request.body = std::move(*body);
   if (info.verb == "create") {
@@ -169,11 +179,6 @@ Result<WriteRequest> read_write(Exchange& exchange) {
   return request;
 }
 
-void add_warnings(const std::vector<std::string>& warnings, net::Response& response) {
-  for (const std::string& warning : warnings)
-    response.headers.add("Warning", "299 - " + go_quote(warning));
-}
-
 net::Response outcome_response(const Exchange& exchange, const WriteRequest::Verb verb,
                                const WriteOutcome& outcome) {
   const ServedKind& served = *exchange.served;
@@ -186,9 +191,9 @@ net::Response outcome_response(const Exchange& exchange, const WriteRequest::Ver
     if (!scale) return error_response(scale.error(), exchange.answer.pretty);
     return render_value(*scale, exchange.answer, 200);
   }
-  // Pods are shown as they went; of everything else only the fact is reported.
+  // Some kinds are shown as they went; of everything else only the fact is reported.
   if (verb == WriteRequest::Verb::remove && outcome.effect == WriteOutcome::Effect::removed &&
-      !served.kind->graceful_delete) {
+      !served.kind->graceful_delete && !served.kind->returns_deleted) {
     const ObjectHeader& header = header_of(*outcome.item);
     return json_response(200, success_status(served.kind->resource, header.name, header.uid),
                          exchange.answer.pretty);
@@ -210,6 +215,7 @@ void serve_delete_collection(const ExchangePtr& exchange) {
   Result<ListPage> page =
       list_objects(*exchange->serving.store, *exchange->served, exchange->info.ns, *options);
   if (!page) return exchange->respond(page.error());
+  warn_of_orphans(*exchange, base->remove);
   std::vector<WriteRequest> requests;
   for (const store::ItemPtr& item : page->items) {
     WriteRequest one = *base;
@@ -228,6 +234,19 @@ void serve_delete_collection(const ExchangePtr& exchange) {
 
 }  // namespace
 
+Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind) {
+  content_type = content_type.substr(0, content_type.find(';'));
+  if (content_type == "application/json-patch+json") return kube::PatchType::json;
+  if (content_type == "application/merge-patch+json") return kube::PatchType::merge;
+  if (content_type == "application/apply-patch+yaml") return kube::PatchType::apply;
+  if (content_type == "application/strategic-merge-patch+json" && !kind.custom)
+    return kube::PatchType::strategic;
+  if (!kind.custom) return fail(Code::unsupported_media_type, "415: Unsupported Media Type");
+  return fail(Code::unsupported_media_type,
+              "the body of the request was in an unknown format - accepted media types include: "
+              "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
+}
+
 void serve_write(const ExchangePtr& exchange) {
   if (exchange->info.verb == "deletecollection") return serve_delete_collection(exchange);
   Result<WriteRequest> request = read_write(*exchange);
@@ -237,10 +256,11 @@ void serve_write(const ExchangePtr& exchange) {
   one.push_back(std::move(*request));
   exchange->serving.writes->run(std::move(one), *exchange->serving.loop,
                                 [exchange, verb](std::vector<WriteOutcome> outcomes) {
-                                  net::Response response =
-                                      outcome_response(*exchange, verb, outcomes.front());
-                                  add_warnings(outcomes.front().warnings, response);
-                                  exchange->respond(std::move(response));
+                                  const WriteOutcome& outcome = outcomes.front();
+                                  exchange->warnings.insert(exchange->warnings.end(),
+                                                            outcome.warnings.begin(),
+                                                            outcome.warnings.end());
+                                  exchange->respond(outcome_response(*exchange, verb, outcome));
                                 });
 }
 

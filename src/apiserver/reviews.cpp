@@ -1,10 +1,12 @@
 // Requests that are answered rather than stored: tokens, and questions about who may do what.
 #include "apiserver/errors.h"
+#include "apiserver/managed_fields.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
 #include "apiserver/rest_handler.h"
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"
+#include "apiserver/subresources.h"
 #include "apiserver/user_info.h"
 #include "model/time.h"
 
@@ -15,9 +17,26 @@ namespace {
 constexpr std::int64_t kDefaultTokenSeconds = 3600, kShortestTokenSeconds = 600,
                        kLongestTokenSeconds = std::int64_t{1} << 32;
 
+// The kind a question is of; null for token requests, which belong to an account.
+KindPtr asked_kind(const RequestInfo& info) {
+  for (const KindPtr& kind : virtual_kinds())
+    if (kind->resource.group == info.group && kind->resource.plural == info.plural) return kind;
+  return nullptr;
+}
+
 void answer_review(const ExchangePtr& exchange, json::Value review, json::Value status) {
   json::Object& object = review.is_object() ? review.get_object() : review.emplace_object();
   if (!object.contains("metadata")) object["metadata"].emplace_object();
+  const WallTime now = exchange->serving.clock->wall();
+  if (exchange->info.plural == "selfsubjectreviews") {
+    object["metadata"].emplace_object().emplace("creationTimestamp", model::format_rfc3339(now));
+  } else if (KindPtr kind = asked_kind(exchange->info); kind && kind->schema) {
+    const net::Request& request = exchange->request;
+    track_update(*kind, nullptr, review,
+                 {manager_name(request.query.get("fieldManager"), request.headers.get("User-Agent")),
+                  kind->resource.api_version(), ""},
+                 now);
+  }
   object["status"] = std::move(status);
   exchange->respond(render_value(review, exchange->answer, 201));
 }
@@ -128,8 +147,7 @@ void token_review(const ExchangePtr& exchange, const json::Value& review) {
   Result<kube::UserInfo> user = authenticator.authenticate_token(token, audiences);
   if (!user)
     return answer_review(exchange, review,
-                         json::Object{{"authenticated", false},
-                                      {"user", json::Object()},
+                         json::Object{{"user", json::Object()},
                                       {"error", "invalid bearer token"}});
   // Of the audiences asked about, those the token is for.
   std::vector<std::string> meant;

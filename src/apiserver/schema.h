@@ -58,9 +58,12 @@ struct Schema {
   // Built-in kinds only: how Go and protobuf carry the field that has this schema.
   bool pointer = false;     // a set zero value is kept
   bool omit_empty = true;
+  bool always = false;      // Go writes the field even when nobody set it: structs, times, no omitempty
+  std::vector<std::string> always_members;  // of a struct: the names of such fields
   std::uint32_t protobuf_number = 0;
   std::string protobuf_wire;  // varint, bytes, fixed64 ...
   std::string go_type;        // "io.k8s.api.core.v1.PodSpec": names the OpenAPI definition; empty for scalars
+  std::string go_name;        // "v1.ResourceList": how Go prints a named string, list or map type; else empty
 };
 
 // A custom resource's schema; 422-style errors name the offending path (structural schema rules).
@@ -81,6 +84,9 @@ Result<void> check_types(const Schema& schema, const json::Value& value);
 // Drops what Go's omitempty would not have written (empty labels, null creationTimestamp ...) and writes quantities
 // in canonical form. Built-in kinds only.
 void normalize(const Schema& schema, json::Value& value);
+// Adds what Go writes of a struct although nobody set it: `status: {}`, `eventTime: null`, `replicas: 0`. Built-in
+// kinds only, once defaults are in: they look for what is absent.
+void fill_zeros(const Schema& schema, json::Value& value);
 // Kubernetes' strategic merge, with all its directives. `schema` is the object's own.
 Result<void> strategic_merge(const Schema& schema, json::Value& target, const json::Value& patch);
 

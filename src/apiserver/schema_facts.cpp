@@ -32,6 +32,7 @@ FieldFact read_field(std::string_view line) {
   std::string_view flags = take(line, ' ');
   field.pointer = flags.find('p') != std::string_view::npos;
   field.omit_empty = flags.find('o') != std::string_view::npos;
+  field.omit_zero = flags.find('z') != std::string_view::npos;
   field.required = flags.find('r') != std::string_view::npos;
   std::string_view number = take(line, ' ');
   if (number != "-") {
@@ -46,6 +47,7 @@ FieldFact read_field(std::string_view line) {
     if (key == "list") field.list_type = extra;
     if (key == "key") field.list_keys.push_back(extra);
     if (key == "default") field.default_text = extra;
+    if (key == "go") field.go_name = extra;
     if (key == "atomic") field.atomic = true;
   }
   return field;
@@ -92,6 +94,11 @@ class Builder {
       set_shape(*node, field->kind);
       set_attributes(*node, *field);
     }
+    for (auto& node : nodes_)
+      for (const auto& [name, member] : node->properties)
+        if (member->always) node->always_members.push_back(name);
+    for (auto& [field, node] : fields_)
+      if (field->kind[0] == '#') node->always_members = type_of(field->kind).always_members;
   }
   std::vector<SchemaPtr> take_types() { return {nodes_.begin(), nodes_.end()}; }
 
@@ -128,6 +135,15 @@ class Builder {
     set_shape(*node, kind);
     node->omit_empty = false;  // elements are written whatever they hold
     return node;
+  }
+
+  const Schema& type_of(std::string_view kind) const {
+    return *nodes_[static_cast<std::size_t>(number_of(kind.substr(1)))];
+  }
+
+  // Whether Go's encoder takes the field for a struct, which omitempty never leaves out.
+  static bool is_go_struct(std::string_view kind) {
+    return std::string_view("#TUDQIR").find(kind[0]) != std::string_view::npos;
   }
 
   void set_shape(Schema& node, std::string_view kind) {
@@ -172,6 +188,8 @@ class Builder {
         node.type = Type::int_or_string;
         return;
       case 'R':
+        node.atomic_map = true;  // bytes to everybody but their owner
+        [[fallthrough]];
       case 'F':
         node.type = Type::object, node.preserve_unknown = true;
         return;
@@ -185,7 +203,7 @@ class Builder {
         node.type = Type::object, node.additional = element(kind.substr(1));
         return;
       case '#': {
-        const Schema& of = *nodes_[static_cast<std::size_t>(number_of(kind.substr(1)))];
+        const Schema& of = type_of(kind);
         node.type = Type::object;
         node.go_type = of.go_type;
         node.properties = of.properties;
@@ -202,6 +220,15 @@ class Builder {
   void set_attributes(Schema& node, const FieldFact& field) {
     node.pointer = field.pointer;
     node.omit_empty = field.omit_empty;
+    node.always = !field.omit_empty ||
+                  (!field.pointer && !field.omit_zero && is_go_struct(field.kind));
+    node.go_name = field.go_name;
+    // The elements of a list of named strings; they are nobody else's.
+    if (field.go_name.starts_with("[]") && field.kind[0] == '[' && field.kind[1] != '#') {
+      auto items = std::make_shared<Schema>(*node.items);
+      items->go_name = field.go_name.substr(2);
+      node.items = std::move(items);
+    }
     node.protobuf_number = field.number;
     node.protobuf_wire = field.wire == 'v'   ? "varint"
                          : field.wire == 'f' ? "fixed64"

@@ -14,13 +14,13 @@ namespace hekla::apiserver {
 // One field of a Go struct. `kind` is spelled as in the facts: "s", "[#12", "{Q", ...
 struct FieldFact {
   std::string_view name, kind;
-  bool pointer = false, omit_empty = false, required = false;
+  bool pointer = false, omit_empty = false, omit_zero = false, required = false;
   bool inlined =
       false;  // its members stand among ours in JSON; in protobuf it is a message of its own
   bool atomic = false;
   std::uint32_t number = 0;  // 0: not in protobuf
   char wire = 0;             // b(ytes), v(arint), f(ixed64)
-  std::string_view strategy, merge_key, list_type, default_text;
+  std::string_view strategy, merge_key, list_type, default_text, go_name;
   std::vector<std::string_view> list_keys;
 };
 struct TypeFact {

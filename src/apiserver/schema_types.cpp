@@ -28,6 +28,7 @@ std::string qualified_name(std::string_view go_type) {
 }
 
 std::string go_type_name(const Schema& schema) {
+  if (!schema.go_name.empty()) return schema.go_name;
   if (!schema.go_type.empty()) return qualified_name(schema.go_type);
   switch (schema.type) {
     case Type::array:
@@ -222,10 +223,8 @@ void normalize_object(const Schema& schema, json::Object& object) {
     }
     normalize_value(*member, it->value());
     bool struct_field = found != schema.properties.end();
-    bool drop = it->value().is_null() ? struct_field && (member->omit_empty || member->pointer ||
-                                                         !member->format.empty())
-                                      : struct_field && member->omit_empty && !member->pointer &&
-                                            is_empty(*member, it->value());
+    bool drop = struct_field && (it->value().is_null() || (member->omit_empty && !member->pointer &&
+                                                           is_empty(*member, it->value())));
     it = drop ? object.stable_erase(it) : it + 1;
   }
 }

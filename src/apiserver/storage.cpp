@@ -141,7 +141,11 @@ json::Value decode_object(const ServedKind& served, const store::Item& item) {
   Result<json::Value> object = json::parse(item.value);
   CHECK(object.has_value(), "stored bytes were serialized by us");
   if (!stored_as_served(served, item)) {
-    if (served.kind != served.storage && served.kind->from_storage) served.kind->from_storage(*object);
+    if (served.kind != served.storage && served.kind->from_storage) {
+      served.kind->from_storage(*object);
+      normalize(*served.kind->schema, *object);
+      fill_zeros(*served.kind->schema, *object);
+    }
     object->get_object()["apiVersion"] = served.kind->resource.api_version();
     object->get_object()["kind"] = served.kind->resource.kind;
   }

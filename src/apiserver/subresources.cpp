@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/scale.h"
+#include "apiserver/schema_facts.h"
 
 namespace hekla::apiserver {
 
@@ -51,6 +52,10 @@ const std::vector<KindPtr>& virtual_kinds() {
       std::transform(kind->singular.begin(), kind->singular.end(), kind->singular.begin(),
                      [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
       kind->verbs = {"create"};
+      // "io.k8s.api.authorization.v1.SubjectAccessReview"
+      if (const std::string group = kind->resource.group.substr(0, kind->resource.group.find('.'));
+          !group.empty())
+        kind->schema = builtin_type("io.k8s.api." + group + ".v1." + kind->resource.kind);
       kinds.push_back(std::move(kind));
     }
     return kinds;

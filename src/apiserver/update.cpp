@@ -40,17 +40,16 @@ Result<PreparedWrite> prepare_update(WriteScope& scope) {
   json::Value object = scope.request.body;
   TRY(match_request(kind, scope.request.key, object));
   store::ItemPtr item = scope.snapshot.get(scope.served().bucket, request_key(scope));
-  if (!item) {
-    if (!kind.create_on_update || !scope.request.subresource.empty())
-      return std::unexpected(not_found_error(kind.resource, scope.request.key.name));
+  if (!item && kind.create_on_update && scope.request.subresource.empty())
     return prepare_create(scope, std::move(object));
-  }
+  TRY(decode_stage(scope, object));
+  if (!item) return std::unexpected(not_found_error(kind.resource, scope.request.key.name));
   json::Value old = decode_object(scope.served(), *item);
   TRY(check_uid(scope, object, old));
   std::string revision(meta_string(object, "resourceVersion"));
   const bool unconditional = revision.empty() || revision == "0";
   kube::Resource named = kind.resource;
-  if (kind.custom) named.kind = named.plural;  // upstream has no better name for them here
+  named.kind = named.plural;  // upstream has no better name here
   if (unconditional && !kind.unconditional_update)
     return std::unexpected(invalid_object(
         named, scope.request.key.name,
@@ -63,6 +62,7 @@ Result<PreparedWrite> prepare_update(WriteScope& scope) {
     return finalize_namespace(scope, std::move(object), std::move(old), std::move(item));
   UpdateInput input{std::move(object), std::move(old), std::move(item)};
   input.retry_on_conflict = unconditional;
+  input.decoded = true;
   return finish_update(scope, std::move(input));
 }
 

@@ -93,6 +93,16 @@ OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& obje
   return request;
 }
 
+// The server's own part of a CRD: conditions and accepted names, owned by it as by a controller.
+void accept_names(WriteScope& scope, json::Value& crd) {
+  json::Value before = crd;
+  prepare_crd(crd, scope.catalog, scope.now);
+  // The versions kept are a matter of the write itself.
+  json::at_path(before, {"status", "storedVersions"}) = json::at_path(crd, {"status", "storedVersions"});
+  track_update(scope.kind(), &before, crd,
+               {"kube-apiserver", scope.resource().api_version(), "status"}, scope.now);
+}
+
 // What the addressed endpoint may not touch is taken from the old object.
 void isolate(const WriteScope& scope, json::Value& object, const json::Value& old) {
   const Kind& kind = scope.kind();
@@ -111,7 +121,17 @@ void isolate(const WriteScope& scope, json::Value& object, const json::Value& ol
     merged["status"] = std::move(*status);
   else
     merged.erase("status");
-  if (!kind.custom) merged["metadata"] = std::move(now["metadata"]);
+  if (!kind.custom) {
+    merged["metadata"] = std::move(now["metadata"]);
+    json::Object& metadata = merged["metadata"].get_object();
+    for (const std::string& member : kind.status_keeps) {
+      const json::Value* kept = json::find_path(old, {"metadata", member});
+      if (kept)
+        metadata[member] = *kept;
+      else
+        metadata.erase(member);
+    }
+  }
   now = std::move(merged);
 }
 
@@ -134,10 +154,14 @@ bool same_outside(const json::Value& a, const json::Value& b, bool ignore_status
 void count_generation(const Kind& kind, json::Value& object, const json::Value& old) {
   if (!kind.has_generation) return;
   bool changed = !same_outside(object, old, kind.has_status || !kind.custom);
-  if (!changed && kind.resource.plural == "deployments" && kind.resource.group == "apps") {
+  // Two kinds also count changes of a part of their metadata.
+  const std::string_view member = kind.storage_bucket == "deployments.apps" ? "annotations"
+                                  : kind.storage_bucket == "endpointslices.discovery.k8s.io" ? "labels"
+                                                                                             : "";
+  if (!changed && !member.empty()) {
     static const json::Value kNone;
-    const json::Value* now = json::find_path(object, {"metadata", "annotations"});
-    const json::Value* before = json::find_path(old, {"metadata", "annotations"});
+    const json::Value* now = json::find_path(object, {"metadata", member});
+    const json::Value* before = json::find_path(old, {"metadata", member});
     changed = !json::equal(now ? *now : kNone, before ? *before : kNone);
   }
   if (changed)
@@ -157,6 +181,14 @@ bool completes_removal(const Kind& kind, const json::Value& object) {
 }
 
 }  // namespace
+
+kube::Resource stored_as(const Kind& kind) {
+  kube::Resource resource = kind.resource;
+  if (kind.custom) return resource;
+  const std::size_t slash = kind.storage_version.find('/');
+  resource.group = slash == std::string::npos ? "" : kind.storage_version.substr(0, slash);
+  return resource;
+}
 
 std::string request_key(const WriteScope& scope) {
   return storage_key(scope.kind(), scope.request.key);
@@ -193,6 +225,16 @@ Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) 
 void default_stage(const Kind& kind, json::Value& object) {
   if (kind.custom && kind.schema) apply_defaults(*kind.schema, object);
   if (kind.set_defaults) kind.set_defaults(object);
+  if (!kind.custom && kind.schema) fill_zeros(*kind.schema, object);
+}
+
+void complete_status(const Kind& kind, json::Value& object) {
+  if (kind.custom || !kind.schema || !kind.has_status) return;
+  auto schema = kind.schema->properties.find("status");
+  if (schema == kind.schema->properties.end() || !schema->second->always) return;
+  json::Value& status = object.get_object()["status"];
+  if (!status.is_object()) status.emplace_object();
+  fill_zeros(*schema->second, status);
 }
 
 Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Value* old,
@@ -218,7 +260,7 @@ Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Va
 
 Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::Value* old) {
   const kube::Resource& resource = scope.resource();
-  if (is_crd(resource)) prepare_crd(object, scope.catalog, scope.now);
+  if (is_crd(resource)) accept_names(scope, object);
   if (resource.plural == "services" && resource.group.empty() && scope.services.addresses) {
     std::vector<Cause> causes =
         scope.services.addresses->assign(object, old, scope.served(), scope.snapshot, *scope.services.rng,
@@ -248,7 +290,7 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
   if (is_crd(kind.resource)) add(validate_crd(object, old));
   if (causes.empty()) return {};
   return std::unexpected(
-      invalid_object(kind.resource, std::string(meta_string(object, "name")), std::move(causes)));
+      invalid_object(stored_as(kind), std::string(meta_string(object, "name")), std::move(causes)));
 }
 
 Result<void> admit_stage(WriteScope& scope, const json::Value& object, const json::Value* old,
@@ -274,6 +316,7 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
   TRY(mutate_stage(scope, object, &old, kube::Operation::update));
   if (kind.prepare_update)
     kind.prepare_update(object, old, {scope.now, scope.services.rng, scope.request.subresource});
+  complete_status(kind, object);
   TRY(allocate_stage(scope, object, &old));
   count_generation(kind, object, old);
   TRY(validate_stage(scope, object, &old));

@@ -79,8 +79,12 @@ std::string request_key(const WriteScope& scope);
 // Body to object: unknown and duplicate fields are reported as the request asks, types are checked,
 // unknown fields dropped, defaults filled. `patched` chooses the words of a strict refusal.
 Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched = false);
-// Defaults again after admission has changed the object.
+// Defaults again after admission has changed the object, and what Go writes unasked.
 void default_stage(const Kind& kind, json::Value& object);
+// A built-in kind's status is always there, if only as its zero value.
+void complete_status(const Kind& kind, json::Value& object);
+// The group whose rules judge the object: events of either group are core's.
+kube::Resource stored_as(const Kind& kind);
 Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Value* old,
                           kube::Operation operation);
 // What takes a look at the whole cluster to fill in: addresses of services, conditions of CRDs.

@@ -105,6 +105,9 @@ func (f *facts) field(p *pkg, owner string, field *ast.Field) (fact, bool) {
 		if strings.Contains(options, "omitempty") {
 			one.flags += "o"
 		}
+		if strings.Contains(options, "omitzero") {
+			one.flags += "z"
+		}
 		if required(doc, options) {
 			one.flags += "r"
 		}
@@ -115,7 +118,41 @@ func (f *facts) field(p *pkg, owner string, field *ast.Field) (fact, bool) {
 		one.number = wire[1] + wire[0][:1]
 	}
 	one.rest = f.rest(p, owner, typ, tag, doc)
+	if name, named := f.goName(p, owner, typ); named {
+		one.rest = append(one.rest, "go="+name)
+	}
 	return one, true
+}
+
+// goName spells a type as encoding/json prints it, and says whether its kind does not tell: a named string, list or map.
+func (f *facts) goName(p *pkg, owner string, typ ast.Expr) (string, bool) {
+	switch t := typ.(type) {
+	case *ast.ArrayType:
+		name, named := f.goName(p, owner, t.Elt)
+		return "[]" + name, named
+	case *ast.MapType:
+		key, namedKey := f.goName(p, owner, t.Key)
+		value, namedValue := f.goName(p, owner, t.Value)
+		return "map[" + key + "]" + value, namedKey || namedValue
+	case *ast.SelectorExpr:
+		return f.goNameOf(p.imports[owner][t.X.(*ast.Ident).Name], t.Sel.Name)
+	case *ast.Ident:
+		if _, ok := scalar[t.Name]; ok {
+			return t.Name, false
+		}
+		return f.goNameOf(p.path, t.Name)
+	}
+	return "", false
+}
+
+func (f *facts) goNameOf(path, name string) (string, bool) {
+	qualified := path + "." + name
+	printed := path[strings.LastIndex(path, "/")+1:] + "." + name
+	if _, ok := special[qualified]; ok {
+		return printed, false
+	}
+	_, isStruct := f.loader.load(path).types[name].(*ast.StructType)
+	return printed, !isStruct
 }
 
 // required follows kube-openapi: a field is required unless it may be left out.

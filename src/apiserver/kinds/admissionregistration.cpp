@@ -77,6 +77,7 @@ void add_webhooks(Kinds& kinds, bool mutating) {
   kind.categories = {"api-extensions"};
   kind.has_generation = true;
   kind.unconditional_update = false;
+  kind.known_finalizers = false;
   kind.columns = columns({"Webhooks:integer", "Age"});
   kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {count(object, {"webhooks"}), json::Value(age(object, now))};

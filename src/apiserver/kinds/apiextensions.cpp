@@ -41,6 +41,8 @@ void add_apiextensions_kinds(Kinds& kinds) {
   definition.has_status = true;
   definition.has_generation = true;
   definition.unconditional_update = false;
+  definition.known_finalizers = false;
+  definition.staged_delete = true;
   definition.set_defaults = default_definition;
   add(kinds, std::move(definition));
 

@@ -1,4 +1,6 @@
 // apps/v1: Deployment, ReplicaSet, DaemonSet, ControllerRevision. StatefulSet has its own file.
+#include <charconv>
+
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
@@ -110,8 +112,24 @@ Kind workload(std::string_view plural, std::string_view kind, std::string_view s
   return out;
 }
 
+// What old controllers count templates by; upstream still writes it.
+constexpr std::string_view kTemplateGeneration = "deprecated.daemonset.template.generation";
+
+void count_templates(json::Value& object, const json::Value& old, const WriteContext&) {
+  const json::Object* before = json::object_at(old, {"metadata", "annotations"});
+  const json::Value* counted = before ? json::find(*before, kTemplateGeneration) : nullptr;
+  std::int64_t count = 1;
+  if (counted && counted->is_string()) {
+    std::string_view text = json::sv(counted->get_string());
+    std::from_chars(text.data(), text.data() + text.size(), count);
+  }
+  if (!same(Field(object, "")["spec"]["template"], Field(old, "")["spec"]["template"])) ++count;
+  json::at_path(object, {"metadata", "annotations", kTemplateGeneration}) = std::to_string(count);
+}
+
 Kind deployment_kind() {
   Kind kind = workload("deployments", "Deployment", "deploy");
+  kind.status_keeps = {"labels"};
   kind.columns =
       columns({"Ready", "Up-to-date", "Available", "Age", "Containers*", "Images*", "Selector*"});
   kind.cells = [](const json::Value& object, WallTime now) {
@@ -144,9 +162,6 @@ Kind replica_set_kind() {
     default_template_in(spec);
     set_default(spec, "replicas", 1);
   };
-  kind.prepare_create = [](json::Value& object, const WriteContext&) {
-    json::at_path(object, {"status", "replicas"}) = 0;
-  };
   kind.validate = validate_replica_set;
   return kind;
 }
@@ -178,12 +193,10 @@ Kind daemon_set_kind() {
     set_default(strategy, "type", "RollingUpdate");
     default_rolling_update(strategy, json::Value(0), json::Value(1));
     set_default(spec, "revisionHistoryLimit", 10);
+    json::Object& metadata = object_in_place(object.get_object(), "metadata");
+    set_default(object_in_place(metadata, "annotations"), kTemplateGeneration, "1");
   };
-  kind.prepare_create = [](json::Value& object, const WriteContext&) {
-    for (std::string_view member :
-         {"currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"})
-      json::at_path(object, {"status", member}) = 0;
-  };
+  kind.prepare_update = count_templates;
   kind.validate = validate_daemon_set;
   return kind;
 }

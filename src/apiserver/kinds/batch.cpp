@@ -54,19 +54,22 @@ void default_job_spec(json::Object& spec) {
           if (pattern.is_object()) set_default(pattern.get_object(), "status", "True");
 }
 
+// A job without labels has those of its pods, also the ones the server gave them.
+void label_like_pods(json::Value& job) {
+  const json::Value* labels = json::find_path(job, {"spec", "template", "metadata", "labels"});
+  if (labels == nullptr || count(job, {"metadata", "labels"}) != 0) return;
+  json::Value copy = *labels;
+  json::at_path(job, {"metadata", "labels"}) = std::move(copy);
+}
+
 void default_job(json::Value& object) {
   json::Object& spec = object_in_place(object.get_object(), "spec");
-  const json::Value* labels = json::find_path(object, {"spec", "template", "metadata", "labels"});
-  if (labels != nullptr && count(object, {"metadata", "labels"}) == 0) {
-    json::Value copy = *labels;
-    json::at_path(object, {"metadata", "labels"}) = std::move(copy);
-  }
+  label_like_pods(object);
   default_job_spec(spec);
 }
 
 // Unless the user manages the selector, the job's uid finds its pods and nobody else's.
 void generate_selector(json::Value& job, const WriteContext&) {
-  job.get_object()["status"] = json::Object();
   if (json::bool_at(job, {"spec", "manualSelector"})) return;
   std::string name(json::string_at(job, {"metadata", "name"})),
       uid(json::string_at(job, {"metadata", "uid"}));
@@ -80,6 +83,7 @@ void generate_selector(json::Value& job, const WriteContext&) {
   json::Value& match = json::at_path(job, {"spec", "selector", "matchLabels"});
   if (!match.is_object()) match = json::Object();
   match.get_object().emplace("batch.kubernetes.io/controller-uid", uid);
+  label_like_pods(job);
 }
 
 Kind job_kind() {
@@ -87,6 +91,11 @@ Kind job_kind() {
   kind.categories = {"all"};
   kind.has_status = true;
   kind.has_generation = true;
+  kind.orphans_by_default = true;
+  kind.orphan_warning =
+      "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
+      "to remove them or set propagationPolicy=Orphan to suppress this warning";
+  kind.label_error_names_kind = true;
   kind.columns =
       columns({"Status", "Completions", "Duration", "Age", "Containers*", "Images*", "Selector*"});
   kind.cells = [](const json::Value& object, WallTime now) {
@@ -140,9 +149,6 @@ Kind cron_job_kind() {
     if (json::Value* inner = job->get_object().if_contains("spec");
         inner != nullptr && inner->is_object())
       default_template_in(inner->get_object());
-  };
-  kind.prepare_create = [](json::Value& object, const WriteContext&) {
-    object.get_object()["status"] = json::Object();
   };
   kind.validate = validate_cron_job;
   return kind;

@@ -1,5 +1,7 @@
 #include "apiserver/kinds/batch_rules.h"
 
+#include <algorithm>
+
 #include "apiserver/field_error.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/pod_rules.h"
@@ -77,16 +79,22 @@ void validate_generated_selector(const Field& job, Rules& rules) {
   Field spec = job["spec"];
   std::string uid(job["metadata"]["uid"].text()), name(job["metadata"]["name"].text());
   Field labels = spec["template"]["metadata"]["labels"];
+  std::vector<std::string> keys;
+  for (const auto& label : labels.members()) keys.emplace_back(label.key());
+  std::sort(keys.begin(), keys.end());
+  json::Object sorted;  // as Go prints a map
+  for (const std::string& key : keys) sorted.emplace(key, labels.key(key).value());
+  const json::Value shown(std::move(sorted));
   const auto expect = [&](std::string_view key, const std::string& value) {
     if (!labels.key(key).present())
-      rules.required(
-          Field(labels.key(key).value(), "spec.template.metadata.labels." + std::string(key)),
-          "must be '" + value + "'");
+      rules.required(labels.key(key), "must be '" + value + "'");
     else if (labels.key(key).text() != value)
-      rules.invalid(labels, "must be '" + value + "'");
+      rules.invalid(labels.key(key), shown, "must be '" + value + "'");
   };
-  expect("batch.kubernetes.io/controller-uid", uid);
-  expect("batch.kubernetes.io/job-name", name);
+  for (std::string_view prefix : {"", "batch.kubernetes.io/"}) {
+    expect(std::string(prefix) + "controller-uid", uid);
+    expect(std::string(prefix) + "job-name", name);
+  }
   auto selector = model::Selector::from_label_selector(spec["selector"].value());
   bool generated =
       spec["selector"]["matchLabels"].members().size() == 1 &&

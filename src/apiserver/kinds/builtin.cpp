@@ -18,6 +18,8 @@ Kind builtin_kind(std::string_view group, std::string_view version, std::string_
   out.list_kind = out.resource.kind + "List";
   out.schema = builtin_type(std::string(go_package) + "." + out.resource.kind);
   out.has_generation = false;
+  if (group == "rbac.authorization.k8s.io" || group == "apiregistration.k8s.io")
+    out.name_rule = NameRule::path_segment;
   out.storage_bucket =
       group.empty() ? out.resource.plural : out.resource.plural + "." + out.resource.group;
   out.storage_version = out.resource.api_version();

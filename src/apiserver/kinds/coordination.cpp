@@ -76,6 +76,7 @@ void add_coordination_kinds(Kinds& kinds) {
       builtin_kind("coordination.k8s.io", "v1", "leases", "Lease", "io.k8s.api.coordination.v1");
   lease.create_on_update = true;
   lease.unconditional_update = false;
+  lease.known_finalizers = false;
   lease.columns = columns({"Holder", "Age"});
   lease.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"spec", "holderIdentity"})),

@@ -147,6 +147,7 @@ void add_core_config_kinds(Kinds& kinds) {
   add(kinds, secret_kind());
   Kind account = builtin_kind("", "v1", "serviceaccounts", "ServiceAccount", kCorePackage);
   account.short_names = {"sa"};
+  account.returns_deleted = true;
   account.columns = columns({"Secrets", "Age"});
   account.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {count(object, {"secrets"}), json::Value(age(object, now))};

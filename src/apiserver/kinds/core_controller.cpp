@@ -48,6 +48,7 @@ void add_core_controller_kinds(Kinds& kinds) {
   kind.categories = {"all"};
   kind.has_status = true;
   kind.has_generation = true;
+  kind.orphans_by_default = true;
   kind.columns = columns({"Desired:integer", "Current:integer", "Ready:integer", "Age",
                           "Containers*", "Images*", "Selector*"});
   kind.cells = [](const json::Value& object, WallTime now) {
@@ -62,9 +63,6 @@ void add_core_controller_kinds(Kinds& kinds) {
                         return std::to_string(json::int_at(object, {"status", "replicas"}));
                       }}};
   kind.set_defaults = default_controller;
-  kind.prepare_create = [](json::Value& object, const WriteContext&) {
-    json::at_path(object, {"status", "replicas"}) = 0;
-  };
   kind.validate = validate_controller;
   add(kinds, std::move(kind));
 }

@@ -129,6 +129,8 @@ void add_core_endpoint_kinds(Kinds& kinds) {
   Kind endpoints = builtin_kind("", "v1", "endpoints", "Endpoints", kCorePackage);
   endpoints.short_names = {"ep"};
   endpoints.create_on_update = true;
+  endpoints.deprecation =
+      "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
   endpoints.columns = columns({"Endpoints", "Age"});
   endpoints.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(endpoints_cell(object)), json::Value(age(object, now))};

@@ -137,7 +137,6 @@ Kind event_kind(std::string_view group, std::string_view package) {
   kind.storage_version = "v1";
   kind.columns = columns({"Last Seen", "Type", "Reason", "Object", "Subobject*", "Source*",
                           "Message", "First Seen*", "Count*", "Name*"});
-  kind.columns.back().format.clear();
   return kind;
 }
 
@@ -146,6 +145,8 @@ Kind event_kind(std::string_view group, std::string_view package) {
 void add_core_event_kinds(Kinds& kinds) {
   Kind core = event_kind("", kCorePackage);
   core.cells = event_cells;
+  core.name_rule = NameRule::anything;
+  core.known_finalizers = false;
   set_selectable(core, "involvedObject", "reportingComponent");
   core.selectable.emplace("source", [](const json::Value& event) {
     return text_or(event, {"source", "component"}, json::string_at(event, {"reportingComponent"}));

@@ -22,6 +22,8 @@ Kind namespace_kind() {
   kind.short_names = {"ns"};
   kind.verbs = {"create", "delete", "get", "list", "patch", "update", "watch"};
   kind.has_status = true;
+  kind.staged_delete = true;
+  kind.name_rule = NameRule::label;
   kind.columns = columns({"Status", "Age"});
   kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"status", "phase"})),
@@ -79,6 +81,7 @@ std::vector<Cause> validate_quota(const json::Value& object) {
 Kind quota_kind() {
   Kind kind = builtin_kind("", "v1", "resourcequotas", "ResourceQuota", kCorePackage);
   kind.short_names = {"quota"};
+  kind.returns_deleted = true;
   kind.has_status = true;
   kind.columns = columns({"Request", "Limit", "Age"});
   kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
@@ -145,6 +148,10 @@ void add_core_namespace_kinds(Kinds& kinds) {
   Kind limits = builtin_kind("", "v1", "limitranges", "LimitRange", kCorePackage);
   limits.short_names = {"limits"};
   limits.create_on_update = true;
+  limits.prepare_create = [](json::Value& object, const WriteContext& context) {
+    json::Value& name = json::at_path(object, {"metadata", "name"});
+    if (!name.is_string() || name.get_string().empty()) name = uuid(*context.rng);
+  };
   limits.set_defaults = default_limits;
   limits.validate = validate_limits;
   add(kinds, std::move(limits));

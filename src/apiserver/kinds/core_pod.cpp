@@ -79,6 +79,7 @@ Kind pod_kind() {
 Kind pod_template_kind() {
   Kind kind = builtin_kind("", "v1", "podtemplates", "PodTemplate", kCorePackage);
   kind.has_generation = true;
+  kind.returns_deleted = true;
   kind.columns = columns({"Containers", "Images", "Pod Labels"});
   kind.cells = [](const json::Value& object, WallTime) -> json::Array {
     const json::Array* containers = json::array_at(object, {"template", "spec", "containers"});

@@ -167,6 +167,8 @@ void add_core_service_kinds(Kinds& kinds) {
   service.categories = {"all"};
   service.has_status = true;
   service.create_on_update = true;
+  service.returns_deleted = true;
+  service.name_rule = NameRule::label_1035;
   service.columns = columns({"Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "Selector*"});
   service.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"spec", "type"})),
@@ -179,9 +181,6 @@ void add_core_service_kinds(Kinds& kinds) {
   service.selectable = {{"spec.clusterIP", field_at({"spec", "clusterIP"})},
                         {"spec.type", field_at({"spec", "type"})}};
   service.set_defaults = default_service;
-  service.prepare_create = [](json::Value& object, const WriteContext&) {
-    json::at_path(object, {"status", "loadBalancer"}) = json::Object();
-  };
   service.prepare_update = keep_allocated;
   service.validate = validate_service;
   service.validate_update = validate_changed_service;

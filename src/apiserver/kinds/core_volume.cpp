@@ -6,6 +6,7 @@
 #include "apiserver/kinds/rules.h"
 #include "apiserver/kinds/volume_rules.h"
 #include "model/quantity.h"
+#include "model/time.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -121,6 +122,10 @@ std::vector<Cause> validate_volume(const json::Value& object) {
   return std::move(rules.causes);
 }
 
+void stamp_phase(json::Value& object, const WriteContext& context) {
+  json::at_path(object, {"status", "lastPhaseTransitionTime"}) = model::format_rfc3339(context.now);
+}
+
 // Bytes once promised stay; only the request may grow, and a volume may be bound.
 std::vector<Cause> validate_changed_claim(const json::Value& object, const json::Value& old) {
   Rules rules;
@@ -173,6 +178,7 @@ void add_core_volume_kinds(Kinds& kinds) {
   Kind volume = cluster_kind("", "v1", "persistentvolumes", "PersistentVolume", kCorePackage);
   volume.short_names = {"pv"};
   volume.has_status = true;
+  volume.returns_deleted = true;
   volume.columns =
       columns({"Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass",
                "VolumeAttributesClass", "Reason", "Age", "VolumeMode*"});
@@ -186,8 +192,14 @@ void add_core_volume_kinds(Kinds& kinds) {
         host != nullptr && host->is_object())
       if (!host->get_object().contains("type")) host->get_object().emplace("type", "");
   };
-  volume.prepare_create = [](json::Value& object, const WriteContext&) {
+  volume.prepare_create = [](json::Value& object, const WriteContext& context) {
     json::at_path(object, {"status", "phase"}) = "Pending";
+    stamp_phase(object, context);
+  };
+  volume.prepare_update = [](json::Value& object, const json::Value& old,
+                             const WriteContext& context) {
+    if (json::string_at(object, {"status", "phase"}) != json::string_at(old, {"status", "phase"}))
+      stamp_phase(object, context);
   };
   volume.validate = validate_volume;
   add(kinds, std::move(volume));
@@ -196,6 +208,7 @@ void add_core_volume_kinds(Kinds& kinds) {
       builtin_kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", kCorePackage);
   claim.short_names = {"pvc"};
   claim.has_status = true;
+  claim.returns_deleted = true;
   claim.columns = columns({"Status", "Volume", "Capacity", "Access Modes", "StorageClass",
                            "VolumeAttributesClass", "Age", "VolumeMode*"});
   claim.cells = claim_cells;

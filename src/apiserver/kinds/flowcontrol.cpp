@@ -10,9 +10,9 @@ namespace {
 constexpr std::string_view kGroup = "flowcontrol.apiserver.k8s.io";
 constexpr std::string_view kPackage = "io.k8s.api.flowcontrol.v1";
 
-std::string number_or_none(const json::Value& object, Path path) {
+json::Value number_or_none(const json::Value& object, Path path) {
   const json::Value* value = json::find_path(object, path);
-  return value == nullptr || value->is_null() ? "<none>" : scalar_text(*value);
+  return value == nullptr || value->is_null() ? json::Value("<none>") : *value;
 }
 
 std::string missing_level(const json::Value& flow) {
@@ -26,6 +26,7 @@ std::string missing_level(const json::Value& flow) {
 Kind flow_schema_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "flowschemas", "FlowSchema", kPackage);
   kind.has_status = true;
+  kind.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
   kind.has_generation = true;
   kind.columns =
       columns({"PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL"});
@@ -55,18 +56,16 @@ Kind priority_level_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "prioritylevelconfigurations",
                            "PriorityLevelConfiguration", kPackage);
   kind.has_status = true;
+  kind.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
   kind.has_generation = true;
   kind.columns = columns(
       {"Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", "Age"});
   kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"spec", "type"})),
-            json::Value(number_or_none(object, {"spec", "limited", "nominalConcurrencyShares"})),
-            json::Value(
-                number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "queues"})),
-            json::Value(number_or_none(
-                object, {"spec", "limited", "limitResponse", "queuing", "handSize"})),
-            json::Value(number_or_none(
-                object, {"spec", "limited", "limitResponse", "queuing", "queueLengthLimit"})),
+            number_or_none(object, {"spec", "limited", "nominalConcurrencyShares"}),
+            number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "queues"}),
+            number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "handSize"}),
+            number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "queueLengthLimit"}),
             json::Value(age(object, now))};
   };
   kind.set_defaults = [](json::Value& object) {

@@ -149,9 +149,6 @@ Kind ingress_kind() {
             json::Value(count(object, {"spec", "tls"}) > 0 ? "80, 443" : "80"),
             json::Value(age(object, now))};
   };
-  kind.prepare_create = [](json::Value& object, const WriteContext&) {
-    json::at_path(object, {"status", "loadBalancer"}) = json::Object();
-  };
   kind.validate = validate_ingress;
   return kind;
 }

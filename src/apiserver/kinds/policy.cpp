@@ -32,17 +32,14 @@ void add_policy_kinds(Kinds& kinds) {
   budget.has_status = true;
   budget.has_generation = true;
   budget.unconditional_update = false;
+  budget.known_finalizers = false;
+  budget.name_rule = NameRule::anything;
   budget.columns =
       columns({"Min Available", "Max Unavailable", "Allowed Disruptions:integer", "Age"});
   budget.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(or_not_applicable(object, "minAvailable")),
             json::Value(or_not_applicable(object, "maxUnavailable")),
             json::int_at(object, {"status", "disruptionsAllowed"}), json::Value(age(object, now))};
-  };
-  budget.prepare_create = [](json::Value& object, const WriteContext&) {
-    for (std::string_view member :
-         {"disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"})
-      json::at_path(object, {"status", member}) = 0;
   };
   budget.validate = validate_budget;
   add(kinds, std::move(budget));

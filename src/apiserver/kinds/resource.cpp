@@ -1,6 +1,7 @@
 // resource.k8s.io/v1, dynamic resource allocation: kept and shown for those who bring drivers.
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
+#include "apiserver/kinds/defaults.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -26,17 +27,41 @@ json::Array age_only(const json::Value& object, WallTime now) {
   return {json::Value(age(object, now))};
 }
 
+void default_request(json::Object& request) {
+  set_default(request, "allocationMode", "ExactCount");
+  if (request["allocationMode"] == json::Value("ExactCount")) set_default(request, "count", 1);
+  for (json::Value& toleration : list_in(request, "tolerations"))
+    if (toleration.is_object()) set_default(toleration.get_object(), "operator", "Equal");
+}
+
+// `holder` has a claim's spec.
+void default_claim(json::Object& holder) {
+  json::Object& devices = object_in_place(object_in_place(holder, "spec"), "devices");
+  for (json::Value& request : list_in(devices, "requests")) {
+    if (!request.is_object()) continue;
+    json::Object& one = request.get_object();
+    if (json::Value* exactly = one.if_contains("exactly"); exactly && exactly->is_object())
+      default_request(exactly->get_object());
+    for (json::Value& choice : list_in(one, "firstAvailable"))
+      if (choice.is_object()) default_request(choice.get_object());
+  }
+}
+
 }  // namespace
 
 void add_resource_kinds(Kinds& kinds) {
   Kind device = cluster_kind(kGroup, "v1", "deviceclasses", "DeviceClass", kPackage);
   device.has_generation = true;
+  device.returns_deleted = true;
   device.columns = columns({"Age"});
   device.cells = age_only;
   add(kinds, std::move(device));
 
   Kind claim = builtin_kind(kGroup, "v1", "resourceclaims", "ResourceClaim", kPackage);
   claim.has_status = true;
+  claim.returns_deleted = true;
+  claim.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
+  claim.set_defaults = [](json::Value& object) { default_claim(object.get_object()); };
   claim.columns = columns({"State", "Age"});
   claim.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(claim_state(object)), json::Value(age(object, now))};
@@ -46,6 +71,9 @@ void add_resource_kinds(Kinds& kinds) {
   Kind claim_template =
       builtin_kind(kGroup, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", kPackage);
   claim_template.columns = columns({"Age"});
+  claim_template.set_defaults = [](json::Value& object) {
+    default_claim(object_in_place(object.get_object(), "spec"));
+  };
   claim_template.cells = age_only;
   add(kinds, std::move(claim_template));
 

@@ -64,6 +64,7 @@ void add_scheduling_kinds(Kinds& kinds) {
       cluster_kind("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", "io.k8s.api.node.v1");
   runtime.create_on_update = true;
   runtime.unconditional_update = false;
+  runtime.known_finalizers = false;
   runtime.columns = columns({"Handler", "Age"});
   runtime.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"handler"})), json::Value(age(object, now))};

@@ -90,6 +90,7 @@ Kind stateful_set_kind() {
   kind.categories = {"all"};
   kind.has_status = true;
   kind.has_generation = true;
+  kind.name_rule = NameRule::label;
   kind.columns = columns({"Ready", "Age", "Containers*", "Images*"});
   kind.cells = [](const json::Value& object, WallTime now) {
     json::Array cells{
@@ -100,10 +101,6 @@ Kind stateful_set_kind() {
     return cells;
   };
   kind.set_defaults = default_stateful_set;
-  kind.prepare_create = [](json::Value& object, const WriteContext&) {
-    json::at_path(object, {"status", "replicas"}) = 0;
-    json::at_path(object, {"status", "availableReplicas"}) = 0;
-  };
   kind.validate = validate_stateful_set;
   kind.validate_update = validate_changed_stateful_set;
   return kind;

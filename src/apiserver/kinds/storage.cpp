@@ -47,6 +47,7 @@ std::vector<Cause> validate_changed_class(const json::Value& object, const json:
 Kind storage_class_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "storageclasses", "StorageClass", kPackage);
   kind.short_names = {"sc"};
+  kind.returns_deleted = true;
   kind.names_itself = true;
   kind.columns = columns(
       {"Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age"});
@@ -72,6 +73,8 @@ Kind storage_class_kind() {
 Kind driver_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "csidrivers", "CSIDriver", kPackage);
   kind.has_generation = true;
+  kind.first_generation = false;
+  kind.returns_deleted = true;
   kind.unconditional_update = false;
   kind.columns =
       columns({"AttachRequired:boolean", "PodInfoOnMount:boolean", "StorageCapacity:boolean",
@@ -109,6 +112,8 @@ Kind driver_kind() {
 Kind attachment_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "volumeattachments", "VolumeAttachment", kPackage);
   kind.has_status = true;
+  kind.returns_deleted = true;
+  kind.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
   kind.unconditional_update = false;
   kind.columns = columns({"Attacher", "PV", "Node", "Attached:boolean", "Age"});
   kind.columns[0].format = "name";
@@ -129,6 +134,7 @@ void add_storage_kinds(Kinds& kinds) {
   add(kinds, attachment_kind());
   Kind node = cluster_kind(kGroup, "v1", "csinodes", "CSINode", kPackage);
   node.unconditional_update = false;
+  node.returns_deleted = true;
   node.columns = columns({"Drivers:integer", "Age"});
   node.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {count(object, {"spec", "drivers"}), json::Value(age(object, now))};

@@ -160,6 +160,7 @@ struct Namespaces::State : std::enable_shared_from_this<State> {
       Result<MetadataOnly> decoded = json::decode_text<MetadataOnly>(*object->json);
       if (decoded && decoded->metadata.deletionTimestamp) continue;
       kube::Write removal = remove(resource, {object->ns, object->name}, object->uid);
+      removal.propagation_policy = "Background";  // everything goes: nothing is left to orphan
       pass.removals.insert(pods ? pass.removals.begin() : pass.removals.end(), std::move(removal));
     }
   }

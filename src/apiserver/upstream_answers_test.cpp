@@ -1,0 +1,184 @@
+// Answers that were compared with those of kube-apiserver 1.34 (test/differential), so that they stay as they are
+// without it at hand.
+#include "apiserver/server_fixture_test.h"
+
+namespace hekla::apiserver {
+namespace {
+
+class UpstreamAnswers : public ServerFixture {
+ protected:
+  static std::string in_default(std::string_view group_version, std::string_view plural) {
+    return (group_version == "v1" ? "/api/v1" : "/apis/" + std::string(group_version)) +
+           "/namespaces/default/" + std::string(plural);
+  }
+  static constexpr const char* kTemplate =
+      R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}})";
+  std::string deployment(const std::string& name) {
+    return R"({"metadata":{"name":")" + name +
+           R"("},"spec":{"replicas":0,"selector":{"matchLabels":{"a":"b"}},)" + kTemplate + "}}";
+  }
+  std::string job(const std::string& name) {
+    return R"({"metadata":{"name":")" + name +
+           R"("},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"i"}]}}}})";
+  }
+  const std::string deployments = in_default("apps/v1", "deployments");
+  const std::string jobs = in_default("batch/v1", "jobs");
+};
+
+std::string text_of(const json::Value& body, std::initializer_list<std::string_view> path) {
+  const json::Value* found = json::find_path(body, path);
+  return found ? json::serialize(*found) : "<absent>";
+}
+
+TEST_F(UpstreamAnswers, StatusIsThereBeforeAnybodyWroteIt) {
+  EXPECT_EQ(text_of(call("POST", deployments, deployment("d")).body, {"status"}), "{}");
+  Reply node = call("POST", "/api/v1/nodes", R"({"metadata":{"name":"n"}})");
+  EXPECT_EQ(text_of(node.body, {"status", "daemonEndpoints"}), R"({"kubeletEndpoint":{"Port":0}})");
+  EXPECT_EQ(node.at({"status", "nodeInfo", "kubeletVersion"}), "");
+  Reply volume = call("POST", "/api/v1/persistentvolumes",
+                      R"({"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},)"
+                      R"("accessModes":["ReadWriteOnce"],"hostPath":{"path":"/x"}}})");
+  EXPECT_EQ(volume.at({"status", "lastPhaseTransitionTime"}), "2026-01-01T00:00:00Z");
+}
+
+TEST_F(UpstreamAnswers, DeletedObjectsAreShownByTheKindsThatDo) {
+  const std::string accounts = in_default("v1", "serviceaccounts");
+  call("POST", accounts, R"({"metadata":{"name":"s"}})");
+  EXPECT_EQ(call("DELETE", accounts + "/s?dryRun=All").at({"kind"}), "ServiceAccount");
+  EXPECT_EQ(call("DELETE", accounts + "/s").at({"metadata", "name"}), "s");
+  call("POST", kMaps, config_map("m"));
+  EXPECT_EQ(call("DELETE", std::string(kMaps) + "/m").at({"kind"}), "Status");
+}
+
+TEST_F(UpstreamAnswers, JobsLeaveTheirPodsUnlessTold) {
+  call("POST", jobs, job("j"));
+  Reply gone = call("DELETE", jobs + "/j");
+  EXPECT_EQ(text_of(gone.body, {"metadata", "finalizers"}), R"(["orphan"])");
+  EXPECT_EQ(gone.headers.get("Warning"),
+            "299 - \"child pods are preserved by default when jobs are deleted; set "
+            "propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this "
+            "warning\"");
+  call("POST", jobs, job("k"));
+  Reply told = call("DELETE", jobs + "/k", R"({"propagationPolicy":"Background"})");
+  EXPECT_EQ(told.at({"kind"}), "Status");
+  EXPECT_FALSE(told.headers.has("Warning"));
+}
+
+TEST_F(UpstreamAnswers, JobsWithoutLabelsHaveThoseOfTheirPods) {
+  Reply made = call("POST", jobs, job("j"));
+  EXPECT_EQ(made.at({"metadata", "labels", "job-name"}), "j");
+  EXPECT_EQ(made.at({"metadata", "labels", "controller-uid"}), made.at({"metadata", "uid"}));
+}
+
+TEST_F(UpstreamAnswers, NamespacesAndDefinitionsOnlyBeginToGo) {
+  call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"n"}})");
+  Reply stale = call("DELETE", "/api/v1/namespaces/n", R"({"preconditions":{"uid":"x"}})");
+  EXPECT_EQ(stale.status, 409);
+  EXPECT_TRUE(stale.message().starts_with("Operation cannot be fulfilled on namespaces \"n\": Precondition "
+                                          "failed: UID in precondition: x, UID in object meta: "));
+  Reply going = call("DELETE", "/api/v1/namespaces/n");
+  EXPECT_EQ(going.at({"metadata", "deletionTimestamp"}), "2026-01-01T00:00:00Z");
+  EXPECT_EQ(text_of(going.body, {"metadata", "deletionGracePeriodSeconds"}), "<absent>");
+}
+
+TEST_F(UpstreamAnswers, DeprecatedKindsSaySo) {
+  for (const char* name : {"", "/none"})
+    EXPECT_EQ(call("GET", in_default("v1", "endpoints") + name).headers.get("Warning"),
+              "299 - \"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\"");
+}
+
+TEST_F(UpstreamAnswers, DecodingComesBeforeTheVersion) {
+  const std::string budgets = in_default("policy/v1", "poddisruptionbudgets");
+  call("POST", budgets, R"({"metadata":{"name":"Any_Name"},"spec":{"minAvailable":1}})");
+  Reply typed = call("PUT", budgets + "/Any_Name", R"({"metadata":{"name":"Any_Name"},"spec":{"selector":"x"}})");
+  EXPECT_EQ(typed.status, 400);
+  EXPECT_EQ(typed.message(),
+            "PodDisruptionBudget in version \"v1\" cannot be handled as a PodDisruptionBudget: json: cannot "
+            "unmarshal string into Go struct field PodDisruptionBudgetSpec.spec.selector of type v1.LabelSelector");
+  Reply unversioned = call("PUT", budgets + "/Any_Name", R"({"metadata":{"name":"Any_Name"}})");
+  EXPECT_EQ(unversioned.message(),
+            "poddisruptionbudgets.policy \"Any_Name\" is invalid: metadata.resourceVersion: Invalid value: 0: "
+            "must be specified for an update");
+}
+
+TEST_F(UpstreamAnswers, NamedGoTypesAreNamed) {
+  Reply quota = call("POST", in_default("v1", "resourcequotas"), R"({"metadata":{"name":"q"},"spec":{"hard":[]}})");
+  EXPECT_TRUE(quota.message().ends_with("ResourceQuotaSpec.spec.hard of type v1.ResourceList")) << quota.message();
+  const std::string claims = in_default("v1", "persistentvolumeclaims");
+  Reply modes = call("POST", claims, R"({"metadata":{"name":"c"},"spec":{"accessModes":"x"}})");
+  EXPECT_TRUE(modes.message().ends_with("spec.accessModes of type []v1.PersistentVolumeAccessMode")) << modes.message();
+  Reply mode = call("POST", claims, R"({"metadata":{"name":"c"},"spec":{"accessModes":[1]}})");
+  EXPECT_TRUE(mode.message().ends_with("spec.accessModes of type v1.PersistentVolumeAccessMode")) << mode.message();
+}
+
+TEST_F(UpstreamAnswers, BodiesThatAreNoJsonAreQuoted) {
+  EXPECT_EQ(call("POST", kMaps, "{not json").message(),
+            "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse "
+            "error: invalid character 'n' looking for beginning of object key string ({not json)");
+}
+
+TEST_F(UpstreamAnswers, NamesAreJudgedAsTheKindWants) {
+  EXPECT_EQ(call("POST", in_default("v1", "events"),
+                 R"({"metadata":{"name":"Not_OK"},"involvedObject":{"namespace":"default"}})").status,
+            201);
+  Reply unnamed = call("POST", in_default("v1", "limitranges"), R"({"metadata":{}})");
+  EXPECT_EQ(unnamed.status, 201);
+  EXPECT_EQ(unnamed.at({"metadata", "name"}).size(), 36u);
+  EXPECT_EQ(call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"n","namespace":"other"}})").status, 201);
+}
+
+TEST_F(UpstreamAnswers, OnlySomeKindsKnowTheirFinalizers) {
+  const std::string held = R"({"metadata":{"name":"x","finalizers":["bare"]}})";
+  EXPECT_EQ(call("POST", in_default("coordination.k8s.io/v1", "leases"), held).status, 201);
+  EXPECT_EQ(call("POST", kMaps, held).status, 422);
+}
+
+TEST_F(UpstreamAnswers, EventsOfEitherGroupAreJudgedByCore) {
+  Reply bad = call("POST", in_default("events.k8s.io/v1", "events"),
+                   R"({"metadata":{"name":"e","labels":{"a":"not ok"}},"regarding":{"namespace":"default"},)"
+                   R"("eventTime":"2024-01-01T00:00:00.000000Z","reportingController":"x.io/c",)"
+                   R"("reportingInstance":"i","action":"a","reason":"r","type":"Normal"})");
+  EXPECT_TRUE(bad.message().starts_with("Event \"e\" is invalid: metadata.labels: ")) << bad.message();
+}
+
+TEST_F(UpstreamAnswers, DaemonSetsCountTheirTemplates) {
+  const std::string sets = in_default("apps/v1", "daemonsets");
+  auto counted = [](const Reply& reply) {
+    return reply.at({"metadata", "annotations", "deprecated.daemonset.template.generation"});
+  };
+  EXPECT_EQ(counted(call("POST", sets, R"({"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},)" +
+                                           std::string(kTemplate) + "}}")),
+            "1");
+  EXPECT_EQ(counted(patch(sets + "/d", R"({"metadata":{"labels":{"x":"y"}}})")), "1");
+  EXPECT_EQ(counted(patch(sets + "/d", R"({"spec":{"template":{"metadata":{"labels":{"c":"d"}}}}})")), "2");
+}
+
+TEST_F(UpstreamAnswers, StatusOfADeploymentDoesNotLabelIt) {
+  call("POST", deployments, deployment("d"));
+  Reply done = patch(deployments + "/d/status", R"({"metadata":{"labels":{"st":"1"},"annotations":{"an":"1"}}})");
+  EXPECT_EQ(text_of(done.body, {"metadata", "labels"}), "<absent>");
+  EXPECT_EQ(done.at({"metadata", "annotations", "an"}), "1");
+}
+
+TEST_F(UpstreamAnswers, ReviewsRecordTheirFields) {
+  Reply mine = call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                    R"({"apiVersion":"authorization.k8s.io/v1","kind":"SelfSubjectAccessReview",)"
+                    R"("spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}})");
+  const json::Array* fields = json::array_at(mine.body, {"metadata", "managedFields"});
+  ASSERT_TRUE(fields && fields->size() == 1) << mine.text;
+  EXPECT_EQ(json::serialize(*json::find(fields->front(), "fieldsV1")),
+            R"({"f:spec":{"f:resourceAttributes":{".":{},"f:resource":{},"f:verb":{}}}})");
+  EXPECT_EQ(call("GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").status, 405);
+}
+
+TEST_F(UpstreamAnswers, DiscoveryLeavesTheGroupOfItsOwnKindsOpen) {
+  Reply core = call("GET", "/api", "",
+                    {{"Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}});
+  EXPECT_NE(core.text.find(R"("responseKind":{"group":"","version":"","kind":"ConfigMap"})"), std::string::npos);
+  EXPECT_NE(core.text.find(R"("responseKind":{"group":"policy","version":"v1","kind":"Eviction"})"),
+            std::string::npos);
+  EXPECT_EQ(text_of(call("GET", "/api/v1").body, {"apiVersion"}), "<absent>");
+}
+
+}  // namespace
+}  // namespace hekla::apiserver
