@@ -2,8 +2,8 @@
 import re
 
 VOLATILE = {"uid", "resourceVersion", "creationTimestamp", "deletionTimestamp", "time", "clusterIP", "clusterIPs",
-            "nodePort", "continue", "healthCheckNodePort", "credential-id", "storageVersionHash", "serverAddress",
-            "lastTransitionTime", "startTime"}
+            "nodePort", "continue", "healthCheckNodePort", "storageVersionHash", "serverAddress", "lastTransitionTime",
+            "lastPhaseTransitionTime", "startTime", "authentication.kubernetes.io/credential-id"}
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 HEADERS = ["Content-Type", "Warning", "Cache-Control", "Retry-After"]
 
@@ -57,6 +57,9 @@ def differences(ours, theirs):
     if ours.code != theirs.code:
         yield "code", "%d %s" % (theirs.code, text(theirs.body)), "%d %s" % (ours.code, text(ours.body))
         return
+    if kind_of(ours.body) != kind_of(theirs.body):
+        yield "kind", "%s %s" % (kind_of(theirs.body), text(theirs.body)), "%s %s" % (kind_of(ours.body), text(ours.body))
+        return
     for header in HEADERS:
         a, b = ours.headers.get_all(header) or [], theirs.headers.get_all(header) or []
         if [UUID.sub("", x) for x in a] != [UUID.sub("", x) for x in b]:
@@ -65,6 +68,10 @@ def differences(ours, theirs):
         return
     for path, b, a in paths(normal(ours.body), normal(theirs.body)):
         yield path, text(b), text(a)
+
+
+def kind_of(body):
+    return body.get("kind") if isinstance(body, dict) else None
 
 
 def text(value):

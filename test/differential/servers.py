@@ -18,6 +18,8 @@ HEKLA = os.environ.get("HEKLA", os.path.join(ROOT, "build/release/hekla"))
 PEERS = os.environ.get("HEKLA_PEERS", os.path.join(
     os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "hekla-peers"))
 PATIENCE = 10
+# Small: kube-apiserver tries every address there is before it refuses a service without a name.
+SERVICE_RANGE = "10.96.0.0/24"
 
 
 def free_ports(count):
@@ -38,7 +40,15 @@ class Answer:
         try:
             self.body = json.loads(body)
         except ValueError:
-            self.body = body.decode(errors="replace")
+            self.body = lines_of(body) or body.decode(errors="replace")
+
+
+def lines_of(body):
+    """The events of a watch; None when the body is something else."""
+    try:
+        return [json.loads(line) for line in body.splitlines()]
+    except ValueError:
+        return None
 
 
 class Server:
@@ -148,7 +158,7 @@ def kubernetes(durable=False):
                  "--tls-private-key-file", pki("server.key"), "--client-ca-file", pki("ca.crt"),
                  "--authorization-mode", "RBAC", "--service-account-issuer",
                  "https://kubernetes.default.svc.cluster.local", "--service-account-key-file", pki("sa.pub"),
-                 "--service-account-signing-key-file", pki("sa.key"), "--service-cluster-ip-range", "10.96.0.0/16",
+                 "--service-account-signing-key-file", pki("sa.key"), "--service-cluster-ip-range", SERVICE_RANGE,
                  "--allow-privileged", "--disable-admission-plugins", "TaintNodesByCondition",
                  "--cert-dir", server.directory)
     server.use_certificates(pki("ca.crt"), pki("admin.crt"), pki("admin.key"))
