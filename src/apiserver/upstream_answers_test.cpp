@@ -117,6 +117,36 @@ TEST_F(UpstreamAnswers, BodiesThatAreNoJsonAreQuoted) {
             "error: invalid character 'n' looking for beginning of object key string ({not json)");
 }
 
+TEST_F(UpstreamAnswers, ContinueTokensAreReadAsGoDoes) {
+  const std::pair<std::string, std::string> kCases[] = {
+      {"bogus", "illegal base64 data at input byte 4"},
+      {"AAAA!", "illegal base64 data at input byte 4"},
+      {"a-b", "invalid character 'k' looking for beginning of value"},
+      {"e30", "server does not recognize this encoded version "},
+  };
+  for (const auto& [token, why] : kCases)
+    EXPECT_EQ(call("GET", std::string(kMaps) + "?limit=1&continue=" + token).message(),
+              "invalid continue token: continue key is not valid: " + why);
+}
+
+TEST_F(UpstreamAnswers, SlicesCountTheirLabels) {
+  const std::string slices = in_default("discovery.k8s.io/v1", "endpointslices");
+  call("POST", slices, R"({"metadata":{"name":"s"},"addressType":"IPv4","endpoints":[{"addresses":["10.1.2.3"]}]})");
+  auto generation = [&](const std::string& change) {
+    return json::int_at(patch(slices + "/s", change).body, {"metadata", "generation"});
+  };
+  EXPECT_EQ(generation(R"({"metadata":{"annotations":{"a":"b"}}})"), 1);
+  EXPECT_EQ(generation(R"({"metadata":{"labels":{"a":"b"}}})"), 2);
+}
+
+TEST_F(UpstreamAnswers, EventsReadInTheOtherGroupHaveItsShape) {
+  call("POST", in_default("v1", "events"), R"({"metadata":{"name":"e"},"involvedObject":{"namespace":"default"}})");
+  Reply newer = call("GET", in_default("events.k8s.io/v1", "events") + "/e");
+  EXPECT_EQ(text_of(newer.body, {"reportingController"}), "<absent>");
+  EXPECT_EQ(text_of(newer.body, {"deprecatedSource"}), "{}");
+  EXPECT_EQ(text_of(newer.body, {"deprecatedFirstTimestamp"}), "null");
+}
+
 TEST_F(UpstreamAnswers, NamesAreJudgedAsTheKindWants) {
   EXPECT_EQ(call("POST", in_default("v1", "events"),
                  R"({"metadata":{"name":"Not_OK"},"involvedObject":{"namespace":"default"}})").status,
