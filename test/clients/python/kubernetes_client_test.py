@@ -11,7 +11,8 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../e2e"))
 import platform_under_test as put  # noqa: E402
 
-from kubernetes import client, config, dynamic, utils, watch  # noqa: E402
+from kubernetes import client, config, dynamic, informer, utils, watch  # noqa: E402
+import kubernetes.dynamic.exceptions  # noqa: E402,F401
 from kubernetes.client.rest import ApiException  # noqa: E402
 
 NS = "python"
@@ -206,6 +207,65 @@ spec: {suspend: true, template: {spec: {restartPolicy: Never, containers: [{name
             t.join()
         self.assertEqual(errors, [])
         self.assertEqual(len(self.core.list_namespaced_config_map(NS, label_selector="test=yes").items), 80)
+
+    def test_9_informer(self):
+        seen = []
+        follower = informer.SharedInformer(self.core.list_namespaced_config_map, namespace=NS, label_selector="informed=yes")
+        for kind in (informer.ADDED, informer.MODIFIED, informer.DELETED):
+            follower.add_event_handler(kind, lambda thing, kind=kind: seen.append((kind, thing.metadata.name)))
+
+        def made(name):
+            return client.V1ConfigMap(metadata=client.V1ObjectMeta(name=name, labels={"informed": "yes"}))
+        self.core.create_namespaced_config_map(NS, made("before"))
+        follower.start()
+        try:
+            put.wait_for("the first list", lambda: seen == [("ADDED", "before")], 10)
+            self.core.create_namespaced_config_map(NS, made("after"))
+            put.wait_for("a creation", lambda: ("ADDED", "after") in seen, 10)
+            self.core.patch_namespaced_config_map("after", NS, {"data": {"x": "y"}})
+            put.wait_for("a change", lambda: ("MODIFIED", "after") in seen, 10)
+            self.assertEqual(follower.cache.get_by_key(NS + "/after").data, {"x": "y"})
+            self.core.delete_namespaced_config_map("before", NS)
+            put.wait_for("a deletion", lambda: ("DELETED", "before") in seen, 10)
+            self.assertEqual(follower.cache.list_keys(), [NS + "/after"])
+        finally:
+            follower.stop()
+        self.assertEqual(len(seen), 4, seen)
+
+    def test_a_tokens(self):
+        self.core.create_namespaced_service_account(NS, client.V1ServiceAccount(metadata=client.V1ObjectMeta(name="robot")))
+        asked = self.core.create_namespaced_service_account_token("robot", NS, client.AuthenticationV1TokenRequest(
+            spec=client.V1TokenRequestSpec(audiences=[], expiration_seconds=600)))
+        settings = client.Configuration()
+        settings.host, settings.ssl_ca_cert = self.api.configuration.host, self.api.configuration.ssl_ca_cert
+        settings.api_key = {"authorization": "Bearer " + asked.status.token}
+        robot = client.ApiClient(settings)
+        who = client.AuthenticationV1Api(robot).create_self_subject_review(client.V1SelfSubjectReview())
+        self.assertEqual(who.status.user_info.username, "system:serviceaccount:%s:robot" % NS)
+        self.assertIn('cannot list resource \\"secrets\\"', self.refused(
+            403, client.CoreV1Api(robot).list_namespaced_secret, NS))
+        client.RbacAuthorizationV1Api(self.api).create_namespaced_role_binding(NS, client.V1RoleBinding(
+            metadata=client.V1ObjectMeta(name="robot"),
+            role_ref=client.V1RoleRef(api_group="rbac.authorization.k8s.io", kind="ClusterRole", name="edit"),
+            subjects=[client.RbacV1Subject(kind="ServiceAccount", name="robot", namespace=NS)]))
+        self.assertEqual(client.CoreV1Api(robot).list_namespaced_secret(NS).items, [])
+        allowed = client.AuthorizationV1Api(robot).create_self_subject_access_review(client.V1SelfSubjectAccessReview(
+            spec=client.V1SelfSubjectAccessReviewSpec(resource_attributes=client.V1ResourceAttributes(
+                namespace=NS, verb="delete", resource="nodes"))))
+        self.assertFalse(allowed.status.allowed)
+
+    def test_b_apply_by_two(self):
+        maps = dynamic.DynamicClient(self.api).resources.get(api_version="v1", kind="ConfigMap")
+
+        def apply(manager, force=False, **data):
+            return maps.server_side_apply(body={"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "shared"}, "data": data},
+                                          name="shared", namespace=NS, field_manager=manager, force_conflicts=force)
+        apply("one", a="1", b="1")
+        with self.assertRaises(dynamic.exceptions.ConflictError) as caught:
+            apply("two", a="2")
+        self.assertIn('conflict with \\"one\\": .data.a', str(caught.exception.body))
+        self.assertEqual(apply("two", force=True, a="2").data.to_dict(), {"a": "2", "b": "1"})
+        self.assertEqual(apply("one", a="2").data.to_dict(), {"a": "2"})
 
 
 if __name__ == "__main__":
