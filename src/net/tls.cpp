@@ -140,6 +140,8 @@ Result<SslContext> make_client_context(const TlsTrust& trust) {
   } else {
     SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
     if (!trust.ca_pem.empty()) TRY(trust_certificates(context.get(), trust.ca_pem, false));
+    // Whatever is given is trusted, be it a CA or the server's own certificate, as Go's clients do.
+    X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(context.get()), X509_V_FLAG_PARTIAL_CHAIN);
   }
   SSL_CTX_set_alpn_protos(context.get(), kAlpnHttp11, sizeof kAlpnHttp11);
   return context;

@@ -50,6 +50,10 @@ TEST_F(Tls, ClientsWithoutACertificateAreAnonymous) {
   EXPECT_EQ(fetch({.ca_pem = pki.ca.certificate_pem})->body, "anonymous /x 0");
 }
 
+TEST_F(Tls, AServersCertificateMayBeTrustedByItself) {
+  EXPECT_EQ(fetch({.ca_pem = pki.server.certificate_pem})->body, "anonymous /x 0");
+}
+
 TEST_F(Tls, CertificatesNameTheirBearer) {
   EXPECT_EQ(fetch({.ca_pem = pki.ca.certificate_pem, .certificate = pki.admin})->body,
             "kubernetes-admin,system:masters,dev /x 0");
