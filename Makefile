@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml openssl
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash oracle mutants test-differential test-python test-crds bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash oracle mutants test-differential test-python test-crds test-envtest test-conformance bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -102,7 +102,23 @@ test-differential: $(BUILD)/hekla
 # The CRDs of Volcano, Kubeflow and JobSet as published, fetched with the go command.
 test-crds: build
 	@tools/fetch_kubectl $(CACHE)
-	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/clients/upstream_crds.py
+	@$(call install_packages,python3-venv)
+	@go=$$(tools/find_go $(CACHE)); \
+	  $(SUDO) env GO=$$go HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/clients/upstream_crds.py
+
+# client-go's informers and a controller-runtime manager, with Hekla as envtest's control plane.
+test-envtest: $(BUILD)/hekla
+	@$(call install_packages,python3-venv)
+	@mkdir -p $(CACHE)/envtest && ln -sf $(CURDIR)/$(BUILD)/hekla $(CACHE)/envtest/kube-apiserver && ln -sf $(CURDIR)/$(BUILD)/hekla $(CACHE)/envtest/etcd
+	@go=$$(tools/find_go $(CACHE) 1.25); cd test/clients/envtest; \
+	  KUBEBUILDER_ASSETS=$(CACHE)/envtest GOFLAGS="$${GOFLAGS:-} -p=1 -buildvcs=false" nice -n 10 $$go test -vet=off -count=1 -v .
+
+# Kubernetes' conformance tests that need no container runtime; Go builds them from Kubernetes' modules, once.
+test-conformance: $(BUILD)/hekla
+	@$(call install_packages,python3-venv)
+	@tools/fetch_kubectl $(CACHE)
+	@test/conformance/build $(CACHE)
+	@HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/conformance/run.py $(CACHE)
 
 tidy:
 	@tools/tidy
