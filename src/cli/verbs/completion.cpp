@@ -3,6 +3,7 @@
 #include "cli/completion.h"
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <memory>
 
 #include "cli/verb.h"
