@@ -118,6 +118,8 @@ Result<std::unique_ptr<ApiServer>> ApiServer::create(Options options) {
   parts->platform_crds = TRY(parse_crds(parts->options.crd_yamls));
   parts->crds.set_platform(TRY(PlatformCrds::of(parts->platform_crds)));
   parts->crds.refresh();
+  if (!parts->options.audit.log_path.empty())
+    parts->serving.audit = TRY(AuditLog::open(parts->options.audit, *parts->options.clock));
   struct Maker : ApiServer {
     explicit Maker(std::unique_ptr<Parts> p) : ApiServer(std::move(p)) {}
   };

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apiserver/audit.h"
 #include "apiserver/auth.h"
 #include "base/clock.h"
 #include "base/executor.h"
@@ -38,6 +39,7 @@ struct Options {
   std::vector<kube::AdmissionStep> admission;
   std::vector<std::string> disabled_admission;  // names of steps not to run
   AuthOptions auth;
+  AuditOptions audit;
   // False: only what kube-apiserver makes, without the namespaces and accounts of Volcano and Kubeflow.
   bool platform_objects = true;
   // Installed by bootstrap(): CRDs as YAML, one or more documents each.

@@ -1,0 +1,160 @@
+#include "apiserver/audit.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "apiserver/server_fixture_test.h"
+#include "base/disk.h"
+
+namespace hekla::apiserver {
+namespace {
+
+RequestInfo about(std::string verb, std::string group, std::string plural, std::string ns = "",
+                  std::string name = "", std::string subresource = "") {
+  RequestInfo info;
+  info.is_resource = true;
+  info.verb = std::move(verb);
+  info.group = std::move(group);
+  info.plural = std::move(plural);
+  info.ns = std::move(ns);
+  info.name = std::move(name);
+  info.subresource = std::move(subresource);
+  return info;
+}
+
+TEST(AuditPolicy, TheFirstRuleThatMatchesDecides) {
+  AuditPolicy policy = AuditPolicy::parse(R"(
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: None, users: [system:kube-proxy], verbs: [watch]}
+- {level: None, nonResourceURLs: [/healthz*, /version]}
+- {level: Request, namespaces: [kube-system], resources: [{resources: [configmaps]}], omitStages: [ResponseStarted]}
+- {level: RequestResponse, resources: [{resources: [pods, "*/scale"]}, {group: apps, resourceNames: [web]}]}
+- {level: Metadata, userGroups: [admins]}
+)").value();
+  const kube::UserInfo proxy{"system:kube-proxy", "", {}}, admin{"a", "", {"admins"}}, jane{"jane", "", {}};
+  EXPECT_EQ(policy.decide(proxy, about("watch", "", "pods")).level, AuditLevel::none);
+  EXPECT_EQ(policy.decide(proxy, about("get", "", "pods")).level, AuditLevel::request_response);
+  EXPECT_EQ(policy.decide(jane, about("get", "", "pods", "n", "p", "log")).level, AuditLevel::none);
+  EXPECT_EQ(policy.decide(jane, about("get", "", "replicationcontrollers", "n", "p", "scale")).level,
+            AuditLevel::request_response);
+  EXPECT_EQ(policy.decide(jane, about("get", "apps", "deployments", "n", "web")).level, AuditLevel::request_response);
+  EXPECT_EQ(policy.decide(jane, about("get", "apps", "deployments", "n", "db")).level, AuditLevel::none);
+  AuditDecision maps = policy.decide(admin, about("create", "", "configmaps", "kube-system"));
+  EXPECT_EQ(maps.level, AuditLevel::request);
+  EXPECT_EQ(maps.omitted_stages, (std::vector<std::string>{"ResponseStarted", "RequestReceived"}));
+  EXPECT_EQ(policy.decide(admin, about("create", "", "configmaps", "default")).level, AuditLevel::metadata);
+  RequestInfo path;
+  path.verb = "get";
+  path.path = "/healthz/ping";
+  EXPECT_EQ(policy.decide(admin, path).level, AuditLevel::none);
+  path.path = "/metrics";
+  EXPECT_EQ(policy.decide(admin, path).level, AuditLevel::metadata);
+}
+
+TEST(AuditPolicy, MistakesAreNamed) {
+  auto error = [](const std::string& rules) {
+    return AuditPolicy::parse("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: " + rules).error().message;
+  };
+  EXPECT_EQ(error("[{level: Everything}]"),
+            "rules[0].level: \"Everything\" is none of None, Metadata, Request, RequestResponse");
+  EXPECT_EQ(error("[{level: None}, {level: None, omitStages: [Late]}]"), "rules[1].omitStages: unknown stage \"Late\"");
+  EXPECT_EQ(error("[]"), "rules: an audit policy needs at least one");
+  EXPECT_EQ(error("[{level: None, users: jane}]"), "rules[0].users: not a list");
+  EXPECT_EQ(error("[{level: None, namespaces: [a], nonResourceURLs: [/x]}]"),
+            "rules[0]: rules cannot apply to both regular resources and non-resource URLs");
+  EXPECT_EQ(AuditPolicy::parse("kind: Pod").error().message, "expected kind Policy of audit.k8s.io/v1");
+}
+
+class AuditTest : public ServerFixture {
+ protected:
+  AuditTest() {
+    char name[] = "/tmp/hekla-audit-XXXXXX";
+    directory = ::mkdtemp(name);
+  }
+  ~AuditTest() override { std::filesystem::remove_all(directory); }
+  void record(const std::string& rules) {
+    server.reset();
+    Options options;
+    options.store = store.get();
+    options.loop = &loop;
+    options.clock = &simulation.clock();
+    options.rng = &simulation.rng();
+    options.auth.admin_token = "secret";
+    options.audit.log_path = directory + "/audit.log";
+    if (!rules.empty()) options.audit.policy_yaml = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: " + rules;
+    server = ApiServer::create(std::move(options)).value();
+  }
+  std::vector<json::Value> events() {
+    std::vector<json::Value> found;
+    std::string text = read_file(directory + "/audit.log").value();
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t end = text.find('\n', at);
+      found.push_back(json::parse(std::string_view(text).substr(at, end - at)).value());
+      at = end + 1;
+    }
+    return found;
+  }
+  static std::string at(const json::Value& event, std::initializer_list<std::string_view> path) {
+    return std::string(json::string_at(event, path));
+  }
+  std::string directory;
+};
+
+TEST_F(AuditTest, WithoutAPolicyTheMetadataOfEveryRequest) {
+  record("");
+  Reply made = call("POST", std::string(kMaps) + "?fieldManager=me", config_map("x"));
+  ASSERT_EQ(made.status, 201);
+  std::vector<json::Value> all = events();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(at(all[0], {"kind"}), "Event");
+  EXPECT_EQ(at(all[0], {"apiVersion"}), "audit.k8s.io/v1");
+  EXPECT_EQ(at(all[0], {"level"}), "Metadata");
+  EXPECT_EQ(at(all[0], {"stage"}), "ResponseComplete");
+  EXPECT_EQ(at(all[0], {"auditID"}), made.headers.get("Audit-Id"));
+  EXPECT_EQ(at(all[0], {"requestURI"}), std::string(kMaps) + "?fieldManager=me");
+  EXPECT_EQ(at(all[0], {"verb"}), "create");
+  EXPECT_EQ(at(all[0], {"user", "username"}), "kubernetes-admin");
+  EXPECT_EQ(at(all[0], {"userAgent"}), "test-agent/1.0");
+  EXPECT_EQ(json::serialize(*json::find(all[0], "objectRef")),
+            R"({"resource":"configmaps","namespace":"default","name":"x","apiVersion":"v1"})");
+  EXPECT_EQ(json::int_at(all[0], {"responseStatus", "code"}), 201);
+  EXPECT_EQ(at(all[0], {"annotations", "authorization.k8s.io/decision"}), "allow");
+  EXPECT_EQ(json::find(all[0], "requestObject"), nullptr);
+}
+
+TEST_F(AuditTest, BodiesRefusalsAndImpersonation) {
+  record("[{level: RequestResponse, omitManagedFields: true}]");
+  call("POST", kMaps, config_map("x"));
+  call("GET", std::string(kMaps) + "/x", "", {{"Impersonate-User", "jane"}});
+  std::vector<json::Value> all = events();
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(at(all[0], {"stage"}), "RequestReceived");
+  EXPECT_EQ(json::find(all[0], "requestObject"), nullptr);
+  EXPECT_EQ(at(all[1], {"requestObject", "data", "a"}), "1");
+  EXPECT_EQ(at(all[1], {"responseObject", "metadata", "name"}), "x");
+  EXPECT_EQ(json::find_path(all[1], {"responseObject", "metadata", "managedFields"}), nullptr);
+  EXPECT_EQ(at(all[3], {"user", "username"}), "kubernetes-admin");
+  EXPECT_EQ(at(all[3], {"impersonatedUser", "username"}), "jane");
+  EXPECT_EQ(at(all[3], {"responseStatus", "reason"}), "Forbidden");
+  EXPECT_EQ(at(all[3], {"annotations", "authorization.k8s.io/decision"}), "forbid");
+}
+
+TEST_F(AuditTest, WatchesHaveABeginningAndAnEnd) {
+  record("[{level: None, verbs: [list]}, {level: Metadata}]");
+  call("GET", kMaps);
+  auto watch = send("GET", std::string(kMaps) + "?watch=1");
+  ASSERT_EQ(events().size(), 2u);
+  EXPECT_EQ(at(events()[1], {"stage"}), "ResponseStarted");
+  watch->closed();
+  simulation.run_until_idle();
+  ASSERT_EQ(events().size(), 3u);
+  EXPECT_EQ(at(events()[2], {"stage"}), "ResponseComplete");
+  EXPECT_EQ(json::int_at(events()[2], {"responseStatus", "code"}), 200);
+}
+
+}  // namespace
+}  // namespace hekla::apiserver
