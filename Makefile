@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml openssl
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash oracle mutants test-differential test-python test-crds test-envtest test-conformance bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -84,6 +84,12 @@ oracle: build
 # scenario must notice.
 mutants: build
 	@tools/mutants $(BUILD)
+
+# kill -9 of hekla at a hundred random moments with fifty pods at a time, and pods that misbehave (about half an hour).
+test-faults: $(BUILD)/hekla
+	@tools/fetch_kubectl $(CACHE)
+	@$(SUDO) env HEKLA_FAULTS=long HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) \
+	  python3 -m unittest discover -v -s test/e2e -p 'faults_test.py'
 
 # The Python client, from PyPI in an environment of its own.
 test-python: $(BUILD)/hekla
