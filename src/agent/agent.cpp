@@ -13,11 +13,14 @@
 
 #include "agent/dns/server.h"
 #include "agent/linux_machine.h"
+#include "agent/logs/kept_log_expiry.h"
 #include "agent/logs/log_choice.h"
+#include "agent/network/network_policies.h"
 #include "agent/network/service_routing.h"
 #include "agent/node.h"
 #include "agent/pod_worker.h"
 #include "agent/streams/node_streams.h"
+#include "agent/usage.h"
 #include "base/build_info.h"
 #include "base/check.h"
 #include "base/disk.h"
@@ -34,6 +37,10 @@ constexpr const char* kPrograms[] = {"/usr/bin/crun", "/usr/bin/conmon"};
 
 bool is_terminal(const model::Pod& pod) {
   return pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
+}
+
+bool is_in_process(const model::Pod& pod) {
+  return pod.metadata.annotations.contains(kInProcessAnnotation);
 }
 
 Result<void> check_machine(const std::string& data_dir) {
@@ -99,11 +106,14 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   FileDescriptor lock;
   std::unique_ptr<LinuxMachine> machine;
   std::unique_ptr<DnsServer> dns;
+  std::unique_ptr<HostPorts> host_ports;
   std::unique_ptr<ServiceRouting> routing;
+  std::unique_ptr<NetworkPolicies> policies;
   net::Socket api_socket;
   std::unique_ptr<NodeStreams> streams;
+  std::shared_ptr<KeptLogExpiry> kept_log_expiry;
   kube::EventRecorder events;
-  kube::Informer<model::Pod> pods;
+  kube::Informer<AgentPod> pods;
   kube::Informer<model::Service> services;
   int by_namespace = 0;
   std::unique_ptr<ClaimStore> claims;
@@ -111,6 +121,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   std::unique_ptr<NodeRegistration> node;
   std::map<std::string, std::shared_ptr<PodWorker>> workers;  // by uid
   GpuPool gpus;
+  UsageMeter usage;
   bool adopted = false;                                       // the first list has been seen
   bool zone_pending = false;
   bool stopping = false;
@@ -126,6 +137,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   void container_exited(const std::string& id);
   void every(Nanos period, void (PodWorker::*call)());
   void zone_changed();
+  std::vector<PolicyInput::Pod> policy_pods() const;
   void publish_zone();
   void worker_gone(const std::string& uid);
   void shut_down(bool keep_pods, std::move_only_function<void()> done);
@@ -136,6 +148,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
                                    const std::string& uid, const std::string& container);
   Result<LogTarget> find_log(const std::string& ns, const std::string& pod, const std::string& uid,
                              const kube::LogOptions& options);
+  void measure(std::move_only_function<void(Result<kube::NodeUsage>)> done);
 };
 
 Result<void> Agent::State::open(const MachineFacts& facts) {
@@ -168,8 +181,18 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
           options.service_cidr,
           {ipv4_text(machine_options.subnet.gateway()), kApiPort},
           [this](std::string rules, Done<void> done) {
-            machine->set_service_rules(std::move(rules), std::move(done));
-          }});
+            machine->set_rules("services", std::move(rules), std::move(done));
+          },
+          [this](auto ports, auto held) { host_ports->set(std::move(ports), std::move(held)); }});
+  host_ports = TRY(HostPorts::open(client.executor(), [this](Done<FileDescriptor> done) {
+    machine->dial_parent(std::move(done));
+  }));
+  policies = std::make_unique<NetworkPolicies>(
+      client, NetworkPolicies::Options{
+                  [this] { return policy_pods(); },
+                  [this](std::string rules, Done<void> done) {
+                    machine->set_rules("policies", std::move(rules), std::move(done));
+                  }});
   LogSource source;
   source.find = [self](const std::string& ns, const std::string& pod, const std::string& uid,
                        const kube::LogOptions& log_options) -> Result<LogTarget> {
@@ -193,7 +216,16 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
     if (!state) return fail(Code::unavailable, "the agent is stopping");
     return state->find_target(ns, pod, uid, container);
   };
-  streams = TRY(NodeStreams::open(client.executor(), *machine, std::move(source), find));
+  source.kept = [self](const std::string& ns) -> Result<std::vector<KeptPod>> {
+    auto state = self.lock();
+    if (!state) return fail(Code::unavailable, "the agent is stopping");
+    return state->machine->kept_logs().list(ns);
+  };
+  auto measure = [self](std::move_only_function<void(Result<kube::NodeUsage>)> done) {
+    if (auto state = self.lock()) return state->measure(std::move(done));
+    done(fail(Code::unavailable, "the agent is stopping"));
+  };
+  streams = TRY(NodeStreams::open(client.executor(), *machine, std::move(source), find, measure));
   NodeOptions node_options{options.node_name, facts, options.node_resources, options.pod_cidr,
                            build_info().kubernetes};
   make_context(facts, node_capacity(node_options));
@@ -263,9 +295,15 @@ void Agent::State::start() {
   services.on_settled([this] { settle(); });
   services.start();
   routing->start();
+  policies->start();
   pods.start();
   node->start();
   claims->start();
+  kept_log_expiry = std::make_shared<KeptLogExpiry>(
+      client, machine->kept_logs(),
+      KeptLogWork{[this](const std::string& job) { machine->remove_kept_logs(job); },
+                  [this] { machine->trim_kept_logs(); }});
+  kept_log_expiry->look();
   every(kRelistPeriod, &PodWorker::look);
   every(kRefreshPeriod, &PodWorker::refresh_volumes);
 }
@@ -292,7 +330,7 @@ void Agent::State::settle() {
 void Agent::State::adopt_orphan(const PodRecord& record) {
   log_info("agent", "remove what is left of a pod that is gone",
            {{"namespace", record.ns}, {"pod", record.name}});
-  auto pod = std::make_shared<model::Pod>();
+  auto pod = std::make_shared<AgentPod>();
   pod->metadata.uid = record.uid;
   pod->metadata.ns = record.ns;
   pod->metadata.name = record.name;
@@ -311,6 +349,7 @@ void Agent::State::pod_changed(const PodWorker::PodRef& before, const PodWorker:
   if (replaced)
     if (auto old = workers.find(before->metadata.uid); old != workers.end()) old->second->vanish();
   if (!after || after->metadata.uid.empty() || after->spec.nodeName != options.node_name) return;
+  if (is_in_process(*after)) return;
   if (auto known = workers.find(after->metadata.uid); known != workers.end()) {
     const model::ObjectMeta& old = known->second->pod()->metadata;
     bool renamed = old.labels != after->metadata.labels ||
@@ -322,6 +361,7 @@ void Agent::State::pod_changed(const PodWorker::PodRef& before, const PodWorker:
   if (stopping || is_terminal(*after)) return;
   PodRecord record = new_record(*after, client.executor().clock().wall());
   mark_lost(record, *after);
+  sync_ephemeral(record, *after);
   add_worker(after, std::move(record), false);
 }
 
@@ -350,6 +390,7 @@ void Agent::State::zone_changed() {
 
 void Agent::State::publish_zone() {
   zone_pending = false;
+  if (policies) policies->changed();
   if (!dns) return;  // shut down
   std::vector<PodAddress> addresses;
   for (const auto& [uid, worker] : workers)
@@ -358,6 +399,14 @@ void Agent::State::publish_zone() {
   services.for_each([&](const auto& service) { all.push_back(service.get()); });
   dns->publish(make_zone(options.cluster_domain, all, addresses));
   if (metrics) metrics->gauge("hekla_agent_pods", static_cast<double>(workers.size()));
+}
+
+std::vector<PolicyInput::Pod> Agent::State::policy_pods() const {
+  std::vector<PolicyInput::Pod> found;
+  for (const auto& [uid, worker] : workers)
+    if (auto address = worker->address())
+      found.push_back({ipv4_text(address->address), worker->pod().get()});
+  return found;
 }
 
 void Agent::State::worker_gone(const std::string& uid) {
@@ -384,6 +433,9 @@ void Agent::State::shut_down(bool keep_pods, std::move_only_function<void()> don
 void Agent::State::finish_shutdown() {
   dns.reset();
   routing.reset();
+  policies.reset();
+  host_ports.reset();
+  kept_log_expiry.reset();
   if (Result<void> removed = machine->remove_instance(); !removed)
     log_warn("agent", "leave the machine clean", {{"error", removed.error().message}});
   stopped();
@@ -414,15 +466,44 @@ Result<LogTarget> Agent::State::find_log(const std::string& ns, const std::strin
                                          const std::string& uid,
                                          const kube::LogOptions& log_options) {
   const PodWorker* worker = find_worker(ns, pod, uid);
-  if (!worker) return fail(Code::not_found, "pods \"" + pod + "\" not found");
-  const PodRecord& record = worker->record();
-  Result<std::size_t> index = choose_log_container(record, log_options.container);
-  if (!index) return std::unexpected(index.error());
-  const ContainerRecord& container = record.containers[*index];
+  std::optional<KeptPod> kept;
+  if (!worker) kept = machine->kept_logs().find(ns, pod, uid);
+  if (!worker && !kept) return fail(Code::not_found, "pods \"" + pod + "\" not found");
+  const PodRecord& record = worker ? worker->record() : kept->record;
+  const ContainerRecord& container =
+      record.containers[TRY(choose_log_container(record, log_options.container))];
   const ContainerRun* run =
-      TRY(choose_log_run(record, container, worker->status(), log_options.previous));
-  return LogTarget{log_path(machine->paths(), record.uid, container.name, run->attempt), record.uid,
-                   run->id};
+      TRY(choose_log_run(record, container, worker ? worker->status() : model::PodStatus{},
+                         log_options.previous));
+  const std::string containers = worker ? machine->paths().pod(record.uid) + "/containers"
+                                        : machine->kept_logs().containers_dir(record.uid);
+  return LogTarget{log_path(containers, container.name, run->attempt), record.uid, run->id};
+}
+
+void Agent::State::measure(std::move_only_function<void(Result<kube::NodeUsage>)> done) {
+  std::vector<MeasuredPod> pods;
+  std::vector<std::string> cgroups;
+  for (const auto& [uid, worker] : workers) {
+    const PodRecord& record = worker->record();
+    MeasuredPod pod{record.ns, record.name, uid, {}};
+    for (const ContainerRecord& container : record.containers) {
+      if (!container.current || container.current->phase != run_phase::running) continue;
+      pod.containers.push_back(
+          {container.name, container.current->id, from_ns(container.current->started_ns)});
+      cgroups.push_back(machine->cgroup_of(record, *container.current));
+    }
+    if (!pod.containers.empty()) pods.push_back(std::move(pod));
+  }
+  machine->measure(std::move(cgroups), [self = weak_from_this(), pods = std::move(pods),
+                                        done = std::move(done)](Result<UsageReading> read) mutable {
+    auto state = self.lock();
+    if (!state) return done(fail(Code::unavailable, "the agent is stopping"));
+    if (!read) return done(std::unexpected(read.error()));
+    kube::NodeUsage usage =
+        state->usage.report(pods, *read, state->client.executor().clock().wall());
+    usage.node = state->options.node_name;
+    done(std::move(usage));
+  });
 }
 
 Result<std::unique_ptr<Agent>> Agent::create(Options options, kube::Client& client,

@@ -17,6 +17,9 @@
 
 namespace hekla::agent {
 
+// On pods that stand for a component of this process: nothing is run for them.
+inline const std::string kInProcessAnnotation = "hekla.io/in-process";
+
 struct Options {
   std::string data_dir;
   std::string node_name;               // empty: the machine's host name in lower case

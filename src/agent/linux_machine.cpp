@@ -13,6 +13,7 @@
 #include "agent/probes/probe_run.h"
 #include "agent/runtime/cgroup.h"
 #include "agent/runtime/files.h"
+#include "agent/runtime/pause.h"
 #include "agent/volumes/volume_store.h"
 #include "base/check.h"
 #include "base/disk.h"
@@ -23,13 +24,17 @@ namespace hekla::agent {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr int kProbeThreads = 8;
+constexpr int kProbeThreads = 8, kHookThreads = 8;
 constexpr std::size_t kTerminationMessageLimit = 4096;
 constexpr std::size_t kLogTailLimit = 2048;
 
+std::string containers_dir(const InstancePaths& paths, const std::string& uid) {
+  return paths.pod(uid) + "/containers";
+}
+
 std::string container_dir(const InstancePaths& paths, const std::string& uid,
                           const std::string& container) {
-  return paths.pod(uid) + "/containers/" + container;
+  return containers_dir(paths, uid) + "/" + container;
 }
 
 Result<void> remove_tree(const std::string& path) {
@@ -80,15 +85,14 @@ std::string termination_message(const InstancePaths& paths, const PodRecord& rec
   std::string message = text ? text->substr(0, kTerminationMessageLimit) : "";
   if (message.empty() && run.exit_code != 0 && spec &&
       spec->terminationMessagePolicy == "FallbackToLogsOnError")
-    message = log_tail(log_path(paths, record.uid, container.name, run.attempt));
+    message = log_tail(log_path(containers_dir(paths, record.uid), container.name, run.attempt));
   return message;
 }
 
 }  // namespace
 
-std::string log_path(const InstancePaths& paths, const std::string& uid,
-                     const std::string& container, int attempt) {
-  return container_dir(paths, uid, container) + "/" + std::to_string(attempt) + ".log";
+std::string log_path(const std::string& containers, const std::string& container, int attempt) {
+  return containers + "/" + container + "/" + std::to_string(attempt) + ".log";
 }
 
 LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& executor)
@@ -99,12 +103,15 @@ LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& execu
       runtime_(paths_),
       image_(paths_, options_.hidden_paths),
       images_(options_.data_dir + "/images", options_.registries),
+      kept_logs_(options_.data_dir + "/joblogs"),
       pool_(std::make_unique<WorkerPool>("hekla-agent", options_.threads)),
       probe_pool_(std::make_unique<WorkerPool>("hekla-probes", kProbeThreads)),
+      hook_pool_(std::make_unique<WorkerPool>("hekla-hooks", kHookThreads)),
       image_pool_(std::make_unique<WorkerPool>("hekla-images", 1)) {}
 
 LinuxMachine::~LinuxMachine() {
   probe_pool_->stop();
+  hook_pool_->stop();
   image_pool_->stop();
   exits_.reset();
   pool_->stop();
@@ -155,6 +162,7 @@ Result<void> LinuxMachine::prepare() {
   TRY(network_->prepare());
   TRY(image_.prepare());
   TRY(images_.prepare());
+  TRY(kept_logs_.open());
   TRY(remove_tree(paths_.exec_dir()));  // of an earlier process: its clients are gone
   TRY(make_directories(paths_.exec_dir()));
   std::error_code error;
@@ -247,6 +255,8 @@ Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
   TRY(lay_out_volumes(dir + "/volumes", request.volumes));
   if (auto address = parse_ipv4(request.record.address))
     TRY(network_->add_pod(request.record.uid, *address));
+  if (request.record.share_processes)
+    TRY(start_pause(paths_.pod_cgroup(request.record.uid) + "/pause", dir + "/pause.pid"));
   PodRecord ready = request.record;
   ready.sandbox = true;
   return save(ready);
@@ -286,6 +296,7 @@ Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
   spec.rootfs = bundle + "/rootfs";
   spec.cgroup = cgroup_of(request.record, *container.current);
   if (!request.record.host_network) spec.network_namespace = paths_.netns(request.record.uid);
+  spec.pid_namespace = TRY(pid_namespace(request.record, container));
   if (!request.image) spec.mounts = image_.extra_mounts();
   auto bind = [&](const std::string& source, const std::string& destination) {
     spec.mounts.push_back({destination, "none", source, {"bind", "rprivate", "rw"}});
@@ -305,13 +316,29 @@ Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
   return spec;
 }
 
+// The pod's, or that of the container which an ephemeral one is to look into; empty for its own.
+Result<std::string> LinuxMachine::pid_namespace(const PodRecord& record,
+                                                const ContainerRecord& container) const {
+  if (record.share_processes) return pause_namespace(paths_.pod(record.uid) + "/pause.pid");
+  if (container.target.empty()) return std::string();
+  for (const ContainerRecord& other : record.containers) {
+    if (other.name != container.target || !other.current ||
+        other.current->phase != run_phase::running)
+      continue;
+    std::string pid = TRY(read_file(bundle_dir(record, *other.current) + "/pid"));
+    return "/proc/" + pid.substr(0, pid.find('\n')) + "/ns/pid";
+  }
+  return fail(Code::unavailable, "the container " + container.target + " does not run");
+}
+
 Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
   ContainerRecord& container = request.record.containers[request.container];
   ContainerRun& run = *container.current;
   TRY(save(request.record));
   // A log older than the previous run's can no longer be asked for.
   std::error_code ignored;
-  fs::remove(log_path(paths_, request.record.uid, container.name, run.attempt - 2), ignored);
+  const std::string containers = containers_dir(paths_, request.record.uid);
+  fs::remove(log_path(containers, container.name, run.attempt - 2), ignored);
   const std::string bundle = bundle_dir(request.record, run);
   TRY(make_directories(bundle));
   if (Result<void> mounted = mount_root(request, bundle); !mounted)
@@ -319,7 +346,7 @@ Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
   BundleSpec spec = TRY(complete_bundle(request, bundle));
   CreateRequest create{run.id,
                        bundle,
-                       log_path(paths_, request.record.uid, container.name, run.attempt),
+                       log_path(containers, container.name, run.attempt),
                        oci_config(spec),
                        spec.terminal,
                        request.spec.stdin,
@@ -364,7 +391,7 @@ void LinuxMachine::probe(const PodRecord& record, std::size_t container, const P
                      ExecPlace{paths_.crun_root(), run.id, bundle_dir(record, run),
                                paths_.exec_dir() + "/" + std::to_string(++exec_number_)}};
   background_on<ProbeOutcome>(
-      *probe_pool_,
+      action.hook ? *hook_pool_ : *probe_pool_,
       [this, action, target = std::move(target)] { return run_probe(action, target, *network_); },
       std::move(done));
 }
@@ -476,7 +503,38 @@ Result<void> LinuxMachine::erase_now(const PodRecord& record) {
       TRY(remove_run(record, *container.current));
   TRY(dismantle_now(record));
   TRY(unmount_below(paths_.pod(record.uid)));
+  if (record.job)
+    if (Result<void> kept = kept_logs_.keep(record, containers_dir(paths_, record.uid), now());
+        !kept)
+      log_warn("agent", "the log of a job's pod is lost",
+               {{"pod", record.name}, {"error", kept.error().message}});
   return remove_tree(paths_.pod(record.uid));
+}
+
+void LinuxMachine::remove_kept_logs(const std::string& job_uid) {
+  background<void>([this, job_uid] { return kept_logs_.remove_job(job_uid); },
+                   [](const Result<void>& done) {
+                     if (!done)
+                       log_warn("agent", "remove a job's logs", {{"error", done.error().message}});
+                   });
+}
+
+void LinuxMachine::trim_kept_logs() {
+  background<void>([this] { return kept_logs_.trim(now()); },
+                   [](const Result<void>& done) {
+                     if (!done)
+                       log_warn("agent", "trim kept logs", {{"error", done.error().message}});
+                   });
+}
+
+void LinuxMachine::measure(std::vector<std::string> cgroups, Done<UsageReading> done) {
+  background<UsageReading>(
+      [cgroups = std::move(cgroups)]() -> Result<UsageReading> {
+        UsageReading reading = TRY(read_machine_usage());
+        for (const std::string& cgroup : cgroups) reading.cgroups.push_back(cgroup_usage(cgroup));
+        return reading;
+      },
+      std::move(done));
 }
 
 void LinuxMachine::refresh_volumes(const std::string& uid, std::vector<VolumePlan> volumes) {
@@ -534,9 +592,15 @@ Result<FileDescriptor> LinuxMachine::parent_socket(int type) {
   });
 }
 
-void LinuxMachine::set_service_rules(std::string rules, Done<void> done) {
-  background<void>([this, rules = std::move(rules)] { return network_->set_rules(rules); },
-                   std::move(done));
+void LinuxMachine::dial_parent(Done<FileDescriptor> done) {
+  background<FileDescriptor>(
+      [this] { return network_->socket_in_parent(SOCK_STREAM | SOCK_NONBLOCK); }, std::move(done));
+}
+
+void LinuxMachine::set_rules(const std::string& name, std::string rules, Done<void> done) {
+  background<void>(
+      [this, name, rules = std::move(rules)] { return network_->set_rules(name, rules); },
+      std::move(done));
 }
 
 Result<void> LinuxMachine::remove_instance() {

@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "agent/image/host_image.h"
+#include "agent/logs/kept_logs.h"
 #include "agent/network/pod_network.h"
 #include "agent/pod_machine.h"
 #include "agent/runtime/container_runtime.h"
 #include "agent/runtime/exec_process.h"
 #include "agent/runtime/file_watch.h"
+#include "agent/usage.h"
 #include "base/executor.h"
 #include "base/loop.h"
 
@@ -41,6 +43,9 @@ class LinuxMachine final : public PodMachine {
   const InstancePaths& paths() const { return paths_; }
   // The pods an earlier process was running.
   const std::vector<PodRecord>& found() const { return found_; }
+  const KeptLogs& kept_logs() const { return kept_logs_; }
+  void remove_kept_logs(const std::string& job_uid);
+  void trim_kept_logs();
 
   Result<std::string> take_address() override;
   void release_address(const std::string& address) override;
@@ -59,6 +64,10 @@ class LinuxMachine final : public PodMachine {
   void erase(PodRecord record, Done<void> done) override;
   void refresh_volumes(const std::string& uid, std::vector<VolumePlan> volumes) override;
 
+  // Of the whole machine and of each of these cgroups.
+  void measure(std::vector<std::string> cgroups, Done<UsageReading> done);
+  std::string cgroup_of(const PodRecord& record, const ContainerRun& run) const;
+
   // A process beside the container's own.
   void start_exec(const PodRecord& record, std::size_t container, ExecSpec spec,
                   Done<StartedExec> done);
@@ -70,8 +79,10 @@ class LinuxMachine final : public PodMachine {
 
   // A socket in the parent namespace (type SOCK_STREAM, SOCK_DGRAM). Blocks.
   Result<FileDescriptor> parent_socket(int type);
-  // The nftables rules of the parent namespace.
-  void set_service_rules(std::string rules, Done<void> done);
+  // A socket there without blocking, non-blocking itself.
+  void dial_parent(Done<FileDescriptor> done);
+  // nftables rules of the parent namespace, under a name of their own.
+  void set_rules(const std::string& name, std::string rules, Done<void> done);
   // Removes namespaces, bridge and run directory. Only when no pod is left; blocks.
   Result<void> remove_instance();
 
@@ -91,6 +102,8 @@ class LinuxMachine final : public PodMachine {
   Result<void> sandbox_now(const SandboxRequest& request);
   Result<Launch> launch_now(LaunchRequest& request);
   Result<void> mount_root(LaunchRequest& request, const std::string& bundle);
+  Result<std::string> pid_namespace(const PodRecord& record,
+                                    const ContainerRecord& container) const;
   Result<BundleSpec> complete_bundle(const LaunchRequest& request, const std::string& bundle);
   Result<PodRecord> inspect_now(const model::Pod& pod, PodRecord record);
   Result<void> inspect_run(const model::Pod& pod, PodRecord& record, ContainerRecord& container);
@@ -99,7 +112,6 @@ class LinuxMachine final : public PodMachine {
   Result<void> erase_now(const PodRecord& record);
   void sweep();
   std::string bundle_dir(const PodRecord& record, const ContainerRun& run) const;
-  std::string cgroup_of(const PodRecord& record, const ContainerRun& run) const;
   WallTime now() const { return executor_.clock().wall(); }
 
   LinuxMachineOptions options_;
@@ -109,18 +121,19 @@ class LinuxMachine final : public PodMachine {
   ContainerRuntime runtime_;
   HostImage image_;
   ImageStore images_;
+  KeptLogs kept_logs_;
   std::unique_ptr<InstanceNamespace> namespace_;
   std::unique_ptr<PodNetwork> network_;
   std::vector<PodRecord> found_;
   std::uint64_t exec_number_ = 0;
   std::unique_ptr<FileWatch> exits_;
   std::unique_ptr<WorkerPool> pool_;
-  std::unique_ptr<WorkerPool> probe_pool_;  // of their own: a hook may take as long as it likes
+  std::unique_ptr<WorkerPool> probe_pool_;
+  std::unique_ptr<WorkerPool> hook_pool_;   // of their own: a hook may take as long as it likes
   std::unique_ptr<WorkerPool> image_pool_;  // one thread: images are pulled one after the other
 };
 
-// Where the log of one run is, below the pod's directory.
-std::string log_path(const InstancePaths& paths, const std::string& uid,
-                     const std::string& container, int attempt);
+// Where the log of one run is, below the pod's directory `containers`.
+std::string log_path(const std::string& containers, const std::string& container, int attempt);
 
 }  // namespace hekla::agent

@@ -130,7 +130,8 @@ void PodWorker::finish_ending() {
     bool failed =
         ending_ == Ending::deadline || ending_ == Ending::shutdown ||
         std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
-          return !container.init && (!container.current || container.current->exit_code != 0);
+          return !container.init && !container.ephemeral &&
+                 (!container.current || container.current->exit_code != 0);
         });
     record_.outcome = failed ? "Failed" : "Succeeded";
     if (ending_ == Ending::shutdown) {

@@ -36,6 +36,10 @@ class Decider {
     for (std::size_t i = 0; i < record_.containers.size(); ++i) {
       const ContainerRecord& container = record_.containers[i];
       if (container.init) continue;
+      if (container.ephemeral) {
+        if (!container.current) want_start(i);
+        continue;
+      }
       if (!container.current) {
         live = true;
         want_start(i);
@@ -56,7 +60,7 @@ class Decider {
   // False while the main containers have to wait.
   bool decide_init() {
     bool main_begun = std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
-      return !container.init && container.current.has_value();
+      return !container.init && !container.ephemeral && container.current.has_value();
     });
     for (std::size_t i = 0; i < record_.containers.size(); ++i) {
       const ContainerRecord& container = record_.containers[i];

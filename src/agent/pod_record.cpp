@@ -6,12 +6,25 @@
 
 namespace hekla::agent {
 
+namespace {
+
+// Job, TFJob, PyTorchJob: its pods' logs outlive them.
+std::optional<model::OwnerReference> job_of(const model::ObjectMeta& meta) {
+  const model::OwnerReference* owner = meta.controller();
+  if (!owner || !owner->kind.ends_with("Job")) return std::nullopt;
+  return *owner;
+}
+
+}  // namespace
+
 PodRecord new_record(const model::Pod& pod, WallTime now) {
   PodRecord record;
   record.uid = pod.metadata.uid;
   record.ns = pod.metadata.ns;
   record.name = pod.metadata.name;
   record.host_network = pod.spec.hostNetwork;
+  record.share_processes = pod.spec.shareProcessNamespace.value_or(false);
+  record.job = job_of(pod.metadata);
   record.started_ns = to_ns(pod.status.startTime ? *pod.status.startTime.at : now);
   for (const model::Container& container : pod.spec.initContainers)
     record.containers.push_back(

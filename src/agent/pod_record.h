@@ -41,27 +41,32 @@ BOOST_DESCRIBE_STRUCT(ContainerRun, (),
 struct ContainerRecord {
   std::string name;
   bool init = false, sidecar = false;  // a sidecar is an init container that keeps running
+  bool ephemeral = false;              // of kubectl debug: runs once, nobody waits for it
+  std::string target;                  // whose processes an ephemeral container sees
   std::int32_t attempts = 0;           // runs begun
   std::int32_t backoff = 0;            // restarts in a row, which decide the next delay
   std::vector<std::int32_t> gpus;      // the cards it holds while the pod lives
   std::optional<ContainerRun> current, previous;
 };
 BOOST_DESCRIBE_STRUCT(ContainerRecord, (),
-                      (name, init, sidecar, attempts, backoff, gpus, current, previous))
+                      (name, init, sidecar, ephemeral, target, attempts, backoff, gpus, current,
+                       previous))
 
 struct PodRecord {
   std::int32_t version = 1;
   std::string uid, ns, name;
   std::string address;  // empty with the host's network
   bool host_network = false;
+  bool share_processes = false;
   bool sandbox = false;  // network and volumes are in place
   std::int64_t started_ns = 0;
-  std::string outcome, reason, message;     // Succeeded or Failed once it is decided
-  std::vector<ContainerRecord> containers;  // init containers first, in the spec's order
+  std::string outcome, reason, message;      // Succeeded or Failed once it is decided
+  std::optional<model::OwnerReference> job;  // its controller, if that is a job of any kind
+  std::vector<ContainerRecord> containers;   // init containers first, in the spec's order
 };
 BOOST_DESCRIBE_STRUCT(PodRecord, (),
-                      (version, uid, ns, name, address, host_network, sandbox, started_ns, outcome,
-                       reason, message, containers))
+                      (version, uid, ns, name, address, host_network, share_processes, sandbox, started_ns, outcome,
+                       reason, message, job, containers))
 
 PodRecord new_record(const model::Pod& pod, WallTime now);
 // For a pod the API says has run here but of which nothing is left: its containers count as lost.

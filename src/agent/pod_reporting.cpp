@@ -48,14 +48,19 @@ void PodWorker::report() {
   std::map<std::string, WaitingReason> waiting;
   for (const auto& [name, held] : holds_)
     if (name != kSandbox) waiting.emplace(name, held.why);
-  const auto& previous = status_.conditions.empty() ? pod_->status.conditions : status_.conditions;
+  // A copy: the result replaces what it comes from.
+  const std::vector<model::PodCondition> previous =
+      status_.conditions.empty() ? pod_->status.conditions : status_.conditions;
   bool was_ready = is_ready(status_);
   std::string old_ip = status_.podIP, old_phase = status_.phase;
-  status_ = compute_status(StatusInput{*pod_, record_, std::move(waiting), context_.host_ip,
-                                       facts().pod_ip, now(), previous, probe_views()});
+  const StatusInput input{*pod_,          record_, std::move(waiting), context_.host_ip,
+                          facts().pod_ip, now(),   previous,           probe_views(),
+                          pod_->readiness_gates};
+  status_ = compute_status(input);
+  ephemeral_status_ = ephemeral_statuses(input);
   if (was_ready != is_ready(status_) || old_ip != status_.podIP || old_phase != status_.phase)
     context_.on_change();
-  json::Value patch = status_patch(record_.uid, status_);
+  json::Value patch = status_patch(record_.uid, status_, ephemeral_status_);
   if (sent_status_ && json::equal(*sent_status_, patch)) return;
   status_dirty_ = true;
   send_status();
@@ -66,7 +71,7 @@ void PodWorker::send_status() {
   if (status_in_flight_ || !status_dirty_) return;
   status_dirty_ = false;
   status_in_flight_ = true;
-  sent_status_ = status_patch(record_.uid, status_);
+  sent_status_ = status_patch(record_.uid, status_, ephemeral_status_);
   kube::Write write;
   write.verb = kube::Write::Verb::patch;
   write.resource = kube::resources::pods;

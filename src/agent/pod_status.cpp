@@ -42,10 +42,17 @@ class StatusBuilder {
     status.qosClass = in_.pod.status.qosClass;
     status.startTime = time_of(in_.record.started_ns);
     for (const ContainerRecord& record : in_.record.containers)
-      (record.init ? status.initContainerStatuses : status.containerStatuses)
-          .push_back(container_status(record));
+      if (!record.ephemeral)
+        (record.init ? status.initContainerStatuses : status.containerStatuses)
+            .push_back(container_status(record));
     add_conditions(status);
     return status;
+  }
+  std::vector<model::ContainerStatus> ephemeral() const {
+    std::vector<model::ContainerStatus> out;
+    for (const ContainerRecord& record : in_.record.containers)
+      if (record.ephemeral) out.push_back(container_status(record));
+    return out;
   }
 
  private:
@@ -53,7 +60,7 @@ class StatusBuilder {
     if (!in_.record.outcome.empty()) return in_.record.outcome;
     if (!initialized_) return "Pending";
     bool begun = std::ranges::all_of(in_.record.containers, [](const ContainerRecord& container) {
-      return container.init ||
+      return container.init || container.ephemeral ||
              (container.current && container.current->phase != run_phase::creating &&
               container.current->phase != run_phase::starting) ||
              container.previous;
@@ -156,8 +163,27 @@ class StatusBuilder {
                                     : "containers with unready status: " +
                                           names_where(status.containerStatuses, unready);
     std::string reason = all_ready ? "" : "ContainersNotReady";
-    add(status, "Ready", all_ready, reason, message);
+    if (std::string missing = missing_gates(); all_ready && !missing.empty())
+      add(status, "Ready", false, "ReadinessGatesNotReady", missing);
+    else
+      add(status, "Ready", all_ready, reason, message);
     add(status, "ContainersReady", all_ready, reason, message);
+  }
+
+  // In the kubelet's words.
+  std::string missing_gates() const {
+    std::string out;
+    for (const std::string& gate : in_.readiness_gates) {
+      auto found = std::ranges::find(in_.pod.status.conditions, gate, &model::PodCondition::type);
+      std::string why;
+      if (found == in_.pod.status.conditions.end())
+        why = "corresponding condition of pod readiness gate \"" + gate + "\" does not exist.";
+      else if (found->status != "True")
+        why = "the status of pod readiness gate \"" + gate + "\" is not \"True\", but " +
+              found->status;
+      if (!why.empty()) out += (out.empty() ? "" : ", ") + why;
+    }
+    return out;
   }
 
   void add(model::PodStatus& status, const char* type, bool value, const std::string& reason = {},
@@ -211,13 +237,18 @@ json::Array container_statuses(const std::vector<model::ContainerStatus>& status
 
 model::PodStatus compute_status(const StatusInput& input) { return StatusBuilder(input).build(); }
 
+std::vector<model::ContainerStatus> ephemeral_statuses(const StatusInput& input) {
+  return StatusBuilder(input).ephemeral();
+}
+
 bool is_ready(const model::PodStatus& status) {
   return std::ranges::any_of(status.conditions, [](const model::PodCondition& condition) {
     return condition.type == "Ready" && condition.status == "True";
   });
 }
 
-json::Value status_patch(const std::string& uid, const model::PodStatus& status) {
+json::Value status_patch(const std::string& uid, const model::PodStatus& status,
+                         const std::vector<model::ContainerStatus>& ephemeral) {
   json::Object body;
   body["phase"] = status.phase;
   auto optional_text = [&](const char* name, const std::string& text) {
@@ -251,6 +282,7 @@ json::Value status_patch(const std::string& uid, const model::PodStatus& status)
   body["containerStatuses"] = container_statuses(status.containerStatuses);
   if (!status.initContainerStatuses.empty())
     body["initContainerStatuses"] = container_statuses(status.initContainerStatuses);
+  if (!ephemeral.empty()) body["ephemeralContainerStatuses"] = container_statuses(ephemeral);
   json::Object metadata;
   metadata["uid"] = uid;  // a pod of the same name made since must not get it
   json::Object patch;

@@ -28,13 +28,16 @@ struct StatusInput {
   // Transition times are kept where the status of a condition has not changed.
   const std::vector<model::PodCondition>& previous;
   std::map<std::string, ProbeView> probes = {};  // by container; absent ones have nothing to say
+  std::vector<std::string> readiness_gates = {};
 };
 
 model::PodStatus compute_status(const StatusInput& input);
+std::vector<model::ContainerStatus> ephemeral_statuses(const StatusInput& input);
 
 // The strategic merge patch that brings the API's status to `status`. Conditions of other writers
 // (PodScheduled, DisruptionTarget) stay: the list is merged by type.
-json::Value status_patch(const std::string& uid, const model::PodStatus& status);
+json::Value status_patch(const std::string& uid, const model::PodStatus& status,
+                         const std::vector<model::ContainerStatus>& ephemeral = {});
 
 // Ready as the API will say, for DNS: the agent knows first.
 bool is_ready(const model::PodStatus& status);

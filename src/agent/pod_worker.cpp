@@ -32,6 +32,19 @@ std::vector<std::string> command_line(const model::Container& spec, const ImageC
   return out;
 }
 
+// A profile that cannot be loaded must not become none.
+Result<void> check_seccomp(const json::Value& pod_context, const json::Value& container_context) {
+  for (const json::Value* context : {&container_context, &pod_context}) {
+    const json::Value* profile = json::find(*context, "seccompProfile");
+    if (!profile) continue;
+    if (json::string_at(*profile, {"type"}) != "Localhost") return {};
+    return fail(Code::invalid, "seccomp profile Localhost (" +
+                                   std::string(json::string_at(*profile, {"localhostProfile"})) +
+                                   ") is not supported: use RuntimeDefault or Unconfined");
+  }
+  return {};
+}
+
 }  // namespace
 
 PodWorker::PodWorker(PodContext& context, PodRef pod, PodRecord record, bool adopted)
@@ -90,6 +103,7 @@ void PodWorker::step() {
   if (pod_->metadata.deletionTimestamp && (ending_ == Ending::no || ending_ == Ending::deadline))
     ending_ = Ending::deleted;
   if (busy_) return;
+  sync_ephemeral(record_, *pod_);
   if (!inspected_) {
     busy_ = true;
     look_again_ = false;
@@ -187,11 +201,6 @@ bool PodWorker::remove_exited() {
 }
 
 void PodWorker::make_sandbox() {
-  if (pod_->spec.shareProcessNamespace.value_or(false))
-    return sandbox_failed("FailedCreatePodSandBox",
-                          Error{Code::invalid,
-                                "Failed to create pod sandbox: shareProcessNamespace "
-                                "is not supported yet"});
   if (!record_.host_network && record_.address.empty()) {
     Result<std::string> address = context_.machine.take_address();
     if (!address)
@@ -346,6 +355,7 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
   BundleSpec& bundle = request.bundle;
   bundle.security = merge_security(pod_->spec.securityContext, spec.securityContext);
   TRY(check_non_root(bundle, spec.name));
+  TRY(check_seccomp(pod_->spec.securityContext, spec.securityContext));
   const ImageConfig defaults = image_ ? image_->config : ImageConfig{};
   bundle.args = command_line(spec, defaults, env);
   if (bundle.args.empty())

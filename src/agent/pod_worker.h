@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "agent/agent_pod.h"
 #include "agent/dns/zone.h"
 #include "agent/network/address_pool.h"
 #include "agent/pod_context.h"
@@ -24,7 +25,7 @@ namespace hekla::agent {
 
 class PodWorker : public std::enable_shared_from_this<PodWorker> {
  public:
-  using PodRef = std::shared_ptr<const model::Pod>;
+  using PodRef = std::shared_ptr<const AgentPod>;
 
   PodWorker(PodContext& context, PodRef pod, PodRecord record, bool adopted);
 
@@ -128,6 +129,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   PodRef pod_;
   PodRecord record_;
   model::PodStatus status_;
+  std::vector<model::ContainerStatus> ephemeral_status_;
   bool inspected_;
   bool busy_ = false;
   bool gone_ = false;

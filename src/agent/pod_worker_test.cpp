@@ -125,14 +125,14 @@ class PodWorkerTest : public ::testing::Test {
                        R"(","containers":[{"name":"c",)" + container_members +
                        R"("image":")" + image + R"(","command":["x"]}]},"status":{"phase":"Pending"}})";
     api_.create(kube::resources::pods, json::parse(text).value());
-    model::Pod pod = decoded();
-    worker_ = std::make_shared<PodWorker>(context_, std::make_shared<model::Pod>(pod),
+    AgentPod pod = decoded();
+    worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(pod),
                                           new_record(pod, simulation_.clock().wall()), false);
     worker_->start();
     simulation_.run_until_idle();
   }
   const json::Value& object() { return *api_.find(kube::resources::pods, {"default", "p"}); }
-  model::Pod decoded() { return json::decode<model::Pod>(object()).value(); }
+  AgentPod decoded() { return json::decode<AgentPod>(object()).value(); }
   std::string phase() { return std::string(json::string_at(object(), {"status", "phase"})); }
   model::ContainerStatus container() { return decoded().status.containerStatuses.at(0); }
   void exit(int code) {
@@ -143,7 +143,7 @@ class PodWorkerTest : public ::testing::Test {
   void pass(Nanos time) { simulation_.run_for(time); }
   void change(const char* merge) {
     api_.patch(kube::resources::pods, {"default", "p"}, json::parse(merge).value());
-    worker_->update(std::make_shared<model::Pod>(decoded()));
+    worker_->update(std::make_shared<AgentPod>(decoded()));
     simulation_.run_until_idle();
   }
   std::string calls() {

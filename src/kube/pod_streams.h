@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "kube/client.h"
+#include "model/meta.h"
 
 namespace hekla::kube {
 
@@ -81,6 +82,33 @@ class ForwardedConnection {
   virtual void leave() = 0;  // nor will it listen
 };
 
+// The log of a pod that is gone, kept because its job is still there.
+struct KeptLog {
+  std::string ns, pod, uid;
+  model::OwnerReference job;
+  std::int64_t bytes = 0;
+  WallTime ended;
+  std::vector<std::string> containers;
+};
+
+// What a node and its pods use: CPU as an average over `window`, memory as the working set.
+struct ContainerUsage {
+  std::string name;
+  std::int64_t cpu_nanocores = 0, memory_bytes = 0;
+};
+struct PodUsage {
+  std::string ns, name, uid;
+  Nanos window{};
+  std::vector<ContainerUsage> containers;
+};
+struct NodeUsage {
+  std::string node;
+  WallTime at;
+  Nanos window{};
+  std::int64_t cpu_nanocores = 0, memory_bytes = 0;
+  std::vector<PodUsage> pods;
+};
+
 class PodStreams {
  public:
   virtual ~PodStreams() = default;
@@ -90,6 +118,15 @@ class PodStreams {
   virtual void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
                     const LogOptions& options, std::shared_ptr<ByteSink> sink,
                     std::move_only_function<void(Result<void>)> started) = 0;
+  // The logs of gone pods, in the order in which those ended. logs() finds them by name or uid.
+  virtual void kept_logs(const std::string& ns,
+                         std::move_only_function<void(Result<std::vector<KeptLog>>)> done) {
+    (void)ns;
+    done(std::vector<KeptLog>{});
+  }
+  virtual void usage(std::move_only_function<void(Result<NodeUsage>)> done) {
+    done(fail(Code::unavailable, "nothing here measures pods"));
+  }
 
   // Errors are those of kubelet ("container not found"), before anything has been started.
   virtual void exec(const std::string& ns, const std::string& pod, const std::string& pod_uid,

@@ -12,6 +12,7 @@
 #include "agent/runtime/instance.h"
 #include "base/crypto.h"
 #include "base/disk.h"
+#include "base/log.h"
 #include "json/codec.h"
 #include "json/parse.h"
 
@@ -58,10 +59,18 @@ Result<std::optional<StoredImage>> ImageStore::find(const ImageReference& image)
   std::error_code error;
   const std::string path = reference_file(image.canonical());
   if (!fs::exists(path, error)) return std::optional<StoredImage>();
-  StoredImage stored = TRY(json::decode_text<StoredImage>(TRY(read_file(path))));
-  for (const std::string& layer : stored.layers)
+  Result<std::string> text = read_file(path);
+  Result<StoredImage> stored = text ? json::decode_text<StoredImage>(*text)
+                                    : Result<StoredImage>(std::unexpected(text.error()));
+  if (!stored) {
+    // Torn: as good as none, and the next pull writes it anew.
+    log_warn("agent", "an image's record cannot be read",
+             {{"image", image.canonical()}, {"error", stored.error().message}});
+    return std::optional<StoredImage>();
+  }
+  for (const std::string& layer : stored->layers)
     if (!fs::is_directory(layers_dir() + "/" + layer, error)) return std::optional<StoredImage>();
-  return std::optional(std::move(stored));
+  return std::optional(std::move(*stored));
 }
 
 Result<StoredImage> ImageStore::pull(const ImageReference& image, const RegistryLogins& logins) {
@@ -95,7 +104,8 @@ Result<StoredImage> ImageStore::pull_now(const ImageReference& image,
     stored.layers.push_back(TRY(fetch_layer(session, layer, chain, stored.layers)));
     stored.size += layer.size;
   }
-  TRY(replace_file(reference_file(stored.name), json::serialize(json::encode(stored)), 0600));
+  TRY(write_file_atomically(reference_file(stored.name), json::serialize(json::encode(stored)),
+                            0600));
   return stored;
 }
 

@@ -13,6 +13,7 @@
 #include "base/crypto.h"
 #include "base/sha256.h"
 #include "json/parse.h"
+#include "net/http.h"
 
 namespace hekla::agent {
 namespace {
@@ -36,24 +37,6 @@ std::string host_part(const std::string& registry) {
 bool is_loopback(const std::string& registry) {
   std::string host = host_part(registry);
   return host == "localhost" || host == "[::1]" || host.starts_with("127.");
-}
-
-std::string percent_encoded(const std::string& text) {
-  constexpr const char* kDigits = "0123456789ABCDEF";
-  std::string out;
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                 c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      out += c;
-    } else {
-      out += '%';
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
-    }
-  }
-  return out;
 }
 
 std::string basic_authorization(const RegistryLogin& login) {
@@ -196,9 +179,9 @@ Result<std::string> RegistrySession::authorize(const Endpoint& endpoint,
   std::string scope = challenge->parameters["scope"];
   if (scope.empty()) scope = "repository:" + image_.repository + ":pull";
   std::string url = realm + (realm.find('?') == std::string::npos ? "?" : "&") +
-                    "scope=" + percent_encoded(scope);
+                    "scope=" + net::url_encode(scope);
   if (const std::string& service = challenge->parameters["service"]; !service.empty())
-    url += "&service=" + percent_encoded(service);
+    url += "&service=" + net::url_encode(service);
   std::vector<std::string> headers;
   if (known) headers.push_back("Authorization: " + basic_authorization(*login_));
   std::string body;

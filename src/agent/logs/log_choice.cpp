@@ -6,7 +6,7 @@ namespace {
 std::string names(const PodRecord& record, bool init) {
   std::string out;
   for (const ContainerRecord& container : record.containers)
-    if (container.init == init) out += (out.empty() ? "" : " ") + container.name;
+    if (container.init == init && !container.ephemeral) out += (out.empty() ? "" : " ") + container.name;
   return "[" + out + "]";
 }
 
@@ -30,7 +30,7 @@ Result<std::size_t> choose_log_container(const PodRecord& record, const std::str
     const ContainerRecord& container = record.containers[i];
     if (!name.empty() && container.name == name) return i;
     has_init |= container.init;
-    if (container.init) continue;
+    if (container.init || container.ephemeral) continue;
     only = i;
     ++count;
   }

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "agent/logs/log_format.h"
+#include "base/log.h"
 
 namespace hekla::agent {
 namespace {
@@ -48,15 +49,12 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
 
   // A log that is not there yet, or never will be, is an empty one.
   Result<void> open(const std::string& path, std::optional<std::int64_t> tail_lines) {
+    path_ = path;
     file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file_ && errno == ENOENT) return {};
     if (!file_) return errno_error("open the log " + path);
     if (tail_lines) offset_ = TRY(tail_offset(file_.get(), *tail_lines));
-    if (!follow_) return {};
-    watch_number_ = TRY(watch_.add(path, [self = weak_from_this()](const std::string&) {
-      if (auto pump = self.lock()) pump->wake();
-    }));
-    return {};
+    return follow_ ? watch() : Result<void>();
   }
 
   void wake() {
@@ -85,6 +83,7 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
       if (sink_->pending_bytes() > kMaxPendingBytes) return pause();
       buffer_.resize(kChunkBytes);
       ssize_t n = ::pread(file_.get(), buffer_.data(), buffer_.size(), static_cast<off_t>(offset_));
+      if (n <= 0 && reopen()) continue;
       if (n <= 0) break;
       offset_ += static_cast<std::uint64_t>(n);
       std::string text =
@@ -92,6 +91,24 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
       if (!text.empty()) sink_->write(std::move(text));
     }
     if (last_pass || formatter_.is_full() || sink_->is_closed()) close();
+  }
+  Result<void> watch() {
+    if (watch_number_ != 0) watch_.remove(watch_number_);
+    watch_number_ = TRY(watch_.add(path_, [self = weak_from_this()](const std::string&) {
+      if (auto pump = self.lock()) pump->wake();
+    }));
+    return {};
+  }
+  // At the end of a file that has been begun anew because it had become too long: go on with that.
+  bool reopen() {
+    struct stat info {};
+    if (::fstat(file_.get(), &info) != 0 || info.st_nlink != 0) return false;
+    FileDescriptor next(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!next) return false;
+    file_ = std::move(next);
+    offset_ = 0;
+    if (follow_ && !watch()) log_debug("agent", "a log is polled", {{"path", path_}});
+    return true;
   }
   void pause() {
     executor_.post_after(kPressurePause, [self = shared_from_this()] { self->wake(); });
@@ -107,6 +124,7 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
   LogFormatter formatter_;
   const bool follow_;
   std::shared_ptr<kube::ByteSink> sink_;
+  std::string path_;
   FileDescriptor file_;
   std::uint64_t offset_ = 0;
   std::string buffer_;
@@ -165,6 +183,25 @@ void LogStreams::logs(const std::string& ns, const std::string& pod, const std::
         state->executor,
         [state, target = *target] { return !state->stopped && state->source.is_live(target); },
         pump);
+  });
+}
+
+void LogStreams::kept_logs(
+    const std::string& ns,
+    std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) {
+  state_->executor.post([state = state_, ns, done = std::move(done)]() mutable {
+    if (state->stopped) return done(fail(Code::unavailable, "the agent is stopping"));
+    Result<std::vector<KeptPod>> pods = state->source.kept(ns);
+    if (!pods) return done(std::unexpected(pods.error()));
+    std::vector<kube::KeptLog> out;
+    for (KeptPod& pod : *pods) {
+      kube::KeptLog log{pod.record.ns, pod.record.name,       pod.record.uid, *pod.record.job,
+                        pod.bytes,     from_ns(pod.ended_ns), {}};
+      for (const ContainerRecord& container : pod.record.containers)
+        log.containers.push_back(container.name);
+      out.push_back(std::move(log));
+    }
+    done(std::move(out));
   });
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "agent/logs/kept_logs.h"
 #include "agent/runtime/file_watch.h"
 #include "base/executor.h"
 #include "base/loop.h"
@@ -25,6 +26,7 @@ struct LogSource {
                                   const std::string& uid, const kube::LogOptions& options)>
       find;
   std::function<bool(const LogTarget& target)> is_live;
+  std::function<Result<std::vector<KeptPod>>(const std::string& ns)> kept;
 };
 
 class LogPump;
@@ -39,6 +41,8 @@ class LogStreams {
   void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
             const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
             std::move_only_function<void(Result<void>)> started);
+  void kept_logs(const std::string& ns,
+                 std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done);
 
  private:
   struct State;

@@ -16,6 +16,7 @@
 
 #include <cerrno>
 #include <memory>
+#include <optional>
 
 #include "agent/runtime/process.h"
 #include "base/check.h"
@@ -122,17 +123,17 @@ Result<void> add_address(nl_sock* socket, const char* name, std::uint32_t addres
                         std::string("give ") + name + " the address " + ipv4_text(address));
 }
 
-Result<void> add_default_route(nl_sock* socket, std::uint32_t gateway) {
+// Over eth0, through `gateway` or, without one, directly.
+Result<void> add_route(nl_sock* socket, const NlAddress& to, std::optional<std::uint32_t> gateway) {
   Route route(rtnl_route_alloc());
-  NlAddress everything = nl_address(0, 0), next = nl_address(gateway, 32);
   rtnl_route_set_family(route.get(), AF_INET);
-  rtnl_route_set_scope(route.get(), RT_SCOPE_UNIVERSE);
-  rtnl_route_set_dst(route.get(), everything.get());
+  rtnl_route_set_scope(route.get(), gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK);
+  rtnl_route_set_dst(route.get(), to.get());
   rtnl_nexthop* hop = rtnl_route_nh_alloc();
-  rtnl_route_nh_set_gateway(hop, next.get());
+  if (gateway) rtnl_route_nh_set_gateway(hop, nl_address(*gateway, 32).get());
   rtnl_route_nh_set_ifindex(hop, static_cast<int>(::if_nametoindex("eth0")));
   rtnl_route_add_nexthop(route.get(), hop);  // owns it now
-  return netlink_result(rtnl_route_add(socket, route.get(), NLM_F_CREATE), "add the default route");
+  return netlink_result(rtnl_route_add(socket, route.get(), NLM_F_CREATE), "add a route");
 }
 
 // In the parent's namespace: a veth whose other end appears in the pod's as eth0.
@@ -197,9 +198,12 @@ Result<void> PodNetwork::add_pod(const std::string& uid, std::uint32_t address) 
   TRY(set_up(outside.get(), veth.c_str(), static_cast<int>(::if_nametoindex(kBridge))));
   TRY(set_hairpin(outside.get(), veth.c_str()));
   TRY(visit.enter(paths_.netns(uid)));
-  TRY(add_address(inside.get(), "eth0", address, subnet_.prefix));
+  // A network of one address: everything goes through the gateway, also to the neighbour, so that
+  // translations and policies see both directions of a connection.
+  TRY(add_address(inside.get(), "eth0", address, 32));
   TRY(set_up(inside.get(), "eth0"));
-  return add_default_route(inside.get(), subnet_.gateway());
+  TRY(add_route(inside.get(), nl_address(subnet_.gateway(), 32), std::nullopt));
+  return add_route(inside.get(), nl_address(0, 0), subnet_.gateway());
 }
 
 Result<void> PodNetwork::remove_pod(const std::string& uid) {
@@ -234,11 +238,11 @@ Result<FileDescriptor> PodNetwork::socket_in_pod(const std::string& uid, int typ
   return socket_at(paths_.netns(uid), type);
 }
 
-Result<void> PodNetwork::set_rules(const std::string& rules) {
+Result<void> PodNetwork::set_rules(const std::string& name, const std::string& rules) {
   if (::access(kNft, X_OK) != 0)
     return fail(Code::not_found, std::string("services need ") + kNft +
                                      ": install it with apt install nftables");
-  const std::string file = paths_.run_dir() + "/services.nft";
+  const std::string file = paths_.run_dir() + "/" + name + ".nft";
   TRY(write_file_atomically(file, rules, 0600));
   NetnsVisit visit(host_netns_);
   TRY(visit.enter(parent()));

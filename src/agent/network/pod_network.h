@@ -30,8 +30,8 @@ class PodNetwork {
   // A socket that lives in the parent namespace (or a pod's, by uid) for good, whoever uses it.
   Result<FileDescriptor> socket_in_parent(int type);
   Result<FileDescriptor> socket_in_pod(const std::string& uid, int type);
-  // Replaces the nftables rules of the parent namespace by this text.
-  Result<void> set_rules(const std::string& rules);
+  // Loads a text of nftables rules into the parent namespace; `name` is that of its file.
+  Result<void> set_rules(const std::string& name, const std::string& rules);
   Result<void> remove();
 
  private:

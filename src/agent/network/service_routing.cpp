@@ -1,20 +1,32 @@
 #include "agent/network/service_routing.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 
 namespace hekla::agent {
+namespace {
+
+constexpr std::chrono::seconds kRetry{5};
+constexpr const char* kLoopback = "127.0.0.1";
+
+}  // namespace
 
 ServiceRouting::ServiceRouting(kube::Client& client, const kube::Informer<model::Service>& services,
                                Options options)
     : client_(client),
       services_(services),
       options_(std::move(options)),
-      endpoints_(client, kube::resources::endpoints) {}
+      endpoints_(client, kube::resources::endpoints),
+      rest_(client, kube::resources::services) {}
 
 void ServiceRouting::start() {
   endpoints_.on_change([this](const auto&, const auto&) { changed(); });
   endpoints_.on_settled([this] { changed(); });
+  rest_.on_change([this](const auto&, const auto&) { changed(); });
+  rest_.on_settled([this] { changed(); });
   endpoints_.start();
+  rest_.start();
 }
 
 // Many changes in one turn of the loop, or while rules are being set, are one new set of rules.
@@ -27,15 +39,22 @@ void ServiceRouting::changed() {
 
 void ServiceRouting::publish() {
   pending_ = false;
-  if (!endpoints_.synced() || !services_.synced()) return;
+  if (!endpoints_.synced() || !services_.synced() || !rest_.synced()) return;
   std::vector<ServiceRoute> routes;
+  std::vector<const model::Service*> outside;
   services_.for_each([&](const auto& service) {
     const kube::Key key{service->metadata.ns, service->metadata.name};
     std::vector<ServiceRoute> own = routes_of(*service, endpoints_.get(key).get());
-    if (key.ns == "default" && key.name == "kubernetes")
-      for (ServiceRoute& route : own) route.targets = {options_.api_target};
+    auto rest = rest_.get(key);
+    for (ServiceRoute& route : own) {
+      route.sticky = rest && rest->spec.sessionAffinity == "ClientIP";
+      if (key.ns == "default" && key.name == "kubernetes") route.targets = {options_.api_target};
+    }
     routes.insert(routes.end(), own.begin(), own.end());
+    if (service->spec.type == "NodePort" || service->spec.type == "LoadBalancer")
+      outside.push_back(service.get());
   });
+  publish_host_ports(outside);
   std::string rules = service_rules(std::move(routes), options_.service_cidr);
   if (rules == in_force_) return;
   in_flight_ = true;
@@ -51,7 +70,76 @@ void ServiceRouting::publish() {
         if (!std::exchange(failing_, true))
           log_error("agent", "cluster IPs of services do not work",
                     {{"error", set.error().message}});
+        client_.executor().post_after(kRetry, [this, alive] {
+          if (alive.lock()) changed();
+        });
       });
+}
+
+// Node ports, and the ports of load balancers themselves: of two that want the same, the older has
+// it.
+void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>& services) {
+  std::vector<const model::Service*> by_age = services;
+  std::ranges::stable_sort(by_age, {}, [](const model::Service* service) {
+    return std::tuple(service->metadata.creationTimestamp.at, service->metadata.ns,
+                      service->metadata.name);
+  });
+  std::vector<HostPort> wanted;
+  auto want = [&](std::int32_t port, const ServiceRoute& route) {
+    if (port <= 0 || route.protocol != "tcp") return;
+    auto number = static_cast<std::uint16_t>(port);
+    if (std::ranges::find(wanted, number, &HostPort::port) == wanted.end())
+      wanted.push_back({number, route.targets});
+  };
+  for (const model::Service* service : by_age) {
+    const kube::Key key{service->metadata.ns, service->metadata.name};
+    std::vector<ServiceRoute> routes = routes_of(*service, endpoints_.get(key).get());
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+      want(service->spec.ports[i].nodePort, routes[i]);
+      if (service->spec.type == "LoadBalancer") want(routes[i].port, routes[i]);
+    }
+  }
+  if (wanted == host_ports_) return;
+  host_ports_ = wanted;
+  options_.set_host_ports(
+      std::move(wanted),
+      [this, alive = std::weak_ptr<bool>(alive_)](const std::vector<std::uint16_t>& held) {
+        if (!alive.lock()) return;
+        services_.for_each([&](const auto& service) {
+          if (service->spec.type == "LoadBalancer") announce(*service, held);
+        });
+        if (held.size() < host_ports_.size())
+          client_.executor().post_after(kRetry, [this, alive] {
+            if (!alive.lock()) return;
+            host_ports_.clear();  // somebody else's port may be free by now
+            changed();
+          });
+      });
+}
+
+// A load balancer has its address once all of its ports are ours; UDP ones cannot be.
+void ServiceRouting::announce(const model::Service& service,
+                              const std::vector<std::uint16_t>& held) {
+  auto rest = rest_.get({service.metadata.ns, service.metadata.name});
+  if (!rest || !rest->status.loadBalancer.ingress.empty()) return;
+  for (const model::ServicePort& port : service.spec.ports)
+    if (port.protocol == "UDP" ||
+        std::ranges::count(held, static_cast<std::uint16_t>(port.port)) == 0)
+      return;
+  json::Array ingress;
+  ingress.push_back(json::Object{{"ip", kLoopback}});
+  kube::Write write;
+  write.verb = kube::Write::Verb::patch;
+  write.resource = kube::resources::services;
+  write.key = {service.metadata.ns, service.metadata.name};
+  write.subresource = "status";
+  write.body = json::Object{
+      {"status", json::Object{{"loadBalancer", json::Object{{"ingress", std::move(ingress)}}}}}};
+  client_.write(std::move(write), [name = service.metadata.name](const kube::WriteResult& done) {
+    if (!done && done.error().code != Code::not_found)
+      log_warn("agent", "announce a load balancer",
+               {{"service", name}, {"error", done.error().message}});
+  });
 }
 
 }  // namespace hekla::agent

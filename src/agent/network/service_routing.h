@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "agent/network/host_ports.h"
 #include "agent/network/service_rules.h"
 #include "agent/pod_machine.h"
 #include "kube/informer.h"
@@ -19,6 +20,9 @@ class ServiceRouting {
     // Where the kubernetes service leads: its endpoint in the API is an address of the host.
     std::pair<std::string, std::int32_t> api_target;
     std::function<void(std::string rules, Done<void> done)> set_rules;
+    // Ports of the host's loopback; answers which of them are held.
+    std::function<void(std::vector<HostPort>, std::function<void(std::vector<std::uint16_t>)>)>
+        set_host_ports;
   };
   ServiceRouting(kube::Client& client, const kube::Informer<model::Service>& services,
                  Options options);
@@ -29,11 +33,15 @@ class ServiceRouting {
 
  private:
   void publish();
+  void publish_host_ports(const std::vector<const model::Service*>& services);
+  void announce(const model::Service& service, const std::vector<std::uint16_t>& held);
 
   kube::Client& client_;
   const kube::Informer<model::Service>& services_;
   Options options_;
   kube::Informer<ServiceEndpoints> endpoints_;
+  kube::Informer<ServiceRest> rest_;
+  std::vector<HostPort> host_ports_;
   bool pending_ = false;    // a publish is posted
   bool in_flight_ = false;  // rules are being set
   bool failing_ = false;    // said once, not every time

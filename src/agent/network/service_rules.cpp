@@ -1,6 +1,7 @@
 #include "agent/network/service_rules.h"
 
 #include <algorithm>
+#include <set>
 
 namespace hekla::agent {
 namespace {
@@ -29,8 +30,9 @@ std::string dispatch_rule(const ServiceRoute& route) {
   if (route.targets.size() == 1)
     return rule + " dnat to " + route.targets[0].first + ":" +
            std::to_string(route.targets[0].second) + "\n";
-  rule += " dnat ip addr . port to numgen random mod " + std::to_string(route.targets.size()) +
-          " map { ";
+  rule += std::string(" dnat ip addr . port to ") +
+          (route.sticky ? "jhash ip saddr" : "numgen random") + " mod " +
+          std::to_string(route.targets.size()) + " map { ";
   for (std::size_t i = 0; i < route.targets.size(); ++i)
     rule += (i == 0 ? "" : ", ") + std::to_string(i) + " : " + route.targets[i].first + " . " +
             std::to_string(route.targets[i].second);
@@ -64,13 +66,18 @@ std::string service_rules(std::vector<ServiceRoute> routes, const std::string& s
       "    type nat hook prerouting priority dstnat; policy accept;\n";
   for (const ServiceRoute& route : routes)
     if (!route.targets.empty()) text += dispatch_rule(route);
-  // A pod answers its neighbour over the bridge directly; only as the gateway's own connection does
-  // the answer come back here to be translated.
+  // A pod that reaches itself would not believe a packet from its own address.
+  std::set<std::string> own;
+  for (const ServiceRoute& route : routes)
+    for (const auto& [address, port] : route.targets) own.insert(address + " . " + address);
+  std::string same;
+  for (const std::string& pair : own) same += (same.empty() ? "" : ", ") + pair;
   return text +
          "  }\n"
          "  chain source {\n"
-         "    type nat hook postrouting priority srcnat; policy accept;\n"
-         "    ct status dnat masquerade\n"
+         "    type nat hook postrouting priority srcnat; policy accept;\n" +
+         (same.empty() ? ""
+                       : "    ct status dnat ip saddr . ip daddr { " + same + " } masquerade\n") +
          "  }\n"
          "  chain unserved {\n"
          "    type filter hook prerouting priority filter; policy accept;\n"

@@ -35,8 +35,33 @@ struct ServiceRoute {
   std::string address, protocol;  // protocol as nftables writes it: tcp, udp, sctp
   std::int32_t port = 0;
   std::vector<std::pair<std::string, std::int32_t>> targets;
+  bool sticky = false;  // one client, one target, for as long as the targets stay the same
   auto operator<=>(const ServiceRoute&) const = default;
 };
+
+// What model::Service leaves out.
+struct ServiceOptions {
+  std::string sessionAffinity;
+};
+BOOST_DESCRIBE_STRUCT(ServiceOptions, (), (sessionAffinity))
+struct LoadBalancerIngress {
+  std::string ip;
+};
+BOOST_DESCRIBE_STRUCT(LoadBalancerIngress, (), (ip))
+struct LoadBalancerStatus {
+  std::vector<LoadBalancerIngress> ingress;
+};
+BOOST_DESCRIBE_STRUCT(LoadBalancerStatus, (), (ingress))
+struct ServiceStatus {
+  LoadBalancerStatus loadBalancer;
+};
+BOOST_DESCRIBE_STRUCT(ServiceStatus, (), (loadBalancer))
+struct ServiceRest {
+  model::ObjectMeta metadata;
+  ServiceOptions spec;
+  ServiceStatus status;
+};
+BOOST_DESCRIBE_STRUCT(ServiceRest, (), (metadata, spec, status))
 
 // Services without a cluster IP have no route; null endpoints count as empty. Only IPv4.
 std::vector<ServiceRoute> routes_of(const model::Service& service, const ServiceEndpoints* endpoints);

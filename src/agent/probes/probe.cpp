@@ -96,7 +96,9 @@ std::optional<ProbeSpec> parse_probe(const json::Value& probe, const model::Cont
 }
 
 std::optional<ProbeAction> parse_hook(const json::Value& hook, const model::Container& container) {
-  return parse_action(hook, container);
+  std::optional<ProbeAction> action = parse_action(hook, container);
+  if (action) action->hook = true;
+  return action;
 }
 
 std::optional<bool> ProbeCounter::add(bool success) {

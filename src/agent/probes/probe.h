@@ -25,6 +25,7 @@ struct ProbeAction {
   std::string service;                                       // grpc
   Nanos sleep{0};
   Nanos timeout{std::chrono::seconds(1)};
+  bool hook = false;  // may take long
 };
 
 struct ProbeSpec {

@@ -176,7 +176,7 @@ json::Object linux_of(const BundleSpec& spec) {
   json::Array namespaces;
   namespaces.emplace_back(namespaces_member("mount"));
   namespaces.emplace_back(namespaces_member("uts"));
-  if (!spec.host_pid) namespaces.emplace_back(namespaces_member("pid"));
+  if (!spec.host_pid) namespaces.emplace_back(namespaces_member("pid", spec.pid_namespace));
   if (!spec.host_ipc) namespaces.emplace_back(namespaces_member("ipc"));
   if (!spec.network_namespace.empty())
     namespaces.emplace_back(namespaces_member("network", spec.network_namespace));

@@ -53,6 +53,7 @@ struct BundleSpec {
   std::string rootfs;
   std::string network_namespace;  // empty: the host's network
   bool host_pid = false, host_ipc = false;
+  std::string pid_namespace;  // to join; empty: one of its own
   std::string cgroup;
   Security security;
   Limits limits;

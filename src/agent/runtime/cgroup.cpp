@@ -4,6 +4,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -55,6 +56,22 @@ Result<void> remove_directory(const std::string& directory) {
   return errno_error("remove the cgroup " + directory);
 }
 
+// The number behind `name` at the beginning of a line.
+std::optional<std::int64_t> number_after(const Result<std::string>& text, std::string_view name) {
+  if (!text) return std::nullopt;
+  std::string_view rest = *text;
+  while (!rest.starts_with(name)) {
+    std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) return std::nullopt;
+    rest.remove_prefix(end + 1);
+  }
+  rest.remove_prefix(name.size());
+  std::int64_t number = 0;
+  if (std::from_chars(rest.data(), rest.data() + rest.size(), number).ec != std::errc{})
+    return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
 std::vector<std::string> cgroup_directories(const std::string& cgroup,
@@ -70,6 +87,22 @@ std::vector<std::string> cgroup_directories(const std::string& cgroup,
     if (!hierarchy.is_symlink(error) && fs::exists(directory, error)) found.push_back(directory);
   }
   return found;
+}
+
+std::optional<CgroupUsage> cgroup_usage(const std::string& cgroup,
+                                        const std::string& mount_root) {
+  const bool unified = is_unified(mount_root);
+  const std::string memory = mount_root + (unified ? "" : "/memory") + cgroup;
+  std::optional<std::int64_t> cpu =
+      unified ? number_after(read_file(mount_root + cgroup + "/cpu.stat"), "usage_usec ")
+              : number_after(read_file(mount_root + "/cpuacct" + cgroup + "/cpuacct.usage"), "");
+  std::optional<std::int64_t> used = number_after(
+      read_file(memory + (unified ? "/memory.current" : "/memory.usage_in_bytes")), "");
+  std::optional<std::int64_t> droppable = number_after(
+      read_file(memory + "/memory.stat"), unified ? "inactive_file " : "total_inactive_file ");
+  if (!cpu || !used) return std::nullopt;
+  return CgroupUsage{unified ? *cpu * 1000 : *cpu,
+                     std::max<std::int64_t>(0, *used - droppable.value_or(0))};
 }
 
 std::int64_t parse_oom_kills(std::string_view text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,14 @@ namespace hekla::agent {
 // The directories of `cgroup` ("/hekla-1234/uid") in every mounted hierarchy below `mount_root`.
 std::vector<std::string> cgroup_directories(const std::string& cgroup,
                                             const std::string& mount_root = "/sys/fs/cgroup");
+
+struct CgroupUsage {
+  std::int64_t cpu_ns = 0;        // since it was made
+  std::int64_t memory_bytes = 0;  // without file pages that can be dropped at once
+};
+// Nothing when the cgroup is gone or is not accounted.
+std::optional<CgroupUsage> cgroup_usage(const std::string& cgroup,
+                                        const std::string& mount_root = "/sys/fs/cgroup");
 
 // How often the kernel's OOM killer has struck in the cgroup; 0 when it cannot be read.
 std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root = "/sys/fs/cgroup");

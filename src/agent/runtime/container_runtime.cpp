@@ -23,6 +23,8 @@ namespace {
 constexpr const char* kCrun = "/usr/bin/crun";
 constexpr const char* kConmon = "/usr/bin/conmon";
 constexpr std::chrono::milliseconds kCreateTimeout{120'000};
+// The monitor then begins the file anew: a pod that talks without end fills no disk.
+constexpr std::int64_t kMaxLogBytes = 32LL << 20;
 constexpr int kKilled = 128 + SIGKILL;
 
 std::string monitor_pid_file(const std::string& bundle) { return bundle + "/conmon.pid"; }
@@ -104,6 +106,8 @@ Result<void> ContainerRuntime::create(const CreateRequest& request) {
                                    "--socket-dir-path",
                                    paths_.sockets(),
                                    "--no-sync-log",
+                                   "--log-size-max",
+                                   std::to_string(kMaxLogBytes),
                                    "--log-level",
                                    "warning"};
   if (request.terminal) argv.emplace_back("-t");

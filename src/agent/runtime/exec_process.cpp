@@ -168,8 +168,12 @@ void kill_exec(const StartedExec& started) {
   Result<std::string> text = read_file(started.directory + "/pid");
   pid_t pid = 0;
   if (text && std::from_chars(text->data(), text->data() + text->size(), pid).ec == std::errc{} &&
-      pid > 1)
+      pid > 1) {
     ::kill(pid, SIGKILL);
+    return;
+  }
+  // crun has not got that far: without it nothing will begin.
+  ::syscall(SYS_pidfd_send_signal, started.process.get(), SIGKILL, nullptr, 0);
 }
 
 }  // namespace hekla::agent

@@ -19,7 +19,7 @@ struct FdPipeCallbacks {
   std::function<void(bool hold)> hold;             // the queue has become long, or short again
 };
 
-// Everything but pending() on the loop's thread.
+// On the loop's thread.
 class FdPipe : public std::enable_shared_from_this<FdPipe> {
  public:
   enum class Kind { pipe, terminal, socket, packets };
@@ -32,6 +32,7 @@ class FdPipe : public std::enable_shared_from_this<FdPipe> {
   void finish_writing();
   void close();
   bool is_open() const { return static_cast<bool>(fd_); }
+  bool is_flushed() const { return queue_.empty(); }
   int fd() const { return fd_.get(); }
 
  private:

@@ -21,9 +21,11 @@ Result<StreamTarget> running_target(const StreamCore& core, const std::string& n
 }  // namespace
 
 Result<std::unique_ptr<NodeStreams>> NodeStreams::open(Executor& executor, LinuxMachine& machine,
-                                                       LogSource logs, FindTarget find) {
+                                                       LogSource logs, FindTarget find,
+                                                       MeasureUsage measure) {
   auto core = std::make_shared<StreamCore>(
-      StreamCore{executor, TRY(FdLoop::open("hekla-streams")), &machine, std::move(find)});
+      StreamCore{executor, TRY(FdLoop::open("hekla-streams")), &machine, std::move(find),
+                 std::move(measure)});
   auto log_streams = TRY(LogStreams::open(executor, std::move(logs)));
   return std::make_unique<NodeStreams>(std::move(core), std::move(log_streams));
 }
@@ -40,6 +42,13 @@ void NodeStreams::logs(const std::string& ns, const std::string& pod, const std:
                        const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
                        std::move_only_function<void(Result<void>)> started) {
   logs_->logs(ns, pod, pod_uid, options, std::move(sink), std::move(started));
+}
+
+void NodeStreams::usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) {
+  core_->executor.post([core = core_, done = std::move(done)]() mutable {
+    if (!core->machine) return done(std::unexpected(stopping_error()));
+    core->measure(std::move(done));
+  });
 }
 
 void NodeStreams::exec(const std::string& ns, const std::string& pod, const std::string& pod_uid,

@@ -22,18 +22,24 @@ using FindTarget = std::function<Result<StreamTarget>(const std::string& ns, con
                                                       const std::string& uid,
                                                       const std::string& container)>;
 
+// What the node and its pods use; called on the agent's executor.
+using MeasureUsage =
+    std::function<void(std::move_only_function<void(Result<kube::NodeUsage>)> done)>;
+
 // What sessions share with the streams, and keep when those are gone.
 struct StreamCore {
   Executor& executor;
   std::unique_ptr<FdLoop> loop;
   LinuxMachine* machine = nullptr;  // on the executor; null once the agent has ended
   FindTarget find;
+  MeasureUsage measure;
 };
 
 class NodeStreams final : public kube::PodStreams {
  public:
   static Result<std::unique_ptr<NodeStreams>> open(Executor& executor, LinuxMachine& machine,
-                                                   LogSource logs, FindTarget find);
+                                                   LogSource logs, FindTarget find,
+                                                   MeasureUsage measure);
   NodeStreams(std::shared_ptr<StreamCore> core, std::unique_ptr<LogStreams> logs);
   // On the executor, before the machine goes.
   ~NodeStreams() override;
@@ -41,6 +47,12 @@ class NodeStreams final : public kube::PodStreams {
   void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
             const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
             std::move_only_function<void(Result<void>)> started) override;
+  void kept_logs(
+      const std::string& ns,
+      std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) override {
+    logs_->kept_logs(ns, std::move(done));
+  }
+  void usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) override;
   using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
   void exec(const std::string& ns, const std::string& pod, const std::string& pod_uid,
             const kube::ExecOptions& options, ProcessReady ready) override;

@@ -1,0 +1,27 @@
+// A pod as the agent reads it: with the members only a node cares about.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/pod_record.h"
+#include "json/node.h"
+#include "model/core.h"
+
+namespace hekla::agent {
+
+struct AgentPod : model::Pod {
+  // Ephemeral containers stand behind the others in spec.containers; here are their names and the
+  // containers whose processes they see ("" for none).
+  std::map<std::string, std::string> ephemeral;
+  std::vector<std::string> readiness_gates;  // types of conditions
+
+  static Result<AgentPod> from_node(const json::Node& node);
+  json::Value to_json() const;
+};
+
+// Gives the record what the pod has got since.
+void sync_ephemeral(PodRecord& record, const AgentPod& pod);
+
+}  // namespace hekla::agent

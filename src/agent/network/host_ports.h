@@ -1,0 +1,43 @@
+// Services at ports of the host's loopback: node ports and load balancers. A connection is accepted
+// in the host's network namespace and carried on by a socket of the pods' parent namespace; the
+// host itself has no way to a pod.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "agent/pod_machine.h"
+#include "agent/runtime/file_descriptor.h"
+#include "agent/streams/fd_loop.h"
+#include "base/executor.h"
+
+namespace hekla::agent {
+
+struct HostPort {
+  std::uint16_t port = 0;
+  std::vector<std::pair<std::string, std::int32_t>> targets;  // none: connections are refused
+  bool operator==(const HostPort&) const = default;
+};
+
+class HostPorts {
+ public:
+  // Makes a socket in the parent namespace; called on the executor.
+  using Dial = std::function<void(Done<FileDescriptor> done)>;
+  static Result<std::unique_ptr<HostPorts>> open(Executor& executor, Dial dial);
+  HostPorts(Executor& executor, Dial dial, std::unique_ptr<FdLoop> loop);
+  ~HostPorts();
+
+  // All of them, from now on; on the executor. Ports that somebody else holds are tried again with
+  // every call, `taken` tells whether one is ours.
+  void set(std::vector<HostPort> ports, std::function<void(std::vector<std::uint16_t> ours)> taken);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace hekla::agent

@@ -1,0 +1,199 @@
+#include "agent/network/policy_rules.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace hekla::agent {
+namespace {
+
+bool selected(const json::Value& selector, const model::Labels& labels) {
+  Result<model::Selector> parsed =
+      model::Selector::from_label_selector(selector.is_object() ? selector : json::Object{});
+  return parsed && parsed->matches(labels);
+}
+
+bool applies(const NetworkPolicy& policy, const model::Pod& pod, const char* type) {
+  return policy.metadata.ns == pod.metadata.ns &&
+         selected(policy.spec.podSelector, pod.metadata.labels) &&
+         std::ranges::count(policy.spec.policyTypes, type) > 0;
+}
+
+std::string braces(const std::set<std::string>& items) {
+  std::string out = "{ ";
+  for (const std::string& item : items) out += (out.size() > 2 ? ", " : "") + item;
+  return out + " }";
+}
+
+// The number a port of that name has in a container of the pod.
+std::string named_port(const model::Pod& pod, std::string_view name, std::string_view protocol) {
+  for (const model::Container& container : pod.spec.containers)
+    for (const model::ContainerPort& port : container.ports)
+      if (port.name == name && (port.protocol.empty() ? "TCP" : port.protocol) == protocol)
+        return std::to_string(port.containerPort);
+  return {};
+}
+
+// "tcp dport { 80, 90-99 }", one per protocol; an empty list means every port. A port nobody has
+// admits nothing.
+struct Ports {
+  bool all = false;
+  std::vector<std::string> matches;
+};
+
+Ports ports_of(const json::Value& rule, const model::Pod* target) {
+  const json::Array* ports = json::array_at(rule, {"ports"});
+  if (!ports || ports->empty()) return {true, {}};
+  std::map<std::string, std::set<std::string>> numbers;
+  Ports out;
+  for (const json::Value& port : *ports) {
+    std::string protocol(json::string_at(port, {"protocol"}));
+    if (protocol.empty()) protocol = "TCP";
+    std::string lower = protocol;
+    std::ranges::transform(lower, lower.begin(), [](unsigned char c) {
+      return static_cast<char>(std::tolower(c));
+    });
+    const json::Value* number = json::find(port, "port");
+    if (!number || number->is_null()) {
+      out.matches.push_back("meta l4proto " + lower);
+      continue;
+    }
+    std::string text = number->is_string()
+                           ? (target ? named_port(*target, number->as_string(), protocol) : "")
+                           : std::to_string(json::int_at(port, {"port"}));
+    if (std::int64_t end = json::int_at(port, {"endPort"}); end > 0 && !number->is_string())
+      text += "-" + std::to_string(end);
+    if (!text.empty()) numbers[lower].insert(text);
+  }
+  for (const auto& [protocol, list] : numbers)
+    out.matches.push_back(protocol + " dport " + braces(list));
+  return out;
+}
+
+// One direction of one pod.
+struct Direction {
+  const char *type, *rules, *peers, *side;
+};
+constexpr Direction kIngress{"Ingress", "ingress", "from", "saddr"};
+constexpr Direction kEgress{"Egress", "egress", "to", "daddr"};
+
+class ChainWriter {
+ public:
+  ChainWriter(const PolicyInput& input, const model::Pod& pod, const Direction& direction)
+      : input_(input), pod_(pod), direction_(direction) {}
+
+  // What is let through returns to the caller, for the other side has its say too; nothing when no
+  // policy isolates the pod.
+  std::optional<std::string> body() {
+    bool isolated = false;
+    for (const NetworkPolicy* policy : input_.policies) {
+      if (!applies(*policy, pod_, direction_.type)) continue;
+      isolated = true;
+      for (const json::Value& rule : is_ingress() ? policy->spec.ingress : policy->spec.egress)
+        add_rule(*policy, rule);
+    }
+    if (!isolated) return std::nullopt;
+    return body_ + "    drop\n";
+  }
+
+ private:
+  bool is_ingress() const { return &direction_ == &kIngress; }
+
+  void add_rule(const NetworkPolicy& policy, const json::Value& rule) {
+    const Ports own = ports_of(rule, is_ingress() ? &pod_ : nullptr);
+    const json::Array* peers = json::array_at(rule, {direction_.peers});
+    if (!peers || peers->empty()) return put("", own);
+    std::set<std::string> addresses;
+    for (const json::Value& peer : *peers) {
+      if (const json::Value* block = json::find(peer, "ipBlock")) {
+        put(block_match(*block), own);
+        continue;
+      }
+      for (const PolicyInput::Pod& other : input_.pods) {
+        if (!is_peer(policy, peer, *other.pod)) continue;
+        // Named ports are those of the pod that is reached.
+        if (is_ingress())
+          addresses.insert(other.address);
+        else
+          put("ip daddr " + other.address, ports_of(rule, other.pod));
+      }
+    }
+    if (!addresses.empty()) put("ip saddr " + braces(addresses), own);
+  }
+
+  bool is_peer(const NetworkPolicy& policy, const json::Value& peer, const model::Pod& other) const {
+    const json::Value* namespaces = json::find(peer, "namespaceSelector");
+    const json::Value* pods = json::find(peer, "podSelector");
+    if (!namespaces && !pods) return false;
+    if (!namespaces && other.metadata.ns != policy.metadata.ns) return false;
+    if (namespaces) {
+      auto found = input_.namespaces.find(other.metadata.ns);
+      if (found == input_.namespaces.end() || !selected(*namespaces, found->second)) return false;
+    }
+    return !pods || selected(*pods, other.metadata.labels);
+  }
+
+  std::string block_match(const json::Value& block) const {
+    const std::string side = std::string("ip ") + direction_.side + " ";
+    std::string match = side + std::string(json::string_at(block, {"cidr"}));
+    std::set<std::string> except;
+    if (const json::Array* list = json::array_at(block, {"except"}))
+      for (const json::Value& one : *list)
+        if (one.is_string()) except.insert(std::string(one.as_string()));
+    return except.empty() ? match : match + " " + side + "!= " + braces(except);
+  }
+
+  void put(const std::string& match, const Ports& ports) {
+    const std::string begin = "    " + match + (match.empty() ? "" : " ");
+    if (ports.all) body_ += begin + "return\n";
+    for (const std::string& port : ports.matches) body_ += begin + port + " return\n";
+  }
+
+  const PolicyInput& input_;
+  const model::Pod& pod_;
+  const Direction& direction_;
+  std::string body_;
+};
+
+std::string verdicts(const char* side, const std::map<std::string, std::string>& chains) {
+  if (chains.empty()) return {};
+  std::string out;
+  for (const auto& [address, chain] : chains)
+    out += (out.empty() ? "" : ", ") + address + " : jump " + chain;
+  return std::string("    ip ") + side + " vmap { " + out + " }\n";
+}
+
+std::string base_chain(const char* hook, const std::string& body) {
+  return std::string("  chain ") + hook + " {\n    type filter hook " + hook +
+         " priority filter; policy accept;\n    ct state established,related return\n" + body +
+         "  }\n";
+}
+
+}  // namespace
+
+std::string policy_rules(const PolicyInput& input) {
+  std::map<std::string, std::string> sources, targets;  // address: chain
+  std::string chains, own;
+  for (const PolicyInput::Pod& pod : input.pods) {
+    for (const Direction* direction : {&kIngress, &kEgress}) {
+      std::optional<std::string> body = ChainWriter(input, *pod.pod, *direction).body();
+      if (!body) continue;
+      std::string name = std::string(direction->rules) + "_" + pod.address;
+      std::ranges::replace(name, '.', '_');
+      (direction == &kIngress ? targets : sources)[pod.address] = name;
+      chains += "  chain " + name + " {\n" + *body + "  }\n";
+    }
+    // A pod always reaches itself, by its service too.
+    if (sources.contains(pod.address) || targets.contains(pod.address))
+      own += "    ip saddr " + pod.address + " ip daddr " + pod.address + " return\n";
+  }
+  // Naming the table before deleting it makes the first time like every other.
+  std::string text = "table inet hekla_policy\ndelete table inet hekla_policy\n";
+  if (chains.empty()) return text;
+  return text + "table inet hekla_policy {\n" + chains +
+         base_chain("forward", own + verdicts("saddr", sources) + verdicts("daddr", targets)) +
+         // To the gateway: names and the API server.
+         base_chain("input", verdicts("saddr", sources)) + "}\n";
+}
+
+}  // namespace hekla::agent

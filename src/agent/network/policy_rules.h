@@ -1,0 +1,46 @@
+// NetworkPolicies as nftables rules of the pods' parent namespace, through which every packet from
+// one pod to another is routed. Pure text; PodNetwork puts it in force.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "json/value.h"
+#include "model/core.h"
+#include "model/selector.h"
+
+namespace hekla::agent {
+
+struct NetworkPolicySpec {
+  json::Value podSelector;
+  std::vector<std::string> policyTypes;
+  std::vector<json::Value> ingress, egress;
+};
+BOOST_DESCRIBE_STRUCT(NetworkPolicySpec, (), (podSelector, policyTypes, ingress, egress))
+struct NetworkPolicy {
+  model::ObjectMeta metadata;
+  NetworkPolicySpec spec;
+};
+BOOST_DESCRIBE_STRUCT(NetworkPolicy, (), (metadata, spec))
+
+struct NamespaceLabels {
+  model::ObjectMeta metadata;
+};
+BOOST_DESCRIBE_STRUCT(NamespaceLabels, (), (metadata))
+
+struct PolicyInput {
+  struct Pod {
+    std::string address;
+    const model::Pod* pod = nullptr;
+  };
+  std::vector<const NetworkPolicy*> policies;
+  std::map<std::string, model::Labels> namespaces;
+  std::vector<Pod> pods;  // those with an address
+};
+
+// The whole table, replacing the one before in one step. Selectors that cannot be read select
+// nothing.
+std::string policy_rules(const PolicyInput& input);
+
+}  // namespace hekla::agent

@@ -1,0 +1,93 @@
+#include "agent/network/policy_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "json/codec.h"
+#include "json/parse.h"
+
+namespace hekla::agent {
+namespace {
+
+class PolicyRulesTest : public ::testing::Test {
+ protected:
+  PolicyRulesTest() {
+    add_pod("default", "web", "10.0.0.1", {{"app", "web"}});
+    add_pod("default", "client", "10.0.0.2", {{"app", "client"}});
+    add_pod("other", "far", "10.0.0.3", {{"app", "client"}});
+    pods_[0].spec.containers = {model::Container{}};
+    pods_[0].spec.containers[0].ports = {{.name = "http", .protocol = "TCP", .containerPort = 8080}};
+    namespaces_ = {{"default", {}}, {"other", {{"team", "b"}}}};
+  }
+  void add_pod(const std::string& ns, const std::string& name, const std::string& address,
+               const model::Labels& labels) {
+    model::Pod pod;
+    pod.metadata.ns = ns;
+    pod.metadata.name = name;
+    pod.metadata.labels = labels;
+    pods_.push_back(pod);
+    addresses_.push_back(address);
+  }
+  std::string rules(const std::string& spec) {
+    NetworkPolicy policy;
+    policy.metadata.ns = "default";
+    policy.spec = json::decode_text<NetworkPolicySpec>(spec).value();
+    PolicyInput input{{&policy}, namespaces_, {}};
+    for (std::size_t i = 0; i < pods_.size(); ++i) input.pods.push_back({addresses_[i], &pods_[i]});
+    std::string text = policy_rules(input);
+    const std::string begin = "table inet hekla_policy\ndelete table inet hekla_policy\n";
+    EXPECT_TRUE(text.starts_with(begin)) << text;
+    return text.substr(begin.size());
+  }
+  std::vector<model::Pod> pods_;
+  std::vector<std::string> addresses_;
+  std::map<std::string, model::Labels> namespaces_;
+};
+
+TEST_F(PolicyRulesTest, NothingWithoutAPolicyForAnyPod) {
+  EXPECT_EQ(rules(R"({"podSelector":{"matchLabels":{"app":"none"}},"policyTypes":["Ingress"]})"), "");
+}
+
+TEST_F(PolicyRulesTest, DenyAllIsolatesOneDirection) {
+  EXPECT_EQ(rules(R"({"podSelector":{"matchLabels":{"app":"web"}},"policyTypes":["Ingress"]})"),
+            "table inet hekla_policy {\n"
+            "  chain ingress_10_0_0_1 {\n    drop\n  }\n"
+            "  chain forward {\n    type filter hook forward priority filter; policy accept;\n"
+            "    ct state established,related return\n"
+            "    ip saddr 10.0.0.1 ip daddr 10.0.0.1 return\n"
+            "    ip daddr vmap { 10.0.0.1 : jump ingress_10_0_0_1 }\n  }\n"
+            "  chain input {\n    type filter hook input priority filter; policy accept;\n"
+            "    ct state established,related return\n  }\n}\n");
+}
+
+TEST_F(PolicyRulesTest, PeersBySelectorsAndNamedPorts) {
+  std::string text = rules(R"({"podSelector":{"matchLabels":{"app":"web"}},"policyTypes":["Ingress"],
+      "ingress":[{"from":[{"podSelector":{"matchLabels":{"app":"client"}}}],
+                  "ports":[{"port":"http"},{"port":90,"endPort":99},{"protocol":"UDP","port":53}]},
+                 {"from":[{"namespaceSelector":{"matchLabels":{"team":"b"}}}]}]})");
+  EXPECT_NE(text.find("    ip saddr { 10.0.0.2 } tcp dport { 8080, 90-99 } return\n"
+                      "    ip saddr { 10.0.0.2 } udp dport { 53 } return\n"
+                      "    ip saddr { 10.0.0.3 } return\n    drop\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(PolicyRulesTest, EgressWithBlocks) {
+  std::string text = rules(R"({"podSelector":{"matchLabels":{"app":"client"}},"policyTypes":["Egress"],
+      "egress":[{"to":[{"ipBlock":{"cidr":"10.0.0.0/8","except":["10.1.0.0/16"]}}]},
+                {"to":[{"podSelector":{"matchLabels":{"app":"web"}}}],"ports":[{"port":"http"}]},
+                {"ports":[{"protocol":"UDP","port":53}]}]})");
+  EXPECT_NE(text.find("  chain egress_10_0_0_2 {\n"
+                      "    ip daddr 10.0.0.0/8 ip daddr != { 10.1.0.0/16 } return\n"
+                      "    ip daddr 10.0.0.1 tcp dport { 8080 } return\n"
+                      "    udp dport { 53 } return\n    drop\n  }\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("  chain input {\n    type filter hook input priority filter; policy accept;\n"
+                      "    ct state established,related return\n"
+                      "    ip saddr vmap { 10.0.0.2 : jump egress_10_0_0_2 }\n"),
+            std::string::npos)
+      << text;
+}
+
+}  // namespace
+}  // namespace hekla::agent
