@@ -70,7 +70,7 @@ struct ApiServer::Parts {
   Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
       : options(std::move(given)),
         addresses(std::move(ranges)),
-        registry(*options.store),
+        registry(*options.store, options.node_reports),
         authorizer(make_authorizer(options, registry)),
         tokens(options.auth, *options.clock, *options.rng),
         crds(*options.store, registry),

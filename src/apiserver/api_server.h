@@ -35,6 +35,8 @@ struct Options {
   Rng* rng = nullptr;
   Metrics* metrics = nullptr;              // may be null
   kube::PodStreams* pod_streams = nullptr; // may come later: set_pod_streams
+  // A node agent will come: what only it knows is served (metrics.k8s.io, logs.hekla.io).
+  bool node_reports = false;
   // Run after the server's own steps, in this order.
   std::vector<kube::AdmissionStep> admission;
   std::vector<std::string> disabled_admission;  // names of steps not to run

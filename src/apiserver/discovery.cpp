@@ -87,6 +87,8 @@ std::vector<KindPtr> listed_kinds(const Catalog& catalog) {
   std::vector<KindPtr> kinds;
   for (const ServedPtr& served : catalog.all()) kinds.push_back(served->kind);
   kinds.insert(kinds.end(), virtual_kinds().begin(), virtual_kinds().end());
+  if (catalog.node_reports())
+    kinds.insert(kinds.end(), report_kinds().begin(), report_kinds().end());
   std::stable_sort(kinds.begin(), kinds.end(), [](const KindPtr& a, const KindPtr& b) {
     return std::pair(group_priority(a->resource.group), a->resource.group) <
            std::pair(group_priority(b->resource.group), b->resource.group);

@@ -76,7 +76,10 @@ ServedPtr Catalog::find(std::string_view group, std::string_view version,
   return found == by_path_.end() ? nullptr : found->second;
 }
 
-Registry::Registry(store::Store& store) : store_(store) { set_custom({}); }
+Registry::Registry(store::Store& store, bool node_reports)
+    : store_(store), node_reports_(node_reports) {
+  set_custom({});
+}
 
 CatalogPtr Registry::catalog() const {
   std::lock_guard lock(mutex_);
@@ -85,6 +88,7 @@ CatalogPtr Registry::catalog() const {
 
 void Registry::set_custom(const std::vector<CustomKinds>& custom) {
   auto next = std::make_shared<Catalog>();
+  next->node_reports_ = node_reports_;
   auto serve = [&](const KindPtr& kind, const KindPtr& storage, bool terminating) {
     auto served = std::make_shared<ServedKind>(
         ServedKind{kind, storage, store_.bucket(kind->storage_bucket), terminating});

@@ -41,19 +41,22 @@ class Catalog {
   // Groups in order of priority, versions in order of preference, resources by name.
   const std::vector<ServedPtr>& all() const { return all_; }
   std::uint64_t generation() const { return generation_; }
+  // Whether a node agent answers for what is not stored (metrics.k8s.io, logs.hekla.io).
+  bool node_reports() const { return node_reports_; }
 
  private:
   friend class Registry;
   std::vector<ServedPtr> all_;
   std::map<std::string, ServedPtr, std::less<>> by_path_;  // "group/version/plural"
   std::uint64_t generation_ = 0;
+  bool node_reports_ = false;
 };
 using CatalogPtr = std::shared_ptr<const Catalog>;
 
 // Thread-safe.
 class Registry final : public kube::Discovery {
  public:
-  explicit Registry(store::Store& store);
+  explicit Registry(store::Store& store, bool node_reports = false);
 
   CatalogPtr catalog() const;
   // Replaces all custom kinds.
@@ -69,6 +72,7 @@ class Registry final : public kube::Discovery {
   };
 
   store::Store& store_;
+  const bool node_reports_;
   mutable std::mutex mutex_;
   CatalogPtr catalog_;
   std::vector<Listener> listeners_;

@@ -203,7 +203,7 @@ bool fits_scope(const Kind& kind, const RequestInfo& info) {
 }
 
 void serve_resource(const ExchangePtr& exchange) {
-  if (serve_virtual(exchange)) return;
+  if (serve_virtual(exchange) || serve_node_report(exchange)) return;
   const RequestInfo& info = exchange->info;
   const CatalogPtr catalog = exchange->serving.registry->catalog();
   exchange->served = catalog->find(info.group, info.version, info.plural);

@@ -80,6 +80,9 @@ bool serve_virtual(const ExchangePtr& exchange);
 
 // How the body of a PATCH is meant; 415 when the kind takes no such patch.
 Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind);
+// What the node agent reports and nobody stores. False when it is none of that.
+bool serve_node_report(const ExchangePtr& exchange);
+
 // The body as a value, whatever language it was written in.
 Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* duplicates);
 

@@ -1,5 +1,6 @@
 // Get, list, watch and logs over HTTP.
 #include "apiserver/errors.h"
+#include "apiserver/kinds/ephemeral.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
 #include "apiserver/rest_handler.h"
@@ -27,6 +28,10 @@ void serve_get(const ExchangePtr& exchange) {
     if (!scale) return exchange->respond(scale.error());
     return exchange->respond(render_value(*scale, exchange->answer, 200));
   }
+  if (info.subresource == "ephemeralcontainers" &&
+      wants_ephemeral_list(exchange->request.headers.get("User-Agent")))
+    return exchange->respond(
+        render_value(ephemeral_of_pod(decode_object(served, **item)), exchange->answer, 200));
   IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
   exchange->respond(render_object(served, **item, exchange->answer, include, 200, now));
 }
@@ -129,6 +134,19 @@ Result<kube::LogOptions> log_options(const net::Query& query) {
   return options;
 }
 
+// Whoever runs the pods says whether there is such a log: that of a gone pod may have been kept.
+void start_log(const ExchangePtr& exchange, kube::PodStreams& streams, const std::string& uid,
+               const kube::LogOptions& options) {
+  auto sink = std::make_shared<LogSink>(exchange);
+  streams.logs(exchange->info.ns, exchange->info.name, uid, options, sink,
+               [exchange, sink](Result<void> started) {
+                 if (started) return sink->begin();
+                 if (started.error().code != Code::not_found)
+                   return exchange->respond(started.error());
+                 exchange->respond(not_found_error(kube::resources::pods, exchange->info.name));
+               });
+}
+
 }  // namespace
 
 void serve_read(const ExchangePtr& exchange) {
@@ -144,22 +162,21 @@ void serve_pod_log(const ExchangePtr& exchange) {
     return exchange->respond(Error{Code::unavailable, "no node agent serves logs on this server"});
   Result<store::ItemPtr> item =
       get_object(*exchange->serving.store, *exchange->served, {info.ns, info.name});
-  if (!item) return exchange->respond(item.error());
-  json::Value pod = decode_object(*exchange->served, **item);
-  Result<std::string> container = log_container(pod, exchange->request.query.get("container"));
-  if (!container) return exchange->respond(container.error());
   Result<kube::LogOptions> options = log_options(exchange->request.query);
   if (!options) return exchange->respond(options.error());
+  options->container = exchange->request.query.get("container");
+  // Hekla's own: which of several pods that had the name, one after the other.
+  std::string uid(exchange->request.query.get("podUID"));
+  if (!item || (!uid.empty() && uid != header_of(**item).uid))
+    return start_log(exchange, *streams, uid, *options);
+  json::Value pod = decode_object(*exchange->served, **item);
+  Result<std::string> container = log_container(pod, options->container);
+  if (!container) return exchange->respond(container.error());
   options->container = std::move(*container);
   if (json::string_at(pod, {"spec", "nodeName"}).empty())
     return exchange->respond(Error{Code::bad_request,
                                    "pod " + info.name + " does not have a host assigned"});
-  auto sink = std::make_shared<LogSink>(exchange);
-  streams->logs(info.ns, info.name, header_of(**item).uid, *options, sink,
-                [exchange, sink](Result<void> started) {
-                  if (!started) return exchange->respond(started.error());
-                  sink->begin();
-                });
+  start_log(exchange, *streams, header_of(**item).uid, *options);
 }
 
 }  // namespace hekla::apiserver

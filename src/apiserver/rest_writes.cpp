@@ -3,6 +3,7 @@
 #include "apiserver/field_error.h"
 #include "apiserver/field_hint.h"
 #include "apiserver/go_syntax.h"
+#include "apiserver/kinds/ephemeral.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
@@ -191,6 +192,9 @@ net::Response outcome_response(const Exchange& exchange, const WriteRequest::Ver
     if (!scale) return error_response(scale.error(), exchange.answer.pretty);
     return render_value(*scale, exchange.answer, 200);
   }
+  if (exchange.info.subresource == "ephemeralcontainers" &&
+      wants_ephemeral_list(exchange.request.headers.get("User-Agent")))
+    return render_value(ephemeral_of_pod(decode_object(served, *outcome.item)), exchange.answer, 200);
   // Some kinds are shown as they went; of everything else only the fact is reported.
   if (verb == WriteRequest::Verb::remove && outcome.effect == WriteOutcome::Effect::removed &&
       !served.kind->graceful_delete && !served.kind->returns_deleted) {

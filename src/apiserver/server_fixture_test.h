@@ -98,6 +98,7 @@ class ServerFixture : public ::testing::Test {
     options.clock = &simulation.clock();
     options.rng = &simulation.rng();
     options.admission = std::move(steps);
+    options.node_reports = node_reports;
     options.auth.admin_token = "secret";
     options.auth.signing_key_pem = signing_key;
     options.auth.root_ca_pem = "the root";
@@ -162,6 +163,7 @@ class ServerFixture : public ::testing::Test {
   static constexpr const char* kPods = "/api/v1/namespaces/default/pods";
 
   std::string signing_key = make_signing_key().value_or("");
+  bool node_reports = false;  // of the next open()
   store::Options store_options;
   sim::Simulation simulation{1};
   sim::SimExecutor &committer, &background, &loop, &caller;

@@ -15,6 +15,7 @@ std::vector<Subresource> subresources_of(const Kind& kind) {
     const std::vector<std::string> connect{"create", "get"};
     all.push_back({"attach", "", "v1", "PodAttachOptions", connect});
     all.push_back({"binding", "", "v1", "Binding", {"create"}});
+    all.push_back({"ephemeralcontainers", "", "v1", "Pod", read_write});
     all.push_back({"eviction", "policy", "v1", "Eviction", {"create"}});
     all.push_back({"exec", "", "v1", "PodExecOptions", connect});
     all.push_back({"log", "", "v1", "Pod", {"get"}});
@@ -28,6 +29,19 @@ std::vector<Subresource> subresources_of(const Kind& kind) {
   if (kind.has_status) all.push_back({"status", r.group, r.version, r.kind, read_write});
   return all;
 }
+
+namespace {
+
+KindPtr unstored_kind(kube::Resource resource, std::string singular,
+                      std::vector<std::string> verbs) {
+  auto kind = std::make_shared<Kind>();
+  kind->resource = std::move(resource);
+  kind->singular = std::move(singular);
+  kind->verbs = std::move(verbs);
+  return kind;
+}
+
+}  // namespace
 
 const std::vector<KindPtr>& virtual_kinds() {
   static const std::vector<KindPtr> all = [] {
@@ -60,6 +74,15 @@ const std::vector<KindPtr>& virtual_kinds() {
     }
     return kinds;
   }();
+  return all;
+}
+
+const std::vector<KindPtr>& report_kinds() {
+  static const std::vector<KindPtr> all{
+      unstored_kind({"metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", false}, "",
+                    {"get", "list"}),
+      unstored_kind({"metrics.k8s.io", "v1beta1", "pods", "PodMetrics"}, "", {"get", "list"}),
+      unstored_kind({"logs.hekla.io", "v1alpha1", "podlogs", "PodLog"}, "podlog", {"list"})};
   return all;
 }
 

@@ -21,4 +21,8 @@ std::vector<Subresource> subresources_of(const Kind& kind);
 // reviews.cpp answers them.
 const std::vector<KindPtr>& virtual_kinds();
 
+// Resources that can only be read and are never stored: what a node agent reports
+// (node_reports.cpp).
+const std::vector<KindPtr>& report_kinds();
+
 }  // namespace hekla::apiserver

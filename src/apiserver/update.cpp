@@ -1,6 +1,7 @@
 // PUT: the whole object replaces the old one.
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
+#include "apiserver/kinds/ephemeral.h"
 #include "apiserver/metadata.h"
 #include "apiserver/storage.h"
 #include "apiserver/write_stages.h"
@@ -38,6 +39,7 @@ Result<PreparedWrite> finalize_namespace(WriteScope& scope, json::Value object, 
 Result<PreparedWrite> prepare_update(WriteScope& scope) {
   const Kind& kind = scope.kind();
   json::Value object = scope.request.body;
+  if (scope.request.subresource == "ephemeralcontainers") object = pod_of_ephemeral(std::move(object));
   TRY(match_request(kind, scope.request.key, object));
   store::ItemPtr item = scope.snapshot.get(scope.served().bucket, request_key(scope));
   if (!item && kind.create_on_update && scope.request.subresource.empty())

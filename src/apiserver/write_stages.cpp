@@ -6,6 +6,7 @@
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/field_hint.h"
+#include "apiserver/kinds/ephemeral.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/schema_rules.h"
@@ -109,6 +110,10 @@ void isolate(const WriteScope& scope, json::Value& object, const json::Value& ol
   if (!kind.has_status) return;
   json::Object& now = object.get_object();
   const json::Object& before = old.get_object();
+  if (scope.request.subresource == "ephemeralcontainers") {
+    isolate_ephemeral(object, old);
+    return;
+  }
   if (scope.request.subresource != "status") {
     if (const json::Value* status = before.if_contains("status"))
       now["status"] = *status;
@@ -286,7 +291,10 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
     if (causes.empty()) add(validate_rules(*kind.schema, object, old));
   }
   if (kind.validate) add(kind.validate(object));
-  if (old && kind.validate_update) add(kind.validate_update(object, *old));
+  if (old && scope.request.subresource == "ephemeralcontainers")
+    add(validate_ephemeral_update(object, *old));
+  else if (old && kind.validate_update)
+    add(kind.validate_update(object, *old));
   if (is_crd(kind.resource)) add(validate_crd(object, old));
   if (causes.empty()) return {};
   return std::unexpected(
