@@ -403,16 +403,4 @@ Result<void> wait_for(ApiSession& session, const GetOptions& options, const std:
   return {};
 }
 
-Result<void> print_logs(ApiSession& session, const LogOptions& options) {
-  std::string ns = options.ns.empty() ? session.access().default_namespace : options.ns;
-  std::string path = ApiSession::path_of(kube::resources::pods, ns, options.pod) + "/log?";
-  if (!options.container.empty()) path += "container=" + net::url_encode(options.container) + "&";
-  if (options.follow) path += "follow=true&";
-  if (options.tail >= 0) path += "tailLines=" + std::to_string(options.tail);
-  return session.stream(path, "*/*", [](std::string_view piece) {
-    std::fwrite(piece.data(), 1, piece.size(), stdout);
-    std::fflush(stdout);
-  });
-}
-
 }  // namespace hekla::cli

@@ -39,10 +39,12 @@ Result<void> wait_for(ApiSession& session, const GetOptions& options, const std:
                       std::chrono::seconds timeout);
 
 struct LogOptions {
-  std::string pod, ns, container;
+  std::string what;  // NAME or TYPE/NAME of a pod or a job
+  std::string ns, container;
   bool follow = false;
   int tail = -1;
 };
+// In logs.cpp. Of a job: the logs of all its pods, also of those that are gone.
 Result<void> print_logs(ApiSession& session, const LogOptions& options);
 
 // The patch that turns what `last` had made into what `next` says: next itself, and null for every

@@ -65,9 +65,9 @@ void declare_reading(CLI::App& app, Context& context) {
 
   auto logs = std::make_shared<Options>();
   command = add_object_verb(
-      app, context, "logs", "print a pod's log", logs,
+      app, context, "logs", "print the log of a pod, or of all pods of a job", logs,
       [](ApiSession& session, Options& o) { return print_logs(session, o.logs); });
-  command->add_option("pod", logs->logs.pod, "the pod")->required();
+  command->add_option("what", logs->logs.what, "the pod or job: NAME or TYPE/NAME")->required();
   command->add_option("-c,--container", logs->logs.container, "which container");
   command->add_flag("-f,--follow", logs->logs.follow, "go on until the container ends");
   command->add_option("--tail", logs->logs.tail, "only the last lines");

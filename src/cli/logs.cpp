@@ -1,0 +1,154 @@
+// hekla logs: of a pod, or of every pod a job has or had.
+#include <cstdio>
+#include <utility>
+
+#include "cli/follow.h"
+#include "cli/objects.h"
+
+namespace hekla::cli {
+namespace {
+
+const kube::Resource kPodLogs{"logs.hekla.io", "v1alpha1", "podlogs", "PodLog"};
+
+// A pod, here or gone.
+struct LoggedPod {
+  std::string name, uid;
+  std::vector<std::string> containers;
+};
+
+std::string log_path(const LogOptions& options, const std::string& ns, const std::string& pod,
+                     const std::string& container, const std::string& uid) {
+  std::string path = ApiSession::path_of(kube::resources::pods, ns, pod) + "/log?";
+  if (!container.empty()) path += "container=" + net::url_encode(container) + "&";
+  if (!uid.empty()) path += "podUID=" + net::url_encode(uid) + "&";
+  if (options.follow) path += "follow=true&";
+  if (options.tail >= 0) path += "tailLines=" + std::to_string(options.tail);
+  return path;
+}
+
+Result<void> print_pod_log(ApiSession& session, const LogOptions& options, const std::string& ns,
+                           const std::string& pod) {
+  return session.stream(log_path(options, ns, pod, options.container, ""), "*/*",
+                        [](std::string_view piece) {
+                          std::fwrite(piece.data(), 1, piece.size(), stdout);
+                          std::fflush(stdout);
+                        });
+}
+
+// The first of that name, of every kind whose pods' logs are kept.
+Result<json::Value> find_job(ApiSession& session, const std::string& ns, const std::string& name) {
+  std::vector<kube::Resource> kinds{kube::resources::vcjobs, kube::resources::batch_jobs};
+  for (const char* plural :
+       {"tfjobs", "pytorchjobs", "mpijobs", "xgboostjobs", "paddlejobs", "jaxjobs"})
+    kinds.push_back({"kubeflow.org", "v1", plural, ""});
+  for (const kube::Resource& kind : kinds) {
+    Result<json::Value> job = session.call("GET", ApiSession::path_of(kind, ns, name));
+    if (job || job.error().code != Code::not_found) return job;
+  }
+  return fail(Code::not_found, "there is no pod and no job \"" + name + "\" in namespace " + ns);
+}
+
+bool is_owned(const json::Value& object, std::string_view uid) {
+  const json::Array* owners = json::array_at(object, {"metadata", "ownerReferences"});
+  if (!owners) return false;
+  for (const json::Value& owner : *owners)
+    if (json::string_at(owner, {"uid"}) == uid) return true;
+  return false;
+}
+
+LoggedPod logged_pod(const json::Value& object) {
+  LoggedPod pod{std::string(json::string_at(object, {"metadata", "name"})),
+                std::string(json::string_at(object, {"metadata", "uid"})),
+                {}};
+  if (const json::Array* kept = json::array_at(object, {"containers"}))
+    for (const json::Value& name : *kept) pod.containers.emplace_back(name.as_string());
+  if (const json::Array* live = json::array_at(object, {"spec", "containers"}))
+    for (const json::Value& container : *live)
+      pod.containers.emplace_back(json::string_at(container, {"name"}));
+  return pod;
+}
+
+// The job's pods that the list holds. A server that has no such list has none.
+Result<std::vector<LoggedPod>> pods_in(ApiSession& session, const kube::Resource& resource,
+                                       const std::string& ns, std::string_view job_uid) {
+  std::vector<LoggedPod> found;
+  Result<json::Value> list = session.call("GET", ApiSession::path_of(resource, ns));
+  if (!list && list.error().code == Code::not_found) return found;
+  if (!list) return std::unexpected(list.error());
+  if (const json::Array* items = json::array_at(*list, {"items"}))
+    for (const json::Value& item : *items)
+      if (is_owned(item, job_uid)) found.push_back(logged_pod(item));
+  return found;
+}
+
+Result<void> print_prefixed(ApiSession& session, const std::string& path,
+                            const std::string& prefix) {
+  std::string line;
+  auto print = [&] {
+    std::printf("%s | %s\n", prefix.c_str(), line.c_str());
+    line.clear();
+  };
+  Result<void> done = session.stream(path, "*/*", [&](std::string_view piece) {
+    for (std::size_t end; (end = piece.find('\n')) != std::string_view::npos;
+         piece.remove_prefix(end + 1)) {
+      line += piece.substr(0, end);
+      print();
+    }
+    line += piece;
+  });
+  if (!line.empty()) print();
+  return done;
+}
+
+void print_job_pod(ApiSession& session, const LogOptions& options, const std::string& ns,
+                   const LoggedPod& pod) {
+  for (const std::string& container : pod.containers) {
+    if (!options.container.empty() && options.container != container) continue;
+    const std::string prefix = pod.containers.size() > 1 ? pod.name + "/" + container : pod.name;
+    // A pod that has not begun, or that goes while we read, does not keep the others from view.
+    Result<void> done =
+        print_prefixed(session, log_path(options, ns, pod.name, container, pod.uid), prefix);
+    if (!done) complain(prefix + ": " + done.error().message);
+  }
+}
+
+Result<void> print_job_logs(ApiSession& session, LogOptions options, const std::string& ns,
+                            const json::Value& job) {
+  const std::string name(json::string_at(job, {"metadata", "name"}));
+  const std::string_view uid = json::string_at(job, {"metadata", "uid"});
+  const bool volcano = json::string_at(job, {"apiVersion"}).starts_with("batch.volcano.sh/");
+  const bool follow = std::exchange(options.follow, false);
+  if (follow && !volcano)
+    return fail(Code::bad_request, "-f follows pods and Volcano jobs only");
+  std::vector<LoggedPod> kept = TRY(pods_in(session, kPodLogs, ns, uid));
+  for (const LoggedPod& pod : kept) print_job_pod(session, options, ns, pod);
+  if (follow) {
+    TRY(follow_jobs(session, std::vector<kube::Key>{kube::Key{ns, name}}, {}));
+    return {};
+  }
+  std::vector<LoggedPod> live = TRY(pods_in(session, kube::resources::pods, ns, uid));
+  for (const LoggedPod& pod : live) print_job_pod(session, options, ns, pod);
+  if (kept.empty() && live.empty())
+    return fail(Code::not_found, "job \"" + name + "\" has no pod and no pod's log");
+  return {};
+}
+
+}  // namespace
+
+Result<void> print_logs(ApiSession& session, const LogOptions& options) {
+  const std::string ns = options.ns.empty() ? session.access().default_namespace : options.ns;
+  const std::size_t slash = options.what.find('/');
+  const std::string name = options.what.substr(slash == std::string::npos ? 0 : slash + 1);
+  if (slash == std::string::npos) {
+    Result<void> printed = print_pod_log(session, options, ns, name);
+    if (printed || printed.error().code != Code::not_found) return printed;
+    return print_job_logs(session, options, ns, TRY(find_job(session, ns, name)));
+  }
+  kube::Resource resource = TRY(find_resource(session, options.what.substr(0, slash)));
+  if (resource.group.empty() && resource.plural == "pods")
+    return print_pod_log(session, options, ns, name);
+  json::Value job = TRY(session.call("GET", ApiSession::path_of(resource, ns, name)));
+  return print_job_logs(session, options, ns, job);
+}
+
+}  // namespace hekla::cli
