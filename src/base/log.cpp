@@ -3,6 +3,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/log_ring.h"
+
 namespace hekla {
 namespace {
 
@@ -32,6 +34,13 @@ spdlog::level::level_enum level_of(LogLevel level) {
   return spdlog::level::info;
 }
 
+LogCapture& capture() {
+  static LogCapture instance;
+  return instance;
+}
+
+bool is_captured(LogLevel level) { return level != LogLevel::debug && capture(); }
+
 bool needs_quotes(std::string_view text) {
   return text.empty() || text.find_first_of(" \t\n\"=") != std::string_view::npos;
 }
@@ -40,11 +49,13 @@ bool needs_quotes(std::string_view text) {
 
 void set_log_level(LogLevel level) { logger().set_level(level_of(level)); }
 
+void set_log_capture(LogCapture next) { capture() = std::move(next); }
+
 bool log_enabled(LogLevel level) { return logger().should_log(level_of(level)); }
 
 void log(LogLevel level, std::string_view component, std::string_view message,
          std::initializer_list<LogField> fields) {
-  if (!log_enabled(level)) return;
+  if (!log_enabled(level) && !is_captured(level)) return;
   std::string line;
   line.append(component).append(": ").append(message);
   for (const auto& [key, value] : fields) {
@@ -63,7 +74,11 @@ void log(LogLevel level, std::string_view component, std::string_view message,
     }
     line += '"';
   }
-  logger().log(level_of(level), "{}", line);
+  if (is_captured(level)) {
+    auto name = spdlog::level::to_string_view(level_of(level));
+    capture()(component, std::string(name.data(), name.size()) + " " + line);
+  }
+  if (log_enabled(level)) logger().log(level_of(level), "{}", line);
 }
 
 }  // namespace hekla

@@ -11,6 +11,7 @@
 #include "agent/fake_nodes.h"
 #include "apiserver/api_server.h"
 #include "apiserver/storage.h"
+#include "base/build_info.h"
 #include "base/disk.h"
 #include "base/log.h"
 #include "base/loop.h"
@@ -27,6 +28,7 @@
 #include "controllers/workload/workload_controllers.h"
 #include "kube/http.h"
 #include "kube/rest_client.h"
+#include "main/component_pods.h"
 #include "main/listen.h"
 #include "main/pki.h"
 #include "main/resource_list.h"
@@ -39,6 +41,7 @@ namespace hekla {
 namespace {
 
 constexpr const char* kApiServiceAddress = "10.96.0.1";  // the first of the service range
+constexpr std::size_t kLogLines = 5000;  // of each component, for kubectl logs
 constexpr auto kStartPatience = std::chrono::seconds(30);
 constexpr auto kStopPatience = std::chrono::seconds(60);
 
@@ -78,6 +81,7 @@ Result<std::function<void(const std::string&)>> open_record(const std::string& p
 struct Platform::Parts {
   std::unique_ptr<cli::InstanceLock> lock;
   Metrics metrics;
+  std::shared_ptr<LogRing> log_ring = std::make_shared<LogRing>(kLogLines);
   // Each component owns its thread; see docs/ARCHITECTURE.md, "Threads".
   Loop committer{"store"}, snapshots{"snapshots"}, api_loop{"api"}, scheduler_loop{"scheduler"},
       volcano_loop{"volcano"}, cluster_loop{"cluster"}, agent_loop{"agent"};
@@ -98,6 +102,8 @@ struct Platform::Parts {
   std::unique_ptr<controllers::WorkloadControllers> workloads;
   std::unique_ptr<agent::Agent> agent;
   std::unique_ptr<agent::FakeNodes> fake_nodes;
+  std::unique_ptr<kube::PodStreams> streams;
+  std::unique_ptr<ComponentPods> component_pods;
   Pki pki;
   std::string url, kubeconfig, nodes;
   std::uint16_t port = 0;
@@ -131,6 +137,7 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   api_options.clock = &real_clock();
   api_options.rng = &real_rng();
   api_options.metrics = &metrics;
+  api_options.node_reports = !options.no_agent;
   api_options.admission = admission::admission_steps();
   api_options.auth.signing_key_pem = pki.token_key;
   api_options.auth.verify_key_pems = pki.old_token_keys;
@@ -153,6 +160,7 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
                 started.error().message +
                     "; choose another address with --listen ADDR:PORT (port 0 takes a free one)");
   server = std::move(*started);
+  log_info("admission", "serving", {{"version", build_info().version}});
   port = server->port();
   remember_port(options.data_dir, port);
   std::string host = listen.address == "0.0.0.0" ? "127.0.0.1" : listen.address;
@@ -182,11 +190,13 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   scheduler_client = api->client(scheduler_loop, {"volcano"});
   scheduler = TRY(scheduler::Scheduler::create(scheduler_options, *scheduler_client, &metrics));
   scheduler_loop.post([this] { scheduler->start(); });
+  log_info("scheduler", "started", {{"version", build_info().version}});
 
   volcano_client = api->client(volcano_loop, {"vc-controller-manager"});
   volcano = std::make_unique<controllers::VolcanoControllers>(
       *volcano_client, controllers::VolcanoControllers::Options{}, &metrics);
   volcano_loop.post([this] { volcano->start(); });
+  log_info("controllers", "started", {{"version", build_info().version}});
 
   cluster_client = api->client(cluster_loop, {"kube-controller-manager"});
   garbage = std::make_unique<controllers::GarbageCollector>(*cluster_client, api->discovery());
@@ -245,10 +255,16 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   };
   agent_client = api->client(agent_loop, {"kubelet"});
   agent = TRY(agent::Agent::create(std::move(agent_options), *agent_client, &metrics));
-  api->set_pod_streams(&agent->streams());
+  streams = with_component_logs(agent->streams(), *log_ring, agent_loop);
+  api->set_pod_streams(streams.get());
   volcano_loop.post([this] { volcano->set_pod_streams(&agent->streams()); });
   server->serve_on(agent->take_api_socket());
   agent->start();
+  component_pods = std::make_unique<ComponentPods>(*cluster_client, agent->node_name(),
+                                                   real_clock().wall());
+  cluster_loop.post([this] { component_pods->start(); });
+  log_info("local-path", "volumes are made below the data directory",
+           {{"path", options.data_dir + "/storage"}});
   TRY(await("registering this machine's node", kube::resources::nodes, agent->node_name()));
   nodes = (nodes.empty() ? "" : nodes + " and ") + std::string("node ") + agent->node_name();
   return {};
@@ -282,6 +298,9 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
                 "running pods needs root: use sudo hekla up, or --no-agent to run without this "
                 "machine's own node");
   auto parts = std::make_unique<Parts>();
+  set_log_capture([ring = parts->log_ring](std::string_view component, std::string_view line) {
+    ring->add(component, real_clock().wall(), line);
+  });
   parts->lock = TRY(cli::InstanceLock::take(options.data_dir));
   auto platform = std::make_unique<Platform>(Private{}, std::move(parts));
   Parts& p = *platform->parts_;

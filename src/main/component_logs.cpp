@@ -1,0 +1,135 @@
+#include <algorithm>
+
+#include "agent/logs/log_format.h"
+#include "main/component_pods.h"
+#include "model/time.h"
+
+namespace hekla {
+namespace {
+
+constexpr std::chrono::milliseconds kFollowPeriod{200};
+
+agent::LogFormat format_of(const kube::LogOptions& options, WallTime now) {
+  agent::LogFormat format{options.timestamps, options.since_time, options.limit_bytes};
+  if (options.since_seconds) format.since = now - std::chrono::seconds(*options.since_seconds);
+  return format;
+}
+
+// One client that reads a component's lines; lives as long as its timer.
+class ComponentLog : public std::enable_shared_from_this<ComponentLog> {
+ public:
+  ComponentLog(const LogRing& ring, Executor& executor, const Component& component,
+               const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink)
+      : ring_(ring),
+        executor_(executor),
+        names_(component.log_names),
+        options_(options),
+        formatter_(format_of(options, executor.clock().wall())),
+        sink_(std::move(sink)) {}
+
+  void begin() {
+    std::vector<LogLine> lines = read_on();
+    if (options_.tail_lines) {
+      auto kept = std::clamp<std::ptrdiff_t>(*options_.tail_lines, 0, std::ssize(lines));
+      lines.erase(lines.begin(), lines.end() - kept);
+    }
+    put(lines);
+    go_on();
+  }
+
+ private:
+  std::vector<LogLine> read_on() {
+    std::vector<LogLine> lines = ring_.read(names_, seen_);
+    if (!lines.empty()) seen_ = lines.back().number;
+    return lines;
+  }
+  void put(const std::vector<LogLine>& lines) {
+    std::string text;
+    for (const LogLine& line : lines)
+      text +=
+          formatter_.feed(model::format_rfc3339_nano(line.at) + " stderr F " + line.text + "\n");
+    if (!text.empty()) sink_->write(std::move(text));
+  }
+  void go_on() {
+    if (!options_.follow || formatter_.is_full() || sink_->is_closed()) return sink_->end();
+    executor_.post_after(kFollowPeriod, [self = shared_from_this()] {
+      self->put(self->read_on());
+      self->go_on();
+    });
+  }
+
+  const LogRing& ring_;
+  Executor& executor_;
+  const std::vector<std::string> names_;
+  const kube::LogOptions options_;
+  agent::LogFormatter formatter_;
+  std::shared_ptr<kube::ByteSink> sink_;
+  std::uint64_t seen_ = 0;
+};
+
+class PlatformStreams final : public kube::PodStreams {
+ public:
+  PlatformStreams(kube::PodStreams& agent, const LogRing& ring, Executor& executor)
+      : agent_(agent), ring_(ring), executor_(executor) {}
+
+  void logs(const std::string& ns, const std::string& pod, const std::string& uid,
+            const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
+            std::move_only_function<void(Result<void>)> started) override {
+    const Component* component = component_of_pod(ns, pod);
+    if (!component)
+      return agent_.logs(ns, pod, uid, options, std::move(sink), std::move(started));
+    executor_.post([this, component, pod, options, sink = std::move(sink),
+                    started = std::move(started)]() mutable {
+      if (options.previous)
+        return started(fail(Code::bad_request, "previous terminated container \"" +
+                                                   component->name + "\" in pod \"" + pod +
+                                                   "\" not found"));
+      started({});
+      std::make_shared<ComponentLog>(ring_, executor_, *component, options, std::move(sink))
+          ->begin();
+    });
+  }
+  void kept_logs(const std::string& ns,
+                 std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) override {
+    agent_.kept_logs(ns, std::move(done));
+  }
+  void usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) override {
+    agent_.usage(std::move(done));
+  }
+  using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
+  void exec(const std::string& ns, const std::string& pod, const std::string& uid,
+            const kube::ExecOptions& options, ProcessReady ready) override {
+    if (component_of_pod(ns, pod)) return ready(no_container(pod));
+    agent_.exec(ns, pod, uid, options, std::move(ready));
+  }
+  void attach(const std::string& ns, const std::string& pod, const std::string& uid,
+              const kube::ExecOptions& options, ProcessReady ready) override {
+    if (component_of_pod(ns, pod)) return ready(no_container(pod));
+    agent_.attach(ns, pod, uid, options, std::move(ready));
+  }
+  void forward(const std::string& ns, const std::string& pod, const std::string& uid,
+               std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
+               std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
+                   ready) override {
+    if (component_of_pod(ns, pod)) return ready(no_container(pod));
+    agent_.forward(ns, pod, uid, port, std::move(client), std::move(ready));
+  }
+
+ private:
+  static std::unexpected<Error> no_container(const std::string& pod) {
+    return fail(Code::bad_request,
+                "pod " + pod + " is a part of hekla itself: it has no container of its own");
+  }
+  kube::PodStreams& agent_;
+  const LogRing& ring_;
+  Executor& executor_;
+};
+
+}  // namespace
+
+std::unique_ptr<kube::PodStreams> with_component_logs(kube::PodStreams& agent, const LogRing& ring,
+                                                      Executor& executor) {
+  return std::make_unique<PlatformStreams>(agent, ring, executor);
+}
+
+}  // namespace hekla
