@@ -1,4 +1,5 @@
-"""Cluster IPs from inside pods: the API server's own service and an ordinary one."""
+"""Services: cluster IPs from inside pods, ports of the host's loopback, affinity; and network policies."""
+import socket
 import unittest
 
 from platform_under_test import PlatformTest, wait_for
@@ -69,7 +70,67 @@ except ConnectionRefusedError:
 """
 
 
+STICKY = """
+apiVersion: v1
+kind: Service
+metadata: {name: sticky}
+spec: {selector: {app: web}, sessionAffinity: ClientIP, ports: [{port: 80, targetPort: 8080}]}
+"""
+OUTSIDE = """
+apiVersion: v1
+kind: Service
+metadata: {name: outside}
+spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: %d, targetPort: 8080}]}
+"""
+POLICY = """
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: friends-only}
+spec:
+  podSelector: {matchLabels: {app: web}}
+  policyTypes: [Ingress]
+  ingress: [{from: [{podSelector: {matchLabels: {app: friend}}}], ports: [{port: 8080}]}]
+"""
+IDLE = """
+apiVersion: v1
+kind: Pod
+metadata: {name: %s, labels: {app: %s}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: main, image: host, command: [sleep, "600"]}]
+"""
+# What a connection says, or why there is none.
+CONNECT = """
+import socket
+try:
+    with socket.create_connection(('%s', %d), 1) as s: print(s.recv(100).decode())
+except OSError as error: print(type(error).__name__)
+"""
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+def ask_host(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), 5) as connection:
+            return connection.recv(100).decode()
+    except OSError:
+        return ""
+
+
 class ServicesTest(PlatformTest):
+    def start_webs(self):
+        self.platform.apply_text(SERVICES + "---" + WEB % {"n": 0, "program": PROGRAM} + "---" +
+                                 WEB % {"n": 1, "program": PROGRAM})
+        wait_for("both endpoints", lambda: len(self.platform.kubectl(
+            "get", "endpoints", "web", "-o", "jsonpath={.subsets[0].addresses[*].ip}").split()) == 2)
+
+    def said(self, pod, host, port):
+        return self.platform.kubectl("exec", pod, "--", "python3", "-c", CONNECT % (host, port), check=False).stdout
+
     def test_a_pod_talks_to_the_api_server_as_its_service_account(self):
         self.platform.apply_text(CALLER)
         wait_for("the caller's end", lambda: self.platform.kubectl(
@@ -78,13 +139,47 @@ class ServicesTest(PlatformTest):
         self.assertEqual(said, ["https://kubernetes.default.svc 403 True", "https://10.96.0.1:443 403 True"])
 
     def test_a_cluster_ip_leads_to_every_ready_pod(self):
-        self.platform.apply_text(SERVICES + "---" + WEB % {"n": 0, "program": PROGRAM} + "---" +
-                                 WEB % {"n": 1, "program": PROGRAM})
-        wait_for("both endpoints", lambda: len(self.platform.kubectl(
-            "get", "endpoints", "web", "-o", "jsonpath={.subsets[0].addresses[*].ip}").split()) == 2)
+        self.start_webs()
         wait_for("answers of both", lambda: self.platform.kubectl(
             "exec", "web-0", "--", "python3", "-c", ASK, check=False).stdout ==
             "['web-0', 'web-1']\nrefused\n", timeout=10)
+
+    def test_one_client_keeps_to_one_pod(self):
+        self.start_webs()
+        self.platform.apply_text(STICKY)
+        many = ASK.replace("'web'", "'sticky'")
+        wait_for("an answer", lambda: self.platform.kubectl(
+            "exec", "web-0", "--", "python3", "-c", many, check=False).stdout in
+            ("['web-0']\nrefused\n", "['web-1']\nrefused\n"), timeout=10)
+
+    def test_ports_of_the_hosts_loopback(self):
+        self.start_webs()
+        port = free_port()
+        self.platform.apply_text(OUTSIDE % port)
+        wait_for("its address", lambda: self.platform.kubectl(
+            "get", "service", "outside", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}") == "127.0.0.1")
+        node_port = self.platform.get("service", "outside")["spec"]["ports"][0]["nodePort"]
+        for one in (port, node_port):
+            wait_for("answers of both", lambda: {ask_host(one) for _ in range(6)} == {"web-0", "web-1"}, timeout=10)
+        self.platform.kubectl("delete", "service", "outside")
+        wait_for("nobody listens", lambda: ask_host(port) == "", timeout=10)
+
+    def test_a_network_policy_lets_friends_in(self):
+        self.start_webs()
+        self.platform.apply_text(IDLE % ("friend", "friend") + "---" + IDLE % ("stranger", "stranger"))
+        for pod in ("friend", "stranger"):
+            wait_for("%s runs" % pod, lambda: self.platform.get("pod", pod)["status"].get("phase") == "Running")
+        address = self.platform.get("pod", "web-1")["status"]["podIP"]
+        wait_for("open to all", lambda: self.said("stranger", address, 8080) == "web-1\n", timeout=10)
+        self.platform.apply_text(POLICY)
+        wait_for("closed to strangers", lambda: self.said("stranger", address, 8080) == "TimeoutError\n", timeout=10)
+        self.assertEqual(self.said("friend", address, 8080), "web-1\n")
+        self.assertIn(self.said("friend", "web", 80), ("web-0\n", "web-1\n"))
+        self.assertEqual(self.said("stranger", "web", 80), "TimeoutError\n")
+        # Readiness probes come from the pod itself.
+        self.assertEqual(self.platform.kubectl("get", "pod", "web-1", "--no-headers").split()[1], "1/1")
+        self.platform.kubectl("delete", "networkpolicy", "friends-only")
+        wait_for("open again", lambda: self.said("stranger", address, 8080) == "web-1\n", timeout=10)
 
 
 if __name__ == "__main__":

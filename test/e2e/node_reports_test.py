@@ -1,0 +1,112 @@
+"""What the node reports: logs of a job's gone pods, kubectl top, the pods of components in the process."""
+import os
+import re
+import subprocess
+import unittest
+
+import platform_under_test as put
+
+# The worker's end completes the job and takes the parameter server away.
+JOB = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: train}
+spec:
+  minAvailable: 2
+  schedulerName: volcano
+  tasks:
+  - name: ps
+    replicas: 1
+    template:
+      spec:
+        terminationGracePeriodSeconds: 0
+        containers: [{name: c, image: any, command: [sh, -c, "echo ps says hello; sleep 600"]}]
+  - name: worker
+    replicas: 1
+    policies: [{event: TaskCompleted, action: CompleteJob}]
+    template:
+      spec:
+        restartPolicy: Never
+        containers: [{name: c, image: any, command: [sh, -c, "sleep 1; echo worker done"]}]
+"""
+BUSY = """
+apiVersion: v1
+kind: Pod
+metadata: {name: busy, labels: {app: busy}}
+spec:
+  schedulerName: volcano
+  terminationGracePeriodSeconds: 0
+  containers:
+  - {name: c, image: any, command: [sh, -c, "while :; do :; done"], resources: {limits: {cpu: 200m}}}
+"""
+
+
+class NodeReports(put.PlatformTest):
+    def logs(self, *arguments, check=True):
+        done = subprocess.run([put.HEKLA, "logs"] + list(arguments), capture_output=True, text=True, timeout=60,
+                              env=dict(os.environ, KUBECONFIG=self.platform.kubeconfig))
+        if check:
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done
+
+    def test_logs_outlive_the_pods_of_a_job(self):
+        self.platform.apply_text(JOB)
+        self.platform.wait_phase("train", "Completed")
+        put.wait_for("the parameter server is gone", lambda: "train-ps-0" not in self.platform.kubectl("get", "pods"))
+        put.wait_for("its log is kept", lambda: "train-ps-0" in self.platform.kubectl("get", "podlogs"))
+        self.assertEqual(self.logs("train").stdout, "train-ps-0 | ps says hello\ntrain-worker-0 | worker done\n")
+        self.assertEqual(self.logs("vcjob/train").stdout, self.logs("train").stdout)
+        self.assertEqual(self.logs("train-ps-0").stdout, "ps says hello\n")
+        # Also when the process has been another one meanwhile.
+        self.platform.kill()
+        self.platform.up()
+        self.assertIn("train-ps-0 | ps says hello\n", self.logs("train").stdout)
+        self.platform.kubectl("delete", "vcjob", "train")
+        put.wait_for("the log has gone with the job", lambda: "train" not in self.platform.kubectl("get", "podlogs"),
+                     timeout=60)
+        gone = self.logs("train", check=False)
+        self.assertEqual(gone.returncode, 1)
+        self.assertIn('there is no pod and no job "train" in namespace default', gone.stderr)
+
+    def component(self, namespace, name):
+        pods = self.platform.get("pods", "-n", namespace, "-l", "app=" + name)["items"]
+        return pods[0]["metadata"]["name"] if pods else None
+
+    def test_components_show_themselves(self):
+        for tool in put.kubectls():
+            self.assert_rows(self.platform.kubectl("get", "pods", "-n", "volcano-system", tool=tool), [
+                ["NAME", "READY", "STATUS", "RESTARTS", "AGE"],
+                [self.component("volcano-system", "volcano-admission"), "1/1", "Running", "*", "*"],
+                [self.component("volcano-system", "volcano-controllers"), "1/1", "Running", "*", "*"],
+                [self.component("volcano-system", "volcano-scheduler"), "1/1", "Running", "*", "*"]])
+            scheduler = self.component("volcano-system", "volcano-scheduler")
+            self.assertIn("info scheduler: started", self.platform.kubectl("logs", "-n", "volcano-system", scheduler,
+                                                                           tool=tool))
+        self.assertRegex(scheduler, r"^volcano-scheduler-[0-9a-f]{10}-[0-9a-f]{5}$")
+        pod = self.platform.get("pod", scheduler, "-n", "volcano-system")
+        self.assertIn("hekla.io/in-process", pod["metadata"]["annotations"])
+        self.assertIsNotNone(self.component("local-path-storage", "local-path-provisioner"))
+        self.assertIn("No resources found in kubeflow namespace", self.platform.kubectl(
+            "-n", "kubeflow", "get", "pods", check=False).stderr)
+        refused = self.platform.kubectl("exec", "-n", "volcano-system", scheduler, "--", "true", check=False)
+        self.assertIn("is a part of hekla itself", refused.stderr)
+        # Deleted, it comes back: the component has never gone.
+        self.platform.kubectl("delete", "pod", "-n", "volcano-system", scheduler)
+        put.wait_for("the pod is back", lambda: self.component("volcano-system", "volcano-scheduler") == scheduler)
+
+    def test_top(self):
+        self.platform.apply_text(BUSY)
+        put.wait_for("the pod runs", lambda: self.platform.get("pod", "busy")["status"].get("phase") == "Running")
+        for tool in put.kubectls():
+            rows = self.platform.kubectl("top", "pods", "-l", "app=busy", "--no-headers", tool=tool).split()
+            self.assertEqual(rows[0], "busy")
+            self.assertTrue(50 <= int(rows[1].rstrip("m")) <= 300, rows)
+            self.assertRegex(rows[2], r"^\d+Mi$")
+            rows = self.platform.kubectl("top", "nodes", "--no-headers", tool=tool).split()
+            self.assertEqual(len(rows), 5)
+            self.assertTrue(re.match(r"^[1-9]\d*m$", rows[1]), rows)
+            self.assertTrue(re.match(r"^[1-9]\d*Mi$", rows[3]), rows)
+
+
+if __name__ == "__main__":
+    unittest.main()
