@@ -119,6 +119,14 @@ class Misbehaviour(put.PlatformTest):
                                "except OSError as e:\n  print(e.strerror)")
         self.assertEqual(self.platform.kubectl("logs", "filler"), "No space left on device\n")
 
+    def test_a_flood_of_log_lines_fills_no_disk(self):
+        self.run_pod("flood", "line = b'x' * 199 + b'\\n'\nimport sys\n"
+                              "for i in range(4000): sys.stdout.buffer.write(line * 100)\nprint('the end')")
+        uid = self.platform.get("pod", "flood")["metadata"]["uid"]
+        path = os.path.join(self.platform.data_dir, "pods", uid, "containers", "c", "0.log")
+        self.assertLess(os.path.getsize(path), 33 << 20)
+        self.assertEqual(self.platform.kubectl("logs", "flood", "--tail=1"), "the end\n")
+
     def test_zombies_go_with_their_pod(self):
         before = zombies()
         self.run_pod("zombies", "import os, time\nfor i in range(300):\n  if os.fork() == 0: os._exit(0)\n"
