@@ -1,9 +1,9 @@
-// Binding a pod to a node, and evicting one: the two verbs of schedulers and of kubectl drain.
+// Binding a pod to a node: the verb of schedulers.
 #include "apiserver/errors.h"
 #include "apiserver/metadata.h"
+#include "apiserver/pod_conditions.h"
 #include "apiserver/storage.h"
 #include "apiserver/write_stages.h"
-#include "model/time.h"
 
 namespace hekla::apiserver {
 
@@ -36,24 +36,6 @@ Result<void> check_unbound(const WriteScope& scope, const json::Value& pod) {
   return {};
 }
 
-// Sets one condition of status.conditions; lastTransitionTime moves when the status does.
-void set_condition(json::Value& object, std::string_view type, std::string_view status, WallTime now) {
-  json::Value& list = json::at_path(object, {"status", "conditions"});
-  if (!list.is_array()) list.emplace_array();
-  json::Object wanted;
-  wanted.emplace("lastProbeTime", nullptr);
-  wanted.emplace("lastTransitionTime", model::format_rfc3339(now));
-  wanted.emplace("status", status);
-  wanted.emplace("type", type);
-  for (json::Value& one : list.get_array()) {
-    if (json::string_at(one, {"type"}) != type) continue;
-    if (json::string_at(one, {"status"}) == status) return;
-    one = std::move(wanted);
-    return;
-  }
-  list.get_array().push_back(std::move(wanted));
-}
-
 void merge_strings(const json::Value& from, json::Value& to, std::string_view member) {
   const json::Object* given = json::object_at(from, {"metadata", member});
   if (!given || given->empty()) return;
@@ -82,19 +64,12 @@ Result<PreparedWrite> prepare_binding(WriteScope& scope) {
   json::at_path(pod, {"spec", "nodeName"}) = node;
   merge_strings(body, pod, "annotations");
   merge_strings(body, pod, "labels");
-  set_condition(pod, "PodScheduled", "True", scope.now);
+  set_pod_condition(pod, {"PodScheduled", "True"}, scope.now);
   PreparedWrite prepared = put_stage(scope, std::move(pod),
                                      {store::Expect::Kind::revision, item->modified},
                                      WriteOutcome::Effect::updated, item->modified);
   prepared.retry_on_conflict = true;
   return prepared;
-}
-
-Result<PreparedWrite> prepare_eviction(WriteScope& scope) {
-  std::string_view name = json::string_at(scope.request.body, {"metadata", "name"});
-  if (!name.empty() && name != scope.request.key.name)
-    return fail(Code::bad_request, "name in URL does not match name in Eviction object");
-  return prepare_remove(scope);
 }
 
 }  // namespace hekla::apiserver

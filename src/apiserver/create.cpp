@@ -2,6 +2,7 @@
 #include "apiserver/errors.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
+#include "apiserver/quota.h"
 #include "apiserver/write_stages.h"
 #include "model/time.h"
 
@@ -42,6 +43,7 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, cons
   TRY(allocate_stage(scope, object, nullptr));
   TRY(validate_stage(scope, object, nullptr));
   TRY(admit_stage(scope, object, nullptr, kube::Operation::create));
+  TRY(quota_stage(scope, &object, nullptr));
 
   PreparedWrite prepared = put_stage(scope, std::move(object), {store::Expect::Kind::absent},
                                      WriteOutcome::Effect::created, 0);

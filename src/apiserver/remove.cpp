@@ -7,6 +7,7 @@
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/metadata.h"
+#include "apiserver/quota.h"
 #include "apiserver/storage.h"
 #include "apiserver/write_stages.h"
 #include "model/time.h"
@@ -143,7 +144,8 @@ bool holds_content(const WriteScope& scope, json::Value& object) {
 
 }  // namespace
 
-Result<PreparedWrite> prepare_remove(WriteScope& scope) {
+Result<PreparedWrite> prepare_remove(WriteScope& scope,
+                                     const std::function<void(json::Value&)>& mark) {
   TRY(check_options(scope.request.remove));
   store::ItemPtr item = TRY(find_item(scope));
   const json::Value old = decode_object(scope.served(), *item);
@@ -151,6 +153,7 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope) {
   TRY(admit_stage(scope, old, &old, kube::Operation::remove));
 
   json::Value object = old;
+  if (mark) mark(object);
   const bool retry = scope.request.remove.precondition_resource_version.empty();
   Grace grace = begin_grace(scope, object);
   if (grace.pending) {
@@ -170,6 +173,7 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope) {
     prepared = put_stage(scope, std::move(object), {store::Expect::Kind::revision, item->modified},
                          WriteOutcome::Effect::updated, item->modified);
   } else {
+    TRY(quota_stage(scope, nullptr, &old));
     prepared = remove_stage(scope, grace.graceful ? std::move(object) : old, *item);
   }
   prepared.retry_on_conflict = retry;

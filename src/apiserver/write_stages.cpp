@@ -9,6 +9,7 @@
 #include "apiserver/kinds/ephemeral.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
+#include "apiserver/quota.h"
 #include "apiserver/schema_rules.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/storage.h"
@@ -329,10 +330,12 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
   count_generation(kind, object, old);
   TRY(validate_stage(scope, object, &old));
   TRY(admit_stage(scope, object, &old, kube::Operation::update));
+  const bool removal = completes_removal(kind, object);
+  TRY(quota_stage(scope, removal ? nullptr : &object, &old));
 
   metadata_of(object)["resourceVersion"] = std::to_string(input.item->modified);
   PreparedWrite prepared;
-  if (completes_removal(kind, object)) {
+  if (removal) {
     prepared = remove_stage(scope, std::move(object), *input.item);
   } else if (json::equal(object, old)) {
     return unchanged_stage(scope, std::move(input.item));
@@ -356,6 +359,7 @@ PreparedWrite put_stage(WriteScope& scope, json::Value object, store::Expect exp
   }
   EncodedObject encoded = encode_object(scope.served(), object);
   prepared.commit = true;
+  prepared.sides = std::move(scope.sides);
   prepared.write.op = store::Write::Op::put;
   prepared.write.bucket = scope.served().bucket;
   prepared.write.key = storage_key(scope.kind(), {encoded.header->ns, encoded.header->name});

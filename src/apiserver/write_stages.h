@@ -3,10 +3,12 @@
 // put between any two, because everything a later stage needs is in the scope and the object.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "apiserver/admission_chain.h"
+#include "apiserver/side_writes.h"
 #include "apiserver/write_request.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -28,6 +30,7 @@ struct WriteServices {
   const ServiceAddresses* addresses = nullptr;
   WebhookTransport* webhooks = nullptr;
   WebhookConfigurations* configurations = nullptr;
+  bool quota = true;  // ResourceQuotas are enforced
 };
 
 // One attempt at one request against one snapshot.
@@ -39,6 +42,8 @@ struct WriteScope {
   WallTime now;
   std::vector<std::string> warnings;
   WebhookMemo* memo = nullptr;  // of the request, across its attempts
+  const SideWrites* staged = nullptr;  // of the writes before this one in the same commit
+  SideWrites sides;                    // of this write
 
   const ServedKind& served() const { return *request.served; }
   const Kind& kind() const { return *request.served->kind; }
@@ -52,6 +57,7 @@ struct PreparedWrite {
   WriteOutcome outcome;
   bool retry_on_conflict = false;  // the request did not insist on a revision
   bool retry_on_exists = false;    // the name was generated
+  SideWrites sides;                // what must land together with it
 };
 
 Result<PreparedWrite> prepare_write(WriteScope& scope);
@@ -63,7 +69,9 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object,
 Result<PreparedWrite> prepare_update(WriteScope& scope);
 Result<PreparedWrite> prepare_patch(WriteScope& scope);
 Result<PreparedWrite> prepare_apply(WriteScope& scope);
-Result<PreparedWrite> prepare_remove(WriteScope& scope);
+// `mark` edits the object on its way out (the condition of an eviction).
+Result<PreparedWrite> prepare_remove(WriteScope& scope,
+                                     const std::function<void(json::Value&)>& mark = {});
 Result<PreparedWrite> prepare_binding(WriteScope& scope);
 Result<PreparedWrite> prepare_eviction(WriteScope& scope);
 Result<PreparedWrite> prepare_scale(WriteScope& scope);

@@ -1,5 +1,6 @@
 #include "apiserver/writes.h"
 
+#include <algorithm>
 #include <deque>
 #include <set>
 
@@ -15,6 +16,9 @@ namespace hekla::apiserver {
 namespace {
 constexpr int kMaxAttempts = 5;
 constexpr int kMaxNameAttempts = 8;
+// A quota is written by everyone who creates something in its namespace; each lost race is
+// somebody's success.
+constexpr int kMaxSideAttempts = 1000;
 constexpr std::size_t kMaxWebhookAnswers = 256;
 }  // namespace
 
@@ -56,8 +60,10 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     const CatalogPtr catalog = writes_.registry_.catalog();
     store::Batch batch;
     std::set<std::pair<store::BucketId, std::string>> touched;
+    staged_.clear();
     while (!queue_.empty()) {
       std::size_t index = queue_.front();
+      if (alone_ && !batch.writes.empty()) break;
       Result<PreparedWrite> prepared = prepare(index, snapshot, *catalog);
       const bool first = batch.writes.empty();
       if (!prepared) {
@@ -69,8 +75,10 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
         outcomes_[index] = std::move(prepared->outcome);
       } else {
         auto key = std::pair(prepared->write.bucket, prepared->write.key);
-        if (touched.contains(key)) break;
+        if (touched.contains(key) || staged_.contains(key) || touches(touched, prepared->sides)) break;
         touched.insert(std::move(key));
+        for (auto& [side_key, side] : prepared->sides)
+          staged_.insert_or_assign(side_key, std::move(side));
         store::AttachmentPtr header = prepared->write.attachment;
         batch.writes.push_back(std::move(prepared->write));
         pending_.push_back({index, std::move(*prepared), std::move(header)});
@@ -78,6 +86,8 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
       queue_.pop_front();
     }
     if (batch.writes.empty()) return finish();
+    batch.all_or_nothing = !staged_.empty();
+    for (auto& [key, side] : staged_) batch.writes.push_back(encode_side_write(std::move(side)));
     commit(std::move(batch));
   }
 
@@ -86,6 +96,12 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
                      const std::set<std::pair<store::BucketId, std::string>>& touched) const {
     const WriteRequest& request = requests_[index];
     return touched.contains({request.served->bucket, storage_key(*request.served->kind, request.key)});
+  }
+
+  static bool touches(const std::set<std::pair<store::BucketId, std::string>>& touched,
+                      const SideWrites& sides) {
+    return std::any_of(sides.begin(), sides.end(),
+                       [&](const auto& side) { return touched.contains(side.first); });
   }
 
   Result<PreparedWrite> prepare(std::size_t index, const store::Snapshot& snapshot,
@@ -97,7 +113,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     if (!memo.now) memo.now = writes_.services_.clock->wall();
     WriteServices services = writes_.services_;
     services.rng = &memo.draws;
-    WriteScope scope{requests_[index], snapshot, catalog, services, *memo.now, {}, &memo};
+    WriteScope scope{requests_[index], snapshot, catalog, services, *memo.now, {}, &memo, &staged_, {}};
     return prepare_write(scope);
   }
 
@@ -137,10 +153,18 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
   }
 
   void committed(store::CommitResults results) {
-    CHECK(results.size() == pending_.size(), "one result per write");
+    CHECK(results.size() == pending_.size() + staged_.size(), "one result per write");
     std::deque<std::size_t> again;
+    if (!staged_.empty() && pending_.size() > 1 && !results.front()) {
+      // One of several failed all; from now on each stands for itself.
+      alone_ = true;
+      for (const Pending& one : pending_) again.push_back(one.index);
+      pending_.clear();
+      queue_.insert(queue_.begin(), again.begin(), again.end());
+      return;
+    }
     bool crds_changed = false;
-    for (std::size_t i = 0; i < results.size(); ++i) {
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
       auto& [index, prepared, header] = pending_[i];
       const WriteRequest& request = requests_[index];
       if (results[i]) {
@@ -164,8 +188,10 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     memos_[index]->start_anew();
     if (code == Code::already_exists)
       return prepared.retry_on_exists && attempts_[index] < kMaxNameAttempts;
-    return (code == Code::conflict || code == Code::not_found) && prepared.retry_on_conflict &&
-           attempts_[index] < kMaxAttempts;
+    if (code != Code::conflict && code != Code::not_found) return false;
+    // Preparing it again finds out whether the object itself or what it is charged to has changed.
+    if (!staged_.empty()) return attempts_[index] < kMaxSideAttempts;
+    return prepared.retry_on_conflict && attempts_[index] < kMaxAttempts;
   }
 
   static Error explain(const WriteRequest& request, const PreparedWrite& prepared,
@@ -205,6 +231,8 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
   std::size_t unanswered_ = 0;
   std::deque<std::size_t> queue_;
   std::vector<Pending> pending_;
+  SideWrites staged_;   // of the commit that is being put together or under way
+  bool alone_ = false;  // one request per commit
 };
 
 void Writes::run(std::vector<WriteRequest> requests, Executor& continuation, Done done) {

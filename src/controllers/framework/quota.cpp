@@ -1,6 +1,6 @@
 #include "controllers/framework/quota.h"
 
-#include <algorithm>
+#include "model/quota.h"
 
 namespace hekla::controllers {
 namespace {
@@ -12,35 +12,6 @@ void default_requests(std::vector<model::Container>& containers) {
   for (model::Container& container : containers)
     for (const auto& [name, limit] : container.resources.limits)
       container.resources.requests.try_emplace(name, limit);
-}
-
-void raise(ResourceList& to, const ResourceList& other) {
-  for (const auto& [name, quantity] : other) {
-    auto [found, inserted] = to.try_emplace(name, quantity);
-    if (!inserted) found->second = std::max(found->second, quantity);
-  }
-}
-
-// The counterpart of model::pod_requests for limits: overhead only joins limits that exist.
-ResourceList pod_limits(const model::PodSpec& spec) {
-  ResourceList limits, sidecars, init_peak;
-  for (const model::Container& container : spec.containers)
-    model::add(limits, container.resources.limits);
-  for (const model::Container& container : spec.initContainers) {
-    ResourceList running = sidecars;
-    model::add(running, container.resources.limits);
-    if (container.restartPolicy == "Always") {
-      model::add(limits, container.resources.limits);
-      sidecars = running;
-    }
-    raise(init_peak, running);
-  }
-  raise(limits, init_peak);
-  for (const auto& [name, quantity] : spec.resources.limits) limits[name] = quantity;
-  for (const auto& [name, quantity] : spec.overhead)
-    if (auto found = limits.find(name); found != limits.end() && !found->second.is_zero())
-      found->second += quantity;
-  return limits;
 }
 
 // Kubernetes' own names are without a domain; everything else is an extended resource.
@@ -65,7 +36,7 @@ ResourceList pod_quota_usage(model::PodSpec spec) {
       usage[name] = quantity;  // kubernetes.io/batch-cpu and its like carry no quota name
     }
   }
-  for (const auto& [name, quantity] : pod_limits(spec))
+  for (const auto& [name, quantity] : model::pod_limits(spec))
     if (name == "cpu" || name == "memory" || name == "ephemeral-storage")
       usage["limits." + name] = quantity;
   return usage;
