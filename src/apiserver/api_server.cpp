@@ -1,7 +1,9 @@
 #include "apiserver/api_server.h"
 
 #include "apiserver/admission_builtin.h"
+#include "apiserver/admission_limits.h"
 #include "apiserver/admission_service_account.h"
+#include "apiserver/admission_storage.h"
 #include "apiserver/backup.h"
 #include "apiserver/bootstrap.h"
 #include "apiserver/crd.h"
@@ -26,17 +28,23 @@ namespace hekla::apiserver {
 
 namespace {
 
+bool is_disabled(const std::vector<std::string>& disabled, std::string_view step) {
+  return std::find(disabled.begin(), disabled.end(), step) != disabled.end();
+}
+
 AdmissionChain make_chain(const Authorizer& authorizer, const Tokens& tokens, Rng& rng,
                           const std::vector<std::string>& disabled,
                           std::vector<kube::AdmissionStep> more) {
   std::vector<kube::AdmissionStep> steps = builtin_admission();
   for (kube::AdmissionStep& step : service_account_admission(tokens, rng))
     steps.push_back(std::move(step));
+  for (kube::AdmissionStep& step : storage_admission()) steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : rbac_admission(authorizer)) steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : more) steps.push_back(std::move(step));
-  std::erase_if(steps, [&](const kube::AdmissionStep& step) {
-    return std::find(disabled.begin(), disabled.end(), step.name) != disabled.end();
-  });
+  // After everything that may still change what a pod asks for.
+  for (kube::AdmissionStep& step : limit_admission()) steps.push_back(std::move(step));
+  std::erase_if(steps,
+                [&](const kube::AdmissionStep& step) { return is_disabled(disabled, step.name); });
   return AdmissionChain(std::move(steps));
 }
 
@@ -78,7 +86,8 @@ struct ApiServer::Parts {
                              std::move(options.admission))),
         writes(*options.store, registry,
                WriteServices{options.clock, options.rng, &admission, addresses.get(),
-                             webhooks.get(), &webhook_configurations},
+                             webhooks.get(), &webhook_configurations,
+                             !is_disabled(options.disabled_admission, "ResourceQuota")},
                &crds),
         authenticator(tokens, *options.store, registry),
         discovery(registry,

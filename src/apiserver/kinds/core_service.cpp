@@ -144,8 +144,27 @@ std::vector<Cause> validate_changed_service(const json::Value& object, const jso
   return std::move(rules.causes);
 }
 
+bool needs_node_ports(const json::Value& service) {
+  std::string_view type = json::string_at(service, {"spec", "type"});
+  return type == "NodePort" || type == "LoadBalancer";
+}
+
+// Who changes the type of a service need not know that its node ports were allocated.
+void drop_node_ports(json::Value& object, const json::Value& old) {
+  if (!needs_node_ports(old) || needs_node_ports(object)) return;
+  const json::Array* before = json::array_at(old, {"spec", "ports"});
+  json::Value* ports = object_in_place(object.get_object(), "spec").if_contains("ports");
+  if (!before || !ports || !ports->is_array()) return;
+  for (json::Value& port : ports->get_array())
+    for (const json::Value& allocated : *before)
+      if (port.is_object() &&
+          json::int_at(port, {"nodePort"}) == json::int_at(allocated, {"nodePort"}))
+        port.get_object().erase("nodePort");
+}
+
 // A client that PUTs what it wrote, not what it read, keeps what was allocated.
 void keep_allocated(json::Value& object, const json::Value& old, const WriteContext&) {
+  drop_node_ports(object, old);
   if (json::string_at(object, {"spec", "type"}) == "ExternalName") {
     if (json::string_at(old, {"spec", "type"}) == "ExternalName") return;
     for (std::string_view member :

@@ -1,0 +1,70 @@
+#include "apiserver/admission_storage.h"
+
+#include <algorithm>
+
+#include "apiserver/metadata.h"
+
+namespace hekla::apiserver {
+
+namespace {
+
+using kube::AdmissionRequest;
+using kube::Operation;
+
+bool is_default_class(const json::Value& storage_class) {
+  for (std::string_view annotation : {"storageclass.kubernetes.io/is-default-class",
+                                      "storageclass.beta.kubernetes.io/is-default-class"})
+    if (json::string_at(storage_class, {"metadata", "annotations", annotation}) == "true") return true;
+  return false;
+}
+
+// Of several default classes the youngest counts, then the first by name.
+Result<void> default_class(const AdmissionRequest& request, json::Value& claim) {
+  const json::Value* given = json::find_path(claim, {"spec", "storageClassName"});
+  if (given && !given->is_null()) return {};  // "" asks for no class
+  if (json::find_path(claim, {"metadata", "annotations", "volume.beta.kubernetes.io/storage-class"}))
+    return {};
+  Result<std::vector<json::Value>> classes = request.reader->list(kube::resources::storage_classes, "");
+  if (!classes) return {};
+  const json::Value* best = nullptr;
+  for (const json::Value& one : *classes)
+    if (is_default_class(one) &&
+        (!best || meta_string(one, "creationTimestamp") > meta_string(*best, "creationTimestamp")))
+      best = &one;
+  if (best) json::at_path(claim, {"spec", "storageClassName"}) = meta_string(*best, "name");
+  return {};
+}
+
+Result<void> protect(json::Value& object, std::string_view finalizer) {
+  std::vector<std::string> all = finalizers_of(object);
+  if (std::find(all.begin(), all.end(), finalizer) != all.end()) return {};
+  all.emplace_back(finalizer);
+  set_finalizers(object, all);
+  return {};
+}
+
+}  // namespace
+
+std::vector<kube::AdmissionStep> storage_admission() {
+  auto on_create = [](std::string_view plural) {
+    return [plural](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+      return operation == Operation::create && resource.group.empty() && resource.plural == plural &&
+             subresource.empty();
+    };
+  };
+  std::vector<kube::AdmissionStep> steps;
+  steps.push_back({"DefaultStorageClass", on_create("persistentvolumeclaims"), default_class, nullptr});
+  steps.push_back({"StorageObjectInUseProtection", on_create("persistentvolumeclaims"),
+                   [](const AdmissionRequest&, json::Value& claim) {
+                     return protect(claim, "kubernetes.io/pvc-protection");
+                   },
+                   nullptr});
+  steps.push_back({"StorageObjectInUseProtection", on_create("persistentvolumes"),
+                   [](const AdmissionRequest&, json::Value& volume) {
+                     return protect(volume, "kubernetes.io/pv-protection");
+                   },
+                   nullptr});
+  return steps;
+}
+
+}  // namespace hekla::apiserver
