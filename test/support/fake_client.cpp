@@ -1,5 +1,7 @@
 #include "support/fake_client.h"
 
+#include <algorithm>
+
 #include "json/patch.h"
 #include "model/selector.h"
 #include "model/time.h"
@@ -32,6 +34,25 @@ bool ends_at_once(const kube::Resource& resource, const json::Value& value,
   std::string_view phase = json::string_at(value, {"status", "phase"});
   return json::string_at(value, {"spec", "nodeName"}).empty() || phase == "Succeeded" ||
          phase == "Failed";
+}
+
+// Strategic merge of the one list that controllers patch: conditions, by type.
+void merge_conditions(const json::Value& old, json::Object& patch) {
+  json::Value whole(patch);
+  const json::Array* changed = json::array_at(whole, {"status", "conditions"});
+  const json::Array* before = json::array_at(old, {"status", "conditions"});
+  if (!changed || !before) return;
+  json::Array merged = *before;
+  for (const json::Value& one : *changed) {
+    auto same = std::find_if(merged.begin(), merged.end(), [&](const json::Value& other) {
+      return json::string_at(other, {"type"}) == json::string_at(one, {"type"});
+    });
+    if (same == merged.end())
+      merged.push_back(one);
+    else
+      for (const auto& member : one.get_object()) same->get_object()[member.key()] = member.value();
+  }
+  patch["status"].get_object()["conditions"] = std::move(merged);
 }
 
 class FakeWatch final : public kube::Watch {
@@ -130,14 +151,28 @@ kube::WriteResult FakeApi::patch_object(const kube::Write& write) {
   json::Value after = *found;
   json::Value patch = write.body;
   json::Object& members = patch.get_object();
-  if (!write.subresource.empty()) {
+  std::string_view uid = json::string_at(write.body, {"metadata", "uid"});
+  if (!uid.empty() && uid != text_at(*found, "uid"))
+    return fail(Code::conflict, "Precondition failed: UID in precondition differs");
+  if (write.subresource == "finalize") {
+    json::apply_merge_patch(after, patch);
+    const json::Array* held = json::array_at(after, {"spec", "finalizers"});
+    if ((!held || held->empty()) && !text_at(after, "deletionTimestamp").empty())
+      return erase(write.resource, write.key);
+  } else if (!write.subresource.empty() && write.subresource != "scale") {
     json::Object only;
     if (members.contains("status")) only["status"] = members["status"];
+    if (write.patch_type == kube::PatchType::strategic) merge_conditions(*found, only);
     json::apply_merge_patch(after, only);
   } else {
     if (has_status_subresource(write.resource)) members.erase("status");
     json::apply_merge_patch(after, patch);
   }
+  const json::Array* held = json::array_at(after, {"metadata", "finalizers"});
+  if (!collects_garbage && !text_at(after, "deletionTimestamp").empty() && (!held || held->empty()) &&
+      json::int_at(after, {"metadata", "deletionGracePeriodSeconds"}) == 0 &&
+      !json::array_at(after, {"spec", "finalizers"}))
+    return erase(write.resource, write.key);
   if (json::equal(after, *found)) {
     auto& table = tables_[table_name(write.resource)].second;
     return snapshot(write.resource, table.at(write.key));
@@ -159,7 +194,7 @@ kube::ObjectPtr FakeApi::erase(const kube::Resource& resource, const kube::Key& 
   kube::ObjectPtr object = snapshot(resource, last);
   removals_.push_back({table_name(resource), object, revision_});
   tell(resource, kube::WatchEvent{kube::WatchEvent::Type::deleted, object, revision_});
-  remove_dependents(object->uid);
+  if (collects_garbage) remove_dependents(object->uid);
   return object;
 }
 
@@ -184,6 +219,7 @@ kube::WriteResult FakeApi::remove_object(const kube::Write& write) {
   if (write.precondition_resource_version &&
       std::to_string(write.precondition_resource_version) != text_at(*found, "resourceVersion"))
     return fail(Code::conflict, "Precondition failed: ResourceVersion differs");
+  if (!collects_garbage) return hold(write, *found);
   if (ends_at_once(write.resource, *found, write.grace_period_seconds))
     return erase(write.resource, write.key);
   if (!text_at(*found, "deletionTimestamp").empty())
@@ -192,6 +228,25 @@ kube::WriteResult FakeApi::remove_object(const kube::Write& write) {
   json::at_path(after, {"metadata", "deletionTimestamp"}) = model::format_rfc3339(clock_.wall());
   json::at_path(after, {"metadata", "deletionGracePeriodSeconds"}) = 30;
   return store(write.resource, std::move(after), kube::WatchEvent::Type::modified);
+}
+
+// Removal as a server does it: what has finalizers, of its own or of the policy, stays for now.
+kube::WriteResult FakeApi::hold(const kube::Write& write, json::Value object) {
+  json::Value& list = json::at_path(object, {"metadata", "finalizers"});
+  if (!list.is_array()) list.emplace_array();
+  json::Array& finalizers = list.get_array();
+  auto add = [&](std::string_view name) {
+    if (std::find(finalizers.begin(), finalizers.end(), json::Value(name)) == finalizers.end())
+      finalizers.emplace_back(name);
+  };
+  if (write.propagation_policy == "Foreground") add("foregroundDeletion");
+  if (write.propagation_policy == "Orphan") add("orphan");
+  const json::Array* content = json::array_at(object, {"spec", "finalizers"});
+  if (finalizers.empty() && (!content || content->empty())) return erase(write.resource, write.key);
+  if (text_at(object, "deletionTimestamp").empty())
+    json::at_path(object, {"metadata", "deletionTimestamp"}) = model::format_rfc3339(clock_.wall());
+  if (content) json::at_path(object, {"status", "phase"}) = "Terminating";
+  return store(write.resource, std::move(object), kube::WatchEvent::Type::modified);
 }
 
 kube::WriteResult FakeApi::write(const kube::Write& write) {

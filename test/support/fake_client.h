@@ -45,6 +45,10 @@ class FakeApi {
   // Asked before each write of a client; an error makes it fail.
   std::function<std::optional<Error>(const kube::Write&)> on_write;
 
+  // What an owner leaves behind goes with it. Off for tests of the collector itself: then removals
+  // honour finalizers and propagation policies as well.
+  bool collects_garbage = true;
+
  private:
   friend class FakeClient;
   struct Stored {
@@ -71,6 +75,7 @@ class FakeApi {
   kube::WriteResult create_object(const kube::Write& write);
   kube::WriteResult patch_object(const kube::Write& write);
   kube::WriteResult remove_object(const kube::Write& write);
+  kube::WriteResult hold(const kube::Write& write, json::Value object);
   kube::ObjectPtr erase(const kube::Resource& resource, const kube::Key& key);
   void remove_dependents(const std::string& owner_uid);
   void tell(const kube::Resource& resource, kube::WatchEvent event);

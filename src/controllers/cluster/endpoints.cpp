@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "controllers/framework/writes.h"
+#include "controllers/workload/objects.h"
 #include "kube/informer.h"
 #include "kube/reconcile.h"
 #include "model/selector.h"
@@ -12,27 +12,20 @@ namespace {
 
 constexpr std::size_t kSliceLimit = 100;
 constexpr std::string_view kServiceLabel = "kubernetes.io/service-name";
+constexpr std::string_view kManagedBy = "endpointslice.kubernetes.io/managed-by";
 constexpr std::string_view kManager = "endpointslice-controller.k8s.io";
+constexpr std::string_view kMirror = "endpointslicemirroring-controller.k8s.io";
 
-bool is_ready(const model::Pod& pod) {
-  return std::any_of(pod.status.conditions.begin(), pod.status.conditions.end(),
-                     [](const auto& c) { return c.type == "Ready" && c.status == "True"; });
-}
+bool has_address(const model::Pod& pod) { return !pod.status.podIP.empty() && !pod_finished(pod); }
 
-bool is_finished(const model::Pod& pod) {
-  return pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
-}
-
-bool has_address(const model::Pod& pod) { return !pod.status.podIP.empty() && !is_finished(pod); }
-
-std::int64_t target_port(const model::ServicePort& port, const PodRefs& pods) {
+// Nothing when the pod has no port of that name.
+std::optional<std::int64_t> target_port(const model::ServicePort& port, const model::Pod& pod) {
   if (port.targetPort.is_number()) return port.targetPort.to_number<std::int64_t>();
   if (!port.targetPort.is_string()) return port.port;
-  for (const auto& pod : pods)
-    for (const auto& container : pod->spec.containers)
-      for (const auto& named : container.ports)
-        if (named.name == json::sv(port.targetPort.get_string())) return named.containerPort;
-  return port.port;
+  for (const auto& container : pod.spec.containers)
+    for (const auto& named : container.ports)
+      if (named.name == json::sv(port.targetPort.get_string())) return named.containerPort;
+  return std::nullopt;
 }
 
 json::Object target_reference(const model::Pod& pod) {
@@ -47,12 +40,37 @@ std::string host_name(const model::Service& service, const model::Pod& pod) {
   return pod.spec.subdomain == service.metadata.name ? pod.spec.hostname : std::string();
 }
 
-json::Object ports_of(const model::ServicePort& port, const PodRefs& pods, bool always_name) {
-  json::Object made;
-  if (always_name || !port.name.empty()) made["name"] = port.name;
-  made["port"] = target_port(port, pods);
-  made["protocol"] = port.protocol.empty() ? "TCP" : port.protocol;
-  return made;
+json::Array ports_of(const model::Service& service, const model::Pod& pod, bool always_name) {
+  json::Array ports;
+  for (const model::ServicePort& port : service.spec.ports) {
+    std::optional<std::int64_t> number = target_port(port, pod);
+    if (!number) continue;
+    json::Object made;
+    if (always_name || !port.name.empty()) made["name"] = port.name;
+    made["port"] = *number;
+    made["protocol"] = port.protocol.empty() ? "TCP" : port.protocol;
+    ports.push_back(std::move(made));
+  }
+  return ports;
+}
+
+// Pods that give a service's named ports different numbers are told apart.
+struct PortGroup {
+  json::Array ports;
+  PodRefs pods;
+};
+std::vector<PortGroup> by_ports(const model::Service& service, const PodRefs& pods, bool always_name) {
+  std::vector<PortGroup> groups;
+  for (const auto& pod : pods) {
+    if (!has_address(*pod)) continue;
+    json::Array ports = ports_of(service, *pod, always_name);
+    auto same = std::find_if(groups.begin(), groups.end(), [&](const PortGroup& group) {
+      return json::equal(json::Value(group.ports), json::Value(ports));
+    });
+    if (same == groups.end()) same = groups.insert(groups.end(), {std::move(ports), {}});
+    same->pods.push_back(pod);
+  }
+  return groups;
 }
 
 struct Slice {
@@ -69,49 +87,81 @@ BOOST_DESCRIBE_STRUCT(EndpointsObject, (), (metadata, subsets))
 }  // namespace
 
 json::Array endpoint_subsets(const model::Service& service, const PodRefs& pods) {
-  json::Array ready, not_ready;
-  for (const auto& pod : pods) {
-    if (!has_address(*pod) || pod->metadata.deletionTimestamp) continue;
-    json::Object address{{"ip", pod->status.podIP}};
-    if (std::string name = host_name(service, *pod); !name.empty()) address["hostname"] = name;
-    if (!pod->spec.nodeName.empty()) address["nodeName"] = pod->spec.nodeName;
-    address["targetRef"] = target_reference(*pod);
-    bool counts = is_ready(*pod) || service.spec.publishNotReadyAddresses;
-    (counts ? ready : not_ready).push_back(std::move(address));
+  json::Array subsets;
+  for (PortGroup& group : by_ports(service, pods, false)) {
+    // Without a port only a headless service leads anywhere.
+    if (group.ports.empty() && (!service.spec.ports.empty() || service.spec.clusterIP != "None"))
+      continue;
+    json::Array ready, not_ready;
+    for (const auto& pod : group.pods) {
+      if (pod->metadata.deletionTimestamp) continue;
+      json::Object address{{"ip", pod->status.podIP}};
+      if (std::string name = host_name(service, *pod); !name.empty()) address["hostname"] = name;
+      if (!pod->spec.nodeName.empty()) address["nodeName"] = pod->spec.nodeName;
+      address["targetRef"] = target_reference(*pod);
+      bool counts = pod_ready(*pod) || service.spec.publishNotReadyAddresses;
+      (counts ? ready : not_ready).push_back(std::move(address));
+    }
+    if (ready.empty() && not_ready.empty()) continue;
+    json::Object subset;
+    if (!ready.empty()) subset["addresses"] = std::move(ready);
+    if (!not_ready.empty()) subset["notReadyAddresses"] = std::move(not_ready);
+    if (!group.ports.empty()) subset["ports"] = std::move(group.ports);
+    subsets.push_back(std::move(subset));
   }
-  if (ready.empty() && not_ready.empty()) return {};
-  json::Object subset;
-  if (!ready.empty()) subset["addresses"] = std::move(ready);
-  if (!not_ready.empty()) subset["notReadyAddresses"] = std::move(not_ready);
-  json::Array ports;
-  for (const auto& port : service.spec.ports) ports.push_back(ports_of(port, pods, false));
-  if (!ports.empty()) subset["ports"] = std::move(ports);
-  return json::Array{std::move(subset)};
+  return subsets;
 }
 
-json::Array slice_endpoints(const model::Service& service, const PodRefs& pods) {
-  json::Array endpoints;
-  for (const auto& pod : pods) {
-    if (!has_address(*pod)) continue;
-    bool terminating = static_cast<bool>(pod->metadata.deletionTimestamp);
-    bool serving = is_ready(*pod);
-    bool ready = (serving && !terminating) || service.spec.publishNotReadyAddresses;
-    json::Object endpoint{
-        {"addresses", json::Array{json::Value(pod->status.podIP)}},
-        {"conditions",
-         json::Object{{"ready", ready}, {"serving", serving}, {"terminating", terminating}}}};
-    if (std::string name = host_name(service, *pod); !name.empty()) endpoint["hostname"] = name;
-    if (!pod->spec.nodeName.empty()) endpoint["nodeName"] = pod->spec.nodeName;
-    endpoint["targetRef"] = target_reference(*pod);
-    endpoints.push_back(std::move(endpoint));
+std::vector<SliceContent> slice_contents(const model::Service& service, const PodRefs& pods) {
+  std::vector<SliceContent> slices;
+  for (PortGroup& group : by_ports(service, pods, true)) {
+    for (const auto& pod : group.pods) {
+      if (slices.empty() || slices.back().endpoints.size() >= kSliceLimit ||
+          !json::equal(json::Value(slices.back().ports), json::Value(group.ports)))
+        slices.push_back({{}, group.ports});
+      bool terminating = static_cast<bool>(pod->metadata.deletionTimestamp);
+      bool serving = pod_ready(*pod);
+      bool ready = (serving && !terminating) || service.spec.publishNotReadyAddresses;
+      json::Object endpoint{
+          {"addresses", json::Array{json::Value(pod->status.podIP)}},
+          {"conditions",
+           json::Object{{"ready", ready}, {"serving", serving}, {"terminating", terminating}}}};
+      if (std::string name = host_name(service, *pod); !name.empty()) endpoint["hostname"] = name;
+      if (!pod->spec.nodeName.empty()) endpoint["nodeName"] = pod->spec.nodeName;
+      endpoint["targetRef"] = target_reference(*pod);
+      slices.back().endpoints.push_back(std::move(endpoint));
+    }
   }
-  return endpoints;
+  return slices;
 }
 
-json::Array slice_ports(const model::Service& service, const PodRefs& pods) {
-  json::Array ports;
-  for (const auto& port : service.spec.ports) ports.push_back(ports_of(port, pods, true));
-  return ports;
+std::vector<SliceContent> mirrored_contents(const json::Value& subsets) {
+  std::vector<SliceContent> slices;
+  if (!subsets.is_array()) return slices;
+  for (const json::Value& subset : subsets.get_array()) {
+    const json::Array* given = json::array_at(subset, {"ports"});
+    json::Array ports;
+    if (given)
+      for (json::Value port : *given) {
+        if (port.is_object() && !port.get_object().contains("name")) port.get_object()["name"] = "";
+        ports.push_back(std::move(port));
+      }
+    slices.push_back({{}, ports});
+    for (std::string_view list : {"addresses", "notReadyAddresses"}) {
+      const json::Array* addresses = json::array_at(subset, {list});
+      if (!addresses) continue;
+      for (const json::Value& address : *addresses) {
+        if (slices.back().endpoints.size() >= kSliceLimit) slices.push_back({{}, ports});
+        json::Object endpoint{
+            {"addresses", json::Array{json::Value(json::string_at(address, {"ip"}))}},
+            {"conditions", json::Object{{"ready", list == "addresses"}}}};
+        for (std::string_view member : {"hostname", "nodeName", "targetRef"})
+          if (const json::Value* value = json::find(address, member)) endpoint[member] = *value;
+        slices.back().endpoints.push_back(std::move(endpoint));
+      }
+    }
+  }
+  return slices;
 }
 
 struct Endpoints::State {
@@ -152,6 +202,11 @@ struct Endpoints::State {
       loop.add({service->metadata.ns, service->metadata.name});
     });
     pods.on_change([this](const auto& before, const auto& after) { pod_changed(before, after); });
+    endpoints.on_change([this](const auto& before, const auto& after) {
+      // Written by hand, or taken away; those without a service are nobody's business.
+      kube::Key key = key_of((after ? after : before)->metadata);
+      if (services.get(key)) loop.add(key);
+    });
     auto enable = [this] {
       if (services.synced() && pods.synced() && endpoints.synced() && slices.synced())
         loop.enable();
@@ -170,7 +225,7 @@ struct Endpoints::State {
   void pod_changed(const std::shared_ptr<const model::Pod>& before,
                    const std::shared_ptr<const model::Pod>& after) {
     if (before && after && before->status.podIP == after->status.podIP &&
-        is_ready(*before) == is_ready(*after) && is_finished(*before) == is_finished(*after) &&
+        pod_ready(*before) == pod_ready(*after) && pod_finished(*before) == pod_finished(*after) &&
         before->metadata.deletionTimestamp == after->metadata.deletionTimestamp &&
         before->metadata.labels == after->metadata.labels)
       return;
@@ -192,7 +247,8 @@ struct Endpoints::State {
         round.writes.push_back(remove(kube::resources::endpoints, key, old->metadata.uid));
       return round;  // slices are owned by the service
     }
-    if (service->spec.selector.empty() || service->metadata.deletionTimestamp) return round;
+    if (service->metadata.deletionTimestamp || service->spec.type == "ExternalName") return round;
+    if (service->spec.selector.empty()) return mirror(*service);
     PodRefs selected;
     model::Selector selector = model::Selector::of(service->spec.selector);
     for (auto& pod : pods.by(pods_by_namespace, key.ns))
@@ -230,56 +286,75 @@ struct Endpoints::State {
     return labels;
   }
 
-  // Slices are filled in order, a hundred endpoints each; there is always at least one.
+  // There is always at least one, be it empty.
   void write_slices(const model::Service& service, const PodRefs& selected, kube::Round& round) {
-    json::Array all = slice_endpoints(service, selected);
-    json::Array ports = slice_ports(service, selected);
-    auto old = slices.by(slices_by_service, service.metadata.ns + "/" + service.metadata.name);
-    std::size_t wanted = std::max<std::size_t>(1, (all.size() + kSliceLimit - 1) / kSliceLimit);
-    for (std::size_t i = 0; i < std::max(wanted, old.size()); ++i) {
-      if (i >= wanted) {
-        round.writes.push_back(remove(kube::resources::endpoint_slices,
-                                      {old[i]->metadata.ns, old[i]->metadata.name},
-                                      old[i]->metadata.uid));
-        continue;
-      }
-      json::Array part;
-      for (std::size_t j = i * kSliceLimit; j < std::min(all.size(), (i + 1) * kSliceLimit); ++j)
-        part.push_back(all[j]);
-      if (i < old.size()) {
-        if (json::equal(
-                old[i]->endpoints.is_null() ? json::Value(json::Array{}) : old[i]->endpoints,
-                part) &&
-            json::equal(old[i]->ports.is_null() ? json::Value(json::Array{}) : old[i]->ports,
-                        ports))
-          continue;
-        round.writes.push_back(merge_patch(
-            kube::resources::endpoint_slices, {old[i]->metadata.ns, old[i]->metadata.name},
-            json::Object{{"endpoints", std::move(part)}, {"ports", ports}}));
-      } else {
-        round.writes.push_back(create(kube::resources::endpoint_slices, service.metadata.ns,
-                                      new_slice(service, std::move(part), ports)));
-      }
-    }
-  }
-
-  static json::Value new_slice(const model::Service& service, json::Array part,
-                               const json::Array& ports) {
+    std::vector<SliceContent> wanted = slice_contents(service, selected);
+    if (wanted.empty()) wanted.emplace_back();
     json::Object labels = labels_of(service);
     labels[kServiceLabel] = service.metadata.name;
-    labels["endpointslice.kubernetes.io/managed-by"] = kManager;
-    json::Value owner =
-        json::encode(model::controller_reference("v1", "Service", service.metadata));
-    return json::Object{
-        {"apiVersion", "discovery.k8s.io/v1"},
-        {"kind", "EndpointSlice"},
-        {"metadata", json::Object{{"generateName", service.metadata.name + "-"},
-                                  {"namespace", service.metadata.ns},
-                                  {"labels", std::move(labels)},
-                                  {"ownerReferences", json::Array{std::move(owner)}}}},
-        {"addressType", "IPv4"},
-        {"endpoints", std::move(part)},
-        {"ports", ports}};
+    labels[kManagedBy] = kManager;
+    write_slices(service.metadata, std::move(wanted), labels,
+                 json::encode(model::controller_reference("v1", "Service", service.metadata)), round);
+  }
+
+  // Whoever writes Endpoints by hand finds them as slices too.
+  kube::Round mirror(const model::Service& service) {
+    kube::Round round;
+    auto written = endpoints.get({service.metadata.ns, service.metadata.name});
+    if (!written || written->metadata.label("endpointslice.kubernetes.io/skip-mirror") == "true")
+      return round;
+    json::Object labels;
+    for (const auto& [label, value] : written->metadata.labels) labels[label] = value;
+    labels[kServiceLabel] = service.metadata.name;
+    labels[kManagedBy] = kMirror;
+    write_slices(service.metadata, mirrored_contents(written->subsets), labels,
+                 json::encode(model::controller_reference("v1", "Endpoints", written->metadata)), round);
+    return round;
+  }
+
+  void write_slices(const model::ObjectMeta& service, std::vector<SliceContent> wanted,
+                    const json::Object& labels, const json::Value& owner, kube::Round& round) {
+    auto old = slices.by(slices_by_service, service.ns + "/" + service.name);
+    std::erase_if(old, [&](const auto& one) {
+      return one->metadata.label(std::string(kManagedBy)) != json::sv(labels.at(kManagedBy).get_string());
+    });
+    auto list = [](const json::Value& value) {
+      return value.is_null() ? json::Value(json::Array{}) : value;
+    };
+    for (SliceContent& one : wanted) {
+      auto same = std::find_if(old.begin(), old.end(), [&](const auto& slice) {
+        return json::equal(list(slice->ports), json::Value(one.ports));
+      });
+      if (same == old.end()) same = old.begin();
+      if (same == old.end()) {
+        round.writes.push_back(create(kube::resources::endpoint_slices, service.ns,
+                                      new_slice(service, std::move(one), labels, owner)));
+        continue;
+      }
+      if (!json::equal(list((*same)->endpoints), json::Value(one.endpoints)) ||
+          !json::equal(list((*same)->ports), json::Value(one.ports)))
+        round.writes.push_back(
+            merge_patch(kube::resources::endpoint_slices, key_of((*same)->metadata),
+                        json::Object{{"endpoints", std::move(one.endpoints)},
+                                     {"ports", std::move(one.ports)}}));
+      old.erase(same);
+    }
+    for (const auto& surplus : old)
+      round.writes.push_back(remove(kube::resources::endpoint_slices, key_of(surplus->metadata),
+                                    surplus->metadata.uid));
+  }
+
+  static json::Value new_slice(const model::ObjectMeta& service, SliceContent content,
+                               const json::Object& labels, const json::Value& owner) {
+    return json::Object{{"apiVersion", "discovery.k8s.io/v1"},
+                        {"kind", "EndpointSlice"},
+                        {"metadata", json::Object{{"generateName", service.name + "-"},
+                                                  {"namespace", service.ns},
+                                                  {"labels", labels},
+                                                  {"ownerReferences", json::Array{owner}}}},
+                        {"addressType", "IPv4"},
+                        {"endpoints", std::move(content.endpoints)},
+                        {"ports", std::move(content.ports)}};
   }
 };
 

@@ -20,10 +20,15 @@ class Endpoints {
   std::shared_ptr<State> state_;
 };
 
-// Pure: the `subsets` of the Endpoints object, and the slices' `endpoints` and `ports`.
+// Pure: the `subsets` of the Endpoints object, and what its slices hold: at most a hundred endpoints
+// each, with the same ports.
 using PodRefs = std::vector<std::shared_ptr<const model::Pod>>;
+struct SliceContent {
+  json::Array endpoints, ports;
+};
 json::Array endpoint_subsets(const model::Service& service, const PodRefs& pods);
-json::Array slice_endpoints(const model::Service& service, const PodRefs& pods);
-json::Array slice_ports(const model::Service& service, const PodRefs& pods);
+std::vector<SliceContent> slice_contents(const model::Service& service, const PodRefs& pods);
+// The same from Endpoints that a user wrote.
+std::vector<SliceContent> mirrored_contents(const json::Value& subsets);
 
 }  // namespace hekla::controllers

@@ -1,6 +1,6 @@
 #include "controllers/cluster/event_expiry.h"
 
-#include <map>
+#include <algorithm>
 
 #include "controllers/framework/writes.h"
 #include "model/meta.h"
@@ -10,11 +10,24 @@ namespace {
 
 constexpr Nanos kSweep = std::chrono::minutes(1);
 
+struct EventSeries {
+  model::Time lastObservedTime;
+};
+BOOST_DESCRIBE_STRUCT(EventSeries, (), (lastObservedTime))
 struct EventTimes {
   model::ObjectMeta metadata;
   model::Time lastTimestamp;
+  std::optional<EventSeries> series;
 };
-BOOST_DESCRIBE_STRUCT(EventTimes, (), (metadata, lastTimestamp))
+BOOST_DESCRIBE_STRUCT(EventTimes, (), (metadata, lastTimestamp, series))
+
+// When it was last heard of; who writes events.k8s.io has a series, not a last timestamp.
+std::optional<WallTime> last_seen(const EventTimes& event) {
+  std::optional<WallTime> last = event.metadata.creationTimestamp.at;
+  last = std::max(last, event.lastTimestamp.at);
+  if (event.series) last = std::max(last, event.series->lastObservedTime.at);
+  return last;
+}
 
 }  // namespace
 
@@ -47,9 +60,8 @@ struct EventExpiry::State : std::enable_shared_from_this<State> {
     for (const kube::ObjectPtr& object : list.items) {
       Result<EventTimes> event = json::decode_text<EventTimes>(*object->json);
       if (!event) continue;
-      const model::Time& last =
-          event->lastTimestamp ? event->lastTimestamp : event->metadata.creationTimestamp;
-      if (last && now - *last.at > time_to_live)
+      std::optional<WallTime> last = last_seen(*event);
+      if (last && now - *last > time_to_live)
         removals.push_back(
             remove(kube::resources::events, {object->ns, object->name}, object->uid));
     }

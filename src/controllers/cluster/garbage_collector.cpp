@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/log.h"
+#include "kube/events.h"
 #include "kube/informer.h"
 #include "model/meta.h"
 
@@ -51,6 +51,7 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
 
   kube::Client& client;
   kube::Discovery& discovery;
+  kube::EventRecorder events;
   std::vector<Kind> kinds;
   std::unordered_map<std::string, Known> by_uid;
   std::unordered_map<std::string, std::unordered_set<std::string>> dependents;  // owner uid -> uids
@@ -60,7 +61,8 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
   std::vector<std::string> doomed;  // found ownerless, to be removed in one batch
   bool pump_posted = false;
 
-  State(kube::Client& c, kube::Discovery& d) : client(c), discovery(d) {}
+  State(kube::Client& c, kube::Discovery& d)
+      : client(c), discovery(d), events(c, "garbage-collector-controller") {}
 
   void start() {
     discovery.on_change(client.executor(), [weak = weak_from_this()] {
@@ -96,6 +98,7 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
                  (has_finalizer(*after, kForeground) || has_finalizer(*after, kOrphan));
     if (waits || (!before && !after->metadata.ownerReferences.empty())) enqueue(uid);
     if (after->metadata.deletionTimestamp) enqueue_owners(*after);
+    if (before) enqueue_owners(*before);  // it may have stopped blocking one of them
   }
 
   void unlink(const Owned& object) {
@@ -183,56 +186,91 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
     if (!object->metadata.ownerReferences.empty()) judge(uid, *object);
   }
 
+  struct Verdict {
+    std::size_t open = 0, alive = 0, waiting = 0;
+    bool uncertain = false;
+    std::vector<std::string> dead;  // uids of owners that are gone for good
+  };
+
   // An owner this process has not seen is asked for: it may be newer than our caches.
   void judge(const std::string& uid, const Owned& object) {
-    struct Verdict {
-      std::size_t open = 0;
-      bool any_alive = false, any_waiting = false, uncertain = false;
-    };
     auto verdict = std::make_shared<Verdict>();
     std::vector<model::OwnerReference> unknown;
     for (const auto& owner : object.metadata.ownerReferences) {
       Ref found = object_of(owner.uid);
-      if (!found)
+      if (!found) {
         unknown.push_back(owner);
-      else if (found->metadata.deletionTimestamp && has_finalizer(*found, kForeground))
-        verdict->any_waiting = true;
-      else
-        verdict->any_alive = true;
+      } else if (!found->metadata.ns.empty() && found->metadata.ns != object.metadata.ns) {
+        report_foreign_owner(uid, object, owner);
+        verdict->dead.push_back(owner.uid);
+      } else if (is_waiting(*found)) {
+        ++verdict->waiting;
+      } else {
+        ++verdict->alive;
+      }
     }
-    if (verdict->any_alive || (unknown.empty() && !verdict->any_waiting)) return;
-    if (unknown.empty()) return;  // the waiting owner deletes its dependents itself
+    for (const auto& owner : unknown)
+      if (!resource_of(owner)) return;  // not served (yet): keep the object, as upstream does
     verdict->open = unknown.size();
+    if (unknown.empty()) return sentence(uid, *verdict);
     for (const auto& owner : unknown) {
       const kube::Resource* resource = resource_of(owner);
-      if (!resource) {
-        // Its kind is not served (yet): keep the object, as upstream does.
-        return;
-      }
       kube::Key key{resource->namespaced ? object.metadata.ns : "", owner.name};
       client.get(*resource, key,
                  [weak = weak_from_this(), verdict, uid,
                   owner_uid = owner.uid](Result<kube::ObjectPtr> got) {
                    auto self = weak.lock();
                    if (!self) return;
-                   if (got && (*got)->uid == owner_uid) verdict->any_alive = true;
-                   if (!got && got.error().code != Code::not_found) verdict->uncertain = true;
-                   if (--verdict->open == 0)
-                     self->sentence(uid, verdict->any_alive, verdict->uncertain);
+                   if (got && (*got)->uid == owner_uid)
+                     ++verdict->alive;
+                   else if (got || got.error().code == Code::not_found)
+                     verdict->dead.push_back(owner_uid);
+                   else
+                     verdict->uncertain = true;
+                   if (--verdict->open == 0) self->sentence(uid, *verdict);
                  });
     }
   }
 
-  void sentence(const std::string& uid, bool owner_alive, bool uncertain) {
-    if (owner_alive) return;
-    if (uncertain) return enqueue_later(uid);
+  void report_foreign_owner(const std::string& uid, const Owned& object,
+                            const model::OwnerReference& owner) {
+    const kube::Resource& resource = kinds[by_uid.at(uid).kind].resource;
+    events.record({resource.api_version(), resource.kind, object.metadata.ns, object.metadata.name, uid},
+                  "Warning", "OwnerRefInvalidNamespace",
+                  "ownerRef [" + owner.apiVersion + "/" + owner.kind + ", namespace: " +
+                      object.metadata.ns + ", name: " + owner.name + ", uid: " + owner.uid +
+                      "] does not exist in namespace \"" + object.metadata.ns + "\"");
+  }
+
+  static bool is_waiting(const Owned& object) {
+    return object.metadata.deletionTimestamp && has_finalizer(object, kForeground);
+  }
+
+  void sentence(const std::string& uid, const Verdict& verdict) {
+    if (verdict.uncertain) return enqueue_later(uid);
     Ref object = object_of(uid);
     if (!object || object->metadata.deletionTimestamp) return;
+    if (verdict.alive > 0) {
+      if (!verdict.dead.empty())
+        send({metadata_patch(uid, *object, json::Object{{"ownerReferences",
+                                                         owners_without(*object, verdict.dead)}})},
+             std::make_shared<std::vector<std::string>>(1, uid));
+      return;
+    }
+    if (verdict.waiting > 0) return;  // that owner deletes its dependents itself
     doomed.push_back(uid);
     if (doomed.size() > 1) return;  // a burst of verdicts becomes one batch
     client.executor().post([weak = weak_from_this()] {
       if (auto self = weak.lock()) self->execute();
     });
+  }
+
+  static json::Array owners_without(const Owned& object, const std::vector<std::string>& uids) {
+    json::Array left;
+    for (const auto& owner : object.metadata.ownerReferences)
+      if (std::find(uids.begin(), uids.end(), owner.uid) == uids.end())
+        left.push_back(json::encode(owner));
+    return left;
   }
 
   void execute() {
@@ -284,28 +322,61 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
       for (const std::string& child_uid : found->second) {
         Ref child = object_of(child_uid);
         if (!child) continue;
+        if (!child->metadata.deletionTimestamp && has_other_owner(*child, uid)) {
+          writes.push_back(metadata_patch(
+              child_uid, *child, json::Object{{"ownerReferences", owners_without(*child, {uid})}}));
+          blocked = true;  // until the reference is gone
+          continue;
+        }
+        const bool circle = owns_a_waiting_one(child_uid);
         for (const auto& reference : child->metadata.ownerReferences)
           if (reference.uid == uid && reference.blockOwnerDeletion.value_or(false)) blocked = true;
-        if (!child->metadata.deletionTimestamp)
-          writes.push_back(removal(child_uid, *child, "Foreground"));
+        if (child->metadata.deletionTimestamp) continue;
+        if (circle) writes.push_back(unblocking(child_uid, *child));
+        writes.push_back(removal(child_uid, *child, "Foreground"));
       }
     if (!blocked)
       writes.push_back(metadata_patch(
           uid, owner, json::Object{{"finalizers", finalizers_without(owner, kForeground)}}));
   }
 
+  bool has_other_owner(const Owned& child, const std::string& uid) const {
+    return std::any_of(child.metadata.ownerReferences.begin(), child.metadata.ownerReferences.end(),
+                       [&](const model::OwnerReference& owner) {
+                         Ref found = owner.uid == uid ? nullptr : object_of(owner.uid);
+                         return found && !is_waiting(*found);
+                       });
+  }
+
+  // Owners that wait for each other would wait for ever: one of them stops blocking.
+  bool owns_a_waiting_one(const std::string& uid) const {
+    auto found = dependents.find(uid);
+    if (found == dependents.end()) return false;
+    return std::any_of(found->second.begin(), found->second.end(), [&](const std::string& one) {
+      Ref object = object_of(one);
+      return object && is_waiting(*object);
+    });
+  }
+
+  kube::Write unblocking(const std::string& uid, const Owned& object) const {
+    json::Array owners;
+    for (model::OwnerReference owner : object.metadata.ownerReferences) {
+      owner.blockOwnerDeletion = false;
+      owners.push_back(json::encode(owner));
+    }
+    return metadata_patch(uid, object, json::Object{{"ownerReferences", std::move(owners)}});
+  }
+
   void orphan(const std::string& uid, const Owned& owner, std::vector<kube::Write>& writes) {
+    const std::size_t before = writes.size();
     if (auto found = dependents.find(uid); found != dependents.end())
       for (const std::string& child_uid : found->second) {
         Ref child = object_of(child_uid);
         if (!child) continue;
-        json::Array left;
-        for (const auto& reference : child->metadata.ownerReferences)
-          if (reference.uid != uid) left.push_back(json::encode(reference));
-        writes.push_back(
-            metadata_patch(child_uid, *child, json::Object{{"ownerReferences", std::move(left)}}));
+        writes.push_back(metadata_patch(
+            child_uid, *child, json::Object{{"ownerReferences", owners_without(*child, {uid})}}));
       }
-    if (writes.empty())
+    if (writes.size() == before)
       writes.push_back(metadata_patch(
           uid, owner, json::Object{{"finalizers", finalizers_without(owner, kOrphan)}}));
     else
