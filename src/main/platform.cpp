@@ -22,6 +22,7 @@
 #include "controllers/cluster/event_expiry.h"
 #include "controllers/cluster/garbage_collector.h"
 #include "controllers/cluster/namespaces.h"
+#include "controllers/cluster/quota_status.h"
 #include "controllers/cluster/role_aggregation.h"
 #include "controllers/crds.h"
 #include "controllers/volcano_controllers.h"
@@ -99,6 +100,7 @@ struct Platform::Parts {
   std::unique_ptr<controllers::Endpoints> endpoints;
   std::unique_ptr<controllers::EventExpiry> events;
   std::unique_ptr<controllers::RoleAggregation> roles;
+  std::unique_ptr<controllers::QuotaStatus> quotas;
   std::unique_ptr<controllers::WorkloadControllers> workloads;
   std::unique_ptr<agent::Agent> agent;
   std::unique_ptr<agent::FakeNodes> fake_nodes;
@@ -205,9 +207,12 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   endpoints = std::make_unique<controllers::Endpoints>(*cluster_client);
   events = std::make_unique<controllers::EventExpiry>(*cluster_client);
   roles = std::make_unique<controllers::RoleAggregation>(*cluster_client);
-  workloads = std::make_unique<controllers::WorkloadControllers>(*cluster_client);
+  quotas = std::make_unique<controllers::QuotaStatus>(*cluster_client, api->discovery());
+  workloads = std::make_unique<controllers::WorkloadControllers>(
+      *cluster_client, controllers::WorkloadControllers::Options{.look_after_nodes = true});
   cluster_loop.post([this] {
     roles->start();
+    quotas->start();
     workloads->start();
     garbage->start();
     namespaces->start();

@@ -23,6 +23,7 @@ class WorkloadCaches {
   // Handlers are registered before start().
   void start();
   void on_synced(std::function<void()> handler) { synced_handlers_.push_back(std::move(handler)); }
+  bool synced() const { return announced_; }
   void overlay(const kube::Write& write, const kube::ObjectPtr& result);
 
   std::vector<WorkloadPod> pods_of(const std::string& owner_uid) const;
@@ -79,8 +80,14 @@ class WorkloadLoop {
 
  private:
   kube::Round round(const kube::Key& key, WallTime now);
+  // What is left of a write that is under way.
+  struct Sent {
+    kube::Write::Verb verb;
+    kube::Resource resource;
+    std::string name;
+  };
   Result<void> settle(const kube::Key& key, const kube::EventTarget& target,
-                      const std::vector<kube::Write>& sent,
+                      const std::vector<Sent>& sent,
                       const std::vector<kube::WriteResult>& results);
   void pod_changed(const WorkloadPod& before, const WorkloadPod& after);
 

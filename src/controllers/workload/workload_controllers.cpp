@@ -1,9 +1,13 @@
 #include "controllers/workload/workload_controllers.h"
 
+#include "controllers/cluster/pod_removal.h"
+#include "controllers/cluster/storage_protection.h"
+#include "controllers/workload/autoscaler.h"
 #include "controllers/workload/batch_job.h"
 #include "controllers/workload/cron_job.h"
 #include "controllers/workload/daemon_set.h"
 #include "controllers/workload/deployment.h"
+#include "controllers/workload/disruption.h"
 #include "controllers/workload/replica_set.h"
 #include "controllers/workload/stateful_set.h"
 
@@ -17,22 +21,42 @@ struct WorkloadControllers::State {
   CronJobs cron_jobs;
   StatefulSets stateful_sets;
   DaemonSets daemon_sets;
+  DisruptionBudgets budgets;
+  Autoscalers autoscalers;
+  StorageProtection storage;
+  std::optional<NodeHealth> nodes;
+  std::optional<PodRemoval> removal;
 
-  explicit State(kube::Client& client)
+  State(kube::Client& client, const Options& options)
       : caches(client),
         replica_sets(caches),
         deployments(caches),
         jobs(caches),
         cron_jobs(caches),
         stateful_sets(caches),
-        daemon_sets(caches) {}
+        daemon_sets(caches),
+        budgets(caches),
+        autoscalers(caches),
+        storage(caches) {
+    if (!options.look_after_nodes) return;
+    nodes.emplace(caches);
+    removal.emplace(caches, *nodes);
+  }
 };
 
-WorkloadControllers::WorkloadControllers(kube::Client& client)
-    : state_(std::make_unique<State>(client)) {}
+WorkloadControllers::WorkloadControllers(kube::Client& client, Options options)
+    : state_(std::make_unique<State>(client, options)) {}
 
 WorkloadControllers::~WorkloadControllers() = default;
 
-void WorkloadControllers::start() { state_->caches.start(); }
+void WorkloadControllers::start() {
+  state_->caches.start();
+  state_->budgets.start();
+  state_->autoscalers.start();
+  state_->storage.start();
+  if (!state_->nodes) return;
+  state_->nodes->start();
+  state_->removal->start();
+}
 
 }  // namespace hekla::controllers

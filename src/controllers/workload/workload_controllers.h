@@ -1,4 +1,5 @@
-// The controllers of Kubernetes' own workloads: give them a client and start them.
+// The controllers of Kubernetes' own workloads, and what lives on the same caches: disruption
+// budgets, protection of storage in use, the health of nodes. Give them a client and start them.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,12 @@ namespace hekla::controllers {
 // Lives on the client's executor.
 class WorkloadControllers {
  public:
-  explicit WorkloadControllers(kube::Client& client);
+  struct Options {
+    // Silent nodes become Unknown, taints evict pods, pods of vanished nodes are removed.
+    bool look_after_nodes = false;
+  };
+  explicit WorkloadControllers(kube::Client& client) : WorkloadControllers(client, Options{}) {}
+  WorkloadControllers(kube::Client& client, Options options);
   ~WorkloadControllers();
   void start();
 

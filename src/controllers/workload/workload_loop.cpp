@@ -34,6 +34,9 @@ void WorkloadLoop::pod_changed(const WorkloadPod& before, const WorkloadPod& aft
       loop_.add({pod->metadata.ns, owner->name});
   }
   if (!after || after->metadata.controller() || after->metadata.deletionTimestamp) return;
+  // Whoever wants such an orphan has seen it.
+  if (before && !before->metadata.controller() && before->metadata.labels == after->metadata.labels)
+    return;
   for (const WorkloadRef& one : caches_.in_namespace(objects_, after->metadata.ns)) {
     std::optional<model::Selector> selector = one->selector();
     if (selector && selector->matches(after->metadata.labels)) loop_.add(key_of(one->metadata));
@@ -60,8 +63,11 @@ kube::Round WorkloadLoop::round(const kube::Key& key, WallTime now) {
   for (const EventText& event : plan.events)
     caches_.events.record(about, event.type, event.reason, event.message);
   round.again_after = plan.again_after;
-  round.writes = plan.writes;
-  round.settle = [this, key, about, sent = std::move(plan.writes)](
+  std::vector<Sent> sent;
+  for (const kube::Write& write : plan.writes)
+    sent.push_back({write.verb, write.resource, write.key.name});
+  round.writes = std::move(plan.writes);
+  round.settle = [this, key, about, sent = std::move(sent)](
                      const std::vector<kube::WriteResult>& results) {
     return settle(key, about, sent, results);
   };
@@ -69,7 +75,7 @@ kube::Round WorkloadLoop::round(const kube::Key& key, WallTime now) {
 }
 
 Result<void> WorkloadLoop::settle(const kube::Key& key, const kube::EventTarget& target,
-                                  const std::vector<kube::Write>& sent,
+                                  const std::vector<Sent>& sent,
                                   const std::vector<kube::WriteResult>& results) {
   using Verb = kube::Write::Verb;
   std::optional<Error> first;
@@ -97,14 +103,14 @@ Result<void> WorkloadLoop::settle(const kube::Key& key, const kube::EventTarget&
       continue;
     }
     const Error& error = results[i].error();
-    if (removes && (error.code == Code::not_found || error.code == Code::conflict)) continue;
+    if (removes && error.code == Code::not_found) continue;
     if (creates && error.code == Code::already_exists && !pod) continue;
     if (pod && creates) {
       refused = true;
       failures_[key] = error.message;
       caches_.events.record(
           target, "Warning", "FailedCreate",
-          ordinal ? "create Pod " + sent[i].key.name + " in StatefulSet " + target.name +
+          ordinal ? "create Pod " + sent[i].name + " in StatefulSet " + target.name +
                         " failed error: " + error.message
                   : "Error creating: " + error.message);
     }
