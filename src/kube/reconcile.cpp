@@ -81,12 +81,24 @@ struct ReconcileLoop::State : std::enable_shared_from_this<State> {
       return;
     }
     in_flight.insert(key);
-    auto sent = std::make_shared<std::vector<Write>>(round.writes);
+    auto sent = std::make_shared<std::vector<Write>>();
+    for (const Write& write : round.writes) sent->push_back(outline(write));
     client.batch(std::move(round.writes),
                  [weak = weak_from_this(), key, sent,
                   settle = std::move(round.settle)](std::vector<WriteResult> results) {
                    if (auto self = weak.lock()) self->finished(key, *sent, settle, results);
                  });
+  }
+
+  // Caches ask what was written where, not for the body.
+  static Write outline(const Write& write) {
+    Write sent;
+    sent.verb = write.verb;
+    sent.resource = write.resource;
+    sent.key = write.key;
+    sent.subresource = write.subresource;
+    sent.patch_type = write.patch_type;
+    return sent;
   }
 
   void finished(const Key& key, const std::vector<Write>& sent,

@@ -279,7 +279,8 @@ std::optional<Error> JobController::judge(const JobRef& job, Work& work, const P
     case Purpose::pod_mark:
       return std::nullopt;  // the deletion tells
     case Purpose::pod_delete:
-      if (gone || error.code == Code::conflict) return std::nullopt;  // another pod by now
+      if (gone) return std::nullopt;
+      if (error.code == Code::conflict) return error;  // another pod by now? The next round sees
       return warn("FailedDelete", "Error deleting pods: ");
     case Purpose::plugin:
       if (exists) {  // a Secret of an earlier job of this name: it belongs to this one from now on

@@ -1,6 +1,7 @@
 #include "controllers/workload/batch_job.h"
 
 #include <algorithm>
+#include <map>
 #include <chrono>
 
 #include "model/time.h"
@@ -64,7 +65,8 @@ class JobRound {
   void remove_active(std::int64_t keep);
   void fill(const std::string* failure);
   void fill_indexes(std::int64_t room);
-  Nanos wait_for_backoff(std::int64_t index, std::int64_t* failures = nullptr) const;
+  // Of all pods of the job, or of one index.
+  Nanos wait_for_backoff(const std::vector<WorkloadPod>& pods, std::int64_t* failures = nullptr) const;
   void set_condition(const std::string& type, const std::string& status, const std::string& reason,
                      const std::string& message);
   void write_status();
@@ -309,15 +311,13 @@ void JobRound::remove_active(std::int64_t keep) {
 }
 
 // What is left to wait for after the failures since the last success; of one index, if it is >= 0.
-Nanos JobRound::wait_for_backoff(std::int64_t index, std::int64_t* failures) const {
+Nanos JobRound::wait_for_backoff(const std::vector<WorkloadPod>& pods, std::int64_t* failures) const {
   std::optional<WallTime> last_success, last_failure;
-  auto concerned = [&](const model::Pod& pod) { return index < 0 || job_index_of(pod) == index; };
-  for (const WorkloadPod& pod : pods_)
-    if (pod->status.phase == "Succeeded" && concerned(*pod))
-      last_success = std::max(last_success, pod_ended_at(*pod));
+  for (const WorkloadPod& pod : pods)
+    if (pod->status.phase == "Succeeded") last_success = std::max(last_success, pod_ended_at(*pod));
   std::int64_t count = 0;
-  for (const WorkloadPod& pod : pods_) {
-    if (pod->status.phase != "Failed" || !concerned(*pod)) continue;
+  for (const WorkloadPod& pod : pods) {
+    if (pod->status.phase != "Failed") continue;
     std::optional<WallTime> ended = pod_ended_at(*pod);
     if (last_success && ended < last_success) continue;
     if (judge_failed_pod(job_, *pod).action == "Ignore") continue;
@@ -331,18 +331,20 @@ Nanos JobRound::wait_for_backoff(std::int64_t index, std::int64_t* failures) con
 
 void JobRound::fill_indexes(std::int64_t room) {
   JobIndexes busy;
-  for (const WorkloadPod& pod : pods_)
+  std::map<std::int64_t, std::vector<WorkloadPod>> tried;
+  for (const WorkloadPod& pod : pods_) {
     if (!pod_finished(*pod) && (only_failed_ || !pod->metadata.deletionTimestamp))
       busy.insert(job_index_of(*pod));
+    if (per_index_ && pod_finished(*pod)) tried[job_index_of(*pod)].push_back(pod);
+  }
   for (std::int64_t i = 0; i < completions_.value_or(0) && room > 0; ++i) {
     if (completed_.contains(i) || failed_indexes_.contains(i) || busy.contains(i)) continue;
     std::int64_t failures = 0;
-    if (per_index_) {
-      if (Nanos left = wait_for_backoff(i, &failures); left > Nanos(0)) {
+    if (auto before = tried.find(i); before != tried.end())
+      if (Nanos left = wait_for_backoff(before->second, &failures); left > Nanos(0)) {
         wake_in(plan_.again_after, left);
         continue;
       }
-    }
     plan_.writes.push_back(
         create(kube::resources::pods, job_.metadata.ns, new_job_pod(job_, i, failures)));
     --room;
@@ -364,7 +366,7 @@ void JobRound::fill(const std::string* failure) {
   room = std::min(room, failure ? 1 : kJobBurst);
   if (room <= 0) return;
   if (!per_index_) {
-    if (Nanos left = wait_for_backoff(-1); left > Nanos(0)) {
+    if (Nanos left = wait_for_backoff(pods_); left > Nanos(0)) {
       wake_in(plan_.again_after, left);
       return;
     }

@@ -30,8 +30,10 @@ class DaemonRound {
     const json::Value& spec = view.set.spec;
     min_ready_ = json::int_at(spec, {"minReadySeconds"});
     rolling_ = json::string_at(spec, {"updateStrategy", "type"}) != "OnDelete";
-    for (const auto& node : view.nodes)
-      if (daemon_fit(view.set.pod_template(), *node).should_run) ++desired_;
+    for (const auto& node : view.nodes) {
+      fits_.push_back(daemon_fit(view.set.pod_template(), *node));
+      desired_ += fits_.back().should_run;
+    }
     auto number = [&](std::string_view member, std::int64_t otherwise) {
       return int_or_percent(json::find_path(spec, {"updateStrategy", "rollingUpdate", member}),
                             desired_, true, otherwise);
@@ -44,9 +46,10 @@ class DaemonRound {
   WorkloadPlan plan() {
     std::set<std::string> known;
     std::vector<std::string> updating;
-    for (const auto& node : view_.nodes) {
-      known.insert(node->metadata.name);
-      if (on_node(*node)) updating.push_back(node->metadata.name);
+    for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
+      const model::Node& node = *view_.nodes[i];
+      known.insert(node.metadata.name);
+      if (on_node(node, fits_[i])) updating.push_back(node.metadata.name);
     }
     for (const auto& [node, pods] : view_.pods)
       if (!known.contains(node))
@@ -57,7 +60,7 @@ class DaemonRound {
   }
 
  private:
-  bool on_node(const model::Node& node);
+  bool on_node(const model::Node& node, const DaemonFit& fit);
   void update(const std::vector<std::string>& nodes);
   void write_status();
   void make(const std::string& node) {
@@ -84,12 +87,12 @@ class DaemonRound {
   WorkloadPlan plan_;
   std::int64_t min_ready_ = 0, surge_ = 0, unavailable_ = 1, desired_ = 0;
   bool rolling_ = true;
+  std::vector<DaemonFit> fits_;  // of the nodes, in their order
   std::set<std::string> dropped_;
 };
 
 // Brings the node to one pod or none. True when its pod is of an older template.
-bool DaemonRound::on_node(const model::Node& node) {
-  DaemonFit fit = daemon_fit(view_.set.pod_template(), node);
+bool DaemonRound::on_node(const model::Node& node, const DaemonFit& fit) {
   std::vector<WorkloadPod> active;
   bool leaving = false;
   for (const WorkloadPod& pod : pods_on(node.metadata.name)) {
@@ -139,9 +142,9 @@ bool DaemonRound::on_node(const model::Node& node) {
 
 void DaemonRound::update(const std::vector<std::string>& nodes) {
   std::int64_t down = 0, surging = 0;
-  for (const auto& node : view_.nodes) {
-    if (!daemon_fit(view_.set.pod_template(), *node).should_run) continue;
-    std::vector<WorkloadPod> pods = pods_on(node->metadata.name);
+  for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
+    if (!fits_[i].should_run) continue;
+    std::vector<WorkloadPod> pods = pods_on(view_.nodes[i]->metadata.name);
     bool up = std::any_of(pods.begin(), pods.end(),
                           [&](const WorkloadPod& pod) { return available(*pod); });
     down += !up;
@@ -166,11 +169,11 @@ void DaemonRound::update(const std::vector<std::string>& nodes) {
 
 void DaemonRound::write_status() {
   std::int64_t scheduled = 0, misplaced = 0, ready = 0, updated = 0, up = 0;
-  for (const auto& node : view_.nodes) {
+  for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
     std::vector<WorkloadPod> pods;
-    for (const WorkloadPod& pod : pods_on(node->metadata.name))
+    for (const WorkloadPod& pod : pods_on(view_.nodes[i]->metadata.name))
       if (!pod_finished(*pod)) pods.push_back(pod);
-    if (!daemon_fit(view_.set.pod_template(), *node).should_run) {
+    if (!fits_[i].should_run) {
       misplaced += !pods.empty();
       continue;
     }
