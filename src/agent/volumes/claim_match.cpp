@@ -4,6 +4,7 @@
 
 #include "json/parse.h"
 #include "model/quantity.h"
+#include "model/selector.h"
 
 namespace hekla::agent {
 namespace {
@@ -30,14 +31,16 @@ bool offers_modes(const json::Value& volume, const json::Value& claim) {
 }
 
 bool has_labels(const json::Value& volume, const json::Value& claim) {
-  const json::Value* labels = json::find_path(claim, {"spec", "selector", "matchLabels"});
-  if (!labels || !labels->is_object()) return true;
-  for (const auto& entry : labels->get_object()) {
-    std::string_view key(entry.key().data(), entry.key().size());
-    const json::Value* own = json::find_path(volume, {"metadata", "labels", key});
-    if (!own || !json::equal(*own, entry.value())) return false;
-  }
-  return true;
+  const json::Value* wanted = json::find_path(claim, {"spec", "selector"});
+  if (!wanted || wanted->is_null()) return true;
+  Result<model::Selector> selector = model::Selector::from_label_selector(*wanted);
+  if (!selector) return false;
+  model::Labels labels;
+  if (const json::Object* own = json::object_at(volume, {"metadata", "labels"}))
+    for (const auto& entry : *own)
+      if (entry.value().is_string())
+        labels[std::string(entry.key())] = json::sv(entry.value().get_string());
+  return selector->matches(labels);
 }
 
 bool is_free_for(const json::Value& volume, const json::Value& claim) {

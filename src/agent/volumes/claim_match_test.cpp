@@ -29,6 +29,8 @@ TEST(ClaimMatch, TakesTheSmallestThatFits) {
                                       volume("right", "3Gi")};
   EXPECT_EQ(match_volume(claim(), volumes), 2u);
   EXPECT_EQ(match_volume(claim(R"("selector":{"matchLabels":{"disk":"large"}},)"), volumes), 1u);
+  EXPECT_EQ(match_volume(claim(R"("selector":{"matchExpressions":[
+      {"key":"disk","operator":"NotIn","values":["right"]}]},)"), volumes), 1u);
   EXPECT_EQ(match_volume(claim(), {volumes[0]}), std::nullopt);
 }
 

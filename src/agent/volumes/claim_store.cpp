@@ -8,11 +8,17 @@
 #include "agent/volumes/claim_match.h"
 #include "base/log.h"
 #include "json/parse.h"
+#include "kube/informer.h"
 
 namespace hekla::agent {
 namespace {
 
 constexpr std::chrono::seconds kSweepPeriod{1};
+// Of a volume or a claim it is enough to know that it has changed; a sweep reads them whole.
+struct Stirred {
+  model::ObjectMeta metadata;
+};
+BOOST_DESCRIBE_STRUCT(Stirred, (), (metadata))
 constexpr mode_t kOpenToAll = 0777;
 using ClaimDone = std::move_only_function<void(Result<ClaimVolume>)>;
 using Written = std::move_only_function<void(kube::WriteResult)>;
@@ -67,7 +73,13 @@ std::vector<std::string> claim_names(const model::Pod& pod) {
 
 struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
   State(ClaimStoreOptions options, kube::Client& client)
-      : options(std::move(options)), client(client) {}
+      : options(std::move(options)),
+        client(client),
+        volumes(client, kube::resources::persistent_volumes),
+        claims(client, kube::resources::persistent_volume_claims) {
+    volumes.on_settled([this] { unswept = true; });
+    claims.on_settled([this] { unswept = true; });
+  }
 
   void get(const kube::Resource& resource, const kube::Key& key,
            std::move_only_function<void(Result<json::Value>)> done) {
@@ -158,9 +170,13 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     });
   }
   void sweep() {
+    if (!std::exchange(unswept, false)) return sweep_later();
     client.list(kube::resources::persistent_volumes, {},
                 [self = shared_from_this()](Result<kube::List> volumes) {
-                  if (!volumes) return self->sweep_later();
+                  if (!volumes) {
+                    self->unswept = true;
+                    return self->sweep_later();
+                  }
                   auto all = std::make_shared<std::vector<json::Value>>(parse_all(*volumes));
                   self->client.list(kube::resources::persistent_volume_claims, {},
                                     [self, all](Result<kube::List> claims) {
@@ -204,9 +220,12 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     bool alive = std::ranges::any_of(claims, [&](const json::Value& claim) {
       return json::string_at(claim, {"metadata", "uid"}) == json::string_at(*ref, {"uid"});
     });
-    if (alive || options.in_use(std::string(json::string_at(*ref, {"namespace"})),
-                                std::string(json::string_at(*ref, {"name"}))))
+    if (alive) return;
+    if (options.in_use(std::string(json::string_at(*ref, {"namespace"})),
+                       std::string(json::string_at(*ref, {"name"})))) {
+      unswept = true;  // nobody tells when its pod has ended
       return;
+    }
     bool ours = json::string_at(volume, {"metadata", "annotations", kProvisionedBy}) ==
                 kLocalPathProvisioner;
     if (ours && json::string_at(volume, {"spec", "persistentVolumeReclaimPolicy"}) == "Delete")
@@ -231,12 +250,18 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
       write.verb = kube::Write::Verb::remove;
       write.resource = kube::resources::persistent_volumes;
       write.key = {"", name};
-      self->write_all({std::move(write)}, [](Result<void>) {});
+      // Released first: a bound volume is protected.
+      self->write_all({patch_of(kube::resources::persistent_volumes, write.key,
+                                phase_patch("Released"), "status"),
+                       std::move(write)},
+                      [](Result<void>) {});
     });
   }
 
   ClaimStoreOptions options;
   kube::Client& client;
+  kube::Informer<Stirred> volumes, claims;
+  bool unswept = true;  // something has changed since the last sweep
 };
 
 ClaimStore::ClaimStore(ClaimStoreOptions options, kube::Client& client)
@@ -251,6 +276,8 @@ void ClaimStore::start() {
   state_->write_all({std::move(write)}, [state = state_](Result<void> made) {
     if (!made)
       log_warn("agent", "make the storage class local-path", {{"error", made.error().message}});
+    state->volumes.start();
+    state->claims.start();
     state->sweep_later();
   });
 }
