@@ -220,7 +220,7 @@ class Tour:
                   "clusterrole.rbac.authorization.k8s.io/%s-nodes created\n" % n)
         self.says("create clusterrolebinding %s-jane --clusterrole=%s-nodes --user=jane --group=devs" % (n, n),
                   "clusterrolebinding.rbac.authorization.k8s.io/%s-jane created\n" % n)
-        self.says("create quota q --hard=cpu=10,memory=20Gi,pods=50", "resourcequota/q created\n")
+        self.says("create quota q --hard=pods=50,services=50,count/configmaps=100", "resourcequota/q created\n")
         self.says("create priorityclass %s-high --value=1000 --description=high" % n,
                   "priorityclass.scheduling.k8s.io/%s-high created\n" % n)
         self.says("create ingress web --rule=foo.com/bar=web:80 --class=nginx",
@@ -295,7 +295,7 @@ class Tour:
         self.rows("get role", "NAME|CREATED AT", "reader|*")
         self.rows("get ingress", "NAME|CLASS|HOSTS|ADDRESS|PORTS|AGE", "web|nginx|foo.com|80|*")
         self.rows("get hpa", "NAME|REFERENCE|TARGETS|MINPODS|MAXPODS|REPLICAS|AGE",
-                  "web|Deployment/web|cpu: <unknown>/80%|1|5|0|*")
+                  "web|Deployment/web|cpu: <unknown>/80%|1|5|2|*")
         self.rows("get ns " + n, "NAME|STATUS|AGE", n + "|Active|*")
         self.rows("get nodes", "NAME|STATUS|ROLES|AGE|VERSION", "fake-0|Ready|<none>|*|v1.34.1+hekla-fake",
                   "fake-1|Ready|<none>|*|v1.34.1+hekla-fake")
