@@ -31,17 +31,21 @@ tiers:
   - name: %s
   - name: binpack
 """
+HIERARCHY = "capacity\n    enableHierarchy: true"
 CONFIGS = [
     CHART % ("enqueue, allocate, backfill", "proportion", BINPACK),
     CHART % ("enqueue, allocate, backfill", "proportion", ""),
     CHART % ("allocate, backfill", "capacity", BINPACK),
     SMALL % ("enqueue, allocate", "proportion"),
     SMALL % ("enqueue, allocate", "capacity"),
+    SMALL % ("enqueue, allocate", HIERARCHY),
 ]
 EVICTING = [
     CHART % ("enqueue, allocate, backfill, preempt", "proportion", ""),
+    CHART % ("enqueue, allocate, backfill, preempt", "capacity", ""),
     CHART % ("enqueue, allocate, reclaim", "proportion", ""),
     CHART % ("enqueue, allocate, reclaim", "capacity", ""),
+    SMALL % ("enqueue, allocate, reclaim", HIERARCHY),
 ]
 
 
@@ -58,21 +62,25 @@ class Case:
         self.out = {"seed": seed, "config": config, "nodes": [], "queues": [],
                     "priorityClasses": [], "podGroups": [], "pods": []}
         self.capacity = "capacity" in config
+        self.hierarchy = "Hierarchy" in config
+        # Neighbours are wanted in every third case: what they do is easiest seen where not everything has to do with it.
+        self.neighbours = not self.evicting and self.r.random() < .33
         for name, value in (("low", 1), ("mid", 10), ("high", 100)):
             self.out["priorityClasses"].append({"metadata": {"name": name}, "value": value})
         self.free = {}
         self.nodes()
         self.queues()
-        for i in range(self.r.randint(1, 7)):
-            self.group(i)
+        # Who is to be evicted must be there first.
+        for i in range(self.r.randint(4, 9) if self.evicting else self.r.randint(1, 7)):
+            self.group(i, i < 4 if self.evicting else self.r.random() < .25)
 
     def meta(self, name, **more):
         self.clock += 1
         return {"name": name, "uid": "uid-" + name, "creationTimestamp": stamp(self.clock), **more}
 
     def nodes(self):
-        for i in range(1 if self.evicting and self.r.random() < .5 else self.r.randint(1, 8)):
-            cpu, memory = self.r.choice((2, 4, 8)), self.r.choice((4, 8, 16))
+        for i in range(self.r.choice((1, 1, 2)) if self.evicting else self.r.randint(1, 8)):
+            cpu, memory = self.r.choice((2, 4) if self.evicting else (2, 4, 8)), self.r.choice((4, 8, 16))
             pods = self.r.choice((110, 110, 110, 4))
             amounts = {"cpu": str(cpu), "memory": "%dGi" % memory, "pods": str(pods)}
             if self.r.random() < .2:
@@ -88,7 +96,30 @@ class Case:
             self.out["nodes"].append(node)
             self.free["n%d" % i] = [cpu * 1000, memory, pods, 2 if "nvidia.com/gpu" in amounts else 0]
 
+    # Queues below a queue below the root; what a parent has covers its leaves. All jobs are in leaves of one
+    # parent: upstream compares the branches of a tree by shares that it does not keep current in a session.
+    def tree(self):
+        def add(name, **spec):
+            self.out["queues"].append({"metadata": self.meta(name), "spec": dict(spec, weight=1),
+                                       "status": {"state": "Open"}})
+
+        def amounts(cpu):
+            return {"cpu": str(cpu), "memory": "%dGi" % (2 * cpu)}
+
+        self.names = ["team-%d" % i for i in range(self.r.randint(1, 3))]
+        deserved = {name: self.r.randint(1, 4) for name in self.names}
+        total = sum(deserved.values()) + self.r.randint(0, 2)
+        limit = {"capability": amounts(total + 3)} if self.r.random() < .4 else {}
+        add("root", reclaimable=False)
+        add("default", parent="root")
+        add("team", parent="root", deserved=amounts(total), **limit)
+        for name in self.names:
+            own = {"capability": amounts(deserved[name] + 1)} if self.r.random() < .3 else {}
+            add(name, parent="team", deserved=amounts(deserved[name]), **own)
+
     def queues(self):
+        if self.hierarchy:
+            return self.tree()
         self.names = ["default"] + ["q%d" % i for i in range(self.r.randint(0, 3))]
         for name in self.names:
             spec = {"weight": self.r.randint(1, 4)}
@@ -105,37 +136,40 @@ class Case:
                 spec["priority"] = self.r.randint(1, 3)
             self.out["queues"].append({"metadata": self.meta(name), "spec": spec, "status": {"state": "Open"}})
 
-    def group(self, i):
+    def group(self, i, running):
         name = "g%d" % i
         count = self.r.randint(1, 6)
         request = [self.r.choice((0, 500, 1000, 2000)), self.r.choice((0, 1, 1, 2)), 1, int(self.r.random() < .1)]
         if self.evicting and not any(request[:2]):
             request[0] = 500
-        running = self.r.random() < (.6 if self.evicting else .25)
-        spec = {"minMember": self.r.randint(1, count), "queue": self.r.choice(self.names)}
+        least = self.r.randint(0, 1) if self.evicting and running else self.r.randint(1, count)
+        spec = {"minMember": least, "queue": self.r.choice(self.names)}
         if self.r.random() < .6:
-            spec["priorityClassName"] = self.r.choice(("low", "mid", "high"))
+            spec["priorityClassName"] = self.r.choice(("low", "mid") if self.evicting and running else ("low", "mid", "high"))
         phase = "Running" if running else self.r.choice(("Inqueue", "Pending", "Inqueue"))
         if phase == "Pending" or self.r.random() < .5:
             spec["minResources"] = {"cpu": "%dm" % (request[0] * spec["minMember"]),
                                     "memory": "%dGi" % (request[1] * spec["minMember"])}
         group = {"metadata": self.meta(name, namespace="default"), "spec": spec, "status": {"phase": phase}}
         self.out["podGroups"].append(group)
+        # One rule for all pods of the group that run, one for all that wait.
+        rules = {}
+        if self.neighbours and self.r.random() < .5:
+            rules = {state: self.neighbourhood(name, state) for state in (True, False)}
         for j in range(count):
-            pod = self.pod("%s-%d" % (name, j), name, request)
-            if running:
-                fitting = [n for n, free in self.free.items() if all(a <= b for a, b in zip(request, free))]
-                if fitting:
-                    node = self.r.choice(fitting)
-                    self.free[node] = [b - a for a, b in zip(request, self.free[node])]
-                    pod["spec"]["nodeName"] = node
-                    pod["status"]["phase"] = "Running"
-                    if self.r.random() < .1:
-                        pod["metadata"]["deletionTimestamp"] = stamp(self.clock)
-                        pod["metadata"]["finalizers"] = ["a/b"]
+            fitting = [n for n, free in self.free.items() if running and all(a <= b for a, b in zip(request, free))]
+            node = self.r.choice(fitting) if fitting else None
+            pod = self.pod("%s-%d" % (name, j), name, request, node is not None, rules)
+            if node:
+                self.free[node] = [b - a for a, b in zip(request, self.free[node])]
+                pod["spec"]["nodeName"] = node
+                pod["status"]["phase"] = "Running"
+                if self.r.random() < .1:
+                    pod["metadata"]["deletionTimestamp"] = stamp(self.clock)
+                    pod["metadata"]["finalizers"] = ["a/b"]
             self.out["pods"].append(pod)
 
-    def pod(self, name, group, request):
+    def pod(self, name, group, request, running, rules):
         amounts = {}
         if request[0]:
             amounts["cpu"] = "%dm" % request[0]
@@ -153,9 +187,34 @@ class Case:
             term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["b"]}]}
             spec["affinity"] = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
                 {"weight": 10, "preference": term}]}}
+        labels = {"app": self.r.choice("xy" if running else "pq"), "gang": group}
+        affinity, spread = rules.get(running, (None, None))
+        if affinity:
+            spec.setdefault("affinity", {}).update(affinity)
+        if spread:
+            spec["topologySpreadConstraints"] = spread
         annotations = {"scheduling.k8s.io/group-name": group}
-        return {"metadata": self.meta(name, namespace="default", annotations=annotations),
+        return {"metadata": self.meta(name, namespace="default", annotations=annotations, labels=labels),
                 "spec": spec, "status": {"phase": "Pending"}}
+
+
+    # Volcano does not see the rules of pods it has placed in the same session, only those of pods that run (see
+    # docs/compat/volcano.md). So rules look from those that wait to those that run, the other way round, or at
+    # the pod's own gang, where both directions say the same.
+    def neighbourhood(self, group, running):
+        kind = self.r.choice(("anti", "anti", "affinity", "spread", "prefers"))
+        selector = {"app": self.r.choice("pq" if running else "xy")}
+        if kind in ("anti", "spread") and self.r.random() < .5:
+            selector = {"gang": group}
+        term = {"labelSelector": {"matchLabels": selector},
+                "topologyKey": self.r.choice(("kubernetes.io/hostname", "zone"))}
+        if kind == "spread":
+            when = self.r.choice(("DoNotSchedule", "ScheduleAnyway"))
+            return None, [dict(term, maxSkew=self.r.randint(1, 2), whenUnsatisfiable=when)]
+        rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        if kind == "prefers":
+            rule = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 50, "podAffinityTerm": term}]}
+        return {"podAntiAffinity" if kind == "anti" else "podAffinity": rule}, None
 
 
 def main():

@@ -31,13 +31,13 @@ import (
 )
 
 type testCase struct {
-	Seed            int                     `json:"seed"`
-	Config          string                  `json:"config"`
-	Nodes           []*v1.Node              `json:"nodes"`
-	Queues          []*schedulingv1.Queue   `json:"queues"`
+	Seed            int                      `json:"seed"`
+	Config          string                   `json:"config"`
+	Nodes           []*v1.Node               `json:"nodes"`
+	Queues          []*schedulingv1.Queue    `json:"queues"`
 	PriorityClasses []*schedv1.PriorityClass `json:"priorityClasses"`
 	PodGroups       []*schedulingv1.PodGroup `json:"podGroups"`
-	Pods            []*v1.Pod               `json:"pods"`
+	Pods            []*v1.Pod                `json:"pods"`
 }
 
 type outcome struct {
@@ -134,16 +134,20 @@ func decide(c *testCase) (outcome, error) {
 				out.Evictions[task.Name] = task.NodeName
 			}
 		}
+	}
+	jobs := ssn.Jobs
+	framework.CloseSession(ssn)
+	for _, job := range jobs {
 		if job.PodGroup != nil {
 			out.Phases[job.Name] = string(job.PodGroup.Status.Phase)
 		}
 	}
-	framework.CloseSession(ssn)
 	return out, nil
 }
 
 func main() {
 	verbosity := flag.Int("v", -1, "Volcano's log level, on stderr")
+	session := flag.String("session", "", "time one session over this file of objects instead")
 	flag.Parse()
 	logs := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(logs)
@@ -153,8 +157,15 @@ func main() {
 		_ = logs.Parse([]string{"-logtostderr=true", fmt.Sprintf("-v=%d", *verbosity)})
 	}
 	options.Default()
-	options.ServerOpts.PercentageOfNodesToFind = 100
 	metrics.InitKubeSchedulerRelatedMetrics()
+	if *session != "" {
+		if err := timeSession(*session); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	options.ServerOpts.PercentageOfNodesToFind = 100
 	framework.RegisterPluginBuilder(lowestName, func(framework.Arguments) framework.Plugin { return lowestNamePlugin{} })
 
 	in := bufio.NewScanner(os.Stdin)

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Sessions of Hekla's and of the real Volcano's scheduler over the same objects: scheduler.py BUILD_DIR VOLCANO.
+
+VOLCANO is the program that test/oracle/build_volcano makes. Each cluster is written to a file once and read by both. Where
+Volcano needs more than five minutes both take half of it, until it finishes. Volcano looks at a sample of the nodes
+(its default), Hekla at all of them. Prints one line of JSON per session and a table at the end."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+LIMIT_S = 300
+# workload, nodes, pods, what counts
+CASES = [("equal", 1000, 10000), ("equal", 5000, 10000), ("distinct", 1000, 10000), ("spread", 1000, 10000),
+         ("preempt", 1000, 1000), ("reclaim", 1000, 1000), ("mixed", 10000, 100000), ("steady", 10000, 100000)]
+
+
+def session(command, limit=None):
+    """What the program prints, or None if it takes too long."""
+    environment = dict(os.environ, GOMAXPROCS="2")
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, timeout=limit, env=environment)
+    except subprocess.TimeoutExpired:
+        return None
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith(b"{")]
+
+
+def compare(bench, volcano, folder, workload, nodes, pods):
+    """At the largest size that Volcano finishes."""
+    while True:
+        path = os.path.join(folder, "%s-%d-%d.jsonl" % (workload, nodes, pods))
+        subprocess.run([bench, "--workload", workload, "--nodes", str(nodes), "--pods", str(pods), "--write", path],
+                       check=True)
+        theirs = session([volcano, "-session", path], LIMIT_S)
+        if theirs:
+            ours = session([bench, "--read", path])
+            os.remove(path)
+            return nodes, pods, ours[0], theirs[0]
+        os.remove(path)
+        nodes, pods = nodes // 2, pods // 2
+
+
+def main():
+    build, volcano = sys.argv[1:3]
+    wanted = sys.argv[3:]
+    bench = os.path.join(build, "bench", "scheduler_session")
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for workload, nodes, pods in CASES:
+            if wanted and workload not in wanted:
+                continue
+            whole = session([bench, "--workload", workload, "--nodes", str(nodes), "--pods", str(pods), "--growth"])
+            n, p, ours, theirs = compare(bench, volcano, folder, workload, nodes, pods)
+            for line in whole + [ours, theirs]:
+                print(json.dumps(dict(line, workload=workload)), flush=True)
+            rows.append((workload, nodes, pods, whole[0], whole[1], n, p, ours, theirs))
+    print("\n| workload, nodes × pods | Volcano 1.14.1 | Hekla | ratio | memory | growth with pods, nodes |")
+    print("|---|---|---|---|---|---|")
+    for workload, nodes, pods, whole, growth, n, p, ours, theirs in rows:
+        grows = "%.2f, %.2f" % (growth["growth_with_pods"], growth["growth_with_nodes"])
+        print("| %s, %d × %d | %.1f s | %.1f ms | %.0f | %.0f MB, %.0f MB | %s |" % (
+            workload, n, p, theirs["session_ms"] / 1e3, ours["session_ms"],
+            theirs["session_ms"] / ours["session_ms"], theirs["max_rss_mb"], ours["max_rss_mb"], grows))
+        if (n, p) != (nodes, pods):
+            print("| %s, %d × %d | over %d s | %.1f ms | | %.0f MB | |" % (
+                workload, nodes, pods, LIMIT_S, whole["session_ms"], whole["max_rss_mb"]))
+
+
+if __name__ == "__main__":
+    main()
