@@ -49,7 +49,7 @@ class Allocate {
       if (session_.configuration().has_action("enqueue")) return false;
       session_.set_phase(id, Phase::inqueue);
     }
-    return job.allocatable_tasks > 0 && session_.job_valid(id);
+    return job.allocatable_tasks > 0 && !session_.rests(id) && session_.job_valid(id);
   }
 
   void take_turn(JobId job) {

@@ -27,7 +27,9 @@ void execute_backfill(Session& session, const Arguments&) {
   Turns turns(session);
   for (JobId id : session.jobs()) {
     const Job& job = session.at(id);
-    if (job.pending_best_effort > 0 && !job.is_pending() && session.job_valid(id)) turns.add(id);
+    if (job.pending_best_effort > 0 && !job.is_pending() && !session.rests(id) &&
+        session.job_valid(id))
+      turns.add(id);
   }
   while (!turns.empty()) {
     QueueId queue = turns.next_queue();

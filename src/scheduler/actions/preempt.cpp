@@ -12,10 +12,9 @@
 // Differs from Volcano: evictions on a node that does not work out after all are taken back, and
 // the filters must let the pod onto the node once the victims are gone.
 #include <algorithm>
-#include <limits>
-#include <tuple>
 
 #include "scheduler/session/action.h"
+#include "scheduler/session/least_victims.h"
 #include "scheduler/session/statement.h"
 #include "scheduler/session/victims.h"
 
@@ -42,13 +41,15 @@ class Preempt {
       if (is_starving(session_, job) && !session_.at(job).has_topology() &&
           session_.may_place(job))
         turns.add(job);
+    std::vector<JobId> jobs;
     while (!turns.empty()) {
       QueueId queue = turns.next_queue();
-      std::vector<JobId> jobs;
+      std::size_t first = jobs.size();
       while (turns.has_jobs(queue)) jobs.push_back(turns.next_job(queue));
-      for (JobId job : jobs) between_jobs(job);
-      for (JobId job : jobs) within_job(job);
+      for (std::size_t i = first; i < jobs.size(); ++i) between_jobs(jobs[i]);
     }
+    // Whoever is left may use what has become free, of whatever queue.
+    for (JobId job : jobs) within_job(job);
   }
 
  private:
@@ -82,19 +83,8 @@ class Preempt {
            session_.at(task.job).queue == session_.at(wants.job).queue;
   }
 
-  // Room is being made already while pods leave the node this one was promised.
-  bool is_eligible(const Task& task) const {
-    if (!task.preempts) return false;
-    if (!task.nominated.valid() || !session_.cluster().at(task.nominated).live) return true;
-    const std::vector<TaskId>& there = session_.cluster().at(task.nominated).tasks;
-    return std::none_of(there.begin(), there.end(), [&](TaskId id) {
-      const Task& other = session_.at(id);
-      return other.status == TaskStatus::releasing && other.priority < task.priority;
-    });
-  }
-
   bool make_room(TaskId task, Scope scope) {
-    if (!is_eligible(session_.at(task))) return false;
+    if (!is_eligible_to_preempt(session_, session_.at(task))) return false;
     return compare_nodes_ ? make_room_where_it_matters_least(task, scope)
                           : make_room_where_it_scores_best(task, scope);
   }
@@ -127,25 +117,21 @@ class Preempt {
 
   // ---- topology-aware ----
 
-  struct Candidate {
-    NodeId node;
-    std::vector<TaskId> victims;  // the most important first
-  };
-
   bool make_room_where_it_matters_least(TaskId task, Scope scope) {
     std::vector<NodeId> nodes = session_.evictable_nodes(task, false);
     auto wanted = static_cast<std::int64_t>(nodes.size()) * percentage_ / 100;
     wanted = std::min(std::max(wanted, at_least_), at_most_);
-    std::vector<Candidate> candidates;
+    std::vector<NodeVictims> candidates;
     for (NodeId node : nodes) {
       if (static_cast<std::int64_t>(candidates.size()) >= wanted) break;
-      std::vector<TaskId> victims = smallest_set(node, task, scope);
+      std::vector<TaskId> victims = least_victims(node, task, scope);
       if (!victims.empty()) candidates.push_back({node, std::move(victims)});
     }
     if (candidates.empty()) return false;
-    const Candidate* best = &candidates.front();
-    for (const Candidate& one : candidates)
-      if (cost(one) < cost(*best)) best = &one;
+    auto best = std::min_element(candidates.begin(), candidates.end(),
+                                 [&](const NodeVictims& a, const NodeVictims& b) {
+                                   return cost_of(session_, a) < cost_of(session_, b);
+                                 });
     std::size_t before = statement_.size();
     for (TaskId victim : best->victims) statement_.evict(victim, kReason);
     if (statement_.pipeline(task, best->node, true)) return true;
@@ -153,47 +139,13 @@ class Preempt {
     return false;
   }
 
-  // Takes victims until the task fits, then lets stay whom it can, the most important first. All of
-  // it is undone.
-  std::vector<TaskId> smallest_set(NodeId node, TaskId task, Scope scope) {
-    std::vector<TaskId> offered = victims_on(node, task, scope), taken, needed;
+  std::vector<TaskId> least_victims(NodeId node, TaskId task, Scope scope) {
+    std::vector<TaskId> offered = victims_on(node, task, scope);
     if (!would_fit(session_, task, node, offered)) return {};
     VictimHeap heap(session_, offered, task);
-    std::vector<TaskStatus> status;
-    while (!heap.empty() && (taken.empty() || !is_enough(task, node))) {
-      taken.push_back(heap.pop());
-      status.push_back(session_.at(taken.back()).status);
-      session_.release(taken.back());
-    }
-    bool enough = is_enough(task, node);
-    for (std::size_t i = taken.size(); i-- > 0;) {
-      session_.unrelease(taken[i], status[i]);
-      if (!enough || is_enough(task, node)) continue;
-      session_.release(taken[i]);
-      needed.push_back(taken[i]);
-    }
-    for (TaskId id : needed) {
-      auto at = std::find(taken.begin(), taken.end(), id) - taken.begin();
-      session_.unrelease(id, status[static_cast<std::size_t>(at)]);
-    }
-    return needed;
-  }
-
-  // Smaller is better: the highest priority among the victims, the sum of priorities, how many, and
-  // how long ago the oldest of the most important ones started.
-  std::tuple<std::int32_t, std::int64_t, std::size_t, std::int64_t> cost(
-      const Candidate& candidate) const {
-    std::int32_t highest = std::numeric_limits<std::int32_t>::min();
-    std::int64_t sum = 0;
-    for (TaskId id : candidate.victims) {
-      highest = std::max(highest, session_.at(id).priority);
-      sum += std::int64_t{session_.at(id).priority} + (std::int64_t{1} << 31);
-    }
-    WallTime earliest = WallTime::max();
-    for (TaskId id : candidate.victims)
-      if (session_.at(id).priority == highest)
-        earliest = std::min(earliest, session_.at(id).started);
-    return {highest, sum, candidate.victims.size(), -earliest.time_since_epoch().count()};
+    return smallest_set(
+        session_, [&] { return heap.empty() ? TaskId() : heap.pop(); },
+        [&] { return is_enough(task, node); });
   }
 
   Session& session_;

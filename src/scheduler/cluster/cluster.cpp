@@ -93,8 +93,9 @@ Impact Cluster::put(const model::Node& object) {
     total_ -= node.shape.allocatable;
     count_images(node.shape, -1);
   } else {
-    ++live_nodes_;
+    live_.insert(std::lower_bound(live_.begin(), live_.end(), id), id);
     node.live = true;
+    used_ += node.used;
   }
   node.idle -= node.shape.allocatable;
   node.idle += shape.allocatable;
@@ -104,6 +105,7 @@ Impact Cluster::put(const model::Node& object) {
   ++shape_version_;
   terms_.unsettle();
   note_change(id);
+  gain_room();
   return Impact::decide;
 }
 
@@ -113,8 +115,9 @@ Impact Cluster::remove(const model::Node& object) {
   Node& node = nodes_[id.index()];
   node.live = false;
   ++label_version_;
-  --live_nodes_;
+  live_.erase(std::lower_bound(live_.begin(), live_.end(), id));
   total_ -= node.shape.allocatable;
+  used_ -= node.used;
   node.idle -= node.shape.allocatable;
   count_images(node.shape, -1);
   node.shape = {};
@@ -164,6 +167,7 @@ Impact Cluster::put(const model::Queue& object) {
                  !(next.capability == queue.capability) || !(next.deserved == queue.deserved) ||
                  !(next.guarantee == queue.guarantee) || next.node_groups != queue.node_groups ||
                  next.node_group_limits != queue.node_group_limits;
+  if (changed) next.changed = ++version_;
   queue = std::move(next);
   return changed ? Impact::decide : Impact::none;
 }
@@ -186,6 +190,7 @@ std::int32_t Cluster::priority_of(const std::string& priority_class) const {
 }
 
 void Cluster::resolve_priorities() {
+  gain_room();
   for (Job& job : jobs_)
     if (job.live && !job.implicit) job.priority = priority_of(job.priority_class);
 }
@@ -269,6 +274,7 @@ Impact Cluster::put(const model::PodGroup& object) {
                  job.role_min_total != role_min_before || job.queue != queue_before ||
                  !(job.min_resources == min_resources_before) || job.priority != priority_before ||
                  job.phase != phase_before || job.annotations != annotations_before || reshaped;
+  if (changed) touch(id);
   return changed ? Impact::decide : Impact::none;
 }
 
@@ -314,6 +320,7 @@ Impact Cluster::remove(const model::PodGroup& object) {
   job.event_digest = job.rejection_digest = 0;
   job.inqueue_since = job.started = job.half_since = {};
   job.lost.clear();
+  gain_room();  // what was kept for it
   drop_job_if_unused(id);
   return Impact::decide;
 }

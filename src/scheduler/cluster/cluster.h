@@ -90,7 +90,10 @@ class Cluster {
   TaskId find_task(std::string_view ns, std::string_view name) const;
   // Of live nodes.
   const Resources& total() const { return total_; }
-  std::size_t live_nodes() const { return live_nodes_; }
+  const Resources& used() const { return used_; }
+  std::size_t live_nodes() const { return live_.size(); }
+  // Ascending.
+  std::span<const NodeId> live() const { return live_; }
   // The value of a priority class, if there is such a class.
   std::optional<std::int32_t> priority_value(const std::string& priority_class) const {
     auto found = priority_classes_.find(priority_class);
@@ -99,6 +102,13 @@ class Cluster {
   }
   // How many live nodes hold an image; 0 when unknown.
   std::int32_t nodes_with_image(NameId image) const;
+
+  // A group that did not fit need not be tried again before room was gained somewhere, or it or its
+  // queue has changed: each notes the version at which it last did.
+  std::uint64_t version() const { return version_; }
+  std::uint64_t room_gained() const { return room_gained_; }
+  void gain_room() { room_gained_ = ++version_; }
+  void touch(JobId id) { jobs_[id.index()].changed = ++version_; }
 
   // Counts of pods by topology, for affinity and spread. Current after settle().
   const PodTerms& terms() const { return terms_; }
@@ -154,6 +164,8 @@ class Cluster {
   void resolve_priorities();
   void count_task(Task& task, int sign);
   void note_loss(const Task& task);
+  // Others want to be near it, or count it.
+  bool draws(const Task& task) const { return !terms_.at(task.labels).matched.empty(); }
   void charge_node(TaskId id, int sign);
   void count_images(const NodeShape& shape, int sign);
   void note_change(NodeId id) { log_.push_back(id); }
@@ -187,11 +199,12 @@ class Cluster {
   boost::unordered_flat_map<std::string, PriorityValue> priority_classes_;
   boost::unordered_flat_map<std::uint32_t, std::int32_t> image_nodes_;
 
-  Resources total_;
-  std::size_t live_nodes_ = 0;
+  Resources total_, used_;
+  std::vector<NodeId> live_;
   std::uint64_t shape_version_ = 1;
   std::uint64_t label_version_ = 1;  // of nodes that come, go or change their labels
   std::uint64_t class_serial_ = 0;
+  std::uint64_t version_ = 1, room_gained_ = 0;
   std::uint64_t log_base_ = 0;
   std::vector<NodeId> log_;
   std::vector<NodeId> touched_;  // scratch of charge_node

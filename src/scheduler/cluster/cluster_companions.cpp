@@ -5,12 +5,14 @@ namespace hekla::scheduler {
 
 Impact Cluster::put(CompanionKind kind, const Companion& object) {
   if (!companions_.put(kind, object)) return Impact::none;
+  gain_room();  // of volumes, devices, domains
   if (kind == CompanionKind::name_space) set_namespace(object.metadata.name, &object);
   return Impact::decide;
 }
 
 Impact Cluster::remove(CompanionKind kind, const Companion& object) {
   if (!companions_.remove(kind, object)) return Impact::none;
+  gain_room();
   if (kind == CompanionKind::name_space) set_namespace(object.metadata.name, nullptr);
   return Impact::decide;
 }

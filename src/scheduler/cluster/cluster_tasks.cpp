@@ -206,6 +206,7 @@ void Cluster::charge_node(TaskId id, int sign) {
   } else {
     adjust(node.idle, pods.request, -sign);
     adjust(node.used, pods.request, sign);
+    if (node.live) adjust(used_, pods.request, sign);
     if (task.status == TaskStatus::releasing) adjust(node.releasing, pods.request, sign);
   }
   touched_.clear();
@@ -232,6 +233,16 @@ void Cluster::charge_node(TaskId id, int sign) {
 
 void Cluster::move(TaskId id, TaskStatus status, NodeId node) {
   Task& task = tasks_[id.index()];
+  // A binding that becomes final changes no account.
+  if (node == task.node && is_allocated(status) && is_allocated(task.status) && task.job.valid()) {
+    Job& job = jobs_[task.job.index()];
+    for (StatusCounts* count : {&job.count, &job.roles[task.role].count}) {
+      --(*count)[static_cast<std::size_t>(task.status)];
+      ++(*count)[static_cast<std::size_t>(status)];
+    }
+    task.status = status;
+    return;
+  }
   count_task(task, -1);
   charge_node(id, -1);
   task.status = status;
@@ -259,8 +270,9 @@ void Cluster::note_loss(const Task& task) {
 void Cluster::bind_failed(TaskId id, const std::string& uid) {
   if (id.index() >= tasks_.size()) return;
   const Task& task = tasks_[id.index()];
-  if (task.live && task.uid == uid && task.status == TaskStatus::binding)
-    move(id, TaskStatus::pending, {});
+  if (!task.live || task.uid != uid || task.status != TaskStatus::binding) return;
+  move(id, TaskStatus::pending, {});
+  gain_room();
 }
 
 void Cluster::bind_succeeded(TaskId id, const std::string& uid) {
@@ -354,6 +366,7 @@ TaskId Cluster::add_task(const model::Pod& pod, bool ours) {
     task.role = intern_role(members, names_.intern(role_of(pod)));
     members.tasks.push_back(id);
     members.arriving = true;
+    touch(job);
     join_sub_job(task);
   }
   for (const NamedClaim& claim : claims_of(pod)) {
@@ -362,6 +375,7 @@ TaskId Cluster::add_task(const model::Pod& pod, bool ours) {
   }
   count_task(task, +1);
   charge_node(id, +1);
+  if (task.node.valid() && draws(task)) gain_room();
   task_ids_[identity(pod)] = id.value;
   task_by_name_[pod.metadata.ns + "/" + pod.metadata.name] = id.value;
   return id;
@@ -437,6 +451,9 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   count_task(task, +1);
   charge_node(id, +1);
   bool freed = holds_node(before) && (is_completed(status) || status == TaskStatus::releasing);
+  if (task.job.valid()) touch(task.job);
+  bool stays = holds_node(status) && status != TaskStatus::releasing && same_class;
+  if ((holds_node(before) && !stays) || (!same_class && node.valid()) || draws(task)) gain_room();
   if (freed || opened || !same_class ||
       (before != TaskStatus::pending && status == TaskStatus::pending))
     return Impact::decide;
@@ -445,6 +462,8 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
 
 void Cluster::drop_task(TaskId id) {
   Task& task = tasks_[id.index()];
+  if (holds_node(task.status)) gain_room();
+  if (task.job.valid()) touch(task.job);
   count_task(task, -1);
   charge_node(id, -1);
   volumes_.release(id, task.claims);

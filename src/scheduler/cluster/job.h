@@ -138,6 +138,11 @@ struct Job {
   Resources pending_request;
   Resources gated_request;
 
+  std::uint64_t changed = 0;  // the cluster's version when its objects last did
+  // It was tried and did not fit: when, by the cluster's version and by the clock. 0: not so.
+  std::uint64_t resting_since = 0;
+  WallTime tried_at{};
+
   // Empty when absent.
   std::string_view annotation(std::string_view name) const {
     for (const auto& [key, value] : annotations)

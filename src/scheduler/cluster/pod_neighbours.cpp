@@ -128,7 +128,6 @@ class NeighbourReader {
       all += part.text + "&";
       selectors.push_back(part.selector);
       out_.affinity_self &= terms_.matches(part.selector, ns_, labels_);
-      out_.drawn.push_back({single(part, TermUse::scored, "p"), 1});
     }
     for (const Part& part : parts) {
       TermSpec spec;

@@ -101,7 +101,7 @@ struct ClassTerms {
   bool affinity_self = false;
   std::vector<TermId> anti;
   std::vector<Weighted> preferred;
-  std::vector<Weighted> drawn;    // carried for others to be scored by: preferred, and required affinity
+  std::vector<Weighted> drawn;    // carried for others to be scored by
   std::vector<Spread> spread;
   std::vector<TermId> matched;  // carried terms (anti, scored) that match pods of this class
 

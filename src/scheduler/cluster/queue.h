@@ -46,6 +46,8 @@ struct Queue {
   std::int32_t max_running = 0;  // jobs; 0: no limit
   Nanos reserve_after{0};        // 0: never
 
+  std::uint64_t changed = 0;  // the cluster's version when its object last did
+
   // Written last, or read from the object at start.
   bool status_known = false;
   Resources written_allocated;

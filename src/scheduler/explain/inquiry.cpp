@@ -66,7 +66,7 @@ std::string Inquiry::amounts(const Resources& of) const {
 
 double Inquiry::gauge(std::string_view name, const std::string& queue) const {
   for (const GaugeDecision& one : decisions_.gauges)
-    if (one.name == name && one.queue == queue && one.resource.empty()) return one.value;
+    if (one.name == name && one.queue == queue) return one.value;
   return -1;
 }
 
@@ -261,22 +261,6 @@ void Inquiry::add_node_findings(JobId, const std::vector<TaskId>& tasks,
   }
 }
 
-bool Inquiry::packs(const std::vector<TaskId>& tasks, std::vector<Resources> free) {
-  std::map<std::uint32_t, std::pair<std::vector<bool>, std::size_t>> places;
-  for (TaskId id : tasks) {
-    ClassId pods = cluster_.at(id).pod_class;
-    auto found = places.find(pods.value);
-    if (found == places.end())
-      found = places.emplace(pods.value, std::pair(session_.admitting_nodes(pods), 0)).first;
-    auto& [admits, next] = found->second;
-    const Resources& request = cluster_.at(pods).request;
-    while (next < free.size() && (!admits[next] || first_lacking(request, free[next]))) ++next;
-    if (next == free.size()) return false;
-    free[next] -= request;
-  }
-  return true;
-}
-
 void Inquiry::add_room_findings(JobId id, const std::vector<TaskId>& tasks,
                                 std::vector<Finding>& out) {
   std::vector<Resources> idle, empty;
@@ -289,7 +273,7 @@ void Inquiry::add_room_findings(JobId id, const std::vector<TaskId>& tasks,
     if (node.live && admits[i]) free += node.idle;
   }
   for (TaskId task : tasks) need += cluster_.class_of(cluster_.at(task)).request;
-  if (packs(tasks, idle)) return;
+  if (session_.pack(tasks, idle)) return;
   if (std::none_of(admits.begin(), admits.end(), [](bool one) { return one; })) return;
   std::string gang = plural(tasks.size(), "pod") + " at once";
   Resources lacking = excess(need, free);
@@ -301,7 +285,7 @@ void Inquiry::add_room_findings(JobId id, const std::vector<TaskId>& tasks,
           (enough_in_sum ? ", but not in pieces large enough" : ": " + amounts(lacking) + " short"),
       "",
       {{"needs", amounts(need)}, {"free", amounts(free)}, {"short", amounts(lacking)}}};
-  if (!packs(tasks, empty)) {
+  if (!session_.pack(tasks, empty)) {
     room.code = "gang-too-big";
     room.text += "; even an empty cluster has no room for it";
     room.advice = "lower minAvailable or the requests, or add nodes";
@@ -340,7 +324,7 @@ std::optional<std::vector<JobId>> Inquiry::who_must_end(JobId id,
       for (TaskId task : cluster_.at(job).tasks)
         if (const Task& one = cluster_.at(task); one.node.valid() && is_allocated(one.status))
           free[one.node.index()] += cluster_.class_of(one).request;
-    return packs(tasks, std::move(free));
+    return session_.pack(tasks, std::move(free)).has_value();
   };
   std::vector<JobId> ended;
   for (JobId holder : holders) {

@@ -43,7 +43,6 @@ class Inquiry {
   void add_node_findings(JobId job, const std::vector<TaskId>& tasks, std::vector<Finding>& out);
   void add_room_findings(JobId job, const std::vector<TaskId>& tasks, std::vector<Finding>& out);
   std::vector<TaskId> missing(JobId job) const;
-  bool packs(const std::vector<TaskId>& tasks, std::vector<Resources> free);
   std::optional<std::vector<JobId>> who_must_end(JobId job, const std::vector<TaskId>& tasks);
   double gauge(std::string_view name, const std::string& queue) const;
 

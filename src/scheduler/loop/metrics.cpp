@@ -81,11 +81,8 @@ void report_session(Metrics& metrics, const Cluster& cluster, const Decisions& d
                   static_cast<double>(decisions.evictions.size()));
   for (const QueueDecision& queue : decisions.queues)
     report_queue_allocation(metrics, cluster, cluster.at(queue.queue));
-  for (const GaugeDecision& gauge : decisions.gauges) {
-    MetricLabels labels{{"queue_name", gauge.queue}};
-    if (!gauge.resource.empty()) labels["resource"] = gauge.resource;
-    metrics.gauge(std::string(gauge.name), gauge.value, labels);
-  }
+  for (const GaugeDecision& gauge : decisions.gauges)
+    metrics.gauge(std::string(gauge.name), gauge.value, {{"queue_name", gauge.queue}});
 }
 
 void report_bind(Metrics& metrics, bool succeeded) {

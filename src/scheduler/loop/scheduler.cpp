@@ -52,7 +52,9 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
         pods(c, kube::resources::pods),
         groups(c, kube::resources::pod_groups),
         queues(c, kube::resources::queues),
-        priority_classes(c, kube::resources::priority_classes) {}
+        priority_classes(c, kube::resources::priority_classes) {
+    session.look_again_after(kLookAgain);
+  }
 
   Result<void> configure(std::string_view text) {
     Configuration configuration =

@@ -76,7 +76,7 @@ class Gang final : public Plugin {
   void close(Session& session) override {
     for (JobId id : session.jobs()) {
       const Job& job = session.at(id);
-      if (job.implicit || session.is_arriving(id)) continue;
+      if (job.implicit || session.rests(id) || session.is_arriving(id)) continue;
       if (job.is_ready()) {
         if (!job.tasks.empty())
           session.set_condition(id, "Scheduled", "tasks in gang are ready to be scheduled", "");

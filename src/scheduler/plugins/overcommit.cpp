@@ -26,8 +26,7 @@ class Overcommit final : public Plugin {
     idle_ = Shares();
     each_dim(cluster.total().present,
              [&](Dim d) { idle_.set(d, static_cast<double>(cluster.total()[d]) * factor_); });
-    for (const Node& node : cluster.nodes())
-      if (node.live) idle_ -= node.used;
+    idle_ -= cluster.used();
     inqueue_ = Resources();
     for (JobId id : session.jobs()) {
       const Job& job = session.at(id);

@@ -107,7 +107,7 @@ class ClassTable {
   std::uint64_t serial_ = 0, shape_version_ = 0, rules_version_ = 0;
   std::uint64_t cursor_ = 0, epoch_ = 0;
   bool grouped_ = false;
-  std::vector<NodeId> live_;
+  std::vector<NodeId> live_;  // ascending
   std::vector<Entry> entries_;
   std::vector<Profile> profiles_;
   std::vector<NormalizedScore> how_;

@@ -126,7 +126,11 @@ void Session::close() {
     slot.plugin->close(*this);
     decisions_.times.plugin_close.emplace_back(slot.name, clock_->mono() - before);
   }
-  for (JobId job : jobs_) close_job(job);
+  for (JobId job : jobs_) {
+    if (!rests(job)) close_job(job);
+    decisions_.waiting |= rests(job);
+    decisions_.unschedulable_jobs += !at(job).is_ready();
+  }
   undo_kept();
   start_rules_->close();
   write_queues();
@@ -160,12 +164,14 @@ void Session::close_job(JobId id) {
     if (!arriving) report_group_event(id, known.changed);
   }
   decisions_.waiting |= job.is_pending() || job.phase == Phase::inqueue;
-  if (!job.is_ready()) ++decisions_.unschedulable_jobs;
   if (arriving)
     decisions_.waiting = true;
   else
     report_pods(id);
   job.arriving = false;
+  bool failed = known.first_failed.valid() && job.of(TaskStatus::pipelined) == 0;
+  job.resting_since = failed ? opened_at_ : 0;
+  job.tried_at = now_;
 }
 
 void Session::report_group_event(JobId id, bool changed) {
@@ -219,12 +225,16 @@ void Session::report_pod(TaskId id) {
   };
   std::string_view reason = kUnschedulable;
   std::string message;
+  const std::string* text = fit_text(id);
+  bool plain = at(task.job).implicit;
+  // kube-scheduler says why no node took a pod, not where it will go.
+  if (plain && text == nullptr && status == TaskStatus::pipelined) return;
   if (status == TaskStatus::allocated) {
     reason = "Schedulable";
     message = assignable("minAvailable is satisfied");
-  } else if (status == TaskStatus::pipelined) {
+  } else if (status == TaskStatus::pipelined && !plain) {
     message = assignable("resource is released and minAvailable is satisfied");
-  } else if (const std::string* text = fit_text(id)) {
+  } else if (text != nullptr) {
     message = *text;
   } else {
     message = fit_error(task.job);

@@ -70,7 +70,6 @@ struct QueueDecision {
 struct GaugeDecision {
   std::string_view name;
   std::string queue;
-  std::string resource;
   double value = 0;
 };
 

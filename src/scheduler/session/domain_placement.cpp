@@ -104,7 +104,7 @@ std::optional<HyperNodeId> DomainPlacement::place(JobId job) {
       session_.clear_fit_errors(whole);
       Sheet tried = sheet;
       double score = place_parts(job, domain, tried);
-      bool good = !statement_.empty() && (session_.job_ready(job) || session_.job_pipelined(job));
+      bool good = statement_.size() > 0 && (session_.job_ready(job) || session_.job_pipelined(job));
       if (good && (!best || score > best->score)) {
         best = Attempt{domain, statement_.placements(), score};
         left = std::move(tried);

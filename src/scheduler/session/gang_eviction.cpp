@@ -7,7 +7,7 @@ namespace hekla::scheduler {
 void GangEviction::run() {
   Turns turns(session_);
   for (JobId job : session_.jobs())
-    if (is_starving(session_, job)) turns.add(job);
+    if (is_starving(session_, job) && session_.may_place(job)) turns.add(job);
   while (!turns.empty()) {
     QueueId queue = turns.next_queue();
     if (kind_ == Eviction::Kind::reclaim && session_.overused(queue)) continue;

@@ -7,6 +7,19 @@
 
 namespace hekla::scheduler {
 
+namespace {
+
+// Whether the request would fit if everybody left the node who is not promised a place on it.
+bool fits_empty(const Resources& request, const Node& node) {
+  for (std::uint32_t mask = request.present; mask != 0; mask &= mask - 1) {
+    auto d = static_cast<Dim>(std::countr_zero(mask));
+    if (request[d] > node.idle[d] + node.used[d] - node.pipelined[d] - node.reserved[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 bool Session::concerns(Hook hook, TaskId task) const {
   for (const std::vector<Plugin*>& tier : asked(hook))
     for (const Plugin* plugin : tier)
@@ -110,12 +123,15 @@ std::span<const NodeId> Session::nodes_at_hand(const ClassTable& known) const {
 
 void Session::filter_class(const PodClass& pods, std::span<const NodeId> nodes,
                            std::span<ReasonId> reasons) {
-  for (Plugin* plugin : rules_.filters) {
-    plugin->filter(pods, nodes, reasons);
-    if (pods.terms.empty()) continue;
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-      reasons[i] = reasons_.join(reasons[i], plugin->filter_group(pods, nodes[i]));
-  }
+  for (Plugin* plugin : rules_.filters) filter_by(*plugin, pods, nodes, reasons);
+}
+
+void Session::filter_by(Plugin& plugin, const PodClass& pods, std::span<const NodeId> nodes,
+                        std::span<ReasonId> reasons) {
+  plugin.filter(pods, nodes, reasons);
+  if (pods.terms.empty()) return;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    reasons[i] = reasons_.join(reasons[i], plugin.filter_group(pods, nodes[i]));
 }
 
 bool Session::passes_filters(TaskId id, NodeId node) {
@@ -144,7 +160,9 @@ std::vector<NodeId> Session::evictable_nodes(TaskId id, bool scored) {
   const PodClass& pods = cluster_.class_of(at(id));
   if (!pods.untracked_resource.empty() || pre_filter(id) != kFeasible) return out;
   ClassTable& known = table(at(id).pod_class);
-  std::span<const NodeId> nodes = known.nodes();
+  std::vector<NodeId> nodes;
+  for (NodeId node : known.nodes())
+    if (fits_empty(pods.request, cluster_.at(node))) nodes.push_back(node);
   std::vector<ReasonId> reasons(nodes.size(), kFeasible);
   filter_class(pods, nodes, reasons);
   filter_concerned(id, nodes, reasons);

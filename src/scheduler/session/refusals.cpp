@@ -22,7 +22,7 @@ std::vector<Session::Refusal> Session::refusals(ClassId pods) {
         rules_.filters.end())
       continue;
     std::vector<ReasonId> reasons(nodes.size(), kFeasible);
-    slot.plugin->filter(cluster_.at(pods), nodes, reasons);
+    filter_by(*slot.plugin, cluster_.at(pods), nodes, reasons);
     for (ReasonId reason : reasons)
       for (const std::string& text : reasons_.texts(reason)) ++counts[{slot.name, text}];
   }
@@ -36,9 +36,29 @@ std::vector<bool> Session::admitting_nodes(ClassId pods) {
   for (std::size_t i = 0; i < cluster_.nodes().size(); ++i)
     if (cluster_.nodes()[i].live) nodes.push_back(NodeId(i));
   std::vector<ReasonId> reasons(nodes.size(), kFeasible);
-  for (Plugin* plugin : rules_.filters) plugin->filter(cluster_.at(pods), nodes, reasons);
+  filter_class(cluster_.at(pods), nodes, reasons);
   std::vector<bool> out(cluster_.nodes().size(), false);
   for (std::size_t i = 0; i < nodes.size(); ++i) out[nodes[i].index()] = reasons[i] == kFeasible;
+  return out;
+}
+
+// The tasks of one class go on where the last of them was put.
+std::optional<Session::Packing> Session::pack(std::span<const TaskId> tasks,
+                                              std::vector<Resources> free) {
+  Packing out;
+  std::map<std::uint32_t, std::pair<std::vector<bool>, std::size_t>> by_class;
+  for (TaskId id : tasks) {
+    ClassId pods = at(id).pod_class;
+    auto found = by_class.find(pods.value);
+    if (found == by_class.end())
+      found = by_class.emplace(pods.value, std::pair(admitting_nodes(pods), 0)).first;
+    auto& [admits, next] = found->second;
+    const Resources& request = cluster_.at(pods).request;
+    while (next < free.size() && (!admits[next] || first_lacking(request, free[next]))) ++next;
+    if (next == free.size()) return std::nullopt;
+    free[next] -= request;
+    out.emplace_back(NodeId(next), request);
+  }
   return out;
 }
 

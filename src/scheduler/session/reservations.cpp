@@ -32,14 +32,13 @@ void StartRules::claim(Claim one) {
 }
 
 void StartRules::begin_turn(JobId id) {
+  if (claims_.empty()) return;
+  const Nanos runs = estimate(id);
   for (Claim& one : claims_) {
     if (one.lifted) continue;
-    bool mine = one.owner == id;
-    if (!mine && !one.hold && one.needed) {
-      Nanos runs = estimate(id);
-      mine = runs.count() > 0 && session_->now() + runs <= *one.needed;
-    }
-    if (!mine) continue;
+    bool ends_in_time = !one.hold && one.needed && runs.count() > 0 &&
+                        session_->now() + runs <= *one.needed;
+    if (one.owner != id && !ends_in_time) continue;
     one.lifted = true;
     cluster_.reserve(one.node, one.amount, -1);
   }
@@ -157,52 +156,32 @@ std::vector<TaskId> StartRules::missing_tasks(JobId id) const {
 std::vector<StartRules::End> StartRules::expected_ends() const {
   const WallTime now = session_->now();
   std::vector<End> ends;
+  std::vector<Nanos> runs(cluster_.jobs().size(), Nanos(0));
+  for (JobId id : session_->jobs())
+    if (cluster_.at(id).allocated_tasks() > 0) runs[id.index()] = estimate(id);
   for (const Task& task : cluster_.tasks()) {
     if (!task.live || !task.node.valid() || !task.job.valid()) continue;
     const Resources& amount = cluster_.class_of(task).request;
     if (task.status == TaskStatus::releasing) {
       ends.push_back({now, task.node, amount});
     } else if (is_allocated(task.status)) {
-      Nanos runs = estimate(task.job);
       const Job& job = cluster_.at(task.job);
-      if (runs.count() == 0 || job.started == WallTime{}) continue;
-      ends.push_back({std::max(job.started + runs, now + kOverdue), task.node, amount});
+      Nanos whole = runs[task.job.index()];
+      if (whole.count() == 0 || job.started == WallTime{}) continue;
+      ends.push_back({std::max(job.started + whole, now + kOverdue), task.node, amount});
     }
   }
   std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return a.at < b.at; });
   return ends;
 }
 
-// First fit over the nodes that would take the pods at all; the tasks of one class go on where the
-// last of them was put.
-std::optional<StartRules::Packing> StartRules::pack(const std::vector<TaskId>& tasks,
-                                                    std::vector<Resources> free) {
-  Packing out;
-  std::map<std::uint32_t, std::pair<std::vector<bool>, std::size_t>> by_class;
-  for (TaskId id : tasks) {
-    ClassId pods = cluster_.at(id).pod_class;
-    auto found = by_class.find(pods.value);
-    if (found == by_class.end())
-      found = by_class.emplace(pods.value, std::pair(session_->admitting_nodes(pods), 0)).first;
-    auto& [admits, next] = found->second;
-    const Resources& request = cluster_.at(pods).request;
-    while (next < free.size() && (!admits[next] || first_lacking(request, free[next]))) ++next;
-    if (next == free.size()) return std::nullopt;
-    free[next] -= request;
-    out.emplace_back(NodeId(next), request);
-  }
-  return out;
-}
-
-bool StartRules::make_reservation(JobId id) {
-  std::vector<TaskId> tasks = missing_tasks(id);
-  if (tasks.empty() || tasks.size() > kLargestPlan) return false;
-  Resources need;
-  for (TaskId task : tasks) need += cluster_.class_of(cluster_.at(task)).request;
-  if (!within_capability(cluster_.at(id), need)) return false;
+// At once, as soon as the jobs that run have ended, or nobody knows when.
+std::optional<StartRules::Plan> StartRules::plan(const std::vector<TaskId>& tasks) const {
   std::vector<Resources> idle;
   for (const Node& node : cluster_.nodes()) idle.push_back(node.idle);
-  if (pack(tasks, idle)) return true;  // it fits now: its turn comes in this session
+  std::vector<Resources> nothing(idle.size());
+  if (std::optional<Session::Packing> now = session_->pack(tasks, idle))
+    return Plan{*now, session_->now(), std::move(nothing)};
   std::vector<End> ends = expected_ends();
   auto free_after = [&](std::size_t count) {
     std::vector<Resources> free = idle;
@@ -213,29 +192,36 @@ bool StartRules::make_reservation(JobId id) {
               high = ends.size() + 1;  // the first prefix that suffices lies in [low, high]
   while (low < high) {
     std::size_t middle = (low + high) / 2;
-    if (pack(tasks, free_after(middle)))
+    if (session_->pack(tasks, free_after(middle)))
       high = middle;
     else
       low = middle + 1;
   }
-  std::vector<Resources> released(idle.size());
-  std::optional<Packing> packing;
-  std::optional<WallTime> needed;
   if (low <= ends.size()) {
-    packing = pack(tasks, free_after(low));
-    needed = ends[low - 1].at;
+    std::vector<Resources> released = std::move(nothing);
     for (std::size_t i = 0; i < low; ++i) released[ends[i].node.index()] += ends[i].amount;
-  } else {
-    // Nobody knows when: nodes it would fit on when they are empty are no longer filled up.
-    std::vector<Resources> empty;
-    for (const Node& node : cluster_.nodes()) empty.push_back(node.shape.allocatable);
-    packing = pack(tasks, empty);
+    return Plan{*session_->pack(tasks, free_after(low)), ends[low - 1].at, std::move(released)};
   }
-  if (!packing) return false;  // it never fits: room kept for it would be wasted
+  // Nodes it would fit on when they are empty are no longer filled up.
+  std::vector<Resources> empty;
+  for (const Node& node : cluster_.nodes()) empty.push_back(node.shape.allocatable);
+  std::optional<Session::Packing> packing = session_->pack(tasks, empty);
+  if (!packing) return std::nullopt;  // it never fits: room kept for it would be wasted
+  return Plan{std::move(*packing), {}, std::move(nothing)};
+}
+
+bool StartRules::make_reservation(JobId id) {
+  std::vector<TaskId> tasks = missing_tasks(id);
+  if (tasks.empty() || tasks.size() > kLargestPlan) return false;
+  Resources need;
+  for (TaskId task : tasks) need += cluster_.class_of(cluster_.at(task)).request;
+  if (!within_capability(cluster_.at(id), need)) return false;
+  std::optional<Plan> made = plan(tasks);
+  if (!made) return false;
   std::map<std::uint32_t, Resources> by_node;
-  for (const auto& [node, amount] : *packing) by_node[node.value] += amount;
+  for (const auto& [node, amount] : made->packing) by_node[node.value] += amount;
   for (const auto& [node, amount] : by_node)
-    claim({id, NodeId(node), excess(amount, released[node]), false, needed, false});
+    claim({id, NodeId(node), excess(amount, made->released[node]), false, made->needed, false});
   return true;
 }
 

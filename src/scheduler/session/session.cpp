@@ -50,6 +50,7 @@ Session::~Session() = default;
 void Session::configure(Configuration configuration,
                         std::span<const PluginInfo* const> plugins) {
   configuration_ = std::move(configuration);
+  cluster_.gain_room();  // other rules may find other rooms
   plugins_.clear();
   listeners_.clear();
   for (TieredPlugins& tiers : tiers_) tiers.clear();
@@ -95,6 +96,7 @@ const Decisions& Session::run(const Clock& clock, std::string uid) {
                     arguments == configuration_.action_arguments.end() ? kNone : arguments->second);
     decisions_.times.actions.emplace_back(action->name, clock.mono() - before);
   }
+  preempt_for_plain_pods();
   close();
   decisions_.times.total = clock.mono() - begin;
   return decisions_;
@@ -109,14 +111,25 @@ void Session::open() {
   job_notes_.resize(cluster_.jobs().size());
   task_notes_.resize(cluster_.tasks().size());
   jobs_.clear();
-  for (std::size_t i = 0; i < cluster_.jobs().size(); ++i)
-    if (takes_part(JobId(i))) jobs_.push_back(JobId(i));
+  opened_at_ = cluster_.version();
+  resting_.assign(cluster_.jobs().size(), false);
+  for (std::size_t i = 0; i < cluster_.jobs().size(); ++i) {
+    if (!takes_part(JobId(i))) continue;
+    jobs_.push_back(JobId(i));
+    resting_[i] = may_rest(cluster_.jobs()[i]);
+  }
   for (PluginSlot& slot : plugins_) {
     MonoTime before = clock_->mono();
     slot.plugin->open(*this);
     decisions_.times.plugin_open.emplace_back(slot.name, clock_->mono() - before);
   }
   start_rules_->open(*this);
+}
+
+bool Session::may_rest(const Job& job) const {
+  if (job.resting_since == 0 || job.status_unwritten) return false;
+  std::uint64_t news = std::max({cluster_.room_gained(), job.changed, at(job.queue).changed});
+  return news <= job.resting_since && now_ >= job.tried_at && now_ - job.tried_at < longest_rest_;
 }
 
 bool Session::takes_part(JobId id) const {
@@ -237,16 +250,16 @@ ClassTable& Session::table(ClassId pods) {
   if (pods.index() >= tables_.size()) tables_.resize(cluster_.class_slots());
   std::unique_ptr<ClassTable>& slot = tables_[pods.index()];
   if (!slot) {
-    if (table_count_ == kMaxTables) {
-      auto oldest =
-          std::min_element(tables_.begin(), tables_.end(), [](const auto& a, const auto& b) {
-            if (!a || !b) return a != nullptr;
-            return a->last_used < b->last_used;
-          });
-      slot = std::move(*oldest);
-    } else {
+    if (held_tables_.size() < kMaxTables) {
       slot = std::make_unique<ClassTable>();
-      ++table_count_;
+      held_tables_.push_back(pods);
+    } else {
+      ClassId& oldest = *std::min_element(
+          held_tables_.begin(), held_tables_.end(), [&](ClassId a, ClassId b) {
+            return tables_[a.index()]->last_used < tables_[b.index()]->last_used;
+          });
+      slot = std::move(tables_[oldest.index()]);
+      oldest = pods;
     }
   }
   slot->last_used = stamp_;
@@ -317,6 +330,7 @@ void Session::bind(TaskId id) {
   DCHECK(task.status == TaskStatus::allocated);
   NodeId node = task.node;
   cluster_.move(id, TaskStatus::binding, node);
+  if (!cluster_.terms().at(task.labels).matched.empty()) cluster_.gain_room();  // of affinity
   decisions_.binds.push_back({id, node});
   BindPreparation preparation{id, {}, {}, {}};
   for (const std::vector<Plugin*>& tier : asked(Hook::prepare_bind))
@@ -325,11 +339,16 @@ void Session::bind(TaskId id) {
   if (!preparation.empty()) decisions_.preparations.push_back(std::move(preparation));
 }
 
-void Session::evict(TaskId id, std::string_view reason) {
+void Session::evict(TaskId id, std::string_view reason, TaskId plain_pod) {
   const Task& task = at(id);
   DCHECK(task.status == TaskStatus::releasing);
   cluster_.edit(id).evicting = true;
   decisions_.evictions.push_back({id, std::string(reason)});
+  if (plain_pod.valid()) {
+    record_event({}, id, false, "Preempted",
+                 "Preempted by pod " + at(plain_pod).uid + " on node " + cluster_.at(task.node).name);
+    return;
+  }
   record_event({}, id, true, "Evict", "Pod is evicted, because of " + std::string(reason));
   if (task.job.valid() && !at(task.job).implicit)
     record_event(task.job, {}, false, "Evict", std::string(reason));

@@ -24,6 +24,9 @@ namespace hekla::scheduler {
 
 class StartRules;
 
+// How long a group that did not fit rests, where sessions follow events (look_again_after).
+inline constexpr Nanos kLookAgain = std::chrono::seconds(1);
+
 class Session {
  public:
   explicit Session(Cluster& cluster);
@@ -33,6 +36,11 @@ class Session {
   void configure(Configuration configuration,
                  std::span<const PluginInfo* const> plugins = all_plugins());
   const Configuration& configuration() const { return configuration_; }
+
+  // A group that did not fit rests until a node gains room or its objects or its queue change, at most this
+  // long. Zero, the default: it is tried in every session.
+  void look_again_after(Nanos longest) { longest_rest_ = longest; }
+  bool rests(JobId job) const { return resting_[job.index()]; }
 
   // Whether plugins report figures for metrics.
   void collect_gauges(bool wanted) { collect_gauges_ = wanted; }
@@ -132,8 +140,9 @@ class Session {
   void keep(TaskId task) { kept_.push_back(task); }
   // The placement is final: the pod will be bound.
   void bind(TaskId task);
-  // A released task really goes; upstream names the action as the reason.
-  void evict(TaskId task, std::string_view reason);
+  // A released task really goes; upstream names the action as the reason. For a plain pod's sake the
+  // victim is told in kube-scheduler's words.
+  void evict(TaskId task, std::string_view reason, TaskId plain_pod = {});
   // Pods were evicted to make room for this pipelined task: its node is written down as nominated.
   void nominate(TaskId task) { cluster_.edit(task).nominated_stamp = stamp_; }
   // Places a task outside any statement; binds everything the job holds once it is ready
@@ -156,6 +165,10 @@ class Session {
   std::vector<Refusal> refusals(ClassId pods);
   // Nodes whose only objection, if any, is their room.
   std::vector<bool> admitting_nodes(ClassId pods);
+  // Where the tasks would go if the nodes had this room, first fit over the nodes that would take
+  // them at all; nothing if they do not all fit.
+  using Packing = std::vector<std::pair<NodeId, Resources>>;
+  std::optional<Packing> pack(std::span<const TaskId> tasks, std::vector<Resources> free);
   // Whether a task of the same role (and sub-job) has found no node.
   bool role_failed(const Task& task) const { return role_failed(task.job, failure_key(task)); }
   // Whether the part can still become ready after a task of it found no node.
@@ -173,9 +186,8 @@ class Session {
   // "pod group is not ready, 1 Running, 3 Pending, 4 minAvailable; ..."
   const std::string& fit_error(JobId job);
   bool gauges_wanted() const { return collect_gauges_; }
-  void record_gauge(std::string_view name, const Queue& queue, double value,
-                    std::string resource = {}) {
-    decisions_.gauges.push_back({name, queue.name, std::move(resource), value});
+  void record_gauge(std::string_view name, const Queue& queue, double value) {
+    decisions_.gauges.push_back({name, queue.name, value});
   }
   // Pods of the gang are still being created: not the moment to complain that some are missing.
   bool is_arriving(JobId job) const { return at(job).arriving && !job_valid(job); }
@@ -203,6 +215,9 @@ class Session {
   };
 
   void open();
+  void preempt_for_plain_pods();
+  void preempt_for(TaskId plain_pod);
+  bool may_rest(const Job& job) const;
   void close();
   void close_job(JobId job);
   Phase phase_at_close(const Job& job, bool unschedulable) const;
@@ -227,6 +242,8 @@ class Session {
   // Of the class alone, without its table.
   void filter_class(const PodClass& pods, std::span<const NodeId> nodes,
                     std::span<ReasonId> reasons);
+  void filter_by(Plugin& plugin, const PodClass& pods, std::span<const NodeId> nodes,
+                 std::span<ReasonId> reasons);
   void filter_concerned(TaskId task, std::span<const NodeId> nodes, std::span<ReasonId> reasons);
   void score_concerned(TaskId task, std::span<const NodeId> nodes, std::span<double> scores);
   ReasonId pre_filter(TaskId task);
@@ -244,6 +261,9 @@ class Session {
 
   HyperNodeId domain_;
   Services services_;
+  Nanos longest_rest_{0};
+  std::vector<bool> resting_;          // by job
+  std::uint64_t opened_at_ = 0;        // the cluster's version
   bool collect_gauges_ = false;
   const Clock* clock_ = nullptr;
   WallTime now_{};
@@ -251,7 +271,7 @@ class Session {
   std::uint64_t stamp_ = 0;
   std::vector<JobId> jobs_;
   std::vector<std::unique_ptr<ClassTable>> tables_;  // by class
-  std::size_t table_count_ = 0;
+  std::vector<ClassId> held_tables_;
   std::vector<JobNotes> job_notes_;
   std::vector<TaskNote> task_notes_;
   std::vector<std::string> fit_texts_;

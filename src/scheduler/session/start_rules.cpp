@@ -119,22 +119,8 @@ JobId StartRules::head(QueueId queue, bool pending_only) const {
 }
 
 bool StartRules::may_enqueue(JobId id) {
-  const Job& job = cluster_.at(id);
-  const Queue& queue = cluster_.at(job.queue);
-  if (queue.fifo) {
-    JobId first = head(job.queue, true);
-    if (first.valid() && first != id) {
-      session_->set_job_error(id, "queue " + queue.name + " is fifo and " + cluster_.at(first).ns +
-                                      "/" + cluster_.at(first).name + " is ahead");
-      return false;
-    }
-  }
-  if (queue.max_running > 0 && queues_[job.queue.index()].let_in >= queue.max_running) {
-    session_->set_job_error(id, "queue " + queue.name + " runs at most " +
-                                    std::to_string(queue.max_running) + " jobs at a time");
-    return false;
-  }
-  return true;
+  QueueId queue = cluster_.at(id).queue;
+  return may_go_on(id, head(queue, true), queues_[queue.index()].let_in);
 }
 
 void StartRules::enqueued(JobId id) { ++queues_[cluster_.at(id).queue.index()].let_in; }
@@ -142,16 +128,18 @@ void StartRules::enqueued(JobId id) { ++queues_[cluster_.at(id).queue.index()].l
 bool StartRules::may_place(JobId id) {
   const Job& job = cluster_.at(id);
   if (job.implicit || job.allocated_tasks() > 0) return true;
-  const Queue& queue = cluster_.at(job.queue);
-  if (queue.fifo) {
-    JobId first = head(job.queue, false);
-    if (first.valid() && first != id) {
-      session_->set_job_error(id, "queue " + queue.name + " is fifo and " + cluster_.at(first).ns +
-                                      "/" + cluster_.at(first).name + " is ahead");
-      return false;
-    }
+  return may_go_on(id, head(job.queue, false), queues_[job.queue.index()].started);
+}
+
+// `first` is the head of a fifo queue, `others` how many jobs count towards its limit.
+bool StartRules::may_go_on(JobId id, JobId first, std::int32_t others) {
+  const Queue& queue = cluster_.at(cluster_.at(id).queue);
+  if (first.valid() && first != id) {
+    session_->set_job_error(id, "queue " + queue.name + " is fifo and " + cluster_.at(first).ns +
+                                    "/" + cluster_.at(first).name + " is ahead");
+    return false;
   }
-  if (queue.max_running > 0 && queues_[job.queue.index()].started >= queue.max_running) {
+  if (queue.max_running > 0 && others >= queue.max_running) {
     session_->set_job_error(id, "queue " + queue.name + " runs at most " +
                                     std::to_string(queue.max_running) + " jobs at a time");
     return false;

@@ -67,10 +67,17 @@ class StartRules {
     NodeId node;
     Resources amount;
   };
-  using Packing = std::vector<std::pair<NodeId, Resources>>;
+
+  // Where a gang will go and when; nothing known of the latter if nobody knows how long the others run.
+  struct Plan {
+    std::vector<std::pair<NodeId, Resources>> packing;
+    std::optional<WallTime> needed;
+    std::vector<Resources> released;  // by node: what will have come free by then
+  };
 
   bool is_abandoned(const Job& job) const;
   JobId head(QueueId queue, bool pending_only) const;
+  bool may_go_on(JobId id, JobId first, std::int32_t others);
   void follow_job(JobId id);
   void claim(Claim one);
   void hold_lost_rooms(JobId id);
@@ -82,7 +89,7 @@ class StartRules {
   bool within_capability(const Job& job, const Resources& more) const;
   std::vector<TaskId> missing_tasks(JobId id) const;
   std::vector<End> expected_ends() const;
-  std::optional<Packing> pack(const std::vector<TaskId>& tasks, std::vector<Resources> free);
+  std::optional<Plan> plan(const std::vector<TaskId>& tasks) const;
   Nanos estimate(JobId id) const;
   bool was_complete(const Job& job) const;
   void release_half_placed();

@@ -33,7 +33,6 @@ class Statement {
       return;
     }
   }
-  bool empty() const { return steps_.empty(); }
 
   // What was placed after the first `from` steps, to be done again after a discard.
   struct Placement {

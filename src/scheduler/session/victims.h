@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <vector>
 
@@ -45,7 +46,13 @@ std::vector<TaskId> tasks_on(const Session& session, NodeId node, TaskId preempt
 // What the node will have to give, compared with what the task asks for.
 inline bool fits_future(const Session& session, TaskId task, NodeId node) {
   const Resources& request = session.cluster().class_of(session.at(task)).request;
-  return less_equal(request, session.cluster().at(node).future_idle(), Missing::zero);
+  const Node& there = session.cluster().at(node);
+  for (std::uint32_t mask = request.present; mask != 0; mask &= mask - 1) {
+    auto d = static_cast<Dim>(std::countr_zero(mask));
+    if (request[d] > there.idle[d] + there.releasing[d] - there.pipelined[d] - there.reserved[d])
+      return false;
+  }
+  return true;
 }
 
 // Whether the task would fit if all of these left the node.
@@ -70,7 +77,8 @@ inline std::vector<TaskId> waiting_tasks(const Session& session, JobId job) {
 
 // Jobs that may ask others to leave: let in, valid, and short of their minimum.
 inline bool is_starving(const Session& session, JobId job) {
-  return !session.at(job).is_pending() && session.job_valid(job) && session.job_starving(job);
+  return !session.at(job).is_pending() && !session.rests(job) && session.job_valid(job) &&
+         session.job_starving(job);
 }
 
 }  // namespace hekla::scheduler

@@ -57,6 +57,7 @@ class Replay {
         string_list(line, "schedulerNames"), string_list(line, "singlePodSchedulers"),
         std::string(json::string_at(line, {"defaultQueue"}))});
     session_ = std::make_unique<Session>(*cluster_);
+    session_->look_again_after(kLookAgain);
     session_->configure(
         TRY(parse_configuration(override_.empty() ? helm_default_configuration() : override_)));
     return {};

@@ -108,7 +108,6 @@ class Plot {
             "\">" + escaped(text) + "</text>";
   }
   void add(const std::string& svg) { out_ += svg; }
-  double height() const { return height_; }
   std::string close() { return out_ + "</svg>"; }
 
  private:

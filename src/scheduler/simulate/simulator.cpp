@@ -88,7 +88,6 @@ class Simulator {
     for (const model::PriorityClass& one : input_.priority_classes) cluster_.put(one);
     for (const auto& [kind, one] : input_.companions) cluster_.put(kind, one);
     for (const model::Node& one : input_.nodes) cluster_.put(one);
-    std::vector<std::string> names;
     for (const model::Queue& one : input_.queues) add_queue(one);
     for (const SimulatedJob& job : input_.jobs)
       if (!queue_index_.contains(job.queue)) {

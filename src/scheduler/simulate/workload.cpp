@@ -179,7 +179,8 @@ Result<void> add_simulation_object(const json::Value& object, Nanos otherwise,
     out.priority_classes.push_back(TRY(json::decode<model::PriorityClass>(object)));
   if (std::optional<CompanionKind> companion = companion_kind(kind))
     out.companions.emplace_back(*companion, TRY(json::decode<Companion>(object)));
-  if (kind == "Job") return add_vcjob(object, otherwise, out);
+  bool vcjob = kind == "Job" && json::string_at(object, {"apiVersion"}).starts_with("batch.volcano.sh/");
+  if (vcjob) return add_vcjob(object, otherwise, out);
   return {};
 }
 
