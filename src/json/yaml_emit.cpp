@@ -168,7 +168,7 @@ class YamlWriter {
       case Kind::array: write_array(value.get_array()); return;
       case Kind::object: write_object(value.get_object()); return;
       case Kind::double_: write_plain(float_text(value.get_double())); return;
-      default: write_plain(serialize(value)); return;
+      default: write_plain(json::serialize(value)); return;
     }
   }
 
