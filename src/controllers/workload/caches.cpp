@@ -8,6 +8,8 @@ namespace workload_resources {
 const kube::Resource cron_jobs{"batch", "v1", "cronjobs", "CronJob", true};
 const kube::Resource controller_revisions{"apps", "v1", "controllerrevisions", "ControllerRevision",
                                           true};
+const kube::Resource replication_controllers{"", "v1", "replicationcontrollers",
+                                             "ReplicationController", true};
 }  // namespace workload_resources
 
 namespace {
@@ -69,6 +71,7 @@ WorkloadCaches::WorkloadCaches(kube::Client& c)
       events(c, "kube-controller-manager"),
       pods(c, kube::resources::pods),
       replica_sets(c, kube::resources::replica_sets),
+      replication_controllers(c, workload_resources::replication_controllers),
       deployments(c, kube::resources::deployments),
       stateful_sets(c, kube::resources::stateful_sets),
       daemon_sets(c, kube::resources::daemon_sets),
@@ -86,6 +89,7 @@ void WorkloadCaches::start() {
   auto each = [this](auto visit) {
     visit(pods);
     visit(replica_sets);
+    visit(replication_controllers);
     visit(deployments);
     visit(stateful_sets);
     visit(daemon_sets);
@@ -100,7 +104,8 @@ void WorkloadCaches::start() {
 }
 
 void WorkloadCaches::check_synced() {
-  if (announced_ || !pods.synced() || !replica_sets.synced() || !deployments.synced() ||
+  if (announced_ || !pods.synced() || !replica_sets.synced() ||
+      !replication_controllers.synced() || !deployments.synced() ||
       !stateful_sets.synced() || !daemon_sets.synced() || !jobs.synced() || !cron_jobs.synced() ||
       !claims.synced() || !nodes.synced() || !revisions.synced())
     return;
@@ -111,6 +116,7 @@ void WorkloadCaches::check_synced() {
 void WorkloadCaches::overlay(const kube::Write& write, const kube::ObjectPtr& result) {
   controllers::overlay(pods, write, result);
   controllers::overlay(replica_sets, write, result);
+  controllers::overlay(replication_controllers, write, result);
   controllers::overlay(deployments, write, result);
   controllers::overlay(stateful_sets, write, result);
   controllers::overlay(daemon_sets, write, result);

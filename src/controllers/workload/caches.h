@@ -12,7 +12,7 @@
 namespace hekla::controllers {
 
 namespace workload_resources {
-extern const kube::Resource cron_jobs, controller_revisions;
+extern const kube::Resource cron_jobs, controller_revisions, replication_controllers;
 }  // namespace workload_resources
 
 // Lives on the client's executor.
@@ -45,7 +45,8 @@ class WorkloadCaches {
   kube::Client& client;
   kube::EventRecorder events;
   kube::Informer<model::Pod> pods;
-  kube::Informer<Workload> replica_sets, deployments, stateful_sets, daemon_sets, jobs, cron_jobs;
+  kube::Informer<Workload> replica_sets, replication_controllers, deployments, stateful_sets,
+      daemon_sets, jobs, cron_jobs;
   kube::Informer<Workload> claims;
   kube::Informer<model::Node> nodes;
   kube::Informer<ControllerRevision> revisions;

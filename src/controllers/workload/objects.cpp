@@ -5,6 +5,18 @@
 #include <chrono>
 
 namespace hekla::controllers {
+namespace {
+
+// A ReplicationController's selector is a map of labels; a label selector has no member that is text.
+model::Labels plain_selector(const json::Object& selector) {
+  model::Labels labels;
+  for (const auto& member : selector)
+    if (member.value().is_string())
+      labels[std::string(member.key())] = json::sv(member.value().get_string());
+  return labels;
+}
+
+}  // namespace
 
 const json::Value& Workload::pod_template() const {
   static const json::Value none;
@@ -15,6 +27,8 @@ const json::Value& Workload::pod_template() const {
 std::optional<model::Selector> Workload::selector() const {
   const json::Value* found = json::find(spec, "selector");
   if (!found || !found->is_object()) return std::nullopt;
+  if (auto labels = plain_selector(found->get_object()); !labels.empty())
+    return model::Selector::of(labels);
   Result<model::Selector> parsed = model::Selector::from_label_selector(*found);
   if (!parsed || parsed->empty()) return std::nullopt;
   return std::move(*parsed);

@@ -54,15 +54,15 @@ bool goes_first(const model::Pod& a, const model::Pod& b,
   return a.metadata.name > b.metadata.name;
 }
 
-void scale_pods(const Workload& set, std::vector<WorkloadPod> active, const std::string* failure,
-                std::vector<kube::Write>& writes) {
+void scale_pods(const kube::Resource& resource, const Workload& set, std::vector<WorkloadPod> active,
+                const std::string* failure, std::vector<kube::Write>& writes) {
   auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(0, set.replicas()));
   if (active.size() < wanted) {
     // What was just refused (a quota) is tried with a single pod first.
     std::size_t count = failure ? 1 : std::min(wanted - active.size(), kBurst);
-    json::Value pod =
-        pod_from_template(set.pod_template(), set.metadata.ns,
-                          model::controller_reference("apps/v1", "ReplicaSet", set.metadata));
+    json::Value pod = pod_from_template(
+        set.pod_template(), set.metadata.ns,
+        model::controller_reference(resource.api_version(), resource.kind, set.metadata));
     json::at_path(pod, {"metadata", "generateName"}) = set.metadata.name + "-";
     for (std::size_t i = 0; i < count; ++i)
       writes.push_back(create(kube::resources::pods, set.metadata.ns, pod));
@@ -117,8 +117,9 @@ json::Object replica_set_status(const Workload& set, const std::vector<WorkloadP
 
 }  // namespace
 
-WorkloadPlan plan_replica_set(const Workload& set, const std::vector<WorkloadPod>& pods,
-                              WallTime now, const std::string* failure) {
+WorkloadPlan plan_replica_set(const kube::Resource& resource, const Workload& set,
+                              const std::vector<WorkloadPod>& pods, WallTime now,
+                              const std::string* failure) {
   WorkloadPlan plan;
   std::vector<WorkloadPod> active;
   for (const WorkloadPod& pod : pods)
@@ -126,19 +127,21 @@ WorkloadPlan plan_replica_set(const Workload& set, const std::vector<WorkloadPod
   auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(0, set.replicas()));
   if (active.size() >= wanted) failure = nullptr;
   json::Object status = replica_set_status(set, active, now, failure, plan.again_after);
-  if (auto write = status_write(kube::resources::replica_sets, set, status))
+  if (auto write = status_write(resource, set, status))
     plan.writes.push_back(std::move(*write));
-  if (!set.metadata.deletionTimestamp) scale_pods(set, std::move(active), failure, plan.writes);
+  if (!set.metadata.deletionTimestamp)
+    scale_pods(resource, set, std::move(active), failure, plan.writes);
   return plan;
 }
 
-ReplicaSets::ReplicaSets(WorkloadCaches& caches)
+ReplicaSets::ReplicaSets(WorkloadCaches& caches, kube::Informer<Workload>& sets, std::string name)
     : caches_(caches),
-      loop_(caches, caches.replica_sets, "replicaset",
-            [this](const WorkloadRef& set, WallTime now, const std::string* failure) {
+      loop_(caches, sets, std::move(name),
+            [this, &sets](const WorkloadRef& set, WallTime now, const std::string* failure) {
+              const kube::Resource& resource = sets.resource();
               std::vector<kube::Write> claims;
-              auto pods = caches_.claim_pods(*set, kube::resources::replica_sets, claims);
-              WorkloadPlan plan = plan_replica_set(*set, pods, now, failure);
+              auto pods = caches_.claim_pods(*set, resource, claims);
+              WorkloadPlan plan = plan_replica_set(resource, *set, pods, now, failure);
               plan.writes.insert(plan.writes.begin(), claims.begin(), claims.end());
               return plan;
             }) {}

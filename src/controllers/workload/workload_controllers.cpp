@@ -15,7 +15,7 @@ namespace hekla::controllers {
 
 struct WorkloadControllers::State {
   WorkloadCaches caches;
-  ReplicaSets replica_sets;
+  ReplicaSets replica_sets, replication_controllers;
   Deployments deployments;
   BatchJobs jobs;
   CronJobs cron_jobs;
@@ -29,7 +29,8 @@ struct WorkloadControllers::State {
 
   State(kube::Client& client, const Options& options)
       : caches(client),
-        replica_sets(caches),
+        replica_sets(caches, caches.replica_sets, "replicaset"),
+        replication_controllers(caches, caches.replication_controllers, "replicationcontroller"),
         deployments(caches),
         jobs(caches),
         cron_jobs(caches),
