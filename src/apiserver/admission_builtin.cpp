@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/admission_runtime_class.h"
 #include "apiserver/errors.h"
 #include "apiserver/metadata.h"
 
@@ -123,6 +124,27 @@ Result<void> namespace_label(const AdmissionRequest& request, json::Value& objec
   return {};
 }
 
+// A signing request tells who sent it, whatever its author wrote.
+Result<void> requesting_user(const AdmissionRequest& request, json::Value& object) {
+  json::Value& spec = json::at_path(object, {"spec"});
+  if (!spec.is_object()) return {};
+  json::Object& members = spec.get_object();
+  for (std::string_view member : {"username", "uid", "groups", "extra"}) members.erase(member);
+  members["username"] = request.user.name;
+  if (!request.user.uid.empty()) members["uid"] = request.user.uid;
+  json::Array groups;
+  for (const std::string& group : request.user.groups) groups.emplace_back(group);
+  if (!groups.empty()) members["groups"] = std::move(groups);
+  json::Object extra;
+  for (const auto& [key, values] : request.user.extra) {
+    json::Array list;
+    for (const std::string& value : values) list.emplace_back(value);
+    extra[key] = std::move(list);
+  }
+  if (!extra.empty()) members["extra"] = std::move(extra);
+  return {};
+}
+
 }  // namespace
 
 std::vector<kube::AdmissionStep> builtin_admission() {
@@ -137,11 +159,17 @@ std::vector<kube::AdmissionStep> builtin_admission() {
   auto namespace_removal = [](const kube::Resource& resource, Operation operation, std::string_view) {
     return operation == Operation::remove && is_core(resource, "namespaces");
   };
+  auto on_signing_request = [](const kube::Resource& resource, Operation operation, std::string_view) {
+    return operation == Operation::create && resource.group == "certificates.k8s.io" &&
+           resource.plural == "certificatesigningrequests";
+  };
   std::vector<kube::AdmissionStep> steps;
   steps.push_back({"NamespaceLifecycle", in_namespace, namespace_exists, nullptr});
   steps.push_back({"NamespaceLifecycle", namespace_removal, nullptr, namespace_may_go});
   steps.push_back({"NamespaceLabel", on_create("namespaces"), namespace_label, nullptr});
   steps.push_back({"Priority", is_pod_create, priority, nullptr});
+  steps.push_back(runtime_class_admission());
+  steps.push_back({"CertificateRequester", on_signing_request, requesting_user, nullptr});
   steps.push_back({"DefaultTolerationSeconds", is_pod_create, default_tolerations, nullptr});
   return steps;
 }

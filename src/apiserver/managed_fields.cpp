@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/metadata.h"
+#include "apiserver/subresources.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -111,7 +112,7 @@ void strip_unowned(const Kind& kind, std::string_view subresource, FieldSet& fie
     if (metadata->second.empty()) fields.children.erase(metadata);
   }
   if (!kind.has_status) return;
-  if (subresource != "status") {
+  if (!writes_status(subresource)) {
     drop(fields, "f:status");
   } else if (kind.custom) {
     std::erase_if(fields.children, [](const auto& child) { return child.first != "f:status"; });

@@ -25,6 +25,8 @@ std::vector<Subresource> subresources_of(const Kind& kind) {
     all.push_back({"finalize", "", "v1", "Namespace", {"update"}});
   if (r.group.empty() && r.plural == "serviceaccounts")
     all.push_back({"token", "authentication.k8s.io", "v1", "TokenRequest", {"create"}});
+  if (r.group == "certificates.k8s.io" && r.plural == "certificatesigningrequests")
+    all.push_back({"approval", r.group, r.version, r.kind, read_write});
   if (has_scale(kind)) all.push_back({"scale", "autoscaling", "v1", "Scale", read_write});
   if (kind.has_status) all.push_back({"status", r.group, r.version, r.kind, read_write});
   return all;

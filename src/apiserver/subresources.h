@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "apiserver/kind.h"
@@ -16,6 +17,11 @@ struct Subresource {
 
 // Status and scale come first; the others are those of single built-in kinds.
 std::vector<Subresource> subresources_of(const Kind& kind);
+
+// Whether a write to it changes the status alone: /approval writes the conditions of a signing request.
+inline bool writes_status(std::string_view subresource) {
+  return subresource == "status" || subresource == "approval";
+}
 
 // Resources that can only be posted and are never stored (bindings, reviews): discovery lists them,
 // reviews.cpp answers them.

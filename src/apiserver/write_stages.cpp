@@ -13,6 +13,7 @@
 #include "apiserver/schema_rules.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/storage.h"
+#include "apiserver/subresources.h"
 #include "apiserver/webhooks.h"
 #include "base/check.h"
 
@@ -115,7 +116,7 @@ void isolate(const WriteScope& scope, json::Value& object, const json::Value& ol
     isolate_ephemeral(object, old);
     return;
   }
-  if (scope.request.subresource != "status") {
+  if (!writes_status(scope.request.subresource)) {
     if (const json::Value* status = before.if_contains("status"))
       now["status"] = *status;
     else

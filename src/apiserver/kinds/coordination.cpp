@@ -53,6 +53,17 @@ Kind signing_request_kind() {
             json::Value(request_state(object))};
   };
   kind.selectable = {{"spec.signerName", field_at({"spec", "signerName"})}};
+  kind.prepare_update = [](json::Value& object, const json::Value&, const WriteContext& context) {
+    if (context.subresource != "approval") return;
+    json::Value* conditions = nullptr;
+    if (json::Value* status = object.get_object().if_contains("status"); status && status->is_object())
+      conditions = status->get_object().if_contains("conditions");
+    if (!conditions || !conditions->is_array()) return;
+    for (json::Value& one : conditions->get_array())
+      for (std::string_view member : {"lastUpdateTime", "lastTransitionTime"})
+        if (one.is_object() && !json::find(one, member))
+          one.get_object()[member] = model::format_rfc3339(context.now);
+  };
   kind.validate = [](const json::Value& object) {
     Rules rules;
     Field spec = Field(object, "")["spec"];
