@@ -32,6 +32,10 @@ TEST_F(AuthTest, ReviewsAnswerWithoutStoring) {
   Reply may = call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
                    R"({"spec":{"resourceAttributes":{"verb":"create","resource":"pods"}}})");
   EXPECT_TRUE(json::bool_at(may.body, {"status", "allowed"}));
+  Reply table = call("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+                     R"({"spec":{"resourceAttributes":{"verb":"create","resource":"pods"}}})",
+                     {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
+  EXPECT_EQ(table.status, 406);
 }
 
 class AccountTokenTest : public ServerFixture {

@@ -1,4 +1,6 @@
 // Requests that are answered rather than stored: tokens, and questions about who may do what.
+#include <algorithm>
+
 #include "apiserver/errors.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/reads.h"
@@ -244,6 +246,13 @@ bool redirect_binding(const ExchangePtr& exchange) {
   return false;
 }
 
+// What is only answered has neither tables nor bare metadata.
+bool wants_only_shapes(const net::Request& request) {
+  const std::vector<MediaClause> clauses = parse_accept(request.headers.get("Accept"));
+  return !clauses.empty() && std::all_of(clauses.begin(), clauses.end(),
+                                         [](const MediaClause& one) { return !one.as.empty(); });
+}
+
 }  // namespace
 
 bool serve_virtual(const ExchangePtr& exchange) {
@@ -257,6 +266,10 @@ bool serve_virtual(const ExchangePtr& exchange) {
   if (!token && !review) return false;
   Result<json::Value> body = parse_body(exchange->request, nullptr);
   if (!body) return exchange->respond(body.error()), true;
+  if (wants_only_shapes(exchange->request))
+    return exchange->respond(Error{Code::not_acceptable,
+                                   "only the following media types are accepted: application/json"}),
+           true;
   exchange->answer.pretty = wants_pretty(exchange->request);
   if (token) {
     token_request(exchange, std::move(*body));
