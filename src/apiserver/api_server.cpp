@@ -168,8 +168,8 @@ Result<std::string> ApiServer::pod_token(TokenSubject pod, const std::string& au
 
 void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
   install_objects(*parts_->options.store, parts_->registry, parts_->writes, *parts_->options.loop,
-                  bootstrap_objects({parts_->addresses->first(), parts_->options.advertise_address,
-                                     parts_->options.advertise_port,
+                  bootstrap_objects({parts_->options.service_cidr, parts_->addresses->first(),
+                                     parts_->options.advertise_address, parts_->options.advertise_port,
                                      parts_->options.platform_objects}),
                   std::move(parts_->platform_crds), std::move(done));
 }

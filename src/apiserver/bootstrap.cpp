@@ -59,8 +59,36 @@ json::Value kubernetes_endpoints(const BootstrapOptions& options) {
   return json::Object{
       {"apiVersion", "v1"},
       {"kind", "Endpoints"},
-      {"metadata", json::Object{{"name", "kubernetes"}, {"namespace", "default"}}},
+      {"metadata",
+       json::Object{{"name", "kubernetes"},
+                    {"namespace", "default"},
+                    {"labels", json::Object{{"endpointslice.kubernetes.io/skip-mirror", "true"}}}}},
       {"subsets", json::Array{json::Value(std::move(subset))}}};
+}
+
+json::Value kubernetes_slice(const BootstrapOptions& options) {
+  const bool wide = options.advertise_address.find(':') != std::string::npos;
+  return json::Object{
+      {"apiVersion", "discovery.k8s.io/v1"},
+      {"kind", "EndpointSlice"},
+      {"metadata",
+       json::Object{{"name", "kubernetes"},
+                    {"namespace", "default"},
+                    {"labels", json::Object{{"kubernetes.io/service-name", "kubernetes"}}}}},
+      {"addressType", wide ? "IPv6" : "IPv4"},
+      {"endpoints", json::Array{json::Object{
+                        {"addresses", json::Array{json::Value(options.advertise_address)}},
+                        {"conditions", json::Object{{"ready", true}}}}}},
+      {"ports", json::Array{json::Object{
+                    {"name", "https"}, {"port", options.advertise_port}, {"protocol", "TCP"}}}}};
+}
+
+// The range cluster IPs are taken from.
+json::Value service_range(const BootstrapOptions& options) {
+  return json::Object{{"apiVersion", "networking.k8s.io/v1"},
+                      {"kind", "ServiceCIDR"},
+                      {"metadata", json::Object{{"name", "kubernetes"}}},
+                      {"spec", json::Object{{"cidrs", json::Array{json::Value(options.service_cidr)}}}}};
 }
 
 // The kind an object names by apiVersion and kind.
@@ -160,13 +188,16 @@ std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
   objects.push_back(priority_class("system-node-critical", 2000001000,
                                    "Used for system critical pods that must not be moved from their "
                                    "current node."));
+  objects.push_back(service_range(options));
   objects.push_back(kubernetes_service(options));
   for (json::Value& object : bootstrap_roles())
     if (options.platform_objects || !meta_string(object, "name").starts_with("default-"))
       objects.push_back(std::move(object));
   // An endpoint must not be a loopback address.
-  if (!options.advertise_address.starts_with("127."))
+  if (!options.advertise_address.starts_with("127.")) {
     objects.push_back(kubernetes_endpoints(options));
+    objects.push_back(kubernetes_slice(options));
+  }
   return objects;
 }
 

@@ -19,6 +19,7 @@ namespace hekla::apiserver {
 inline constexpr std::string_view kBootstrapManager = "hekla-bootstrap";
 
 struct BootstrapOptions {
+  std::string service_cidr;
   std::string service_address;    // of default/kubernetes
   std::string advertise_address;
   std::uint16_t advertise_port = 6443;
