@@ -1,4 +1,4 @@
-// The webhooks that are configured, read once for as long as nobody changes a configuration.
+// The webhooks and policies that are configured, read once for as long as nobody changes a configuration.
 #pragma once
 
 #include <memory>
@@ -6,16 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "apiserver/admission_policies.h"
 #include "apiserver/registry.h"
 #include "base/result.h"
 #include "json/value.h"
 #include "store/store.h"
 
 namespace hekla::apiserver {
-
-namespace cel {
-class Program;
-}
 
 struct Webhook {
   json::Value spec;
@@ -30,6 +27,8 @@ class WebhookConfigurations {
  public:
   // Those of the snapshot, in the order of their configurations' names.
   WebhookList at(const store::Snapshot& snapshot, const Catalog& catalog, bool mutating);
+
+  AdmissionPolicies policies;
 
  private:
   struct Known {

@@ -39,6 +39,8 @@ json::Value in_version(const json::Value& object, const kube::Resource& as) {
   return out;
 }
 
+}  // namespace
+
 json::Value review_request(const kube::AdmissionRequest& request, const kube::Resource& as,
                            const json::Value& object) {
   json::Object out;
@@ -64,6 +66,8 @@ json::Value review_request(const kube::AdmissionRequest& request, const kube::Re
   return out;
 }
 
+namespace {
+
 // host:port of a service: an endpoint if it has any, else its cluster address.
 std::string service_authority(const kube::AdmissionRequest& request, const kube::Key& key, std::int64_t port) {
   const kube::Resource endpoints{
@@ -84,6 +88,26 @@ std::string service_authority(const kube::AdmissionRequest& request, const kube:
   return address + ":" + std::to_string(port);
 }
 
+// A URL as kube-apiserver calls it: no empty and no dotted parts in its path. envtest writes "//path".
+std::string cleaned_url(const std::string& url) {
+  const std::size_t host = url.find("://"), mark = url.find('?');
+  const std::size_t path = url.find('/', host == std::string::npos ? 0 : host + 3);
+  if (path == std::string::npos || path > mark) return url;
+  std::vector<std::string> parts;
+  const std::string text = url.substr(path, mark == std::string::npos ? mark : mark - path);
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t next = std::min(text.find('/', at), text.size());
+    std::string part = text.substr(at, next - at);
+    if (part == ".." && !parts.empty()) parts.pop_back();
+    if (!part.empty() && part != "." && part != "..") parts.push_back(std::move(part));
+    at = next + 1;
+  }
+  std::string out = url.substr(0, path);
+  if (parts.empty()) out += "/";
+  for (const std::string& part : parts) out += "/" + part;
+  return out + (mark == std::string::npos ? "" : url.substr(mark));
+}
+
 // Where to send it; an error when the service is not there.
 Result<void> address_call(const Webhook& webhook, const kube::AdmissionRequest& request, WebhookCall& call) {
   const std::int64_t seconds = std::clamp<std::int64_t>(json::int_at(webhook.spec, {"timeoutSeconds"}, 10), 1, 30);
@@ -93,6 +117,7 @@ Result<void> address_call(const Webhook& webhook, const kube::AdmissionRequest& 
   if (!config) return fail(Code::internal, "no clientConfig");
   if (std::optional<std::string> ca = base64_decode(json::string_at(*config, {"caBundle"}))) call.ca_pem = *ca;
   if (std::string url = text_at(*config, {"url"}); !url.empty()) {
+    url = cleaned_url(url);
     call.url = url + (url.find('?') == std::string::npos ? "?" : "&") + query;
     call.shown_url = call.url;
     return {};

@@ -85,6 +85,10 @@ struct WebhookMemo {
   }
 };
 
+// What a review says of the request; `as` is the version the object is shown in.
+json::Value review_request(const kube::AdmissionRequest& request, const kube::Resource& as,
+                           const json::Value& object);
+
 // Reads an answer; the error says why it is none.
 Result<json::Value> read_review(const WebhookCall& call, Result<net::Response> response);
 

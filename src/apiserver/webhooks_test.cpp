@@ -55,7 +55,7 @@ class WebhookTest : public ServerFixture {
   static std::string webhook(const std::string& name, const std::string& more = "",
                              const std::string& resource = "configmaps") {
     return R"({"name":")" + name + R"(","sideEffects":"None","admissionReviewVersions":["v1"],"clientConfig":{"url":)"
-           R"("https://127.0.0.1:9/hook"},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":[")" + resource +
+           R"("https://127.0.0.1:9//hook"},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"resources":[")" + resource +
            R"("],"operations":["CREATE","UPDATE"]}])" + more + "}";
   }
 

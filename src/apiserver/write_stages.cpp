@@ -14,6 +14,7 @@
 #include "apiserver/service_addresses.h"
 #include "apiserver/storage.h"
 #include "apiserver/subresources.h"
+#include "apiserver/webhook_configurations.h"
 #include "apiserver/webhooks.h"
 #include "base/check.h"
 
@@ -309,6 +310,7 @@ Result<void> admit_stage(WriteScope& scope, const json::Value& object, const jso
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
   TRY(scope.services.admission->validate(request, object));
+  TRY(validate_by_policies(scope, request, object));
   return validate_by_webhooks(scope, request, object);
 }
 
