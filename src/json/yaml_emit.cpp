@@ -205,7 +205,7 @@ class YamlWriter {
 
   void write_string(std::string_view text) {
     const bool plain = resolve_yaml_scalar(text).tag == YamlTag::string && !is_base60(text) &&
-                       !is_yaml_timestamp(text);
+                       !is_yaml_timestamp(text) && text != "<<";  // which would merge
     auto style = plain ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE;
     if (text.find('\n') != std::string_view::npos) style = YAML_LITERAL_SCALAR_STYLE;
     write_scalar(text, style);

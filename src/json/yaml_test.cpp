@@ -166,6 +166,7 @@ TEST(ToYaml, QuotesOnlyWhatNeedsIt) {
             "- \"2001-01-01\"\n- \"2024-03-15T05:59:15Z\"\n- 2001-13-01\n- \"12:30:45\"\n- 1:99\n"
             "- ' a'\n- it's\n- \"\\t\"\n");
   EXPECT_EQ(written(R"(["😀","é"])"), "- \"\\U0001F600\"\n- é\n");
+  EXPECT_EQ(written(R"({"<<":false})"), "\"<<\": false\n");
 }
 
 TEST(ToYaml, WritesLiteralBlocks) {

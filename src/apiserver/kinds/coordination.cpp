@@ -59,10 +59,12 @@ Kind signing_request_kind() {
     if (json::Value* status = object.get_object().if_contains("status"); status && status->is_object())
       conditions = status->get_object().if_contains("conditions");
     if (!conditions || !conditions->is_array()) return;
-    for (json::Value& one : conditions->get_array())
+    for (json::Value& one : conditions->get_array()) {
+      if (!one.is_object()) continue;
       for (std::string_view member : {"lastUpdateTime", "lastTransitionTime"})
-        if (one.is_object() && !json::find(one, member))
-          one.get_object()[member] = model::format_rfc3339(context.now);
+        if (json::Value& time = one.get_object()[member]; time.is_null())
+          time = model::format_rfc3339(context.now);
+    }
   };
   kind.validate = [](const json::Value& object) {
     Rules rules;
