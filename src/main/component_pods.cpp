@@ -116,8 +116,10 @@ void ComponentPods::settle() {
   for (const Component& component : platform_components()) {
     const std::string name = pod_name(component);
     auto pod = pods_.get({component.ns, name});
-    if (!pod)
+    if (!pod && first)
       make(component, name);
+    else if (!pod)
+      make_later(component, name);
     else if (pod->metadata.deletionTimestamp || pod->spec.nodeName != node_)
       remove(*pod);
     else if (first || pod->status.phase != "Running")
@@ -132,6 +134,15 @@ void ComponentPods::make(const Component& component, const std::string& name) {
   write.key = {component.ns, name};
   write.body = pod_of(component, name, node_);
   client_.write(std::move(write), report("make a component's pod", name));
+}
+
+// Who deletes a pod and waits for its end must have time to see it gone: kubectl would take the new
+// one for the old and wait for ever.
+void ComponentPods::make_later(const Component& component, const std::string& name) {
+  client_.executor().post_after(
+      std::chrono::seconds(2), [this, &component, name, alive = std::weak_ptr(alive_)] {
+        if (alive.lock() && !pods_.get({component.ns, name})) make(component, name);
+      });
 }
 
 void ComponentPods::remove(const model::Pod& pod) {

@@ -35,6 +35,7 @@ class ComponentPods {
  private:
   void settle();
   void make(const Component& component, const std::string& name);
+  void make_later(const Component& component, const std::string& name);
   void remove(const model::Pod& pod);
   void update(const Component& component, const model::Pod& pod);
 
@@ -42,6 +43,7 @@ class ComponentPods {
   const std::string node_;
   const WallTime started_;
   bool settled_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   kube::Informer<model::Pod> pods_;
 };
 

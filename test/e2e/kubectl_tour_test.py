@@ -304,7 +304,7 @@ class Tour:
         self.rows("get clusterrolebinding %s-jane -o wide" % n, "NAME|ROLE|AGE|USERS|GROUPS|SERVICEACCOUNTS",
                   "%s-jane|ClusterRole/%s-nodes|*|jane|devs" % (n, n))
         if self.modern:
-            self.rows("get pdb", "NAME|MIN AVAILABLE|MAX UNAVAILABLE|ALLOWED DISRUPTIONS|AGE", "pdb|1|N/A|0|*")
+            self.rows("get pdb", "NAME|MIN AVAILABLE|MAX UNAVAILABLE|ALLOWED DISRUPTIONS|AGE", "pdb|1|N/A|*|*")
             self.rows("get cronjob", "NAME|SCHEDULE|TIMEZONE|SUSPEND|ACTIVE|LAST SCHEDULE|AGE",
                       "tick|*/5 * * * *|<none>|False|0|<none>|*")
         self.shows("get all", r"^pod/sleeper ", r"^service/s1 ", r"^deployment\.apps/web ",

@@ -98,7 +98,7 @@ class Tutorials(put.PlatformTest):
         # With its classes it runs.
         p.apply_text("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high-priority}\nvalue: 1000\n"
                      "---\napiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: my-storage-class}\n"
-                     "provisioner: example.com/none\n")
+                     "provisioner: example.com/none\nvolumeBindingMode: WaitForFirstConsumer\n")
         p.apply(doc("test-job.yaml"))
         p.wait_phase("test-job", "Running")
         pod = p.get("pod", "test-job-default-nginx-0")
