@@ -13,6 +13,7 @@
 #include "agent/runtime/instance.h"
 #include "base/disk.h"
 #include "base/loop.h"
+#include "base/temp_dir_test.h"
 #include "json/parse.h"
 #include "support/fake_client.h"
 
@@ -58,17 +59,12 @@ class AgentTest : public ::testing::Test {
 
   void SetUp() override {
     ASSERT_EQ(::geteuid(), 0u) << "these tests run containers: run them as root";
-    char name[] = "/tmp/hekla-agent-test-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    data_dir_ = name;
     begin();
   }
   void TearDown() override {
-    if (data_dir_.empty()) return;
+    if (::geteuid() != 0) return;
     if (!agent_) begin();  // finds what a test that gave up early left behind
     if (agent_) end(false);
-    std::error_code ignored;
-    std::filesystem::remove_all(data_dir_, ignored);
   }
 
   virtual Options options() {
@@ -182,7 +178,8 @@ class AgentTest : public ::testing::Test {
   }
   InstancePaths paths() const { return instance_paths(data_dir_); }
 
-  std::string data_dir_;
+  TempDir temp_;
+  const std::string& data_dir_ = temp_.path();
   Loop loop_{"agent-test"};
   test::FakeApi api_{real_clock()};
   test::FakeClient client_{api_, loop_};

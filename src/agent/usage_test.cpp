@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/temp_dir_test.h"
+
 namespace hekla::agent {
 namespace {
 
@@ -17,9 +19,8 @@ TEST(Usage, ReadsTheKernelsTables) {
 }
 
 TEST(Usage, CgroupVersionOne) {
-  char name[] = "/tmp/hekla-usage-XXXXXX";
-  ASSERT_NE(::mkdtemp(name), nullptr);
-  const std::string root = name;
+  TempDir temp;
+  const std::string& root = temp.path();
   std::filesystem::create_directories(root + "/memory/g");
   std::filesystem::create_directories(root + "/cpuacct/g");
   std::ofstream(root + "/cpuacct/g/cpuacct.usage") << "123456789\n";
@@ -30,7 +31,6 @@ TEST(Usage, CgroupVersionOne) {
   EXPECT_EQ(usage->cpu_ns, 123456789);
   EXPECT_EQ(usage->memory_bytes, 3000);
   EXPECT_FALSE(cgroup_usage("/gone", root));
-  std::filesystem::remove_all(root);
 }
 
 TEST(Usage, ARateOfTheWholeLifeAndThenOfTheLastWindow) {

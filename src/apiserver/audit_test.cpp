@@ -1,11 +1,8 @@
 #include "apiserver/audit.h"
 
-#include <unistd.h>
-
-#include <filesystem>
-
 #include "apiserver/server_fixture_test.h"
 #include "base/disk.h"
+#include "base/temp_dir_test.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -71,11 +68,6 @@ TEST(AuditPolicy, MistakesAreNamed) {
 
 class AuditTest : public ServerFixture {
  protected:
-  AuditTest() {
-    char name[] = "/tmp/hekla-audit-XXXXXX";
-    directory = ::mkdtemp(name);
-  }
-  ~AuditTest() override { std::filesystem::remove_all(directory); }
   void record(const std::string& rules) {
     server.reset();
     Options options;
@@ -101,7 +93,8 @@ class AuditTest : public ServerFixture {
   static std::string at(const json::Value& event, std::initializer_list<std::string_view> path) {
     return std::string(json::string_at(event, path));
   }
-  std::string directory;
+  TempDir temp;
+  const std::string& directory = temp.path();
 };
 
 TEST_F(AuditTest, WithoutAPolicyTheMetadataOfEveryRequest) {

@@ -1,9 +1,8 @@
 #include "base/held_disk.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
+#include "base/temp_dir_test.h"
 
 namespace hekla {
 namespace {
@@ -12,17 +11,13 @@ using Names = std::vector<std::string>;
 
 class HeldDiskTest : public ::testing::Test {
  protected:
-  HeldDiskTest() {
-    char name[] = "/tmp/hekla-held-XXXXXX";
-    root = ::mkdtemp(name);
-    start();
-  }
-  ~HeldDiskTest() override { std::filesystem::remove_all(root); }
+  HeldDiskTest() { start(); }
   // What a killed process finds when it begins again.
   void start(bool syncs = true) { disk = hold_back(open_disk(root).value(), syncs).value(); }
   std::string content(const std::string& name) { return disk->read(name).value_or("<nothing>"); }
 
-  std::string root;
+  TempDir temp;
+  const std::string& root = temp.path();
   std::unique_ptr<Disk> disk;
 };
 

@@ -1,12 +1,12 @@
 #include "base/rotating_file.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <set>
 
 #include "base/disk.h"
+#include "base/temp_dir_test.h"
 
 namespace hekla {
 namespace {
@@ -20,18 +20,14 @@ class StepClock final : public Clock {
 
 class RotatingFileTest : public ::testing::Test {
  protected:
-  RotatingFileTest() {
-    char name[] = "/tmp/hekla-rotating-XXXXXX";
-    directory = ::mkdtemp(name);
-  }
-  ~RotatingFileTest() override { std::filesystem::remove_all(directory); }
   std::set<std::string> files() const {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(directory + "/logs"))
       names.insert(entry.path().filename().string());
     return names;
   }
-  std::string directory;
+  TempDir temp;
+  const std::string& directory = temp.path();
   StepClock clock;
 };
 

@@ -13,6 +13,7 @@
 #include "agent/image/image_store.h"
 #include "agent/runtime/files.h"
 #include "base/disk.h"
+#include "base/temp_dir_test.h"
 
 namespace hekla::agent {
 namespace {
@@ -33,13 +34,6 @@ class LayerTest : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(::geteuid(), 0u) << "whiteouts are device nodes: run as root";
-    char name[] = "/tmp/hekla-layer-test-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override {
-    std::error_code ignored;
-    if (!dir_.empty()) fs::remove_all(dir_, ignored);
   }
 
   std::string tar(const std::vector<TarEntry>& entries, bool zip = true) {
@@ -90,7 +84,8 @@ class LayerTest : public ::testing::Test {
     return ::lgetxattr(at(path).c_str(), "trusted.overlay.opaque", value, sizeof value) == 1;
   }
 
-  std::string dir_;
+  TempDir temp_;
+  const std::string& dir_ = temp_.path();
 };
 
 TEST_F(LayerTest, FilesKeepModeOwnerAndLinks) {

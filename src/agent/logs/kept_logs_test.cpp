@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "agent/logs/kept_log_expiry.h"
+#include "base/temp_dir_test.h"
 
 namespace hekla::agent {
 namespace {
@@ -14,13 +15,6 @@ namespace fs = std::filesystem;
 
 class KeptLogsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/hekla-kept-logs-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-
   // A pod's directory with one log of `size` bytes; what keep() takes over.
   std::string containers(const std::string& uid, std::size_t size) {
     const std::string path = dir_ + "/pods/" + uid + "/containers";
@@ -37,7 +31,8 @@ class KeptLogsTest : public ::testing::Test {
     return out;
   }
   std::string kept_dir() const { return dir_ + "/kept"; }
-  std::string dir_;
+  TempDir temp_;
+  const std::string& dir_ = temp_.path();
   WallTime noon_ = from_ns(1'700'000'000'000'000'000);
 };
 

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <functional>
-#include <memory>
+#include <optional>
 #include <string>
 
 #include "agent/network/policy_rules.h"
-#include "agent/pod_machine.h"
+#include "agent/network/rules_in_force.h"
 #include "kube/informer.h"
 
 namespace hekla::agent {
@@ -25,17 +25,12 @@ class NetworkPolicies {
   void changed();
 
  private:
-  void publish();
+  std::optional<std::string> rules() const;
 
-  kube::Client& client_;
-  Options options_;
+  std::function<std::vector<PolicyInput::Pod>()> pods_;
   kube::Informer<NetworkPolicy> policies_;
   kube::Informer<NamespaceLabels> namespaces_;
-  bool pending_ = false;    // a publish is posted
-  bool in_flight_ = false;  // rules are being set
-  bool failing_ = false;    // said once, not every time
-  std::string in_force_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  RulesInForce rules_;
 };
 
 }  // namespace hekla::agent

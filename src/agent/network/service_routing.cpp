@@ -18,7 +18,9 @@ ServiceRouting::ServiceRouting(kube::Client& client, const kube::Informer<model:
       services_(services),
       options_(std::move(options)),
       endpoints_(client, kube::resources::endpoints),
-      rest_(client, kube::resources::services) {}
+      rest_(client, kube::resources::services),
+      rules_(client.executor(), {[this] { return publish(); }, options_.set_rules, "",
+                                 "cluster IPs of services do not work"}) {}
 
 void ServiceRouting::start() {
   endpoints_.on_change([this](const auto&, const auto&) { changed(); });
@@ -29,17 +31,11 @@ void ServiceRouting::start() {
   rest_.start();
 }
 
-// Many changes in one turn of the loop, or while rules are being set, are one new set of rules.
-void ServiceRouting::changed() {
-  if (in_flight_ || std::exchange(pending_, true)) return;
-  client_.executor().post([this, alive = std::weak_ptr<bool>(alive_)] {
-    if (alive.lock()) publish();
-  });
-}
+void ServiceRouting::changed() { rules_.changed(); }
 
-void ServiceRouting::publish() {
-  pending_ = false;
-  if (!endpoints_.synced() || !services_.synced() || !rest_.synced()) return;
+// Sets the host's ports, and answers the rules of the pods' side.
+std::optional<std::string> ServiceRouting::publish() {
+  if (!endpoints_.synced() || !services_.synced() || !rest_.synced()) return std::nullopt;
   std::vector<ServiceRoute> routes;
   std::vector<const model::Service*> outside;
   services_.for_each([&](const auto& service) {
@@ -55,25 +51,7 @@ void ServiceRouting::publish() {
       outside.push_back(service.get());
   });
   publish_host_ports(outside);
-  std::string rules = service_rules(std::move(routes), options_.service_cidr);
-  if (rules == in_force_) return;
-  in_flight_ = true;
-  options_.set_rules(
-      rules, [this, rules, alive = std::weak_ptr<bool>(alive_)](const Result<void>& set) {
-        if (!alive.lock()) return;
-        in_flight_ = false;
-        if (set) {
-          in_force_ = rules;
-          failing_ = false;
-          return changed();  // what came in between
-        }
-        if (!std::exchange(failing_, true))
-          log_error("agent", "cluster IPs of services do not work",
-                    {{"error", set.error().message}});
-        client_.executor().post_after(kRetry, [this, alive] {
-          if (alive.lock()) changed();
-        });
-      });
+  return service_rules(std::move(routes), options_.service_cidr);
 }
 
 // Node ports, and the ports of load balancers themselves: of two that want the same, the older has

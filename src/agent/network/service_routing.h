@@ -4,9 +4,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "agent/network/host_ports.h"
+#include "agent/network/rules_in_force.h"
 #include "agent/network/service_rules.h"
 #include "agent/pod_machine.h"
 #include "kube/informer.h"
@@ -32,7 +34,7 @@ class ServiceRouting {
   void changed();
 
  private:
-  void publish();
+  std::optional<std::string> publish();
   void publish_host_ports(const std::vector<const model::Service*>& services);
   void announce(const model::Service& service, const std::vector<std::uint16_t>& held);
 
@@ -42,11 +44,8 @@ class ServiceRouting {
   kube::Informer<ServiceEndpoints> endpoints_;
   kube::Informer<ServiceRest> rest_;
   std::vector<HostPort> host_ports_;
-  bool pending_ = false;    // a publish is posted
-  bool in_flight_ = false;  // rules are being set
-  bool failing_ = false;    // said once, not every time
-  std::string in_force_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  RulesInForce rules_;
 };
 
 }  // namespace hekla::agent

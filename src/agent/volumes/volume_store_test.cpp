@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/disk.h"
+#include "base/temp_dir_test.h"
 #include "json/codec.h"
 
 namespace hekla::agent {
@@ -15,13 +16,8 @@ namespace fs = std::filesystem;
 
 class VolumeStoreTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char name[] = "/tmp/hekla-volume-test-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    dir_ = name;
-  }
-  void TearDown() override { fs::remove_all(dir_); }
-  std::string dir_;
+  TempDir temp_;
+  const std::string& dir_ = temp_.path();
 };
 
 TEST_F(VolumeStoreTest, FilesAreLinksThroughData) {
