@@ -3,9 +3,61 @@ import json
 import os
 import subprocess
 import tempfile
+import time
 import unittest
 
 import platform_under_test as put
+
+SITUATIONS = """
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: small}
+spec: {capability: {cpu: 300m}}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: shut}
+---
+apiVersion: scheduling.volcano.sh/v1beta1
+kind: Queue
+metadata: {name: line}
+spec: {dequeueStrategy: fifo}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: squeezed}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: q, namespace: squeezed}
+spec: {hard: {requests.cpu: 300m}}
+""" + "".join("""---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: %s, namespace: %s}
+spec:
+  minAvailable: %d
+  queue: %s
+  schedulerName: volcano
+  tasks:
+  - name: w
+    replicas: %d
+    template:
+      spec:
+        %s
+        restartPolicy: Never
+        containers: [{name: c, image: any, resources: {requests: {cpu: 200m}, limits: {%s}}}]
+""" % (name, namespace, pods, queue, pods, more or "hostNetwork: false", limits)
+    for name, namespace, queue, pods, more, limits in [
+        ("over", "default", "small", 2, "", ""),
+        ("late", "default", "shut", 1, "nodeSelector: {zone: nowhere}", ""),
+        ("gpu", "default", "default", 1, "", "nvidia.com/gpu: 1"),
+        ("tainted", "default", "default", 1, "nodeSelector: {kubernetes.io/hostname: %(first)s}", ""),
+        ("nowhere", "default", "default", 1, "nodeSelector: {zone: nowhere}", ""),
+        ("head", "default", "line", 1, "nodeSelector: {zone: nowhere}", ""),
+        ("many", "squeezed", "default", 2, "", ""),
+        ("classless", "default", "default", 1, "priorityClassName: nosuch", ""),
+        ("second", "default", "line", 1, "", "")])
 
 MAP = ("configmap", "volcano-scheduler-configmap", "-n", "volcano-system")
 
@@ -42,6 +94,59 @@ class Explain(put.PlatformTest):
         self.assertIn("default/giant-", self.explain("queue", "default"))
         self.assertIn("does not exist", self.explain("job", "nobody", code=1))
         p.kubectl("delete", "vcjob", "giant")
+
+    def waits(self, job, code, *words, namespace="default"):
+        """The job waits, explain names this as a reason, and its text has these words."""
+        def found():
+            made = json.loads(self.explain("job", job, "-n", namespace, "-o", "json"))
+            return [x for x in made["findings"] if x["code"] == code] and made
+        try:
+            made = put.wait_for("%s: %s" % (job, code), found, 10, 0.2)
+        except AssertionError as error:
+            raise AssertionError("%s\n%s" % (error, self.explain("job", job, "-n", namespace)))
+        finding = [x for x in made["findings"] if x["code"] == code][0]
+        for word in words:
+            self.assertIn(word, finding["text"])
+        self.assertTrue(finding.get("advice"), finding)
+        self.assertIn(finding["text"], self.explain("job", job, "-n", namespace))
+        return made
+
+    def test_every_common_reason_is_named(self):
+        p = self.platform
+        first = p.get("nodes")["items"][0]["metadata"]["name"]
+        p.kubectl("taint", "node", first, "team=a:NoSchedule")
+        *others, behind = (SITUATIONS % {"first": first}).split("---")
+        p.apply_text("---".join(others))
+        # A queue is open when a job comes; it may be closed while the job waits.
+        self.waits("late", "affinity")
+        self.hekla("queue", "operate", "--name", "shut", "--action", "close", "--kubeconfig", p.kubeconfig)
+        self.waits("over", "queue-over-capability", "queue small may hold 300m cpu", "needs 400m cpu",
+                   "100m cpu too much")
+        self.waits("late", "queue-closed", "its queue shut is not open")
+        self.waits("gpu", "missing-resource", "no node offers nvidia.com/gpu", "ask for 1 nvidia.com/gpu")
+        self.waits("tainted", "taints", "1 node of 2 refused", "untolerated taint {team: a}")
+        self.waits("nowhere", "affinity", "2 nodes of 2 refused", "node affinity/selector")
+        time.sleep(1)  # ages are known to the second
+        p.apply_text(behind)
+        self.waits("second", "behind-fifo-head", "queue line is fifo and default/head-", "is ahead")
+        self.waits("many", "quota", "ResourceQuota squeezed/q allows 300m requests.cpu", "needs 400m",
+                   namespace="squeezed")
+        self.waits("classless", "priority-class-missing", "no PriorityClass with name nosuch exists")
+        p.kubectl("delete", "vcjob", "--all", "-A")
+        p.kubectl("taint", "node", first, "team-")
+
+    def test_a_lost_node_is_named(self):
+        p = self.platform
+        p.apply_text(put.job("stranded", 2, 3))
+        p.wait_phase("stranded", "Running")
+        lost = p.get("pod", "stranded-w-0")["spec"]["nodeName"]
+        silent = {"status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
+                                             "message": "Kubelet stopped posting node status."}]}}
+        p.kubectl("patch", "node", lost, "--subresource", "status", "-p", json.dumps(silent))
+        self.waits("stranded", "node-lost", "1 of its pods stand on node %s, which is not ready" % lost)
+        p.kubectl("delete", "vcjob", "stranded")
+        silent["status"]["conditions"][0].update(status="True", reason="KubeletReady", message="")
+        p.kubectl("patch", "node", lost, "--subresource", "status", "-p", json.dumps(silent))
 
     def test_the_configuration_is_watched(self):
         p = self.platform

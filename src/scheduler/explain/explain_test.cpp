@@ -104,6 +104,10 @@ TEST_F(ExplainTest, MissingResourceAndPodTooBig) {
       "Inqueue}");
   EXPECT_EQ(text(about("podgroup", "g"), "missing-resource"),
             "no node offers nvidia.com/gpu, and each pod asks for 2 nvidia.com/gpu");
+  group("{name: outside, minMember: 2, minResources: {cpu: 2, nvidia.com/gpu: 4}, phase: Pending}");
+  EXPECT_EQ(text(about("podgroup", "outside"), "missing-resource"),
+            "it is not let in: resource in cluster is overused: overused nvidia.com/gpu; no node "
+            "offers nvidia.com/gpu, and its pods together ask for 4 nvidia.com/gpu");
   pod("{name: big, schedulerName: default-scheduler, cpu: 5}");
   EXPECT_EQ(text(about("pod", "big"), "pod-too-big"),
             "a pod asks for 5 cpu, more than the largest node has (4 cpu)");

@@ -149,7 +149,23 @@ void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
     Finding finding{"not-let-in", "it is not let in: " + event.message, "", {}};
     finding.facts["minResources"] = amounts(job.min_resources);
     const Queue& queue = cluster_.at(job.queue);
-    if (Resources lacking = excess(job.min_resources, cluster_.total()); !lacking.is_empty()) {
+    Resources lacking = excess(job.min_resources, cluster_.total());
+    Resources unknown;
+    each_dim(lacking.present, [&](Dim d) {
+      if (cluster_.live_nodes() > 0 && cluster_.total()[d] == 0) unknown.set(d, lacking[d]);
+    });
+    if (!unknown.is_empty()) {
+      std::string names;
+      each_dim(unknown.present, [&](Dim d) {
+        if (unknown[d] == 0) return;
+        names.append(names.empty() ? "" : ", ").append(cluster_.dimensions().name(d));
+      });
+      finding.code = "missing-resource";
+      finding.text +=
+          "; no node offers " + names + ", and its pods together ask for " + amounts(unknown);
+      finding.facts["resource"] = names;
+      finding.advice = "add nodes with " + names + ", or do not ask for it";
+    } else if (!lacking.is_empty()) {
       finding.code = "gang-too-big";
       finding.text += "; it needs " + amounts(job.min_resources) + " for " +
                       plural(static_cast<std::size_t>(job.min_available), "pod") +
