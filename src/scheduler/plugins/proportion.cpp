@@ -77,7 +77,7 @@ class Proportion final : public Plugin {
   }
   bool overused(QueueId id) override {
     const QueueAttributes& queue = queues_[id.index()];
-    return less_equal(queue.deserved, queue.allocated, Missing::zero);
+    return less_equal(queue.deserved, queue.allocated, Missing::zero) && !session_->keeps_room(id);
   }
   bool allocatable(QueueId id, TaskId task) override {
     if (!session_->at(id).open) return false;
@@ -85,7 +85,10 @@ class Proportion final : public Plugin {
     const Resources& request = session_->cluster().class_of(session_->at(task)).request;
     Resources after = queue.allocated;
     after += request;
-    return exceeded(after, queue.deserved, request) == 0;
+    // Room kept for a group that has waited too long is nobody else's: were the group held to the
+    // queue's share, the room would stay empty for ever.
+    bool kept = session_->keeps_room(session_->at(task).job);
+    return exceeded(after, kept ? queue.real_capability : queue.deserved, request) == 0;
   }
   bool preemptive(QueueId id, TaskId task) override { return allocatable(id, task); }
 

@@ -9,6 +9,8 @@ namespace hekla::scheduler {
 
 bool Session::may_enqueue(JobId job) { return start_rules_->may_enqueue(job); }
 bool Session::may_place(JobId job) { return start_rules_->may_place(job); }
+bool Session::keeps_room(JobId job) const { return start_rules_->keeps_room(job); }
+bool Session::keeps_room(QueueId queue) const { return start_rules_->keeps_room(queue); }
 void Session::begin_turn(JobId job) { start_rules_->begin_turn(job); }
 void Session::end_turn(JobId job) { start_rules_->end_turn(job); }
 

@@ -44,6 +44,17 @@ void StartRules::begin_turn(JobId id) {
   }
 }
 
+bool StartRules::keeps_room(JobId id) const {
+  return std::any_of(claims_.begin(), claims_.end(),
+                     [&](const Claim& one) { return !one.hold && one.owner == id; });
+}
+
+bool StartRules::keeps_room(QueueId queue) const {
+  return std::any_of(claims_.begin(), claims_.end(), [&](const Claim& one) {
+    return !one.hold && cluster_.at(one.owner).queue == queue;
+  });
+}
+
 void StartRules::end_turn(JobId id) {
   const Job& job = cluster_.at(id);
   bool placed = job.is_ready();

@@ -78,6 +78,9 @@ class Session {
   // it may be placed now. A refusal leaves its reason in the group's messages.
   bool may_enqueue(JobId job);
   bool may_place(JobId job);
+  // Room is kept for this group, or for one of this queue, because it has waited too long.
+  bool keeps_room(JobId job) const;
+  bool keeps_room(QueueId queue) const;
   // Around every attempt to place a job: room kept for others is closed to it, its own is open.
   void begin_turn(JobId job);
   void end_turn(JobId job);

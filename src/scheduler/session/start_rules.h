@@ -45,6 +45,9 @@ class StartRules {
   bool must_enqueue(JobId job);
   void enqueued(JobId job);
   bool may_place(JobId job);
+  // Room is kept for this group, or for one of this queue.
+  bool keeps_room(JobId job) const;
+  bool keeps_room(QueueId queue) const;
   void begin_turn(JobId job);
   void end_turn(JobId job);
 
