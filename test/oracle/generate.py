@@ -210,6 +210,8 @@ class Case:
                 "topologyKey": self.r.choice(("kubernetes.io/hostname", "zone"))}
         if kind == "spread":
             when = self.r.choice(("DoNotSchedule", "ScheduleAnyway"))
+            if when == "ScheduleAnyway":
+                term["topologyKey"] = "zone"  # upstream's score sees no pods on single nodes (docs/compat/volcano.md)
             return None, [dict(term, maxSkew=self.r.randint(1, 2), whenUnsatisfiable=when)]
         rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
         if kind == "prefers":

@@ -12,8 +12,8 @@ namespace hekla::scheduler {
 
 namespace {
 
-constexpr double kWidth = 960, kLeft = 64, kRight = 16, kTop = 14, kBottom = 30;
-constexpr std::size_t kMostBars = 200, kMostRows = 500, kMostPoints = 1200;
+constexpr double kWidth = 960, kLeft = 72, kRight = 16, kTop = 14, kBottom = 46;
+constexpr std::size_t kMostBars = 120, kMostRows = 500, kMostPoints = 1200;
 constexpr std::array<const char*, 8> kColours{"#4269d0", "#efb118", "#ff725c", "#6cc5b0",
                                               "#a463f2", "#3ca951", "#ff8ab7", "#9c6b4e"};
 
@@ -66,9 +66,17 @@ Nanos time_step(Nanos most) {
   using std::chrono::hours, std::chrono::minutes, std::chrono::seconds;
   for (Nanos step : {Nanos(seconds(1)), Nanos(seconds(5)), Nanos(seconds(10)), Nanos(seconds(30)),
                      Nanos(minutes(1)), Nanos(minutes(5)), Nanos(minutes(10)), Nanos(minutes(30)),
-                     Nanos(hours(1)), Nanos(hours(3)), Nanos(hours(6)), Nanos(hours(12))})
-    if (most / 8 <= step) return step;
-  return ((most / 8) / hours(24) + 1) * Nanos(hours(24));
+                     Nanos(hours(1)), Nanos(hours(2)), Nanos(hours(6)), Nanos(hours(12))})
+    if (most / 10 <= step) return step;
+  return ((most / 10) / hours(24) + 1) * Nanos(hours(24));
+}
+
+// Marks of an axis are round: whole hours are said in hours.
+std::string mark_text(Nanos at) {
+  if (at.count() == 0) return "0";
+  if (at % std::chrono::hours(1) == Nanos(0) && at < std::chrono::hours(24))
+    return std::to_string(at / std::chrono::hours(1)) + "h";
+  return model::human_duration(at);
 }
 
 // A drawing area with a time axis; what is drawn goes between open() and close().
@@ -86,18 +94,23 @@ class Plot {
   double y(double value) const {
     return height_ - kBottom - value / most_ * (height_ - kTop - kBottom);
   }
-  void grid(bool values) {
+  // `along` names the time axis, `up` the other one; without a name it has no marks.
+  void grid(const std::string& along, const std::string& up) {
     Nanos step = time_step(span_);
     for (Nanos at{0}; at <= span_; at += step) {
       line(x(at), kTop, x(at), height_ - kBottom, "grid");
-      label(x(at), height_ - 10, at.count() == 0 ? "0" : model::human_duration(at), "middle");
+      label(x(at), height_ - kBottom + 16, mark_text(at), "middle");
     }
-    if (!values) return;
-    double by = round_step(most_, 4);
+    label(kWidth - kRight, height_ - 8, along, "end");
+    if (up.empty()) return;
+    double by = round_step(most_, 5);
     for (double v = 0; v <= most_ * 1.0001; v += by) {
       line(kLeft, y(v), kWidth - kRight, y(v), "grid");
       label(kLeft - 8, y(v) + 4, number(v, by < 1 ? 1 : 0), "end");
     }
+    double middle = (height_ + kTop - kBottom) / 2;
+    out_ += "<text text-anchor=\"middle\" transform=\"translate(14 " + number(middle) +
+            ") rotate(-90)\">" + escaped(up) + "</text>";
   }
   void line(double x1, double y1, double x2, double y2, const std::string& kind) {
     out_ += "<line class=\"" + kind + "\" x1=\"" + number(x1) + "\" y1=\"" + number(y1) +
@@ -117,6 +130,15 @@ class Plot {
   std::string out_;
 };
 
+constexpr const char* kSinceStart = "time since the start";
+
+// What amounts of a resource are counted in.
+std::string unit_of(const std::string& resource) {
+  if (resource == "cpu") return "cores";
+  if (resource == "memory") return "GiB";
+  return resource;
+}
+
 std::string colour(std::size_t queue) { return kColours[queue % kColours.size()]; }
 
 // At most kMostPoints samples; of neighbours the last one stands for them.
@@ -131,8 +153,8 @@ std::vector<const SimulationSample*> thinned(const SimulationResult& result) {
 
 // Queues stacked on each other, as steps; the dashed line is what the cluster has.
 std::string usage_plot(const SimulationResult& result, std::size_t resource) {
-  Plot plot(230, result.makespan, result.capacity[resource] * 1.05);
-  plot.grid(true);
+  Plot plot(250, result.makespan, result.capacity[resource] * 1.05);
+  plot.grid(kSinceStart, unit_of(result.resources[resource]));
   std::vector<const SimulationSample*> samples = thinned(result);
   std::vector<double> below(samples.size(), 0.0);
   for (std::size_t q = 0; q < result.queues.size(); ++q) {
@@ -158,8 +180,8 @@ std::string usage_plot(const SimulationResult& result, std::size_t resource) {
 std::string waiting_plot(const SimulationResult& result) {
   std::int64_t most = 1;
   for (const SimulationSample& one : result.samples) most = std::max(most, one.waiting);
-  Plot plot(150, result.makespan, static_cast<double>(most));
-  plot.grid(true);
+  Plot plot(180, result.makespan, static_cast<double>(most));
+  plot.grid(kSinceStart, "jobs");
   std::string path;
   for (const SimulationSample* one : thinned(result)) {
     if (!path.empty()) path += "H" + number(plot.x(one->at));
@@ -170,12 +192,76 @@ std::string waiting_plot(const SimulationResult& result) {
   return plot.close();
 }
 
+// For each queue, how many of its jobs had started after having waited so long.
+std::string wait_plot(const SimulationResult& result) {
+  Nanos longest{std::chrono::minutes(1)};
+  for (const SimulatedOutcome& job : result.jobs)
+    if (job.started()) longest = std::max(longest, job.wait());
+  Plot plot(220, longest, 100);
+  plot.grid("time waited", "% of jobs started");
+  for (std::size_t q = 0; q < result.queues.size(); ++q) {
+    std::vector<Nanos> waits;
+    std::size_t jobs = 0;
+    for (const SimulatedOutcome& job : result.jobs) {
+      if (job.queue != result.queues[q]) continue;
+      ++jobs;
+      if (job.started()) waits.push_back(job.wait());
+    }
+    if (waits.empty()) continue;
+    std::sort(waits.begin(), waits.end());
+    std::string path = "M" + number(plot.x(Nanos(0))) + " " + number(plot.y(0));
+    std::size_t every = waits.size() / kMostPoints + 1;
+    for (std::size_t i = 0; i < waits.size(); ++i) {
+      if (i % every != 0 && i + 1 < waits.size()) continue;
+      double part = 100 * static_cast<double>(i + 1) / static_cast<double>(jobs);
+      path += "H" + number(plot.x(waits[i])) + "V" + number(plot.y(part));
+    }
+    path += "H" + number(plot.x(longest));
+    plot.add("<path class=\"curve\" stroke=\"" + colour(q) + "\" d=\"" + path + "\"><title>" +
+             escaped(result.queues[q]) + "</title></path>");
+  }
+  return plot.close();
+}
+
+// Two bars per queue: what it had, and what its weight would have given it.
+std::string share_plot(const SimulationResult& result) {
+  double used = 0, weights = 0;
+  std::size_t rows = 0;
+  for (const QueueFigures& one : result.figures) {
+    used += one.used_hours;
+    if (one.jobs == 0) continue;
+    weights += one.weight;
+    ++rows;
+  }
+  constexpr double kRow = 44, kName = 150, kRoom = kWidth - kName - 90;
+  std::string out = "<svg viewBox=\"0 0 " + number(kWidth, 0) + " " +
+                    number(kRow * static_cast<double>(rows), 0) + "\" role=\"img\">";
+  auto bar = [&](double y, double part, const std::string& style, const std::string& words) {
+    out += "<rect x=\"" + number(kName) + "\" y=\"" + number(y) + "\" width=\"" +
+           number(std::max(part * kRoom, 1.0)) + "\" height=\"13\" rx=\"2\" " + style +
+           "/><text x=\"" + number(kName + part * kRoom + 6) + "\" y=\"" + number(y + 10.5) +
+           "\">" + words + "</text>";
+  };
+  double y = 4;
+  for (std::size_t q = 0; q < result.figures.size(); ++q) {
+    const QueueFigures& one = result.figures[q];
+    if (one.jobs == 0) continue;
+    double had = used > 0 ? one.used_hours / used : 0, due = one.weight / weights;
+    out += "<text class=\"name\" x=\"" + number(kName - 10) + "\" y=\"" + number(y + 18) +
+           "\" text-anchor=\"end\">" + escaped(one.name) + "</text>";
+    bar(y, had, "fill=\"" + colour(q) + "\"", percent(had) + " used");
+    bar(y + 16, due, "class=\"due\"", percent(due) + " by weight " + number(one.weight, 0));
+    y += kRow;
+  }
+  return out + "</svg>";
+}
+
 // One line per job: thin while it waits, thick while it runs.
 std::string job_plot(const SimulationResult& result, std::size_t every) {
   std::size_t bars = (result.jobs.size() + every - 1) / every;
   double row = std::clamp(1200.0 / static_cast<double>(std::max<std::size_t>(bars, 1)), 4.0, 14.0);
   Plot plot(kTop + kBottom + row * static_cast<double>(bars), result.makespan, 1);
-  plot.grid(false);
+  plot.grid(kSinceStart, "");
   for (std::size_t i = 0, line = 0; i < result.jobs.size(); i += every, ++line) {
     const SimulatedOutcome& job = result.jobs[i];
     std::size_t queue = static_cast<std::size_t>(
@@ -193,7 +279,7 @@ std::string job_plot(const SimulationResult& result, std::size_t every) {
                number(height) + "\" rx=\"1\" fill=\"" + colour(queue) + "\" fill-opacity=\"" +
                opacity + "\">" + title + "</rect>");
     };
-    if (start > job.arrival) bar(job.arrival, start, std::max(row * 0.2, 1.0), ".45");
+    if (start > job.arrival) bar(job.arrival, start, std::max(row * 0.25, 1.5), ".6");
     if (job.started()) bar(job.start, end, row * 0.78, "1");
   }
   return plot.close();
@@ -210,18 +296,21 @@ h1{font-size:26px;margin:0 0 4px}h2{font-size:17px;margin:0 0 10px}p{margin:0 0 
 section{background:var(--card);border:1px solid var(--line);border-radius:10px;
 padding:18px 20px;margin:0 0 18px;overflow-x:auto}
 .cards{display:grid;
-grid-template-columns:repeat(auto-fit,minmax(140px,1fr));gap:12px;margin:0 0 18px}
+grid-template-columns:repeat(auto-fit,minmax(210px,1fr));gap:12px;margin:0 0 18px}
 .card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 16px}
 .card b{display:block;font-size:22px;font-weight:600}.card span{color:var(--soft);font-size:13px}
 svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);font-size:11px}
 .grid{stroke:var(--line)}.capacity{stroke:var(--ink);stroke-dasharray:5 4}
-.waiting{fill:none;stroke:#ff725c;stroke-width:1.8}
+.waiting{fill:none;stroke:#ff725c;stroke-width:1.8}.curve{fill:none;stroke-width:2}
+.due{fill:var(--line);stroke:var(--soft);stroke-width:.5}svg text.name{fill:var(--ink);font-size:13px}
+.summary{color:var(--ink);font-size:16px;max-width:46em}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{text-align:right;padding:5px 10px;border-bottom:1px solid var(--line);white-space:nowrap}
 th{color:var(--soft);font-weight:500}th:first-child,td:first-child{text-align:left}
 td.why{text-align:left;white-space:normal;color:var(--soft);font-size:13px}
 .key{margin:0 0 8px;color:var(--soft);font-size:13px}.key i{
 display:inline-block;width:10px;height:10px;border-radius:2px;margin:0 5px 0 14px}
+.key i.dash{height:0;width:16px;border-radius:0;border-top:2px dashed var(--ink);vertical-align:3px}
 </style>)";
 
 std::string card(const std::string& value, const std::string& name) {
@@ -229,11 +318,11 @@ std::string card(const std::string& value, const std::string& name) {
          "</span></div>";
 }
 
-std::string key_of_queues(const SimulationResult& result) {
+std::string key_of_queues(const SimulationResult& result, const std::string& more = "") {
   std::string out = "<div class=\"key\">queues";
   for (std::size_t q = 0; q < result.queues.size(); ++q)
     out += "<i style=\"background:" + colour(q) + "\"></i>" + escaped(result.queues[q]);
-  return out + "</div>";
+  return out + more + "</div>";
 }
 
 std::string queue_table(const SimulationResult& result) {
@@ -302,6 +391,57 @@ Totals totals_of(const SimulationResult& result) {
   return out;
 }
 
+// What a reader should take home, in a few sentences.
+std::string summary(const SimulationResult& result, const Totals& totals) {
+  std::string out = totals.started == result.jobs.size()
+                        ? "All " + std::to_string(result.jobs.size()) + " jobs started"
+                        : std::to_string(result.jobs.size() - totals.started) + " of " +
+                              std::to_string(result.jobs.size()) + " jobs never started";
+  out += "; the last one ended after " + span_text(result.makespan) + ".";
+  std::size_t at_once = 0;
+  const SimulatedOutcome* longest = nullptr;
+  for (const SimulatedOutcome& job : result.jobs) {
+    if (!job.started()) continue;
+    at_once += job.wait() < std::chrono::seconds(1);
+    if (longest == nullptr || job.wait() > longest->wait()) longest = &job;
+  }
+  if (longest != nullptr) {
+    auto part = static_cast<double>(at_once) / static_cast<double>(totals.started);
+    out += " " + number(part * 100, 0) + " % of those that started did so at once";
+    if (longest->wait() >= std::chrono::seconds(1))
+      out += "; the longest wait was " + span_text(longest->wait()) + ", for " + longest->ns + "/" +
+             longest->name + " in queue " + longest->queue;
+    out += ".";
+  }
+  if (!result.utilisation.empty()) {
+    auto scarcest = static_cast<std::size_t>(
+        std::max_element(result.utilisation.begin(), result.utilisation.end()) -
+        result.utilisation.begin());
+    out += " The scarcest resource was " + result.resources[scarcest] + ": " +
+           percent(result.utilisation[scarcest]) + " in use on average.";
+  }
+  double used = 0, weights = 0;
+  for (const QueueFigures& one : result.figures) {
+    used += one.used_hours;
+    if (one.jobs > 0) weights += one.weight;
+  }
+  const QueueFigures* most = nullptr;
+  double largest = 0;
+  for (const QueueFigures& one : result.figures) {
+    if (one.jobs == 0 || used == 0) continue;
+    double beyond = one.used_hours / used - one.weight / weights;
+    if (beyond > largest) {
+      largest = beyond;
+      most = &one;
+    }
+  }
+  if (most != nullptr && largest > 0.01)
+    out += " Queue " + most->name + " used " + percent(most->used_hours / used) + " of all " +
+           result.resources.front() + " hours that were used, its weight alone stands for " +
+           percent(most->weight / weights) + ".";
+  return out;
+}
+
 }  // namespace
 
 std::string report_text(const SimulationResult& result) {
@@ -340,7 +480,8 @@ std::string report_html(const SimulationResult& result, const std::string& title
       escaped(title) + "</title>" + kStyle + "</head><body><main><h1>" + escaped(title) +
       "</h1><p>" + std::to_string(result.jobs.size()) + " jobs in " +
       std::to_string(result.queues.size()) + " queues, simulated with Hekla's own scheduler (" +
-      std::to_string(result.sessions) + " sessions)</p><div class=\"cards\">";
+      std::to_string(result.sessions) + " sessions)</p><p class=\"summary\">" + escaped(summary(result, totals)) +
+      "</p><div class=\"cards\">";
   out += card(std::to_string(totals.started) + " / " + std::to_string(result.jobs.size()),
               "jobs started");
   out += card(span_text(result.makespan), "until the last ended");
@@ -351,9 +492,14 @@ std::string report_html(const SimulationResult& result, const std::string& title
   out += card(number(result.fairness, 3), "fairness by weight (1 is equal)");
   out += "</div>";
   for (std::size_t r = 0; r < result.resources.size(); ++r)
-    out += "<section><h2>" + escaped(result.resources[r]) +
-           (result.resources[r] == "memory" ? " in use, GiB" : " in use") + "</h2>" +
-           key_of_queues(result) + usage_plot(result, r) + "</section>";
+    out += "<section><h2>" + escaped(result.resources[r]) + " in use, " +
+           percent(result.utilisation[r]) + " on average</h2>" +
+           key_of_queues(result, "<i class=\"dash\"></i>what the cluster has") +
+           usage_plot(result, r) + "</section>";
+  out += "<section><h2>Shares of the " + escaped(result.resources.front()) +
+         " hours that were used</h2>" + share_plot(result) + "</section>";
+  out += "<section><h2>How long jobs waited</h2>" + key_of_queues(result) + wait_plot(result) +
+         "</section>";
   out += "<section><h2>Jobs waiting</h2>" + waiting_plot(result) + "</section>";
   out += "<section><h2>Queues</h2>" + queue_table(result) + "</section>";
   std::size_t every = (result.jobs.size() + kMostBars - 1) / kMostBars;
