@@ -147,7 +147,8 @@ jobs: [{name: j, queue: "a<b", count: 30, every: 1m, random: true, pods: 2, cpu:
   EXPECT_EQ(page.find("a<b"), std::string::npos) << "names are escaped";
   for (const char* there :
        {"a&lt;b", "All 30 jobs started; the last one ended after",
-        "of those that started did so at once", "The scarcest resource was cpu", ">time since the start<", ">cores<", ">GiB<",
+        "of those that started did so at once", "The scarcest resource was cpu",
+        ">time since the start<", ">cores<", ">GiB<",
         "</i>what the cluster has<", "% by weight 1<", ">% of jobs started<"})
     EXPECT_NE(page.find(there), std::string::npos) << there;
   EXPECT_EQ(run("nodes: [{name: m, cpu: 4, memory: 8Gi}]\njobs: [{name: j, pods: 1, cpu: 1, "
