@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Sessions of Hekla's and of the real Volcano's scheduler over the same objects: scheduler.py BUILD_DIR VOLCANO.
+"""Sessions of Hekla's and of the real Volcano's scheduler over the same objects:
+scheduler.py [--scale N] BUILD_DIR VOLCANO [WORKLOAD...]; --scale divides nodes and pods by N, to try it out.
 
 VOLCANO is the program that test/oracle/build_volcano makes. Each cluster is written to a file once and read by both. Where
 Volcano needs more than five minutes both take half of it, until it finishes. Volcano looks at a sample of the nodes
-(its default), Hekla at all of them. Prints one line of JSON per session and a table at the end."""
+(its default), Hekla at all of them. Prints one line of JSON per session and a table at the end, and fails if the two
+did not place and evict the same number of pods: figures for different work say nothing."""
+import argparse
 import json
 import os
 import subprocess
@@ -42,18 +45,27 @@ def compare(bench, volcano, folder, workload, nodes, pods):
 
 
 def main():
-    build, volcano = sys.argv[1:3]
-    wanted = sys.argv[3:]
-    bench = os.path.join(build, "bench", "scheduler_session")
-    rows = []
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--scale", type=int, default=1)
+    parser.add_argument("build")
+    parser.add_argument("volcano")
+    parser.add_argument("wanted", nargs="*")
+    given = parser.parse_args()
+    volcano, wanted = given.volcano, given.wanted
+    bench = os.path.join(given.build, "bench", "scheduler_session")
+    rows, unequal = [], []
     with tempfile.TemporaryDirectory() as folder:
         for workload, nodes, pods in CASES:
             if wanted and workload not in wanted:
                 continue
+            nodes, pods = nodes // given.scale, pods // given.scale
             whole = session([bench, "--workload", workload, "--nodes", str(nodes), "--pods", str(pods), "--growth"])
             n, p, ours, theirs = compare(bench, volcano, folder, workload, nodes, pods)
             for line in whole + [ours, theirs]:
                 print(json.dumps(dict(line, workload=workload)), flush=True)
+            if any(ours[what] != theirs[what] for what in ("binds", "evictions")):
+                unequal.append("%s, %d × %d: Hekla binds %d and evicts %d, Volcano %d and %d" % (
+                    workload, n, p, ours["binds"], ours["evictions"], theirs["binds"], theirs["evictions"]))
             rows.append((workload, nodes, pods, whole[0], whole[1], n, p, ours, theirs))
     print("\n| workload, nodes × pods | Volcano 1.14.1 | Hekla | ratio | memory | growth with pods, nodes |")
     print("|---|---|---|---|---|---|")
@@ -65,7 +77,10 @@ def main():
         if (n, p) != (nodes, pods):
             print("| %s, %d × %d | over %d s | %.1f ms | | %.0f MB | |" % (
                 workload, nodes, pods, LIMIT_S, whole["session_ms"], whole["max_rss_mb"]))
+    for line in unequal:
+        print(line, file=sys.stderr)
+    return 1 if unequal else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

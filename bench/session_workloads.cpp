@@ -42,15 +42,22 @@ class Maker {
  public:
   Maker(WorkloadSize size, const std::function<void(const std::string&)>& emit) : size_(size), emit_(emit) {}
 
-  void configuration(std::string_view actions, bool gang_preemptable = false) {
+  // Volcano takes pods of one role for equal: a node that refused one is not asked for the next. Where they are not,
+  // it has to be told.
+  enum class Roles { equal, differing };
+  void configuration(std::string_view actions, bool gang_preemptable = false, Roles roles = Roles::equal) {
     std::string switched = gang_preemptable ? "" : "\\n    enablePreemptable: false";
+    std::string told = roles == Roles::equal ? ""
+                                             : "configurations:\\n- name: allocate\\n  arguments:\\n"
+                                               "    predicateErrorCacheEnable: false\\n";
     emit_("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"volcano-scheduler-configmap\"},"
           "\"data\":{\"volcano-scheduler.conf\":\"actions: \\\"" +
           std::string(actions) +
           "\\\"\\ntiers:\\n- plugins:\\n  - name: priority\\n  - name: gang" + switched +
           "\\n  - name: conformance\\n- plugins:\\n  - name: overcommit\\n  - name: drf\\n"
           "    enablePreemptable: false\\n  - name: predicates\\n  - name: proportion\\n  - name: nodeorder\\n"
-          "  - name: binpack\\n\"}}");
+          "  - name: binpack\\n" +
+          told + "\"}}");
   }
 
   // 32 cores, 256 GiB, 110 pods; every seventh has a taint and every fifth eight GPUs where it is asked for.
@@ -138,7 +145,7 @@ void make_equal(Maker& make) {
 
 // No two pods ask for the same.
 void make_distinct(Maker& make) {
-  make.configuration(kChart);
+  make.configuration(kChart, false, Maker::Roles::differing);
   make.nodes(true);
   make.queue("default");
   for (int j = 0; j < make.gangs(); ++j) {
@@ -161,7 +168,7 @@ void make_distinct(Maker& make) {
 
 // Gangs whose pods must not share a node, and gangs spread evenly over the zones.
 void make_spread(Maker& make) {
-  make.configuration(kChart);
+  make.configuration(kChart, false, Maker::Roles::differing);
   make.nodes();
   make.queue("default");
   for (int j = 0; j < make.gangs(); ++j) {
