@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <future>
 
@@ -112,7 +113,7 @@ struct Platform::Parts {
 
   Result<void> open_store(const cli::UpOptions& options);
   Result<void> serve(const cli::UpOptions& options);
-  Result<void> write_kubeconfig(const cli::UpOptions& options);
+  Result<void> write_kubeconfig(const std::string& path);
   Result<void> start_control(const cli::UpOptions& options);
   Result<void> start_nodes(const cli::UpOptions& options);
   // Returns when the object exists.
@@ -170,14 +171,9 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   return {};
 }
 
-Result<void> Platform::Parts::write_kubeconfig(const cli::UpOptions& options) {
-  std::string text = kube::make_kubeconfig("hekla", url, pki.ca.certificate_pem, pki.admin);
-  kubeconfig = options.data_dir + "/admin.kubeconfig";
-  TRY(write_file_atomically(kubeconfig, text, 0600));
-  if (!options.kubeconfig_out.empty()) {
-    TRY(write_file_atomically(options.kubeconfig_out, text, 0600));
-  }
-  return {};
+Result<void> Platform::Parts::write_kubeconfig(const std::string& path) {
+  return write_file_atomically(
+      path, kube::make_kubeconfig("hekla", url, pki.ca.certificate_pem, pki.admin), 0600);
 }
 
 Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
@@ -247,6 +243,8 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   if (!options.node_resources.empty())
     agent_options.node_resources =
         TRY(parse_resource_list(options.node_resources, "--node-resources"));
+  for (const std::string& path : {options.kubeconfig_out, options.record})
+    if (!path.empty()) agent_options.hidden_paths.push_back(std::filesystem::absolute(path));
   agent_options.gpu_replicas = options.gpu_replicas;
   agent_options.ca_pem = pki.ca.certificate_pem;
   agent_options.api_host = kApiServiceAddress;
@@ -312,8 +310,11 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
   TRY(p.open_store(options));
   TRY(p.serve(options));
   TRY(p.start_control(options));
+  // Before the node: only a file that exists can be hidden from pods wherever it lies.
+  if (!options.kubeconfig_out.empty()) TRY(p.write_kubeconfig(options.kubeconfig_out));
   TRY(p.start_nodes(options));
-  TRY(p.write_kubeconfig(options));
+  p.kubeconfig = options.data_dir + "/admin.kubeconfig";
+  TRY(p.write_kubeconfig(p.kubeconfig));
   return platform;
 }
 

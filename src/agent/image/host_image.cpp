@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <sstream>
 
@@ -30,6 +31,7 @@ constexpr const char* kHiddenFiles[] = {"/etc/shadow", "/etc/shadow-", "/etc/gsh
 // Stand-ins for the files every pod has mounted over them; the host's may be links out of the
 // picture.
 constexpr const char* kReplacedFiles[] = {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"};
+constexpr const char* kCoverSize = "size=64m";
 constexpr const char* kDiskFileSystems[] = {"ext2",     "ext3",     "ext4", "xfs",  "btrfs",
                                             "zfs",      "f2fs",     "nfs",  "nfs4", "9p",
                                             "virtiofs", "squashfs", "erofs"};
@@ -39,12 +41,21 @@ bool is_below(std::string_view path, std::string_view directory) {
                                path[directory.size()] == '/');
 }
 
+bool is_whiteout(const std::string& copy) {
+  struct stat info {};
+  return ::lstat(copy.c_str(), &info) == 0 && S_ISCHR(info.st_mode) && info.st_rdev == 0;
+}
+
 // A directory above it is hidden already, and with it everything inside.
 bool is_inside_hidden(const std::string& mask, const std::string& path) {
   char value[2];
-  for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
-    if (::getxattr((mask + path.substr(0, end)).c_str(), "trusted.overlay.opaque", value, 1) == 1)
+  for (std::size_t end = path.find('/', 1); end != std::string::npos;
+       end = path.find('/', end + 1)) {
+    const std::string copy = mask + path.substr(0, end);
+    if (is_whiteout(copy) ||
+        ::getxattr(copy.c_str(), "trusted.overlay.opaque", value, 1) == 1)
       return true;
+  }
   return false;
 }
 
@@ -67,12 +78,27 @@ Result<void> copy_parents(const std::string& mask, const std::string& path) {
   return {};
 }
 
+// A name that need not exist: what is put there later is hidden as well.
+Result<void> hide_name(const std::string& mask, const fs::path& path) {
+  std::error_code error;
+  const fs::path parent = fs::canonical(path.parent_path(), error);
+  if (error || !fs::is_directory(parent, error)) return {};
+  const std::string real = parent / path.filename();
+  if (is_inside_hidden(mask, real)) return {};
+  TRY(copy_parents(mask, real));
+  const std::string copy = mask + real;
+  if (::mknod(copy.c_str(), S_IFCHR, makedev(0, 0)) != 0 && errno != EEXIST)
+    return errno_error("create the whiteout " + copy);
+  return {};
+}
+
 Result<void> hide_directory(const std::string& mask, const std::string& path) {
   std::error_code error;
   fs::path real = fs::canonical(path, error);
+  if (error) return hide_name(mask, path);
   struct stat host {};
-  if (error || ::stat(real.c_str(), &host) != 0 || !S_ISDIR(host.st_mode)) return {};
-  if (is_inside_hidden(mask, real)) return {};
+  if (::stat(real.c_str(), &host) != 0 || !S_ISDIR(host.st_mode)) return {};
+  if (is_inside_hidden(mask, real) || is_whiteout(mask + real.string())) return {};
   TRY(copy_parents(mask, real));
   std::string copy = mask + real.string();
   if (::mkdir(copy.c_str(), 0700) != 0 && errno != EEXIST) return errno_error("create " + copy);
@@ -84,13 +110,31 @@ Result<void> hide_directory(const std::string& mask, const std::string& path) {
 }
 
 Result<void> hide_file(const std::string& mask, const std::string& path) {
-  struct stat host {};
-  if (::lstat(path.c_str(), &host) != 0 || is_inside_hidden(mask, path)) return {};
-  TRY(copy_parents(mask, path));
-  std::string copy = mask + path;
-  if (::mknod(copy.c_str(), S_IFCHR, makedev(0, 0)) != 0 && errno != EEXIST)
-    return errno_error("create the whiteout " + copy);
-  return {};
+  TRY(hide_name(mask, path));
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return {};
+  const fs::path target = fs::canonical(path, error);
+  return error ? Result<void>() : hide_name(mask, target);
+}
+
+struct MountLine {
+  std::string point, type;
+};
+
+std::vector<MountLine> mount_lines(std::string_view mountinfo) {
+  std::vector<MountLine> found;
+  std::istringstream lines{std::string(mountinfo)};
+  for (std::string line; std::getline(lines, line);) {
+    // id parent major:minor root point options [tags] - type source super-options
+    std::istringstream fields(line);
+    std::string id, parent, device, root, word;
+    MountLine mount;
+    fields >> id >> parent >> device >> root >> mount.point;
+    while (fields >> word && word != "-") continue;
+    fields >> mount.type;
+    if (!mount.point.empty()) found.push_back(std::move(mount));
+  }
+  return found;
 }
 
 }  // namespace
@@ -137,34 +181,63 @@ Result<void> HostImage::unmount_root(const std::string& bundle) {
 }
 
 std::vector<OciMount> HostImage::extra_mounts() const {
-  std::vector<std::string> hidden(std::begin(kHiddenDirectories), std::end(kHiddenDirectories));
-  hidden.insert(hidden.end(), hidden_paths_.begin(), hidden_paths_.end());
-  hidden.push_back(paths_.data_dir);
+  std::vector<std::string> hidden;
+  auto add = [&](const std::string& path) {
+    std::error_code error;
+    if (fs::path real = fs::canonical(path, error); !error) hidden.push_back(real);
+  };
+  for (const char* path : kHiddenDirectories) add(path);
+  for (const char* path : kHiddenFiles) add(path);
+  for (const std::string& path : hidden_paths_) add(path);
+  add(paths_.data_dir);
   std::vector<OciMount> mounts;
   Result<std::string> mountinfo = read_file("/proc/thread-self/mountinfo");
   if (!mountinfo) return mounts;
-  for (const std::string& point : mount_points_to_bind(*mountinfo, hidden))
+  const std::vector<std::string> points = mount_points_to_bind(*mountinfo, hidden);
+  for (const std::string& point : points)
     mounts.push_back({point, "none", point, {"bind", "ro", "nosuid", "nodev"}});
+  // The mask lies below these mounts.
+  for (const std::string& path : paths_to_cover(*mountinfo, points, hidden)) {
+    struct stat host {};
+    if (::stat(path.c_str(), &host) != 0) continue;
+    if (!S_ISDIR(host.st_mode)) {
+      mounts.push_back({path, "none", "/dev/null", {"bind", "ro"}});
+      continue;
+    }
+    char mode[16];
+    std::snprintf(mode, sizeof mode, "mode=%04o", host.st_mode & 07777u);
+    mounts.push_back({path, "tmpfs", "tmpfs", {"nosuid", "nodev", mode, kCoverSize}});
+  }
   return mounts;
 }
 
 std::vector<std::string> mount_points_to_bind(std::string_view mountinfo,
                                               const std::vector<std::string>& hidden) {
   std::vector<std::string> found;
-  std::istringstream lines{std::string(mountinfo)};
-  for (std::string line; std::getline(lines, line);) {
-    // id parent major:minor root point options [tags] - type source super-options
-    std::istringstream fields(line);
-    std::string id, parent, device, root, point, word, type;
-    fields >> id >> parent >> device >> root >> point;
-    while (fields >> word && word != "-") continue;
-    fields >> type;
-    if (point.empty() || point == "/" ||
+  for (const auto& [point, type] : mount_lines(mountinfo)) {
+    if (point == "/" ||
         std::ranges::find(kDiskFileSystems, type) == std::end(kDiskFileSystems))
       continue;
     bool out = point.starts_with("/boot") || point.find('\\') != std::string::npos ||
                std::ranges::any_of(hidden, [&](const auto& dir) { return is_below(point, dir); });
     if (!out && std::ranges::find(found, point) == found.end()) found.push_back(point);
+  }
+  return found;
+}
+
+std::vector<std::string> paths_to_cover(std::string_view mountinfo,
+                                        const std::vector<std::string>& bound,
+                                        const std::vector<std::string>& hidden) {
+  const std::vector<MountLine> mounts = mount_lines(mountinfo);
+  std::vector<std::string> found;
+  for (const std::string& path : hidden) {
+    std::string_view holder;  // the mount in which the path, or the place of its own mount, lies
+    for (const MountLine& mount : mounts)
+      if (mount.point != path && is_below(path, mount.point) && mount.point.size() > holder.size())
+        holder = mount.point;
+    if (std::ranges::find(bound, holder) != bound.end() &&
+        std::ranges::none_of(found, [&](const auto& above) { return is_below(path, above); }))
+      found.push_back(path);
   }
   return found;
 }

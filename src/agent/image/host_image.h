@@ -38,5 +38,10 @@ class HostImage {
 // /proc/self/mountinfo, outside the `hidden` directories.
 std::vector<std::string> mount_points_to_bind(std::string_view mountinfo,
                                               const std::vector<std::string>& hidden);
+// The hidden paths that those mounts would bring back to light. One below a mount that is not bound
+// itself is not among them: only the empty place of that mount is there.
+std::vector<std::string> paths_to_cover(std::string_view mountinfo,
+                                        const std::vector<std::string>& bound,
+                                        const std::vector<std::string>& hidden);
 
 }  // namespace hekla::agent
