@@ -517,6 +517,24 @@ TEST(Validation, TheRest) {
                        R"({"spec":{"ingress":[{"from":[{"ipBlock":{"cidr":"x"}}]}]}})"),
             R"(spec.ingress[0].from[0].ipBlock.cidr: Invalid value: "x": must be a valid CIDR )"
             R"(value, (e.g. 10.9.8.0/24 or 2001:db8::/64))");
+  auto except = [&](const std::string& cidr, const std::string& except) {
+    return complaints("networkpolicies.networking.k8s.io",
+                      R"({"spec":{"egress":[{"to":[{"ipBlock":{"cidr":")" + cidr +
+                          R"(","except":[")" + except + R"("]}}]}]}})");
+  };
+  const std::string at = "spec.egress[0].to[0].ipBlock.except[0]: Invalid value: ";
+  EXPECT_EQ(except("10.0.0.0/8", "10.1.0.0/16"), "");
+  EXPECT_EQ(except("2001:db8::/32", "2001:db8:1::/48"), "");
+  EXPECT_EQ(except("10.0.0.0/8", "10.0.0.1 } return"),
+            at + R"("10.0.0.1 } return": must be a valid CIDR value, (e.g. 10.9.8.0/24 or )"
+                 R"(2001:db8::/64))");
+  for (const char* block : {"11.1.0.0/16", "10.0.0.0/8", "10.0.0.0/7", "2001:db8::/32"})
+    EXPECT_EQ(except("10.0.0.0/8", block),
+              at + "\"" + block + "\": must be a strict subset of `cidr`");
+  EXPECT_EQ(complaints("networkpolicies.networking.k8s.io",
+                       R"({"spec":{"egress":[{"ports":[{"port":80,"endPort":65536}]}]}})"),
+            "spec.egress[0].ports[0].endPort: Invalid value: 65536: must be between 1 and 65535, "
+            "inclusive");
   EXPECT_EQ(complaints("storageclasses.storage.k8s.io", "{}"), "provisioner: Required value");
   EXPECT_EQ(
       complaints(

@@ -15,6 +15,7 @@ std::string ipv4_text(std::uint32_t address) {
 
 std::optional<std::uint32_t> parse_ipv4(std::string_view text) {
   in_addr raw{};
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;  // where inet_pton would stop
   if (::inet_pton(AF_INET, std::string(text).c_str(), &raw) != 1) return std::nullopt;
   return ntohl(raw.s_addr);
 }

@@ -1,11 +1,16 @@
 #include "agent/network/policy_rules.h"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <set>
 
+#include "agent/network/address_pool.h"
+
 namespace hekla::agent {
 namespace {
+
+constexpr std::int64_t kHighestPort = 65535;
 
 bool selected(const json::Value& selector, const model::Labels& labels) {
   Result<model::Selector> parsed =
@@ -23,6 +28,16 @@ std::string braces(const std::set<std::string>& items) {
   std::string out = "{ ";
   for (const std::string& item : items) out += (out.size() > 2 ? ", " : "") + item;
   return out + " }";
+}
+
+// "10.0.0.0/8".
+bool is_ipv4_block(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos || !parse_ipv4(text.substr(0, slash))) return false;
+  const std::string_view bits = text.substr(slash + 1);
+  int prefix = 0;
+  auto [end, error] = std::from_chars(bits.data(), bits.data() + bits.size(), prefix);
+  return error == std::errc{} && end == bits.data() + bits.size() && prefix >= 0 && prefix <= 32;
 }
 
 // The number a port of that name has in a container of the pod.
@@ -62,7 +77,7 @@ Ports ports_of(const json::Value& rule, const model::Pod* target) {
                            ? (target ? named_port(*target, number->as_string(), protocol) : "")
                            : std::to_string(json::int_at(port, {"port"}));
     if (std::int64_t end = json::int_at(port, {"endPort"}); end > 0 && !number->is_string())
-      text += "-" + std::to_string(end);
+      text += "-" + std::to_string(std::min<std::int64_t>(end, kHighestPort));
     if (!text.empty()) numbers[lower].insert(text);
   }
   for (const auto& [protocol, list] : numbers)
@@ -106,7 +121,7 @@ class ChainWriter {
     std::set<std::string> addresses;
     for (const json::Value& peer : *peers) {
       if (const json::Value* block = json::find(peer, "ipBlock")) {
-        put(block_match(*block), own);
+        if (std::optional<std::string> match = block_match(*block)) put(*match, own);
         continue;
       }
       for (const PolicyInput::Pod& other : input_.pods) {
@@ -133,13 +148,19 @@ class ChainWriter {
     return !pods || selected(*pods, other.metadata.labels);
   }
 
-  std::string block_match(const json::Value& block) const {
+  // Nothing for a block without any pod or what cannot be read: pods have IPv4 addresses alone, and
+  // one word nft does not understand would put every policy out of force.
+  std::optional<std::string> block_match(const json::Value& block) const {
     const std::string side = std::string("ip ") + direction_.side + " ";
-    std::string match = side + std::string(json::string_at(block, {"cidr"}));
+    const std::string_view cidr = json::string_at(block, {"cidr"});
+    if (!is_ipv4_block(cidr)) return std::nullopt;
+    std::string match = side + std::string(cidr);
     std::set<std::string> except;
     if (const json::Array* list = json::array_at(block, {"except"}))
-      for (const json::Value& one : *list)
-        if (one.is_string()) except.insert(std::string(one.as_string()));
+      for (const json::Value& one : *list) {
+        if (!one.is_string() || !is_ipv4_block(json::sv(one.get_string()))) return std::nullopt;
+        except.insert(std::string(one.as_string()));
+      }
     return except.empty() ? match : match + " " + side + "!= " + braces(except);
   }
 

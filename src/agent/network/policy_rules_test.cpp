@@ -89,5 +89,21 @@ TEST_F(PolicyRulesTest, EgressWithBlocks) {
       << text;
 }
 
+TEST_F(PolicyRulesTest, BlocksThatAreNotIPv4AdmitNothing) {
+  const std::string head = R"({"podSelector":{"matchLabels":{"app":"client"}},"policyTypes":["Egress"],
+      "egress":[{"to":[{"ipBlock":{"cidr":)";
+  const std::string tail = R"(}},{"ipBlock":{"cidr":"10.0.0.0/8"}}],"ports":[{"port":90,"endPort":70000}]}]})";
+  for (const char* block :
+       {R"("::/0")", R"("x")", R"("10.0.0.0/33")", R"("10.0.0.0/8 return\n}")", R"("10.0.0.0\u0000}/8")",
+        R"("10.0.0.0/8","except":["::1/128"])",
+        R"("10.0.0.0/8","except":["10.0.0.1 } return\n }\n chain x { type nat hook prerouting"])"}) {
+    std::string text = rules(head + block + tail);
+    EXPECT_NE(text.find("  chain egress_10_0_0_2 {\n"
+                        "    ip daddr 10.0.0.0/8 tcp dport { 90-65535 } return\n    drop\n  }\n"),
+              std::string::npos)
+        << text;
+  }
+}
+
 }  // namespace
 }  // namespace hekla::agent

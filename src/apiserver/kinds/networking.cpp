@@ -1,4 +1,7 @@
 // networking.k8s.io/v1: NetworkPolicy, Ingress, IngressClass, ServiceCIDR, IPAddress.
+#include <arpa/inet.h>
+
+#include <array>
 #include <set>
 
 #include "apiserver/kinds/builtin.h"
@@ -81,6 +84,46 @@ std::vector<Cause> validate_ingress(const json::Value& object) {
   return std::move(rules.causes);
 }
 
+struct AddressBlock {
+  std::array<unsigned char, 16> bytes{};
+  int bits = 0, family = 0;
+};
+
+// Of a text that is_cidr() admits.
+AddressBlock read_block(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const std::string address(text.substr(0, slash));
+  AddressBlock block;
+  block.family = address.find(':') == std::string::npos ? AF_INET : AF_INET6;
+  ::inet_pton(block.family, address.c_str(), block.bytes.data());
+  block.bits = std::stoi(std::string(text.substr(slash + 1)));
+  return block;
+}
+
+bool is_strict_subset(const AddressBlock& part, const AddressBlock& whole) {
+  if (part.family != whole.family || part.bits <= whole.bits) return false;
+  for (int bit = 0; bit < whole.bits; ++bit) {
+    const unsigned mask = 0x80u >> (bit % 8);
+    const auto at = static_cast<std::size_t>(bit / 8);
+    if ((part.bytes[at] & mask) != (whole.bytes[at] & mask)) return false;
+  }
+  return true;
+}
+
+void validate_block(const Field& block, Rules& rules) {
+  constexpr const char* kNoBlock =
+      "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+  const std::string_view cidr = block["cidr"].text();
+  if (!is_cidr(cidr)) return rules.invalid(block["cidr"], json::Value(cidr), kNoBlock);
+  for (std::size_t i = 0; i < block["except"].items().size(); ++i) {
+    Field except = block["except"].at(i);
+    if (!is_cidr(except.text()))
+      rules.invalid(except, json::Value(except.text()), kNoBlock);
+    else if (!is_strict_subset(read_block(except.text()), read_block(cidr)))
+      rules.invalid(except, json::Value(except.text()), "must be a strict subset of `cidr`");
+  }
+}
+
 void validate_peer(const Field& peer, Rules& rules) {
   Field block = peer["ipBlock"];
   if (peer["podSelector"].present()) rules.selector(peer["podSelector"]);
@@ -89,9 +132,7 @@ void validate_peer(const Field& peer, Rules& rules) {
   if (given == 0) rules.required(peer, "must specify a peer");
   if (block.present() && given > 1)
     rules.forbidden(peer, "may not specify both ipBlock and another peer");
-  if (block.present() && !is_cidr(block["cidr"].text()))
-    rules.invalid(block["cidr"], json::Value(block["cidr"].text()),
-                  "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)");
+  if (block.present()) validate_block(block, rules);
 }
 
 void validate_policy_rules(const Field& list, std::string_view peers, Rules& rules) {
@@ -105,6 +146,7 @@ void validate_policy_rules(const Field& list, std::string_view peers, Rules& rul
         rules.required(port["port"], "must be specified when `endPort` is specified");
       if (port["endPort"].present() && port["endPort"].number() < port["port"].number())
         rules.invalid(port["endPort"], "must be greater than or equal to `port`");
+      if (port["endPort"].present()) rules.port(port["endPort"]);
     }
     for (std::size_t p = 0; p < rule[peers].items().size(); ++p)
       validate_peer(rule[peers].at(p), rules);
