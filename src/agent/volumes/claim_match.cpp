@@ -43,9 +43,14 @@ bool has_labels(const json::Value& volume, const json::Value& claim) {
   return selector->matches(labels);
 }
 
-bool is_free_for(const json::Value& volume, const json::Value& claim) {
+bool is_reserved(const json::Value& volume) {
   const json::Value* ref = json::find_path(volume, {"spec", "claimRef"});
-  if (!ref || !ref->is_object()) return true;
+  return ref && ref->is_object();
+}
+
+bool is_free_for(const json::Value& volume, const json::Value& claim) {
+  if (!is_reserved(volume)) return true;
+  const json::Value* ref = json::find_path(volume, {"spec", "claimRef"});
   std::string uid = text_at(*ref, {"uid"});
   return text_at(*ref, {"name"}) == text_at(claim, {"metadata", "name"}) &&
          text_at(*ref, {"namespace"}) == text_at(claim, {"metadata", "namespace"}) &&
@@ -70,16 +75,20 @@ json::Value local_path_class() {
 std::optional<std::size_t> match_volume(const json::Value& claim,
                                         const std::vector<json::Value>& volumes) {
   const model::Quantity wanted = storage_of(claim, {"spec", "resources", "requests", "storage"});
+  const std::string_view named = json::string_at(claim, {"spec", "volumeName"});
   std::optional<std::size_t> best;
   model::Quantity best_size;
   for (std::size_t i = 0; i < volumes.size(); ++i) {
     const json::Value& volume = volumes[i];
+    if (!named.empty() && json::string_at(volume, {"metadata", "name"}) != named) continue;
     model::Quantity size = storage_of(volume, {"spec", "capacity", "storage"});
     bool fits = text_at(volume, {"spec", "storageClassName"}) ==
                     text_at(claim, {"spec", "storageClassName"}) &&
                 size.value() >= wanted.value() && offers_modes(volume, claim) &&
-                has_labels(volume, claim) && is_free_for(volume, claim);
-    if (!fits || (best && best_size.value() <= size.value())) continue;
+                (!named.empty() || has_labels(volume, claim)) && is_free_for(volume, claim);
+    if (!fits) continue;
+    if (is_reserved(volume)) return i;
+    if (best && best_size.value() <= size.value()) continue;
     best = i;
     best_size = size;
   }

@@ -18,8 +18,9 @@ inline constexpr const char* kProvisionedBy = "pv.kubernetes.io/provisioned-by";
 // The storage class every embedded platform has.
 json::Value local_path_class();
 
-// The smallest volume that is free (or reserved for this claim) and has the claim's class, modes,
-// labels and at least its size; nothing when none fits.
+// The volume the claim names, the one that is reserved for it, or the smallest that is free; with
+// the claim's class and modes, at least its size, and its labels unless it names one. Nothing when
+// none fits.
 std::optional<std::size_t> match_volume(const json::Value& claim,
                                         const std::vector<json::Value>& volumes);
 

@@ -43,6 +43,18 @@ TEST(ClaimMatch, LeavesOtherPeoplesVolumesAlone) {
   EXPECT_EQ(match_volume(claim(), {volume("a", "3Gi", reserved)}), 0u);
 }
 
+TEST(ClaimMatch, TheVolumeThatIsNamedOrReservedComesFirst) {
+  const std::string reserved = R"("claimRef":{"name":"c","namespace":"n","uid":"u"},)";
+  std::vector<json::Value> volumes = {volume("a", "3Gi"), volume("b", "20Gi", reserved),
+                                      volume("c", "30Gi"), volume("d", "1Gi")};
+  EXPECT_EQ(match_volume(claim(), volumes), 1u);
+  EXPECT_EQ(match_volume(claim(R"("volumeName":"c",)"), volumes), 2u);
+  EXPECT_EQ(match_volume(claim(R"("volumeName":"c","selector":{"matchLabels":{"x":"y"}},)"), volumes),
+            2u);
+  EXPECT_EQ(match_volume(claim(R"("volumeName":"d",)"), volumes), std::nullopt);
+  EXPECT_EQ(match_volume(claim(R"("volumeName":"none",)"), volumes), std::nullopt);
+}
+
 TEST(ClaimMatch, MakesAVolumeForAClaim) {
   json::Value made = provisioned_volume(claim(), local_path_class(), "/s/d", "node-1");
   EXPECT_EQ(json::string_at(made, {"metadata", "name"}), "pvc-u");

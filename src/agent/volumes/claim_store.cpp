@@ -2,7 +2,7 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "agent/runtime/instance.h"
 #include "agent/volumes/claim_match.h"
@@ -20,6 +20,8 @@ struct Stirred {
 };
 BOOST_DESCRIBE_STRUCT(Stirred, (), (metadata))
 constexpr mode_t kOpenToAll = 0777;
+constexpr std::size_t kBindsPerSweep = 256;
+constexpr const char* kBindCompleted = "pv.kubernetes.io/bind-completed";
 using ClaimDone = std::move_only_function<void(Result<ClaimVolume>)>;
 using Written = std::move_only_function<void(kube::WriteResult)>;
 
@@ -90,7 +92,7 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
                  done(json::parse(*(*object)->json));
                });
   }
-  // Several writes one after another; the first failure ends them.
+  // Several writes; all are tried, and the first failure is told.
   void write_all(std::vector<kube::Write> writes, std::move_only_function<void(Result<void>)> done) {
     client.batch(std::move(writes), [done = std::move(done)](std::vector<kube::WriteResult> results) mutable {
       for (kube::WriteResult& result : results)
@@ -107,8 +109,12 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
           std::string volume(json::string_at(*claim, {"spec", "volumeName"}));
           if (volume.empty()) return provision(std::move(*claim), std::move(done));
           get(kube::resources::persistent_volumes, {"", volume},
-              [done = std::move(done)](Result<json::Value> found) mutable {
+              [claim = std::move(*claim), done = std::move(done)](Result<json::Value> found) mutable {
                 if (!found) return done(std::unexpected(found.error()));
+                // Whoever may write a claim may name any volume in it: the volume has the last word.
+                if (json::string_at(*found, {"spec", "claimRef", "uid"}) !=
+                    json::string_at(claim, {"metadata", "uid"}))
+                  return done(std::unexpected(not_bound(name_of(claim))));
                 done(located(*found));
               });
         });
@@ -148,12 +154,23 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     json::Value binding = claim_binding(name_of(volume), kLocalPathProvisioner);
     binding.as_object()["spec"].as_object()["storageClassName"] = name_of(storage_class);
     std::vector<kube::Write> writes;
-    writes.push_back(std::move(create));
     writes.push_back(patch_of(kube::resources::persistent_volume_claims, key, std::move(binding)));
     add_bound(writes, key, volume);
-    write_all(std::move(writes), [path, done = std::move(done)](Result<void> written) mutable {
-      if (!written) return done(std::unexpected(written.error()));
-      done(ClaimVolume{path, true});
+    write_in_turn(std::move(create), std::move(writes),
+                  [path, done = std::move(done)](Result<void> written) mutable {
+                    if (!written) return done(std::unexpected(written.error()));
+                    done(ClaimVolume{path, true});
+                  });
+  }
+  // The volume first: a claim that says it is bound is never looked at again.
+  void write_in_turn(kube::Write first, std::vector<kube::Write> rest,
+                     std::move_only_function<void(Result<void>)> done) {
+    write_all({std::move(first)}, [weak = weak_from_this(), rest = std::move(rest),
+                                   done = std::move(done)](Result<void> written) mutable {
+      auto self = weak.lock();
+      if (!self) return;
+      if (!written) return done(std::move(written));
+      self->write_all(std::move(rest), std::move(done));
     });
   }
   static void add_bound(std::vector<kube::Write>& writes, const kube::Key& claim,
@@ -180,47 +197,80 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
                   auto all = std::make_shared<std::vector<json::Value>>(parse_all(*volumes));
                   self->client.list(kube::resources::persistent_volume_claims, {},
                                     [self, all](Result<kube::List> claims) {
-                                      if (claims) self->look_after(*all, parse_all(*claims));
+                                      if (claims)
+                                        self->look_after(std::move(*all), parse_all(*claims));
+                                      else
+                                        self->unswept = true;
                                       self->sweep_later();
                                     });
                 });
   }
-  void look_after(const std::vector<json::Value>& volumes, const std::vector<json::Value>& claims) {
-    for (const json::Value& volume : volumes) look_after_volume(volume, claims);
+  void look_after(std::vector<json::Value> volumes, const std::vector<json::Value>& claims) {
+    std::unordered_set<std::string_view> alive;
+    for (const json::Value& claim : claims)
+      alive.insert(json::string_at(claim, {"metadata", "uid"}));
+    for (const json::Value& volume : volumes) look_after_volume(volume, alive);
+    std::vector<const json::Value*> unbound;
+    std::unordered_set<std::string_view> waiting{""};  // whose volumes may be theirs
     for (const json::Value& claim : claims) {
-      bool bound = !json::string_at(claim, {"spec", "volumeName"}).empty();
-      bool ours = json::string_at(claim, {"spec", "storageClassName"}) == kLocalPathClass ||
-                  !json::find_path(claim, {"spec", "storageClassName"});
-      if (bound || ours) continue;
-      if (auto fitting = match_volume(claim, volumes)) return bind(claim, volumes[*fitting]);
+      if (!is_to_be_bound(claim)) continue;
+      unbound.push_back(&claim);
+      waiting.insert(json::string_at(claim, {"metadata", "uid"}));
+    }
+    if (unbound.empty()) return;
+    std::erase_if(volumes, [&](const json::Value& volume) {
+      return !waiting.contains(json::string_at(volume, {"spec", "claimRef", "uid"}));
+    });
+    std::size_t left = kBindsPerSweep;
+    for (const json::Value* claim : unbound) {
+      auto fitting = match_volume(*claim, volumes);
+      if (!fitting) continue;
+      if (left-- == 0) {
+        unswept = true;
+        return;
+      }
+      json::Value& volume = volumes[*fitting];
+      volume.as_object()["spec"].as_object()["claimRef"] = volume_claim_ref(*claim);
+      bind(*claim, volume);
     }
   }
-  // One at a time: the next sweep sees what this one has taken.
+  // Those of our own class get their volume when their first pod comes.
+  static bool is_to_be_bound(const json::Value& claim) {
+    if (json::string_at(claim, {"metadata", "annotations", kBindCompleted}) == "yes") return false;
+    if (!json::string_at(claim, {"spec", "volumeName"}).empty()) return true;
+    const json::Value* wanted = json::find_path(claim, {"spec", "storageClassName"});
+    return wanted && json::string_at(claim, {"spec", "storageClassName"}) != kLocalPathClass;
+  }
   void bind(const json::Value& claim, const json::Value& volume) {
     json::Object spec, patch;
     spec["claimRef"] = volume_claim_ref(claim);
     patch["spec"] = std::move(spec);
     std::vector<kube::Write> writes;
-    writes.push_back(
-        patch_of(kube::resources::persistent_volumes, {"", name_of(volume)}, std::move(patch)));
     writes.push_back(patch_of(kube::resources::persistent_volume_claims, key_of(claim),
                               claim_binding(name_of(volume), "")));
     add_bound(writes, key_of(claim), volume);
-    write_all(std::move(writes), [](Result<void> written) {
-      if (!written) log_warn("agent", "bind a volume", {{"error", written.error().message}});
-    });
+    write_in_turn(
+        patch_of(kube::resources::persistent_volumes, {"", name_of(volume)}, std::move(patch)),
+        std::move(writes), again_unless_done("bind a volume"));
   }
-  void look_after_volume(const json::Value& volume, const std::vector<json::Value>& claims) {
+  // What failed is tried by the next sweep: nothing may change in the API to bring one about.
+  std::move_only_function<void(Result<void>)> again_unless_done(const char* what) {
+    return [weak = weak_from_this(), what](const Result<void>& done) {
+      auto self = weak.lock();
+      if (done || !self) return;
+      log_warn("agent", what, {{"error", done.error().message}});
+      self->unswept = true;
+    };
+  }
+  void look_after_volume(const json::Value& volume,
+                         const std::unordered_set<std::string_view>& claims) {
     std::string phase(json::string_at(volume, {"status", "phase"}));
     const json::Value* ref = json::find_path(volume, {"spec", "claimRef"});
     if (!ref || !ref->is_object() || json::string_at(*ref, {"uid"}).empty()) {
       if (phase != "Available") set_phase(volume, "Available");
       return;
     }
-    bool alive = std::ranges::any_of(claims, [&](const json::Value& claim) {
-      return json::string_at(claim, {"metadata", "uid"}) == json::string_at(*ref, {"uid"});
-    });
-    if (alive) return;
+    if (claims.contains(json::string_at(*ref, {"uid"}))) return;
     if (options.in_use(std::string(json::string_at(*ref, {"namespace"})),
                        std::string(json::string_at(*ref, {"name"})))) {
       unswept = true;  // nobody tells when its pod has ended
@@ -235,17 +285,19 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
   void set_phase(const json::Value& volume, const char* phase) {
     write_all({patch_of(kube::resources::persistent_volumes, {"", name_of(volume)},
                         phase_patch(phase), "status")},
-              [](Result<void>) {});
+              again_unless_done("set a volume's phase"));
   }
   // The files first: a volume that is gone from the API has no one to remember them.
   void reclaim(const json::Value& volume) {
     std::string path(json::string_at(volume, {"spec", "hostPath", "path"}));
-    if (!path.starts_with(options.directory + "/")) return set_phase(volume, "Failed");
+    if (!path.starts_with(options.directory + "/")) {
+      if (json::string_at(volume, {"status", "phase"}) != "Failed") set_phase(volume, "Failed");
+      return;
+    }
     options.remove(path, [weak = weak_from_this(), name = name_of(volume)](Result<void> removed) {
       auto self = weak.lock();
       if (!self) return;
-      if (!removed)
-        return log_warn("agent", "remove a volume", {{"error", removed.error().message}});
+      if (!removed) return self->again_unless_done("remove a volume's files")(removed);
       kube::Write write;
       write.verb = kube::Write::Verb::remove;
       write.resource = kube::resources::persistent_volumes;
@@ -254,7 +306,7 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
       self->write_all({patch_of(kube::resources::persistent_volumes, write.key,
                                 phase_patch("Released"), "status"),
                        std::move(write)},
-                      [](Result<void>) {});
+                      self->again_unless_done("remove a volume"));
     });
   }
 
