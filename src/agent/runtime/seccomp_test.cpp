@@ -1,6 +1,9 @@
 #include "agent/runtime/seccomp.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+
+#include <cerrno>
 
 #include "agent/runtime/bundle.h"
 #include "json/parse.h"
@@ -17,6 +20,31 @@ TEST(Seccomp, CapabilitiesGiveCallsBack) {
   EXPECT_TRUE(forbids(default_seccomp({}), "keyctl"));
   EXPECT_FALSE(forbids(default_seccomp({"SYS_ADMIN"}), "mount"));
   EXPECT_TRUE(forbids(default_seccomp({"SYS_ADMIN"}), "reboot"));
+}
+
+TEST(Seccomp, NewNamespacesAreRefusedWithEveryCall) {
+  const json::Value section = default_seccomp({});
+  std::int64_t flags = 0;
+  for (const json::Value& rule : *json::array_at(section, {"syscalls"})) {
+    const std::string name((*json::array_at(rule, {"names"}))[0].as_string());
+    if (name == "clone3") {
+      EXPECT_EQ(json::int_at(rule, {"errnoRet"}), ENOSYS);
+    }
+    const json::Array* arguments = json::array_at(rule, {"args"});
+    if (name != "clone") continue;
+    // Threads must still be made: no rule without a flag, which alone must be set.
+    ASSERT_NE(arguments, nullptr);
+    EXPECT_EQ(json::int_at(rule, {"errnoRet"}), EPERM);
+    EXPECT_EQ(json::string_at((*arguments)[0], {"op"}), "SCMP_CMP_MASKED_EQ");
+    EXPECT_EQ(json::int_at((*arguments)[0], {"index"}), 0);
+    EXPECT_EQ(json::int_at((*arguments)[0], {"value"}), json::int_at((*arguments)[0], {"valueTwo"}));
+    flags |= json::int_at((*arguments)[0], {"value"});
+  }
+  EXPECT_EQ(flags, CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
+                       CLONE_NEWPID | CLONE_NEWNET);
+  EXPECT_TRUE(forbids(section, "clone3"));
+  EXPECT_FALSE(forbids(default_seccomp({"SYS_ADMIN"}), "clone3"));
+  EXPECT_FALSE(forbids(default_seccomp({"SYS_ADMIN"}), "clone"));
 }
 
 TEST(Seccomp, TheProfileOfTheContainerWinsOverThePods) {
