@@ -231,6 +231,57 @@ TEST_F(AgentTest, GivesEnvironmentAndVolumes) {
   EXPECT_EQ(json::string_at(terminated("env"), {"message"}), "fin\n");
 }
 
+TEST_F(AgentTest, VolumesInsideOthersAreSeenAndTheirFilesOutliveThePod) {
+  TempDir host;
+  fs::create_directories(host.path() + "/outer");
+  ASSERT_TRUE(write_file_atomically(host.path() + "/outer/keep", "kept\n", 0644));
+  create_pod("nested", "cat /data/sub/keep; echo more > /data/sub/more; cat /etc/hostname; sleep 60",
+             R"("terminationGracePeriodSeconds":0,"volumes":[{"name":"h","hostPath":{"path":")" +
+                 host.path() + R"("}},{"name":"e","emptyDir":{}}],)",
+             R"("volumeMounts":[{"name":"h","mountPath":"/data/sub","subPath":"outer"},
+                {"name":"e","mountPath":"/data"},{"name":"e","mountPath":"/etc","subPath":"etc"}],)");
+  ASSERT_TRUE(eventually([&] { return fs::exists(host.path() + "/outer/more"); })) << events();
+  const std::string place = paths().pod(uid("nested"));
+  EXPECT_EQ(logs("nested"), "kept\nnested\n");
+  delete_pod("nested", 0);
+  ASSERT_TRUE(wait_until_deleted("nested"));
+  EXPECT_TRUE(eventually([&] { return !fs::exists(place); }));
+  EXPECT_EQ(read_file(host.path() + "/outer/keep").value(), "kept\n");
+  EXPECT_EQ(read_file(host.path() + "/outer/more").value(), "more\n");
+}
+
+TEST_F(AgentTest, ATerminationMessageHasALimit) {
+  create_pod("talker", "head -c 100000 /dev/zero | tr '\\0' x > /dev/termination-log");
+  ASSERT_TRUE(wait_for_phase("talker", "Succeeded"));
+  EXPECT_EQ(json::string_at(terminated("talker"), {"message"}), std::string(4096, 'x'));
+}
+
+TEST_F(AgentTest, TheDefaultProfileRefusesUserNamespacesButNotThreads) {
+  create_pod("confined",
+             R"(exec python3 -c 'import ctypes, threading, os
+t = threading.Thread(target=print, args=("thread",)); t.start(); t.join()
+libc = ctypes.CDLL(None, use_errno=True)
+r = libc.syscall(56, 0x10000000 | 17, 0, 0, 0, 0)
+if r == 0: os._exit(0)
+print("clone", r, os.strerror(ctypes.get_errno()))
+')",
+             R"("securityContext":{"seccompProfile":{"type":"RuntimeDefault"}},)");
+  ASSERT_TRUE(wait_for_phase("confined", "Succeeded"));
+#if defined(__x86_64__)
+  EXPECT_EQ(logs("confined"), "thread\nclone -1 Operation not permitted\n");
+#endif
+}
+
+TEST_F(AgentTest, ServicesMayChangeAfterTheShutdown) {
+  std::promise<void> promise;
+  agent_->shutdown(false, [&] { promise.set_value(); });
+  ASSERT_EQ(promise.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  create(kube::resources::services, R"({"metadata":{"name":"late","namespace":"default"}})");
+  on_loop([] { return 0; });
+  on_loop([] { return 0; });
+  drop();
+}
+
 TEST_F(AgentTest, WaitsLoudlyForWhatItCannotHave) {
   create_pod("novol", "exit 0", R"("volumes":[{"name":"v","configMap":{"name":"later"}}],)",
              R"("volumeMounts":[{"name":"v","mountPath":"/v"}],)");

@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <future>
 #include <ranges>
+#include <span>
 #include <sstream>
 
 #include "agent/probes/probe_run.h"
@@ -26,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 constexpr int kProbeThreads = 8, kHookThreads = 8;
 constexpr std::size_t kTerminationMessageLimit = 4096;
-constexpr std::size_t kLogTailLimit = 2048;
+constexpr std::size_t kLogTailLimit = 2048, kLogTailRead = 64 * 1024;
 
 std::string containers_dir(const InstancePaths& paths, const std::string& uid) {
   return paths.pod(uid) + "/containers";
@@ -37,11 +39,32 @@ std::string container_dir(const InstancePaths& paths, const std::string& uid,
   return containers_dir(paths, uid) + "/" + container;
 }
 
+// Below it the container's sub-paths are mounted; not in the bundle, which is removed whole.
+std::string pins_dir(const InstancePaths& paths, const std::string& uid, const ContainerRun& run) {
+  return paths.pod(uid) + "/subpaths/" + run.id.substr(0, 16);
+}
+
 Result<void> remove_tree(const std::string& path) {
   std::error_code error;
   fs::remove_all(path, error);
   if (error) return fail(Code::internal, "remove " + path + ": " + error.message());
   return {};
+}
+
+// The kernel writes a space in a path as \040.
+std::string unescaped_mount_point(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned code = 0;
+    if (text[i] == '\\' && i + 3 < text.size() &&
+        std::from_chars(&text[i + 1], &text[i + 4], code, 8).ptr == &text[i + 4]) {
+      out += static_cast<char>(code);
+      i += 3;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
 }
 
 // Whatever is mounted below `directory` in the calling thread's namespace, last first.
@@ -53,6 +76,7 @@ Result<void> unmount_below(const std::string& directory) {
     std::istringstream fields(line);
     std::string skipped, point;
     fields >> skipped >> skipped >> skipped >> skipped >> point;
+    point = unescaped_mount_point(point);
     if (point.starts_with(directory + "/")) points.push_back(point);
   }
   for (const std::string& point : std::views::reverse(points))
@@ -62,11 +86,13 @@ Result<void> unmount_below(const std::string& directory) {
 
 // The end of a container's own log, without the CRI prefixes.
 std::string log_tail(const std::string& path) {
-  Result<std::string> text = read_file(path);
+  Result<std::string> text = read_end(path, kLogTailRead);
   if (!text) return {};
   std::string out;
   std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
+  std::string line;
+  if (text->size() == kLogTailRead) std::getline(lines, line);  // begins in the middle
+  while (std::getline(lines, line)) {
     std::size_t at = 0;
     for (int field = 0; field < 3 && at != std::string::npos; ++field) {
       at = line.find(' ', at);
@@ -80,9 +106,11 @@ std::string log_tail(const std::string& path) {
 std::string termination_message(const InstancePaths& paths, const PodRecord& record,
                                 const ContainerRecord& container, const model::Container* spec) {
   const ContainerRun& run = *container.current;
-  Result<std::string> text =
-      read_file(container_dir(paths, record.uid, container.name) + "/termination-log");
-  std::string message = text ? text->substr(0, kTerminationMessageLimit) : "";
+  // The container wrote it: it may be of any size.
+  std::string message =
+      read_beginning(container_dir(paths, record.uid, container.name) + "/termination-log",
+                     kTerminationMessageLimit)
+          .value_or("");
   if (message.empty() && run.exit_code != 0 && spec &&
       spec->terminationMessagePolicy == "FallbackToLogsOnError")
     message = log_tail(log_path(containers_dir(paths, record.uid), container.name, run.attempt));
@@ -110,6 +138,7 @@ LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& execu
       image_pool_(std::make_unique<WorkerPool>("hekla-images", 1)) {}
 
 LinuxMachine::~LinuxMachine() {
+  stop_pulling();
   probe_pool_->stop();
   hook_pool_->stop();
   image_pool_->stop();
@@ -176,6 +205,9 @@ Result<void> LinuxMachine::prepare() {
       log_warn("agent", "a pod's record cannot be read; what is left of the pod is removed",
                {{"path", entry.path().string()}});
   }
+  // After a reboot network, memory volumes and shared processes are gone.
+  if (namespace_->is_new())
+    for (PodRecord& record : found_) record.sandbox = false;
   sweep();
   return {};
 }
@@ -209,8 +241,9 @@ void LinuxMachine::sweep() {
     if (!runs.contains(entry.path().filename())) report(remove_tree(entry.path()));
   for (const fs::directory_entry& entry : fs::directory_iterator(paths_.pods(), error)) {
     if (pods.contains(entry.path().filename())) continue;
-    report(unmount_below(entry.path()));
-    report(remove_tree(entry.path()));
+    // What is still mounted there may be somebody's volume.
+    Result<void> unmounted = unmount_below(entry.path());
+    report(unmounted ? remove_tree(entry.path()) : unmounted);
   }
 }
 
@@ -273,6 +306,7 @@ void LinuxMachine::pull_image(const ImageReference& image, RegistryLogins logins
   background_on<StoredImage>(
       *image_pool_,
       [this, image, logins = std::move(logins)]() mutable -> Result<StoredImage> {
+        if (stopping_) return fail(Code::unavailable, "the agent is stopping");
         const std::string own = options_.data_dir + "/config.json";
         if (Result<std::string> text = read_file(own))
           if (Result<void> read = logins.add(*text); !read)
@@ -298,6 +332,7 @@ Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
   if (!request.record.host_network) spec.network_namespace = paths_.netns(request.record.uid);
   spec.pid_namespace = TRY(pid_namespace(request.record, container));
   if (!request.image) spec.mounts = image_.extra_mounts();
+  const std::size_t first = spec.mounts.size();
   auto bind = [&](const std::string& source, const std::string& destination) {
     spec.mounts.push_back({destination, "none", source, {"bind", "rprivate", "rw"}});
   };
@@ -311,8 +346,10 @@ Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
                                      ? "/dev/termination-log"
                                      : request.spec.terminationMessagePath);
   VolumeSources sources = volume_sources_of(*request.pod, dir + "/volumes");
-  for (OciMount& mount : TRY(volume_mounts(request.spec, sources)))
+  const std::string pins = pins_dir(paths_, request.record.uid, *container.current);
+  for (OciMount& mount : TRY(volume_mounts(request.spec, sources, pins)))
     spec.mounts.push_back(std::move(mount));
+  order_by_depth(std::span(spec.mounts).subspan(first));
   return spec;
 }
 
@@ -471,6 +508,11 @@ Result<void> LinuxMachine::remove_run(const PodRecord& record, const ContainerRu
   const std::string bundle = bundle_dir(record, run);
   TRY(runtime_.remove(run.id, bundle, cgroup_of(record, run)));
   TRY(image_.unmount_root(bundle));
+  std::error_code ignored;
+  if (const std::string pins = pins_dir(paths_, record.uid, run); fs::exists(pins, ignored)) {
+    TRY(unmount_below(pins));
+    TRY(remove_tree(pins));
+  }
   return remove_tree(bundle);
 }
 
@@ -499,8 +541,8 @@ void LinuxMachine::erase(PodRecord record, Done<void> done) {
 Result<void> LinuxMachine::erase_now(const PodRecord& record) {
   CHECK(!record.uid.empty(), "a record without uid would name every pod");
   for (const ContainerRecord& container : record.containers)
-    if (container.current && !container.current->removed)
-      TRY(remove_run(record, *container.current));
+    for (const auto& run : {container.previous, container.current})
+      if (run && !run->removed) TRY(remove_run(record, *run));
   TRY(dismantle_now(record));
   TRY(unmount_below(paths_.pod(record.uid)));
   if (record.job)

@@ -2,6 +2,7 @@
 // pool, whose threads are in the instance's mount namespace.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -53,6 +54,8 @@ class LinuxMachine final : public PodMachine {
   void find_image(const ImageReference& image, Done<std::optional<StoredImage>> done) override;
   void pull_image(const ImageReference& image, RegistryLogins logins,
                   Done<StoredImage> done) override;
+  // Pulls that have not begun fail from now on: nobody waits for them any more.
+  void stop_pulling() { stopping_ = true; }
   void launch(LaunchRequest request, Done<Launch> done) override;
   void signal(const PodRecord& record, const ContainerRun& run, int number) override;
   void probe(const PodRecord& record, std::size_t container, const ProbeAction& action,
@@ -126,6 +129,7 @@ class LinuxMachine final : public PodMachine {
   std::unique_ptr<PodNetwork> network_;
   std::vector<PodRecord> found_;
   std::uint64_t exec_number_ = 0;
+  std::atomic<bool> stopping_ = false;
   std::unique_ptr<FileWatch> exits_;
   std::unique_ptr<WorkerPool> pool_;
   std::unique_ptr<WorkerPool> probe_pool_;

@@ -1,6 +1,7 @@
 #include "agent/runtime/bundle.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "agent/runtime/seccomp.h"
 
@@ -290,6 +291,13 @@ Limits limits_of(const model::ResourceRequirements& resources, const std::string
   if (auto memory = find(resources.limits, "memory")) limits.memory_limit_bytes = memory->value();
   limits.oom_score_adjust = oom_score_adjust(qos_class, resources, machine_memory_bytes);
   return limits;
+}
+
+void order_by_depth(std::span<OciMount> mounts) {
+  std::ranges::stable_sort(mounts, {}, [](const OciMount& mount) {
+    const std::filesystem::path path = std::filesystem::path(mount.destination).lexically_normal();
+    return std::ranges::count_if(path, [](const auto& part) { return !part.empty(); });
+  });
 }
 
 json::Value oci_config(const BundleSpec& spec) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ int oom_score_adjust(const std::string& qos_class, const model::ResourceRequirem
                      std::int64_t machine_memory_bytes);
 Limits limits_of(const model::ResourceRequirements& resources, const std::string& qos_class,
                  std::int64_t machine_memory_bytes);
+
+// Mounts nearer to the root first, otherwise in the order given, so that none hides another.
+void order_by_depth(std::span<OciMount> mounts);
 
 struct BundleSpec {
   std::vector<std::string> args, env;  // env as NAME=value

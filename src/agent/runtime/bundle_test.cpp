@@ -36,6 +36,16 @@ TEST(Bundle, HasTheNamespacesOfAPod) {
   EXPECT_EQ(namespaces(oci_config(host)), "mount= uts= ");
 }
 
+TEST(Bundle, NoMountHidesAnother) {
+  std::vector<OciMount> mounts;
+  for (const char* at : {"/etc/hosts", "/data/sub/", "/a/b/c", "/data", "/etc/", "/b", "/x/./y"})
+    mounts.push_back({at, "none", "/s", {}});
+  order_by_depth(mounts);
+  std::string order;
+  for (const OciMount& mount : mounts) order += mount.destination + " ";
+  EXPECT_EQ(order, "/data /etc/ /b /etc/hosts /data/sub/ /x/./y /a/b/c ");
+}
+
 TEST(Bundle, LimitsAsTheKubeletWould) {
   BundleSpec spec = sample();
   spec.limits.cpu_request_milli = 500;

@@ -11,6 +11,7 @@
 
 #include "agent/runtime/file_descriptor.h"
 #include "agent/runtime/instance.h"
+#include "agent/volumes/sub_path.h"
 #include "base/crypto.h"
 #include "base/disk.h"
 
@@ -116,19 +117,6 @@ Result<void> replace_link(const std::string& target, const std::string& path) {
   return {};
 }
 
-// The path of `sub` below `root`, which it must not leave by dots or links.
-Result<std::string> sub_path(const std::string& root, const std::string& sub) {
-  if (sub.front() == '/' || (sub + "/").find("../") != std::string::npos)
-    return fail(Code::invalid, "subPath \"" + sub + "\" must stay inside the volume");
-  std::error_code error;
-  std::string path = root + "/" + sub;
-  if (!fs::exists(path, error)) TRY(make_directories(path, kSharedDirectory));
-  fs::path real = fs::canonical(path, error), real_root = fs::canonical(root, error);
-  if (error || !(real.string() + "/").starts_with(real_root.string() + "/"))
-    return fail(Code::invalid, "subPath \"" + sub + "\" leads out of the volume");
-  return real.string();
-}
-
 }  // namespace
 
 Result<void> write_files(const std::string& directory, const std::vector<VolumeFile>& files,
@@ -205,7 +193,8 @@ Result<void> lay_out_volumes(const std::string& volumes_dir, const std::vector<V
 }
 
 Result<std::vector<OciMount>> volume_mounts(const model::Container& container,
-                                            const VolumeSources& sources) {
+                                            const VolumeSources& sources,
+                                            const std::string& pins) {
   std::vector<OciMount> mounts;
   for (const model::VolumeMount& mount : container.volumeMounts) {
     auto found = sources.find(mount.name);
@@ -213,10 +202,20 @@ Result<std::vector<OciMount>> volume_mounts(const model::Container& container,
       return fail(Code::invalid, "volume \"" + mount.name + "\" of container \"" + container.name +
                                      "\" does not exist");
     std::string source = found->second.path;
-    // A claim's place is remembered as a link; sub-paths are judged below what it points to.
+    // A claim's place is remembered as a link, and hosts have links of their own (/bin); sub-paths
+    // are judged below what they point to.
     std::error_code error;
-    if (fs::is_symlink(source, error)) source = fs::read_symlink(source, error).string();
-    if (!mount.subPath.empty()) source = TRY(sub_path(source, mount.subPath));
+    if (fs::is_symlink(source, error)) {
+      fs::path real = fs::canonical(source, error);
+      if (error)
+        return fail(Code::invalid, "volume \"" + mount.name + "\": " + source + ": " + error.message());
+      source = real;
+    }
+    if (!mount.subPath.empty()) {
+      const std::string place = pins + "/" + std::to_string(mounts.size());
+      TRY(pin(TRY(open_sub_path(source, mount.subPath)), place));
+      source = place;
+    }
     bool read_only = mount.readOnly || found->second.read_only;
     mounts.push_back(
         {mount.mountPath, "none", source, {"rbind", "rprivate", read_only ? "ro" : "rw"}});

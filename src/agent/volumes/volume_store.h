@@ -32,9 +32,10 @@ Result<void> lay_out_volumes(const std::string& volumes_dir, const std::vector<V
 Result<void> write_files(const std::string& directory, const std::vector<VolumeFile>& files,
                          std::optional<std::uint32_t> group);
 
-// Sub-paths have been expanded by the caller; missing ones are made as directories.
+// Sub-paths have been expanded by the caller; missing ones are made as directories. Each is mounted
+// below the directory `pins`, for the caller to unmount when the container is gone.
 Result<std::vector<OciMount>> volume_mounts(const model::Container& container,
-                                            const VolumeSources& sources);
+                                            const VolumeSources& sources, const std::string& pins);
 
 // Unmounts memory volumes and removes everything. Missing is fine.
 Result<void> remove_volumes(const std::string& volumes_dir);

@@ -1,10 +1,15 @@
 #include "agent/volumes/volume_store.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
+#include <thread>
 
+#include "agent/volumes/sub_path.h"
 #include "base/disk.h"
 #include "base/temp_dir_test.h"
 #include "json/codec.h"
@@ -16,6 +21,15 @@ namespace fs = std::filesystem;
 
 class VolumeStoreTest : public ::testing::Test {
  protected:
+  // Mounts that the call makes go with its thread.
+  static void in_own_namespace(const std::function<void()>& call) {
+    std::thread([&] {
+      ASSERT_EQ(::unshare(CLONE_NEWNS), 0) << "mounts need root";
+      ASSERT_EQ(::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), 0);
+      call();
+    }).join();
+  }
+
   TempDir temp_;
   const std::string& dir_ = temp_.path();
 };
@@ -54,22 +68,52 @@ TEST_F(VolumeStoreTest, MountsFollowTheSpec) {
                        .value();
   VolumeSources sources = volume_sources_of(pod, dir_);
   fs::create_directories(dir_ + "/e");
-  std::vector<OciMount> mounts = volume_mounts(pod.spec.containers[0], sources).value();
-  ASSERT_EQ(mounts.size(), 3u);
-  EXPECT_EQ(mounts[0], (OciMount{"/c", "none", dir_ + "/c", {"rbind", "rprivate", "ro"}}));
-  EXPECT_EQ(mounts[1], (OciMount{"/e", "none", dir_ + "/e/x/y", {"rbind", "rprivate", "rw"}}));
-  EXPECT_EQ(mounts[2], (OciMount{"/h2", "none", "/h", {"rbind", "rprivate", "ro"}}));
+  in_own_namespace([&] {
+    Result<std::vector<OciMount>> made =
+        volume_mounts(pod.spec.containers[0], sources, dir_ + "/pins");
+    ASSERT_TRUE(made) << made.error().message;
+    const std::vector<OciMount>& mounts = *made;
+    ASSERT_EQ(mounts.size(), 3u);
+    EXPECT_EQ(mounts[0], (OciMount{"/c", "none", dir_ + "/c", {"rbind", "rprivate", "ro"}}));
+    EXPECT_EQ(mounts[1],
+              (OciMount{"/e", "none", dir_ + "/pins/1", {"rbind", "rprivate", "rw"}}));
+    EXPECT_EQ(mounts[2], (OciMount{"/h2", "none", "/h", {"rbind", "rprivate", "ro"}}));
+    // What a pod does to the path later changes nothing.
+    fs::rename(dir_ + "/e/x/y", dir_ + "/e/old");
+    fs::create_symlink("/etc", dir_ + "/e/x/y");
+    ASSERT_TRUE(write_file_atomically(dir_ + "/pins/1/file", "1", 0600));
+    EXPECT_TRUE(fs::exists(dir_ + "/e/old/file"));
+  });
+}
+
+TEST_F(VolumeStoreTest, LinksOfTheHostAreFollowed) {
+  fs::create_directories(dir_ + "/usr/bin");
+  fs::create_symlink("usr/bin", dir_ + "/bin");
+  fs::create_symlink("nowhere", dir_ + "/broken");
+  model::Container container;
+  container.volumeMounts = {{.name = "h", .mountPath = "/m"}};
+  EXPECT_EQ(volume_mounts(container, {{"h", {dir_ + "/bin", false}}}, "").value().at(0).source,
+            fs::canonical(dir_).string() + "/usr/bin");
+  EXPECT_FALSE(volume_mounts(container, {{"h", {dir_ + "/broken", false}}}, ""));
 }
 
 TEST_F(VolumeStoreTest, SubPathsCannotEscape) {
   fs::create_directories(dir_ + "/e");
-  fs::create_symlink("/etc", dir_ + "/e/link");
-  model::Container container;
-  VolumeSources sources{{"e", {dir_ + "/e", false}}};
-  for (const char* path : {"../x", "link", "link/ssl", "/etc", "a/../../x"}) {
-    container.volumeMounts = {{.name = "e", .mountPath = "/m", .subPath = path}};
-    EXPECT_FALSE(volume_mounts(container, sources)) << path;
-  }
+  fs::create_directories(dir_ + "/outside");
+  fs::create_symlink(dir_ + "/outside", dir_ + "/e/link");
+  fs::create_symlink("../outside", dir_ + "/e/up");
+  fs::create_symlink("nowhere", dir_ + "/e/broken");
+  fs::create_symlink("inner/deep", dir_ + "/e/side");
+  fs::create_directories(dir_ + "/e/inner/deep");
+  for (const char* path : {"../x", "link", "link/new", "up", "up/new", "/etc", "a/../../x", "broken"})
+    EXPECT_FALSE(open_sub_path(dir_ + "/e", path)) << path;
+  EXPECT_TRUE(fs::is_empty(dir_ + "/outside"));
+  EXPECT_FALSE(fs::exists(dir_ + "/x"));
+  // Dots inside names and links inside the volume are fine.
+  for (const char* path : {"side/new", "a../b", ".hidden/", "."})
+    EXPECT_TRUE(open_sub_path(dir_ + "/e", path)) << path;
+  EXPECT_TRUE(fs::is_directory(dir_ + "/e/inner/deep/new"));
+  EXPECT_TRUE(fs::is_directory(dir_ + "/e/a../b"));
 }
 
 TEST_F(VolumeStoreTest, HostPathTypesAreChecked) {
