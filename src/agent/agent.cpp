@@ -274,7 +274,8 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
     for (const auto& [uid, worker] : workers)
       if (worker->record().outcome.empty())
         for (const ContainerRecord& container : worker->record().containers)
-          used.insert(used.end(), container.gpus.begin(), container.gpus.end());
+          if (holds_gpus(container))
+            used.insert(used.end(), container.gpus.begin(), container.gpus.end());
     return used;
   };
   context->on_change = [this] { zone_changed(); };
@@ -290,7 +291,7 @@ void Agent::State::start() {
   pods.on_settled([this] { settle(); });
   services.on_change([this](const auto&, const auto&) {
     zone_changed();
-    routing->changed();
+    if (routing) routing->changed();  // events come until the loop stops, after the shutdown too
   });
   services.on_settled([this] { settle(); });
   services.start();
@@ -420,6 +421,7 @@ void Agent::State::shut_down(bool keep_pods, std::move_only_function<void()> don
   stopping = true;
   stopped = std::move(done);
   node->stop();
+  machine->stop_pulling();
   // Pods that were found but not yet compared with the API are left to the next start.
   if (keep_pods || (!adopted && !machine->found().empty())) {
     workers.clear();

@@ -69,6 +69,11 @@ std::string container_id(const std::string& pod_uid, const std::string& containe
   return sha256_hex(pod_uid + "/" + container + "/" + std::to_string(attempt));
 }
 
+bool holds_gpus(const ContainerRecord& container) {
+  const bool done = container.current && !container.current->is_live() && container.current->exit_code == 0;
+  return !container.init || container.sidecar || !done;
+}
+
 const model::Container* container_spec(const model::Pod& pod, const ContainerRecord& record) {
   const auto& list = record.init ? pod.spec.initContainers : pod.spec.containers;
   for (const model::Container& container : list)

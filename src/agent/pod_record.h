@@ -75,6 +75,9 @@ void mark_lost(PodRecord& record, const model::Pod& pod);
 // 64 hex digits, the same for the same run whoever computes them.
 std::string container_id(const std::string& pod_uid, const std::string& container, int attempt);
 
+// An init container that has done its work leaves its cards to those after it.
+bool holds_gpus(const ContainerRecord& container);
+
 const model::Container* container_spec(const model::Pod& pod, const ContainerRecord& record);
 
 inline std::int64_t to_ns(WallTime when) { return when.time_since_epoch().count(); }

@@ -32,6 +32,22 @@ std::vector<std::string> command_line(const model::Container& spec, const ImageC
   return out;
 }
 
+bool is_over(const std::string& phase) { return phase == "Succeeded" || phase == "Failed"; }
+
+// As in the kubelet: an unset name does not become a directory of that name, nor an empty one the
+// whole volume.
+Result<std::string> expand_sub_path(const std::string& text, const Environment& env) {
+  std::string missing;
+  std::string out = expand(text, [&](const std::string& name) -> const std::string* {
+    auto found = std::ranges::find(env, name, &Environment::value_type::first);
+    if (found != env.end() && !found->second.empty()) return &found->second;
+    missing += (missing.empty() ? "" : ", ") + name;
+    return nullptr;
+  });
+  if (!missing.empty()) return fail(Code::invalid, "missing value for " + missing);
+  return out;
+}
+
 // A profile that cannot be loaded must not become none.
 Result<void> check_seccomp(const json::Value& pod_context, const json::Value& container_context) {
   for (const json::Value* context : {&container_context, &pod_context}) {
@@ -120,6 +136,8 @@ void PodWorker::step() {
   if (ending_ == Ending::no && check_deadline()) ending_ = Ending::deadline;
   if (ending_ != Ending::no) return step_end();
   if (record_.outcome.empty()) return step_run();
+  // An earlier process may have decided the end and not lived to report it.
+  if (!sent_status_ && !is_over(pod_->status.phase)) report();
   // Over, but still in the API: only logs and record are kept.
   if (remove_exited() || dismantled_) return;
   dismantled_ = true;
@@ -181,19 +199,22 @@ void PodWorker::note_backing_off(const PodDecision& decision) {
 bool PodWorker::remove_exited() {
   for (std::size_t i = 0; i < record_.containers.size(); ++i) {
     ContainerRecord& container = record_.containers[i];
-    if (!container.current || container.current->is_live() || container.current->removed) continue;
+    if (!container.current || container.current->is_live() || container.current->removed ||
+        left_behind_.contains(container.current->id))
+      continue;
     report();
     busy_ = true;
     context_.machine.remove_container(record_, i, resume<void>([this, i](Result<void> done) {
                                         ContainerRecord& container = record_.containers[i];
                                         if (!container.current) return;
                                         // What cannot be removed now is removed with the pod.
-                                        container.current->removed = true;
-                                        if (!done)
-                                          log_warn("agent", "remove a container",
-                                                   {{"pod", described()},
-                                                    {"container", container.name},
-                                                    {"error", done.error().message}});
+                                        container.current->removed = done.has_value();
+                                        if (done) return;
+                                        left_behind_.insert(container.current->id);
+                                        log_warn("agent", "remove a container",
+                                                 {{"pod", described()},
+                                                  {"container", container.name},
+                                                  {"error", done.error().message}});
                                       }));
     return true;
   }
@@ -351,7 +372,7 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
   request.container = index;
   request.spec = spec;
   for (model::VolumeMount& mount : request.spec.volumeMounts)
-    if (!mount.subPathExpr.empty()) mount.subPath = expand_all({mount.subPathExpr}, env).front();
+    if (!mount.subPathExpr.empty()) mount.subPath = TRY(expand_sub_path(mount.subPathExpr, env));
   BundleSpec& bundle = request.bundle;
   bundle.security = merge_security(pod_->spec.securityContext, spec.securityContext);
   TRY(check_non_root(bundle, spec.name));

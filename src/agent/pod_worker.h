@@ -149,6 +149,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   // By container; kSandbox is no valid name of one.
   static constexpr const char* kSandbox = "";
   std::map<std::string, Hold> holds_;
+  std::set<std::string> left_behind_;  // runs that could not be removed
   struct Token {
     std::string text;
     WallTime issued;

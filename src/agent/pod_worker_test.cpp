@@ -20,7 +20,7 @@ class FakeMachine final : public PodMachine {
 
   std::vector<std::string> calls;
   std::map<std::string, int> exits;  // containers that end, by name
-  std::string sandbox_failure, launch_failure;
+  std::string sandbox_failure, launch_failure, removal_failure;
   std::vector<std::string> env, args;
   std::string cwd;
   std::map<std::string, StoredImage> images, registry;  // by canonical name
@@ -82,7 +82,8 @@ class FakeMachine final : public PodMachine {
   }
   void remove_container(PodRecord record, std::size_t container, Done<void> done) override {
     calls.push_back("remove " + record.containers[container].name);
-    answer<void>(std::move(done), {});
+    if (removal_failure.empty()) return answer<void>(std::move(done), {});
+    answer<void>(std::move(done), fail(Code::internal, removal_failure));
   }
   void dismantle(PodRecord, Done<void> done) override {
     calls.push_back("dismantle");
@@ -183,6 +184,63 @@ TEST_F(PodWorkerTest, RunsToCompletionAndKeepsOnlyTheRecord) {
   simulation_.run_until_idle();
   EXPECT_EQ(calls(), "erase");
   EXPECT_TRUE(gone_);
+}
+
+TEST_F(PodWorkerTest, AnEndThatWasDecidedButNotReportedIsReportedByTheNextProcess) {
+  begin("Never");
+  api_.on_write = [](const kube::Write& write) -> std::optional<Error> {
+    if (write.resource == kube::resources::pods) return Error{Code::unavailable, "not now"};
+    return std::nullopt;
+  };
+  exit(0);
+  EXPECT_EQ(phase(), "Running");
+  const PodRecord record = worker_->record();
+  EXPECT_EQ(record.outcome, "Succeeded");
+  api_.on_write = {};
+  worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
+  worker_->start();
+  simulation_.run_until_idle();
+  EXPECT_EQ(phase(), "Succeeded");
+  EXPECT_EQ(container().state.terminated->exitCode, 0);
+}
+
+TEST_F(PodWorkerTest, WhatCannotBeRemovedIsNotForgotten) {
+  begin("Always");
+  machine_.removal_failure = "busy";
+  exit(0);
+  EXPECT_EQ(calls(), "sandbox, launch c#0, remove c, launch c#1");
+  auto container = [&] { return worker_->record().containers[0]; };
+  EXPECT_FALSE(container().previous->removed);
+  machine_.removal_failure.clear();
+  exit(0);
+  EXPECT_EQ(calls(), "remove c");
+  EXPECT_TRUE(container().current->removed);
+}
+
+TEST_F(PodWorkerTest, SubPathsWithoutAValueAreRefused) {
+  const std::string volume = R"("volumes":[{"name":"v","emptyDir":{}}],)";
+  begin("Never", volume, "host",
+        R"("env":[{"name":"EMPTY","value":""}],"volumeMounts":[)"
+        R"j({"name":"v","mountPath":"/v","subPathExpr":"$(EMPTY)/$(POD)"}],)j");
+  EXPECT_EQ(container().state.waiting->reason, "CreateContainerConfigError");
+  EXPECT_EQ(container().state.waiting->message, "missing value for EMPTY, POD");
+}
+
+TEST(PodRecord, AnInitContainerThatIsDoneLeavesItsCards) {
+  ContainerRecord container;
+  container.init = true;
+  EXPECT_TRUE(holds_gpus(container));
+  container.current = ContainerRun{.phase = run_phase::running};
+  EXPECT_TRUE(holds_gpus(container));
+  container.current->phase = run_phase::exited;
+  EXPECT_FALSE(holds_gpus(container));
+  container.current->exit_code = 1;
+  EXPECT_TRUE(holds_gpus(container)) << "it will run again";
+  container.current->exit_code = 0;
+  container.sidecar = true;
+  EXPECT_TRUE(holds_gpus(container));
+  container.init = container.sidecar = false;
+  EXPECT_TRUE(holds_gpus(container));
 }
 
 TEST_F(PodWorkerTest, CrashLoops) {

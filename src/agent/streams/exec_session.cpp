@@ -115,8 +115,12 @@ class ExecSession final : public kube::PodProcess,
     callbacks.is_full = [this, self = weak_from_this()] {
       auto alive = self.lock();
       if (!alive || !client_) return false;
-      if (client_->is_closed()) client_gone();
-      return client_ && client_->pending_bytes() > kMaxPendingOutput;
+      if (client_->is_closed()) {
+        // Not from here: hanging a terminal up takes away the pipe that is asking.
+        on_loop([](ExecSession& session) { session.client_gone(); });
+        return true;
+      }
+      return client_->pending_bytes() > kMaxPendingOutput;
     };
     callbacks.hold = holder();
     auto pipe = std::make_shared<FdPipe>(*core_->loop, std::move(fd), kind, std::move(callbacks));
