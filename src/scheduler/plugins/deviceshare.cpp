@@ -64,6 +64,9 @@ struct Grant {
   double score = 0;
 };
 
+// Its device plugin has not registered any, or has taken them back: the resource may still be there.
+constexpr const char* kNoCards = "node not initialized with device";
+
 std::string upper(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -115,7 +118,10 @@ class DeviceShare final : public Plugin {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (reasons[i] != kFeasible) continue;
       std::string why;
-      if (!grant(id, nodes[i], &why)) reasons[i] = session_->reasons().intern(why, true);
+      if (cards_of(nodes[i]).all.empty())
+        reasons[i] = session_->reasons().intern(kNoCards, false);
+      else if (!grant(id, nodes[i], &why))
+        reasons[i] = session_->reasons().intern(why, true);
     }
   }
   void score_task(TaskId id, std::span<const NodeId> nodes, std::span<double> scores) override {
@@ -265,8 +271,7 @@ class DeviceShare final : public Plugin {
 
   std::optional<Grant> grant(TaskId id, NodeId node, std::string* why) {
     Cards cards = current_cards(node);
-    // A node without cards is out already for want of the resource.
-    if (cards.all.empty()) return Grant();
+    if (cards.all.empty()) return std::nullopt;
     if (virtual_) return grant_virtual(id, cards, why);
     const std::string& name = session_->cluster().at(node).name;
     if (by_memory_) return grant_memory(id, cards, name, why);

@@ -1,6 +1,7 @@
 #include "scheduler/session/gang_eviction.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace hekla::scheduler {
 
@@ -60,19 +61,19 @@ std::vector<GangEviction::Bundle> GangEviction::bundles_for(JobId job, TaskId pr
   std::sort(candidates.begin(), candidates.end(),
             [&](TaskId a, TaskId b) { return session_.victim_before(a, b, preemptor); });
   std::vector<TaskId> permitted = session_.unified_evictable({kind_, job}, candidates);
-  std::vector<Bundle> safe, whole;
-  std::vector<JobId> seen;
-  for (TaskId first : permitted) {
-    JobId owner = session_.at(first).job;
-    if (std::find(seen.begin(), seen.end(), owner) != seen.end()) continue;
-    seen.push_back(owner);
+  std::vector<Bundle> safe, whole, by_owner;
+  std::unordered_map<std::size_t, std::size_t> owners;  // job: place in by_owner
+  for (TaskId task : permitted) {
+    auto [place, fresh] = owners.try_emplace(session_.at(task).job.index(), by_owner.size());
+    if (fresh) by_owner.emplace_back();
+    by_owner[place->second].push_back(task);
+  }
+  for (Bundle& all : by_owner) {
     // Only those within the domain make room; but a gang that breaks goes everywhere.
-    Bundle all, here;
-    for (TaskId task : permitted) {
-      if (session_.at(task).job != owner) continue;
-      all.push_back(task);
+    Bundle here;
+    for (TaskId task : all)
       if (inside[session_.at(task).node.index()]) here.push_back(task);
-    }
+    JobId owner = session_.at(all.front()).job;
     const Job& victim = session_.at(owner);
     auto spare = static_cast<std::size_t>(std::clamp(
         victim.ready() - victim.min_available, 0, static_cast<std::int32_t>(here.size())));

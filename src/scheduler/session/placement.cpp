@@ -145,14 +145,17 @@ bool Session::passes_filters(TaskId id, NodeId node) {
   };
   ReasonId now = check();
   if (now == kFeasible || !reasons_.removable(now)) return now == kFeasible;
-  // Pods that are leaving will be gone by the time this one comes.
+  return once_they_left(node, [&] { return check() == kFeasible; });
+}
+
+bool Session::once_they_left(NodeId node, const std::function<bool()>& check) {
   std::vector<TaskId> leaving;
   for (TaskId task : cluster_.at(node).tasks)
     if (at(task).status == TaskStatus::releasing) leaving.push_back(task);
   for (TaskId task : leaving) cluster_.move(task, TaskStatus::releasing, {});
-  ReasonId then = check();
+  bool holds = check();
   for (TaskId task : leaving) cluster_.move(task, TaskStatus::releasing, node);
-  return then == kFeasible;
+  return holds;
 }
 
 std::vector<NodeId> Session::evictable_nodes(TaskId id, bool scored) {

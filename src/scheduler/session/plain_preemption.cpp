@@ -13,6 +13,9 @@ namespace hekla::scheduler {
 
 namespace {
 
+// As kube-scheduler: a tenth of the nodes, but this many at least, are enough to choose from.
+constexpr std::size_t kFewestCandidates = 100;
+
 bool may_go(const Session& session, TaskId id, TaskId preemptor) {
   const Task &task = session.at(id), &wants = session.at(preemptor);
   if (task.priority >= wants.priority) return false;
@@ -79,9 +82,12 @@ void Session::preempt_for_plain_pods() {
 void Session::preempt_for(TaskId task) {
   std::vector<NodeId> nodes = evictable_nodes(task, false);
   std::vector<NodeVictims> candidates;
-  for (NodeId node : nodes)
+  const std::size_t enough = std::max(kFewestCandidates, nodes.size() / 10);
+  for (NodeId node : nodes) {
+    if (candidates.size() == enough) break;
     if (std::vector<TaskId> victims = least_victims(*this, task, node); !victims.empty())
       candidates.push_back({node, std::move(victims)});
+  }
   auto best = std::min_element(candidates.begin(), candidates.end(),
                                [&](const NodeVictims& a, const NodeVictims& b) {
                                  return cost_of(*this, a) < cost_of(*this, b);
@@ -91,10 +97,17 @@ void Session::preempt_for(TaskId task) {
     set_fit_error(task, *fit_text(task) + preemption_words(all, all - nodes.size()));
     return;
   }
-  for (TaskId victim : best->victims) release(victim);
-  bool placed = place(task, TaskStatus::pipelined, best->node);
+  std::vector<TaskStatus> before;
+  for (TaskId victim : best->victims) {
+    before.push_back(at(victim).status);
+    release(victim);
+  }
+  if (!place(task, TaskStatus::pipelined, best->node)) {
+    // Nobody goes for a pod that cannot come.
+    for (std::size_t i = before.size(); i-- > 0;) unrelease(best->victims[i], before[i]);
+    return;
+  }
   for (TaskId victim : best->victims) evict(victim, "preempt", task);
-  if (!placed) return;
   keep(task);
   nominate(task);
 }

@@ -279,6 +279,16 @@ void Session::set_phase(JobId job, Phase phase) {
 }
 
 bool Session::place(TaskId task, TaskStatus status, NodeId node) {
+  bool taken = reserve(task, node);
+  if (!taken && status == TaskStatus::pipelined)
+    taken = once_they_left(node, [&] { return reserve(task, node); });
+  if (!taken) return false;
+  cluster_.move(task, status, node);
+  for (Plugin* plugin : listeners_) plugin->on_allocate(task);
+  return true;
+}
+
+bool Session::reserve(TaskId task, NodeId node) {
   boost::container::small_vector<Plugin*, 4> reserved;
   for (const std::vector<Plugin*>& tier : asked(Hook::reserve)) {
     for (Plugin* plugin : tier) {
@@ -290,8 +300,6 @@ bool Session::place(TaskId task, TaskStatus status, NodeId node) {
       reserved.push_back(plugin);
     }
   }
-  cluster_.move(task, status, node);
-  for (Plugin* plugin : listeners_) plugin->on_allocate(task);
   return true;
 }
 

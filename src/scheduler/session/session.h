@@ -5,6 +5,7 @@
 // Single-threaded; no I/O; time and the session's id come from the caller.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -250,7 +251,10 @@ class Session {
   void filter_concerned(TaskId task, std::span<const NodeId> nodes, std::span<ReasonId> reasons);
   void score_concerned(TaskId task, std::span<const NodeId> nodes, std::span<double> scores);
   ReasonId pre_filter(TaskId task);
+  bool reserve(TaskId task, NodeId node);
   void unreserve(TaskId task, NodeId node);
+  // Whether it holds without the pods that are leaving: they will be gone when another one comes.
+  bool once_they_left(NodeId node, const std::function<bool()>& check);
   const TieredPlugins& asked(Hook hook) const { return tiers_[index_of(hook)]; }
 
   Cluster& cluster_;
