@@ -172,11 +172,22 @@ void DynamicResources::catch_up(const Companions& companions, Names& names) {
       for (const auto& [key, value] : index) visit(key);
     };
   };
+  bool sliced = false;
   companions.catch_up(CompanionKind::resource_slice, seen_slices_, keys_of(slices_),
                       [&](const std::string& key, const Companion* object) {
+                        sliced = true;
                         slices_.erase(key);
                         if (object != nullptr) slices_[key] = read_slice(object->body, names);
                       });
+  if (sliced) {
+    local_slices_.clear();
+    wide_slices_.clear();
+    for (const auto& one : slices_) {
+      const Slice& slice = one.second;
+      bool wide = slice.everywhere || slice.has_terms;
+      (wide ? wide_slices_ : local_slices_[slice.node]).push_back(&one);
+    }
+  }
   companions.catch_up(CompanionKind::device_class, seen_classes_, keys_of(classes_),
                       [&](const std::string& key, const Companion* object) {
                         classes_.erase(key);
@@ -186,6 +197,7 @@ void DynamicResources::catch_up(const Companions& companions, Names& names) {
                       });
   companions.catch_up(CompanionKind::resource_claim, seen_claims_, keys_of(claims_),
                       [&](const std::string& key, const Companion* object) {
+                        taken_.reset();
                         claims_.erase(key);
                         if (object == nullptr) return;
                         Claim& claim = claims_[key] = read_claim(object->body, names);
@@ -230,13 +242,25 @@ std::string DynamicResources::blocked(const Task& task) const {
   return {};
 }
 
-std::set<std::string> DynamicResources::taken_devices() const {
-  std::set<std::string> taken;
-  for (const auto& [name, claim] : claims_)
-    for (const GivenDevice& device : claim.devices) taken.insert(device.key());
-  for (const auto& [name, promise] : promises_)
-    for (const GivenDevice& device : promise.devices) taken.insert(device.key());
-  return taken;
+const std::unordered_set<std::string>& DynamicResources::taken_devices() const {
+  if (!taken_) {
+    taken_.emplace();
+    for (const auto& [name, claim] : claims_)
+      for (const GivenDevice& device : claim.devices) taken_->insert(device.key());
+    for (const auto& [name, promise] : promises_)
+      for (const GivenDevice& device : promise.devices) taken_->insert(device.key());
+  }
+  return *taken_;
+}
+
+std::vector<DynamicResources::SliceRef> DynamicResources::slices_at(const Node& node,
+                                                                    const Names& names) const {
+  std::vector<SliceRef> found;
+  if (auto local = local_slices_.find(node.name); local != local_slices_.end()) found = local->second;
+  for (SliceRef wide : wide_slices_)
+    if (reaches(wide->second, node, names)) found.push_back(wide);
+  std::sort(found.begin(), found.end(), [](SliceRef a, SliceRef b) { return a->first < b->first; });
+  return found;
 }
 
 bool DynamicResources::reaches(const Slice& slice, const Node& node, const Names& names) const {
@@ -257,11 +281,11 @@ bool DynamicResources::matches_device(const Slice& slice, const Device& device,
 }
 
 std::optional<std::vector<GivenDevice>> DynamicResources::give(
-    const Wish& wish, const Node& node, const Names& names, const std::set<std::string>& taken,
+    const Wish& wish, const std::vector<SliceRef>& slices, const std::set<std::string>& taken,
     const std::string& attribute, const std::string& value) const {
   std::vector<GivenDevice> given;
-  for (const auto& [key, slice] : slices_) {
-    if (!reaches(slice, node, names)) continue;
+  for (SliceRef one_slice : slices) {
+    const Slice& slice = one_slice->second;
     for (const Device& device : slice.devices) {
       if (!wish.all && static_cast<std::int64_t>(given.size()) == wish.count) return given;
       if (!matches_device(slice, device, wish)) continue;
@@ -269,7 +293,8 @@ std::optional<std::vector<GivenDevice>> DynamicResources::give(
       if (!attribute.empty() && (found == device.attributes.end() || found->second != value))
         continue;
       GivenDevice one{wish.name, slice.driver, slice.pool, device.name};
-      if (!taken.contains(one.key()))
+      const std::string id = one.key();
+      if (!taken.contains(id) && !taken_devices().contains(id))
         given.push_back(std::move(one));
       else if (wish.all)
         return std::nullopt;  // all means all
@@ -281,13 +306,13 @@ std::optional<std::vector<GivenDevice>> DynamicResources::give(
 }
 
 std::optional<std::vector<GivenDevice>> DynamicResources::satisfy(
-    const Claim& claim, const Node& node, const Names& names,
+    const Claim& claim, const std::vector<SliceRef>& slices,
     const std::set<std::string>& taken) const {
   std::set<std::string> values{""};
   if (!claim.match_attribute.empty()) {
     values.clear();
-    for (const auto& [key, slice] : slices_)
-      for (const Device& device : slice.devices)
+    for (SliceRef one : slices)
+      for (const Device& device : one->second.devices)
         if (auto found = device.attributes.find(claim.match_attribute);
             found != device.attributes.end())
           values.insert(found->second);
@@ -299,7 +324,7 @@ std::optional<std::vector<GivenDevice>> DynamicResources::satisfy(
     for (const Request& request : claim.requests) {
       std::optional<std::vector<GivenDevice>> got;
       for (const Wish& wish : request.alternatives)
-        if (!got) got = give(wish, node, names, gone, claim.match_attribute, value);
+        if (!got) got = give(wish, slices, gone, claim.match_attribute, value);
       met = met && got.has_value();
       if (!met) break;
       for (GivenDevice& device : *got) {
@@ -317,7 +342,8 @@ std::optional<std::vector<ClaimDevices>> DynamicResources::choose(const Task& ta
                                                                   const Names& names,
                                                                   std::string& why) const {
   std::vector<ClaimDevices> chosen;
-  std::set<std::string> taken = taken_devices();
+  const std::vector<SliceRef> slices = slices_at(node, names);
+  std::set<std::string> taken;  // by claims of this very pod
   for (const DeviceClaim& use : task.device_claims) {
     std::string key = task.ns + "/" + use.object;
     const Claim& claim = claims_.at(key);
@@ -330,7 +356,7 @@ std::optional<std::vector<ClaimDevices>> DynamicResources::choose(const Task& ta
       return std::nullopt;
     }
     if (claim.allocated || promise != promises_.end()) continue;
-    std::optional<std::vector<GivenDevice>> devices = satisfy(claim, node, names, taken);
+    std::optional<std::vector<GivenDevice>> devices = satisfy(claim, slices, taken);
     if (!devices) {
       why = "cannot allocate all claims";
       return std::nullopt;
@@ -345,12 +371,14 @@ std::optional<std::vector<ClaimDevices>> DynamicResources::choose(const Task& ta
 
 void DynamicResources::assume(const std::string& pod_uid, const Node& node,
                               std::vector<ClaimDevices> chosen) {
+  taken_.reset();
   for (ClaimDevices& one : chosen)
     promises_[one.claim] = {pod_uid, node.name, std::move(one.devices)};
 }
 
 void DynamicResources::release(const std::string& pod_uid) {
-  std::erase_if(promises_, [&](const auto& one) { return one.second.pod_uid == pod_uid; });
+  if (std::erase_if(promises_, [&](const auto& one) { return one.second.pod_uid == pod_uid; }) > 0)
+    taken_.reset();
 }
 
 json::Value DynamicResources::allocation_of(const std::string& name) const {

@@ -9,6 +9,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "scheduler/cluster/companions.h"
@@ -32,6 +35,13 @@ struct ClaimDevices {
 
 class DynamicResources {
  public:
+  DynamicResources() = default;
+  // A copy would look into the slices of the other.
+  DynamicResources(const DynamicResources&) = delete;
+  DynamicResources(DynamicResources&&) = default;
+  DynamicResources& operator=(const DynamicResources&) = delete;
+  DynamicResources& operator=(DynamicResources&&) = default;
+
   void catch_up(const Companions& companions, Names& names);
 
   // Why the pod can go nowhere yet; empty if nothing speaks against it.
@@ -103,21 +113,29 @@ class DynamicResources {
 
   bool reaches(const Slice& slice, const Node& node, const Names& names) const;
   bool matches_device(const Slice& slice, const Device& device, const Wish& wish) const;
-  std::optional<std::vector<GivenDevice>> give(const Wish& wish, const Node& node,
-                                               const Names& names,
+  // By key, those that reach the node.
+  using SliceRef = const std::pair<const std::string, Slice>*;
+  std::vector<SliceRef> slices_at(const Node& node, const Names& names) const;
+  // `taken`: beside those that everybody knows of.
+  std::optional<std::vector<GivenDevice>> give(const Wish& wish, const std::vector<SliceRef>& slices,
                                                const std::set<std::string>& taken,
                                                const std::string& attribute,
                                                const std::string& value) const;
-  std::optional<std::vector<GivenDevice>> satisfy(const Claim& claim, const Node& node,
-                                                  const Names& names,
+  std::optional<std::vector<GivenDevice>> satisfy(const Claim& claim,
+                                                  const std::vector<SliceRef>& slices,
                                                   const std::set<std::string>& taken) const;
-  std::set<std::string> taken_devices() const;
+  const std::unordered_set<std::string>& taken_devices() const;
   std::string objection(const Claim& claim, const std::string& name) const;
 
   std::map<std::string, Claim> claims_;
   std::map<std::string, Slice> slices_;
   std::map<std::string, Selector> classes_;
   std::map<std::string, Promise> promises_;  // by claim
+  // For questions about many nodes: the slices of each node beside those of several, and every device
+  // that somebody has; none after a change.
+  std::unordered_map<std::string, std::vector<SliceRef>> local_slices_;
+  std::vector<SliceRef> wide_slices_;
+  mutable std::optional<std::unordered_set<std::string>> taken_;
   std::uint64_t seen_claims_ = 0, seen_slices_ = 0, seen_classes_ = 0;
 };
 
