@@ -261,6 +261,10 @@ Impact Cluster::put(const model::PodGroup& object) {
   std::int32_t priority_before = job.priority;
   Phase phase_before = job.phase;
   auto annotations_before = job.annotations;
+  if (fresh) {  // what is on its way was for a group that is gone
+    job.status_writes = 0;
+    job.status_unwritten = false;
+  }
   set_group(id, object);
   bool reshaped = set_topology(id, object);
   if (fresh || job.status_writes == 0) {

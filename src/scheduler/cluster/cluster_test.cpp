@@ -99,6 +99,25 @@ TEST(Cluster, WhileAStatusWriteIsOnItsWayTheWatchKnowsLess) {
   EXPECT_EQ(bench.cluster.at(job).phase, Phase::running);
 }
 
+TEST(Cluster, AGroupMadeAgainIsReadFromTheWatchAnew) {
+  Bench bench;
+  bench.group("{name: g, minMember: 1, phase: Pending}");
+  JobId job = bench.job("g");
+  bench.cluster.edit(job).status_writes = 1;
+  bench.cluster.edit(job).status_unwritten = true;
+  model::PodGroup group;
+  group.metadata.ns = bench.cluster.at(job).ns;
+  group.metadata.name = "g";
+  group.metadata.uid = "another";
+  group.status.phase = "Inqueue";
+  EXPECT_EQ(bench.cluster.put(group), Impact::decide);
+  EXPECT_EQ(bench.cluster.at(job).status_writes, 0);
+  EXPECT_FALSE(bench.cluster.at(job).status_unwritten);
+  group.status.phase = "Running";
+  bench.cluster.put(group);
+  EXPECT_EQ(bench.cluster.at(job).phase, Phase::running);
+}
+
 TEST(Cluster, ChangesAreLoggedAndOldOnesForgotten) {
   Bench bench;
   bench.node("{name: n1, cpu: 4}");

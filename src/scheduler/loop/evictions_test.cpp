@@ -48,6 +48,30 @@ TEST_F(EvictionTest, ThePodSaysWhyAndTheOtherGetsItsNode) {
   EXPECT_EQ(node_of("g-1"), "n1");
 }
 
+TEST_F(EvictionTest, WhatIsSaidOfAPodIsNotSaidOfTheNextOneOfItsName) {
+  one_of_two();
+  std::string other;
+  api.on_write = [&](const kube::Write& write) -> std::optional<Error> {
+    // The pod is replaced between the decision and the first write of it.
+    if (write.key.name != "g-0" || !other.empty()) return std::nullopt;
+    other = "made";
+    json::Value again = *api.find(resources::pods, {"default", "g-0"});
+    api.remove(resources::pods, {"default", "g-0"});
+    api.finish_termination({"default", "g-0"});
+    again.as_object()["metadata"].as_object().erase("uid");
+    again.as_object()["metadata"].as_object().erase("deletionTimestamp");
+    again.as_object()["spec"].as_object().erase("nodeName");
+    again.as_object()["status"] = json::Object{{"phase", "Pending"}};
+    EXPECT_TRUE(api.create(resources::pods, again));
+    return std::nullopt;
+  };
+  settle();
+  ASSERT_EQ(other, "made");
+  EXPECT_EQ(at(resources::pods, "default", "g-0", {"metadata", "uid"}), "u-pods-g-0-2");
+  std::string conditions = at(resources::pods, "default", "g-0", {"status", "conditions"});
+  EXPECT_EQ(conditions.find("PreemptionByScheduler"), std::string::npos) << conditions;
+}
+
 TEST_F(EvictionTest, ARefusedEvictionIsUndoneAndTriedAgain) {
   int refusals = 2;
   api.on_write = [&](const kube::Write& write) -> std::optional<Error> {

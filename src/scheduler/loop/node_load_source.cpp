@@ -1,5 +1,6 @@
 #include "scheduler/loop/node_load_source.h"
 
+#include <algorithm>
 #include <charconv>
 #include <map>
 
@@ -79,9 +80,8 @@ struct NodeLoadSource::State : std::enable_shared_from_this<State> {
       return;
     }
     for (const auto& [node, value] : vector_of(*body)) {
-      NodeLoad& load = loads[node];
-      (cpu ? load.cpu : load.memory) = value;
-      load.at = executor.clock().wall();
+      Known& load = loads[node];
+      (cpu ? load.cpu : load.memory) = {value, executor.clock().wall()};
     }
   }
   void begin(std::uint64_t now) {
@@ -98,7 +98,14 @@ struct NodeLoadSource::State : std::enable_shared_from_this<State> {
   std::string address;
   Nanos interval = kUsualInterval;
   std::uint64_t round = 0;  // of configurations
-  std::map<std::string, NodeLoad, std::less<>> loads;
+  struct Known {
+    struct Number {
+      double value = 0;
+      WallTime at{};
+    };
+    Number cpu, memory;
+  };
+  std::map<std::string, Known, std::less<>> loads;
 };
 
 NodeLoadSource::NodeLoadSource(Executor& executor, kube::Http* http)
@@ -129,7 +136,10 @@ Result<void> NodeLoadSource::configure(const json::Value& metrics) {
 std::optional<NodeLoad> NodeLoadSource::of(std::string_view node) const {
   auto found = state_->loads.find(node);
   if (found == state_->loads.end()) return std::nullopt;
-  return found->second;
+  const auto& [cpu, memory] = found->second;
+  // Half an answer is none: a node of which only the idle half is known is not idle.
+  if (cpu.at == WallTime{} || memory.at == WallTime{}) return std::nullopt;
+  return NodeLoad{cpu.value, memory.value, std::min(cpu.at, memory.at)};
 }
 
 }  // namespace hekla::scheduler

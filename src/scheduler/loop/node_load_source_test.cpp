@@ -15,7 +15,7 @@ class FakePrometheus final : public kube::Http {
     ++calls;
     bool cpu = call.url.find("node_cpu_seconds_total") != std::string::npos;
     EXPECT_TRUE(call.url.starts_with("http://prometheus:9090/api/v1/query?query=")) << call.url;
-    kube::HttpAnswer answer{status, vector(cpu ? "42.5" : "17")};
+    kube::HttpAnswer answer{cpu ? status : memory_status, vector(cpu ? "42.5" : "17")};
     executor.post([done = std::move(done), answer = std::move(answer)] { done(answer); });
   }
   Result<kube::HttpAnswer> fetch(kube::HttpCall) override {
@@ -28,8 +28,27 @@ class FakePrometheus final : public kube::Http {
            value + R"("]},{"metric":{"instance":"n2"},"value":[1700000000,"NaN"]}]}})";
   }
   int calls = 0;
-  int status = 200;
+  int status = 200, memory_status = 200;
 };
+
+TEST(NodeLoadSource, HalfAnAnswerIsNone) {
+  sim::Simulation simulation(1);
+  sim::SimExecutor& executor = simulation.add("scheduler");
+  FakePrometheus prometheus;
+  prometheus.memory_status = 503;
+  NodeLoadSource source(executor, &prometheus);
+  ASSERT_TRUE(source.configure(
+      *json::parse(R"({"type":"prometheus","address":"http://prometheus:9090","interval":"10s"})")));
+  simulation.run_for(std::chrono::seconds(1));
+  EXPECT_FALSE(source.of("n1"));
+  prometheus.memory_status = 200;
+  simulation.run_for(std::chrono::seconds(10));
+  ASSERT_TRUE(source.of("n1"));
+  prometheus.memory_status = 503;
+  simulation.run_for(std::chrono::seconds(30));
+  EXPECT_LT(source.of("n1")->at, executor.clock().wall() - std::chrono::seconds(20))
+      << "as old as its older half";
+}
 
 TEST(NodeLoadSource, AsksPrometheusEveryInterval) {
   sim::Simulation simulation(1);
@@ -48,7 +67,7 @@ TEST(NodeLoadSource, AsksPrometheusEveryInterval) {
   simulation.run_for(std::chrono::seconds(10));
   EXPECT_EQ(prometheus.calls, 4);
 
-  prometheus.status = 503;  // the last numbers stay, with their time
+  prometheus.status = prometheus.memory_status = 503;  // the last numbers stay, with their time
   simulation.run_for(std::chrono::seconds(10));
   ASSERT_TRUE(source.of("n1"));
   EXPECT_LT(source.of("n1")->at, executor.clock().wall() - std::chrono::seconds(5));

@@ -13,6 +13,12 @@ json::Value count_or_null(std::int32_t count) {
   return count == 0 ? json::Value(nullptr) : json::Value(count);
 }
 
+// The metadata of a patch for this object alone: names return, and the next one of that name has
+// done nothing.
+json::Object only(const std::string& uid) {
+  return uid.empty() ? json::Object() : json::Object{{"uid", uid}};
+}
+
 kube::Write patch(const kube::Resource& resource, kube::Key key, json::Value body) {
   kube::Write write;
   write.verb = kube::Write::Verb::patch;
@@ -102,10 +108,10 @@ kube::Write group_write(const Cluster& cluster, JobId id) {
                       {"succeeded", count_or_null(job.succeeded)},
                       {"failed", count_or_null(job.failed)}};
   if (!conditions.empty()) status["conditions"] = std::move(conditions);
-  json::Object body{{"status", std::move(status)}};
+  json::Object metadata = only(job.uid);
   if (!job.hyper_node.empty())
-    body["metadata"] = json::Object{
-        {"annotations", json::Object{{"volcano.sh/job-allocated-hypernode", job.hyper_node}}}};
+    metadata["annotations"] = json::Object{{"volcano.sh/job-allocated-hypernode", job.hyper_node}};
+  json::Object body{{"metadata", std::move(metadata)}, {"status", std::move(status)}};
   return patch(kube::resources::pod_groups, {job.ns, job.name}, std::move(body));
 }
 
@@ -119,7 +125,7 @@ kube::Write pod_condition_write(const Cluster& cluster, const PodConditionDecisi
   json::Object status{{"conditions", json::Array{std::move(condition)}}};
   if (decision.nominated.valid()) status["nominatedNodeName"] = cluster.at(decision.nominated).name;
   kube::Write write = patch(kube::resources::pods, {task.ns, task.name},
-                            json::Object{{"status", std::move(status)}});
+                            json::Object{{"metadata", only(task.uid)}, {"status", std::move(status)}});
   write.subresource = "status";
   write.patch_type = kube::PatchType::strategic;
   return write;
@@ -185,7 +191,8 @@ kube::Write evicted_condition_write(const Cluster& cluster, const EvictDecision&
                 task.scheduler_name + ": preempting to accommodate a higher priority pod")};
   kube::Write write =
       patch(kube::resources::pods, {task.ns, task.name},
-            json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}});
+            json::Object{{"metadata", only(task.uid)},
+                         {"status", json::Object{{"conditions", std::move(conditions)}}}});
   write.subresource = "status";
   write.patch_type = kube::PatchType::strategic;
   return write;
