@@ -1,5 +1,6 @@
 #include "controllers/hypernode/hyper_node_controller.h"
 
+#include <ranges>
 #include <regex>
 
 #include "base/log.h"
@@ -24,8 +25,8 @@ std::optional<std::regex> compiled(const std::string& pattern) {
   }
 }
 
-template <class Name>
-void each_by_name(const json::Value& selector, const std::vector<std::string>& names, Name found) {
+template <class Names, class Name>
+void each_by_name(const json::Value& selector, const Names& names, Name found) {
   std::string exact(json::string_at(selector, {"exactMatch", "name"}));
   std::string pattern(json::string_at(selector, {"regexMatch", "pattern"}));
   std::optional<std::regex> regex;
@@ -39,7 +40,6 @@ struct Walk {
   const std::function<HyperNodeRef(const std::string&)>& hyper_node;
   const NodeLabels& labels;
   const std::vector<std::string>& hyper_node_names;
-  std::vector<std::string> node_names;
   std::set<std::string> seen, found;
 
   void visit(const std::string& name) {
@@ -52,7 +52,7 @@ struct Walk {
                      [&](const std::string& below) { visit(below); });
         continue;
       }
-      each_by_name(member.selector, node_names,
+      each_by_name(member.selector, labels | std::views::keys,
                    [&](const std::string& node) { found.insert(node); });
       const json::Value* by_label = json::find(member.selector, "labelMatch");
       if (!by_label) continue;
@@ -69,8 +69,7 @@ struct Walk {
 std::set<std::string> nodes_below(
     const std::string& name, const std::function<HyperNodeRef(const std::string&)>& hyper_node,
     const NodeLabels& node_labels, const std::vector<std::string>& hyper_node_names) {
-  Walk walk{hyper_node, node_labels, hyper_node_names, {}, {}, {}};
-  for (const auto& [node, labels] : node_labels) walk.node_names.push_back(node);
+  Walk walk{hyper_node, node_labels, hyper_node_names, {}, {}};
   walk.visit(name);
   return std::move(walk.found);
 }
@@ -98,7 +97,9 @@ HyperNodeController::HyperNodeController(kube::Client& client)
       look_at_all();
   });
   nodes_.on_change([this](const auto& before, const auto& after) {
-    if (!before || !after || before->metadata.labels != after->metadata.labels) look_at_all();
+    if (before && after && before->metadata.labels == after->metadata.labels) return;
+    node_labels_.reset();
+    look_at_all();
   });
   auto enable = [this] {
     if (!hyper_nodes_.synced() || !nodes_.synced()) return;
@@ -121,6 +122,15 @@ void HyperNodeController::look_at_all() {
   discovery_.add(kDiscovery);
 }
 
+const NodeLabels& HyperNodeController::node_labels() {
+  if (!node_labels_) {
+    node_labels_.emplace();
+    nodes_.for_each(
+        [&](const auto& node) { (*node_labels_)[node->metadata.name] = node->metadata.labels; });
+  }
+  return *node_labels_;
+}
+
 // Only what discovery has made is changed or removed, and nothing while it is not configured.
 kube::Round HyperNodeController::discover() {
   kube::Round round;
@@ -135,9 +145,7 @@ kube::Round HyperNodeController::discover() {
     log_warn("hyperNode-discovery", "part of volcano-controller.conf is ignored",
              {{"reason", complaint}});
   if (!topologies || topologies->empty()) return round;
-  NodeLabels labels;
-  nodes_.for_each([&](const auto& node) { labels[node->metadata.name] = node->metadata.labels; });
-  std::map<std::string, json::Value> wanted = hyper_nodes_by_label(*topologies, labels);
+  std::map<std::string, json::Value> wanted = hyper_nodes_by_label(*topologies, node_labels());
   hyper_nodes_.for_each([&](const auto& one) {
     if (one->metadata.label(kSource) != "label") return;
     kube::Key key{"", one->metadata.name};
@@ -162,15 +170,13 @@ kube::Round HyperNodeController::reconcile(const kube::Key& key) {
   kube::Round round;
   HyperNodeRef hyper = hyper_nodes_.get(key);
   if (!hyper || hyper->metadata.deletionTimestamp) return round;
-  NodeLabels labels;
   std::vector<std::string> names;
-  nodes_.for_each([&](const auto& node) { labels[node->metadata.name] = node->metadata.labels; });
   hyper_nodes_.for_each([&](const auto& one) { names.push_back(one->metadata.name); });
   std::int64_t count = static_cast<std::int64_t>(
       nodes_below(
           key.name,
-          [this](const std::string& name) { return hyper_nodes_.get(kube::Key{"", name}); }, labels,
-          names)
+          [this](const std::string& name) { return hyper_nodes_.get(kube::Key{"", name}); },
+          node_labels(), names)
           .size());
   if (hyper->status.nodeCount == count) return round;
   round.writes.push_back(merge_patch(kube::resources::hyper_nodes, key,

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 
 #include "controllers/framework/caches.h"
@@ -29,9 +31,12 @@ class HyperNodeController {
   kube::Round reconcile(const kube::Key& key);
   kube::Round discover();
   void look_at_all();
+  const std::map<std::string, std::map<std::string, std::string>>& node_labels();
 
   kube::Informer<model::HyperNode> hyper_nodes_;
   kube::Informer<MetadataOnly> nodes_;
+  // Of all nodes, gathered once for all hypernodes; none after a change.
+  std::optional<std::map<std::string, std::map<std::string, std::string>>> node_labels_;
   kube::Informer<model::ConfigMap> configurations_;
   kube::ReconcileLoop loop_, discovery_;
 };

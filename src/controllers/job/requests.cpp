@@ -1,6 +1,7 @@
 #include "controllers/job/requests.h"
 
 #include <algorithm>
+#include <map>
 
 #include "controllers/job/names.h"
 #include "controllers/job/status.h"
@@ -112,11 +113,15 @@ std::optional<RequestQueue::Choice> RequestQueue::choose(const JobView& view,
   Choice choice;
   choice.request.event = Event::out_of_sync;
   bool chosen = false;
+  // The answer is the same for all pods of a task, and takes a look at each of the job's.
+  std::map<std::pair<std::string, Event>, Event> answers;
   for (Entry& entry : entries_) {
     Request& request = entry.request;
     delayed.cancel_for(request);
     Request read = request;
-    read.event = read_event(request, view);
+    auto [answer, fresh] = answers.try_emplace({request.task, request.event});
+    if (fresh) answer->second = read_event(request, view);
+    read.event = answer->second;
     Decision decision = resolve(*view.job, read);
     if (decision.delay > Nanos(0)) {
       if (delayed.add(read, decision.action, view.now + decision.delay))

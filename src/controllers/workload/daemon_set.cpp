@@ -30,8 +30,9 @@ class DaemonRound {
     const json::Value& spec = view.set.spec;
     min_ready_ = json::int_at(spec, {"minReadySeconds"});
     rolling_ = json::string_at(spec, {"updateStrategy", "type"}) != "OnDelete";
+    const auto tolerations = daemon_tolerations(view.set.pod_template());
     for (const auto& node : view.nodes) {
-      fits_.push_back(daemon_fit(view.set.pod_template(), *node));
+      fits_.push_back(daemon_fit(view.set.pod_template(), tolerations, *node));
       desired_ += fits_.back().should_run;
     }
     auto number = [&](std::string_view member, std::int64_t otherwise) {

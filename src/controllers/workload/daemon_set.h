@@ -12,7 +12,11 @@ namespace hekla::controllers {
 struct DaemonFit {
   bool should_run = false, may_stay = false;
 };
-DaemonFit daemon_fit(const json::Value& pod_template, const model::Node& node);
+// `tolerations`: daemon_tolerations() of the template.
+DaemonFit daemon_fit(const json::Value& pod_template,
+                     const std::vector<model::Toleration>& tolerations, const model::Node& node);
+// The template's own and those that every daemon has.
+std::vector<model::Toleration> daemon_tolerations(const json::Value& pod_template);
 
 json::Value new_daemon_pod(const Workload& set, const TemplateRevision& revision,
                            const std::string& node);

@@ -18,6 +18,8 @@ constexpr AddedToleration kAdded[] = {
     {"node.kubernetes.io/unschedulable", "NoSchedule"},
 };
 
+}  // namespace
+
 std::vector<model::Toleration> daemon_tolerations(const json::Value& pod_template) {
   std::vector<model::Toleration> all;
   if (const json::Array* given = json::array_at(pod_template, {"spec", "tolerations"}))
@@ -40,6 +42,8 @@ std::vector<model::Toleration> daemon_tolerations(const json::Value& pod_templat
     add("node.kubernetes.io/network-unavailable", "NoSchedule");
   return all;
 }
+
+namespace {
 
 bool tolerates(const std::vector<model::Toleration>& tolerations, const model::Taint& taint) {
   return std::any_of(tolerations.begin(), tolerations.end(), [&](const model::Toleration& one) {
@@ -92,11 +96,11 @@ bool daemon_affinity_matches(const json::Value& pod_template, const model::Node&
 
 }  // namespace
 
-DaemonFit daemon_fit(const json::Value& pod_template, const model::Node& node) {
+DaemonFit daemon_fit(const json::Value& pod_template,
+                     const std::vector<model::Toleration>& tolerations, const model::Node& node) {
   std::string_view pinned = json::string_at(pod_template, {"spec", "nodeName"});
   if (!pinned.empty() && pinned != node.metadata.name) return {};
   if (!daemon_affinity_matches(pod_template, node)) return {};
-  std::vector<model::Toleration> tolerations = daemon_tolerations(pod_template);
   DaemonFit fit{true, true};
   for (const model::Taint& taint : node.spec.taints) {
     if (taint.effect == "PreferNoSchedule" || tolerates(tolerations, taint)) continue;
