@@ -201,8 +201,9 @@ TEST_F(NamespacesTest, AreFurnishedAndStayFurnished) {
   remove(resources::config_maps, {"team", "kube-root-ca.crt"});
   EXPECT_TRUE(has(resources::service_accounts, {"team", "default"}));
   EXPECT_TRUE(has(resources::config_maps, {"team", "kube-root-ca.crt"}));
-  patch(resources::config_maps, {"team", "kube-root-ca.crt"}, "{data: {ca.crt: forged}}");
-  EXPECT_EQ(at(resources::config_maps, {"team", "kube-root-ca.crt"}, {"data", "ca.crt"}), "\"the root\"");
+  patch(resources::config_maps, {"team", "kube-root-ca.crt"}, "{data: {ca.crt: forged, more: x}}");
+  EXPECT_EQ(at(resources::config_maps, {"team", "kube-root-ca.crt"}, {"data"}),
+            "{\"ca.crt\":\"the root\"}");
 }
 
 TEST_F(NamespacesTest, GoWithTheirContentPodsFirst) {
@@ -440,6 +441,45 @@ TEST_F(EndpointsTest, ManyPodsFillSeveralSlices) {
   for (int i = 0; i < 50; ++i) remove(resources::pods, {"default", "p" + std::to_string(i)});
   EXPECT_EQ(endpoints().size(), 51u);
   EXPECT_EQ(api_.list(resources::endpoint_slices).size(), 1u);
+}
+
+TEST_F(EndpointsTest, APodThatGoesConcernsItsSliceAlone) {
+  service("selector: {app: web}, ports: [{port: 80}]");
+  for (int i = 0; i < 250; ++i)
+    pod("p" + std::to_string(i), "10.0." + std::to_string(i / 200) + "." + std::to_string(i % 200), true);
+  ASSERT_EQ(api_.list(resources::endpoint_slices).size(), 3u);
+  auto slices_written = [&] {
+    return std::ranges::count_if(api_.log(), [](const kube::Write& write) {
+      return write.resource == resources::endpoint_slices;
+    });
+  };
+  api_.clear_log();
+  remove(resources::pods, {"default", "p0"});
+  EXPECT_EQ(slices_written(), 1);
+  EXPECT_EQ(endpoints().size(), 249u);
+  api_.clear_log();
+  pod("new", "10.0.9.9", true);
+  EXPECT_EQ(slices_written(), 1);
+  EXPECT_EQ(endpoints().size(), 250u);
+  EXPECT_EQ(api_.list(resources::endpoint_slices).size(), 3u);
+}
+
+TEST(EndpointSubsets, HoldAThousandAddressesReadyOnesFirst) {
+  auto list = [](int from, int count) {
+    json::Array out;
+    for (int i = from; i < from + count; ++i) out.push_back(json::Object{{"ip", std::to_string(i)}});
+    return out;
+  };
+  json::Array subsets{json::Object{{"addresses", list(0, 500)}, {"notReadyAddresses", list(500, 300)}},
+                      json::Object{{"addresses", list(800, 400)}, {"notReadyAddresses", list(1200, 9)}}};
+  json::Array few{subsets[0]};
+  EXPECT_FALSE(truncate_subsets(few));
+  EXPECT_EQ(json::array_at(few[0], {"notReadyAddresses"})->size(), 300u);
+  EXPECT_TRUE(truncate_subsets(subsets));
+  EXPECT_EQ(json::array_at(subsets[0], {"addresses"})->size(), 500u);
+  EXPECT_EQ(json::array_at(subsets[1], {"addresses"})->size(), 400u);
+  EXPECT_EQ(json::array_at(subsets[0], {"notReadyAddresses"})->size(), 100u);
+  EXPECT_EQ(json::find(subsets[1], "notReadyAddresses"), nullptr);
 }
 
 TEST_F(EndpointsTest, GoWithTheService) {

@@ -1,6 +1,8 @@
 #include "controllers/cluster/endpoints.h"
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 
 #include "controllers/workload/objects.h"
 #include "kube/informer.h"
@@ -10,7 +12,8 @@
 namespace hekla::controllers {
 namespace {
 
-constexpr std::size_t kSliceLimit = 100;
+constexpr std::size_t kSliceLimit = 100, kAddressLimit = 1000;
+constexpr const char* kOverCapacity = "endpoints.kubernetes.io/over-capacity";
 constexpr std::string_view kServiceLabel = "kubernetes.io/service-name";
 constexpr std::string_view kManagedBy = "endpointslice.kubernetes.io/managed-by";
 constexpr std::string_view kManager = "endpointslice-controller.k8s.io";
@@ -112,6 +115,23 @@ json::Array endpoint_subsets(const model::Service& service, const PodRefs& pods)
   return subsets;
 }
 
+bool truncate_subsets(json::Array& subsets) {
+  std::size_t room = kAddressLimit;
+  bool cut = false;
+  for (std::string_view list : {"addresses", "notReadyAddresses"})
+    for (json::Value& subset : subsets) {
+      json::Object& members = subset.get_object();
+      auto found = members.find(list);
+      if (found == members.end()) continue;
+      json::Array& addresses = found->value().get_array();
+      cut |= addresses.size() > room;
+      if (addresses.size() > room) addresses.resize(room);
+      room -= addresses.size();
+      if (addresses.empty()) members.erase(found);
+    }
+  return cut;
+}
+
 std::vector<SliceContent> slice_contents(const model::Service& service, const PodRefs& pods) {
   std::vector<SliceContent> slices;
   for (PortGroup& group : by_ports(service, pods, true)) {
@@ -133,6 +153,60 @@ std::vector<SliceContent> slice_contents(const model::Service& service, const Po
     }
   }
   return slices;
+}
+
+namespace {
+
+std::string endpoint_key(const json::Value& endpoint) {
+  if (std::string_view uid = json::string_at(endpoint, {"targetRef", "uid"}); !uid.empty())
+    return std::string(uid);
+  const json::Array* addresses = json::array_at(endpoint, {"addresses"});
+  return (addresses ? json::serialize(json::Value(*addresses)) : std::string()) + " " +
+         std::string(json::string_at(endpoint, {"hostname"}));
+}
+
+}  // namespace
+
+std::vector<json::Array> spread_endpoints(const std::vector<const json::Array*>& slices,
+                                          json::Array wanted) {
+  std::unordered_map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < wanted.size(); ++i) places.emplace(endpoint_key(wanted[i]), i);
+  std::vector<bool> placed(wanted.size(), false);
+  std::vector<json::Array> out(slices.size());
+  for (std::size_t i = 0; i < slices.size(); ++i)
+    for (const json::Value& endpoint : *slices[i]) {
+      auto place = places.find(endpoint_key(endpoint));
+      if (place == places.end() || placed[place->second] || out[i].size() == kSliceLimit) continue;
+      placed[place->second] = true;
+      out[i].push_back(std::move(wanted[place->second]));
+    }
+  json::Array homeless;
+  const std::size_t needed = (wanted.size() + kSliceLimit - 1) / kSliceLimit;
+  auto used = [&] { return std::ranges::count_if(out, [](const auto& one) { return !one.empty(); }); };
+  for (auto left = static_cast<std::size_t>(used()); left > needed; --left) {
+    auto smallest = std::ranges::min_element(out, {}, [](const json::Array& one) {
+      return one.empty() ? kSliceLimit + 1 : one.size();
+    });
+    for (json::Value& endpoint : *smallest) homeless.push_back(std::move(endpoint));
+    smallest->clear();
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (!placed[i]) homeless.push_back(std::move(wanted[i]));
+  // Slices in use first, then those that have become empty, then new ones.
+  std::vector<std::size_t> order(out.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_partition(order, [&](std::size_t i) { return !out[i].empty(); });
+  std::size_t at = 0;
+  for (json::Value& endpoint : homeless) {
+    while (at < order.size() && out[order[at]].size() >= kSliceLimit) ++at;
+    if (at == order.size()) {
+      order.push_back(out.size());
+      out.emplace_back();
+    }
+    out[order[at]].push_back(std::move(endpoint));
+  }
+  if (out.empty()) out.emplace_back();
+  return out;
 }
 
 std::vector<SliceContent> mirrored_contents(const json::Value& subsets) {
@@ -260,14 +334,21 @@ struct Endpoints::State {
 
   void write_endpoints(const model::Service& service, const PodRefs& selected, kube::Round& round) {
     json::Array subsets = endpoint_subsets(service, selected);
+    const bool cut = truncate_subsets(subsets);
+    auto note = [&](json::Value value) {
+      return json::Object{{"annotations", json::Object{{kOverCapacity, std::move(value)}}}};
+    };
     kube::Key key{service.metadata.ns, service.metadata.name};
     auto old = endpoints.get(key);
     if (old) {
-      if (json::equal(old->subsets.is_null() ? json::Value(json::Array{}) : old->subsets, subsets))
+      const bool noted = !old->metadata.annotation(kOverCapacity).empty();
+      if (noted == cut &&
+          json::equal(old->subsets.is_null() ? json::Value(json::Array{}) : old->subsets, subsets))
         return;
-      json::Value value = subsets.empty() ? json::Value(nullptr) : json::Value(std::move(subsets));
-      round.writes.push_back(merge_patch(kube::resources::endpoints, key,
-                                         json::Object{{"subsets", std::move(value)}}));
+      json::Object body{
+          {"subsets", subsets.empty() ? json::Value(nullptr) : json::Value(std::move(subsets))}};
+      if (noted != cut) body["metadata"] = note(cut ? json::Value("truncated") : json::Value(nullptr));
+      round.writes.push_back(merge_patch(kube::resources::endpoints, key, std::move(body)));
       return;
     }
     json::Object body{
@@ -276,6 +357,7 @@ struct Endpoints::State {
         {"metadata",
          json::Object{{"name", key.name}, {"namespace", key.ns}, {"labels", labels_of(service)}}}};
     if (!subsets.empty()) body["subsets"] = std::move(subsets);
+    if (cut) json::at_path(body["metadata"], {"annotations", kOverCapacity}) = "truncated";
     round.writes.push_back(create(kube::resources::endpoints, key.ns, std::move(body)));
   }
 
@@ -321,27 +403,60 @@ struct Endpoints::State {
     auto list = [](const json::Value& value) {
       return value.is_null() ? json::Value(json::Array{}) : value;
     };
-    for (SliceContent& one : wanted) {
-      auto same = std::find_if(old.begin(), old.end(), [&](const auto& slice) {
-        return json::equal(list(slice->ports), json::Value(one.ports));
+    std::vector<SliceContent> added;
+    for (SliceContent& group : grouped(std::move(wanted))) {
+      auto rest = std::stable_partition(old.begin(), old.end(), [&](const auto& slice) {
+        return !json::equal(list(slice->ports), json::Value(group.ports));
       });
-      if (same == old.end()) same = old.begin();
-      if (same == old.end()) {
+      std::vector<std::shared_ptr<const Slice>> own(rest, old.end());
+      old.erase(rest, old.end());
+      static const json::Array kNone;
+      std::vector<const json::Array*> before;
+      for (const auto& slice : own)
+        before.push_back(slice->endpoints.is_array() ? &slice->endpoints.get_array() : &kNone);
+      const bool empty = group.endpoints.empty();
+      std::vector<json::Array> after = spread_endpoints(before, std::move(group.endpoints));
+      for (std::size_t i = 0; i < after.size(); ++i) {
+        if (i >= own.size())
+          added.push_back({std::move(after[i]), group.ports});
+        else if (after[i].empty() && !(empty && i == 0))
+          old.push_back(own[i]);
+        else if (!json::equal(json::Value(*before[i]), json::Value(after[i])))
+          round.writes.push_back(merge_patch(kube::resources::endpoint_slices, key_of(own[i]->metadata),
+                                             json::Object{{"endpoints", std::move(after[i])}}));
+      }
+    }
+    for (SliceContent& one : added) {
+      if (old.empty()) {
         round.writes.push_back(create(kube::resources::endpoint_slices, service.ns,
                                       new_slice(service, std::move(one), labels, owner)));
         continue;
       }
-      if (!json::equal(list((*same)->endpoints), json::Value(one.endpoints)) ||
-          !json::equal(list((*same)->ports), json::Value(one.ports)))
-        round.writes.push_back(
-            merge_patch(kube::resources::endpoint_slices, key_of((*same)->metadata),
-                        json::Object{{"endpoints", std::move(one.endpoints)},
-                                     {"ports", std::move(one.ports)}}));
-      old.erase(same);
+      round.writes.push_back(
+          merge_patch(kube::resources::endpoint_slices, key_of(old.front()->metadata),
+                      json::Object{{"endpoints", std::move(one.endpoints)},
+                                   {"ports", std::move(one.ports)}}));
+      old.erase(old.begin());
     }
     for (const auto& surplus : old)
       round.writes.push_back(remove(kube::resources::endpoint_slices, key_of(surplus->metadata),
                                     surplus->metadata.uid));
+  }
+
+  // One for all endpoints with the same ports, however many.
+  static std::vector<SliceContent> grouped(std::vector<SliceContent> slices) {
+    std::vector<SliceContent> groups;
+    for (SliceContent& one : slices) {
+      auto same = std::ranges::find_if(groups, [&](const SliceContent& group) {
+        return json::equal(json::Value(group.ports), json::Value(one.ports));
+      });
+      if (same == groups.end()) {
+        groups.push_back(std::move(one));
+        continue;
+      }
+      for (json::Value& endpoint : one.endpoints) same->endpoints.push_back(std::move(endpoint));
+    }
+    return groups;
   }
 
   static json::Value new_slice(const model::ObjectMeta& service, SliceContent content,

@@ -180,9 +180,16 @@ struct Namespaces::State : std::enable_shared_from_this<State> {
                        {"kind", "ServiceAccount"},
                        {"metadata", json::Object{{"name", "default"}, {"namespace", name}}}}));
     auto root = config_maps.get({name, "kube-root-ca.crt"});
-    if (root && (root->data.size() != 1 || root->data.begin()->second != root_ca_pem))
-      round.writes.push_back(merge_patch(kube::resources::config_maps, {name, "kube-root-ca.crt"},
-                                         json::Object{{"data", json::Object{{"ca.crt", root_ca_pem}}}}));
+    if (root) {
+      json::Object data;  // what must change
+      for (const auto& [key, text] : root->data)
+        if (key != "ca.crt") data[key] = nullptr;
+      if (auto own = root->data.find("ca.crt"); own == root->data.end() || own->second != root_ca_pem)
+        data["ca.crt"] = root_ca_pem;
+      if (!data.empty())
+        round.writes.push_back(merge_patch(kube::resources::config_maps, {name, "kube-root-ca.crt"},
+                                           json::Object{{"data", std::move(data)}}));
+    }
     if (!root)
       round.writes.push_back(
           create(kube::resources::config_maps, name,
