@@ -100,7 +100,7 @@ Result<void> give_account(const AdmissionRequest& request, json::Value& pod, Rng
 }
 
 // Filled in where it is missing; an account that does not exist leaves the secret as it is.
-Result<void> give_token(const AdmissionRequest& request, json::Value& secret, const Tokens& tokens) {
+Result<void> give_token(const AdmissionRequest& request, json::Value& secret, const Tokens& tokens, Rng& rng) {
   if (json::string_at(secret, {"type"}) != kTokenSecretType) return {};
   const std::string name(json::string_at(
       secret, {"metadata", "annotations", "kubernetes.io/service-account.name"}));
@@ -112,6 +112,13 @@ Result<void> give_token(const AdmissionRequest& request, json::Value& secret, co
   subject.ns = request.key.ns;
   subject.name = name;
   subject.uid = meta_string(*account, "uid");
+  // The token names its secret. Drawn once, however often the request is prepared.
+  std::string& drawn = kept_for(request)["token secret"];
+  if (drawn.empty()) {
+    generate_name(secret, rng);
+    drawn = meta_string(secret, "name");
+  }
+  metadata_of(secret)["name"] = drawn;
   subject.secret_name = meta_string(secret, "name");
   std::string& token = kept_for(request)["token"];
   if (token.empty()) token = TRY(tokens.issue_lasting(subject));
@@ -140,8 +147,8 @@ std::vector<kube::AdmissionStep> service_account_admission(const Tokens& tokens,
                    },
                    nullptr});
   steps.push_back({"ServiceAccountTokenSecret", secrets,
-                   [&tokens](const AdmissionRequest& request, json::Value& secret) {
-                     return give_token(request, secret, tokens);
+                   [&tokens, &rng](const AdmissionRequest& request, json::Value& secret) {
+                     return give_token(request, secret, tokens, rng);
                    },
                    nullptr});
   return steps;

@@ -29,9 +29,11 @@ Result<kube::UserInfo> Authenticator::authenticate(const net::Request& request) 
 
 Result<kube::UserInfo> Authenticator::authenticate_token(
     std::string_view token, const std::vector<std::string>& audiences) const {
-  if (tokens_.is_admin(token))
+  // These are meant for this server alone.
+  const bool ours = audiences.empty() || std::ranges::find(audiences, tokens_.issuer()) != audiences.end();
+  if (ours && tokens_.is_admin(token))
     return kube::UserInfo{"kubernetes-admin", "", {"system:masters", "system:authenticated"}};
-  if (const StaticToken* given = tokens_.static_token(token)) {
+  if (const StaticToken* given = ours ? tokens_.static_token(token) : nullptr) {
     kube::UserInfo user{given->user, given->uid, given->groups};
     user.groups.emplace_back("system:authenticated");
     return user;
@@ -39,16 +41,23 @@ Result<kube::UserInfo> Authenticator::authenticate_token(
   TokenSubject subject = TRY(tokens_.verify(token, audiences));
   const store::Snapshot snapshot = store_.snapshot();
   const CatalogPtr catalog = registry_.catalog();
-  // Whatever the token is bound to must still be there; an empty uid asks for the name alone.
+  // Whatever the token is bound to must still be there.
   auto alive = [&](const char* plural, const std::string& name, const std::string& uid) {
     ServedPtr served = catalog->find("", "v1", plural);
     store::ItemPtr item = served ? snapshot.get(served->bucket, subject.ns + "/" + name) : nullptr;
-    return item && (uid.empty() || header_of(*item).uid == uid);
+    return item && header_of(*item).uid == uid;
+  };
+  // A lasting token is the one its secret holds: a secret made anew under the name does not revive it.
+  auto held = [&](const std::string& secret_name) {
+    ServedPtr served = catalog->find("", "v1", "secrets");
+    store::ItemPtr item = served ? snapshot.get(served->bucket, subject.ns + "/" + secret_name) : nullptr;
+    return item && json::string_at(decode_object(*served, *item), {"data", "token"}) == base64_encode(token);
   };
   const bool valid =
       !subject.uid.empty() && alive("serviceaccounts", subject.name, subject.uid) &&
       (subject.pod_name.empty() || alive("pods", subject.pod_name, subject.pod_uid)) &&
-      (subject.secret_name.empty() || alive("secrets", subject.secret_name, subject.secret_uid));
+      (subject.lasting ? held(subject.secret_name)
+                       : subject.secret_name.empty() || alive("secrets", subject.secret_name, subject.secret_uid));
   if (!valid) return std::unexpected(unauthorized());
   return service_account_user(subject);
 }

@@ -113,10 +113,10 @@ void Backups::finish(const ExchangePtr& exchange, const std::string& id) {
   for (const store::Write& write : batch->writes) removed += write.op == store::Write::Op::remove ? 1 : 0;
   auto done = [this, exchange, removed](store::CommitResults results) {
     exchange->serving.loop->post([this, exchange, removed, results = std::move(results)] {
+      crds_.refresh();
       // Removals of what somebody else removed meanwhile are no failures.
       for (const Result<store::ItemPtr>& one : results)
         if (!one && one.error().code != Code::not_found) return exchange->respond(one.error());
-      crds_.refresh();
       const auto all = static_cast<std::int64_t>(results.size());
       const auto revision = static_cast<std::int64_t>(store_.snapshot().revision());
       exchange->respond(json_response(

@@ -41,7 +41,8 @@ void merge_strings(const json::Value& from, json::Value& to, std::string_view me
   if (!given || given->empty()) return;
   json::Value& target = json::at_path(to, {"metadata", member});
   if (!target.is_object()) target.emplace_object();
-  for (const auto& one : *given) target.get_object()[one.key()] = one.value();
+  for (const auto& one : *given)
+    if (one.value().is_string()) target.get_object()[one.key()] = one.value();
 }
 
 }  // namespace
@@ -64,6 +65,8 @@ Result<PreparedWrite> prepare_binding(WriteScope& scope) {
   json::at_path(pod, {"spec", "nodeName"}) = node;
   merge_strings(body, pod, "annotations");
   merge_strings(body, pod, "labels");
+  if (std::vector<Cause> bad = validate_metadata(scope.kind(), pod); !bad.empty())
+    return std::unexpected(invalid_object(binding, scope.request.key.name, std::move(bad)));
   set_pod_condition(pod, {"PodScheduled", "True"}, scope.now);
   PreparedWrite prepared = put_stage(scope, std::move(pod),
                                      {store::Expect::Kind::revision, item->modified},

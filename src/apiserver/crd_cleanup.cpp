@@ -47,7 +47,7 @@ struct CrdCleanup::State : std::enable_shared_from_this<State> {
     bool waiting = false;
     for (const std::string& name : crds.terminating()) {
       for (const ServedPtr& served : catalog->all()) {
-        if (served->kind->storage_bucket != name) continue;
+        if (!served->kind->custom || served->kind->storage_bucket != name) continue;
         waiting = true;
         if (snapshot.count(served->bucket) == 0) {
           requests.push_back(release(*catalog, snapshot, name));

@@ -188,6 +188,12 @@ std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old) 
   if (!name.empty() && name != plural + "." + group)
     causes.push_back(invalid_value("metadata.name", json::Value(name),
                                    "must be spec.names.plural+\".\"+spec.group"));
+  // Its objects would lie among the built-in ones, and go with the definition.
+  for (const KindPtr& kind : builtin_kinds())
+    if (!old && kind->resource.group == group && kind->resource.plural == plural) {
+      causes.push_back(forbidden_value("spec.names.plural", "the resource is built in"));
+      break;
+    }
   if (group.empty()) {
     causes.push_back(required_value("spec.group"));
   } else if (group.find('.') == std::string::npos) {

@@ -13,6 +13,7 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, cons
   if (scope.served().terminating)
     return fail(Code::method_not_allowed,
                 "create not allowed while custom resource definition is terminating");
+  if (scope.request.creation_denied) return std::unexpected(*scope.request.creation_denied);
   TRY(match_request(kind, scope.request.key, object));
   if (!meta_string(object, "resourceVersion").empty())
     return fail(Code::internal, "resourceVersion should not be set on objects to be created");

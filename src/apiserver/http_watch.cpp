@@ -70,6 +70,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (seconds <= 0)
       seconds = kShortestDefault +
                 static_cast<std::int64_t>(uniform(hub->rng, static_cast<std::uint64_t>(kShortestDefault)));
+    // Nobody needs longer ones, and a timer stays until its time has come.
+    seconds = std::min(seconds, 4 * kShortestDefault);
     after(std::chrono::seconds(seconds), &Stream::time_out);
     if (request_.options.allow_bookmarks) after(kBookmarkPeriod, &Stream::bookmark_due);
     pump();

@@ -29,7 +29,7 @@ struct WriteContext {
 };
 
 // What may be the name of an object.
-enum class NameRule : std::uint8_t { subdomain, label, label_1035, path_segment, anything };
+enum class NameRule : std::uint8_t { subdomain, label, label_1035, path_segment };
 
 struct Kind {
   kube::Resource resource;

@@ -32,8 +32,6 @@ std::vector<std::string> name_errors(const Kind& kind, std::string_view name) {
       return model::dns1035_label_errors(name);
     case NameRule::path_segment:
       return path_segment_errors(name);
-    case NameRule::anything:
-      return {};
     case NameRule::subdomain:
       break;
   }

@@ -39,18 +39,16 @@ struct SingleRight {
   std::string verb, group, resource, name, url;
 };
 
-std::vector<SingleRight> single_rights(const PolicyRule& rule) {
-  std::vector<SingleRight> rights;
+template <class Visit>
+void each_right(const PolicyRule& rule, Visit visit) {
   for (const std::string& verb : rule.verbs) {
-    for (const std::string& url : rule.urls) rights.push_back({verb, "", "", "", url});
+    for (const std::string& url : rule.urls) visit(SingleRight{verb, "", "", "", url});
     for (const std::string& group : rule.groups)
       for (const std::string& resource : rule.resources) {
-        if (rule.names.empty()) rights.push_back({verb, group, resource, "", ""});
-        for (const std::string& name : rule.names)
-          rights.push_back({verb, group, resource, name, ""});
+        if (rule.names.empty()) visit(SingleRight{verb, group, resource, "", ""});
+        for (const std::string& name : rule.names) visit(SingleRight{verb, group, resource, name, ""});
       }
   }
-  return rights;
 }
 
 // "*/scale" covers "deployments/scale", but nothing short of "*" covers "*".
@@ -125,25 +123,29 @@ bool rule_allows(const PolicyRule& rule, const RequestInfo& request) {
          std::find(rule.names.begin(), rule.names.end(), request.name) != rule.names.end();
 }
 
+// As many are named; the first one is reason enough to refuse.
+constexpr std::size_t kMaxMissing = 100;
+
 std::vector<PolicyRule> missing_rules(const std::vector<PolicyRule>& held,
                                       const std::vector<PolicyRule>& wanted) {
   std::map<std::tuple<std::string, std::string, std::string, std::string>, PolicyRule> missing;
   for (const PolicyRule& rule : wanted)
-    for (const SingleRight& right : single_rights(rule)) {
+    each_right(rule, [&](const SingleRight& right) {
+      if (missing.size() >= kMaxMissing) return;
       if (std::any_of(held.begin(), held.end(),
                       [&](const PolicyRule& one) { return covers(one, right); }))
-        continue;
+        return;
       PolicyRule& entry = missing[{right.group, right.resource, right.name, right.url}];
       if (std::find(entry.verbs.begin(), entry.verbs.end(), right.verb) == entry.verbs.end())
         entry.verbs.push_back(right.verb);
       if (!right.url.empty()) {
         entry.urls = {right.url};
-        continue;
+        return;
       }
       entry.groups = {right.group};
       entry.resources = {right.resource};
       if (!right.name.empty()) entry.names = {right.name};
-    }
+    });
   std::vector<PolicyRule> rules;
   for (auto& [key, rule] : missing) rules.push_back(std::move(rule));
   return rules;

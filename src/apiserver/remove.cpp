@@ -97,6 +97,9 @@ void mark_deleting(const Kind& kind, json::Value& object, WallTime when, std::in
     meta["generation"] = json::int_at(object, {"metadata", "generation"}) + 1;
 }
 
+// A century and more: beyond it the sum of a time and a period would not be one.
+constexpr std::int64_t kLongestGrace = std::int64_t{1} << 32;
+
 std::int64_t pod_grace(const WriteScope& scope, const json::Value& pod) {
   std::int64_t period =
       scope.request.remove.grace_period_seconds.value_or(
@@ -104,7 +107,7 @@ std::int64_t pod_grace(const WriteScope& scope, const json::Value& pod) {
   std::string_view phase = json::string_at(pod, {"status", "phase"});
   if (json::string_at(pod, {"spec", "nodeName"}).empty() || phase == "Succeeded" || phase == "Failed")
     return 0;
-  return period < 0 ? 1 : period;
+  return period < 0 ? 1 : std::min(period, kLongestGrace);
 }
 
 struct Grace {
@@ -125,6 +128,7 @@ Grace begin_grace(const WriteScope& scope, json::Value& object) {
   if (!running || running->is_null()) return {};
   std::int64_t before = json::int_at(object, {"metadata", "deletionGracePeriodSeconds"});
   std::int64_t wanted = scope.request.remove.grace_period_seconds.value_or(before);
+  if (wanted < 0) wanted = 1;
   if (wanted >= before) return {true, true, before};
   Result<WallTime> at = model::parse_rfc3339(meta_string(object, "deletionTimestamp"));
   WallTime when = at ? *at - std::chrono::seconds(before - wanted) : scope.now;
@@ -157,8 +161,7 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope,
   const bool retry = scope.request.remove.precondition_resource_version.empty();
   Grace grace = begin_grace(scope, object);
   if (grace.pending) {
-    PreparedWrite nothing = unchanged_stage(scope, item);
-    return nothing;
+    return unchanged_stage(scope, item);
   }
   std::vector<std::string> finalizers = policy_finalizers(scope, finalizers_of(object));
   set_finalizers(object, finalizers);

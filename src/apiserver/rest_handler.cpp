@@ -117,8 +117,8 @@ Result<void> identify(Exchange& exchange) {
   Result<kube::UserInfo> asked =
       impersonated(*exchange.serving.authorizer, exchange.request.headers, user);
   if (asked) exchange.user = std::move(*asked);
-  if (exchange.serving.audit)
-    exchange.serving.audit->attach(exchange, exchange.user.name == user.name ? nullptr : &user);
+  const bool impersonates = asked && exchange.request.headers.has("Impersonate-User");
+  if (exchange.serving.audit) exchange.serving.audit->attach(exchange, impersonates ? &user : nullptr);
   if (!asked) return std::unexpected(asked.error());
   return {};
 }
@@ -136,7 +136,9 @@ Result<void> authorize(const Exchange& exchange) {
     return {};
   }
   RequestInfo info = exchange.info;
-  if (info.is_resource) info.name = selected_name(exchange);
+  // What nodes report is not narrowed by a field selector.
+  if (info.is_resource && info.group != "metrics.k8s.io" && info.group != "logs.hekla.io")
+    info.name = selected_name(exchange);
   why.clear();
   const bool allowed = authorizer.allows(exchange.user, info, &why);
   settled(allowed ? "allow" : "forbid");
@@ -244,12 +246,17 @@ void Exchange::add_headers(net::Headers& headers) const {
 
 void Exchange::count(int status) const {
   if (!serving.metrics) return;
+  // A label is kept for ever, and anybody may invent methods.
+  static constexpr std::string_view kVerbs[]{"get",    "list",  "watch",  "create",           "update", "patch",
+                                             "delete", "post",  "put",    "deletecollection", "head",   "options"};
+  const bool known = std::ranges::find(kVerbs, info.verb) != std::end(kVerbs);
+  const std::string verb = known ? info.verb : "other";
   std::string resource = info.is_resource && served ? info.plural : "";
   serving.metrics->count("apiserver_request_total",
-                         {{"verb", info.verb}, {"resource", resource}, {"code", std::to_string(status)}});
+                         {{"verb", verb}, {"resource", resource}, {"code", std::to_string(status)}});
   std::chrono::duration<double> took = serving.clock->mono() - begun;
   serving.metrics->observe("apiserver_request_duration_seconds", took.count(),
-                           {{"verb", info.verb}, {"resource", resource}});
+                           {{"verb", verb}, {"resource", resource}});
 }
 
 void Exchange::respond(net::Response response) const {

@@ -62,6 +62,13 @@ Result<WriteRequest> base_request(const Exchange& exchange) {
   if (manager.size() > 128)
     return std::unexpected(invalid_options_error(kind, too_long("fieldManager", 128)));
   request.field_manager = manager_name(manager, exchange.request.headers.get("User-Agent"));
+  if (exchange.info.verb == "update" || exchange.info.verb == "patch") {
+    RequestInfo create = exchange.info;
+    create.verb = "create";
+    std::string why;
+    if (!exchange.serving.authorizer->allows(exchange.user, create, &why))
+      request.creation_denied = forbidden_request(exchange.user, create, why);
+  }
   return request;
 }
 

@@ -68,8 +68,12 @@ RequestInfo asked_about(const json::Value& review) {
 std::vector<Cause> review_causes(const json::Value& review, const RequestInfo& info,
                                  std::string_view plural) {
   std::vector<Cause> causes;
-  const json::Value* resource = json::find_path(review, {"spec", "resourceAttributes"});
-  const json::Value* path = json::find_path(review, {"spec", "nonResourceAttributes"});
+  const auto given = [&](std::string_view member) {
+    const json::Value* found = json::find_path(review, {"spec", member});
+    return found && !found->is_null() ? found : nullptr;
+  };
+  const json::Value* resource = given("resourceAttributes");
+  const json::Value* path = given("nonResourceAttributes");
   if ((resource != nullptr) == (path != nullptr))
     causes.push_back(invalid_value(
         "spec.resourceAttributes", resource ? *resource : json::Value(),
@@ -80,6 +84,8 @@ std::vector<Cause> review_causes(const json::Value& review, const RequestInfo& i
   if (json::string_at(review, {"spec", "user"}).empty() && (!groups || groups->empty()))
     causes.push_back(invalid_value("spec.user", json::Value(""),
                                    "at least one of user or group must be specified"));
+  if (plural == "localsubjectaccessreviews" && path)
+    causes.push_back(invalid_value("spec.nonResourceAttributes", *path, "disallowed on this kind of request"));
   if (plural == "localsubjectaccessreviews" && resource &&
       json::string_at(*resource, {"namespace"}) != info.ns)
     causes.push_back(invalid_value("spec.resourceAttributes.namespace",

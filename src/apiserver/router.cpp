@@ -54,11 +54,8 @@ RequestInfo parse_request(const net::Request& request) {
     return info;
   }
   info.is_resource = true;
-  bool watch = query_flag(request.query, "watch");
-  if (parts[at] == "watch" && parts.size() > at + 1) {  // the old /watch/ prefix
-    watch = true;
-    ++at;
-  }
+  const bool prefixed = parts[at] == "watch" && parts.size() > at + 1;  // the old /watch/ prefix
+  if (prefixed) ++at;
   // namespaces/{ns}/{resource}..., but namespaces/{name}[/status|/finalize] is the namespace itself.
   if (parts[at] == "namespaces" && parts.size() > at + 1) {
     const bool own_subresource = parts.size() == at + 3 && info.group.empty() &&
@@ -71,6 +68,8 @@ RequestInfo parse_request(const net::Request& request) {
   if (parts.size() > at + 2) info.subresource = parts[at + 2];
   for (std::size_t i = at + 3; i < parts.size(); ++i) info.rest += "/" + parts[i];
   if (info.plural == "namespaces" && info.group.empty()) info.ns = info.name;
+  // ?watch makes a watch of a list, not of a get.
+  const bool watch = prefixed || (info.name.empty() && query_flag(request.query, "watch"));
   info.verb = verb_of(request, !info.name.empty(), watch && info.subresource.empty());
   return info;
 }

@@ -3,6 +3,7 @@
 
 #include "apiserver/errors.h"
 #include "apiserver/metadata.h"
+#include "apiserver/schema_facts.h"
 #include "apiserver/storage.h"
 #include "apiserver/write_stages.h"
 #include "model/selector.h"
@@ -57,6 +58,19 @@ std::int64_t number(const json::Value* value) {
          : value && value->is_uint64() ? static_cast<std::int64_t>(value->get_uint64()) : 0;
 }
 
+// A view is written like any object: its types and its name must be right.
+Result<void> check_scale(const WriteScope& scope, const json::Value& scale) {
+  static const SchemaPtr schema = builtin_type("io.k8s.api.autoscaling.v1.Scale");
+  const kube::Resource resource{"autoscaling", "v1", "scales", "Scale", true};
+  if (Result<void> typed = check_types(*schema, scale); !typed)
+    return std::unexpected(bad_request_error(cannot_handle(resource) + typed.error().message));
+  const std::string_view name = meta_string(scale, "name");
+  if (!name.empty() && name != scope.request.key.name)
+    return std::unexpected(bad_request_error("the name of the object (" + std::string(name) +
+                                             ") does not match the name on the URL (" + scope.request.key.name + ")"));
+  return {};
+}
+
 }  // namespace
 
 ScalePaths scale_paths(const Kind& kind) {
@@ -106,6 +120,7 @@ Result<PreparedWrite> prepare_scale(WriteScope& scope) {
   } else {
     scale = scope.request.body;
   }
+  TRY(check_scale(scope, scale));
   std::string_view revision = meta_string(scale, "resourceVersion");
   if (!revision.empty() && revision != std::to_string(item->modified))
     return std::unexpected(modified_error(kind.resource, scope.request.key.name));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "apiserver/path_step.h"
+
 namespace hekla::apiserver {
 namespace {
 
@@ -17,32 +19,8 @@ const Schema* member_schema(const Schema& schema, std::string_view name) {
   return schema.additional.get();
 }
 
-// Extends the path for the lifetime of the object. Paths are only kept when somebody collects them.
-class PathStep {
- public:
-  PathStep(std::string* path, std::string_view member) : path_(path) {
-    if (path_ == nullptr) return;
-    size_ = path_->size();
-    if (size_ > 0) *path_ += '.';
-    *path_ += member;
-  }
-  PathStep(std::string* path, std::size_t index) : path_(path) {
-    if (path_ == nullptr) return;
-    size_ = path_->size();
-    *path_ += '[';
-    *path_ += std::to_string(index);
-    *path_ += ']';
-  }
-  ~PathStep() {
-    if (path_ != nullptr) path_->resize(size_);
-  }
-  PathStep(const PathStep&) = delete;
-  PathStep& operator=(const PathStep&) = delete;
-
- private:
-  std::string* path_;
-  std::size_t size_ = 0;
-};
+// A hostile object may have a million of them, each with a long path.
+constexpr std::size_t kMaxUnknownFields = 100;
 
 // V is json::Value, and unknown members are removed, or const json::Value, and they are only
 // collected.
@@ -78,7 +56,7 @@ struct UnknownWalk {
       if (member == nullptr && (preserving || (resource && is_meta_field(it->key())))) {
         ++it;
       } else if (member == nullptr) {
-        if (found != nullptr) {
+        if (found != nullptr && found->size() < kMaxUnknownFields) {
           PathStep step(tracked(), it->key());
           found->push_back(path);
         }

@@ -7,6 +7,7 @@
 
 #include "apiserver/field_error.h"
 #include "apiserver/kind.h"
+#include "apiserver/path_step.h"
 #include "apiserver/schema.h"
 #include "apiserver/schema_formats.h"
 #include "apiserver/schema_pattern.h"
@@ -105,86 +106,89 @@ std::size_t rune_count(std::string_view text) {
   return count;
 }
 
+// Enough for anybody to read; a hostile object could earn a million.
+constexpr std::size_t kMaxCauses = 200;
+
 class Validator {
  public:
-  explicit Validator(Causes& out) : out_(out) {}
+  Validator(Causes& out, std::string& path) : out_(out), path_(path) {}
 
   // `old` is what an update replaces: where nothing changed, nothing is found fault with.
-  void visit(const Schema& schema, const json::Value& value, const std::string& path,
-             const json::Value* old = nullptr) {
+  void visit(const Schema& schema, const json::Value& value, const json::Value* old = nullptr) {
+    if (out_.size() >= kMaxCauses) return;
     if (old != nullptr && json::equal(*old, value)) return;
     if (!builtin_ && schema.go_type == kObjectMeta) {  // only what the CRD adds to it
-      if (!value.is_null()) check_junctors(schema, value, path);
+      if (!value.is_null()) check_junctors(schema, value);
       return;
     }
     if (!builtin_ && !schema.go_type.empty()) {
       builtin_ = true;
-      visit_builtin(schema, value, path, old);
+      visit_builtin(schema, value, old);
       builtin_ = false;
       return;
     }
-    if (builtin_) return visit_builtin(schema, value, path, old);
-    check_type(schema, value, path);
+    if (builtin_) return visit_builtin(schema, value, old);
+    check_type(schema, value);
     if (value.is_null()) {
-      check_enumeration(schema, value, path);
+      check_enumeration(schema, value);
       return;
     }
-    check_junctors(schema, value, path);
-    if (value.is_string()) check_string(schema, json::sv(value.get_string()), path);
-    if (value.is_number()) check_number(schema, value, path);
-    if (value.is_array()) check_array(schema, value.get_array(), path, old);
-    check_enumeration(schema, value, path);
-    if (value.is_object()) check_object(schema, value.get_object(), path, old);
+    check_junctors(schema, value);
+    if (value.is_string()) check_string(schema, json::sv(value.get_string()));
+    if (value.is_number()) check_number(schema, value);
+    if (value.is_array()) check_array(schema, value.get_array(), old);
+    check_enumeration(schema, value);
+    if (value.is_object()) check_object(schema, value.get_object(), old);
   }
 
  private:
   // Go decodes null as nothing, and takes a number for a quantity.
-  void visit_builtin(const Schema& schema, const json::Value& value, const std::string& path,
+  void visit_builtin(const Schema& schema, const json::Value& value,
                      const json::Value* old) {
     if (value.is_null()) return;
     if (schema.format == "quantity") {
       if (!value.is_string() && !value.is_number())
-        wrong_type(path, "integer,string", type_name(value));
+        wrong_type("integer,string", type_name(value));
       else if (!model::Quantity::from_json(value))
-        invalid(path, value, "should match '" + std::string(kQuantityPattern) + "'");
+        invalid(value, "should match '" + std::string(kQuantityPattern) + "'");
       return;
     }
-    check_type(schema, value, path);
-    if (value.is_array()) check_array(schema, value.get_array(), path, old);
-    if (value.is_object()) check_object(schema, value.get_object(), path, old);
+    check_type(schema, value);
+    if (value.is_array()) check_array(schema, value.get_array(), old);
+    if (value.is_object()) check_object(schema, value.get_object(), old);
   }
 
-  static std::string in_body(const std::string& path, std::string_view rest) {
-    return path + " in body " + std::string(rest);
+  std::string in_body(std::string_view rest) const {
+    return path_ + " in body " + std::string(rest);
   }
-  void wrong_type(const std::string& path, std::string_view wanted, std::string_view got) {
+  void wrong_type(std::string_view wanted, std::string_view got) {
     out_.push_back(type_invalid(
-        path, json::Value(got),
-        in_body(path, "must be of type " + std::string(wanted) + ": " + go_quote(got))));
+        path_, json::Value(got),
+        in_body("must be of type " + std::string(wanted) + ": " + go_quote(got))));
   }
-  void invalid(const std::string& path, const json::Value& value, const std::string& what) {
-    out_.push_back(invalid_value(path, value, in_body(path, what)));
+  void invalid(const json::Value& value, const std::string& what) {
+    out_.push_back(invalid_value(path_, value, in_body(what)));
   }
   // Junctors speak of no field; a nil path prints so.
-  void composite(const std::string& path, std::string_view what) {
+  void composite(std::string_view what) {
     out_.push_back(
-        invalid_value("<nil>", json::Value(""), go_quote(path) + " " + std::string(what)));
+        invalid_value("<nil>", json::Value(""), go_quote(path_) + " " + std::string(what)));
   }
 
-  void check_type(const Schema& schema, const json::Value& value, const std::string& path) {
+  void check_type(const Schema& schema, const json::Value& value) {
     if (value.is_null()) {
       if (schema.type != Type::any && !schema.nullable)
-        wrong_type(path, type_name(schema.type), "null");
+        wrong_type(type_name(schema.type), "null");
       return;
     }
     if (!has_type(schema.type, value))
-      wrong_type(path, type_name(schema.type), type_name(value));
+      wrong_type(type_name(schema.type), type_name(value));
     else if (schema.format == "int32" && value.is_number() &&
              std::abs(value.to_number<double>()) > 2147483648.0)
-      wrong_type(path, "int32", "int64");
+      wrong_type("int32", "int64");
   }
 
-  void check_enumeration(const Schema& schema, const json::Value& value, const std::string& path) {
+  void check_enumeration(const Schema& schema, const json::Value& value) {
     if (schema.enumeration.empty()) return;
     std::vector<std::string> allowed;
     for (const json::Value& one : schema.enumeration) {
@@ -192,94 +196,100 @@ class Validator {
       allowed.push_back(one.is_string() ? std::string(json::sv(one.get_string()))
                                         : json::serialize(one));
     }
-    out_.push_back(unsupported_value(path, value, allowed));
+    out_.push_back(unsupported_value(path_, value, allowed));
   }
 
-  void check_string(const Schema& schema, std::string_view text, const std::string& path) {
+  void check_string(const Schema& schema, std::string_view text) {
     json::Value shown(text);
     std::size_t length = rune_count(text);
     if (schema.max_length && length > *schema.max_length)
-      out_.push_back(too_long(path, *schema.max_length));
+      out_.push_back(too_long(path_, *schema.max_length));
     if (schema.min_length && length < *schema.min_length)
-      invalid(path, shown,
+      invalid(shown,
               "should be at least " + std::to_string(*schema.min_length) + " chars long");
     if (schema.compiled_pattern && !schema.compiled_pattern->matches(text))
-      invalid(path, shown, "should match '" + schema.pattern + "'");
+      invalid(shown, "should match '" + schema.pattern + "'");
     if (!schema.format.empty() && !satisfies_format(schema.format, text)) {
       out_.push_back(type_invalid(
-          path, shown, in_body(path, "must be of type " + schema.format + ": " + go_quote(text))));
+          path_, shown, in_body("must be of type " + schema.format + ": " + go_quote(text))));
     }
   }
 
-  void check_number(const Schema& schema, const json::Value& value, const std::string& path) {
+  void check_number(const Schema& schema, const json::Value& value) {
     double number = value.to_number<double>();
     if (schema.multiple_of && *schema.multiple_of > 0) {
       double times = number / *schema.multiple_of;
       if (std::abs(times - std::round(times)) > 1e-9)
-        invalid(path, value, "should be a multiple of " + show(*schema.multiple_of));
+        invalid(value, "should be a multiple of " + show(*schema.multiple_of));
     }
     if (schema.maximum &&
         (schema.exclusive_maximum ? number >= *schema.maximum : number > *schema.maximum))
-      invalid(
-          path, value,
+      invalid(value,
           (schema.exclusive_maximum ? "should be less than " : "should be less than or equal to ") +
               show(*schema.maximum));
     if (schema.minimum &&
         (schema.exclusive_minimum ? number <= *schema.minimum : number < *schema.minimum))
-      invalid(path, value,
+      invalid(value,
               (schema.exclusive_minimum ? "should be greater than "
                                         : "should be greater than or equal to ") +
                   show(*schema.minimum));
   }
 
-  void check_array(const Schema& schema, const json::Array& array, const std::string& path,
+  void check_array(const Schema& schema, const json::Array& array,
                    const json::Value* old) {
     if (schema.items != nullptr)
-      for (std::size_t i = 0; i < array.size(); ++i)
-        visit(*schema.items, array[i], path + "[" + std::to_string(i) + "]",
-              matching_item(schema, array[i], old));
+      for (std::size_t i = 0; i < array.size(); ++i) {
+        PathStep step(&path_, i);
+        visit(*schema.items, array[i], matching_item(schema, array[i], old));
+      }
     if (schema.min_items && array.size() < *schema.min_items)
-      invalid(path, json::Value(array.size()),
+      invalid(json::Value(array.size()),
               "should have at least " + std::to_string(*schema.min_items) + " items");
     if (schema.max_items && array.size() > *schema.max_items)
-      out_.push_back(too_many(path, array.size(), *schema.max_items));
+      out_.push_back(too_many(path_, array.size(), *schema.max_items));
   }
 
-  void check_object(const Schema& schema, const json::Object& object, const std::string& path,
+  void check_object(const Schema& schema, const json::Object& object,
                     const json::Value* old) {
     const auto before = [&](std::string_view name) { return old ? json::find(*old, name) : nullptr; };
     if (schema.min_properties && object.size() < *schema.min_properties)
-      invalid(path, json::Value(object.size()),
+      invalid(json::Value(object.size()),
               "should have at least " + std::to_string(*schema.min_properties) + " properties");
     if (schema.max_properties && object.size() > *schema.max_properties)
-      out_.push_back(too_many(path, object.size(), *schema.max_properties));
-    const std::string prefix = path.empty() ? path : path + ".";
+      out_.push_back(too_many(path_, object.size(), *schema.max_properties));
     if (schema.additional != nullptr) {
-      for (const auto& member : object)
-        if (!schema.properties.contains(member.key()))
-          visit(*schema.additional, member.value(), prefix + std::string(member.key()),
-                before(member.key()));
+      for (const auto& member : object) {
+        if (schema.properties.contains(member.key())) continue;
+        PathStep step(&path_, std::string_view(member.key()));
+        visit(*schema.additional, member.value(), before(member.key()));
+      }
     }
-    for (const auto& [name, inner] : schema.properties)
-      if (const json::Value* member = json::find(object, name))
-        visit(*inner, *member, prefix + name, before(name));
-    for (const std::string& name : schema.required)
-      if (!object.contains(name)) out_.push_back(required_value(prefix + name));
+    for (const auto& [name, inner] : schema.properties) {
+      const json::Value* member = json::find(object, name);
+      if (member == nullptr) continue;
+      PathStep step(&path_, name);
+      visit(*inner, *member, before(name));
+    }
+    for (const std::string& name : schema.required) {
+      if (object.contains(name)) continue;
+      PathStep step(&path_, name);
+      out_.push_back(required_value(path_));
+    }
   }
 
-  Causes failures_of(const Schema& schema, const json::Value& value, const std::string& path) {
+  Causes failures_of(const Schema& schema, const json::Value& value) {
     Causes causes;
-    Validator(causes).visit(schema, value, path);
+    Validator(causes, path_).visit(schema, value);
     return causes;
   }
 
   // The errors shown for a failed choice are those of the alternative that came closest.
   void check_choice(const std::vector<SchemaPtr>& choices, bool exactly_one,
-                    const json::Value& value, const std::string& path) {
+                    const json::Value& value) {
     Causes best;
     std::size_t valid = 0;
     for (const SchemaPtr& choice : choices) {
-      Causes causes = failures_of(*choice, value, path);
+      Causes causes = failures_of(*choice, value);
       if (causes.empty()) {
         ++valid;
         if (!exactly_one) return;
@@ -289,38 +299,39 @@ class Validator {
     }
     if (exactly_one && valid == 1) return;
     if (!exactly_one)
-      composite(path, "must validate at least one schema (anyOf)");
+      composite("must validate at least one schema (anyOf)");
     else
-      composite(path, "must validate one and only one schema (oneOf). " +
+      composite("must validate one and only one schema (oneOf). " +
                           (valid == 0 ? std::string("Found none valid")
                                       : "Found " + std::to_string(valid) + " valid alternatives"));
     if (valid == 0) out_.insert(out_.end(), best.begin(), best.end());
   }
 
-  void check_junctors(const Schema& schema, const json::Value& value, const std::string& path) {
-    if (!schema.any_of.empty()) check_choice(schema.any_of, false, value, path);
-    if (!schema.one_of.empty()) check_choice(schema.one_of, true, value, path);
+  void check_junctors(const Schema& schema, const json::Value& value) {
+    if (!schema.any_of.empty()) check_choice(schema.any_of, false, value);
+    if (!schema.one_of.empty()) check_choice(schema.one_of, true, value);
     std::size_t passed = 0;
     for (const SchemaPtr& one : schema.all_of) {
-      Causes causes = failures_of(*one, value, path);
+      Causes causes = failures_of(*one, value);
       passed += causes.empty();
       out_.insert(out_.end(), causes.begin(), causes.end());
     }
     if (passed != schema.all_of.size())
-      composite(path, std::string("must validate all the schemas (allOf)") +
+      composite(std::string("must validate all the schemas (allOf)") +
                           (passed == 0 ? ". None validated" : ""));
-    if (schema.negation != nullptr && failures_of(*schema.negation, value, path).empty())
-      composite(path, "must not validate the schema (not)");
+    if (schema.negation != nullptr && failures_of(*schema.negation, value).empty())
+      composite("must not validate the schema (not)");
   }
 
   Causes& out_;
+  std::string& path_;
   bool builtin_ = false;  // below a node of a built-in type
 };
 
 // Reports the first repetition of each element, as upstream does.
 void check_unique(const json::Array& keys, const std::string& path, Causes& out) {
   std::map<std::string, int> seen;
-  for (std::size_t i = 0; i < keys.size(); ++i)
+  for (std::size_t i = 0; i < keys.size() && out.size() < kMaxCauses; ++i)
     if (++seen[json::serialize(keys[i])] == 2)
       out.push_back(duplicate_value(path + "[" + std::to_string(i) + "]", keys[i]));
 }
@@ -342,23 +353,27 @@ void check_list_map(const Schema& schema, const json::Array& array, const std::s
   check_unique(keys, path, out);
 }
 
-void check_lists(const Schema& schema, const json::Value& value, const std::string& path,
-                 Causes& out) {
+void check_lists(const Schema& schema, const json::Value& value, std::string& path, Causes& out) {
   if (!schema.go_type.empty()) return;
   if (value.is_array()) {
     const json::Array& array = value.get_array();
     if (schema.list_type == Schema::ListType::set) check_unique(array, path, out);
     if (schema.list_type == Schema::ListType::map) check_list_map(schema, array, path, out);
     if (schema.items == nullptr) return;
-    for (std::size_t i = 0; i < array.size(); ++i)
-      check_lists(*schema.items, array[i], path + "[" + std::to_string(i) + "]", out);
+    for (std::size_t i = 0; i < array.size(); ++i) {
+      PathStep step(&path, i);
+      check_lists(*schema.items, array[i], path, out);
+    }
   } else if (value.is_object()) {
     for (const auto& member : value.get_object()) {
-      std::string name(member.key());
-      if (auto found = schema.properties.find(name); found != schema.properties.end())
-        check_lists(*found->second, member.value(), path.empty() ? name : path + "." + name, out);
-      else if (schema.additional != nullptr)
-        check_lists(*schema.additional, member.value(), path + "[" + name + "]", out);
+      const std::string_view name(member.key());
+      if (auto found = schema.properties.find(name); found != schema.properties.end()) {
+        PathStep step(&path, name);
+        check_lists(*found->second, member.value(), path, out);
+      } else if (schema.additional != nullptr) {
+        PathStep step(&path, PathStep::Key{name});
+        check_lists(*schema.additional, member.value(), path, out);
+      }
     }
   }
 }
@@ -368,8 +383,9 @@ void check_lists(const Schema& schema, const json::Value& value, const std::stri
 std::vector<Cause> validate_value(const Schema& schema, const json::Value& value,
                                   const std::string& path, const json::Value* old) {
   Causes causes;
-  Validator(causes).visit(schema, value, path, old);
-  check_lists(schema, value, path, causes);
+  std::string here = path;
+  Validator(causes, here).visit(schema, value, old);
+  check_lists(schema, value, here, causes);
   return causes;
 }
 

@@ -99,6 +99,7 @@ class ServerFixture : public ::testing::Test {
     options.rng = &simulation.rng();
     options.admission = std::move(steps);
     options.node_reports = node_reports;
+    if (!service_range.empty()) options.service_cidr = service_range;
     options.auth.admin_token = "secret";
     options.auth.signing_key_pem = signing_key;
     options.auth.root_ca_pem = "the root";
@@ -164,6 +165,7 @@ class ServerFixture : public ::testing::Test {
 
   std::string signing_key = make_signing_key().value_or("");
   bool node_reports = false;  // of the next open()
+  std::string service_range;  // of the next open(); empty: the default
   store::Options store_options;
   sim::Simulation simulation{1};
   sim::SimExecutor &committer, &background, &loop, &caller;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 
+#include "apiserver/metadata.h"
 #include "apiserver/object_header.h"
 #include "apiserver/storage.h"
 
@@ -11,7 +12,7 @@ namespace hekla::apiserver {
 
 namespace {
 
-constexpr std::size_t kRecent = 1024;
+constexpr std::chrono::seconds kClaimLasts{2};
 constexpr std::int64_t kFirstNodePort = 30000, kLastNodePort = 32767;
 
 std::optional<std::uint32_t> parse_ipv4(std::string_view text) {
@@ -137,29 +138,44 @@ ServiceAddresses::Taken ServiceAddresses::taken(const ServedKind& services,
   return found;
 }
 
-std::string ServiceAddresses::pick_address(const Taken& taken, std::uint32_t start) const {
+void ServiceAddresses::add_claims(Taken& taken, const std::string& owner, WallTime now) const {
   std::lock_guard lock(mutex_);
+  std::erase_if(claims_, [&](const Claim& one) { return now - one.at > kClaimLasts; });
+  for (const Claim& one : claims_) {
+    if (one.owner == owner) continue;
+    taken.addresses.insert(one.address);
+    taken.node_ports.insert(one.node_ports.begin(), one.node_ports.end());
+  }
+}
+
+void ServiceAddresses::claim(const json::Value& service, const std::string& owner, WallTime now) const {
+  Claim made{owner, std::string(json::string_at(service, {"spec", "clusterIP"})), {}, now};
+  if (const json::Array* ports = json::array_at(service, {"spec", "ports"}))
+    for (const json::Value& one : *ports)
+      if (const std::int64_t port = json::int_at(one, {"nodePort"}); port != 0) made.node_ports.push_back(port);
+  std::lock_guard lock(mutex_);
+  std::erase_if(claims_, [&](const Claim& one) { return one.owner == owner; });
+  claims_.push_back(std::move(made));
+}
+
+std::string ServiceAddresses::pick_address(const Taken& taken, std::uint32_t start) const {
   for (std::uint32_t i = 0; i < size_; ++i) {
     const std::uint32_t offset = (start + i) % size_;
     if (offset < 2 || offset == size_ - 1) continue;
     std::string address = format_ipv4(base_ + offset);
-    if (taken.addresses.contains(address)) continue;
-    if (std::find(recent_.begin(), recent_.end(), address) != recent_.end()) continue;
-    recent_.push_back(address);
-    if (recent_.size() > kRecent) recent_.pop_front();
-    return address;
+    if (!taken.addresses.contains(address)) return address;
   }
   return {};
 }
 
-std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const Taken& taken, Rng& rng,
-                                                    std::string& chosen) const {
+std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const Taken& taken,
+                                                    const Asker& asker) const {
   std::string wanted(json::string_at(service, {"spec", "clusterIP"}));
   if (wanted.empty()) {
     // Drawn in any case, so that what is drawn after it is the same each time.
-    const auto start = static_cast<std::uint32_t>(uniform(rng, size_));
-    if (chosen.empty() || taken.addresses.contains(chosen)) chosen = pick_address(taken, start);
-    wanted = chosen;
+    const auto start = static_cast<std::uint32_t>(uniform(asker.rng, size_));
+    if (asker.chosen.empty() || taken.addresses.contains(asker.chosen)) asker.chosen = pick_address(taken, start);
+    wanted = asker.chosen;
     if (wanted.empty())
       return {invalid_value("spec.clusterIPs", json::Value(json::Array()),
                             "failed to allocate a serviceIP: range is full")};
@@ -186,8 +202,7 @@ std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const 
 
 std::vector<Cause> ServiceAddresses::assign(json::Value& service, const json::Value* old,
                                             const ServedKind& services,
-                                            const store::Snapshot& snapshot, Rng& rng,
-                                            std::string& chosen) const {
+                                            const store::Snapshot& snapshot, const Asker& asker) const {
   if (!json::object_at(service, {"spec"})) return {};
   if (json::string_at(service, {"spec", "type"}) == "ExternalName") return {};
   if (old) keep_allocated(service, *old);
@@ -197,12 +212,16 @@ std::vector<Cause> ServiceAddresses::assign(json::Value& service, const json::Va
       json::string_at(service, {"spec", "clusterIP"}).empty();
   if (!needs_address && !ports) return {};
   Taken in_use = taken(services, snapshot, ports);
+  std::string owner(meta_string(service, "namespace"));
+  owner.append("/").append(meta_string(service, "name"));
+  add_claims(in_use, owner, asker.now);
   std::vector<Cause> causes;
-  if (needs_address) causes = assign_address(service, in_use, rng, chosen);
+  if (needs_address) causes = assign_address(service, in_use, asker);
   if (ports) {
-    std::vector<Cause> more = assign_ports(service, old, in_use.node_ports, rng);
+    std::vector<Cause> more = assign_ports(service, old, in_use.node_ports, asker.rng);
     causes.insert(causes.end(), more.begin(), more.end());
   }
+  if (causes.empty() && !asker.dry_run) claim(service, owner, asker.now);
   return causes;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "apiserver/registry.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "base/rng.h"
 #include "json/value.h"
@@ -24,10 +25,16 @@ class ServiceAddresses {
   static Result<std::unique_ptr<ServiceAddresses>> make(const std::string& cidr);
 
   // Fills clusterIP, clusterIPs, the families and node ports of a service about to be written. `old` is
-  // null on create; what it had is kept. Causes name an address that is taken or out of range. `chosen` is the
-  // address that the same request was given before, if it was; it gets the one given now.
+  // null on create; what it had is kept. Causes name an address that is taken or out of range.
+  struct Asker {
+    Rng& rng;
+    WallTime now;
+    bool dry_run = false;
+    // The address that the same request was given before, if it was; it gets the one given now.
+    std::string& chosen;
+  };
   std::vector<Cause> assign(json::Value& service, const json::Value* old, const ServedKind& services,
-                            const store::Snapshot& snapshot, Rng& rng, std::string& chosen) const;
+                            const store::Snapshot& snapshot, const Asker& asker) const;
   // The first address: the API server's own service.
   std::string first() const;
 
@@ -40,14 +47,21 @@ class ServiceAddresses {
     std::set<std::int64_t> node_ports;
   };
   Taken taken(const ServedKind& services, const store::Snapshot& snapshot, bool ports) const;
+  void add_claims(Taken& taken, const std::string& owner, WallTime now) const;
+  void claim(const json::Value& service, const std::string& owner, WallTime now) const;
   std::string pick_address(const Taken& taken, std::uint32_t start) const;
-  std::vector<Cause> assign_address(json::Value& service, const Taken& taken, Rng& rng,
-                                    std::string& chosen) const;
+  std::vector<Cause> assign_address(json::Value& service, const Taken& taken, const Asker& asker) const;
 
   const std::uint32_t base_, size_;
-  // Handed out lately: two writes that are prepared at the same time must not get the same one.
+  // What a write was given that may not be committed yet: two that are prepared at the same time must not get
+  // the same. A moment later the store itself tells.
+  struct Claim {
+    std::string owner, address;
+    std::vector<std::int64_t> node_ports;
+    WallTime at;
+  };
   mutable std::mutex mutex_;
-  mutable std::deque<std::string> recent_;
+  mutable std::deque<Claim> claims_;
 };
 
 }  // namespace hekla::apiserver

@@ -63,7 +63,7 @@ TokenSubject lasting_subject(const json::Value& claims) {
     return std::string(json::string_at(claims, {std::string(kLastingClaim) + std::string(name)}));
   };
   TokenSubject subject{claim("namespace"), claim("service-account.name"),
-                       claim("service-account.uid"), "", "", claim("secret.name"), "", ""};
+                       claim("service-account.uid"), "", "", claim("secret.name"), "", "", true};
   return subject;
 }
 

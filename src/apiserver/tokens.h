@@ -34,6 +34,7 @@ struct TokenSubject {
   std::string pod_name, pod_uid;             // when bound to a pod
   std::string secret_name, secret_uid;       // when bound to a secret
   std::string token_id;
+  bool lasting = false;                      // no expiry: good while its secret holds it
 };
 
 // Thread-safe.

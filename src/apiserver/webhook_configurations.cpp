@@ -6,8 +6,8 @@
 namespace hekla::apiserver {
 namespace {
 
-Webhook read_webhook(const json::Value& spec) {
-  Webhook webhook{spec, std::string(json::string_at(spec, {"name"})),
+Webhook read_webhook(const json::Value& spec, std::string id) {
+  Webhook webhook{spec, std::move(id), std::string(json::string_at(spec, {"name"})),
                   json::string_at(spec, {"failurePolicy"}) == "Ignore", {}};
   if (const json::Array* conditions = json::array_at(spec, {"matchConditions"}))
     for (const json::Value& condition : *conditions)
@@ -37,7 +37,9 @@ WebhookList WebhookConfigurations::at(const store::Snapshot& snapshot, const Cat
   for (const store::ItemPtr& item : items) {
     const json::Value configuration = decode_object(*served, *item);
     if (const json::Array* specs = json::array_at(configuration, {"webhooks"}))
-      for (const json::Value& spec : *specs) webhooks->push_back(read_webhook(spec));
+      for (const json::Value& spec : *specs)
+        webhooks->push_back(read_webhook(spec, (mutating ? "mutating/" : "validating/") + item->key + "/" +
+                                                   std::to_string(webhooks->size())));
   }
   known = {std::move(items), std::move(webhooks)};
   return known.webhooks;

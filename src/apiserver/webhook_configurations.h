@@ -16,6 +16,7 @@ namespace hekla::apiserver {
 
 struct Webhook {
   json::Value spec;
+  std::string id;  // unique among all: names are so within one configuration only
   std::string name;
   bool ignores_failure = false;
   std::vector<Result<std::shared_ptr<const cel::Program>>> conditions;  // matchConditions

@@ -68,8 +68,28 @@ json::Value review_request(const kube::AdmissionRequest& request, const kube::Re
 
 namespace {
 
+std::string authority_of(const std::string& address, std::int64_t port) {
+  const bool ipv6 = address.find(':') != std::string::npos;
+  return (ipv6 ? "[" + address + "]" : address) + ":" + std::to_string(port);
+}
+
+// The name of the service's port with this number: what its endpoints call their own.
+std::optional<std::string> port_name(const json::Value& service, std::int64_t port) {
+  if (const json::Array* ports = json::array_at(service, {"spec", "ports"}))
+    for (const json::Value& one : *ports)
+      if (json::int_at(one, {"port"}) == port) return text_at(one, {"name"});
+  return std::nullopt;
+}
+
 // host:port of a service: an endpoint if it has any, else its cluster address.
-std::string service_authority(const kube::AdmissionRequest& request, const kube::Key& key, std::int64_t port) {
+Result<std::string> service_authority(const kube::AdmissionRequest& request, const kube::Key& key, std::int64_t port) {
+  const kube::Resource services{
+      .group = "", .version = "v1", .plural = "services", .kind = "Service", .namespaced = true};
+  const Result<json::Value> service = request.reader->get(services, key);
+  if (!service) return fail(Code::unavailable, "service \"" + key.name + "\" not found");
+  const std::optional<std::string> name = port_name(*service, port);
+  if (!name)
+    return fail(Code::unavailable, "no service port " + std::to_string(port) + " found for service \"" + key.name + "\"");
   const kube::Resource endpoints{
       .group = "", .version = "v1", .plural = "endpoints", .kind = "Endpoints", .namespaced = true};
   if (Result<json::Value> found = request.reader->get(endpoints, key))
@@ -77,15 +97,15 @@ std::string service_authority(const kube::AdmissionRequest& request, const kube:
       for (const json::Value& subset : *subsets) {
         const json::Array* addresses = json::array_at(subset, {"addresses"});
         const json::Array* ports = json::array_at(subset, {"ports"});
-        if (addresses && !addresses->empty() && ports && !ports->empty())
-          return text_at((*addresses)[0], {"ip"}) + ":" + std::to_string(json::int_at((*ports)[0], {"port"}));
+        if (!addresses || addresses->empty() || !ports) continue;
+        for (const json::Value& one : *ports)
+          if (text_at(one, {"name"}) == *name)
+            return authority_of(text_at((*addresses)[0], {"ip"}), json::int_at(one, {"port"}));
       }
-  const kube::Resource services{
-      .group = "", .version = "v1", .plural = "services", .kind = "Service", .namespaced = true};
-  Result<json::Value> service = request.reader->get(services, key);
-  std::string address = service ? text_at(*service, {"spec", "clusterIP"}) : "";
-  if (address.empty() || address == "None") return {};
-  return address + ":" + std::to_string(port);
+  const std::string address = text_at(*service, {"spec", "clusterIP"});
+  if (address.empty() || address == "None")
+    return fail(Code::unavailable, "no endpoints available for service \"" + key.name + "\"");
+  return authority_of(address, port);
 }
 
 // A URL as kube-apiserver calls it: no empty and no dotted parts in its path. envtest writes "//path".
@@ -128,8 +148,7 @@ Result<void> address_call(const Webhook& webhook, const kube::AdmissionRequest& 
   if (!path.starts_with('/')) path.insert(0, "/");
   call.server_name = key.name + "." + key.ns + ".svc";
   call.shown_url = "https://" + call.server_name + ":" + std::to_string(port) + path + "?" + query;
-  const std::string authority = service_authority(request, key, port);
-  if (authority.empty()) return fail(Code::unavailable, "service \"" + key.name + "\" not found");
+  const std::string authority = TRY(service_authority(request, key, port));
   call.url = "https://" + authority + path + "?" + query;
   return {};
 }
@@ -163,7 +182,7 @@ class Invocation {
     if (request_.dry_run && effects != "None" && effects != "NoneOnDryRun")
       return fail(Code::bad_request, "admission webhook " + go_quote(webhook.name) + " does not support dry run");
     WebhookCall call;
-    call.key = webhook.name + "\n" + json::serialize(review);
+    call.key = webhook.id + "\n" + json::serialize(review);
     auto known = scope_.memo->answers.find(call.key);
     if (known == scope_.memo->answers.end()) return request_answer(webhook, std::move(review), std::move(call));
     if (!known->second) return settled(webhook, failed_call(webhook, known->second.error().message));
@@ -211,6 +230,7 @@ Result<bool> apply_answer(const Webhook& webhook, const json::Value& response, j
   json::Value changed = object;
   if (Result<void> applied = json::apply_json_patch(changed, *operations); !applied)
     return std::unexpected(Error{Code::internal, "Internal error occurred: " + applied.error().message});
+  if (!changed.is_object()) return std::unexpected(failed_call(webhook, "the patch leaves no object"));
   const bool differs = !json::equal(changed, object);
   object = std::move(changed);
   return differs;

@@ -198,5 +198,38 @@ TEST_F(WebhookTest, dry_runs_and_reinvocation) {
   EXPECT_EQ(call("POST", std::string(kMaps) + "?dryRun=All", config_map("y")).status, 201);
 }
 
+TEST_F(WebhookTest, hooks_of_one_name_in_two_configurations_are_each_asked) {
+  ASSERT_EQ(configure("Mutating", webhook("same.example.com")).status, 201);
+  ASSERT_EQ(configure("Validating", webhook("same.example.com")).status, 201);
+  ASSERT_EQ(call("POST", kMaps, config_map("x")).status, 201);
+  EXPECT_EQ(transport.calls.size(), 2u);
+}
+
+TEST_F(WebhookTest, a_patch_must_leave_the_object_that_was_asked_for) {
+  ASSERT_EQ(configure("Mutating", webhook("m.example.com")).status, 201);
+  for (const char* patch : {R"([{"op":"replace","path":"","value":5}])",
+                            R"([{"op":"replace","path":"/metadata/name","value":"other"}])"}) {
+    transport.script = [patch](const json::Value&) -> Result<json::Value> { return patch_answer(patch); };
+    EXPECT_GE(call("POST", kMaps, config_map("x")).status, 400) << patch;
+  }
+  EXPECT_EQ(call("GET", std::string(kMaps) + "/other").status, 404);
+}
+
+TEST_F(WebhookTest, a_service_is_called_on_the_port_that_was_named) {
+  const char* service = R"({"metadata":{"name":"hook"},"spec":{"ports":[
+    {"name":"metrics","port":8080},{"name":"https","port":443,"targetPort":9443}]}})";
+  const char* endpoints = R"({"metadata":{"name":"hook"},"subsets":[{"addresses":[{"ip":"10.1.2.3"}],
+    "ports":[{"name":"metrics","port":8080},{"name":"https","port":9443}]}]})";
+  ASSERT_EQ(call("POST", "/api/v1/namespaces/default/services", service).status, 201);
+  ASSERT_EQ(call("POST", "/api/v1/namespaces/default/endpoints", endpoints).status, 201);
+  std::string hook = webhook("v.example.com");
+  const std::string url = R"("url":"https://127.0.0.1:9//hook")";
+  hook.replace(hook.find(url), url.size(), R"("service":{"namespace":"default","name":"hook"})");
+  ASSERT_EQ(configure("Validating", hook).status, 201);
+  ASSERT_EQ(call("POST", kMaps, config_map("x")).status, 201);
+  ASSERT_EQ(transport.calls.size(), 1u);
+  EXPECT_TRUE(transport.calls[0].url.starts_with("https://10.1.2.3:9443/")) << transport.calls[0].url;
+}
+
 }  // namespace
 }  // namespace hekla::apiserver

@@ -39,6 +39,8 @@ struct WriteRequest {
   FieldValidation field_validation = FieldValidation::ignore;
   std::string field_manager;
   kube::UserInfo user;
+  // Of an update or patch that may create: why its user must not. Empty: it may.
+  std::optional<Error> creation_denied;
 };
 
 struct WriteOutcome {

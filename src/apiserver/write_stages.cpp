@@ -22,11 +22,6 @@ namespace hekla::apiserver {
 
 namespace {
 
-// `Pod in version "v1" cannot be handled as a Pod: `.
-std::string cannot_handle(const kube::Resource& r) {
-  return r.kind + " in version \"" + r.version + "\" cannot be handled as a " + r.kind + ": ";
-}
-
 // ObjectMeta of any built-in kind: custom resources are held to the same types.
 const Schema* metadata_schema() {
   static const Schema* const found = [] {
@@ -208,6 +203,10 @@ Result<store::ItemPtr> find_item(const WriteScope& scope) {
   return item;
 }
 
+std::string cannot_handle(const kube::Resource& r) {
+  return r.kind + " in version \"" + r.version + "\" cannot be handled as a " + r.kind + ": ";
+}
+
 Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) {
   const Kind& kind = scope.kind();
   if (scope.request.field_validation != FieldValidation::ignore) {
@@ -255,6 +254,7 @@ Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Va
   TRY(scope.services.admission->mutate(request, object));
   if (webhooks) {
     TRY(mutate_by_webhooks(scope, request, object));
+    TRY(match_request(scope.kind(), request.key, object));  // what was authorized is still what is written
     if (!scope.kind().custom && scope.kind().schema) {
       if (Result<void> typed = check_types(*scope.kind().schema, object); !typed)
         return fail(Code::bad_request, cannot_handle(scope.resource()) + typed.error().message);
@@ -271,8 +271,9 @@ Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::
   if (is_crd(resource)) accept_names(scope, object);
   if (resource.plural == "services" && resource.group.empty() && scope.services.addresses) {
     std::vector<Cause> causes =
-        scope.services.addresses->assign(object, old, scope.served(), scope.snapshot, *scope.services.rng,
-                                         scope.memo->kept["clusterIP"]);
+        scope.services.addresses->assign(object, old, scope.served(), scope.snapshot,
+                                         {*scope.services.rng, scope.now, scope.request.dry_run,
+                                          scope.memo->kept["clusterIP"]});
     if (!causes.empty())
       return std::unexpected(
           invalid_object(resource, std::string(meta_string(object, "name")), std::move(causes)));
@@ -282,6 +283,10 @@ Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::
 
 Result<void> validate_stage(WriteScope& scope, const json::Value& object, const json::Value* old) {
   const Kind& kind = scope.kind();
+  // Its managedFields are nested deeper than what they describe; what is stored must be readable again.
+  if (json::deeper_than(object, json::kMaxDepth))
+    return fail(Code::bad_request, "the object with its managedFields is nested deeper than " +
+                                       std::to_string(json::kMaxDepth));
   std::vector<Cause> causes = validate_metadata(kind, object);
   auto add = [&](std::vector<Cause> more) {
     causes.insert(causes.end(), std::make_move_iterator(more.begin()),

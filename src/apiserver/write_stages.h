@@ -97,6 +97,8 @@ Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Va
                           kube::Operation operation);
 // What takes a look at the whole cluster to fill in: addresses of services, conditions of CRDs.
 Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::Value* old);
+// `Pod in version "v1" cannot be handled as a Pod: `.
+std::string cannot_handle(const kube::Resource& resource);
 Result<void> validate_stage(WriteScope& scope, const json::Value& object, const json::Value* old);
 Result<void> admit_stage(WriteScope& scope, const json::Value& object, const json::Value* old,
                          kube::Operation operation);

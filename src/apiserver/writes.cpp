@@ -20,6 +20,8 @@ constexpr int kMaxNameAttempts = 8;
 // somebody's success.
 constexpr int kMaxSideAttempts = 1000;
 constexpr std::size_t kMaxWebhookAnswers = 256;
+// A collection may be larger than what the store takes at once.
+constexpr std::size_t kBytesPerCommit = std::size_t{8} << 20;
 }  // namespace
 
 Result<PreparedWrite> prepare_write(WriteScope& scope) {
@@ -59,11 +61,12 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     const store::Snapshot snapshot = writes_.store_.snapshot();
     const CatalogPtr catalog = writes_.registry_.catalog();
     store::Batch batch;
+    std::size_t batch_bytes = 0;
     std::set<std::pair<store::BucketId, std::string>> touched;
     staged_.clear();
     while (!queue_.empty()) {
       std::size_t index = queue_.front();
-      if (alone_ && !batch.writes.empty()) break;
+      if ((alone_ || batch_bytes > kBytesPerCommit) && !batch.writes.empty()) break;
       Result<PreparedWrite> prepared = prepare(index, snapshot, *catalog);
       const bool first = batch.writes.empty();
       if (!prepared) {
@@ -80,6 +83,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
         for (auto& [side_key, side] : prepared->sides)
           staged_.insert_or_assign(side_key, std::move(side));
         store::AttachmentPtr header = prepared->write.attachment;
+        batch_bytes += prepared->write.value.size();
         batch.writes.push_back(std::move(prepared->write));
         pending_.push_back({index, std::move(*prepared), std::move(header)});
       }

@@ -60,10 +60,12 @@ void Loop::run(const std::string& name) {
       timers_.pop();
     }
     if (tasks_.empty()) {
-      if (timers_.empty())
+      if (timers_.empty()) {
         wake_.wait(lock);
-      else
-        wake_.wait_until(lock, timers_.top().when);
+      } else {
+        const MonoTime when = timers_.top().when;  // a copy: another thread may move the timers meanwhile
+        wake_.wait_until(lock, when);
+      }
       continue;
     }
     Task task = std::move(tasks_.front());

@@ -44,6 +44,16 @@ std::string stamp(WallTime now) {
   return text;
 }
 
+// Whether a file was put aside by rotate(), and is not another log whose name begins alike.
+bool is_aside(std::string_view file, std::string_view begin, std::string_view extension) {
+  constexpr std::string_view kShape = "0000-00-00T00-00-00.000";
+  if (file.size() != begin.size() + kShape.size() + extension.size()) return false;
+  if (!file.starts_with(begin) || !file.ends_with(extension)) return false;
+  return std::ranges::equal(file.substr(begin.size(), kShape.size()), kShape, [](char c, char shape) {
+    return shape == '0' ? c >= '0' && c <= '9' : c == shape;
+  });
+}
+
 }  // namespace
 
 Result<std::unique_ptr<RotatingFile>> RotatingFile::open(std::string path, RotationOptions options,
@@ -79,10 +89,16 @@ Result<void> RotatingFile::rotate() {
   auto [name, extension] = split_extension(path_);
   const std::string aside = name + "-" + stamp(clock_.wall()) + extension;
   if (::rename(path_.c_str(), aside.c_str()) != 0) return file_error("rename", path_);
-  int fd = TRY(open_for_append(path_));
-  ::close(fd_);
-  fd_ = fd;
   bytes_ = 0;
+  Result<int> fd = open_for_append(path_);
+  if (!fd) {
+    // Back under its name: the lines go on in it, and the next one tries again.
+    ::rename(aside.c_str(), path_.c_str());
+    bytes_ = options_.max_bytes;
+    return {};
+  }
+  ::close(fd_);
+  fd_ = *fd;
   remove_old();
   return {};
 }
@@ -98,7 +114,7 @@ void RotatingFile::remove_old() const {
   const std::filesystem::path directory = whole.has_parent_path() ? whole.parent_path() : ".";
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
     std::string file = entry.path().filename().string();
-    if (file.starts_with(begin) && file.ends_with(extension)) aside.push_back(std::move(file));
+    if (is_aside(file, begin, extension)) aside.push_back(std::move(file));
   }
   std::sort(aside.rbegin(), aside.rend());  // the stamps sort by time
   for (std::size_t i = 0; i < aside.size(); ++i) {

@@ -8,41 +8,22 @@
 #include <boost/json/stream_parser.hpp>
 #include <charconv>
 
+#include "json/path.h"
 #include "json/view.h"
 
 namespace hekla::json {
 namespace {
 
-constexpr int kMaxDepth = 256;
 // A thread keeps a few parsers; one that had to grow beyond this is given back.
 constexpr std::size_t kKeptCapacity = std::size_t{4} << 20;
 constexpr std::size_t kKeptParsers = 4;
-
-// The way to the value being built, as a chain on the stack: text is made only when somebody asks.
-struct Path {
-  const Path* parent = nullptr;
-  std::string_view key{};
-  std::size_t index = 0;
-  bool is_index = false;
-
-  void append_to(std::string& out) const {
-    if (parent == nullptr) return;
-    parent->append_to(out);
-    if (is_index) {
-      out += "[" + std::to_string(index) + "]";
-    } else {
-      if (!out.empty()) out.push_back('.');
-      out += key;
-    }
-  }
-};
 
 class Builder {
  public:
   explicit Builder(std::vector<std::string>* duplicates) : duplicates_(duplicates) {}
 
   // False when nested too deeply.
-  bool build(const View& from, Value& out, const Path& path, int depth) {
+  bool build(const View& from, Value& out, const Path& path, std::size_t depth) {
     if (from.is_string()) {
       out.emplace_string() = from.get_string();
     } else if (from.is_object()) {
@@ -64,7 +45,7 @@ class Builder {
   }
 
  private:
-  bool build_array(const View& from, Array& out, const Path& path, int depth) {
+  bool build_array(const View& from, Array& out, const Path& path, std::size_t depth) {
     out.reserve(from.size());
     bool shallow = true;
     from.for_each_element([&](const View& element) {
@@ -75,13 +56,13 @@ class Builder {
     return shallow;
   }
 
-  bool build_object(const View& from, Object& out, const Path& path, int depth) {
+  bool build_object(const View& from, Object& out, const Path& path, std::size_t depth) {
     out.reserve(from.size());
     bool shallow = true;
     from.for_each_member([&](std::string_view key, const View& value) {
       const Path here{&path, key, 0, false};
       const auto [member, fresh] = out.emplace(key, nullptr);
-      if (!fresh && duplicates_ != nullptr) here.append_to(duplicates_->emplace_back());
+      if (!fresh) here.report_to(duplicates_);
       shallow = build(value, member->value(), here, depth);
       return shallow;
     });

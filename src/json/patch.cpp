@@ -5,24 +5,6 @@
 namespace hekla::json {
 namespace {
 
-// The depth to which parse() reads; patches must not build what cannot be read again.
-constexpr std::size_t kMaxDepth = 256;
-
-bool deeper_than(const Value& value, std::size_t limit) {
-  const Array* array = value.if_array();
-  const Object* object = value.if_object();
-  if (array == nullptr && object == nullptr) return false;
-  if (limit == 0) return true;
-  if (array != nullptr) {
-    for (const Value& element : *array)
-      if (deeper_than(element, limit - 1)) return true;
-    return false;
-  }
-  for (const auto& member : *object)
-    if (deeper_than(member.value(), limit - 1)) return true;
-  return false;
-}
-
 std::size_t bytes_of(const Value& value) {
   std::size_t bytes = sizeof(Value);
   if (const String* text = value.if_string()) bytes += text->size();

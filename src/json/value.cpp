@@ -237,6 +237,19 @@ Value& at_path(Value& value, std::initializer_list<std::string_view> members) {
   return *at;
 }
 
+bool deeper_than(const Value& value, std::size_t limit) {
+  if (const Array* array = value.if_array()) {
+    if (limit == 0) return true;
+    for (const Value& element : *array)
+      if (deeper_than(element, limit - 1)) return true;
+  } else if (const Object* object = value.if_object()) {
+    if (limit == 0) return true;
+    for (const auto& member : *object)
+      if (deeper_than(member.value(), limit - 1)) return true;
+  }
+  return false;
+}
+
 bool equal(const Value& a, const Value& b) {
   if (is_number(a) && is_number(b)) return numbers_equal(a, b);
   if (a.kind() != b.kind()) return false;

@@ -53,4 +53,8 @@ Value& at_path(Value& value, std::initializer_list<std::string_view> members);
 // Structural equality; object members in any order, 1 == 1.0 as in JSON Schema.
 bool equal(const Value& a, const Value& b);
 
+// The depth to which documents are read. Whoever builds a value that is to be read again keeps to it.
+inline constexpr std::size_t kMaxDepth = 256;
+bool deeper_than(const Value& value, std::size_t limit);
+
 }  // namespace hekla::json

@@ -10,12 +10,12 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "json/parse.h"
+#include "json/path.h"
 #include "json/yaml_scalar.h"
 
 namespace hekla::json {
 namespace {
 
-constexpr int kMaxDepth = 256;
 // What aliases may add to a text: go-yaml's bound on nodes, and one on the bytes of their strings.
 constexpr std::size_t kAliasedNodesMax = 400'000;
 constexpr std::size_t kAliasedBytesMax = std::size_t{16} << 20;
@@ -89,7 +89,7 @@ class YamlReader {
       TRY(next());  // past the document start, to its root
       YamlDocument document;
       document.line = static_cast<int>(event_.line());
-      TRY(build(document.value, "", 0));
+      TRY(build(document.value, Path{}, 0));
       TRY(next());  // document end
       if (!document.value.is_null()) documents.push_back(std::move(document));
     }
@@ -114,8 +114,8 @@ class YamlReader {
   }
 
   // Builds the node that begins with the current event; ends on the node's last event.
-  Result<void> build(Value& out, const std::string& path, int depth) {
-    if (depth > kMaxDepth) return error_here("nested deeper than " + std::to_string(kMaxDepth));
+  Result<void> build(Value& out, const Path& path, int depth) {
+    if (depth > static_cast<int>(kMaxDepth)) return error_here("nested deeper than " + std::to_string(kMaxDepth));
     switch (event_.type()) {
       case YAML_ALIAS_EVENT: return build_alias(out);
       case YAML_SCALAR_EVENT: {
@@ -161,16 +161,16 @@ class YamlReader {
     return {};
   }
 
-  Result<void> build_sequence(Array& out, const std::string& path, int depth) {
+  Result<void> build_sequence(Array& out, const Path& path, int depth) {
     while (true) {
       TRY(next());
       if (event_.type() == YAML_SEQUENCE_END_EVENT) return {};
-      const std::string element_path = path + "[" + std::to_string(out.size()) + "]";
-      TRY(build(out.emplace_back(nullptr), element_path, depth + 1));
+      const Path here{&path, {}, out.size(), true};
+      TRY(build(out.emplace_back(nullptr), here, depth + 1));
     }
   }
 
-  Result<void> build_mapping(Object& out, const std::string& path, int depth) {
+  Result<void> build_mapping(Object& out, const Path& path, int depth) {
     std::set<std::string> written;  // by the mapping itself, not by a merge
     while (true) {
       TRY(next());
@@ -180,12 +180,11 @@ class YamlReader {
         continue;
       }
       const std::string key = TRY(build_key());
-      std::string member_path = path.empty() ? key : path + "." + key;
-      if (!written.insert(key).second && duplicates_ != nullptr)
-        duplicates_->push_back(member_path);
+      const Path here{&path, key, 0, false};
+      if (!written.insert(key).second) here.report_to(duplicates_);
       TRY(next());
       Value value;
-      TRY(build(value, member_path, depth + 1));
+      TRY(build(value, here, depth + 1));
       out.insert_or_assign(key, std::move(value));
     }
   }
@@ -197,7 +196,7 @@ class YamlReader {
                                      short_tag(text_of(scalar.tag)) == "!!merge");
   }
 
-  Result<void> merge(Object& out, const std::string& path, int depth) {
+  Result<void> merge(Object& out, const Path& path, int depth) {
     TRY(next());
     const std::size_t line = event_.line();
     Value value;
@@ -235,11 +234,11 @@ class YamlReader {
       remember(anchor, key);
     }
     if (const String* text = key.if_string()) return std::string(sv(*text));
-    if (key.is_bool() || key.is_int64() || key.is_uint64()) return serialize(key);
+    if (key.is_bool() || key.is_int64() || key.is_uint64()) return json::serialize(key);
     if (const double* number = key.if_double()) {
       if (std::isnan(*number)) return std::string(".nan");
       if (std::isinf(*number)) return std::string(*number > 0 ? ".inf" : "-.inf");
-      return serialize(key);
+      return json::serialize(key);
     }
     return error_here(key.is_null() ? "unsupported map key: null" : "invalid map key");
   }

@@ -46,14 +46,20 @@ struct LeaderElection::State : std::enable_shared_from_this<State> {
 
   void try_again() {
     if (over) return;
-    if (leading && now() - renewed_at > options.renew_deadline) {
-      over = true;
-      return lost("the lease " + options.lease.ns + "/" + options.lease.name +
-                  " could not be renewed within " +
-                  model::format_go_duration(options.renew_deadline));
-    }
     client.get(resources::leases, options.lease, [weak = weak_from_this()](Result<ObjectPtr> got) {
       if (auto self = weak.lock()) self->looked(std::move(got));
+    });
+  }
+
+  // Looked at when the deadline comes, whether or not a call is still under way: it may hang for longer
+  // than the lease lasts.
+  void watch_deadline() {
+    client.executor().post_after(options.renew_deadline, [weak = weak_from_this(), renewed = renewed_at] {
+      auto self = weak.lock();
+      if (!self || self->over || self->renewed_at != renewed) return;
+      self->over = true;
+      self->lost("the lease " + self->options.lease.ns + "/" + self->options.lease.name +
+                 " could not be renewed within " + model::format_go_duration(self->options.renew_deadline));
     });
   }
 
@@ -101,18 +107,19 @@ struct LeaderElection::State : std::enable_shared_from_this<State> {
              {"acquireTime", acquired},
              {"renewTime", time},
              {"leaseTransitions", transitions}}}};
-    client.write(std::move(lease), [weak = weak_from_this()](WriteResult written) {
-      if (auto self = weak.lock()) self->wrote(std::move(written));
+    client.write(std::move(lease), [weak = weak_from_this(), sent = now()](WriteResult written) {
+      if (auto self = weak.lock()) self->wrote(std::move(written), sent);
     });
   }
 
-  void wrote(WriteResult written) {
+  void wrote(WriteResult written, MonoTime sent) {
     if (over) return;
     if (!written) return wait("writing the lease failed", written.error());
-    renewed_at = now();
+    renewed_at = sent;  // the lease runs from then at the latest
+    watch_deadline();
     if (*written) {
       seen = held_by(**written);
-      changed_at = renewed_at;
+      changed_at = now();
     }
     if (!leading) {
       leading = true;

@@ -249,7 +249,11 @@ void Connection::reject(const HttpError& error) {
 void Connection::pump() {
   if (pumping_ || stage_ == Stage::closed || stage_ == Stage::handshake) return;
   if (exchange_ && (exchange_->aborted() || (peer_done_ && exchange_->streaming()))) return close();
-  if (write_armed_) return;
+  if (write_armed_) {
+    // A stream may wait for its reader; what is left of one that has ended may not.
+    if ((!exchange_ || !exchange_->streaming()) && deadline_ == kNever) set_deadline(host_.options.idle_timeout);
+    return;
+  }
   pumping_ = true;
   bool more = true;
   for (int turn = 0; more && turn < kMaxWritesPerTurn; ++turn) {

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::chrono::seconds kStreamTimeout{30};
 constexpr std::size_t kMaxResizeLine = 1024;
+constexpr std::uint32_t kProtocolError = 1;
 
 class SpdyExec final : public kube::ProcessClient, public std::enable_shared_from_this<SpdyExec> {
  public:
@@ -77,7 +78,10 @@ class SpdyExec final : public kube::ProcessClient, public std::enable_shared_fro
     if (over && event.id == input_ && input_ != 0) process_->end_input();
   }
   void on_stream(const net::SpdyEvent& event) {
+    static constexpr std::string_view kTypes[]{"error", "stdin", "stdout", "stderr", "resize"};
     std::string type(event.headers.get("streamtype"));
+    if (std::ranges::find(kTypes, type) == std::end(kTypes))
+      return writer_->write(net::SpdyWriter::reset(event.id, kProtocolError));
     {
       std::lock_guard lock(mutex_);
       streams_.try_emplace(type, event.id);

@@ -145,7 +145,7 @@ Kind event_kind(std::string_view group, std::string_view package) {
 void add_core_event_kinds(Kinds& kinds) {
   Kind core = event_kind("", kCorePackage);
   core.cells = event_cells;
-  core.name_rule = NameRule::anything;
+  core.name_rule = NameRule::path_segment;
   core.known_finalizers = false;
   set_selectable(core, "involvedObject", "reportingComponent");
   core.selectable.emplace("source", [](const json::Value& event) {

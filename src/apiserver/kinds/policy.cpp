@@ -33,7 +33,7 @@ void add_policy_kinds(Kinds& kinds) {
   budget.has_generation = true;
   budget.unconditional_update = false;
   budget.known_finalizers = false;
-  budget.name_rule = NameRule::anything;
+  budget.name_rule = NameRule::path_segment;
   budget.columns =
       columns({"Min Available", "Max Unavailable", "Allowed Disruptions:integer", "Age"});
   budget.cells = [](const json::Value& object, WallTime now) -> json::Array {
