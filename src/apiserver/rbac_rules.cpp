@@ -39,14 +39,17 @@ struct SingleRight {
   std::string verb, group, resource, name, url;
 };
 
+// One after the other, until `visit` has seen enough: a small rule may stand for a billion.
 template <class Visit>
 void each_right(const PolicyRule& rule, Visit visit) {
   for (const std::string& verb : rule.verbs) {
-    for (const std::string& url : rule.urls) visit(SingleRight{verb, "", "", "", url});
+    for (const std::string& url : rule.urls)
+      if (!visit(SingleRight{verb, "", "", "", url})) return;
     for (const std::string& group : rule.groups)
       for (const std::string& resource : rule.resources) {
-        if (rule.names.empty()) visit(SingleRight{verb, group, resource, "", ""});
-        for (const std::string& name : rule.names) visit(SingleRight{verb, group, resource, name, ""});
+        if (rule.names.empty() && !visit(SingleRight{verb, group, resource, "", ""})) return;
+        for (const std::string& name : rule.names)
+          if (!visit(SingleRight{verb, group, resource, name, ""})) return;
       }
   }
 }
@@ -131,20 +134,21 @@ std::vector<PolicyRule> missing_rules(const std::vector<PolicyRule>& held,
   std::map<std::tuple<std::string, std::string, std::string, std::string>, PolicyRule> missing;
   for (const PolicyRule& rule : wanted)
     each_right(rule, [&](const SingleRight& right) {
-      if (missing.size() >= kMaxMissing) return;
+      if (missing.size() >= kMaxMissing) return false;
       if (std::any_of(held.begin(), held.end(),
                       [&](const PolicyRule& one) { return covers(one, right); }))
-        return;
+        return true;
       PolicyRule& entry = missing[{right.group, right.resource, right.name, right.url}];
       if (std::find(entry.verbs.begin(), entry.verbs.end(), right.verb) == entry.verbs.end())
         entry.verbs.push_back(right.verb);
       if (!right.url.empty()) {
         entry.urls = {right.url};
-        return;
+        return true;
       }
       entry.groups = {right.group};
       entry.resources = {right.resource};
       if (!right.name.empty()) entry.names = {right.name};
+      return true;
     });
   std::vector<PolicyRule> rules;
   for (auto& [key, rule] : missing) rules.push_back(std::move(rule));

@@ -238,10 +238,27 @@ void serve_resource(const ExchangePtr& exchange) {
 
 }  // namespace
 
+constexpr std::size_t kWarningBytes = 4096, kCutWarningBytes = 256;
+
 void Exchange::add_headers(net::Headers& headers) const {
   headers.set("Audit-Id", audit_id);
   if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-cache, private");
-  for (const std::string& warning : warnings) headers.add("Warning", "299 - " + go_quote(warning));
+  // Too much in all, and each is cut short.
+  std::size_t total = 0;
+  for (const std::string& warning : warnings) total += warning.size();
+  const bool cut = total > kWarningBytes;
+  std::size_t written = 0;
+  for (const std::string& warning : warnings) {
+    if (written >= kWarningBytes) break;
+    std::string_view text = warning;
+    if (cut && text.size() > kCutWarningBytes) {
+      text = text.substr(0, kCutWarningBytes);
+      while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.remove_suffix(1);
+      if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80) != 0) text.remove_suffix(1);
+    }
+    written += text.size();
+    headers.add("Warning", "299 - " + go_quote(text));
+  }
 }
 
 void Exchange::count(int status) const {
