@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml openssl
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance test-frameworks bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -125,6 +125,17 @@ test-conformance: $(BUILD)/hekla
 	@tools/fetch_kubectl $(CACHE)
 	@test/conformance/build $(CACHE)
 	@HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/conformance/run.py $(CACHE)
+
+# Training with TensorFlow and XGBoost from PyPI, PyTorch and Open MPI from Debian (about 2 GB, once).
+test-frameworks: $(BUILD)/hekla
+	@$(call install_packages,python3-venv python3-yaml python3-torch python3-mpi4py openmpi-bin openssh-client dropbear-bin)
+	@tools/fetch_kubectl $(CACHE)
+	@[ -x $(CACHE)/frameworks/bin/python ] || /usr/bin/python3 -m venv $(CACHE)/frameworks
+	@$(CACHE)/frameworks/bin/python -c 'import tf_keras, xgboost' 2>/dev/null || { \
+	  $(CACHE)/frameworks/bin/pip install -q tensorflow-cpu==2.21.0 xgboost-cpu==3.2.0; \
+	  $(CACHE)/frameworks/bin/pip install -q --no-deps tf_keras==2.21.0; }
+	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) FRAMEWORKS=$(CACHE)/frameworks \
+	  /usr/bin/python3 test/frameworks/frameworks_test.py
 
 tidy:
 	@tools/tidy

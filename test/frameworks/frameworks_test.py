@@ -1,0 +1,191 @@
+"""Real training jobs: the tutorials' TensorFlow jobs, and PyTorch, XGBoost and MPI by Volcano's plugins.
+
+Environment: as for test/e2e/platform_under_test.py, and FRAMEWORKS, the virtual environment with TensorFlow and XGBoost.
+PyTorch and MPI come from Debian.
+"""
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+import platform_under_test as put  # noqa: E402
+
+TUTORIALS = os.path.join(HERE, "..", "e2e", "tutorials")
+VENV = os.environ["FRAMEWORKS"]
+PATIENCE = 300
+
+JOB = """
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: %(name)s}
+spec:
+  minAvailable: %(pods)d
+  schedulerName: volcano
+  plugins: %(plugins)s
+  tasks: %(tasks)s
+"""
+
+
+def task(name, replicas, command, programs, completes=False):
+    made = {"name": name, "replicas": replicas, "template": {"spec": {
+        "restartPolicy": "Never",
+        "volumes": [{"name": "programs", "hostPath": {"path": programs}}],
+        "containers": [{"name": "c", "image": "any", "command": ["sh", "-c", command],
+                        "volumeMounts": [{"name": "programs", "mountPath": "/programs", "readOnly": True}]}]}}}
+    if completes:
+        made["policies"] = [{"event": "TaskCompleted", "action": "CompleteJob"}]
+    return made
+
+
+class Frameworks(put.PlatformTest):
+    FLAGS = ["--image-map", "*=host", "--node-resources", "nvidia.com/gpu=5"]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.programs = tempfile.mkdtemp(prefix="hekla-frameworks-")
+        cls.addClassCleanup(shutil.rmtree, cls.programs, True)
+        for name in os.listdir(HERE):
+            if name.endswith(".py"):
+                shutil.copy(os.path.join(HERE, name), cls.programs)
+        os.chmod(cls.programs, 0o755)
+        super().setUpClass()
+
+    def tearDown(self):
+        self.platform.kubectl("delete", "vcjob", "--all")
+
+    def tutorial(self, name, programs):
+        """A tutorial's job with what its image would bring: programs at their places, working directory, python."""
+        with open(os.path.join(TUTORIALS, name)) as file:
+            job = yaml.safe_load(file)
+        for one in job["spec"]["tasks"]:
+            spec = one["template"]["spec"]
+            container = spec["containers"][0]
+            container["env"] = [{"name": "PATH", "value": VENV + "/bin:/usr/bin:/bin"}]
+            container["workingDir"] = "/app"
+            spec["volumes"] = [{"name": "app", "emptyDir": {}},
+                               {"name": "programs", "hostPath": {"path": self.programs}}]
+            container["volumeMounts"] = [{"name": "app", "mountPath": "/app"}] + [
+                {"name": "programs", "mountPath": place, "subPath": program, "readOnly": True}
+                for place, program in programs.items()]
+        self.platform.apply_text(yaml.safe_dump(job))
+        return job["metadata"]["name"]
+
+    def wait_pod(self, pod, phase="Succeeded"):
+        p = self.platform
+
+        def there():
+            found = p.kubectl("get", "pod", pod, "-o", "jsonpath={.status.phase}", "--ignore-not-found")
+            if found == "Failed" != phase:
+                self.fail("%s failed:\n%s" % (pod, p.kubectl("logs", pod)))
+            return found == phase
+        put.wait_for("%s is %s" % (pod, phase), there, PATIENCE, 0.5)
+
+    def log(self, pod):
+        # Also of pods that the job's end has taken away, which kubectl logs would look for.
+        return self.platform.kubectl("get", "--raw", "/api/v1/namespaces/default/pods/%s/log" % pod)
+
+    def test_1_chief_workers_and_parameter_servers(self):
+        """volcano1.yml: no policy completes the job; the chief's end leaves it running, and explain says so."""
+        p = self.platform
+        p.apply(os.path.join(TUTORIALS, "newqueue.yaml"))
+        name = self.tutorial("volcano1.yml", {"/app/mnist3.py": "parameter_servers.py"})
+        p.wait_phase(name, "Running", PATIENCE)
+        self.wait_pod(name + "-chief-0")
+        log = self.log(name + "-chief-0")
+        epochs = re.findall(r"epoch (\d) iterations (\d+) samples (\d+) accuracy ([\d.]+)", log)
+        self.assertEqual([tuple(map(int, one[:3])) for one in epochs],
+                         [(0, 100, 6400), (1, 200, 6400), (2, 300, 6400)], log)
+        self.assertGreater(float(epochs[-1][3]), 0.5)
+        self.assertIn("variables on 2 parameter servers", log)
+        self.assertTrue(log.endswith("trained\n"), log)
+        self.assertEqual(p.phase(name), "Running")
+        phases = {pod["metadata"]["name"][len(name) + 1:]: pod["status"]["phase"]
+                  for pod in p.get("pods", "-l", "volcano.sh/job-name=" + name)["items"]}
+        self.assertEqual(phases, {"chief-0": "Succeeded", "worker-0": "Running", "worker-1": "Running",
+                                  "ps-0": "Running", "ps-1": "Running"})
+        # The line of the job's own shell, made of /etc/volcano/*.host.
+        listening = p.kubectl("exec", name + "-ps-1", "--", "sh", "-c", "cat /etc/volcano/worker.host; ss -ltn")
+        self.assertIn(name + "-worker-1." + name, listening)
+        self.assertIn(":2222", listening)
+        explained = put.subprocess.run([put.HEKLA, "explain", "job", name, "--kubeconfig", p.kubeconfig],
+                                       capture_output=True, text=True, timeout=30)
+        self.assertEqual(explained.returncode, 0, explained.stderr)
+        self.assertIn("TaskCompleted", explained.stdout)
+        self.assertIn("CompleteJob", explained.stdout)
+
+    def test_2_workers_complete_the_job(self):
+        """tftest.yaml: both workers reach the end, the policy completes the job and takes the parameter server away."""
+        p = self.platform
+        name = self.tutorial("tftest.yaml", {"/var/tf_dist_mnist/dist_mnist.py": "between_graphs.py"})
+        p.wait_phase(name, "Completed", PATIENCE)
+        steps = 0
+        for worker in ("worker-0", "worker-1"):
+            log = self.log(name + "-" + worker)
+            made, at, samples, accuracy = re.search(
+                r"made (\d+) steps; iterations (\d+) samples (\d+) accuracy ([\d.]+)", log).groups()
+            steps += int(made)
+            self.assertGreaterEqual(int(at), 400, log)
+            self.assertGreater(float(accuracy), 0.9, log)
+            self.assertTrue(log.endswith("trained\n"), log)
+        # The worker that ended last has seen everything: every step counted once, a hundred samples each.
+        ends = [tuple(map(int, re.search(r"iterations (\d+) samples (\d+)", self.log(name + "-" + worker)).groups()))
+                for worker in ("worker-0", "worker-1")]
+        self.assertEqual(max(ends), (steps, 100 * steps))
+
+    def plugin_job(self, name, plugins, *tasks):
+        """Tasks are name, replicas, command and whether their end is the job's."""
+        self.platform.apply_text(JOB % {
+            "name": name, "pods": sum(one[1] for one in tasks), "plugins": json.dumps(plugins),
+            "tasks": json.dumps([task(*one[:3], self.programs, *one[3:]) for one in tasks])})
+
+        def ended():
+            phase = self.platform.phase(name)
+            self.assertNotIn(phase, ("Failed", "Aborted", "Terminated"), self.platform.kubectl("get", "pods"))
+            return phase == "Completed"
+        put.wait_for("job %s is Completed" % name, ended, PATIENCE, 0.5)
+
+    def test_3_tensorflow_plugin(self):
+        command = VENV + "/bin/python /programs/parameter_servers.py"
+        self.plugin_job("tf", {"tensorflow": []}, ("chief", 1, command, True), ("worker", 2, command), ("ps", 1, command))
+        self.assertIn("epoch 2 iterations 300 samples 6400", self.log("tf-chief-0"))
+        self.assertIn("serving as worker 1", self.log("tf-worker-1"))
+
+    def test_4_pytorch_plugin(self):
+        command = "GLOO_SOCKET_IFNAME=eth0 /usr/bin/python3 /programs/all_reduce.py"
+        self.plugin_job("torch", {"pytorch": []}, ("master", 1, command), ("worker", 2, command))
+        for rank, pod in enumerate(["master-0", "worker-0", "worker-1"]):
+            log = self.log("torch-" + pod)
+            accuracy = re.search(r"rank %d of 3 samples \[12800, 12800, 12800\] spread 0 accuracy ([\d.]+)" % rank, log)
+            self.assertTrue(accuracy, log)
+            self.assertGreater(float(accuracy.group(1)), 0.8)
+
+    def test_5_xgboost_by_the_pytorch_plugin(self):
+        command = VENV + "/bin/python /programs/boosting.py"
+        self.plugin_job("boost", {"pytorch": ["--port=29500"]}, ("master", 1, command), ("worker", 2, command))
+        for rank, pod in enumerate(["master-0", "worker-0", "worker-1"]):
+            log = self.log("boost-" + pod)
+            self.assertRegex(log, r"rank %d of 3 rows 12000 same True accuracy 0\.[89]" % rank)
+
+    def test_6_mpi_plugin(self):
+        serve = ("dropbearkey -t ed25519 -f /tmp/hostkey >/dev/null && mkdir -p /var/run && "
+                 "exec dropbear -F -E -p 22 -r /tmp/hostkey")
+        launch = ("export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_orte_keep_fqdn_hostnames=true "
+                  "OMPI_MCA_btl_tcp_if_include=eth0 OMPI_MCA_oob_tcp_if_include=eth0; "
+                  "for host in $(echo $MPI_HOST | tr , ' '); do until ssh -o StrictHostKeyChecking=no $host true; "
+                  "do sleep 0.3; done; done; "
+                  "mpirun --mca plm_rsh_args '-o StrictHostKeyChecking=no' --host $MPI_HOST -np 2 "
+                  "/usr/bin/python3 /programs/monte_carlo.py")
+        self.plugin_job("mpi", {"mpi": []}, ("master", 1, launch, True), ("worker", 2, serve))
+        log = self.log("mpi-master-0")
+        self.assertRegex(log, r"ranks 2 pi 3\.1\d* hosts mpi-worker-0\S* mpi-worker-1")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
