@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml openssl
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance test-frameworks bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance test-frameworks fuzz bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -126,6 +126,7 @@ test-conformance: $(BUILD)/hekla
 	@test/conformance/build $(CACHE)
 	@HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/conformance/run.py $(CACHE)
 
+<<<<<<< HEAD
 # Training with TensorFlow and XGBoost from PyPI, PyTorch and Open MPI from Debian (about 2 GB, once).
 test-frameworks: $(BUILD)/hekla
 	@$(call install_packages,python3-venv python3-yaml python3-torch python3-mpi4py openmpi-bin openssh-client dropbear-bin)
@@ -136,6 +137,16 @@ test-frameworks: $(BUILD)/hekla
 	  $(CACHE)/frameworks/bin/pip install -q --no-deps tf_keras==2.21.0; }
 	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) FRAMEWORKS=$(CACHE)/frameworks \
 	  /usr/bin/python3 test/frameworks/frameworks_test.py
+=======
+# Every parser under libFuzzer, from the committed corpus, for FUZZ_SECONDS each (two at a time; about 25 minutes).
+# A finding is left in build/fuzz/findings.
+FUZZ_SECONDS ?= 300
+fuzz: deps-test
+	@$(call install_packages,clang-19 libclang-rt-19-dev)
+	@echo "== building the fuzz targets with clang"
+	@cmake --preset fuzz >/dev/null && cmake --build build/fuzz -j $(JOBS) --target fuzz_all
+	@tools/fuzz build/fuzz $(FUZZ_SECONDS)
+>>>>>>> be1541d (fuzz: make fuzz, protobuf and every kind of patch through the whole write path)
 
 tidy:
 	@tools/tidy
