@@ -126,7 +126,6 @@ test-conformance: $(BUILD)/hekla
 	@test/conformance/build $(CACHE)
 	@HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/conformance/run.py $(CACHE)
 
-<<<<<<< HEAD
 # Training with TensorFlow and XGBoost from PyPI, PyTorch and Open MPI from Debian (about 2 GB, once).
 test-frameworks: $(BUILD)/hekla
 	@$(call install_packages,python3-venv python3-yaml python3-torch python3-mpi4py openmpi-bin openssh-client dropbear-bin)
@@ -137,7 +136,7 @@ test-frameworks: $(BUILD)/hekla
 	  $(CACHE)/frameworks/bin/pip install -q --no-deps tf_keras==2.21.0; }
 	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) FRAMEWORKS=$(CACHE)/frameworks \
 	  /usr/bin/python3 test/frameworks/frameworks_test.py
-=======
+
 # Every parser under libFuzzer, from the committed corpus, for FUZZ_SECONDS each (two at a time; about 25 minutes).
 # A finding is left in build/fuzz/findings.
 FUZZ_SECONDS ?= 300
@@ -146,7 +145,6 @@ fuzz: deps-test
 	@echo "== building the fuzz targets with clang"
 	@cmake --preset fuzz >/dev/null && cmake --build build/fuzz -j $(JOBS) --target fuzz_all
 	@tools/fuzz build/fuzz $(FUZZ_SECONDS)
->>>>>>> be1541d (fuzz: make fuzz, protobuf and every kind of patch through the whole write path)
 
 tidy:
 	@tools/tidy
