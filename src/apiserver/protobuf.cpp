@@ -11,6 +11,7 @@
 #include "apiserver/schema_facts.h"
 #include "base/bytes.h"
 #include "json/parse.h"
+#include "model/instant.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -55,16 +56,14 @@ Result<json::Value> text_value(std::string_view bytes) {
 // {1: seconds, 2: nanoseconds}
 Result<json::Value> time_value(std::string_view message, bool micro) {
   if (message.empty()) return json::Value(nullptr);
-  std::int64_t seconds = 0, nanos = 0;
+  model::Instant when;
   for (Reader reader(message); !reader.done();) {
     Reader::Field field = TRY(reader.next());
-    if (field.number == 1) seconds = static_cast<std::int64_t>(field.integer);
-    if (field.number == 2) nanos = static_cast<std::int64_t>(field.integer);
+    if (field.number == 1) when.seconds = static_cast<std::int64_t>(field.integer);
+    if (field.number == 2) when.nanos = static_cast<std::int32_t>(field.integer);
   }
-  constexpr std::int64_t kFarAway = 9'000'000'000;  // beyond what nanoseconds in 64 bits can hold
-  if (seconds > kFarAway || seconds < -kFarAway) return broken("time out of range");
-  WallTime when{std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanos)};
-  return json::Value(micro ? model::format_rfc3339_micro(when) : model::format_rfc3339(when));
+  if (!model::has_year(when) || when.nanos < 0 || when.nanos > 999'999'999) return broken("time out of range");
+  return json::Value(model::format_instant(when, micro ? 6 : 0));
 }
 
 // The single field 1 of a message, as bytes.

@@ -8,6 +8,7 @@
 #include "apiserver/schema_facts.h"
 #include "base/bytes.h"
 #include "json/parse.h"
+#include "model/instant.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -41,13 +42,11 @@ std::string single_field(std::string_view bytes) {
 }
 
 std::string time_message(const json::Value& value) {
-  Result<WallTime> when = model::parse_rfc3339(text_in(value));
+  Result<model::Instant> when = model::parse_instant(text_in(value));
   if (!when) return {};
-  const auto since = when->time_since_epoch();
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
   std::string out;
-  put_varint(out, 1, static_cast<std::uint64_t>(seconds.count()));
-  put_varint(out, 2, static_cast<std::uint64_t>(Nanos(since - seconds).count()));
+  put_varint(out, 1, static_cast<std::uint64_t>(when->seconds));
+  put_varint(out, 2, static_cast<std::uint64_t>(when->nanos));
   return out;
 }
 

@@ -107,6 +107,22 @@ TEST(Protobuf, NegativeIntegersAndEmptyTimes) {
       << json::serialize(*decoded);
 }
 
+// Go's zero time and a moment, as client-go's own tests like to write them.
+TEST(Protobuf, TimesOfAnyYearComeBack) {
+  for (const char* time : {"0001-01-01T00:00:02.000000Z", "9999-12-31T23:59:59.999999Z"}) {
+    auto lease = json::parse(std::string(R"({"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":)") +
+                             R"({"name":"l"},"spec":{"renewTime":")" + time + "\"}}");
+    auto decoded = decode_protobuf(*encode_protobuf(*lease));
+    ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+    EXPECT_EQ(json::string_at(*decoded, {"spec", "renewTime"}), time);
+  }
+  std::string time, spec, lease;
+  protobuf::put_varint(time, 1, 253'402'300'800);  // the year 10000
+  protobuf::put_bytes(spec, 4, time);
+  protobuf::put_bytes(lease, 2, spec);
+  EXPECT_FALSE(decode_protobuf(envelope("coordination.k8s.io/v1", "Lease", lease)).has_value());
+}
+
 TEST(Protobuf, OptionsCarryTheGroupOfTheirResource) {
   std::string options;
   protobuf::put_varint(options, 1, 5);

@@ -8,6 +8,7 @@
 #include "apiserver/schema.h"
 #include "base/bytes.h"
 #include "model/quantity.h"
+#include "model/instant.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -202,11 +203,11 @@ void normalize_scalar(const Schema& schema, json::Value& value) {
   if (schema.format == "quantity") {
     if (auto parsed = model::Quantity::from_json(value)) value = parsed->to_json();
   } else if (schema.format == "date-time" && value.is_string()) {
-    if (auto when = model::parse_rfc3339(json::sv(value.get_string())))
-      value = model::format_rfc3339(*when);
+    if (auto when = model::parse_instant(json::sv(value.get_string())))
+      value = model::format_instant(*when, 0);
   } else if (schema.format == "micro-time" && value.is_string()) {
-    if (auto when = model::parse_rfc3339(json::sv(value.get_string())))
-      value = model::format_rfc3339_micro(*when);
+    if (auto when = model::parse_instant(json::sv(value.get_string())))
+      value = model::format_instant(*when, 6);
   }
 }
 

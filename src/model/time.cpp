@@ -4,6 +4,8 @@
 #include <charconv>
 #include <cstdio>
 
+#include "model/instant.h"
+
 namespace hekla::model {
 namespace {
 
@@ -37,8 +39,7 @@ std::optional<int> parse_zone(std::string_view text) {
   return (text[0] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
 }
 
-std::string format_seconds(WallTime when) {
-  const auto whole = std::chrono::floor<seconds>(when);
+std::string format_seconds(std::chrono::sys_seconds whole) {
   const auto day = std::chrono::floor<days>(whole);
   const std::chrono::year_month_day date{day};
   const auto second = static_cast<int>((whole - day).count());
@@ -50,11 +51,16 @@ std::string format_seconds(WallTime when) {
   return {text, static_cast<std::size_t>(size)};
 }
 
-std::string format_fraction(WallTime when, int width) {
-  const std::int64_t nanos = (when - std::chrono::floor<seconds>(when)).count();
+// With the point; empty when no digits are wanted.
+std::string format_fraction(std::int32_t nanos, int width) {
   char text[16];
-  std::snprintf(text, sizeof text, ".%09d", static_cast<int>(nanos));
-  return {text, static_cast<std::size_t>(width) + 1};
+  std::snprintf(text, sizeof text, ".%09d", nanos);
+  return {text, width == 0 ? 0 : static_cast<std::size_t>(width) + 1};
+}
+
+Instant instant_of(WallTime when) {
+  const auto whole = std::chrono::floor<seconds>(when);
+  return {whole.time_since_epoch().count(), static_cast<std::int32_t>((when - whole).count())};
 }
 
 template <class AnyTime>
@@ -168,7 +174,7 @@ std::string two_units(std::int64_t major, const char* major_unit, std::int64_t m
 
 }  // namespace
 
-Result<WallTime> parse_rfc3339(std::string_view text) {
+Result<Instant> parse_instant(std::string_view text) {
   if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
       text[16] != ':')
     return bad_time(text);
@@ -193,22 +199,36 @@ Result<WallTime> parse_rfc3339(std::string_view text) {
   if (!offset) return bad_time(text);
   const std::int64_t since_epoch = std::chrono::sys_days(date).time_since_epoch().count() * 86'400LL +
                                    hour * 3600 + minute * 60 + second - *offset;
-  if (since_epoch > kSecondsMax) return WallTime(seconds(kSecondsMax));
-  if (since_epoch < -kSecondsMax) return WallTime(seconds(-kSecondsMax));
-  return WallTime(seconds(since_epoch) + Nanos(nanos));
+  return Instant{since_epoch, static_cast<std::int32_t>(nanos)};
 }
 
-std::string format_rfc3339(WallTime when) { return format_seconds(when) + "Z"; }
-
-std::string format_rfc3339_micro(WallTime when) {
-  return format_seconds(when) + format_fraction(when, 6) + "Z";
+std::string format_instant(Instant when, int digits) {
+  return format_seconds(std::chrono::sys_seconds(seconds(when.seconds))) +
+         format_fraction(when.nanos, digits) + "Z";
 }
+
+bool has_year(Instant when) {
+  constexpr std::int64_t kYear1 = -62'135'596'800, kYear10000 = 253'402'300'800;
+  return when.seconds >= kYear1 && when.seconds < kYear10000;
+}
+
+Result<WallTime> parse_rfc3339(std::string_view text) {
+  const Instant when = TRY(parse_instant(text));
+  if (when.seconds > kSecondsMax) return WallTime(seconds(kSecondsMax));
+  if (when.seconds < -kSecondsMax) return WallTime(seconds(-kSecondsMax));
+  return WallTime(seconds(when.seconds) + Nanos(when.nanos));
+}
+
+std::string format_rfc3339(WallTime when) { return format_instant(instant_of(when), 0); }
+
+std::string format_rfc3339_micro(WallTime when) { return format_instant(instant_of(when), 6); }
 
 std::string format_rfc3339_nano(WallTime when) {
-  std::string fraction = format_fraction(when, 9);
-  while (fraction.back() == '0') fraction.pop_back();
-  if (fraction == ".") fraction.clear();
-  return format_seconds(when) + fraction + "Z";
+  std::string text = format_instant(instant_of(when), 9);
+  text.pop_back();
+  while (text.back() == '0') text.pop_back();
+  if (text.back() == '.') text.pop_back();
+  return text + "Z";
 }
 
 Result<Time> Time::from_node(const json::Node& node) {

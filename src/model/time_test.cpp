@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "json/codec.h"
+#include "model/instant.h"
 
 namespace hekla::model {
 namespace {
@@ -34,6 +35,17 @@ TEST(Rfc3339, Parses) {
 TEST(Rfc3339, HoldsWhatNanosecondsCannot) {
   EXPECT_EQ(format_rfc3339(parse_rfc3339("9999-12-31T23:59:59Z").value()).substr(0, 4), "2262");
   EXPECT_EQ(format_rfc3339(parse_rfc3339("0001-01-01T00:00:01Z").value()).substr(0, 4), "1677");
+}
+
+TEST(Rfc3339, AnInstantComesOutAsItWentIn) {
+  for (const char* text : {"0001-01-01T00:00:02Z", "9999-12-31T23:59:59Z", "1969-12-31T23:59:59Z"})
+    EXPECT_EQ(format_instant(parse_instant(text).value(), 0), text);
+  EXPECT_EQ(format_instant(parse_instant("0001-01-01T00:00:02.5+00:00").value(), 6),
+            "0001-01-01T00:00:02.500000Z");
+  EXPECT_TRUE(has_year({-62'135'596'800, 0}));
+  EXPECT_FALSE(has_year({-62'135'596'801, 0}));
+  EXPECT_TRUE(has_year(parse_instant("9999-12-31T23:59:59Z").value()));
+  EXPECT_FALSE(has_year({253'402'300'800, 0}));
 }
 
 TEST(Rfc3339, Refuses) {
