@@ -286,7 +286,9 @@ void Exchange::respond(const Error& error) const {
   respond(error_response(error, wants_pretty(request)));
 }
 
-Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* duplicates) {
+Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* repeated) {
+  std::vector<std::string> found;
+  std::vector<std::string>* const duplicates = repeated ? &found : nullptr;
   std::string_view type = request.headers.get("Content-Type");
   type = type.substr(0, type.find(';'));
   if (type == "application/yaml" || type == "application/apply-patch+yaml") {
@@ -294,6 +296,10 @@ Result<json::Value> parse_body(const net::Request& request, std::vector<std::str
     if (!documents) return fail(Code::bad_request, documents.error().message);
     if (documents->size() != 1)
       return fail(Code::bad_request, "the body must be exactly one YAML document");
+    if (!found.empty()) {
+      std::string& all = repeated->emplace_back("yaml: unmarshal errors:");
+      for (const std::string& one : found) all += "\n  " + one;
+    }
     return std::move(documents->front().value);
   }
   if (type == "application/vnd.kubernetes.protobuf") return decode_protobuf(request.body);
@@ -303,7 +309,9 @@ Result<json::Value> parse_body(const net::Request& request, std::vector<std::str
     return fail(Code::unsupported_media_type,
                 "the body of the request was in an unknown format - accepted media types include: "
                 "application/json, application/yaml, application/vnd.kubernetes.protobuf");
-  return json::parse(request.body, duplicates);
+  Result<json::Value> body = json::parse(request.body, duplicates);
+  for (const std::string& path : found) repeated->push_back("duplicate field " + go_quote(path));
+  return body;
 }
 
 void handle_request(const Serving& serving, net::Request request,

@@ -83,7 +83,8 @@ Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& ki
 // What the node agent reports and nobody stores. False when it is none of that.
 bool serve_node_report(const ExchangePtr& exchange);
 
-// The body as a value, whatever language it was written in.
-Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* duplicates);
+// The body as a value, whatever language it was written in. What it says twice is added to `repeated` in
+// the words of a strict decoder of that language.
+Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* repeated);
 
 }  // namespace hekla::apiserver

@@ -165,7 +165,7 @@ Result<WriteRequest> read_write(Exchange& exchange) {
       return std::unexpected(invalid_options_error(
           "PatchOptions", forbidden_value("force", "may not be specified for non-apply patch")));
   }
-  Result<json::Value> body = parse_body(exchange.request, &request.duplicate_fields);
+  Result<json::Value> body = parse_body(exchange.request, &request.repeated_fields);
   if (!body && info.verb == "patch" && body.error().code != Code::unsupported_media_type)
     return fail(Code::bad_request, (request.patch_type == kube::PatchType::apply
                                         ? "error decoding YAML: error converting YAML to JSON: "

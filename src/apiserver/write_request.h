@@ -31,7 +31,7 @@ struct WriteRequest {
   kube::Key key;
   std::string subresource;  // status, scale, finalize; bind and evict are verbs
   json::Value body;
-  std::vector<std::string> duplicate_fields;  // met while the body was parsed
+  std::vector<std::string> repeated_fields;  // in a strict decoder's words, met while the body was parsed
   kube::PatchType patch_type = kube::PatchType::merge;
   bool force = false;  // apply patches
   RemoveOptions remove;

@@ -35,6 +35,10 @@ const Schema* metadata_schema() {
   return found;
 }
 
+bool is_apply(const WriteRequest& request) {
+  return request.verb == WriteRequest::Verb::patch && request.patch_type == kube::PatchType::apply;
+}
+
 std::vector<std::string> field_problems(const WriteScope& scope, const json::Value& object) {
   std::vector<std::string> problems;
   if (scope.kind().schema)
@@ -43,9 +47,22 @@ std::vector<std::string> field_problems(const WriteScope& scope, const json::Val
                          (is_platform_group(scope.resource().group)
                               ? field_hint(*scope.kind().schema, path)
                               : ""));
-  for (const std::string& path : scope.request.duplicate_fields)
-    problems.push_back("duplicate field " + go_quote(path));
+  if (!is_apply(scope.request))
+    problems.insert(problems.end(), scope.request.repeated_fields.begin(),
+                    scope.request.repeated_fields.end());
   return problems;
+}
+
+// A configuration that says something twice: its decoder complains, not that of the kind.
+Result<void> check_configuration(WriteScope& scope) {
+  if (!is_apply(scope.request)) return {};
+  for (const std::string& repeated : scope.request.repeated_fields) {
+    const std::string problem = "error converting YAML to JSON: " + repeated;
+    if (scope.request.field_validation == FieldValidation::strict)
+      return std::unexpected(bad_request_error("error strict decoding YAML: " + problem));
+    scope.warnings.push_back(problem);
+  }
+  return {};
 }
 
 // A patch whose outcome is no object of the kind: upstream shows the whole outcome.
@@ -210,6 +227,7 @@ std::string cannot_handle(const kube::Resource& r) {
 Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) {
   const Kind& kind = scope.kind();
   if (scope.request.field_validation != FieldValidation::ignore) {
+    TRY(check_configuration(scope));
     std::vector<std::string> problems = field_problems(scope, object);
     if (!problems.empty() && scope.request.field_validation == FieldValidation::strict)
       return std::unexpected(strict_error(scope, object, problems, patched));

@@ -129,6 +129,27 @@ TEST_F(WritesTest, PatchTypes) {
   EXPECT_EQ(stale.status, 409);
 }
 
+// YAML's decoder names lines, and a configuration that is applied is decoded by it alone.
+TEST_F(WritesTest, RepeatedKeysOfYamlBodies) {
+  const std::string body =
+      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: '1'\n  a: '2'\n";
+  const std::string said = "yaml: unmarshal errors:\n  line 7: key \"a\" already set in map";
+  Reply created = call("POST", std::string(kMaps) + "?fieldValidation=Strict", body,
+                       {{"Content-Type", "application/yaml"}});
+  EXPECT_EQ(created.status, 400);
+  EXPECT_EQ(created.message(),
+            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: " + said);
+  const std::string url = std::string(kMaps) + "/y?fieldManager=m&fieldValidation=";
+  const std::vector<std::pair<std::string, std::string>> apply{{"Content-Type", "application/apply-patch+yaml"}};
+  Reply applied = call("PATCH", url + "Strict", body, apply);
+  EXPECT_EQ(applied.status, 400);
+  EXPECT_EQ(applied.message(), "error strict decoding YAML: error converting YAML to JSON: " + said);
+  Reply warned = call("PATCH", url + "Warn", body, apply);
+  EXPECT_EQ(warned.status, 201) << warned.text;
+  EXPECT_EQ(warned.headers.get_all("Warning").size(), 1u);
+  EXPECT_EQ(warned.at({"data", "a"}), "2");
+}
+
 TEST_F(WritesTest, FieldValidation) {
   const std::string body =
       R"({"metadata":{"name":"p"},"spec":{"foo":1,"containers":[{"name":"c","name":"c","image":"i"}]}})";

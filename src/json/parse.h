@@ -19,7 +19,7 @@ Result<Value> parse(std::string_view text, boost::json::storage_ptr storage,
 
 // YAML to values with the scalar rules kubectl has (sigs.k8s.io/yaml over go-yaml): YAML 1.1 booleans,
 // octal, merge keys and anchors; several documents separated by `---`. Empty documents are dropped.
-// Errors name the line. Alias expansion is bounded.
+// Errors name the line, and so do `duplicates` (`line 9: key "a" already set in map`). Alias expansion is bounded.
 struct YamlDocument {
   Value value;
   int line = 1;  // where the document begins

@@ -181,7 +181,9 @@ class YamlReader {
       }
       const std::string key = TRY(build_key());
       const Path here{&path, key, 0, false};
-      if (!written.insert(key).second) here.report_to(duplicates_);
+      if (!written.insert(key).second && duplicates_ != nullptr && duplicates_->size() < kMaxDuplicates)
+        duplicates_->push_back("line " + std::to_string(event_.line()) + ": key " +
+                               json::serialize(Value(key)) + " already set in map");
       TRY(next());
       Value value;
       TRY(build(value, here, depth + 1));
@@ -294,9 +296,8 @@ Result<std::vector<YamlDocument>> parse_yaml(std::string_view text,
   // JSON is read as JSON: it may be indented with tabs, which YAML forbids.
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   if (start != std::string_view::npos && text[start] == '{') {
-    std::vector<std::string> found;
-    if (Result<Value> value = json::parse(text, &found)) {
-      if (duplicates != nullptr) duplicates->insert(duplicates->end(), found.begin(), found.end());
+    std::vector<std::string> twice;  // which line they are on, YAML's reader knows
+    if (Result<Value> value = json::parse(text, &twice); value && (twice.empty() || duplicates == nullptr)) {
       const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(start), '\n');
       std::vector<YamlDocument> documents;
       documents.push_back({std::move(*value), static_cast<int>(line)});
