@@ -29,7 +29,7 @@ struct WriteContext {
 };
 
 // What may be the name of an object.
-enum class NameRule : std::uint8_t { subdomain, label, label_1035, path_segment };
+enum class NameRule : std::uint8_t { subdomain, label, label_1035, path_segment, ip_address };
 
 struct Kind {
   kube::Resource resource;

@@ -2,6 +2,7 @@
 // all.
 #include "apiserver/kinds/batch_rules.h"
 #include "apiserver/kinds_fixture_test.h"
+#include "apiserver/schema_formats.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -409,6 +410,20 @@ TEST(Validation, Services) {
       R"(spec.clusterIPs[0]: Invalid value: ["10.0.0.2"]: may not change once set)");
 }
 
+TEST(Validation, Addresses) {
+  for (const char* good : {"10.0.0.1", "fe80::42:1dff:fe84:f9e2", "::1"})
+    EXPECT_TRUE(ip_errors(good).empty()) << good;
+  EXPECT_EQ(ip_errors("fe80:0::1").front(), R"(must be in canonical form ("fe80::1"))");
+  EXPECT_EQ(ip_errors("::ffff:1.2.3.4").front(), "must not be an IPv4-mapped IPv6 address");
+  EXPECT_EQ(ip_errors("web").front(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  const std::string kind = "ipaddresses.networking.k8s.io";
+  EXPECT_EQ(complaints(kind, R"({"metadata":{"name":"10.0.0.1"}})"), "spec.parentRef: Required value");
+  EXPECT_EQ(complaints(kind, R"({"spec":{"parentRef":{"resource":"services","name":"a/b"}}})"),
+            R"(spec.parentRef.name: Invalid value: "a/b": may not contain '/')");
+  EXPECT_EQ(complaints(kind, R"({"spec":{"parentRef":{"name":"a"}}})"),
+            "spec.parentRef.resource: Required value");
+}
+
 TEST(Validation, ConfigAndSecrets) {
   EXPECT_EQ(complaints("configmaps", R"({"data":{"a/b":"1"}})").substr(0, 48),
             R"(data[a/b]: Invalid value: "a/b": a valid config )");
@@ -543,6 +558,16 @@ TEST(Validation, TheRest) {
           R"("clientConfig":{"url":"https://x"}}]})"),
       R"(webhooks[0].name: Invalid value: "a.b": should be a domain with at least three )"
       R"(segments separated by dots)");
+  const auto with_conditions = [](const std::string& conditions) {
+    return complaints("validatingwebhookconfigurations.admissionregistration.k8s.io",
+                      R"({"webhooks":[{"name":"a.b.c","sideEffects":"None","admissionReviewVersions":["v1"],)"
+                      R"("clientConfig":{"url":"https://x"},"matchConditions":)" + conditions + "}]}");
+  };
+  EXPECT_EQ(with_conditions(R"([{"name":"n","expression":"object.metadata.name == 'x'"}])"), "");
+  EXPECT_TRUE(with_conditions(R"([{"name":"n","expression":"... [] bad"}])")
+                  .starts_with(R"(webhooks[0].matchConditions[0].expression: Invalid value: "... [] bad": )"
+                               "compilation failed: "));
+  EXPECT_EQ(with_conditions(R"([{"expression":"true"}])"), "webhooks[0].matchConditions[0].name: Required value");
 }
 
 }  // namespace

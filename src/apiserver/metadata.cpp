@@ -4,6 +4,7 @@
 
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
+#include "apiserver/schema_formats.h"
 #include "apiserver/subresources.h"
 #include "model/names.h"
 #include "model/time.h"
@@ -14,16 +15,6 @@ namespace {
 
 constexpr std::size_t kMaxAnnotationBytes = 256 * 1024;
 
-// Anything that can be one segment of a URL path.
-std::vector<std::string> path_segment_errors(std::string_view name) {
-  std::vector<std::string> errors;
-  if (name == "." || name == "..") errors.push_back("may not be '" + std::string(name) + "'");
-  for (char bad : {'/', '%'})
-    if (name.find(bad) != std::string_view::npos)
-      errors.push_back("may not contain '" + std::string(1, bad) + "'");
-  return errors;
-}
-
 std::vector<std::string> name_errors(const Kind& kind, std::string_view name) {
   switch (kind.name_rule) {
     case NameRule::label:
@@ -31,7 +22,9 @@ std::vector<std::string> name_errors(const Kind& kind, std::string_view name) {
     case NameRule::label_1035:
       return model::dns1035_label_errors(name);
     case NameRule::path_segment:
-      return path_segment_errors(name);
+      return model::path_segment_errors(name);
+    case NameRule::ip_address:
+      return ip_errors(name);
     case NameRule::subdomain:
       break;
   }

@@ -1,6 +1,8 @@
 // String formats, each as go-openapi's strfmt understands it.
 #include "apiserver/schema_formats.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 #include <cctype>
 #include <charconv>
@@ -144,6 +146,20 @@ bool is_ipv6(std::string_view text) {
   if (gap == std::string_view::npos) return groups_of(text, true) == 8;
   int before = groups_of(text.substr(0, gap), false), after = groups_of(text.substr(gap + 2), true);
   return before >= 0 && after >= 0 && before + after < 8;
+}
+
+std::vector<std::string> ip_errors(std::string_view text) {
+  const bool narrow = is_ipv4(text);
+  if (!narrow && !is_ipv6(text))
+    return {"must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"};
+  if (narrow) return {};  // there is no other way to write it
+  in6_addr address;
+  char canonical[INET6_ADDRSTRLEN];
+  inet_pton(AF_INET6, std::string(text).c_str(), &address);
+  if (IN6_IS_ADDR_V4MAPPED(&address)) return {"must not be an IPv4-mapped IPv6 address"};
+  inet_ntop(AF_INET6, &address, canonical, sizeof canonical);
+  if (text == canonical) return {};
+  return {"must be in canonical form (\"" + std::string(canonical) + "\")"};
 }
 
 bool is_cidr(std::string_view text) {

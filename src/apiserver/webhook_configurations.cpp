@@ -12,12 +12,15 @@ Webhook read_webhook(const json::Value& spec, std::string id) {
   if (const json::Array* conditions = json::array_at(spec, {"matchConditions"}))
     for (const json::Value& condition : *conditions)
       webhook.conditions.push_back(
-          cel::Program::compile(std::string(json::string_at(condition, {"expression"})),
-                                {{"object", {}}, {"oldObject", {}}, {"request", {}}}));
+          compile_match_condition(std::string(json::string_at(condition, {"expression"}))));
   return webhook;
 }
 
 }  // namespace
+
+Result<std::shared_ptr<const cel::Program>> compile_match_condition(std::string expression) {
+  return cel::Program::compile(std::move(expression), {{"object", {}}, {"oldObject", {}}, {"request", {}}});
+}
 
 WebhookList WebhookConfigurations::at(const store::Snapshot& snapshot, const Catalog& catalog,
                                       bool mutating) {

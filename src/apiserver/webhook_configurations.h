@@ -23,6 +23,9 @@ struct Webhook {
 };
 using WebhookList = std::shared_ptr<const std::vector<Webhook>>;
 
+// An expression of matchConditions; errors are the compiler's.
+Result<std::shared_ptr<const cel::Program>> compile_match_condition(std::string expression);
+
 // Thread-safe.
 class WebhookConfigurations {
  public:

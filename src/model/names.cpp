@@ -72,6 +72,15 @@ std::vector<std::string> dns1123_label_errors(std::string_view text) {
   return errors;
 }
 
+std::vector<std::string> path_segment_errors(std::string_view text) {
+  std::vector<std::string> errors;
+  if (text == "." || text == "..") errors.push_back("may not be '" + std::string(text) + "'");
+  for (char bad : {'/', '%'})
+    if (text.find(bad) != std::string_view::npos)
+      errors.push_back("may not contain '" + std::string(1, bad) + "'");
+  return errors;
+}
+
 std::vector<std::string> dns1123_subdomain_errors(std::string_view text) {
   std::vector<std::string> errors;
   if (text.size() > 253) errors.push_back(too_long(253));

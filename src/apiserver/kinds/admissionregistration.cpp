@@ -3,6 +3,7 @@
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
 #include "apiserver/kinds/rules.h"
+#include "apiserver/webhook_configurations.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -34,6 +35,17 @@ void default_webhooks(json::Value& object, bool mutating) {
   }
 }
 
+void validate_match_conditions(const Field& conditions, Rules& rules) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < conditions.items().size(); ++i) {
+    const Field expression = conditions.at(i)["expression"], name = conditions.at(i)["name"];
+    if (rules.need_text(expression))
+      if (auto program = compile_match_condition(std::string(expression.text())); !program)
+        rules.invalid(expression, "compilation failed: " + program.error().message);
+    if (rules.need_text(name) && rules.qualified_name(name)) rules.unique(names, name);
+  }
+}
+
 void validate_webhook(const Field& webhook, Rules& rules) {
   if (rules.need_text(webhook["name"])) {
     std::string_view name = webhook["name"].text();
@@ -62,6 +74,7 @@ void validate_webhook(const Field& webhook, Rules& rules) {
     rules.invalid(client["url"],
                   "'https' is the only allowed URL scheme; desired format: https://host[/path]");
   }
+  validate_match_conditions(webhook["matchConditions"], rules);
   for (std::size_t i = 0; i < webhook["rules"].items().size(); ++i) {
     Field rule = webhook["rules"].at(i);
     for (std::string_view member : {"operations", "apiGroups", "apiVersions", "resources"})

@@ -219,6 +219,19 @@ Kind ingress_class_kind() {
   return kind;
 }
 
+std::vector<Cause> validate_address(const json::Value& object) {
+  Rules rules;
+  Field parent = Field(object, "")["spec"]["parentRef"];
+  if (!parent.present()) {
+    rules.required(parent);
+    return std::move(rules.causes);
+  }
+  if (!parent["group"].text().empty()) rules.dns_subdomain(parent["group"]);
+  for (std::string_view member : {"resource", "name"}) rules.need_text(parent[member]);
+  for (std::string_view member : {"resource", "name", "namespace"}) rules.path_segment(parent[member]);
+  return std::move(rules.causes);
+}
+
 }  // namespace
 
 void add_networking_kinds(Kinds& kinds) {
@@ -250,6 +263,13 @@ void add_networking_kinds(Kinds& kinds) {
 
   Kind address = cluster_kind(kGroup, "v1", "ipaddresses", "IPAddress", kPackage);
   address.short_names = {"ip"};
+  address.name_rule = NameRule::ip_address;
+  address.validate = validate_address;
+  address.validate_update = [](const json::Value& object, const json::Value& old) {
+    Rules rules;
+    rules.immutable(Field(object, "")["spec"]["parentRef"], Field(old, "")["spec"]["parentRef"]);
+    return std::move(rules.causes);
+  };
   address.columns = columns({"ParentRef"});
   address.cells = [](const json::Value& object, WallTime) -> json::Array {
     const auto part = [&](std::string_view member) {

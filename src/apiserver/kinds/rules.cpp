@@ -142,6 +142,9 @@ bool Rules::dns_label(const Field& field) {
 bool Rules::dns_subdomain(const Field& field) {
   return report(*this, field, model::dns1123_subdomain_errors(field.text()));
 }
+bool Rules::path_segment(const Field& field) {
+  return report(*this, field, model::path_segment_errors(field.text()));
+}
 bool Rules::qualified_name(const Field& field) {
   return report(*this, field, model::qualified_name_errors(field.text()));
 }

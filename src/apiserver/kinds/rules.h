@@ -60,6 +60,7 @@ class Rules {
   bool port_or_name(const Field& field);  // IntOrString
   bool dns_label(const Field& field);
   bool dns_subdomain(const Field& field);
+  bool path_segment(const Field& field);
   bool qualified_name(const Field& field);
   bool config_key(const Field& at, std::string_view key);
   bool labels(const Field& field);
