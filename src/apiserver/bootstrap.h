@@ -22,7 +22,7 @@ struct BootstrapOptions {
   std::string service_cidr;
   std::string service_address;    // of default/kubernetes
   std::string advertise_address;
-  std::uint16_t advertise_port = 6443;
+  std::int64_t advertise_port = 6443;  // signed, as the numbers of the API are
   bool platform_objects = true;
 };
 

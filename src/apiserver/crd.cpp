@@ -111,6 +111,7 @@ void Crds::refresh() {
       return true;
     }
     any_terminating |= kinds->terminating;
+    kinds->schema_since = item->modified;
     next.emplace(item->key,
                  Entry{item->modified, platform_.completed(item->key, std::move(*kinds))});
     return true;

@@ -76,6 +76,30 @@ TEST_F(CrdTest, ResourcesArePrunedDefaultedAndValidated) {
   EXPECT_EQ(json::string_at(item, {"kind"}), "Foo");
 }
 
+// What was written before the CRD changed is read as if it had been written after.
+TEST_F(CrdTest, ResourcesOlderThanTheSchemaArePrunedAndDefaultedOnRead) {
+  install();
+  call("POST", kFoos, R"({"metadata":{"name":"old"},"spec":{"s":"a"}})");
+  const std::string before = call("GET", std::string(kFoos) + "/old").at({"metadata", "resourceVersion"});
+  const std::string properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+  Reply changed = patch(std::string(kCrds) + "/foos.x.io",
+                        R"([{"op":"remove","path":")" + properties + R"(/s"},{"op":"add","path":")" + properties +
+                            R"(/color","value":{"type":"string","default":"red"}}])",
+                        "json-patch");
+  ASSERT_EQ(changed.status, 200) << changed.text;
+  const auto expect_new = [](const json::Value& foo) {
+    EXPECT_EQ(json::string_at(foo, {"spec", "color"}), "red");
+    EXPECT_EQ(json::int_at(foo, {"spec", "size"}), 3);
+    EXPECT_EQ(json::find_path(foo, {"spec", "s"}), nullptr);
+  };
+  Reply read = call("GET", std::string(kFoos) + "/old");
+  expect_new(read.body);
+  EXPECT_EQ(read.at({"metadata", "resourceVersion"}), before);
+  expect_new(json::array_at(call("GET", kFoos).body, {"items"})->front());
+  expect_new(call("GET", "/apis/x.io/v1beta1/namespaces/default/foos/old").body);
+  expect_new(patch(std::string(kFoos) + "/old", R"({"metadata":{"labels":{"a":"b"}}})").body);
+}
+
 TEST_F(CrdTest, VersionsDifferInName) {
   install();
   call("POST", kFoos, R"({"metadata":{"name":"f"},"spec":{"size":1}})");
@@ -101,6 +125,24 @@ TEST_F(CrdTest, BadDefinitionsAreRefused) {
   EXPECT_EQ(storage.status, 422);
   EXPECT_NE(storage.message().find("must have exactly one version marked as storage version"),
             std::string::npos);
+}
+
+// A server that others can reach says where.
+TEST_F(CrdTest, TheServerIsAnEndpointOfItsService) {
+  constexpr const char* kEndpoints = "/api/v1/namespaces/default/endpoints/kubernetes";
+  EXPECT_EQ(call("GET", kEndpoints).status, 404);  // loopback
+  advertise_address = "192.0.2.1";
+  server.reset();
+  store.reset();
+  open();
+  bootstrap();
+  Reply endpoints = call("GET", kEndpoints);
+  ASSERT_EQ(endpoints.status, 200) << endpoints.text;
+  const json::Value& subset = json::array_at(endpoints.body, {"subsets"})->front();
+  EXPECT_EQ(json::serialize(*json::find(subset, "addresses")), R"([{"ip":"192.0.2.1"}])");
+  EXPECT_EQ(json::serialize(*json::find(subset, "ports")), R"([{"name":"https","port":6443,"protocol":"TCP"}])");
+  Reply slice = call("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes");
+  EXPECT_EQ(json::array_at(slice.body, {"endpoints"})->size(), 1u);
 }
 
 TEST_F(CrdTest, SurvivesARestart) {

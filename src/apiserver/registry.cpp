@@ -89,9 +89,9 @@ CatalogPtr Registry::catalog() const {
 void Registry::set_custom(const std::vector<CustomKinds>& custom) {
   auto next = std::make_shared<Catalog>();
   next->node_reports_ = node_reports_;
-  auto serve = [&](const KindPtr& kind, const KindPtr& storage, bool terminating) {
+  auto serve = [&](const KindPtr& kind, const KindPtr& storage, bool terminating, store::Revision since) {
     auto served = std::make_shared<ServedKind>(
-        ServedKind{kind, storage, store_.bucket(kind->storage_bucket), terminating});
+        ServedKind{kind, storage, store_.bucket(kind->storage_bucket), terminating, since});
     const kube::Resource& r = kind->resource;
     if (next->by_path_.emplace(path_of(r.group, r.version, r.plural), served).second)
       next->all_.push_back(std::move(served));
@@ -102,10 +102,10 @@ void Registry::set_custom(const std::vector<CustomKinds>& custom) {
       storage_of_bucket.emplace(kind->storage_bucket, kind);
   for (const KindPtr& kind : builtin_kinds()) {
     auto storage = storage_of_bucket.find(kind->storage_bucket);
-    serve(kind, storage == storage_of_bucket.end() ? kind : storage->second, false);
+    serve(kind, storage == storage_of_bucket.end() ? kind : storage->second, false, 0);
   }
   for (const CustomKinds& one : custom)
-    for (const KindPtr& kind : one.kinds) serve(kind, one.storage, one.terminating);
+    for (const KindPtr& kind : one.kinds) serve(kind, one.storage, one.terminating, one.schema_since);
 
   std::sort(next->all_.begin(), next->all_.end(), [](const ServedPtr& a, const ServedPtr& b) {
     const kube::Resource &x = a->kind->resource, &y = b->kind->resource;

@@ -21,6 +21,8 @@ struct ServedKind {
   KindPtr storage;  // the kind in whose version the bucket is written
   store::BucketId bucket = 0;
   bool terminating = false;  // its CRD is being deleted: nothing new may be created
+  // Since when its CRD says what it says: what is older has not been pruned and defaulted by it.
+  store::Revision schema_since = 0;
 };
 using ServedPtr = std::shared_ptr<const ServedKind>;
 
@@ -29,6 +31,7 @@ struct CustomKinds {
   std::vector<KindPtr> kinds;  // served versions, preferred first
   KindPtr storage;
   bool terminating = false;
+  store::Revision schema_since = 0;
 };
 
 class Catalog {

@@ -100,6 +100,7 @@ class ServerFixture : public ::testing::Test {
     options.admission = std::move(steps);
     options.node_reports = node_reports;
     if (!service_range.empty()) options.service_cidr = service_range;
+    options.advertise_address = advertise_address;
     options.auth.admin_token = "secret";
     options.auth.signing_key_pem = signing_key;
     options.auth.root_ca_pem = "the root";
@@ -167,6 +168,7 @@ class ServerFixture : public ::testing::Test {
   bool node_reports = false;  // of the next open()
   std::string service_range;  // of the next open(); empty: the default
   store::Options store_options;
+  std::string advertise_address = "127.0.0.1";
   sim::Simulation simulation{1};
   sim::SimExecutor &committer, &background, &loop, &caller;
   sim::SimDisk disk{1};

@@ -19,10 +19,8 @@ std::string head_of(const Kind& kind) {
   return head;
 }
 
-// Whether the bytes can be shown as they are. Those of a custom resource may have been written when its CRD
-// had another storage version.
-bool stored_as_served(const ServedKind& served, const store::Item& item) {
-  if (served.kind != served.storage) return false;
+// The bytes of a custom resource may have been written when its CRD had another storage version.
+bool in_storage_version(const ServedKind& served, const store::Item& item) {
   if (!served.kind->custom) return true;
   constexpr std::size_t kVersionAt = std::string_view("{\"apiVersion\":\"").size();
   std::string_view rest = std::string_view(item.value).substr(kVersionAt);
@@ -30,7 +28,18 @@ bool stored_as_served(const ServedKind& served, const store::Item& item) {
   return rest.starts_with(version) && rest.substr(version.size()).starts_with('"');
 }
 
-bool same_shape(const ServedKind& served) {
+// Written before its CRD said what it says now.
+bool of_older_schema(const ServedKind& served, const store::Item& item) {
+  return item.modified < served.schema_since && served.storage->schema && in_storage_version(served, item);
+}
+
+// Whether the bytes can be shown as they are.
+bool stored_as_served(const ServedKind& served, const store::Item& item) {
+  return served.kind == served.storage && in_storage_version(served, item) && !of_older_schema(served, item);
+}
+
+bool same_shape(const ServedKind& served, const store::Item& item) {
+  if (of_older_schema(served, item)) return false;
   return served.kind == served.storage || (!served.kind->from_storage && !served.kind->to_storage);
 }
 
@@ -141,6 +150,10 @@ json::Value decode_object(const ServedKind& served, const store::Item& item) {
   Result<json::Value> object = json::parse(item.value);
   CHECK(object.has_value(), "stored bytes were serialized by us");
   if (!stored_as_served(served, item)) {
+    if (of_older_schema(served, item)) {
+      prune(*served.storage->schema, *object);
+      apply_defaults(*served.storage->schema, *object);
+    }
     if (served.kind != served.storage && served.kind->from_storage) {
       served.kind->from_storage(*object);
       normalize(*served.kind->schema, *object);
@@ -155,7 +168,7 @@ json::Value decode_object(const ServedKind& served, const store::Item& item) {
 void append_object(const ServedKind& served, const store::Item& item, WireForm form, std::string& out,
                    std::optional<store::Revision> revision) {
   const bool bare = form == WireForm::list_item && !served.kind->custom;
-  if (!same_shape(served)) {
+  if (!same_shape(served, item)) {
     json::Value object = decode_object(served, item);
     if (revision) json::at_path(object, {"metadata", "resourceVersion"}) = std::to_string(*revision);
     if (bare) {
