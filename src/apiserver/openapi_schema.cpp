@@ -1,5 +1,7 @@
 #include "apiserver/openapi_schema.h"
 
+#include <map>
+
 #include "apiserver/schema_facts.h"
 
 namespace hekla::apiserver {
@@ -26,6 +28,29 @@ std::string_view type_text(Type type) {
     default:
       return "";
   }
+}
+
+// What people ask `kubectl explain` about of any object's metadata; "" of everything else.
+std::string_view metadata_text(std::string_view go_type, std::string_view member) {
+  static const std::map<std::string_view, std::string_view> kTexts{
+      {"annotations", "Annotations are notes of people and programs; nothing selects by them."},
+      {"creationTimestamp", "CreationTimestamp is a timestamp of the server's clock: when the object was created."},
+      {"deletionGracePeriodSeconds", "How long the object may take to end once its deletion was asked for."},
+      {"deletionTimestamp", "When the object will be gone; set by the server when its deletion is asked for."},
+      {"finalizers", "Who still has something to do before a deleted object may go."},
+      {"generateName", "A prefix from which the server makes a unique name when none is given."},
+      {"generation", "Counts the changes of what is wanted; set by the server."},
+      {"labels", "Labels are keys and values by which objects are selected."},
+      {"managedFields", "Which manager has set which fields; kept by the server."},
+      {"name", "Unique among the objects of its kind in the namespace; never changes."},
+      {"namespace", "The namespace the object lives in; empty for kinds of the whole cluster."},
+      {"ownerReferences", "The objects this one depends on: it goes when all of them are gone."},
+      {"resourceVersion", "Changes whenever the object does: to watch from, and to refuse stale updates."},
+      {"selfLink", "Not used any more."},
+      {"uid", "Unique in time and space; set by the server."}};
+  if (go_type != "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") return {};
+  auto found = kTexts.find(member);
+  return found == kTexts.end() ? std::string_view() : found->second;
 }
 
 // "batch.volcano.sh" becomes "sh.volcano.batch".
@@ -92,7 +117,7 @@ void OpenApiSchemas::define(const std::string& name, const Schema& schema) {
 }
 
 // A member, an element or a map's value.
-json::Object OpenApiSchemas::field(const Schema& schema, bool builtin) {
+json::Object OpenApiSchemas::field(const Schema& schema, bool builtin, std::string_view text) {
   json::Object out;
   builtin = builtin || !schema.go_type.empty();
   if (!schema.go_type.empty()) {
@@ -123,7 +148,8 @@ json::Object OpenApiSchemas::field(const Schema& schema, bool builtin) {
     out = body(schema, builtin);
   }
   json::Object beside;
-  if (!schema.description.empty()) beside.emplace("description", schema.description);
+  if (!schema.description.empty()) text = schema.description;
+  if (!text.empty()) beside.emplace("description", text);
   if (builtin && schema.default_value) beside.emplace("default", *schema.default_value);
   add_extensions(schema, builtin, beside);
   if (out.contains("$ref") && !beside.empty() && version_ == OpenApiVersion::v3)
@@ -142,7 +168,7 @@ json::Object OpenApiSchemas::body(const Schema& schema, bool builtin) {
   if (!schema.properties.empty()) {
     json::Object properties;
     for (const auto& [name, member] : schema.properties)
-      properties.emplace(name, field(*member, builtin));
+      properties.emplace(name, field(*member, builtin, metadata_text(schema.go_type, name)));
     out.emplace("properties", std::move(properties));
   }
   if (!schema.required.empty()) out.emplace("required", strings(schema.required));
@@ -207,7 +233,10 @@ std::string OpenApiSchemas::list_name(const Kind& kind) const {
 
 std::string OpenApiSchemas::add_kind(const Kind& kind) {
   std::string name = definition_name(kind);
-  if (kind.custom) {
+  if (kind.custom && version_ == OpenApiVersion::v2 && kind.schema->preserve_unknown) {
+    // kubectl takes the absence of properties, and only that, as leave to write anything.
+    definitions_.insert_or_assign(name, json::Object{{"type", "object"}});
+  } else if (kind.custom) {
     json::Object made = body(*kind.schema, false);
     if (!kind.schema->description.empty()) made.emplace("description", kind.schema->description);
     if (kind.schema->preserve_unknown) made.emplace("x-kubernetes-preserve-unknown-fields", true);

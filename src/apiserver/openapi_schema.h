@@ -31,7 +31,8 @@ class OpenApiSchemas {
 
  private:
   json::Object ref(std::string_view name) const;
-  json::Object field(const Schema& schema, bool builtin);
+  // `text` describes what has no description of its own.
+  json::Object field(const Schema& schema, bool builtin, std::string_view text = {});
   json::Object body(const Schema& schema, bool builtin);
   void add_validation(const Schema& schema, json::Object& out);
   void add_extensions(const Schema& schema, bool builtin, json::Object& out) const;

@@ -144,13 +144,38 @@ TEST(OpenApiV3, ACustomResourceIsWrittenOut) {
           R"("properties":{"name":{"type":"string","enum":["a","b"]}}}})")));
   EXPECT_TRUE(json::bool_at(*spec, {"properties", "free", "x-kubernetes-preserve-unknown-fields"}));
   EXPECT_TRUE(json::bool_at(*spec, {"properties", "port", "x-kubernetes-int-or-string"}));
-  EXPECT_EQ(json::string_at(*job, {"properties", "metadata", "$ref"}),
+  // What everything has explains itself.
+  const json::Value* metadata = at(*job, {"properties", "metadata"});
+  EXPECT_EQ(json::string_at(json::array_at(*metadata, {"allOf"})->front(), {"$ref"}),
             "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+  EXPECT_NE(json::string_at(*metadata, {"description"}), "");
+  EXPECT_NE(json::string_at(*job, {"properties", "apiVersion", "description"}), "");
+  const json::Value* object_meta =
+      at(document, {"components", "schemas", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "properties"});
+  for (const auto& member : object_meta->get_object())
+    EXPECT_NE(json::string_at(member.value(), {"description"}), "") << member.key();
   EXPECT_NE(at(document, {"components", "schemas", "sh.volcano.batch.v1alpha1.JobList"}), nullptr);
   EXPECT_EQ(json::string_at(document,
                             {"paths", "/apis/batch.volcano.sh/v1alpha1/namespaces/{namespace}/jobs",
                              "post", "operationId"}),
             "createBatchVolcanoShV1alpha1NamespacedJob");
+}
+
+// In v2 a kind that takes anything has no properties at all: kubectl would hold people to those it finds.
+TEST(OpenApi, AKindThatKeepsUnknownFieldsIsABareObjectInV2) {
+  auto kind = std::make_shared<Kind>(*job_kind());
+  kind->schema = *schema_from_openapi(*json::parse(
+      R"({"type":"object","description":"d","x-kubernetes-preserve-unknown-fields":true,)"
+      R"("properties":{"spec":{"type":"object"}}})"));
+  const std::vector<KindPtr> kinds{kind};
+  json::Value v2 = openapi_v2_document(kinds, "v1.34.1");
+  EXPECT_EQ(json::serialize(*at(v2, {"definitions", "sh.volcano.batch.v1alpha1.Job"})),
+            R"({"type":"object","x-kubernetes-group-version-kind":[{"group":"batch.volcano.sh",)"
+            R"("kind":"Job","version":"v1alpha1"}]})");
+  json::Value v3 = *json::parse(openapi_v3_document("batch.volcano.sh", "v1alpha1", kinds));
+  const json::Value* job = at(v3, {"components", "schemas", "sh.volcano.batch.v1alpha1.Job"});
+  EXPECT_TRUE(json::bool_at(*job, {"x-kubernetes-preserve-unknown-fields"}));
+  EXPECT_NE(at(*job, {"properties", "spec"}), nullptr);
 }
 
 TEST(OpenApiV3, EveryReferenceResolvesInEveryDocument) {

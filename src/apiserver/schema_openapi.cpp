@@ -105,16 +105,21 @@ void read_shape(const json::Value& from, Schema& to) {
 // Every resource has them, whatever its schema says; what it says of metadata's name stays in
 // force.
 void add_resource_fields(Schema& to) {
-  for (std::string_view name : {"apiVersion", "kind"})
+  static constexpr std::pair<std::string_view, std::string_view> kTexts[] = {
+      {"apiVersion", "APIVersion defines the group and version whose schema the object is written in."},
+      {"kind", "Kind names what the object is; with the apiVersion it tells clients where to send it."}};
+  for (const auto& [name, description] : kTexts)
     if (!to.properties.contains(name)) {
       auto text = std::make_shared<Schema>();
       text->type = Type::string;
+      text->description = description;
       to.properties.emplace(name, std::move(text));
     }
   auto metadata =
       std::make_shared<Schema>(*builtin_type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
+  metadata->description = "Standard object's metadata: name, namespace, labels and what the server keeps of it.";
   if (auto given = to.properties.find("metadata"); given != to.properties.end()) {
-    metadata->description = given->second->description;
+    if (!given->second->description.empty()) metadata->description = given->second->description;
     metadata->all_of.push_back(given->second);
   }
   to.properties.insert_or_assign("metadata", std::move(metadata));
