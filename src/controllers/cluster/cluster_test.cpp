@@ -393,6 +393,15 @@ TEST_F(EndpointsTest, NamedPortsAreEachPodsOwn) {
   EXPECT_EQ(json::array_at(*api_.find(resources::endpoints, {"default", "web"}), {"subsets"})->size(), 2u);
 }
 
+TEST_F(EndpointsTest, WhatSomebodyTookAwayComesBack) {
+  service("selector: {app: web}, ports: [{name: web, port: 80, targetPort: http}]");
+  pod("a", "10.0.0.1", true);
+  remove(resources::endpoint_slices, {"default", std::string(json::string_at(slice(), {"metadata", "name"}))});
+  EXPECT_EQ(endpoints(), (Texts{"10.0.0.1 ready serving"}));
+  remove(resources::endpoints, {"default", "web"});
+  EXPECT_NE(subsets(), "");
+}
+
 TEST_F(EndpointsTest, HeadlessServicesNameTheirPods) {
   service("selector: {app: web}, clusterIP: None");
   pod("a", "10.0.0.1", true, ", hostname: a-0, subdomain: web");

@@ -281,6 +281,11 @@ struct Endpoints::State {
       kube::Key key = key_of((after ? after : before)->metadata);
       if (services.get(key)) loop.add(key);
     });
+    slices.on_change([this](const auto& before, const auto& after) {
+      const model::ObjectMeta& slice = (after ? after : before)->metadata;
+      kube::Key key{slice.ns, slice.label(std::string(kServiceLabel))};
+      if (services.get(key)) loop.add(key);
+    });
     auto enable = [this] {
       if (services.synced() && pods.synced() && endpoints.synced() && slices.synced())
         loop.enable();

@@ -107,6 +107,15 @@ TEST_F(DaemonSetTest, UpdatesOneByOne) {
   EXPECT_EQ(api_.list(workload_resources::controller_revisions).size(), 2u);
 }
 
+// kubectl compares it byte by byte with what Go makes of the set.
+TEST_F(DaemonSetTest, RevisionsHaveTheirMembersByName) {
+  apply(resources::daemon_sets, agent("a:1"));
+  const std::string data =
+      json::serialize(*json::find(*api_.list(workload_resources::controller_revisions).front(), "data"));
+  EXPECT_TRUE(data.starts_with(R"({"spec":{"template":{"$patch":"replace","metadata":{)")) << data;
+  EXPECT_LT(data.find(R"("image":)"), data.find(R"("name":"main")")) << data;
+}
+
 TEST_F(DaemonSetTest, SurgesBesideTheOldPod) {
   apply(resources::daemon_sets,
         agent("a:1", "  updateStrategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}\n"));
