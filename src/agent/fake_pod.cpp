@@ -21,20 +21,29 @@ std::vector<std::string> words(const std::string& text) {
   return found;
 }
 
+std::optional<int> parse_exit(const std::vector<std::string>& line) {
+  if (line.size() != 2 || line[0] != "exit") return std::nullopt;
+  int code = 0;
+  auto [end, error] = std::from_chars(line[1].data(), line[1].data() + line[1].size(), code);
+  if (error != std::errc() || end != line[1].data() + line[1].size()) return std::nullopt;
+  return code;
+}
+
+// "sleep N", "exit K", or both in this order.
 std::optional<FakePlan> parse_script(const std::string& script) {
   std::size_t semicolon = script.find_first_of(";\n");
   std::vector<std::string> first = words(script.substr(0, semicolon));
+  std::vector<std::string> rest;
+  if (semicolon != std::string::npos) rest = words(script.substr(semicolon + 1));
+  if (std::optional<int> code = parse_exit(first); code && rest.empty()) return FakePlan{Nanos(0), *code};
   if (first.size() != 2 || first[0] != "sleep") return std::nullopt;
   FakePlan plan;
   plan.duration = parse_sleep(first[1]);
   if (!plan.duration) return std::nullopt;
-  if (semicolon == std::string::npos) return plan;
-  std::vector<std::string> rest = words(script.substr(semicolon + 1));
   if (rest.empty()) return plan;
-  if (rest.size() != 2 || rest[0] != "exit") return std::nullopt;
-  const std::string& code = rest[1];
-  auto [end, error] = std::from_chars(code.data(), code.data() + code.size(), plan.exit_code);
-  if (error != std::errc() || end != code.data() + code.size()) return std::nullopt;
+  std::optional<int> code = parse_exit(rest);
+  if (!code) return std::nullopt;
+  plan.exit_code = *code;
   return plan;
 }
 

@@ -22,6 +22,10 @@ TEST(FakePod, PlaysAPlainSleep) {
   EXPECT_EQ(fake_plan(pod_with({"sleep", "10m"})).duration, Nanos(minutes(10)));
   EXPECT_EQ(fake_plan(pod_with({"sh", "-c", "sleep 2; exit 3"})).duration, Nanos(seconds(2)));
   EXPECT_EQ(fake_plan(pod_with({"sh", "-c", "sleep 2; exit 3"})).exit_code, 3);
+  EXPECT_EQ(fake_plan(pod_with({"/bin/sh", "-c", "exit 4"})).duration, Nanos(0));
+  EXPECT_EQ(fake_plan(pod_with({"/bin/sh", "-c", "exit 4"})).exit_code, 4);
+  EXPECT_EQ(fake_plan(pod_with({"sh", "-c", "exit 1; sleep 2"})).duration, std::nullopt);
+  EXPECT_EQ(fake_plan(pod_with({"sh", "-c", "exit $code"})).duration, std::nullopt);
   EXPECT_EQ(fake_plan(pod_with({"/bin/sh", "-c", "sleep 0.5"})).duration, Nanos(milliseconds(500)));
 }
 
