@@ -58,6 +58,11 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
       .add_option("--fake-node-resources", options.fake_node_resources,
                   "capacity of each fake node")
       ->capture_default_str();
+  command
+      .add_option("--history-changes", options.history_changes,
+                  "changes kept for watches and paged lists to go on from; older ones are answered with 410")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command.add_option("--log-level", options.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
@@ -85,6 +90,8 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
     add("--fake-nodes", std::to_string(options.fake_nodes));
     add("--fake-node-resources", options.fake_node_resources);
   }
+  if (options.history_changes != UpOptions().history_changes)
+    add("--history-changes", std::to_string(options.history_changes));
   add("--log-level", options.log_level);
   return arguments;
 }

@@ -1,6 +1,7 @@
 // What `hekla up` (and whatever starts it, like `hekla run`) can be told.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct UpOptions {
   bool no_agent = false;
   int fake_nodes = 0;
   std::string fake_node_resources = "cpu=32,memory=256Gi,pods=110";
+  std::size_t history_changes = 200'000;
   std::string log_level = "warn";
 };
 

@@ -124,8 +124,8 @@ struct Platform::Parts {
 
 Result<void> Platform::Parts::open_store(const cli::UpOptions& options) {
   disk = TRY(open_store_disk(options.data_dir + "/store"));
-  store =
-      TRY(store::Store::open({}, *disk, committer, snapshots, apiserver::attach_header, &metrics));
+  store = TRY(store::Store::open({.history_changes = options.history_changes}, *disk, committer, snapshots,
+                                 apiserver::attach_header, &metrics));
   return {};
 }
 
