@@ -124,7 +124,7 @@ test-conformance: $(BUILD)/hekla
 	@$(call install_packages,python3-venv)
 	@tools/fetch_kubectl $(CACHE)
 	@test/conformance/build $(CACHE)
-	@HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/conformance/run.py $(CACHE)
+	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/conformance/run.py $(CACHE)
 
 # Training with TensorFlow and XGBoost from PyPI, PyTorch and Open MPI from Debian (about 2 GB, once).
 test-frameworks: $(BUILD)/hekla
