@@ -6,6 +6,7 @@
 #include "apiserver/admission_storage.h"
 #include "apiserver/backup.h"
 #include "apiserver/bootstrap.h"
+#include "apiserver/conversion.h"
 #include "apiserver/crd.h"
 #include "apiserver/crd_cleanup.h"
 #include "apiserver/discovery.h"
@@ -65,6 +66,7 @@ struct ApiServer::Parts {
   AdmissionChain admission;
   std::unique_ptr<WebhookTransport> webhooks = make_webhook_transport();
   WebhookConfigurations webhook_configurations;
+  Conversions conversions;
   Writes writes;
   Authenticator authenticator;
   DiscoveryHandler discovery;
@@ -84,9 +86,10 @@ struct ApiServer::Parts {
         crds(*options.store, registry),
         admission(make_chain(*authorizer, tokens, *options.rng, options.disabled_admission,
                              std::move(options.admission))),
+        conversions(*options.store, registry, webhooks.get(), *options.rng),
         writes(*options.store, registry,
                WriteServices{options.clock, options.rng, &admission, addresses.get(),
-                             webhooks.get(), &webhook_configurations,
+                             webhooks.get(), &webhook_configurations, &conversions,
                              !is_disabled(options.disabled_admission, "ResourceQuota")},
                &crds),
         authenticator(tokens, *options.store, registry),
@@ -106,6 +109,7 @@ struct ApiServer::Parts {
     serving.discovery = &discovery;
     serving.schema = &schema;
     serving.backups = &backups;
+    serving.conversions = &conversions;
     serving.limits = std::make_shared<FlowLimits>(FlowOptions{}, *options.clock);
     serving.loop = options.loop;
     serving.clock = options.clock;
@@ -151,6 +155,7 @@ kube::Discovery& ApiServer::discovery() { return parts_->registry; }
 
 void ApiServer::set_webhook_transport(WebhookTransport* transport) {
   parts_->writes.set_webhook_transport(transport);
+  parts_->conversions.set_transport(transport);
 }
 
 void ApiServer::set_pod_streams(kube::PodStreams* streams) { parts_->serving.pod_streams = streams; }

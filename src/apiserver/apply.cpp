@@ -246,7 +246,7 @@ Result<PreparedWrite> prepare_apply(WriteScope& scope) {
     return prepare_create(scope, std::move(config), kind.schema ? &stated : nullptr);
   }
   if (!kind.schema) return fail(Code::internal, "the kind has no schema to apply by");
-  const json::Value old = decode_object(scope.served(), *item);
+  const json::Value old = TRY(stored_object(scope, *item));
   std::string_view revision = meta_string(config, "resourceVersion");
   if (!revision.empty() && revision != std::to_string(item->modified))
     return std::unexpected(modified_error(kind.resource, scope.request.key.name));

@@ -68,9 +68,9 @@ Result<PreparedWrite> prepare_binding(WriteScope& scope) {
   if (std::vector<Cause> bad = validate_metadata(scope.kind(), pod); !bad.empty())
     return std::unexpected(invalid_object(binding, scope.request.key.name, std::move(bad)));
   set_pod_condition(pod, {"PodScheduled", "True"}, scope.now);
-  PreparedWrite prepared = put_stage(scope, std::move(pod),
-                                     {store::Expect::Kind::revision, item->modified},
-                                     WriteOutcome::Effect::updated, item->modified);
+  PreparedWrite prepared = TRY(put_stage(scope, std::move(pod),
+                                         {store::Expect::Kind::revision, item->modified},
+                                         WriteOutcome::Effect::updated, item->modified));
   prepared.retry_on_conflict = true;
   return prepared;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/conversion.h"
 #include "apiserver/storage.h"
 #include "base/log.h"
 #include "json/parse.h"
@@ -22,9 +23,10 @@ std::string text(const json::Value& value, std::initializer_list<std::string_vie
   return std::string(json::string_at(value, path));
 }
 
-Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& version,
-                                const std::string& storage_version) {
+Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& version, const std::string& storage_version,
+                                std::shared_ptr<const WebhookConversion> conversion) {
   auto kind = std::make_shared<Kind>();
+  kind->conversion = std::move(conversion);
   kube::Resource& r = kind->resource;
   r.group = text(crd, {"spec", "group"});
   r.version = text(version, {"name"});
@@ -72,11 +74,12 @@ Result<CustomKinds> kinds_of_crd(const json::Value& crd) {
   std::string storage_version;
   for (const json::Value& version : *versions)
     if (json::bool_at(version, {"storage"})) storage_version = text(version, {"name"});
+  const std::shared_ptr<const WebhookConversion> conversion = conversion_of_crd(crd);
   for (const json::Value& version : *versions) {
     const bool storage = json::bool_at(version, {"storage"});
     const bool served = json::bool_at(version, {"served"});
     if (!storage && !served) continue;
-    KindPtr kind = TRY(kind_of_version(crd, version, storage_version));
+    KindPtr kind = TRY(kind_of_version(crd, version, storage_version, conversion));
     if (storage) custom.storage = kind;
     if (served) custom.kinds.push_back(std::move(kind));
   }

@@ -24,10 +24,10 @@ inline constexpr std::string_view kCrdFinalizer = "customresourcecleanup.apiexte
 
 bool is_crd(const kube::Resource& resource);
 
-// Defaults of names and conversion, and status: accepted names, stored versions, conditions.
+// Its status: accepted names, stored versions, conditions.
 void prepare_crd(json::Value& crd, const Catalog& catalog, WallTime now);
 // `old` is null on create.
-std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old);
+std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old, const Catalog& catalog);
 // Adds the finalizer and the Terminating condition; true when the CRD must stay for its resources.
 bool begin_crd_removal(json::Value& crd, WallTime now);
 

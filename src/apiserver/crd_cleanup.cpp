@@ -52,7 +52,7 @@ struct CrdCleanup::State : std::enable_shared_from_this<State> {
         if (snapshot.count(served->bucket) == 0) {
           requests.push_back(release(*catalog, snapshot, name));
         } else {
-          remove_some(served, snapshot, requests);
+          remove_some(as_stored(*served), snapshot, requests);
         }
         break;
       }
@@ -63,6 +63,13 @@ struct CrdCleanup::State : std::enable_shared_from_this<State> {
     writes.run(std::move(requests), loop, [weak = weak_from_this()](std::vector<WriteOutcome>) {
       if (std::shared_ptr<State> self = weak.lock()) self->schedule(kLookAgain);
     });
+  }
+
+  // Nobody has to convert what goes away: its webhook may be gone already.
+  static ServedPtr as_stored(const ServedKind& served) {
+    auto kind = std::make_shared<Kind>(*served.storage);
+    kind->conversion = nullptr;
+    return std::make_shared<const ServedKind>(ServedKind{kind, kind, served.bucket, served.terminating});
   }
 
   static void remove_some(const ServedPtr& served, const store::Snapshot& snapshot,

@@ -4,6 +4,7 @@
 
 #include "apiserver/crd.h"
 #include "apiserver/field_error.h"
+#include "apiserver/kinds/rules.h"
 #include "apiserver/metadata.h"
 #include "model/names.h"
 #include "model/time.h"
@@ -45,17 +46,6 @@ bool condition_holds(const json::Value& crd, std::string_view type) {
   return conditions && std::any_of(conditions->begin(), conditions->end(), [&](const json::Value& one) {
            return json::string_at(one, {"type"}) == type && json::string_at(one, {"status"}) == "True";
          });
-}
-
-void default_names(json::Value& crd) {
-  if (!json::object_at(crd, {"spec"})) return;
-  std::string kind(json::string_at(crd, {"spec", "names", "kind"}));
-  if (json::string_at(crd, {"spec", "names", "singular"}).empty())
-    json::at_path(crd, {"spec", "names", "singular"}) = lower(kind);
-  if (json::string_at(crd, {"spec", "names", "listKind"}).empty())
-    json::at_path(crd, {"spec", "names", "listKind"}) = kind + "List";
-  if (json::string_at(crd, {"spec", "conversion", "strategy"}).empty())
-    json::at_path(crd, {"spec", "conversion", "strategy"}) = "None";
 }
 
 // Another CRD's name that this one also wants within the group, or empty.
@@ -121,6 +111,92 @@ void validate_versions(const json::Value& crd, std::vector<Cause>& causes) {
                                    "must have at least one version marked as served version"));
 }
 
+void validate_review_versions(const json::Array* versions, std::vector<Cause>& causes) {
+  const std::string path = "spec.conversion.conversionReviewVersions";
+  if (!versions || versions->empty()) {
+    causes.push_back(required_value(path));
+    return;
+  }
+  std::set<std::string_view> seen;
+  for (std::size_t i = 0; i < versions->size(); ++i) {
+    const json::Value& version = (*versions)[i];
+    const std::string at = path + "[" + std::to_string(i) + "]";
+    const std::string_view name = version.is_string() ? json::sv(version.get_string()) : "";
+    if (!seen.insert(name).second) {
+      causes.push_back(invalid_value(at, version, "duplicate version"));
+      continue;
+    }
+    for (const std::string& why : model::dns1035_label_errors(name)) causes.push_back(invalid_value(at, version, why));
+  }
+  if (!seen.contains("v1") && !seen.contains("v1beta1"))
+    causes.push_back(invalid_value(path, json::Value(*versions), "must include at least one of v1, v1beta1"));
+}
+
+// The paths are those of the internal version, which upstream shows.
+void validate_conversion(const json::Value& crd, std::vector<Cause>& causes) {
+  const std::string path = "spec.conversion", client_path = path + ".webhookClientConfig";
+  const std::string_view strategy = json::string_at(crd, {"spec", "conversion", "strategy"});
+  const json::Value* client = json::find_path(crd, {"spec", "conversion", "webhook", "clientConfig"});
+  const json::Array* versions = json::array_at(crd, {"spec", "conversion", "webhook", "conversionReviewVersions"});
+  if (strategy.empty())
+    causes.push_back(required_value(path + ".strategy"));
+  else if (strategy != "None" && strategy != "Webhook")
+    causes.push_back(unsupported_value(path + ".strategy", json::Value(strategy), {"None", "Webhook"}));
+  if (strategy != "Webhook") {
+    if (client)
+      causes.push_back(forbidden_value(client_path, "should not be set when strategy is not set to Webhook"));
+    if (versions && !versions->empty())
+      causes.push_back(forbidden_value(path + ".conversionReviewVersions",
+                                       "should not be set when strategy is not set to Webhook"));
+    return;
+  }
+  if (!client) {
+    causes.push_back(required_value(client_path, "required when strategy is set to Webhook"));
+  } else {
+    Rules rules;
+    rules.webhook_client(Field(*client, client_path));
+    std::move(rules.causes.begin(), rules.causes.end(), std::back_inserter(causes));
+  }
+  validate_review_versions(versions, causes);
+}
+
+// Nothing may be kept in a version that nobody knows any more.
+void validate_stored_versions(const json::Value& crd, const Catalog& catalog, std::vector<Cause>& causes) {
+  const json::Array* stored = json::array_at(crd, {"status", "storedVersions"});
+  const json::Array* versions = json::array_at(crd, {"spec", "versions"});
+  if (!versions) return;
+  if (!stored || stored->empty()) {
+    causes.push_back(invalid_value("status.storedVersions", json::Value(json::Array()),
+                                   "must have at least one stored version"));
+    return;
+  }
+  auto names = [&](const json::Value& version, const json::Value& name) {
+    return json::find(version, "name") && *json::find(version, "name") == name;
+  };
+  for (const json::Value& version : *versions)
+    if (json::bool_at(version, {"storage"}) &&
+        std::none_of(stored->begin(), stored->end(), [&](const json::Value& one) { return names(version, one); }))
+      causes.push_back(invalid_value(
+          "status.storedVersions", json::Value(*stored),
+          "must have the storage version " + std::string(json::string_at(version, {"name"}))));
+  for (std::size_t i = 0; i < stored->size(); ++i) {
+    const json::Value& one = (*stored)[i];
+    if (std::any_of(versions->begin(), versions->end(),
+                    [&](const json::Value& version) { return names(version, one); }))
+      continue;
+    const std::string name(one.is_string() ? json::sv(one.get_string()) : "");
+    // Whatever edition of one of the platform's own CRDs is installed, its versions stay.
+    const ServedPtr served = catalog.find(json::string_at(crd, {"spec", "group"}), name,
+                                          json::string_at(crd, {"spec", "names", "plural"}));
+    if (served && served->kind->platform) continue;
+    causes.push_back(invalid_value("status.storedVersions[" + std::to_string(i) + "]", one,
+                                   "missing from spec.versions; " + name +
+                                       " was previously a storage version, and must remain in spec.versions until a "
+                                       "storage migration ensures no data remains persisted in " +
+                                       name + " and removes " + name + " from status.storedVersions"));
+  }
+}
+
 void validate_approval(const json::Value& crd, std::vector<Cause>& causes) {
   std::string_view group = json::string_at(crd, {"spec", "group"});
   const bool is_protected = group.ends_with(".k8s.io") || group == "k8s.io" ||
@@ -151,7 +227,6 @@ void validate_immutable(const json::Value& crd, const json::Value& old, std::vec
 }  // namespace
 
 void prepare_crd(json::Value& crd, const Catalog& catalog, WallTime now) {
-  default_names(crd);
   std::string taken = taken_name(crd, catalog);
   if (taken.empty()) {
     set_condition(crd, "NamesAccepted", true, "NoConflicts", "no conflicts found", now);
@@ -180,7 +255,7 @@ void prepare_crd(json::Value& crd, const Catalog& catalog, WallTime now) {
     }
 }
 
-std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old) {
+std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old, const Catalog& catalog) {
   std::vector<Cause> causes;
   std::string group(json::string_at(crd, {"spec", "group"}));
   std::string plural(json::string_at(crd, {"spec", "names", "plural"}));
@@ -220,6 +295,8 @@ std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old) 
   if (json::bool_at(crd, {"spec", "preserveUnknownFields"}))
     causes.push_back(invalid_value("spec.preserveUnknownFields", json::Value(true), "must be false"));
   validate_versions(crd, causes);
+  validate_conversion(crd, causes);
+  validate_stored_versions(crd, catalog, causes);
   if (old)
     validate_immutable(crd, *old, causes);
   else

@@ -46,8 +46,8 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, cons
   TRY(admit_stage(scope, object, nullptr, kube::Operation::create));
   TRY(quota_stage(scope, &object, nullptr));
 
-  PreparedWrite prepared = put_stage(scope, std::move(object), {store::Expect::Kind::absent},
-                                     WriteOutcome::Effect::created, 0);
+  PreparedWrite prepared = TRY(put_stage(scope, std::move(object), {store::Expect::Kind::absent},
+                                         WriteOutcome::Effect::created, 0));
   prepared.retry_on_exists = generated;
   return prepared;
 }

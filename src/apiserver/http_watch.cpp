@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "apiserver/conversion.h"
 #include "apiserver/reads.h"
 #include "apiserver/protobuf.h"
 #include "apiserver/status_error.h"
@@ -79,7 +80,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // Writes what there is, as long as the client takes it.
   void pump() {
-    if (closed_) return;
+    if (closed_ || converting_) return;
     while (writer_->pending_bytes() < kPendingLimit) {
       std::string chunk;
       if (initial_at_ < initial_.size()) {
@@ -129,7 +130,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (wants_state || from == 0) {
       const store::Snapshot snapshot = hub.store.snapshot();
       from = snapshot.revision();
-      if (wants_state) initial_ = scan_objects(snapshot, *request_.served, request_.ns, request_.filter);
+      if (wants_state) show_first(scan_objects(snapshot, *request_.served, request_.ns, request_.filter));
       mark_initial_end_ = options.send_initial_events.value_or(false) && options.allow_bookmarks;
     }
     cursor_.emplace(hub.store, request_.served, request_.ns, request_.filter, from);
@@ -143,10 +144,57 @@ class Stream : public std::enable_shared_from_this<Stream> {
       close();
       return false;
     }
-    static constexpr std::string_view kTypes[]{"ADDED", "MODIFIED", "DELETED"};
-    for (const ObjectEvent& event : *events)
-      append_event(kTypes[static_cast<int>(event.type)], *event.item, event.revision, chunk);
+    if (request_.served->kind->custom) {
+      std::vector<store::ItemPtr> items;
+      for (const ObjectEvent& event : *events) items.push_back(event.item);
+      if (!request_.conversions->none_needed(*request_.served, items)) {
+        show_converted(std::move(*events), std::move(items));
+        return false;
+      }
+    }
+    append_events(*events, chunk);
     return true;
+  }
+
+  void append_events(const std::vector<ObjectEvent>& events, std::string& chunk) {
+    static constexpr std::string_view kTypes[]{"ADDED", "MODIFIED", "DELETED"};
+    for (const ObjectEvent& event : events)
+      append_event(kTypes[static_cast<int>(event.type)], *event.item, event.revision, chunk);
+  }
+
+  void show_first(std::vector<store::ItemPtr> items) {
+    convert(std::move(items), [](Stream& self, std::vector<store::ItemPtr> converted) {
+      self.initial_ = std::move(converted);
+      if (self.cursor_) self.pump();  // otherwise begin() will
+    });
+  }
+  void show_converted(std::vector<ObjectEvent> events, std::vector<store::ItemPtr> items) {
+    convert(std::move(items), [events = std::move(events)](
+                                  Stream& self, std::vector<store::ItemPtr> converted) mutable {
+      for (std::size_t i = 0; i < events.size(); ++i) events[i].item = std::move(converted[i]);
+      std::string chunk;
+      self.append_events(events, chunk);
+      self.writer_->write(std::move(chunk));
+      if (self.broken_) self.close();
+      self.pump();
+    });
+  }
+  // Nothing is written until the answer is there; `then` gets the items in the version of this watch.
+  void convert(std::vector<store::ItemPtr> items,
+               std::move_only_function<void(Stream&, std::vector<store::ItemPtr>)> then) {
+    converting_ = true;
+    request_.conversions->convert(
+        request_.served, std::move(items), loop_,
+        [weak = weak_from_this(), then = std::move(then)](Result<std::vector<store::ItemPtr>> converted) mutable {
+          std::shared_ptr<Stream> self = weak.lock();
+          if (!self || self->closed_) return;
+          self->converting_ = false;
+          if (converted) return then(*self, std::move(*converted));
+          std::string chunk;
+          self->append_error(converted.error(), chunk);
+          self->writer_->write(std::move(chunk));
+          self->close();
+        });
   }
 
   void append_event(std::string_view type, const store::Item& item, store::Revision revision,
@@ -223,7 +271,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (closed_) return;
     pump();
     if (closed_) return;
-    if (initial_.empty() && writer_->pending_bytes() < kPendingLimit) write_bookmark();
+    if (initial_.empty() && !converting_ && writer_->pending_bytes() < kPendingLimit) write_bookmark();
     after(kBookmarkPeriod, &Stream::bookmark_due);
   }
 
@@ -237,7 +285,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (closed_) return;
     pump();
     if (closed_) return;
-    if (request_.options.allow_bookmarks && initial_.empty()) write_bookmark();
+    if (request_.options.allow_bookmarks && initial_.empty() && !converting_) write_bookmark();
     close();
   }
 
@@ -266,6 +314,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::shared_ptr<std::atomic<bool>> held_back_ = std::make_shared<std::atomic<bool>>(false);
   bool closed_ = false;
   bool broken_ = false;  // an event could not be encoded
+  bool converting_ = false;  // nothing is written until the conversion webhook has answered
 };
 
 }  // namespace

@@ -18,6 +18,8 @@
 
 namespace hekla::apiserver {
 
+class Conversions;  // conversion.h
+
 struct HttpWatchRequest {
   ServedPtr served;
   std::string ns;
@@ -26,6 +28,7 @@ struct HttpWatchRequest {
   Answer answer;
   IncludeObject include = IncludeObject::metadata;
   net::Headers headers;  // of the answer
+  Conversions* conversions = nullptr;
 };
 
 class HttpWatches {

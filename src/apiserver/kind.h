@@ -16,6 +16,8 @@
 
 namespace hekla::apiserver {
 
+struct WebhookConversion;  // conversion.h
+
 struct Column {
   std::string name, type = "string", format, description;
   int priority = 0;
@@ -38,6 +40,7 @@ struct Kind {
   std::vector<std::string> verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
   SchemaPtr schema;
   bool custom = false;              // from a CRD: keys sorted, items of lists carry kind and apiVersion
+  bool platform = false;            // of a CRD that belongs to the platform: the version is always served
   bool has_status = false;          // the status subresource: main writes keep the old status, and vice versa
   bool has_generation = true;       // metadata.generation counts changes of the spec
   bool unconditional_update = true; // PUT without resourceVersion is allowed
@@ -60,6 +63,8 @@ struct Kind {
   // For a kind whose shape differs from the stored one (events.k8s.io): rewrites the members in place;
   // apiVersion is the caller's business. Empty where the shapes are the same.
   std::function<void(json::Value& object)> from_storage, to_storage;
+  // Of a custom resource whose versions a webhook converts; null otherwise.
+  std::shared_ptr<const WebhookConversion> conversion;
 
   std::vector<Column> columns;      // without the leading Name, unless `names_itself`
   bool names_itself = false;        // columns and cells hold the name, where the kind wants it (events)

@@ -60,7 +60,7 @@ Result<PreparedWrite> prepare_patch(WriteScope& scope) {
   if (scope.request.patch_type == kube::PatchType::apply) return prepare_apply(scope);
   const Kind& kind = scope.kind();
   store::ItemPtr item = TRY(find_item(scope));
-  json::Value old = decode_object(scope.served(), *item);
+  json::Value old = TRY(stored_object(scope, *item));
   json::Value object = old;
   TRY(apply_patch(scope, scope.request.patch_type, scope.request.body, object));
   TRY(match_request(kind, scope.request.key, object));

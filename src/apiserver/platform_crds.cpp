@@ -42,6 +42,7 @@ KindPtr union_of_kinds(const Kind& installed, const Kind& ours) {
   add_missing(kind->short_names, ours.short_names);
   add_missing(kind->categories, ours.categories);
   kind->has_status |= ours.has_status;
+  kind->platform = true;
   if (kind->scale_spec_path.empty()) {
     kind->scale_spec_path = ours.scale_spec_path;
     kind->scale_status_path = ours.scale_status_path;
@@ -116,6 +117,7 @@ Result<PlatformCrds> PlatformCrds::of(const std::vector<json::Value>& crds) {
     for (KindPtr& kind : kinds.kinds) {
       auto templated = std::make_shared<Kind>(*kind);
       templated->schema = with_pod_templates(kind->schema);
+      templated->platform = true;
       kind = std::move(templated);
     }
     made.crds_.emplace(meta_string(crd, "name"), std::move(kinds));

@@ -152,7 +152,7 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope,
                                      const std::function<void(json::Value&)>& mark) {
   TRY(check_options(scope.request.remove));
   store::ItemPtr item = TRY(find_item(scope));
-  const json::Value old = decode_object(scope.served(), *item);
+  const json::Value old = TRY(stored_object(scope, *item));
   TRY(check_preconditions(scope, old, *item));
   TRY(admit_stage(scope, old, &old, kube::Operation::remove));
 
@@ -173,11 +173,11 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope,
   if (held || grace.period > 0) {
     if (!grace.graceful) mark_deleting(scope.kind(), object, scope.now, 0);
     if (json::equal(object, old)) return unchanged_stage(scope, item);
-    prepared = put_stage(scope, std::move(object), {store::Expect::Kind::revision, item->modified},
-                         WriteOutcome::Effect::updated, item->modified);
+    prepared = TRY(put_stage(scope, std::move(object), {store::Expect::Kind::revision, item->modified},
+                             WriteOutcome::Effect::updated, item->modified));
   } else {
     TRY(quota_stage(scope, nullptr, &old));
-    prepared = remove_stage(scope, grace.graceful ? std::move(object) : old, *item);
+    prepared = TRY(remove_stage(scope, grace.graceful ? std::move(object) : old, *item));
   }
   prepared.retry_on_conflict = retry;
   return prepared;

@@ -10,6 +10,7 @@
 #include "apiserver/http_watch.h"
 #include "apiserver/negotiate.h"
 #include "apiserver/published_schema.h"
+#include "apiserver/reads.h"
 #include "apiserver/registry.h"
 #include "apiserver/router.h"
 #include "apiserver/writes.h"
@@ -21,7 +22,8 @@ namespace hekla::apiserver {
 
 class AuditLog;  // audit.h
 class AuditRecord;
-class Backups;     // backup.h
+class Backups;      // backup.h
+class Conversions;  // conversion.h
 class FlowLimits;  // flow_limits.h
 
 // What requests are answered from. All of it outlives every request.
@@ -36,6 +38,7 @@ struct Serving {
   const DiscoveryHandler* discovery = nullptr;
   const PublishedSchema* schema = nullptr;
   Backups* backups = nullptr;
+  Conversions* conversions = nullptr;
   std::shared_ptr<FlowLimits> limits;
   std::shared_ptr<AuditLog> audit;  // null when nothing is recorded
   Executor* loop = nullptr;
@@ -82,6 +85,8 @@ bool serve_virtual(const ExchangePtr& exchange);
 Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind);
 // What the node agent reports and nobody stores. False when it is none of that.
 bool serve_node_report(const ExchangePtr& exchange);
+// A page as the client wants to see it.
+void show_list(const ExchangePtr& exchange, ListPage page);
 
 // The body as a value, whatever language it was written in. What it says twice is added to `repeated` in
 // the words of a strict decoder of that language.

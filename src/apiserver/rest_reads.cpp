@@ -1,4 +1,5 @@
 // Get, list, watch and logs over HTTP.
+#include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/kinds/ephemeral.h"
 #include "apiserver/reads.h"
@@ -13,6 +14,20 @@ namespace hekla::apiserver {
 
 namespace {
 
+void show_object(const Exchange& exchange, const store::Item& item) {
+  const ServedKind& served = *exchange.served;
+  if (exchange.info.subresource == "scale") {
+    Result<json::Value> scale = scale_of(*served.kind, decode_object(served, item));
+    if (!scale) return exchange.respond(scale.error());
+    return exchange.respond(render_value(*scale, exchange.answer, 200));
+  }
+  if (exchange.info.subresource == "ephemeralcontainers" &&
+      wants_ephemeral_list(exchange.request.headers.get("User-Agent")))
+    return exchange.respond(render_value(ephemeral_of_pod(decode_object(served, item)), exchange.answer, 200));
+  IncludeObject include = parse_include_object(exchange.request.query.get("includeObject"));
+  exchange.respond(render_object(served, item, exchange.answer, include, 200, exchange.serving.clock->wall()));
+}
+
 void serve_get(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
   const ServedKind& served = *exchange->served;
@@ -22,18 +37,11 @@ void serve_get(const ExchangePtr& exchange) {
       get_object(*exchange->serving.store, served, {info.ns, info.name},
                  exchange->request.query.get("resourceVersion"));
   if (!item) return exchange->respond(item.error());
-  const WallTime now = exchange->serving.clock->wall();
-  if (info.subresource == "scale") {
-    Result<json::Value> scale = scale_of(*served.kind, decode_object(served, **item));
-    if (!scale) return exchange->respond(scale.error());
-    return exchange->respond(render_value(*scale, exchange->answer, 200));
-  }
-  if (info.subresource == "ephemeralcontainers" &&
-      wants_ephemeral_list(exchange->request.headers.get("User-Agent")))
-    return exchange->respond(
-        render_value(ephemeral_of_pod(decode_object(served, **item)), exchange->answer, 200));
-  IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
-  exchange->respond(render_object(served, **item, exchange->answer, include, 200, now));
+  exchange->serving.conversions->convert(exchange->served, {*item}, *exchange->serving.loop,
+                                         [exchange](Result<std::vector<store::ItemPtr>> items) {
+                                           if (!items) return exchange->respond(items.error());
+                                           show_object(*exchange, *items->front());
+                                         });
 }
 
 void serve_list(const ExchangePtr& exchange) {
@@ -47,9 +55,7 @@ void serve_list(const ExchangePtr& exchange) {
       token = inconsistent_token(options->continue_token);
     return exchange->respond(error_response(page.error(), exchange->answer.pretty, token));
   }
-  IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
-  exchange->respond(render_list(*exchange->served, *page, exchange->answer, include,
-                                exchange->serving.clock->wall()));
+  show_list(exchange, std::move(*page));
 }
 
 void serve_watch(const ExchangePtr& exchange) {
@@ -65,6 +71,7 @@ void serve_watch(const ExchangePtr& exchange) {
   watch.headers.set("Content-Type", exchange->answer.protobuf
                                         ? "application/vnd.kubernetes.protobuf;stream=watch"
                                         : "application/json");
+  watch.conversions = exchange->serving.conversions;
   exchange->add_headers(watch.headers);
   exchange->count(200);
   exchange->serving.watches->start(std::move(watch), exchange->writer);
@@ -148,6 +155,19 @@ void start_log(const ExchangePtr& exchange, kube::PodStreams& streams, const std
 }
 
 }  // namespace
+
+void show_list(const ExchangePtr& exchange, ListPage page) {
+  std::vector<store::ItemPtr> items = std::exchange(page.items, {});
+  auto shown = [exchange, page = std::move(page)](Result<std::vector<store::ItemPtr>> converted) mutable {
+    if (!converted) return exchange->respond(converted.error());
+    page.items = std::move(*converted);
+    IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
+    exchange->respond(render_list(*exchange->served, page, exchange->answer, include,
+                                  exchange->serving.clock->wall()));
+  };
+  exchange->serving.conversions->convert(exchange->served, std::move(items), *exchange->serving.loop,
+                                         std::move(shown));
+}
 
 void serve_read(const ExchangePtr& exchange) {
   if (exchange->info.verb == "get") return serve_get(exchange);

@@ -1,4 +1,5 @@
 // Create, update, patch, delete and deletecollection over HTTP.
+#include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/field_hint.h"
@@ -213,6 +214,18 @@ net::Response outcome_response(const Exchange& exchange, const WriteRequest::Ver
   return render_object(served, *outcome.item, exchange.answer, IncludeObject::metadata, status, now);
 }
 
+void show_outcome(const ExchangePtr& exchange, WriteRequest::Verb verb, WriteOutcome outcome) {
+  std::vector<store::ItemPtr> items;
+  if (outcome.item) items.push_back(outcome.item);
+  auto shown = [exchange, verb, outcome = std::move(outcome)](Result<std::vector<store::ItemPtr>> converted) mutable {
+    if (!converted) return exchange->respond(converted.error());
+    if (!converted->empty()) outcome.item = converted->front();
+    exchange->warnings.insert(exchange->warnings.end(), outcome.warnings.begin(), outcome.warnings.end());
+    exchange->respond(outcome_response(*exchange, verb, outcome));
+  };
+  exchange->serving.conversions->convert(exchange->served, std::move(items), *exchange->serving.loop, std::move(shown));
+}
+
 void serve_delete_collection(const ExchangePtr& exchange) {
   Result<WriteRequest> base = base_request(*exchange);
   if (!base) return exchange->respond(base.error());
@@ -233,12 +246,11 @@ void serve_delete_collection(const ExchangePtr& exchange) {
     one.key = {header_of(*item).ns, header_of(*item).name};
     requests.push_back(std::move(one));
   }
-  auto done = [exchange, page = std::move(*page)](std::vector<WriteOutcome> outcomes) {
+  auto done = [exchange, page = std::move(*page)](std::vector<WriteOutcome> outcomes) mutable {
     for (const WriteOutcome& outcome : outcomes)
       if (outcome.error && outcome.error->code != Code::not_found)
         return exchange->respond(*outcome.error);
-    exchange->respond(render_list(*exchange->served, page, exchange->answer, IncludeObject::metadata,
-                                  exchange->serving.clock->wall()));
+    show_list(exchange, std::move(page));
   };
   exchange->serving.writes->run(std::move(requests), *exchange->serving.loop, std::move(done));
 }
@@ -267,11 +279,7 @@ void serve_write(const ExchangePtr& exchange) {
   one.push_back(std::move(*request));
   exchange->serving.writes->run(std::move(one), *exchange->serving.loop,
                                 [exchange, verb](std::vector<WriteOutcome> outcomes) {
-                                  const WriteOutcome& outcome = outcomes.front();
-                                  exchange->warnings.insert(exchange->warnings.end(),
-                                                            outcome.warnings.begin(),
-                                                            outcome.warnings.end());
-                                  exchange->respond(outcome_response(*exchange, verb, outcome));
+                                  show_outcome(exchange, verb, std::move(outcomes.front()));
                                 });
 }
 

@@ -108,7 +108,7 @@ Result<json::Value> scale_of(const Kind& kind, const json::Value& object) {
 Result<PreparedWrite> prepare_scale(WriteScope& scope) {
   const Kind& kind = scope.kind();
   store::ItemPtr item = TRY(find_item(scope));
-  json::Value old = decode_object(scope.served(), *item);
+  json::Value old = TRY(stored_object(scope, *item));
   json::Value scale = TRY(scale_of(kind, old));
   const bool patch = scope.request.verb == WriteRequest::Verb::patch;
   if (patch) {

@@ -46,7 +46,7 @@ Result<PreparedWrite> prepare_update(WriteScope& scope) {
     return prepare_create(scope, std::move(object));
   TRY(decode_stage(scope, object));
   if (!item) return std::unexpected(not_found_error(kind.resource, scope.request.key.name));
-  json::Value old = decode_object(scope.served(), *item);
+  json::Value old = TRY(stored_object(scope, *item));
   TRY(check_uid(scope, object, old));
   std::string revision(meta_string(object, "resourceVersion"));
   const bool unconditional = revision.empty() || revision == "0";

@@ -82,17 +82,17 @@ std::optional<std::string> port_name(const json::Value& service, std::int64_t po
 }
 
 // host:port of a service: an endpoint if it has any, else its cluster address.
-Result<std::string> service_authority(const kube::AdmissionRequest& request, const kube::Key& key, std::int64_t port) {
+Result<std::string> service_authority(const kube::AdmissionReader& reader, const kube::Key& key, std::int64_t port) {
   const kube::Resource services{
       .group = "", .version = "v1", .plural = "services", .kind = "Service", .namespaced = true};
-  const Result<json::Value> service = request.reader->get(services, key);
+  const Result<json::Value> service = reader.get(services, key);
   if (!service) return fail(Code::unavailable, "service \"" + key.name + "\" not found");
   const std::optional<std::string> name = port_name(*service, port);
   if (!name)
     return fail(Code::unavailable, "no service port " + std::to_string(port) + " found for service \"" + key.name + "\"");
   const kube::Resource endpoints{
       .group = "", .version = "v1", .plural = "endpoints", .kind = "Endpoints", .namespaced = true};
-  if (Result<json::Value> found = request.reader->get(endpoints, key))
+  if (Result<json::Value> found = reader.get(endpoints, key))
     if (const json::Array* subsets = json::array_at(*found, {"subsets"}))
       for (const json::Value& subset : *subsets) {
         const json::Array* addresses = json::array_at(subset, {"addresses"});
@@ -126,31 +126,6 @@ std::string cleaned_url(const std::string& url) {
   if (parts.empty()) out += "/";
   for (const std::string& part : parts) out += "/" + part;
   return out + (mark == std::string::npos ? "" : url.substr(mark));
-}
-
-// Where to send it; an error when the service is not there.
-Result<void> address_call(const Webhook& webhook, const kube::AdmissionRequest& request, WebhookCall& call) {
-  const std::int64_t seconds = std::clamp<std::int64_t>(json::int_at(webhook.spec, {"timeoutSeconds"}, 10), 1, 30);
-  call.timeout = std::chrono::seconds(seconds);
-  const std::string query = "timeout=" + std::to_string(seconds) + "s";
-  const json::Value* config = json::find(webhook.spec, "clientConfig");
-  if (!config) return fail(Code::internal, "no clientConfig");
-  if (std::optional<std::string> ca = base64_decode(json::string_at(*config, {"caBundle"}))) call.ca_pem = *ca;
-  if (std::string url = text_at(*config, {"url"}); !url.empty()) {
-    url = cleaned_url(url);
-    call.url = url + (url.find('?') == std::string::npos ? "?" : "&") + query;
-    call.shown_url = call.url;
-    return {};
-  }
-  const kube::Key key{text_at(*config, {"service", "namespace"}), text_at(*config, {"service", "name"})};
-  const std::int64_t port = json::int_at(*config, {"service", "port"}, 443);
-  std::string path = text_at(*config, {"service", "path"});
-  if (!path.starts_with('/')) path.insert(0, "/");
-  call.server_name = key.name + "." + key.ns + ".svc";
-  call.shown_url = "https://" + call.server_name + ":" + std::to_string(port) + path + "?" + query;
-  const std::string authority = TRY(service_authority(request, key, port));
-  call.url = "https://" + authority + path + "?" + query;
-  return {};
 }
 
 Error failed_call(const Webhook& webhook, const std::string& why) {
@@ -201,7 +176,11 @@ class Invocation {
   }
 
   Result<std::optional<json::Value>> request_answer(const Webhook& webhook, json::Value review, WebhookCall call) {
-    if (Result<void> addressed = address_call(webhook, request_, call); !addressed)
+    const json::Value* client = json::find(webhook.spec, "clientConfig");
+    if (!client) return settled(webhook, failed_call(webhook, "no clientConfig"));
+    const std::int64_t seconds = std::clamp<std::int64_t>(json::int_at(webhook.spec, {"timeoutSeconds"}, 10), 1, 30);
+    if (Result<void> addressed = address_call(*client, std::chrono::seconds(seconds), *request_.reader, call);
+        !addressed)
       return settled(webhook, failed_call(webhook, "failed to call webhook: Post " + go_quote(call.shown_url) + ": " +
                                                        addressed.error().message));
     call.uid = uuid(scope_.memo->draws.source());
@@ -238,15 +217,43 @@ Result<bool> apply_answer(const Webhook& webhook, const json::Value& response, j
 
 }  // namespace
 
+Result<void> address_call(const json::Value& config, std::chrono::seconds timeout,
+                          const kube::AdmissionReader& reader, WebhookCall& call) {
+  call.timeout = timeout;
+  const std::string query = "timeout=" + std::to_string(timeout.count()) + "s";
+  if (std::optional<std::string> ca = base64_decode(json::string_at(config, {"caBundle"}))) call.ca_pem = *ca;
+  if (std::string url = text_at(config, {"url"}); !url.empty()) {
+    url = cleaned_url(url);
+    call.url = url + (url.find('?') == std::string::npos ? "?" : "&") + query;
+    call.shown_url = call.url;
+    return {};
+  }
+  const kube::Key key{text_at(config, {"service", "namespace"}), text_at(config, {"service", "name"})};
+  const std::int64_t port = json::int_at(config, {"service", "port"}, 443);
+  std::string path = text_at(config, {"service", "path"});
+  if (!path.starts_with('/')) path.insert(0, "/");
+  path += "?" + query;
+  call.server_name = key.name + "." + key.ns + ".svc";
+  call.shown_url = "https://" + call.server_name + ":" + std::to_string(port) + path;
+  const std::string authority = TRY(service_authority(reader, key, port));
+  call.url = "https://" + authority + path;
+  return {};
+}
+
+Result<json::Value> parse_answer(const WebhookCall& call, Result<net::Response> response) {
+  if (!response)
+    return fail(Code::internal, "Post " + go_quote(call.shown_url) + ": " +
+                                    (response.error().code == Code::timeout ? "context deadline exceeded"
+                                                                            : response.error().message));
+  if (response->status < 200 || response->status > 299)
+    return fail(Code::internal, "the server responded with the status code " + std::to_string(response->status) +
+                                    " but did not return more information");
+  return json::parse(response->body);
+}
+
 Result<json::Value> read_review(const WebhookCall& call, Result<net::Response> response) {
   auto refuse = [&](const std::string& why) { return fail(Code::internal, why); };
-  if (!response)
-    return refuse("failed to call webhook: Post " + go_quote(call.shown_url) + ": " +
-                  (response.error().code == Code::timeout ? "context deadline exceeded" : response.error().message));
-  if (response->status < 200 || response->status > 299)
-    return refuse("failed to call webhook: the server responded with the status code " +
-                  std::to_string(response->status) + " but did not return more information");
-  Result<json::Value> review = json::parse(response->body);
+  Result<json::Value> review = parse_answer(call, std::move(response));
   if (!review) return refuse("failed to call webhook: " + review.error().message);
   if (json::string_at(*review, {"kind"}) != "AdmissionReview" ||
       json::string_at(*review, {"apiVersion"}) != "admission.k8s.io/v1")

@@ -20,16 +20,29 @@ namespace hekla::apiserver {
 
 struct WriteScope;
 
+// Read an answer; the error says why it is none.
+struct WebhookCall;
+Result<json::Value> read_review(const WebhookCall& call, Result<net::Response> response);      // AdmissionReview
+Result<json::Value> read_conversion(const WebhookCall& call, Result<net::Response> response);  // ConversionReview
+Result<json::Value> read_conversion_v1beta1(const WebhookCall& call, Result<net::Response> response);
+
 struct WebhookCall {
   std::string key;          // what is asked: equal calls of one request have one answer
-  std::string uid;          // of the AdmissionReview
+  std::string uid;          // of the review
   std::string url;          // where to connect
   std::string shown_url;    // as error messages name it
   std::string ca_pem;
   std::string server_name;  // to verify; empty: the URL's host
   std::string body;
   std::chrono::seconds timeout{10};
+  Result<json::Value> (*read)(const WebhookCall&, Result<net::Response>) = read_review;
 };
+
+// Where to send it, from a clientConfig; an error when its service is not there.
+Result<void> address_call(const json::Value& client_config, std::chrono::seconds timeout,
+                          const kube::AdmissionReader& reader, WebhookCall& call);
+// The JSON of an answer, whatever it says.
+Result<json::Value> parse_answer(const WebhookCall& call, Result<net::Response> response);
 
 // Sends a review. `done` may run on any thread.
 class WebhookTransport {
@@ -71,7 +84,7 @@ inline std::map<std::string, std::string>& kept_for(const kube::AdmissionRequest
 // What one request has heard from webhooks so far.
 struct WebhookMemo {
   explicit WebhookMemo(Rng& rng) : draws(rng) {}
-  std::map<std::string, Result<json::Value>> answers;  // AdmissionReview.response by WebhookCall::key
+  std::map<std::string, Result<json::Value>> answers;  // the `response` of reviews by WebhookCall::key
   std::vector<WebhookCall> wanted;                     // by the last preparation
   std::optional<WallTime> now;
   ReplayedRng draws;
@@ -88,9 +101,6 @@ struct WebhookMemo {
 // What a review says of the request; `as` is the version the object is shown in.
 json::Value review_request(const kube::AdmissionRequest& request, const kube::Resource& as,
                            const json::Value& object);
-
-// Reads an answer; the error says why it is none.
-Result<json::Value> read_review(const WebhookCall& call, Result<net::Response> response);
 
 // Whether there is any webhook for such a request to pass.
 bool webhooks_configured(const WriteScope& scope, bool mutating);

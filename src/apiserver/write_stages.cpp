@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/conversion.h"
 #include "apiserver/crd.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
@@ -17,6 +18,7 @@
 #include "apiserver/webhook_configurations.h"
 #include "apiserver/webhooks.h"
 #include "base/check.h"
+#include "json/parse.h"
 
 namespace hekla::apiserver {
 
@@ -224,6 +226,13 @@ std::string cannot_handle(const kube::Resource& r) {
   return r.kind + " in version \"" + r.version + "\" cannot be handled as a " + r.kind + ": ";
 }
 
+Result<json::Value> stored_object(WriteScope& scope, const store::Item& item) {
+  if (!scope.kind().conversion) return decode_object(scope.served(), item);
+  Result<json::Value> object = json::parse(item.value);
+  CHECK(object.has_value(), "stored bytes were serialized by us");
+  return scope.services.conversions->convert(scope, std::move(*object), scope.kind());
+}
+
 Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) {
   const Kind& kind = scope.kind();
   if (scope.request.field_validation != FieldValidation::ignore) {
@@ -321,7 +330,7 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
     add(validate_ephemeral_update(object, *old));
   else if (old && kind.validate_update)
     add(kind.validate_update(object, *old));
-  if (is_crd(kind.resource)) add(validate_crd(object, old));
+  if (is_crd(kind.resource)) add(validate_crd(object, old, scope.catalog));
   if (causes.empty()) return {};
   return std::unexpected(
       invalid_object(stored_as(kind), std::string(meta_string(object, "name")), std::move(causes)));
@@ -362,20 +371,23 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
   metadata_of(object)["resourceVersion"] = std::to_string(input.item->modified);
   PreparedWrite prepared;
   if (removal) {
-    prepared = remove_stage(scope, std::move(object), *input.item);
-  } else if (json::equal(object, old)) {
+    prepared = TRY(remove_stage(scope, std::move(object), *input.item));
+  // What is still kept in another version is written all the same: so objects move to a new storage version.
+  } else if (json::equal(object, old) && (!kind.custom || stored_version(*input.item) == kind.storage_version)) {
     return unchanged_stage(scope, std::move(input.item));
   } else {
-    prepared = put_stage(scope, std::move(object),
-                         {store::Expect::Kind::revision, input.item->modified},
-                         WriteOutcome::Effect::updated, input.item->modified);
+    prepared = TRY(put_stage(scope, std::move(object),
+                             {store::Expect::Kind::revision, input.item->modified},
+                             WriteOutcome::Effect::updated, input.item->modified));
   }
   prepared.retry_on_conflict = input.retry_on_conflict;
   return prepared;
 }
 
-PreparedWrite put_stage(WriteScope& scope, json::Value object, store::Expect expect,
-                        WriteOutcome::Effect effect, store::Revision dry_run_revision) {
+Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Expect expect,
+                                WriteOutcome::Effect effect, store::Revision dry_run_revision) {
+  if (scope.kind().conversion)
+    object = TRY(scope.services.conversions->convert(scope, std::move(object), *scope.served().storage));
   PreparedWrite prepared;
   prepared.outcome.effect = effect;
   prepared.outcome.warnings = std::move(scope.warnings);
@@ -396,10 +408,10 @@ PreparedWrite put_stage(WriteScope& scope, json::Value object, store::Expect exp
   return prepared;
 }
 
-PreparedWrite remove_stage(WriteScope& scope, json::Value last_state, const store::Item& item) {
+Result<PreparedWrite> remove_stage(WriteScope& scope, json::Value last_state, const store::Item& item) {
   PreparedWrite prepared =
-      put_stage(scope, std::move(last_state), {store::Expect::Kind::revision, item.modified},
-                WriteOutcome::Effect::removed, item.modified);
+      TRY(put_stage(scope, std::move(last_state), {store::Expect::Kind::revision, item.modified},
+                    WriteOutcome::Effect::removed, item.modified));
   prepared.write.op = store::Write::Op::remove;
   return prepared;
 }

@@ -16,6 +16,7 @@
 
 namespace hekla::apiserver {
 
+class Conversions;  // conversion.h
 class ServiceAddresses;
 class WebhookConfigurations;  // webhook_configurations.h
 class WebhookTransport;  // webhooks.h
@@ -30,6 +31,7 @@ struct WriteServices {
   const ServiceAddresses* addresses = nullptr;
   WebhookTransport* webhooks = nullptr;
   WebhookConfigurations* configurations = nullptr;
+  Conversions* conversions = nullptr;
   bool quota = true;  // ResourceQuotas are enforced
 };
 
@@ -83,6 +85,8 @@ Result<void> apply_patch(const WriteScope& scope, kube::PatchType type, const js
 // The object the request addresses, or not_found.
 Result<store::ItemPtr> find_item(const WriteScope& scope);
 std::string request_key(const WriteScope& scope);
+// What is stored, in the version of the request.
+Result<json::Value> stored_object(WriteScope& scope, const store::Item& item);
 
 // Body to object: unknown and duplicate fields are reported as the request asks, types are checked,
 // unknown fields dropped, defaults filled. `patched` chooses the words of a strict refusal.
@@ -114,9 +118,9 @@ struct UpdateInput {
 Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input);
 
 // The last stage: bytes for the store, or the answer to a dry run.
-PreparedWrite put_stage(WriteScope& scope, json::Value object, store::Expect expect,
-                        WriteOutcome::Effect effect, store::Revision dry_run_revision);
-PreparedWrite remove_stage(WriteScope& scope, json::Value last_state, const store::Item& item);
+Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Expect expect,
+                                WriteOutcome::Effect effect, store::Revision dry_run_revision);
+Result<PreparedWrite> remove_stage(WriteScope& scope, json::Value last_state, const store::Item& item);
 PreparedWrite unchanged_stage(WriteScope& scope, store::ItemPtr item);
 
 }  // namespace hekla::apiserver

@@ -132,7 +132,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
       WebhookCall kept = call;
       auto done = [self, index, kept = std::move(kept)](Result<net::Response> response) mutable {
         self->continuation_.post([self, index, call = std::move(kept), response = std::move(response)]() mutable {
-          self->memos_[index]->answers.emplace(call.key, read_review(call, std::move(response)));
+          self->memos_[index]->answers.emplace(call.key, call.read(call, std::move(response)));
           if (--self->unanswered_ == 0) self->round();
         });
       };

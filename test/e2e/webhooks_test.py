@@ -15,7 +15,8 @@ import platform_under_test as put
 
 
 class Webhooks(http.server.BaseHTTPRequestHandler):
-    """/label labels, /deny refuses what is called bad-*, /sleep answers too late, /broken with status 500."""
+    """/label labels, /deny refuses what is called bad-*, /sleep answers too late, /broken with status 500, /convert
+    converts: v1 has spec.host ("n:1"), v2 spec.name and spec.port."""
     protocol_version = "HTTP/1.1"
     reviews = []
 
@@ -24,6 +25,10 @@ class Webhooks(http.server.BaseHTTPRequestHandler):
         request = review["request"]
         path = self.path.split("?")[0]
         self.reviews.append((path, request))
+        if path == "/convert":
+            return self.answer({"apiVersion": review["apiVersion"], "kind": "ConversionReview", "response": {
+                "uid": request["uid"], "result": {"status": "Success"},
+                "convertedObjects": [convert(one, request["desiredAPIVersion"]) for one in request["objects"]]}})
         response = {"uid": request["uid"], "allowed": True}
         if path == "/label":
             patch = [{"op": "add", "path": "/data/by", "value": "webhook"}]
@@ -33,9 +38,12 @@ class Webhooks(http.server.BaseHTTPRequestHandler):
             response.update(allowed=False, status={"message": "we do not like %s" % request["name"], "code": 403})
         elif path == "/sleep":
             time.sleep(3)
-        body = json.dumps({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-                           "response": response}).encode()
-        self.send_response(500 if path == "/broken" else 200)
+        self.answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response},
+                    500 if path == "/broken" else 200)
+
+    def answer(self, review, status=200):
+        body = json.dumps(review).encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -43,6 +51,16 @@ class Webhooks(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def convert(host, version):
+    spec = host["spec"]
+    if version.endswith("/v2"):
+        name, port = spec.pop("host").split(":")
+        spec.update(name=name, port=int(port))
+    else:
+        spec["host"] = "%s:%d" % (spec.pop("name"), spec.pop("port"))
+    return dict(host, apiVersion=version)
 
 
 class QuietServer(http.server.ThreadingHTTPServer):
@@ -75,6 +93,7 @@ class WebhookTest(put.PlatformTest):
         super().setUpClass()
         directory = tempfile.mkdtemp(prefix="hekla-e2e-webhook-")
         cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
+        cls.directory = directory
         cls.ca = certificates(directory)
         cls.server = QuietServer(("127.0.0.1", 0), Webhooks)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -108,6 +127,39 @@ class WebhookTest(put.PlatformTest):
         path, request = Webhooks.reviews[-1]
         self.assertEqual((path, request["operation"], request["resource"]["resource"], request["namespace"]),
                          ("/label", "CREATE", "configmaps", "default"))
+
+    def define_hosts(self, ca):
+        def version(called, **properties):
+            return {"name": called, "served": True, "storage": called == "v1", "schema": {"openAPIV3Schema": {
+                "type": "object", "properties": {"spec": {"type": "object", "properties": {
+                    key: {"type": value} for key, value in properties.items()}}}}}}
+        self.platform.kubectl("apply", "-f", "-", stdin=json.dumps({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "hosts.hekla.test"},
+            "spec": {"group": "hekla.test", "scope": "Namespaced", "names": {"plural": "hosts", "kind": "Host"},
+                     "versions": [version("v1", host="string"), version("v2", name="string", port="integer")],
+                     "conversion": {"strategy": "Webhook", "webhook": {
+                         "conversionReviewVersions": ["v1"],
+                         "clientConfig": {"url": "https://127.0.0.1:%d/convert" % self.server.server_port,
+                                          "caBundle": base64.b64encode(ca.encode()).decode()}}}}}))
+
+    def test_versions_are_converted_by_webhook(self):
+        self.define_hosts(self.ca)
+        self.addCleanup(self.platform.kubectl, "delete", "crd", "hosts.hekla.test")
+        for number in range(3):
+            self.platform.kubectl("create", "-f", "-", stdin=json.dumps({
+                "apiVersion": "hekla.test/v1", "kind": "Host", "metadata": {"name": "h%d" % number},
+                "spec": {"host": "n:%d" % number}}))
+        del Webhooks.reviews[:]
+        listed = self.platform.get("hosts.v2.hekla.test")["items"]
+        self.assertEqual([one["spec"] for one in listed], [{"name": "n", "port": number} for number in range(3)])
+        self.assertEqual([(path, len(review["objects"])) for path, review in Webhooks.reviews], [("/convert", 3)])
+        self.platform.kubectl("patch", "hosts.v2.hekla.test", "h1", "--type=merge", "-p", '{"spec":{"port":99}}')
+        self.assertEqual(self.platform.get("hosts.v1.hekla.test", "h1")["spec"], {"host": "n:99"})
+        self.define_hosts(certificates(self.directory))
+        refused = self.platform.kubectl("get", "hosts.v2.hekla.test", "h2", check=False)
+        self.assertIn("conversion webhook for hekla.test/v1, Kind=Host failed: Post ", refused.stderr)
+        self.assertEqual(self.platform.get("hosts.v1.hekla.test", "h2")["spec"], {"host": "n:2"})
 
     def test_a_denial_is_told_in_the_webhooks_words(self):
         self.configure("ValidatingWebhookConfiguration", "/deny")

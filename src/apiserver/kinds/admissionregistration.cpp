@@ -64,16 +64,7 @@ void validate_webhook(const Field& webhook, Rules& rules) {
   std::int64_t timeout = webhook["timeoutSeconds"].number(10);
   if (timeout < 1 || timeout > 30)
     rules.invalid(webhook["timeoutSeconds"], "the timeout value must be between 1 and 30 seconds");
-  Field client = webhook["clientConfig"];
-  if (client["url"].present() == client["service"].present())
-    rules.required(client, "exactly one of url or service is required");
-  else if (client["service"].present()) {
-    rules.need_text(client["service"]["name"]);
-    rules.need_text(client["service"]["namespace"]);
-  } else if (!client["url"].text().starts_with("https://")) {
-    rules.invalid(client["url"],
-                  "'https' is the only allowed URL scheme; desired format: https://host[/path]");
-  }
+  rules.webhook_client(webhook["clientConfig"]);
   validate_match_conditions(webhook["matchConditions"], rules);
   for (std::size_t i = 0; i < webhook["rules"].items().size(); ++i) {
     Field rule = webhook["rules"].at(i);

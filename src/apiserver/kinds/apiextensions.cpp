@@ -9,7 +9,12 @@ namespace {
 
 void default_definition(json::Value& object) {
   json::Object& spec = object_in_place(object.get_object(), "spec");
-  set_default(object_in_place(spec, "conversion"), "strategy", "None");
+  if (json::Value& conversion = spec["conversion"]; conversion.is_null())
+    conversion = json::Object{{"strategy", "None"}};
+  if (json::object_at(object, {"spec", "conversion", "webhook", "clientConfig", "service"}))
+    set_default(json::at_path(object, {"spec", "conversion", "webhook", "clientConfig", "service"})
+                    .get_object(),
+                "port", 443);
   json::Object& names = object_in_place(spec, "names");
   std::string kind(json::string_at(object, {"spec", "names", "kind"}));
   if (kind.empty()) return;

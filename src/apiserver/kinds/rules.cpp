@@ -210,6 +210,48 @@ bool Rules::ip(const Field& field) {
   return false;
 }
 
+bool Rules::webhook_client(const Field& field) {
+  const std::size_t before = causes.size();
+  if (field["url"].present() == field["service"].present()) {
+    required(field, "exactly one of url or service is required");
+  } else if (field["url"].present()) {
+    webhook_url(field["url"]);
+  } else {
+    need_text(field["service"]["name"]);
+    need_text(field["service"]["namespace"]);
+    const std::int64_t number = field["service"]["port"].number(443);
+    if (number < 1 || number > 65535)
+      invalid(field["service"]["port"], "port is not valid: must be between 1 and 65535, inclusive");
+    const Field path = field["service"]["path"];
+    if (!path.text().empty() && !path.text().starts_with('/')) invalid(path, "must start with a '/'");
+  }
+  return causes.size() == before;
+}
+
+void Rules::webhook_url(const Field& field) {
+  constexpr std::string_view kForm = "; desired format: https://host[/path]";
+  std::string_view rest = field.text();
+  const std::size_t scheme = rest.find("://");
+  const std::string_view shown = scheme == std::string_view::npos ? "" : rest.substr(0, scheme);
+  if (shown != "https")
+    invalid(field, json::Value(shown), "'https' is the only allowed URL scheme" + std::string(kForm));
+  rest = scheme == std::string_view::npos ? "" : rest.substr(scheme + 3);
+  if (const std::size_t at = rest.find('#'); at != std::string_view::npos) {
+    invalid(field, json::Value(rest.substr(at + 1)), "fragments are not permitted in the URL");
+    rest = rest.substr(0, at);
+  }
+  if (const std::size_t at = rest.find('?'); at != std::string_view::npos) {
+    invalid(field, json::Value(rest.substr(at + 1)), "query parameters are not permitted in the URL");
+    rest = rest.substr(0, at);
+  }
+  std::string_view host = rest.substr(0, rest.find('/'));
+  if (const std::size_t at = host.rfind('@'); at != std::string_view::npos) {
+    invalid(field, json::Value(host.substr(0, at)), "user information is not permitted in the URL");
+    host = host.substr(at + 1);
+  }
+  if (host.empty()) invalid(field, json::Value(""), "host must be specified" + std::string(kForm));
+}
+
 bool Rules::unique(std::set<std::string>& seen, const Field& field) {
   if (seen.insert(std::string(field.text())).second) return true;
   duplicate(field);

@@ -66,11 +66,15 @@ class Rules {
   bool labels(const Field& field);
   bool selector(const Field& field);  // metav1.LabelSelector
   bool ip(const Field& field);
+  bool webhook_client(const Field& field);  // clientConfig of a webhook
   bool unique(std::set<std::string>& seen, const Field& field);
   // A number or a percentage, not negative, at most 100%.
   bool count_or_percent(const Field& field);
   // `field is immutable`
   bool immutable(const Field& field, const Field& old);
+
+ private:
+  void webhook_url(const Field& field);
 };
 
 inline constexpr std::string_view kImmutable = "field is immutable";
