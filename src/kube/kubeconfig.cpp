@@ -1,5 +1,5 @@
 // kubeconfig files, read the way kubectl reads them: data beside a file name wins, names are
-// relative to the kubeconfig. What cannot be used (plugins) is an error that says so, not a
+// relative to the kubeconfig. What cannot be used (passwords, proxies) is an error that says so, not a
 // surprise at the server.
 #include <algorithm>
 #include <filesystem>
@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "base/disk.h"
 #include "json/parse.h"
+#include "kube/exec_credentials.h"
 #include "kube/rest_client.h"
 
 namespace hekla::kube {
@@ -96,10 +97,23 @@ Result<void> read_cluster(const Section& cluster, ClusterAccess& access) {
   return {};
 }
 
-Result<void> read_user(const Section& user, ClusterAccess& access) {
-  for (std::string_view plugin : {"exec", "auth-provider"})
-    if (json::find(*user.value, plugin))
-      return user.error(plugin, "credential plugins are not supported");
+// What a plugin is told of the cluster when it asks for that.
+json::Value cluster_info(const Section& cluster, const ClusterAccess& access) {
+  json::Object info{{"server", access.server}};
+  if (!access.http.tls_server_name.empty()) info.emplace("tls-server-name", access.http.tls_server_name);
+  if (access.http.insecure_skip_verify) info.emplace("insecure-skip-tls-verify", true);
+  if (!access.http.ca_pem.empty()) info.emplace("certificate-authority-data", base64_encode(access.http.ca_pem));
+  if (const json::Array* extensions = json::array_at(*cluster.value, {"extensions"}))
+    for (const json::Value& one : *extensions)
+      if (const json::Value* config = json::find(one, "extension");
+          config && json::string_at(one, {"name"}) == "client.authentication.k8s.io/exec")
+        info.emplace("config", *config);
+  return info;
+}
+
+Result<void> read_user(const Section& user, const Section& cluster, ClusterAccess& access) {
+  if (json::find(*user.value, "auth-provider"))
+    return user.error("auth-provider", "such providers are gone from Kubernetes; use exec");
   if (!user.text("username").empty()) return user.error("username", "passwords are not supported");
   KeyPair pair;
   pair.certificate_pem = TRY(user.content("client-certificate"));
@@ -110,6 +124,19 @@ Result<void> read_user(const Section& user, ClusterAccess& access) {
   if (!pair.key_pem.empty()) access.http.certificate = std::move(pair);
   access.http.bearer_token = user.text("token");
   if (!user.text("tokenFile").empty()) access.http.bearer_token_file = user.path("tokenFile");
+  // As kubectl has it, a plugin is asked only where nothing else says who the user is.
+  const json::Value* exec = json::find(*user.value, "exec");
+  if (!exec || !exec->is_object() || access.http.certificate || !access.http.bearer_token.empty() ||
+      !access.http.bearer_token_file.empty())
+    return {};
+  Result<ExecPlugin> plugin = read_exec_plugin(*exec, user.directory.string());
+  if (!plugin) return user.error("exec", plugin.error().message);
+  if (json::bool_at(*exec, {"provideClusterInfo"})) plugin->cluster = cluster_info(cluster, access);
+  auto credentials = std::make_shared<ExecCredentials>(std::move(*plugin), real_clock());
+  // A plugin that does not work should be heard of here, not as a 401 later on.
+  if (Result<void> done = credentials->refresh(); !done)
+    return fail(done.error().code, user.name + ": getting credentials: " + done.error().message);
+  access.http.credentials = std::move(credentials);
   return {};
 }
 
@@ -125,9 +152,10 @@ Result<ClusterAccess> load_kubeconfig(const std::string& paths, const std::strin
   if (chosen.text("cluster").empty()) return chosen.error("cluster", "missing");
   ClusterAccess access;
   if (!chosen.text("namespace").empty()) access.default_namespace = chosen.text("namespace");
-  TRY(read_cluster(TRY(find_section(files, "clusters", "cluster", chosen.text("cluster"))), access));
+  const Section cluster = TRY(find_section(files, "clusters", "cluster", chosen.text("cluster")));
+  TRY(read_cluster(cluster, access));
   if (!chosen.text("user").empty())
-    TRY(read_user(TRY(find_section(files, "users", "user", chosen.text("user"))), access));
+    TRY(read_user(TRY(find_section(files, "users", "user", chosen.text("user"))), cluster, access));
   return access;
 }
 

@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "base/disk.h"
+#include "json/parse.h"
+#include "kube/exec_credentials.h"
 #include "kube/rest_client.h"
 
 namespace hekla::kube {
@@ -108,12 +110,113 @@ TEST_F(Kubeconfig, ErrorsNameFileAndField) {
                   .starts_with("config: cluster \"c\": certificate-authority: "));
   EXPECT_EQ(error_of(with(server, "client-certificate-data: Q0E=")),
             "config: user \"u\": client-key: missing, the other half is there");
+  EXPECT_EQ(error_of(with(server, "auth-provider: {name: gcp}")),
+            "config: user \"u\": auth-provider: such providers are gone from Kubernetes; use exec");
   EXPECT_EQ(error_of(with(server, "exec: {command: aws}")),
-            "config: user \"u\": exec: credential plugins are not supported");
+            "config: user \"u\": exec: apiVersion must be specified to use exec authentication plugin");
+  const std::string version = "apiVersion: client.authentication.k8s.io/v1";
+  EXPECT_EQ(error_of(with(server, "exec: {" + version + ", command: aws}")),
+            "config: user \"u\": exec: interactiveMode must be specified to use exec "
+            "authentication plugin");
+  EXPECT_EQ(
+      error_of(
+          with(server, "exec: {" + version +
+                           ", interactiveMode: Never, command: hekla-none, installHint: Get it.}")),
+      "config: user \"u\": getting credentials: exec: executable hekla-none not found\n\nGet it.");
   EXPECT_EQ(error_of("{current-context: a, contexts: [{name: a, context: {cluster: c}}]}"),
             "config: cluster \"c\" does not exist");
   EXPECT_NE(error_of("a: [b"), "no error");
   EXPECT_FALSE(load_kubeconfig(directory + "missing"));
+}
+
+TEST_F(Kubeconfig, AProgramSaysWhoTheUserIs) {
+  // Prints what it was told and how often it was asked.
+  const std::string program = put("credential", R"SH(#!/bin/sh
+echo asked >> "$COUNT"
+[ "$1" = good ] || exit 7
+cat <<END
+{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1",
+ "status":{"token":"t$(wc -l < "$COUNT" | tr -d ' ')","expirationTimestamp":"2000-01-01T00:00:00Z"}}
+END
+echo "$KUBERNETES_EXEC_INFO" > "$COUNT.info"
+)SH");
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  auto config = [&](const std::string& argument) {
+    return put("config", R"({current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}],
+      clusters: [{name: c, cluster: {server: "https://h", certificate-authority-data: Q0E=, extensions: [
+        {name: client.authentication.k8s.io/exec, extension: {audience: x}}]}}],
+      users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never,
+        command: ./credential, args: [)" + argument + R"(], env: [{name: COUNT, value: ")" + directory + R"(count"}],
+        provideClusterInfo: true}}}]})");
+  };
+  EXPECT_EQ(load_kubeconfig(config("bad")).error().message,
+            directory + "config: user \"u\": getting credentials: exec: executable " + directory +
+                "credential failed with exit code 7");
+  Result<ClusterAccess> access = load_kubeconfig(config("good"));
+  ASSERT_TRUE(access) << access.error().message;
+  ASSERT_TRUE(access->http.credentials);
+  EXPECT_EQ(access->http.credentials->current().token, "t3") << "the first one had expired already";
+  const json::Value info = json::parse(read_file(directory + "count.info").value()).value();
+  EXPECT_EQ(json::string_at(info, {"kind"}), "ExecCredential");
+  EXPECT_EQ(json::string_at(info, {"spec", "cluster", "server"}), "https://h");
+  EXPECT_EQ(json::string_at(info, {"spec", "cluster", "certificate-authority-data"}), "Q0E=");
+  EXPECT_EQ(json::string_at(info, {"spec", "cluster", "config", "audience"}), "x");
+}
+
+class ExecCredentialsTest : public Kubeconfig {
+ protected:
+  struct Clock final : hekla::Clock {
+    MonoTime mono() const override { return MonoTime(elapsed); }
+    WallTime wall() const override {
+      return WallTime(std::chrono::seconds(1'800'000'000) + elapsed);
+    }
+    Nanos elapsed = std::chrono::hours(1);
+  };
+  // A plugin that prints `status`, with $N for how often it was asked.
+  ExecPlugin plugin(const std::string& status) {
+    return {
+        "client.authentication.k8s.io/v1beta1",
+        {"sh", "-c",
+         "echo x >> " + directory + "asked; N=$(wc -l < " + directory + "asked); cat <<END\n" +
+             R"({"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1beta1","status":)" +
+             status + "}\nEND"},
+        {},
+        "",
+        std::nullopt};
+  }
+  Clock clock;
+};
+
+TEST_F(ExecCredentialsTest, WhatWasPrintedIsGoodUntilItExpires) {
+  ExecCredentials credentials(plugin(R"({"token":"t$N","expirationTimestamp":"2027-01-15T08:10:00Z"})"), clock);
+  const std::string first = credentials.current().token;
+  EXPECT_EQ(credentials.current().token, first);
+  clock.elapsed = std::chrono::hours(1) + std::chrono::seconds(5);
+  credentials.refused();
+  EXPECT_EQ(credentials.current().token, first) << "just fetched";
+  clock.elapsed += std::chrono::seconds(10);
+  credentials.refused();
+  const std::string second = credentials.current().token;
+  EXPECT_NE(second, first);
+  clock.elapsed += std::chrono::hours(24 * 365);
+  EXPECT_NE(credentials.current().token, second);
+}
+
+TEST_F(ExecCredentialsTest, CertificatesAndMistakes) {
+  ExecCredentials good(plugin(R"({"clientCertificateData":"C","clientKeyData":"K"})"), clock);
+  ASSERT_TRUE(good.refresh());
+  EXPECT_EQ(good.current().certificate->certificate_pem, "C");
+  auto error = [&](const std::string& status) {
+    return ExecCredentials(plugin(status), clock).refresh().error().message;
+  };
+  EXPECT_EQ(error(R"({"clientKeyData":"K"})"), "exec plugin returned only certificate or key, not both");
+  EXPECT_EQ(error("{}"), "exec plugin didn't return a token or cert/key pair");
+  EXPECT_EQ(error("null"), "exec plugin didn't return a status field");
+  ExecPlugin other = plugin(R"({"token":"t"})");
+  other.api_version = "client.authentication.k8s.io/v1";
+  EXPECT_EQ(ExecCredentials(other, clock).refresh().error().message,
+            "exec plugin is configured to use API version client.authentication.k8s.io/v1, plugin returned version "
+            "client.authentication.k8s.io/v1beta1");
 }
 
 TEST_F(Kubeconfig, WhatIsMadeCanBeRead) {

@@ -1,6 +1,7 @@
 // The pool of connections and the threads they run on.
 #include "net/client.h"
 
+#include <atomic>
 #include <boost/asio/post.hpp>
 #include <deque>
 #include <future>
@@ -90,6 +91,12 @@ class HttpClient final : public Client, public ConnectionPool {
 
   std::shared_ptr<Call> start(ClientRequest request, bool is_stream, StreamCallbacks callbacks) {
     Result<Url> url = parse_url(request.url);
+    if (options_.credentials)
+      callbacks.on_head = [credentials = options_.credentials, on_head = std::move(callbacks.on_head)](
+                              int status, const Headers& headers) {
+        if (status == 401) credentials->refused();
+        if (on_head) on_head(status, headers);
+      };
     auto call = std::make_shared<Call>(threads_.io(), std::move(request), url ? *url : Url{},
                                        is_stream, std::move(callbacks));
     if (!url) {
@@ -125,13 +132,14 @@ class HttpClient final : public Client, public ConnectionPool {
     while (!pool.idle.empty() && !connection) {
       std::shared_ptr<ClientConnection> candidate = std::move(pool.idle.back());
       pool.idle.pop_back();
-      if (candidate->idle_since >= oldest && !call->retried)
+      if (candidate->idle_since >= oldest && candidate->tls_generation == tls_generation_ && !call->retried)
         connection = std::move(candidate);
       else
         candidate->close_now("idle for too long");
     }
     if (!connection) {
       connection = std::make_shared<ClientConnection>(*this, threads_.io(), call->url().origin);
+      connection->tls_generation = tls_generation_;
       connections_.insert(connection);
     }
     connection->counted = !call->is_stream();
@@ -157,6 +165,24 @@ class HttpClient final : public Client, public ConnectionPool {
       if (!options_.ca_pem.empty() || options_.insecure_skip_verify) return;
       if (Result<void> done = trust_system(*tls_); !done) log_error("net", done.error().message);
     });
+    return options_.credentials ? renewed_tls(options_.credentials->current().certificate) : *tls_;
+  }
+
+  // A certificate that was renewed is for new connections; those made with the old one are not used again.
+  SSL_CTX& renewed_tls(const std::optional<KeyPair>& certificate) {
+    std::lock_guard lock(tls_mutex_);
+    if (!certificate || certificate->certificate_pem == tls_certificate_) return *tls_;
+    Result<SslContext> made =
+        make_client_context({options_.ca_pem, certificate, options_.insecure_skip_verify});
+    if (made && options_.ca_pem.empty() && !options_.insecure_skip_verify)
+      if (Result<void> done = trust_system(**made); !done) log_error("net", done.error().message);
+    if (!made) {
+      log_error("net", "a client certificate cannot be used", {{"error", made.error().message}});
+      return *tls_;
+    }
+    tls_certificate_ = certificate->certificate_pem;
+    former_tls_ = std::exchange(tls_, std::move(*made));
+    ++tls_generation_;
     return *tls_;
   }
   std::string server_name(const Origin& origin) const override {
@@ -165,6 +191,11 @@ class HttpClient final : public Client, public ConnectionPool {
   Nanos connect_timeout() const override { return options_.connect_timeout; }
 
   std::string bearer_token() override {
+    if (options_.credentials) {
+      Credential now = options_.credentials->current();
+      renewed_tls(now.certificate);
+      return now.token;
+    }
     if (options_.bearer_token_file.empty()) return options_.bearer_token;
     std::lock_guard lock(token_mutex_);
     MonoTime now = real_clock().mono();
@@ -204,7 +235,10 @@ class HttpClient final : public Client, public ConnectionPool {
   }
 
   const ClientOptions options_;
-  SslContext tls_;
+  std::mutex tls_mutex_;
+  SslContext tls_, former_tls_;  // the former one may be in the hands of a connection that begins
+  std::string tls_certificate_;
+  std::atomic<int> tls_generation_ = 0;
   std::once_flag system_trust_;
   IoThreads threads_;
 

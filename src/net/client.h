@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/crypto.h"
@@ -12,11 +13,26 @@
 
 namespace hekla::net {
 
+// Credentials that change while the client lives.
+struct Credential {
+  std::string token;
+  std::optional<KeyPair> certificate;
+};
+class CredentialSource {
+ public:
+  virtual ~CredentialSource() = default;
+  // Asked before every request and every connection, on net threads; what takes long holds all of them up.
+  virtual Credential current() = 0;
+  // The server has answered 401.
+  virtual void refused() = 0;
+};
+
 struct ClientOptions {
   std::string ca_pem;                 // empty: the system's store
   std::optional<KeyPair> certificate; // for client authentication
   std::string bearer_token;
   std::string bearer_token_file;      // read again every minute; wins over bearer_token
+  std::shared_ptr<CredentialSource> credentials;  // wins over certificate and tokens; may be null
   bool insecure_skip_verify = false;
   std::string tls_server_name;        // verified in place of the URL's host
   int threads = 1;

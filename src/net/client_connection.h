@@ -46,6 +46,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   MonoTime idle_since{};
   // Set while it runs a call that counts against the origin's limit; the pool's lock guards it.
   bool counted = false;
+  // Which of the pool's certificates it was made with.
+  int tls_generation = 0;
 
  private:
   using Io = Channel::Io;

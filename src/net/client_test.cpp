@@ -238,6 +238,23 @@ TEST(Client, SendsItsToken) {
   std::filesystem::remove(path);
 }
 
+TEST(Client, AsksForCredentialsThatChange) {
+  struct Source final : CredentialSource {
+    Credential current() override { return {"t" + std::to_string(refusals.load()), std::nullopt}; }
+    void refused() override { ++refusals; }
+    std::atomic<int> refusals = 0;
+  };
+  auto server = serve([](Request request, WriterPtr writer) {
+    const std::string token(request.headers.get("Authorization"));
+    writer->respond({.status = token == "Bearer t1" ? 200 : 401, .headers = {}, .body = token});
+  });
+  auto source = std::make_shared<Source>();
+  auto client = make_client({.bearer_token = "abc", .credentials = source});
+  EXPECT_EQ(client->fetch(get(url(*server)))->status, 401);
+  EXPECT_EQ(client->fetch(get(url(*server)))->body, "Bearer t1");
+  EXPECT_EQ(source->refusals, 1);
+}
+
 TEST(Client, SpeaksOverUnixSockets) {
   std::string path = testing::TempDir() + "net_client_test.sock";
   std::filesystem::remove(path);
