@@ -19,6 +19,8 @@ Result<kube::UserInfo> Authenticator::authenticate(const net::Request& request) 
   if (request.peer) {
     kube::UserInfo user{request.peer->common_name, "", request.peer->organizations};
     user.groups.emplace_back("system:authenticated");
+    if (!request.peer->sha256.empty())
+      user.extra.push_back({"authentication.kubernetes.io/credential-id", {"X509SHA256=" + request.peer->sha256}});
     return user;
   }
   std::string_view header = request.headers.get("Authorization");

@@ -144,7 +144,7 @@ TEST_F(AccountTokenTest, KeysArePublished) {
   EXPECT_EQ(keys.headers.get("Content-Type"), "application/jwk-set+json");
   const json::Array* list = json::array_at(keys.body, {"keys"});
   ASSERT_TRUE(list && list->size() == 1);
-  EXPECT_EQ(json::string_at((*list)[0], {"kid"}), *key_id(signing_key));
+  EXPECT_EQ(json::string_at((*list)[0], {"kid"}), *Es256Key::read(signing_key).value().id());
   EXPECT_EQ(base64url_decode(json::string_at((*list)[0], {"x"}))->size(), 32U);
 }
 

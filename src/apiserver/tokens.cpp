@@ -72,18 +72,19 @@ TokenSubject lasting_subject(const json::Value& claims) {
 Tokens::Tokens(AuthOptions options, const Clock& clock, Rng& rng)
     : options_(std::move(options)), clock_(clock), rng_(rng) {
   auto add = [this](const std::string& pem) -> std::string {
-    Result<std::string> id = key_id(pem);
-    if (!id || !ec_public_point(pem)) {
+    Result<Es256Key> key = Es256Key::read(pem);
+    Result<std::string> id = key ? key->id() : std::unexpected(key.error());
+    if (!id) {
       log_error("apiserver", "a key for service-account tokens cannot be used; ECDSA P-256 is needed",
-                {{"error", id ? "not a P-256 key" : id.error().message}});
+                {{"error", id.error().message}});
       return {};
     }
-    keys_.push_back({*id, pem});
+    const bool known = std::any_of(keys_.begin(), keys_.end(), [&](const VerifyKey& one) { return one.id == *id; });
+    if (!known) keys_.push_back({*id, std::move(*key)});
     return *id;
   };
   if (!options_.signing_key_pem.empty()) key_id_ = add(options_.signing_key_pem);
-  for (const std::string& pem : options_.verify_key_pems)
-    if (Result<std::string> id = key_id(pem); !id || *id != key_id_) add(pem);
+  for (const std::string& pem : options_.verify_key_pems) add(pem);
 }
 
 Result<std::string> Tokens::sign(json::Object claims) const {
@@ -91,7 +92,7 @@ Result<std::string> Tokens::sign(json::Object claims) const {
   json::Object header{{"alg", "ES256"}, {"kid", key_id_}};
   std::string text = base64url_encode(json::serialize(json::Value(std::move(header)))) + "." +
                      base64url_encode(json::serialize(json::Value(std::move(claims))));
-  std::string signature = TRY(es256_sign(options_.signing_key_pem, text));
+  std::string signature = TRY(keys_.front().key.sign(text));
   return text + "." + base64url_encode(signature);
 }
 
@@ -143,7 +144,7 @@ bool Tokens::is_signed(std::string_view token) const {
   if (!header || json::string_at(*header, {"alg"}) != "ES256") return false;
   const std::string_view id = json::string_at(*header, {"kid"});
   return std::any_of(keys_.begin(), keys_.end(), [&](const VerifyKey& key) {
-    return (id.empty() || id == key.id) && es256_verify(key.pem, token.substr(0, last), *signature);
+    return (id.empty() || id == key.id) && key.key.verify(token.substr(0, last), *signature);
   });
 }
 
@@ -194,7 +195,7 @@ json::Value Tokens::openid_configuration() const {
 json::Value Tokens::key_set() const {
   json::Array keys;
   for (const VerifyKey& key : keys_) {
-    Result<std::string> point = ec_public_point(key.pem);
+    Result<std::string> point = key.key.point();
     if (!point) continue;
     keys.push_back(json::Object{{"use", "sig"},
                                 {"kty", "EC"},

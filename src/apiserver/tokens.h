@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/result.h"
 #include "base/rng.h"
 #include "json/value.h"
@@ -62,7 +63,8 @@ class Tokens {
 
  private:
   struct VerifyKey {
-    std::string id, pem;
+    std::string id;
+    Es256Key key;
   };
   Result<std::string> sign(json::Object claims) const;
   bool is_signed(std::string_view token) const;

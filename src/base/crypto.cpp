@@ -89,9 +89,9 @@ Result<Certificate> read_certificate(std::string_view pem) {
   return certificate;
 }
 
-Result<Pkey> read_any_key(std::string_view pem) {
-  if (Result<Pkey> key = read_private_key(pem)) return key;
-  ERR_clear_error();
+EVP_PKEY* pkey(const std::shared_ptr<void>& key) { return static_cast<EVP_PKEY*>(key.get()); }
+
+Result<Pkey> read_public_key(std::string_view pem) {
   if (Result<Certificate> certificate = read_certificate(pem))
     if (Pkey key(X509_get_pubkey(certificate->get())); key) return key;
   ERR_clear_error();
@@ -332,14 +332,24 @@ Result<std::string> make_signing_key() {
   return private_key_pem(key.get());
 }
 
-Result<std::string> es256_sign(const std::string& key_pem, std::string_view data) {
-  Pkey key = TRY(read_private_key(key_pem));
+Result<Es256Key> Es256Key::read(const std::string& key_pem) {
+  Es256Key made;
+  Result<Pkey> own = read_private_key(key_pem);
+  ERR_clear_error();
+  made.private_ = own.has_value();
+  Pkey key = own ? std::move(*own) : TRY(read_public_key(key_pem));
   TRY(check_p256(key.get()));
+  made.key_ = std::shared_ptr<EVP_PKEY>(key.release(), EVP_PKEY_free);
+  return made;
+}
+
+Result<std::string> Es256Key::sign(std::string_view data) const {
+  if (!private_) return fail(Code::bad_request, "signing takes a private key");
   DigestContext context(EVP_MD_CTX_new());
   const unsigned char* in = reinterpret_cast<const unsigned char*>(data.data());
   std::size_t size = 0;
   if (!context ||
-      EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, key.get()) != 1 ||
+      EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr, pkey(key_)) != 1 ||
       EVP_DigestSign(context.get(), nullptr, &size, in, data.size()) != 1)
     return openssl_error("signing with ES256");
   std::string der(size, '\0');
@@ -350,14 +360,13 @@ Result<std::string> es256_sign(const std::string& key_pem, std::string_view data
   return der_to_raw(der);
 }
 
-bool es256_verify(const std::string& key_pem, std::string_view data, std::string_view signature) {
+bool Es256Key::verify(std::string_view data, std::string_view signature) const {
   std::optional<std::string> der = raw_to_der(signature);
-  Result<Pkey> key = read_any_key(key_pem);
-  if (!der || !key || !check_p256(key->get())) return false;
+  if (!der) return false;
   DigestContext context(EVP_MD_CTX_new());
   bool good =
       context &&
-      EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key->get()) == 1 &&
+      EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, pkey(key_)) == 1 &&
       EVP_DigestVerify(context.get(), reinterpret_cast<const unsigned char*>(der->data()),
                        der->size(), reinterpret_cast<const unsigned char*>(data.data()),
                        data.size()) == 1;
@@ -365,22 +374,19 @@ bool es256_verify(const std::string& key_pem, std::string_view data, std::string
   return good;
 }
 
-Result<std::string> key_id(const std::string& key_pem) {
-  Pkey key = TRY(read_any_key(key_pem));
-  int size = i2d_PUBKEY(key.get(), nullptr);
+Result<std::string> Es256Key::id() const {
+  int size = i2d_PUBKEY(pkey(key_), nullptr);
   if (size <= 0) return openssl_error("encoding a public key");
   std::string der(static_cast<std::size_t>(size), '\0');
   unsigned char* at = reinterpret_cast<unsigned char*>(der.data());
-  i2d_PUBKEY(key.get(), &at);
+  i2d_PUBKEY(pkey(key_), &at);
   return base64url_encode(sha256(der));
 }
 
-Result<std::string> ec_public_point(const std::string& key_pem) {
-  Pkey key = TRY(read_any_key(key_pem));
-  TRY(check_p256(key.get()));
+Result<std::string> Es256Key::point() const {
   std::array<unsigned char, 65> point{};  // 4, x, y
   std::size_t length = 0;
-  if (EVP_PKEY_get_octet_string_param(key.get(), OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY, point.data(), point.size(),
+  if (EVP_PKEY_get_octet_string_param(pkey(key_), OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY, point.data(), point.size(),
                                       &length) != 1 ||
       length != point.size() || point[0] != 4)
     return openssl_error("reading the point of a public key");

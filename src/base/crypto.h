@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,13 +38,22 @@ Result<KeyPair> make_certificate(const KeyPair& ca, const CertificateRequest& re
 
 // An ECDSA P-256 private key as PEM, for service-account tokens.
 Result<std::string> make_signing_key();
-// ES256 in JWS form (raw r||s). Verify, like the two below, takes the PEM of the private key, the public key
-// or a certificate.
-Result<std::string> es256_sign(const std::string& key_pem, std::string_view data);
-bool es256_verify(const std::string& key_pem, std::string_view data, std::string_view signature);
-// base64url(SHA-256(DER SubjectPublicKeyInfo)): the "kid" of a token.
-Result<std::string> key_id(const std::string& key_pem);
-// The coordinates of a P-256 public key: x and y, 32 bytes each.
-Result<std::string> ec_public_point(const std::string& key_pem);
+// A P-256 key, parsed once: reading the PEM costs more than verifying with it. Copies share it.
+class Es256Key {
+ public:
+  // The PEM of a private key, a public key or a certificate; only with the first one can be signed.
+  static Result<Es256Key> read(const std::string& key_pem);
+  // ES256 in JWS form (raw r||s).
+  Result<std::string> sign(std::string_view data) const;
+  bool verify(std::string_view data, std::string_view signature) const;
+  // base64url(SHA-256(DER SubjectPublicKeyInfo)): the "kid" of a token.
+  Result<std::string> id() const;
+  // The coordinates of the public key: x and y, 32 bytes each.
+  Result<std::string> point() const;
+
+ private:
+  std::shared_ptr<void> key_;  // EVP_PKEY
+  bool private_ = false;
+};
 
 }  // namespace hekla

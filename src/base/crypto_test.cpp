@@ -129,23 +129,23 @@ TEST_F(Certificates, BadInputsAreErrorsThatSayWhat) {
 
 TEST(Es256, SignsAndVerifiesWithEitherHalfOfTheKey) {
   std::string key = make_signing_key().value();
-  std::string signature = es256_sign(key, "header.payload").value();
+  std::string signature = Es256Key::read(key).value().sign("header.payload").value();
   EXPECT_EQ(signature.size(), 64u);
-  EXPECT_TRUE(es256_verify(key, "header.payload", signature));
-  EXPECT_TRUE(es256_verify(public_pem(key), "header.payload", signature));
+  EXPECT_TRUE(Es256Key::read(key).value().verify("header.payload", signature));
+  EXPECT_TRUE(Es256Key::read(public_pem(key)).value().verify("header.payload", signature));
 }
 
 TEST(Es256, RefusesEverythingElse) {
   std::string key = make_signing_key().value(), other = make_signing_key().value();
-  std::string signature = es256_sign(key, "data").value();
-  EXPECT_FALSE(es256_verify(key, "datum", signature));
-  EXPECT_FALSE(es256_verify(other, "data", signature));
-  EXPECT_FALSE(es256_verify("no key", "data", signature));
-  EXPECT_FALSE(es256_verify(key, "data", signature.substr(1)));
-  EXPECT_FALSE(es256_verify(key, "data", std::string(64, '\0')));
+  std::string signature = Es256Key::read(key).value().sign("data").value();
+  EXPECT_FALSE(Es256Key::read(key).value().verify("datum", signature));
+  EXPECT_FALSE(Es256Key::read(other).value().verify("data", signature));
+  EXPECT_FALSE(Es256Key::read(public_pem(key)).value().sign("data")) << "a public key only verifies";
+  EXPECT_FALSE(Es256Key::read(key).value().verify("data", signature.substr(1)));
+  EXPECT_FALSE(Es256Key::read(key).value().verify("data", std::string(64, '\0')));
   signature[10] ^= 1;
-  EXPECT_FALSE(es256_verify(key, "data", signature));
-  EXPECT_FALSE(es256_sign("no key", "data"));
+  EXPECT_FALSE(Es256Key::read(key).value().verify("data", signature));
+  EXPECT_FALSE(Es256Key::read("no key"));
 }
 
 // RFC 7515, appendix A.3: fixes the raw form and byte order.
@@ -160,17 +160,18 @@ TEST(Es256, KnownAnswer) {
           "DtEhU3ljbEg8L38VWAfUAqOyKAM6-Xx-F4GawxaepmXFCgfTjDxw5djxLa8ISlSApmWQxfKTUJqPP3-Kg6NU1Q")
           .value();
   EXPECT_TRUE(
-      es256_verify(public_key,
-                   "eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0"
-                   "dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ",
-                   signature));
+      Es256Key::read(public_key)
+          .value()
+          .verify("eyJhbGciOiJFUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0"
+                  "dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVlfQ",
+                  signature));
 }
 
 TEST(KeyId, IsTheSameForBothHalves) {
   std::string key = make_signing_key().value();
-  EXPECT_EQ(key_id(key).value(), key_id(public_pem(key)).value());
-  EXPECT_EQ(key_id(key).value().size(), 43u);
-  EXPECT_FALSE(key_id("no key"));
+  EXPECT_EQ(Es256Key::read(key).value().id().value(), Es256Key::read(public_pem(key)).value().id().value());
+  EXPECT_EQ(Es256Key::read(key).value().id().value().size(), 43u);
+  EXPECT_FALSE(Es256Key::read(""));
 }
 
 }  // namespace

@@ -15,7 +15,6 @@ using namespace std::chrono_literals;
 
 constexpr MonoTime::rep kNever = std::numeric_limits<MonoTime::rep>::max();
 constexpr Nanos kHandshakeTimeout = 10s;
-constexpr Nanos kRequestTimeout = 60s;  // from a request's first byte to its last
 constexpr Nanos kLingerTimeout = 2s;
 constexpr std::size_t kReadStep = 64 * 1024;
 constexpr std::size_t kMaxReadAhead = 256 * 1024;  // input kept while a request is being answered
@@ -202,7 +201,7 @@ bool Connection::parse_next() {
   if (!parser_.started())
     set_deadline(host_.options.idle_timeout);
   else if (!request_started_)
-    set_deadline(kRequestTimeout);
+    set_deadline(host_.options.request_timeout);
   request_started_ = parser_.started();
   return false;
 }

@@ -57,6 +57,7 @@ std::string url_encode(std::string_view text);  // everything but unreserved cha
 struct PeerCertificate {
   std::string common_name;
   std::vector<std::string> organizations;
+  std::string sha256;  // of the certificate, in hex
 };
 
 struct Request {

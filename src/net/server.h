@@ -25,6 +25,7 @@ struct ServerOptions {
   std::size_t max_header_bytes = 64 * 1024;
   std::size_t max_connections = 10'000;
   std::chrono::seconds idle_timeout{300};
+  std::chrono::milliseconds request_timeout{60'000};  // from a request's first byte to its last
 };
 
 class Server {

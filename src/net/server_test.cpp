@@ -45,6 +45,23 @@ TEST(Server, KeepsTheConnectionForTheNextRequest) {
   EXPECT_TRUE(peer.receive_until("]").ends_with("\r\n\r\nPOST /b [hi]"));
 }
 
+TEST(Server, ARequestThatNeverEndsIsCutOff) {
+  ServerOptions options;
+  options.request_timeout = 300ms;
+  auto server = serve(echo, std::move(options));
+  RawPeer peer(server->port());
+  peer.send("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n");
+  // A byte now and then does not prolong it.
+  Loop trickle("trickle");
+  for (int i = 1; i <= 40; ++i) trickle.post_after(i * 50ms, [&peer] { peer.send("x"); });
+  const MonoTime begun = real_clock().mono();
+  EXPECT_EQ(peer.receive_all(), "");
+  const Nanos took = real_clock().mono() - begun;
+  EXPECT_GE(took, 200ms);
+  EXPECT_LT(took, 1900ms);
+  peer.half_close();
+}
+
 TEST(Server, AnswersPipelinedRequestsInOrderEvenWhenTheFirstIsSlow) {
   Loop slow("slow");
   auto server = serve([&](Request request, WriterPtr writer) {

@@ -6,6 +6,10 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include <array>
+
+#include "base/bytes.h"
+
 namespace hekla::net {
 namespace {
 
@@ -186,6 +190,10 @@ std::optional<PeerCertificate> peer_certificate(SSL& ssl) {
   for (std::string& name : name_entries(subject, NID_commonName))
     peer.common_name = std::move(name);
   peer.organizations = name_entries(subject, NID_organizationName);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  if (X509_digest(certificate, EVP_sha256(), digest.data(), &size) == 1)
+    peer.sha256 = hex_encode({reinterpret_cast<const char*>(digest.data()), size});
   return peer;
 }
 

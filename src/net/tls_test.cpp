@@ -90,6 +90,30 @@ TEST_F(Tls, ClientsCheckTheNameTheyAskedFor) {
   EXPECT_TRUE(fetch({.ca_pem = pki.ca.certificate_pem, .insecure_skip_verify = true}));
 }
 
+TEST_F(Tls, ARenewedCertificateIsUsedFromThenOn) {
+  struct Source final : CredentialSource {
+    Credential current() override {
+      std::lock_guard lock(mutex);
+      return {"", certificate};
+    }
+    void refused() override {}
+    std::mutex mutex;
+    std::optional<KeyPair> certificate;
+  };
+  auto source = std::make_shared<Source>();
+  CertificateRequest jane{.common_name = "jane", .for_client = true};
+  source->certificate = make_certificate(pki.ca, jane, real_clock()).value();
+  auto client = Client::make({.ca_pem = pki.ca.certificate_pem, .credentials = source}).value();
+  const std::string url = "https://127.0.0.1:" + std::to_string(server->port()) + "/";
+  EXPECT_TRUE(client->fetch({.url = url})->body.starts_with("jane"));
+  {
+    std::lock_guard lock(source->mutex);
+    source->certificate = pki.admin;
+  }
+  client->fetch({.url = url}).value();  // may still go over the connection that is there
+  EXPECT_TRUE(client->fetch({.url = url})->body.starts_with("kubernetes-admin"));
+}
+
 TEST_F(Tls, LargeBodiesBothWays) {
   auto client = Client::make({.ca_pem = pki.ca.certificate_pem}).value();
   std::string base = "https://127.0.0.1:" + std::to_string(server->port());
