@@ -1,30 +1,30 @@
 #include "apiserver/admission_policies.h"
 
 #include <algorithm>
+#include <set>
 
 #include "apiserver/cel/program.h"
 #include "apiserver/errors.h"
 #include "apiserver/storage.h"
 #include "apiserver/webhook_match.h"
 #include "apiserver/webhooks.h"
+#include "model/selector.h"
 
 namespace hekla::apiserver {
 namespace {
 
 constexpr std::uint64_t kBudget = 10'000'000;
+constexpr std::size_t kMaxMessage = 5 * 1024, kMaxAnnotation = 10 * 1024;
 const std::string kGroup = "admissionregistration.k8s.io";
 
 std::string text_of(const json::Value& value, std::initializer_list<std::string_view> path) {
   return std::string(json::string_at(value, path));
 }
 
-PolicyExpression compiled(std::string text) {
-  auto program = cel::Program::compile(text, {{"object", {}},
-                                              {"oldObject", {}},
-                                              {"request", {}},
-                                              {"namespaceObject", {}},
-                                              {"variables", {}}});
-  return {std::move(text), std::move(program)};
+std::string trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return std::string(text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1));
 }
 
 template <class Visit>
@@ -37,9 +37,8 @@ PolicyMatch read_match(const json::Value& match) {
   auto read_rules = [&](std::string_view member) {
     std::vector<PolicyMatch::Rule> rules;
     each_of(match, {member}, [&](const json::Value& rule) {
-      PolicyMatch::Rule made{json::Object{{"rules", json::Array{rule}},
-                                          {"matchPolicy", text_of(match, {"matchPolicy"})}},
-                             {}};
+      PolicyMatch::Rule made{
+          json::Object{{"rules", json::Array{rule}}, {"matchPolicy", text_of(match, {"matchPolicy"})}}, {}};
       each_of(rule, {"resourceNames"}, [&](const json::Value& name) {
         if (name.is_string()) made.names.emplace_back(json::sv(name.get_string()));
       });
@@ -67,8 +66,13 @@ AdmissionPolicy read_policy(const json::Value& object) {
   if (!found) return policy;
   const json::Value& spec = *found;
   policy.ignores_failure = json::string_at(spec, {"failurePolicy"}) == "Ignore";
-  const json::Value* parameters = json::find(spec, "paramKind");
-  policy.wants_parameters = parameters && parameters->is_object();
+  if (json::object_at(spec, {"paramKind"}))
+    policy.parameters =
+        PolicyParameterKind{text_of(spec, {"paramKind", "apiVersion"}), text_of(spec, {"paramKind", "kind"})};
+  auto compiled = [&](std::string text) {
+    auto program = compile_policy_expression(text, policy.parameters.has_value());
+    return PolicyExpression{std::move(text), std::move(program)};
+  };
   if (const json::Value* match = json::find(spec, "matchConstraints")) policy.match = read_match(*match);
   each_of(spec, {"matchConditions"}, [&](const json::Value& one) {
     policy.conditions.push_back(compiled(text_of(one, {"expression"})));
@@ -78,11 +82,13 @@ AdmissionPolicy read_policy(const json::Value& object) {
   });
   each_of(spec, {"validations"}, [&](const json::Value& one) {
     PolicyValidation validation{compiled(text_of(one, {"expression"})), std::nullopt,
-                                text_of(one, {"message"}),
-                                code_of_reason(json::string_at(one, {"reason"}))};
+                                text_of(one, {"message"}), code_of_reason(json::string_at(one, {"reason"}))};
     if (std::string text = text_of(one, {"messageExpression"}); !text.empty())
       validation.message_expression = compiled(std::move(text));
     policy.validations.push_back(std::move(validation));
+  });
+  each_of(spec, {"auditAnnotations"}, [&](const json::Value& one) {
+    policy.audit_annotations.emplace_back(text_of(one, {"key"}), compiled(text_of(one, {"valueExpression"})));
   });
   return policy;
 }
@@ -94,17 +100,24 @@ PolicyBinding read_binding(const json::Value& object) {
   if (const json::Value* match = json::find_path(object, {"spec", "matchResources"}))
     binding.match = read_match(*match);
   each_of(object, {"spec", "validationActions"}, [&](const json::Value& action) {
-    binding.denies |= action == json::Value("Deny");
-    binding.warns |= action == json::Value("Warn");
+    if (action.is_string()) binding.actions.emplace_back(json::sv(action.get_string()));
   });
+  const json::Value* reference = json::find_path(object, {"spec", "paramRef"});
+  if (!reference || !reference->is_object()) return binding;
+  PolicyParameterReference parameters{text_of(*reference, {"name"}), text_of(*reference, {"namespace"}),
+                                      std::nullopt,
+                                      json::string_at(*reference, {"parameterNotFoundAction"}) == "Deny"};
+  if (const json::Value* selector = json::find(*reference, "selector"); selector && selector->is_object())
+    parameters.selector = *selector;
+  binding.parameters = std::move(parameters);
   return binding;
 }
 
 bool any_matches(const std::vector<PolicyMatch::Rule>& rules, const kube::AdmissionRequest& request,
                  const Catalog& catalog) {
   return std::any_of(rules.begin(), rules.end(), [&](const PolicyMatch::Rule& rule) {
-    const bool named = rule.names.empty() || std::find(rule.names.begin(), rule.names.end(),
-                                                       request.key.name) != rule.names.end();
+    const bool named = rule.names.empty() ||
+                       std::find(rule.names.begin(), rule.names.end(), request.key.name) != rule.names.end();
     return named && webhook_version(rule.webhook, request, catalog);
   });
 }
@@ -117,11 +130,47 @@ Result<bool> concerns(const PolicyMatch& match, bool rules_needed, const kube::A
   return webhook_selects(match.selectors, request, object);
 }
 
-// One policy on one object. An error is what a rule found (with the code to answer with) or a failure
-// of the policy itself.
+const ServedKind* parameter_kind(const PolicyParameterKind& wanted, const Catalog& catalog) {
+  for (const ServedPtr& served : catalog.all())
+    if (served->kind->resource.kind == wanted.kind &&
+        served->kind->resource.api_version() == wanted.api_version)
+      return served.get();
+  return nullptr;
+}
+
+// The objects a binding hands to its policy; null stands for none at all. Nothing: the policy does not apply.
+Result<std::vector<json::Value>> parameters_of(const PolicyBinding& binding, const kube::Resource* kind,
+                                               const kube::AdmissionRequest& request) {
+  if (!kind || !binding.parameters) return std::vector<json::Value>(1);
+  const PolicyParameterReference& wanted = *binding.parameters;
+  std::string ns = wanted.ns;
+  if (kind->namespaced && ns.empty()) ns = request.key.ns;
+  if (kind->namespaced && ns.empty())
+    return fail(Code::invalid,
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources");
+  if (!kind->namespaced && !ns.empty())
+    return fail(Code::invalid, "paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
+  std::vector<json::Value> found;
+  if (!wanted.name.empty()) {
+    if (Result<json::Value> one = request.reader->get(*kind, {ns, wanted.name}))
+      found.push_back(std::move(*one));
+  } else if (wanted.selector) {
+    const model::Selector selector = TRY(model::Selector::from_label_selector(*wanted.selector));
+    for (json::Value& one : TRY(request.reader->list(*kind, ns)))
+      if (selector.matches(labels_of_value(one))) found.push_back(std::move(one));
+  } else {
+    return fail(Code::invalid, "one of name or selector must be provided");
+  }
+  if (found.empty() && wanted.missing_denies)
+    return fail(Code::invalid, "no params found for policy binding with `Deny` parameterNotFoundAction");
+  return found;
+}
+
+// One policy on one object with one parameter.
 class Evaluation {
  public:
-  Evaluation(const AdmissionPolicy& policy, const kube::AdmissionRequest& request, const json::Value& object)
+  Evaluation(const AdmissionPolicy& policy, const kube::AdmissionRequest& request, const json::Value& object,
+             const json::Value& parameter)
       : policy_(policy), budget_(kBudget) {
     review_ = review_request(request, request.resource, object);
     if (request.resource.namespaced && !request.key.ns.empty())
@@ -136,33 +185,41 @@ class Evaluation {
                  {"oldObject", part("oldObject")},
                  {"request", cel::Value::of(review_, nullptr)},
                  {"namespaceObject", cel::Value::of(namespace_, nullptr)},
+                 {"params", cel::Value::of(parameter, nullptr)},
                  {"variables", cel::Value::map({})}};
   }
 
   struct Finding {
     std::string message;
     Code code;
-    bool failure = false;  // the policy's own
+    bool failure = false;   // the policy's own
+    std::size_t index = 0;  // of the validation
+    bool always = false;    // denies whatever the binding's actions are
   };
   std::vector<Finding> run() {
-    if (policy_.wants_parameters)
-      return {{"paramKind is not supported", Code::invalid, true}};
+    std::optional<Finding> failure;
     for (const PolicyExpression& condition : policy_.conditions) {
       Result<cel::Value> holds = value_of(condition);
-      if (!holds) return {failure_of(condition, holds.error())};
-      if (!holds->is_true()) return {};
+      // One condition that does not hold outweighs others that fail.
+      if (holds && !holds->is_true()) return {};
+      if (!holds && !failure) failure = failure_of(condition, holds.error());
     }
+    if (failure) return {*failure};
     set_variables();
     std::vector<Finding> findings;
-    for (const PolicyValidation& validation : policy_.validations) {
+    for (std::size_t i = 0; i < policy_.validations.size(); ++i) {
+      const PolicyValidation& validation = policy_.validations[i];
       Result<cel::Value> holds = value_of(validation.rule);
-      if (!holds)
-        findings.push_back(failure_of(validation.rule, holds.error()));
-      else if (!holds->is_true())
-        findings.push_back({message_of(validation), validation.code, false});
+      if (holds && holds->is_true()) continue;
+      findings.push_back(holds ? Finding{message_of(validation), validation.code}
+                               : failure_of(validation.rule, holds.error()));
+      findings.back().index = i;
     }
+    annotate(findings);
     return findings;
   }
+  // Key and value of what goes into the audit log.
+  const std::vector<std::pair<std::string, std::string>>& annotations() const { return annotations_; }
 
  private:
   Result<cel::Value> value_of(const PolicyExpression& expression) {
@@ -185,26 +242,147 @@ class Evaluation {
   }
 
   std::string message_of(const PolicyValidation& validation) {
+    std::string text;
     if (validation.message_expression)
-      if (Result<cel::Value> text = value_of(*validation.message_expression);
-          text && text->kind() == cel::Value::Kind::string && !text->view().empty())
-        return std::string(text->view());
-    return validation.message.empty() ? "failed expression: " + validation.rule.text : validation.message;
+      if (Result<cel::Value> value = value_of(*validation.message_expression);
+          value && value->kind() == cel::Value::Kind::string)
+        text = trimmed(value->view());
+    if (text.size() > kMaxMessage || text.find('\n') != std::string::npos) text.clear();
+    if (text.empty()) text = trimmed(validation.message);
+    return text.empty() ? "failed expression: " + trimmed(validation.rule.text) : text;
+  }
+
+  void annotate(std::vector<Finding>& findings) {
+    for (const auto& [key, expression] : policy_.audit_annotations) {
+      Result<cel::Value> value = value_of(expression);
+      if (value && value->kind() == cel::Value::Kind::null) continue;
+      if (value && value->kind() == cel::Value::Kind::string) {
+        if (std::string text = trimmed(value->view()); !text.empty())
+          annotations_.emplace_back(key, text.substr(0, kMaxAnnotation));
+        continue;
+      }
+      Finding failure = value ? Finding{"valueExpression '" + expression.text +
+                                            "' resulted in unsupported return type. Return type must "
+                                            "be either string or null.",
+                                        Code::invalid}
+                              : failure_of(expression, value.error());
+      failure.always = true;
+      findings.push_back(std::move(failure));
+    }
   }
 
   const AdmissionPolicy& policy_;
   cel::Budget budget_;
   json::Value review_, namespace_;
   std::vector<cel::Binding> bindings_;  // variables come last
+  std::vector<std::pair<std::string, std::string>> annotations_;
 };
 
-Error denial(const kube::AdmissionRequest& request, const std::string& text, Code code) {
-  Error error = forbidden_error(request.resource, request.key.name, text);
-  error.code = code;
-  return error;
-}
+// What all policies have to say about one request.
+class Judgement {
+ public:
+  Judgement(WriteScope& scope, const kube::AdmissionRequest& request, const json::Value& object)
+      : scope_(scope), request_(request), object_(object) {}
+
+  void judge(const PolicySet& set, const std::string& name, const AdmissionPolicy& policy) {
+    Result<bool> matches = concerns(policy.match, true, request_, object_, scope_.catalog);
+    if (!matches) return misconfigured(name, policy, nullptr, matches.error());
+    if (!*matches) return;
+    const ServedKind* kind = policy.parameters ? parameter_kind(*policy.parameters, scope_.catalog) : nullptr;
+    std::map<std::string, std::set<std::string>> annotations;
+    for (const PolicyBinding& binding : set.bindings) {
+      if (binding.policy != name) continue;
+      if (policy.parameters && !kind)
+        return misconfigured(name, policy, nullptr,
+                             Error{Code::invalid, "failed to find resource referenced by paramKind: '" +
+                                                      policy.parameters->api_version +
+                                                      ", Kind=" + policy.parameters->kind + "'"});
+      Result<bool> bound =
+          binding.match ? concerns(*binding.match, false, request_, object_, scope_.catalog) : true;
+      if (bound && !*bound) continue;
+      Result<std::vector<json::Value>> parameters =
+          bound ? parameters_of(binding, kind ? &kind->kind->resource : nullptr, request_)
+                : std::unexpected(bound.error());
+      if (!parameters) {
+        misconfigured(name, policy, &binding, parameters.error());
+        continue;
+      }
+      for (const json::Value& parameter : *parameters) {
+        Evaluation evaluation(policy, request_, object_, parameter);
+        for (const Evaluation::Finding& finding : evaluation.run())
+          if (!finding.failure || !policy.ignores_failure) act(name, binding, finding);
+        for (const auto& [key, value] : evaluation.annotations()) annotations[key].insert(value);
+      }
+    }
+    for (const auto& [key, values] : annotations) {
+      std::string& joined = scope_.memo->audit_annotations[name + "/" + key];
+      for (const std::string& value : values) joined += (joined.empty() ? "" : ", ") + value;
+    }
+  }
+
+  const std::optional<Error>& denial() const { return denial_; }
+
+ private:
+  void deny(const std::string& text, Code code) {
+    if (denial_) return;
+    denial_ = forbidden_error(request_.resource, request_.key.name, text);
+    denial_->code = code;
+    denial_->details.causes.push_back({"", text, ""});
+  }
+
+  static std::string about(const std::string& policy, const PolicyBinding* binding) {
+    return "ValidatingAdmissionPolicy '" + policy + "'" +
+           (binding ? " with binding '" + binding->name + "'" : "");
+  }
+
+  void misconfigured(const std::string& name, const AdmissionPolicy& policy, const PolicyBinding* binding,
+                     const Error& error) {
+    if (policy.ignores_failure) return;
+    deny(about(name, binding) + " denied request: failed to configure " +
+             (binding ? "binding: " : "policy: ") + error.message,
+         Code::invalid);
+  }
+
+  void act(const std::string& name, const PolicyBinding& binding, const Evaluation::Finding& finding) {
+    if (finding.always)
+      return deny(about(name, &binding) + " denied request: " + finding.message, finding.code);
+    for (const std::string& action : binding.actions) {
+      if (action == "Deny")
+        deny(about(name, &binding) + " denied request: " + finding.message, finding.code);
+      else if (action == "Warn")
+        scope_.warnings.push_back("Validation failed for " + about(name, &binding) + ": " + finding.message);
+      else if (action == "Audit")
+        scope_.memo->audit_annotations.try_emplace("validation.policy.admission.k8s.io/validation_failure",
+                                                   failure_record(name, binding, finding));
+    }
+  }
+
+  static std::string failure_record(const std::string& name, const PolicyBinding& binding,
+                                    const Evaluation::Finding& finding) {
+    json::Array actions;
+    for (const std::string& action : binding.actions) actions.emplace_back(action);
+    json::Object failure{{"message", finding.message},
+                         {"policy", name},
+                         {"binding", binding.name},
+                         {"expressionIndex", static_cast<std::int64_t>(finding.index)},
+                         {"validationActions", std::move(actions)}};
+    return json::serialize(json::Array{json::Value(std::move(failure))});
+  }
+
+  WriteScope& scope_;
+  const kube::AdmissionRequest& request_;
+  const json::Value& object_;
+  std::optional<Error> denial_;  // the first
+};
 
 }  // namespace
+
+Result<std::shared_ptr<const cel::Program>> compile_policy_expression(std::string text, bool parameters) {
+  std::vector<cel::Variable> variables{
+      {"object", {}}, {"oldObject", {}}, {"request", {}}, {"namespaceObject", {}}, {"variables", {}}};
+  if (parameters) variables.push_back({"params", {}});
+  return cel::Program::compile(std::move(text), variables);
+}
 
 std::shared_ptr<const PolicySet> AdmissionPolicies::at(const store::Snapshot& snapshot,
                                                        const Catalog& catalog) {
@@ -240,23 +418,9 @@ Result<void> validate_by_policies(WriteScope& scope, const kube::AdmissionReques
   // Policies are beyond the reach of policies, or nobody could repair a broken one.
   if (request.resource.group == kGroup) return {};
   const auto set = scope.services.configurations->policies.at(scope.snapshot, scope.catalog);
-  for (const PolicyBinding& binding : set->bindings) {
-    auto found = set->policies.find(binding.policy);
-    if (found == set->policies.end()) continue;
-    const AdmissionPolicy& policy = found->second;
-    if (!TRY(concerns(policy.match, true, request, object, scope.catalog))) continue;
-    if (binding.match && !TRY(concerns(*binding.match, false, request, object, scope.catalog))) continue;
-    const std::string about =
-        "ValidatingAdmissionPolicy '" + found->first + "' with binding '" + binding.name + "'";
-    for (const Evaluation::Finding& finding : Evaluation(policy, request, object).run()) {
-      if (finding.failure && policy.ignores_failure) continue;
-      if (binding.warns && !finding.failure)
-        scope.warnings.push_back("Validation failed for " + about + ": " + finding.message);
-      if (binding.denies || finding.failure)
-        return std::unexpected(
-            denial(request, about + " denied request: " + finding.message, finding.code));
-    }
-  }
+  Judgement judgement(scope, request, object);
+  for (const auto& [name, policy] : set->policies) judgement.judge(*set, name, policy);
+  if (judgement.denial()) return std::unexpected(*judgement.denial());
   return {};
 }
 

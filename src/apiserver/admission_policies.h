@@ -1,5 +1,5 @@
 // ValidatingAdmissionPolicies: rules in CEL about what may be written, in force where a binding says so.
-// Parameters (paramKind) and the authorizer are not there: a policy that wants them fails by its failurePolicy.
+// The variable `authorizer` is not there: an expression that wants it is refused.
 #pragma once
 
 #include <map>
@@ -44,25 +44,42 @@ struct PolicyMatch {
   json::Value selectors;
 };
 
+// spec.paramKind: the kind of the objects that bindings hand to the policy as `params`.
+struct PolicyParameterKind {
+  std::string api_version, kind;
+};
+
 struct AdmissionPolicy {
   bool ignores_failure = false;
-  bool wants_parameters = false;
+  std::optional<PolicyParameterKind> parameters;
   PolicyMatch match;
   std::vector<PolicyExpression> conditions;
   std::vector<std::pair<std::string, PolicyExpression>> variables;
   std::vector<PolicyValidation> validations;
+  std::vector<std::pair<std::string, PolicyExpression>> audit_annotations;
+};
+
+// spec.paramRef: one object by name, or all that the selector selects.
+struct PolicyParameterReference {
+  std::string name, ns;
+  std::optional<json::Value> selector;
+  bool missing_denies = false;
 };
 
 struct PolicyBinding {
   std::string name, policy;
   std::optional<PolicyMatch> match;
-  bool denies = false, warns = false;
+  std::optional<PolicyParameterReference> parameters;
+  std::vector<std::string> actions;  // Deny, Warn, Audit
 };
 
 struct PolicySet {
   std::map<std::string, AdmissionPolicy> policies;
   std::vector<PolicyBinding> bindings;
 };
+
+// With `params` among its variables or not.
+Result<std::shared_ptr<const cel::Program>> compile_policy_expression(std::string text, bool parameters);
 
 // Read and compiled once for as long as nobody changes a policy or a binding. Thread-safe.
 class AdmissionPolicies {

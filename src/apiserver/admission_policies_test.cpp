@@ -1,4 +1,6 @@
 #include "apiserver/server_fixture_test.h"
+#include "base/disk.h"
+#include "base/temp_dir_test.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -10,19 +12,21 @@ constexpr const char* kDeployments = "/apis/apps/v1/namespaces/default/deploymen
 class AdmissionPoliciesTest : public ServerFixture {
  protected:
   void policy(const std::string& spec) {
-    Reply made = call("POST", kPolicies, R"({"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[
+    Reply made = call("POST", kPolicies,
+                      R"({"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[
       {"apiGroups":["apps"],"apiVersions":["v1"],"operations":["CREATE","UPDATE"],"resources":["deployments"]}]},)" +
-                                             spec + "}}");
+                          spec + "}}");
     ASSERT_EQ(made.status, 201) << made.text;
   }
   void bind(const std::string& more) {
-    Reply made = call("POST", kBindings,
-                      R"({"metadata":{"name":"b"},"spec":{"policyName":"p",)" + more + "}}");
+    Reply made =
+        call("POST", kBindings, R"({"metadata":{"name":"b"},"spec":{"policyName":"p",)" + more + "}}");
     ASSERT_EQ(made.status, 201) << made.text;
   }
   Reply deploy(const std::string& name, int replicas) {
-    return call("POST", kDeployments, R"({"metadata":{"name":")" + name + R"("},"spec":{"replicas":)" +
-                                          std::to_string(replicas) + R"(,"selector":{"matchLabels":{"a":"b"}},
+    return call("POST", kDeployments,
+                R"({"metadata":{"name":")" + name + R"("},"spec":{"replicas":)" + std::to_string(replicas) +
+                    R"(,"selector":{"matchLabels":{"a":"b"}},
       "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   }
 };
@@ -40,7 +44,8 @@ TEST_F(AdmissionPoliciesTest, ARuleHoldsOnceItIsBound) {
             "deployments.apps \"one\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied "
             "request: wants more than 1");
   EXPECT_EQ(deploy("two", 2).status, 201);
-  EXPECT_EQ(call("POST", "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})").status, 201);
+  EXPECT_EQ(call("POST", "/api/v1/namespaces/default/configmaps", R"({"metadata":{"name":"m"}})").status,
+            201);
   EXPECT_EQ(call("DELETE", std::string(kBindings) + "/b").status, 200);
   EXPECT_EQ(deploy("again", 1).status, 201);
 }
@@ -74,6 +79,148 @@ TEST_F(AdmissionPoliciesTest, FailuresGoByTheirPolicy) {
       << failed.message();
   EXPECT_EQ(patch(std::string(kPolicies) + "/p", R"({"spec":{"failurePolicy":"Ignore"}})").status, 200);
   EXPECT_EQ(deploy("d", 1).status, 201);
+}
+
+TEST_F(AdmissionPoliciesTest, ParametersByNameNamespaceAndSelector) {
+  policy(R"x("paramKind":{"apiVersion":"v1","kind":"ConfigMap"},
+    "validations":[{"expression":"object.spec.replicas <= int(params.data.max)",
+    "messageExpression":"'at most ' + params.data.max + ' by ' + params.metadata.name"}])x");
+  bind(R"("validationActions":["Deny"],"paramRef":{"name":"limit","parameterNotFoundAction":"Deny"})");
+  const std::string head =
+      "deployments.apps \"d\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ";
+  EXPECT_EQ(deploy("d", 1).message(), head +
+                                          "failed to configure binding: no params found for policy binding "
+                                          "with `Deny` parameterNotFoundAction");
+  EXPECT_EQ(
+      patch(std::string(kBindings) + "/b", R"({"spec":{"paramRef":{"parameterNotFoundAction":"Allow"}}})")
+          .status,
+      200);
+  EXPECT_EQ(deploy("d0", 9).status, 201) << "no parameter, no rule";
+  auto limit = [&](const std::string& ns, const std::string& name, int max) {
+    return call("POST", "/api/v1/namespaces/" + ns + "/configmaps",
+                R"({"metadata":{"name":")" + name + R"(","labels":{"limit":"yes"}},"data":{"max":")" +
+                    std::to_string(max) + R"("}})")
+        .status;
+  };
+  ASSERT_EQ(limit("default", "limit", 3), 201);
+  EXPECT_EQ(deploy("d", 4).message(), head + "at most 3 by limit")
+      << "the namespace of the object, unless one is named";
+  EXPECT_EQ(deploy("d1", 3).status, 201);
+  ASSERT_EQ(limit("kube-system", "limit", 2), 201);
+  EXPECT_EQ(
+      patch(std::string(kBindings) + "/b", R"({"spec":{"paramRef":{"namespace":"kube-system"}}})").status,
+      200);
+  EXPECT_EQ(deploy("d", 3).message(), head + "at most 2 by limit");
+  ASSERT_EQ(limit("default", "lower", 1), 201);
+  EXPECT_EQ(
+      patch(
+          std::string(kBindings) + "/b",
+          R"({"spec":{"paramRef":{"name":null,"namespace":null,"selector":{"matchLabels":{"limit":"yes"}}}}})")
+          .status,
+      200);
+  EXPECT_EQ(deploy("d", 2).message(), head + "at most 1 by lower") << "each object that is selected";
+  EXPECT_EQ(deploy("d2", 1).status, 201);
+}
+
+TEST_F(AdmissionPoliciesTest, ParametersThatCannotBe) {
+  policy(R"x("paramKind":{"apiVersion":"rules.x.io/v1","kind":"Limit"},
+    "validations":[{"expression":"params == null || object.spec.replicas < params.max"}])x");
+  bind(R"("validationActions":["Deny"],"paramRef":{"name":"limit","parameterNotFoundAction":"Deny"})");
+  EXPECT_EQ(deploy("d", 1).message(),
+            "deployments.apps \"d\" is forbidden: ValidatingAdmissionPolicy 'p' denied request: failed to "
+            "configure policy: "
+            "failed to find resource referenced by paramKind: 'rules.x.io/v1, Kind=Limit'");
+  EXPECT_EQ(
+      patch(std::string(kPolicies) + "/p", R"({"spec":{"paramKind":{"apiVersion":"v1","kind":"Namespace"}}})")
+          .status,
+      200);
+  EXPECT_EQ(patch(std::string(kBindings) + "/b", R"({"spec":{"paramRef":{"namespace":"default"}}})").status,
+            200);
+  EXPECT_NE(deploy("d", 1).message().find(
+                "paramRef.namespace must not be provided for a cluster-scoped `paramKind`"),
+            std::string::npos);
+  EXPECT_EQ(patch(std::string(kBindings) + "/b", R"({"spec":{"paramRef":null}})").status, 200);
+  EXPECT_EQ(deploy("d", 1).status, 201) << "a binding without a reference hands over null";
+}
+
+TEST_F(AdmissionPoliciesTest, WhatCannotWorkIsRefusedAtOnce) {
+  auto refused = [&](const char* path, const std::string& spec) {
+    const std::string message =
+        call("POST", path, R"({"metadata":{"name":"x"},"spec":)" + spec + "}").message();
+    const std::size_t at = message.find("is invalid: ");
+    return at == std::string::npos ? message : message.substr(at + 12);
+  };
+  const std::string match =
+      R"("matchConstraints":{"resourceRules":[{"apiGroups":["apps"],"apiVersions":["v1"],
+    "operations":["CREATE"],"resources":["deployments"]}]})";
+  EXPECT_EQ(
+      refused(kPolicies, "{" + match + "}"),
+      "[spec.validations: Required value: validations or auditAnnotations must contain at least one item, "
+      "spec.auditAnnotations: Required value: validations or auditAnnotations must contain at least one "
+      "item]");
+  EXPECT_EQ(refused(kPolicies, R"({"validations":[{"expression":"true"}]})"),
+            "spec.matchConstraints: Required value");
+  EXPECT_EQ(
+      refused(kPolicies, "{" + match + R"(,"validations":[{"expression":"params.x == 1"}]})")
+          .find(
+              "spec.validations[0].expression: Invalid value: \"params.x == 1\": compilation failed: ERROR: "
+              "<input>:1:1: undeclared reference to 'params'"),
+      0u);
+  const std::string actions = R"({"policyName":"p","validationActions":["Deny"],"paramRef":)";
+  EXPECT_EQ(refused(kBindings, actions + R"({"parameterNotFoundAction":"Deny"}})"),
+            "spec.paramRef: Required value: one of name or selector must be specified");
+  EXPECT_EQ(refused(kBindings, actions + R"({"name":"a","selector":{},"parameterNotFoundAction":"Deny"}})"),
+            "[spec.paramRef.name: Forbidden: name and selector are mutually exclusive, "
+            "spec.paramRef.selector: Forbidden: name and selector are mutually exclusive]");
+  EXPECT_EQ(refused(kBindings, actions + R"({"name":"a"}})"),
+            "spec.paramRef.parameterNotFoundAction: Required value");
+  EXPECT_NE(refused(kBindings, R"({"policyName":"p","validationActions":["Deny","Warn"]})")
+                .find("must not contain both"),
+            std::string::npos);
+  EXPECT_EQ(refused(kBindings, R"({"policyName":"p"})"),
+            "spec.validationActions: Required value: at least one validation action is required");
+}
+
+class AuditedPoliciesTest : public AdmissionPoliciesTest {
+ protected:
+  AuditedPoliciesTest() {
+    server.reset();
+    Options options;
+    options.store = store.get();
+    options.loop = &loop;
+    options.clock = &simulation.clock();
+    options.rng = &simulation.rng();
+    options.auth.admin_token = "secret";
+    options.audit.log_path = directory.path() + "/audit.log";
+    server = ApiServer::create(std::move(options)).value();
+  }
+  std::string last_annotation(std::string_view key) {
+    std::string text = read_file(directory.path() + "/audit.log").value();
+    text.pop_back();
+    const json::Value event = json::parse(text.substr(text.rfind('\n') + 1)).value();
+    return std::string(json::string_at(event, {"annotations", key}));
+  }
+  TempDir directory;
+};
+
+TEST_F(AuditedPoliciesTest, FailuresAndAnnotationsGoIntoTheAuditLog) {
+  policy(
+      R"x("validations":[{"expression":"true"},{"expression":"object.spec.replicas < 3","message":"too many"}],
+    "auditAnnotations":[{"key":"replicas","valueExpression":"'asked for ' + string(object.spec.replicas)"},
+    {"key":"none","valueExpression":"null"}])x");
+  bind(R"("validationActions":["Audit"])");
+  EXPECT_EQ(deploy("few", 2).status, 201);
+  EXPECT_EQ(last_annotation("p/replicas"), "asked for 2");
+  EXPECT_EQ(last_annotation("p/none"), "");
+  EXPECT_EQ(last_annotation("validation.policy.admission.k8s.io/validation_failure"), "");
+  EXPECT_EQ(deploy("many", 4).status, 201);
+  EXPECT_EQ(
+      last_annotation("validation.policy.admission.k8s.io/validation_failure"),
+      R"([{"message":"too many","policy":"p","binding":"b","expressionIndex":1,"validationActions":["Audit"]}])");
+  EXPECT_EQ(patch(std::string(kBindings) + "/b", R"({"spec":{"validationActions":["Deny","Audit"]}})").status,
+            200);
+  EXPECT_EQ(deploy("more", 5).status, 422);
+  EXPECT_EQ(last_annotation("p/replicas"), "asked for 5") << "of a request that was refused too";
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Create, update, patch, delete and deletecollection over HTTP.
+#include "apiserver/audit.h"
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
@@ -221,6 +222,8 @@ void show_outcome(const ExchangePtr& exchange, WriteRequest::Verb verb, WriteOut
     if (!converted) return exchange->respond(converted.error());
     if (!converted->empty()) outcome.item = converted->front();
     exchange->warnings.insert(exchange->warnings.end(), outcome.warnings.begin(), outcome.warnings.end());
+    if (exchange->audit)
+      for (const auto& [key, value] : outcome.audit_annotations) exchange->audit->annotate(key, value);
     exchange->respond(outcome_response(*exchange, verb, outcome));
   };
   exchange->serving.conversions->convert(exchange->served, std::move(items), *exchange->serving.loop, std::move(shown));

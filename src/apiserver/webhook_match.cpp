@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "apiserver/cel/program.h"
-#include "model/selector.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -52,6 +51,13 @@ bool any_rule_matches(const json::Value& webhook, const kube::AdmissionRequest& 
                               [&](const json::Value& rule) { return rule_matches(rule, request, as); });
 }
 
+Result<bool> selector_matches(const json::Value* selector, const model::Labels& labels) {
+  if (!selector || !selector->is_object()) return true;
+  return TRY(model::Selector::from_label_selector(*selector)).matches(labels);
+}
+
+}  // namespace
+
 model::Labels labels_of_value(const json::Value& object) {
   model::Labels out;
   if (const json::Object* labels = json::object_at(object, {"metadata", "labels"}))
@@ -59,13 +65,6 @@ model::Labels labels_of_value(const json::Value& object) {
       if (one.value().is_string()) out.emplace(one.key(), json::sv(one.value().get_string()));
   return out;
 }
-
-Result<bool> selector_matches(const json::Value* selector, const model::Labels& labels) {
-  if (!selector || !selector->is_object()) return true;
-  return TRY(model::Selector::from_label_selector(*selector)).matches(labels);
-}
-
-}  // namespace
 
 ServedPtr webhook_version(const json::Value& webhook, const kube::AdmissionRequest& request,
                           const Catalog& catalog) {

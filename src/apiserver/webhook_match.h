@@ -5,12 +5,14 @@
 
 #include "apiserver/webhook_configurations.h"
 #include "apiserver/write_stages.h"
+#include "model/selector.h"
 
 namespace hekla::apiserver {
 
 // The version in which the webhook wants to see the object, or null when its rules do not match.
 ServedPtr webhook_version(const json::Value& webhook, const kube::AdmissionRequest& request,
                           const Catalog& catalog);
+model::Labels labels_of_value(const json::Value& object);
 // namespaceSelector and objectSelector.
 Result<bool> webhook_selects(const json::Value& webhook, const kube::AdmissionRequest& request,
                              const json::Value& object);

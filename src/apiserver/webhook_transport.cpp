@@ -1,3 +1,5 @@
+#include <atomic>
+#include <map>
 #include <mutex>
 
 #include "apiserver/webhooks.h"
@@ -6,11 +8,13 @@
 namespace hekla::apiserver {
 namespace {
 
+constexpr std::size_t kMaxClients = 32;
+
 class HttpsTransport final : public WebhookTransport {
  public:
   void send(WebhookCall call, std::function<void(Result<net::Response>)> done) override {
-    Result<net::Client*> client = client_for(call);
-    if (!client) return done(std::unexpected(client.error()));
+    Result<Entry*> entry = entry_for(call);
+    if (!entry) return done(std::unexpected(entry.error()));
     net::ClientRequest request;
     request.method = "POST";
     request.url = call.url;
@@ -19,26 +23,56 @@ class HttpsTransport final : public WebhookTransport {
     request.body = std::move(call.body);
     request.timeout = call.timeout;
     request.max_body_bytes = std::size_t{8} << 20;
-    (*client)->send(std::move(request), std::move(done));
+    (*entry)->client->send(std::move(request), [under_way = &(*entry)->under_way,
+                                                done = std::move(done)](Result<net::Response> response) {
+      done(std::move(response));
+      --*under_way;
+    });
   }
 
  private:
-  Result<net::Client*> client_for(const WebhookCall& call) {
+  using Key = std::pair<std::string, std::string>;  // certificate authority, server name
+  struct Entry {
+    std::unique_ptr<net::Client> client;
+    std::atomic<int> under_way{0};
+    std::uint64_t used = 0;
+  };
+
+  // Counted as under way from here on, so that nobody drops it meanwhile.
+  Result<Entry*> entry_for(const WebhookCall& call) {
     std::lock_guard lock(mutex_);
-    std::unique_ptr<net::Client>& client = clients_[{call.ca_pem, call.server_name}];
-    if (!client) {
+    std::unique_ptr<Entry>& entry = clients_[{call.ca_pem, call.server_name}];
+    if (!entry) {
       net::ClientOptions options;
       options.ca_pem = call.ca_pem;
       options.tls_server_name = call.server_name;
       Result<std::unique_ptr<net::Client>> made = net::Client::make(std::move(options));
-      if (!made) return std::unexpected(made.error());
-      client = std::move(*made);
+      if (!made) {
+        clients_.erase({call.ca_pem, call.server_name});
+        return std::unexpected(made.error());
+      }
+      entry = std::make_unique<Entry>();
+      entry->client = std::move(*made);
     }
-    return client.get();
+    entry->used = ++calls_;
+    ++entry->under_way;
+    Entry* const found = entry.get();
+    if (clients_.size() > kMaxClients) drop_oldest();
+    return found;
+  }
+
+  // Authorities are renewed for ever; the client of one that nobody names any more goes.
+  void drop_oldest() {
+    auto oldest = clients_.end();
+    for (auto one = clients_.begin(); one != clients_.end(); ++one)
+      if (one->second->under_way == 0 && (oldest == clients_.end() || one->second->used < oldest->second->used))
+        oldest = one;
+    if (oldest != clients_.end()) clients_.erase(oldest);
   }
 
   std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<net::Client>> clients_;
+  std::uint64_t calls_ = 0;
+  std::map<Key, std::unique_ptr<Entry>> clients_;
 };
 
 }  // namespace

@@ -165,6 +165,11 @@ class Invocation {
     if (const json::Array* warnings = json::array_at(response, {"warnings"}))
       for (const json::Value& one : *warnings)
         if (one.is_string()) scope_.warnings.emplace_back(json::sv(one.get_string()));
+    if (const json::Object* annotations = json::object_at(response, {"auditAnnotations"}))
+      for (const auto& one : *annotations)
+        if (one.value().is_string())
+          scope_.memo->audit_annotations[webhook.name + "/" + std::string(one.key())] =
+              json::sv(one.value().get_string());
     if (!json::bool_at(response, {"allowed"})) return std::unexpected(denial_of(webhook, response));
     return response;
   }

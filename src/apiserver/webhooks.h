@@ -89,6 +89,7 @@ struct WebhookMemo {
   std::optional<WallTime> now;
   ReplayedRng draws;
   std::map<std::string, std::string> kept;  // OwnAdmissionRequest::kept
+  std::map<std::string, std::string> audit_annotations;  // what the last preparation has for the audit log
 
   // For an attempt that shall not repeat the one before it.
   void start_anew() {

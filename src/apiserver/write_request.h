@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -50,6 +51,7 @@ struct WriteOutcome {
   store::ItemPtr item;
   Effect effect = Effect::unchanged;
   std::vector<std::string> warnings;
+  std::map<std::string, std::string> audit_annotations;
 };
 
 }  // namespace hekla::apiserver

@@ -113,6 +113,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     if (!memos_[index]) memos_[index] = std::make_unique<WebhookMemo>(*writes_.services_.rng);
     WebhookMemo& memo = *memos_[index];
     memo.wanted.clear();
+    memo.audit_annotations.clear();
     memo.draws.rewind();
     if (!memo.now) memo.now = writes_.services_.clock->wall();
     WriteServices services = writes_.services_;
@@ -216,7 +217,11 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
 
   void settle(std::size_t index, Error error) { outcomes_[index].error = std::move(error); }
 
-  void finish() { done_(std::move(outcomes_)); }
+  void finish() {
+    for (std::size_t i = 0; i < outcomes_.size(); ++i)
+      if (memos_[i]) outcomes_[i].audit_annotations = std::move(memos_[i]->audit_annotations);
+    done_(std::move(outcomes_));
+  }
 
   // Written and not yet confirmed. The header outlives the write that went to the store.
   struct Pending {

@@ -1,4 +1,4 @@
-// admissionregistration.k8s.io/v1: webhook configurations and validating policies.
+// admissionregistration.k8s.io/v1: webhook configurations. Policies are in admission_policy.cpp.
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
@@ -100,64 +100,12 @@ void add_webhooks(Kinds& kinds, bool mutating) {
   add(kinds, std::move(kind));
 }
 
-std::string parameter_kind(const json::Value& policy) {
-  std::string version(json::string_at(policy, {"spec", "paramKind", "apiVersion"}));
-  return version.empty()
-             ? "<unset>"
-             : version + "/" + std::string(json::string_at(policy, {"spec", "paramKind", "kind"}));
-}
-
-std::string parameter_reference(const json::Value& binding) {
-  const json::Value* reference = json::find_path(binding, {"spec", "paramRef"});
-  if (reference == nullptr || !reference->is_object()) return "<unset>";
-  std::string ns(json::string_at(*reference, {"namespace"})),
-      name(json::string_at(*reference, {"name"}));
-  if (name.empty()) return ns.empty() ? "*" : ns + "/*";
-  return ns.empty() ? name : ns + "/" + name;
-}
-
 }  // namespace
 
 void add_admissionregistration_kinds(Kinds& kinds) {
   add_webhooks(kinds, true);
   add_webhooks(kinds, false);
-
-  Kind policy = cluster_kind(kGroup, "v1", "validatingadmissionpolicies",
-                             "ValidatingAdmissionPolicy", kPackage);
-  policy.categories = {"api-extensions"};
-  policy.has_status = true;
-  policy.has_generation = true;
-  policy.unconditional_update = false;
-  policy.columns = columns({"Validations:integer", "ParamKind", "Age"});
-  policy.cells = [](const json::Value& object, WallTime now) -> json::Array {
-    return {count(object, {"spec", "validations"}), json::Value(parameter_kind(object)),
-            json::Value(age(object, now))};
-  };
-  policy.set_defaults = [](json::Value& object) {
-    json::Object& spec = object_in_place(object.get_object(), "spec");
-    set_default(spec, "failurePolicy", "Fail");
-    if (json::Value* match = spec.if_contains("matchConstraints");
-        match != nullptr && match->is_object()) {
-      set_default(match->get_object(), "matchPolicy", "Equivalent");
-      object_in_place(match->get_object(), "namespaceSelector");
-      object_in_place(match->get_object(), "objectSelector");
-      default_rules(match->get_object(), "resourceRules");
-      default_rules(match->get_object(), "excludeResourceRules");
-    }
-  };
-  add(kinds, std::move(policy));
-
-  Kind binding = cluster_kind(kGroup, "v1", "validatingadmissionpolicybindings",
-                              "ValidatingAdmissionPolicyBinding", kPackage);
-  binding.categories = {"api-extensions"};
-  binding.has_generation = true;
-  binding.unconditional_update = false;
-  binding.columns = columns({"PolicyName", "ParamRef", "Age"});
-  binding.cells = [](const json::Value& object, WallTime now) -> json::Array {
-    return {json::Value(json::string_at(object, {"spec", "policyName"})),
-            json::Value(parameter_reference(object)), json::Value(age(object, now))};
-  };
-  add(kinds, std::move(binding));
+  add_admission_policy_kinds(kinds);
 }
 
 }  // namespace hekla::apiserver

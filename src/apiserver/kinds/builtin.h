@@ -40,6 +40,7 @@ void add_core_pod_kinds(Kinds& kinds);
 void add_core_service_kinds(Kinds& kinds);
 void add_core_volume_kinds(Kinds& kinds);
 void add_admissionregistration_kinds(Kinds& kinds);
+void add_admission_policy_kinds(Kinds& kinds);
 void add_apiextensions_kinds(Kinds& kinds);
 void add_apps_kinds(Kinds& kinds);
 void add_autoscaling_kinds(Kinds& kinds);
