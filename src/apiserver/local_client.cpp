@@ -4,9 +4,11 @@
 
 #include "apiserver/errors.h"
 #include "apiserver/filter.h"
+#include "apiserver/node_metrics.h"
 #include "apiserver/reads.h"
 #include "apiserver/storage.h"
 #include "apiserver/watch.h"
+#include "json/parse.h"
 
 namespace hekla::apiserver {
 
@@ -115,9 +117,10 @@ WriteRequest::Verb verb_of(kube::Write::Verb verb) {
 
 }  // namespace
 
-LocalClient::LocalClient(store::Store& store, Registry& registry, Writes& writes, Executor& executor,
+LocalClient::LocalClient(store::Store& store, Registry& registry, Writes& writes,
+                         const std::atomic<kube::PodStreams*>& streams, Executor& executor,
                          kube::Identity identity)
-    : store_(store), registry_(registry), writes_(writes), executor_(executor),
+    : store_(store), registry_(registry), writes_(writes), streams_(streams), executor_(executor),
       identity_(std::move(identity)), alive_(std::make_shared<bool>(true)) {}
 
 LocalClient::~LocalClient() { *alive_ = false; }
@@ -139,8 +142,39 @@ void LocalClient::get(const kube::Resource& resource, const kube::Key& key,
   deliver([result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); });
 }
 
+void LocalClient::list_metrics(const kube::Resource& resource, const kube::ListOptions& options,
+                               std::move_only_function<void(Result<kube::List>)> done) {
+  kube::PodStreams* streams = registry_.catalog()->node_reports() ? streams_.load() : nullptr;
+  Result<model::Selector> selector = model::Selector::parse(options.label_selector);
+  if (!streams || !selector) {
+    Error why = streams ? selector.error() : no_such_resource_error();
+    return deliver([why = std::move(why), done = std::move(done)]() mutable { done(std::unexpected(std::move(why))); });
+  }
+  // The answer comes on the agent's thread, perhaps when this client is gone.
+  streams->usage([&store = store_, &registry = registry_, &executor = executor_, alive = alive_,
+                  pods = resource.plural == "pods", ns = options.ns, selector = std::move(*selector),
+                  done = std::move(done)](Result<kube::NodeUsage> usage) mutable {
+    Result<kube::List> list = usage ? Result<kube::List>(kube::List{}) : std::unexpected(usage.error());
+    if (usage) {
+      const CatalogPtr catalog = registry.catalog();
+      for (const json::Value& one : pods ? pod_metrics(store, *catalog, ns, selector, *usage)
+                                         : node_metrics(store, *catalog, selector, *usage)) {
+        auto object = std::make_shared<kube::Object>();
+        object->ns = json::string_at(one, {"metadata", "namespace"});
+        object->name = json::string_at(one, {"metadata", "name"});
+        object->json = std::make_shared<const std::string>(json::serialize(one));
+        list->items.push_back(std::move(object));
+      }
+    }
+    executor.post([alive, list = std::move(list), done = std::move(done)]() mutable {
+      if (*alive) done(std::move(list));
+    });
+  });
+}
+
 void LocalClient::list(const kube::Resource& resource, const kube::ListOptions& options,
                        std::move_only_function<void(Result<kube::List>)> done) {
+  if (resource.api_version() == kMetricsVersion) return list_metrics(resource, options, std::move(done));
   Result<kube::List> result = [&]() -> Result<kube::List> {
     ServedPtr served = registry_.catalog()->find(resource);
     if (!served) return std::unexpected(no_such_resource_error());

@@ -2,20 +2,23 @@
 // Objects share the store's bytes.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
 #include "apiserver/registry.h"
 #include "apiserver/writes.h"
 #include "kube/client.h"
+#include "kube/pod_streams.h"
 #include "store/store.h"
 
 namespace hekla::apiserver {
 
 class LocalClient final : public kube::Client {
  public:
-  LocalClient(store::Store& store, Registry& registry, Writes& writes, Executor& executor,
-              kube::Identity identity);
+  // `streams` holds whoever measures pods, once there is somebody.
+  LocalClient(store::Store& store, Registry& registry, Writes& writes,
+              const std::atomic<kube::PodStreams*>& streams, Executor& executor, kube::Identity identity);
   // Completions that are still out are dropped.
   ~LocalClient() override;
 
@@ -31,10 +34,13 @@ class LocalClient final : public kube::Client {
  private:
   Result<WriteRequest> request_of(const Catalog& catalog, kube::Write write) const;
   void deliver(Task task);
+  void list_metrics(const kube::Resource& resource, const kube::ListOptions& options,
+                    std::move_only_function<void(Result<kube::List>)> done);
 
   store::Store& store_;
   Registry& registry_;
   Writes& writes_;
+  const std::atomic<kube::PodStreams*>& streams_;
   Executor& executor_;
   kube::Identity identity_;
   std::shared_ptr<bool> alive_;

@@ -63,6 +63,30 @@ class NodeReportTest : public ServerFixture {
 
 constexpr const char* kPodMetrics = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods";
 
+TEST_F(NodeReportTest, ComponentsOfTheProcessListTheSameMetrics) {
+  call("POST", kPods, R"({"metadata":{"name":"p","labels":{"app":"x"}},"spec":{"containers":[
+      {"name":"c","image":"i"}]}})");
+  std::unique_ptr<kube::Client> client = server->client(caller, {"autoscaler"});
+  auto list = [&](const kube::Resource& resource, const std::string& ns, const std::string& selector) {
+    Result<kube::List> found = fail(Code::timeout, "no answer");
+    client->list(resource, {ns, selector, {}}, [&](Result<kube::List> answer) { found = std::move(answer); });
+    EXPECT_FALSE(found) << "a client never calls back from within a call";
+    simulation.run_until_idle();
+    return found;
+  };
+  const kube::Resource pods{"metrics.k8s.io", "v1beta1", "pods", "PodMetrics", true};
+  Result<kube::List> found = list(pods, "default", "app=x");
+  ASSERT_TRUE(found);
+  ASSERT_EQ(found->items.size(), 1u);
+  EXPECT_EQ(found->items[0]->name, "p");
+  EXPECT_NE(found->items[0]->json->find(R"("cpu":"250000000n")"), std::string::npos) << *found->items[0]->json;
+  EXPECT_EQ(list(pods, "default", "app=y")->items.size(), 0u);
+  EXPECT_EQ(list(pods, "other", "")->items.size(), 0u);
+  EXPECT_FALSE(list(pods, "default", "a in"));
+  server->set_pod_streams(nullptr);
+  EXPECT_EQ(list(pods, "default", "").error().code, Code::not_found);
+}
+
 TEST_F(NodeReportTest, MetricsOfPodsThatAreThere) {
   call("POST", kPods, R"({"metadata":{"name":"p","labels":{"app":"x"}},"spec":{"containers":[
       {"name":"c","image":"i"}]}})");

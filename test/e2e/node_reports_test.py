@@ -40,6 +40,32 @@ spec:
   - {name: c, image: any, command: [sh, -c, "while :; do :; done"], resources: {limits: {cpu: 200m}}}
 """
 
+SCALED = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: scaled}
+spec:
+  selector: {matchLabels: {app: scaled}}
+  template:
+    metadata: {labels: {app: scaled}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: c
+        image: any
+        command: [sh, -c, "while :; do :; done"]
+        resources: {requests: {cpu: 50m}, limits: {cpu: 200m}}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: scaled}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: scaled}
+  minReplicas: 1
+  maxReplicas: 2
+  metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 100}}}]
+"""
+
 
 class NodeReports(put.PlatformTest):
     def logs(self, *arguments, check=True):
@@ -48,6 +74,16 @@ class NodeReports(put.PlatformTest):
         if check:
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done
+
+    def test_a_deployment_scales_with_its_load(self):
+        self.platform.apply_text(SCALED)
+        self.addCleanup(self.platform.kubectl, "delete", "deployment,hpa", "scaled", "--wait=false")
+        put.wait_for("the load asks for another pod",
+                     lambda: self.platform.get("deployment", "scaled")["spec"]["replicas"] == 2, timeout=60)
+        scaler = self.platform.get("hpa.v2.autoscaling", "scaled")
+        self.assertGreater(scaler["status"]["currentMetrics"][0]["resource"]["current"]["averageUtilization"], 100)
+        self.assertIn({"type": "ScalingActive", "status": "True", "reason": "ValidMetricFound"},
+                      [{key: one[key] for key in ("type", "status", "reason")} for one in scaler["status"]["conditions"]])
 
     def test_logs_outlive_the_pods_of_a_job(self):
         self.platform.apply_text(JOB)
