@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/audit_flags.h"
+
 namespace hekla::cli {
 
 struct ApiServerOptions {
@@ -19,8 +21,7 @@ struct ApiServerOptions {
   std::vector<std::string> authorization_modes, enable_admission, disable_admission;
   std::string etcd_servers, verbosity;
   bool allow_privileged = true;
-  std::string audit_log_path, audit_policy_file;  // no path: no audit log
-  int audit_max_size_mb = 100, audit_max_backups = 0, audit_max_age_days = 0;
+  AuditFlags audit;
   std::string log_level = "warn";
 };
 

@@ -63,6 +63,7 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                   "changes kept for watches and paged lists to go on from; older ones are answered with 410")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  add_audit_flags(command, options.audit);
   command.add_option("--log-level", options.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
@@ -92,6 +93,7 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   }
   if (options.history_changes != UpOptions().history_changes)
     add("--history-changes", std::to_string(options.history_changes));
+  for (std::string& one : audit_arguments(options.audit)) arguments.push_back(std::move(one));
   add("--log-level", options.log_level);
   return arguments;
 }

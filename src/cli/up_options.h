@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "cli/audit_flags.h"
+
 namespace CLI {
 class App;
 }
@@ -25,6 +27,7 @@ struct UpOptions {
   int fake_nodes = 0;
   std::string fake_node_resources = "cpu=32,memory=256Gi,pods=110";
   std::size_t history_changes = 200'000;
+  AuditFlags audit;
   std::string log_level = "warn";
 };
 

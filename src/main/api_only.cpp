@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "cli/instance.h"
 #include "cli/verb.h"
+#include "main/audit_options.h"
 #include "main/end_signal.h"
 #include "main/listen.h"
 #include "main/pki.h"
@@ -67,20 +68,6 @@ Result<apiserver::AuthOptions> auth_options(const cli::ApiServerOptions& options
   return auth;
 }
 
-Result<apiserver::AuditOptions> audit_options(const cli::ApiServerOptions& options) {
-  apiserver::AuditOptions audit;
-  audit.log_path = options.audit_log_path;
-  if (!options.audit_policy_file.empty()) {
-    if (audit.log_path.empty())
-      return fail(Code::bad_request, "--audit-policy-file: say where to write: --audit-log-path");
-    audit.policy_yaml = TRY(read_file(options.audit_policy_file));
-  }
-  audit.rotation.max_bytes = static_cast<std::uint64_t>(options.audit_max_size_mb) << 20;
-  audit.rotation.max_backups = options.audit_max_backups;
-  audit.rotation.max_age = std::chrono::hours(24 * options.audit_max_age_days);
-  return audit;
-}
-
 Result<void> bootstrap(LoneApi& lone) {
   std::promise<Result<void>> promise;
   lone.api->bootstrap([&promise](Result<void> result) { promise.set_value(std::move(result)); });
@@ -107,7 +94,7 @@ Result<void> start(LoneApi& lone, const cli::ApiServerOptions& options) {
   api.rng = &real_rng();
   api.metrics = &lone.metrics;
   api.auth = TRY(auth_options(options, pki));
-  api.audit = TRY(audit_options(options));
+  api.audit = TRY(audit_options(options.audit));
   api.service_cidr = options.service_cidr;
   api.advertise_address =
       options.advertise_address.empty() ? options.bind_address : options.advertise_address;

@@ -33,20 +33,6 @@ void declare_auth_flags(CLI::App& command, ApiServerOptions& options) {
       ->check(CLI::IsMember({"RBAC", "Node", "AlwaysAllow"}));
 }
 
-void declare_audit_flags(CLI::App& command, ApiServerOptions& options) {
-  command.add_option("--audit-log-path", options.audit_log_path,
-                     "record requests in this file, or - for standard output");
-  command.add_option("--audit-policy-file", options.audit_policy_file,
-                     "audit.k8s.io/v1 Policy (default: the metadata of every request)");
-  command.add_option("--audit-log-maxsize", options.audit_max_size_mb, "megabytes before the log is put aside")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  command.add_option("--audit-log-maxbackup", options.audit_max_backups, "how many old logs to keep; 0: all")
-      ->check(CLI::NonNegativeNumber);
-  command.add_option("--audit-log-maxage", options.audit_max_age_days, "days to keep old logs; 0: forever")
-      ->check(CLI::NonNegativeNumber);
-}
-
 void declare(CLI::App& app, Context& context) {
   auto options = std::make_shared<ApiServerOptions>();
   CLI::App* command = app.add_subcommand(
@@ -63,7 +49,7 @@ void declare(CLI::App& app, Context& context) {
       ->capture_default_str();
   declare_tls_flags(*command, *options);
   declare_auth_flags(*command, *options);
-  declare_audit_flags(*command, *options);
+  add_audit_flags(*command, options->audit);
   command->add_option("--enable-admission-plugins", options->enable_admission,
                       "accepted; every plugin there is runs unless disabled")
       ->delimiter(',');
