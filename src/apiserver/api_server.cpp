@@ -11,6 +11,7 @@
 #include "apiserver/crd_cleanup.h"
 #include "apiserver/discovery.h"
 #include "apiserver/flow_limits.h"
+#include "apiserver/flow_upkeep.h"
 #include "apiserver/http_watch.h"
 #include "apiserver/local_client.h"
 #include "apiserver/object_header.h"
@@ -74,6 +75,7 @@ struct ApiServer::Parts {
   HttpWatches watches;
   CrdCleanup cleanup;
   Backups backups;
+  FlowUpkeep flows;
   Serving serving;
   std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
@@ -98,7 +100,8 @@ struct ApiServer::Parts {
         schema(registry),
         watches(*options.store, *options.loop, *options.rng),
         cleanup(*options.store, registry, crds, writes, *options.loop),
-        backups(*options.store, crds) {
+        backups(*options.store, crds),
+        flows(*options.store, registry, writes, *options.loop) {
     serving.store = options.store;
     serving.registry = &registry;
     serving.writes = &writes;
@@ -110,6 +113,7 @@ struct ApiServer::Parts {
     serving.schema = &schema;
     serving.backups = &backups;
     serving.conversions = &conversions;
+    serving.components = options.components;
     serving.limits = std::make_shared<FlowLimits>(FlowOptions{}, *options.clock);
     serving.loop = options.loop;
     serving.clock = options.clock;
@@ -148,7 +152,7 @@ net::Handler ApiServer::handler() {
 
 std::unique_ptr<kube::Client> ApiServer::client(Executor& executor, kube::Identity identity) {
   return std::make_unique<LocalClient>(*parts_->options.store, parts_->registry, parts_->writes,
-                                       executor, std::move(identity));
+                                       parts_->serving.pod_streams, executor, std::move(identity));
 }
 
 kube::Discovery& ApiServer::discovery() { return parts_->registry; }
@@ -176,7 +180,11 @@ void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
                   bootstrap_objects({parts_->options.service_cidr, parts_->addresses->first(),
                                      parts_->options.advertise_address, parts_->options.advertise_port,
                                      parts_->options.platform_objects}),
-                  std::move(parts_->platform_crds), std::move(done));
+                  std::move(parts_->platform_crds),
+                  [this, done = std::move(done)](Result<void> result) mutable {
+                    parts_->flows.start();
+                    done(std::move(result));
+                  });
 }
 
 }  // namespace hekla::apiserver

@@ -37,6 +37,7 @@ struct Options {
   kube::PodStreams* pod_streams = nullptr; // may come later: set_pod_streams
   // A node agent will come: what only it knows is served (metrics.k8s.io, logs.hekla.io).
   bool node_reports = false;
+  std::vector<std::string> components;  // of the process: controller-manager, scheduler
   // Run after the server's own steps, in this order.
   std::vector<kube::AdmissionStep> admission;
   std::vector<std::string> disabled_admission;  // names of steps not to run

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/crd.h"
+#include "apiserver/flow_bootstrap.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/rbac_bootstrap.h"
@@ -188,6 +189,7 @@ std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
   objects.push_back(priority_class("system-node-critical", 2000001000,
                                    "Used for system critical pods that must not be moved from their "
                                    "current node."));
+  for (json::Value& flow : bootstrap_flows()) objects.push_back(std::move(flow));
   objects.push_back(service_range(options));
   objects.push_back(kubernetes_service(options));
   for (json::Value& object : bootstrap_roles())

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/conversion.h"
+#include "apiserver/schema_rules.h"
 #include "apiserver/storage.h"
 #include "base/log.h"
 #include "json/parse.h"
@@ -49,6 +50,7 @@ Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& versi
   kind->storage_version = r.group + "/" + storage_version;
   if (const json::Value* schema = json::find_path(version, {"schema", "openAPIV3Schema"}))
     kind->schema = TRY(schema_from_openapi(*schema));
+  kind->has_rules = kind->schema && has_rules(*kind->schema);
   set_crd_columns(version, *kind);
   return kind;
 }

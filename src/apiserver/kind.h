@@ -39,6 +39,7 @@ struct Kind {
   std::vector<std::string> short_names, categories;
   std::vector<std::string> verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
   SchemaPtr schema;
+  bool has_rules = false;           // somewhere in the schema of a custom resource stand rules in CEL
   bool custom = false;              // from a CRD: keys sorted, items of lists carry kind and apiVersion
   bool platform = false;            // of a CRD that belongs to the platform: the version is always served
   bool has_status = false;          // the status subresource: main writes keep the old status, and vice versa

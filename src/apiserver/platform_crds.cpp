@@ -5,6 +5,7 @@
 #include "apiserver/crd.h"
 #include "apiserver/metadata.h"
 #include "apiserver/schema_facts.h"
+#include "apiserver/schema_rules.h"
 #include "net/text.h"
 
 namespace hekla::apiserver {
@@ -50,6 +51,7 @@ KindPtr union_of_kinds(const Kind& installed, const Kind& ours) {
   }
   for (const auto& [field, value] : ours.selectable) kind->selectable.try_emplace(field, value);
   kind->schema = kind->schema && ours.schema ? union_of(kind->schema, ours.schema) : ours.schema;
+  kind->has_rules = kind->schema && has_rules(*kind->schema);
   add_columns(*kind, ours);
   return kind;
 }

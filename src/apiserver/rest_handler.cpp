@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/audit.h"
+#include "apiserver/component_status.h"
 #include "apiserver/backup.h"
 #include "apiserver/connect/connect.h"
 #include "apiserver/errors.h"
@@ -205,7 +206,7 @@ bool fits_scope(const Kind& kind, const RequestInfo& info) {
 }
 
 void serve_resource(const ExchangePtr& exchange) {
-  if (serve_virtual(exchange) || serve_node_report(exchange)) return;
+  if (serve_virtual(exchange) || serve_node_report(exchange) || serve_component_status(exchange)) return;
   const RequestInfo& info = exchange->info;
   const CatalogPtr catalog = exchange->serving.registry->catalog();
   exchange->served = catalog->find(info.group, info.version, info.plural);

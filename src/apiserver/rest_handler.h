@@ -39,6 +39,7 @@ struct Serving {
   const PublishedSchema* schema = nullptr;
   Backups* backups = nullptr;
   Conversions* conversions = nullptr;
+  std::vector<std::string> components;  // those of this process, as `kubectl get componentstatuses` names them
   std::shared_ptr<FlowLimits> limits;
   std::shared_ptr<AuditLog> audit;  // null when nothing is recorded
   Executor* loop = nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/component_status.h"
 #include "apiserver/scale.h"
 #include "apiserver/schema_facts.h"
 
@@ -20,6 +21,7 @@ std::vector<Subresource> subresources_of(const Kind& kind) {
     all.push_back({"exec", "", "v1", "PodExecOptions", connect});
     all.push_back({"log", "", "v1", "Pod", {"get"}});
     all.push_back({"portforward", "", "v1", "PodPortForwardOptions", connect});
+    all.push_back({"resize", "", "v1", "Pod", read_write});
   }
   if (r.group.empty() && r.plural == "namespaces")
     all.push_back({"finalize", "", "v1", "Namespace", {"update"}});
@@ -74,6 +76,7 @@ const std::vector<KindPtr>& virtual_kinds() {
         kind->schema = builtin_type("io.k8s.api." + group + ".v1." + kind->resource.kind);
       kinds.push_back(std::move(kind));
     }
+    kinds.push_back(component_status_kind());
     return kinds;
   }();
   return all;

@@ -8,6 +8,7 @@
 #include "apiserver/field_error.h"
 #include "apiserver/field_hint.h"
 #include "apiserver/kinds/ephemeral.h"
+#include "apiserver/kinds/resize.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/quota.h"
@@ -129,6 +130,10 @@ void isolate(const WriteScope& scope, json::Value& object, const json::Value& ol
   const json::Object& before = old.get_object();
   if (scope.request.subresource == "ephemeralcontainers") {
     isolate_ephemeral(object, old);
+    return;
+  }
+  if (scope.request.subresource == "resize") {
+    isolate_resize(object, old);
     return;
   }
   if (!writes_status(scope.request.subresource)) {
@@ -323,11 +328,13 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
   if (kind.custom && kind.schema) {
     add(validate_value(*kind.schema, object, {}, old));
     // Rules may trust the schema they stand in.
-    if (causes.empty()) add(validate_rules(*kind.schema, object, old));
+    if (causes.empty() && kind.has_rules) add(validate_rules(*kind.schema, object, old));
   }
   if (kind.validate) add(kind.validate(object));
   if (old && scope.request.subresource == "ephemeralcontainers")
     add(validate_ephemeral_update(object, *old));
+  else if (old && scope.request.subresource == "resize")
+    add(validate_resize(object, *old));
   else if (old && kind.validate_update)
     add(kind.validate_update(object, *old));
   if (is_crd(kind.resource)) add(validate_crd(object, old, scope.catalog));

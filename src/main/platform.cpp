@@ -30,6 +30,7 @@
 #include "controllers/workload/workload_controllers.h"
 #include "kube/http.h"
 #include "kube/rest_client.h"
+#include "main/audit_options.h"
 #include "main/component_pods.h"
 #include "main/listen.h"
 #include "main/pki.h"
@@ -145,6 +146,8 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   api_options.auth.signing_key_pem = pki.token_key;
   api_options.auth.verify_key_pems = pki.old_token_keys;
   api_options.auth.root_ca_pem = pki.ca.certificate_pem;
+  api_options.components = {"controller-manager", "scheduler"};
+  api_options.audit = TRY(audit_options(options.audit));
   auto crds = controllers::crd_yamls();
   api_options.crd_yamls.assign(crds.begin(), crds.end());
   api_options.advertise_address = listen.address;
