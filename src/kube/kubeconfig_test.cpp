@@ -188,7 +188,7 @@ class ExecCredentialsTest : public Kubeconfig {
 };
 
 TEST_F(ExecCredentialsTest, WhatWasPrintedIsGoodUntilItExpires) {
-  ExecCredentials credentials(plugin(R"({"token":"t$N","expirationTimestamp":"2027-01-15T08:10:00Z"})"), clock);
+  ExecCredentials credentials(plugin(R"({"token":"t$N","expirationTimestamp":"2027-01-15T09:10:00Z"})"), clock);
   const std::string first = credentials.current().token;
   EXPECT_EQ(credentials.current().token, first);
   clock.elapsed = std::chrono::hours(1) + std::chrono::seconds(5);
