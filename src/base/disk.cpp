@@ -133,6 +133,8 @@ Result<std::string> read_file(const std::string& path) {
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return system_error("open", path);
   std::string content;
+  if (struct stat info{}; ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode))
+    content.reserve(static_cast<std::size_t>(info.st_size));
   char buffer[65536];
   while (true) {
     ssize_t n = ::read(fd, buffer, sizeof buffer);

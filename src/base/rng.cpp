@@ -3,7 +3,6 @@
 #include <openssl/rand.h>
 
 #include <array>
-#include <cstdio>
 #include <mutex>
 #include <string_view>
 
@@ -48,11 +47,14 @@ std::string uuid(Rng& rng) {
   std::uint64_t a = rng.next(), b = rng.next();
   a = (a & 0xffffffffffff0fffULL) | 0x4000;
   b = (b & 0x3fffffffffffffffULL) | 0x8000000000000000ULL;
-  char text[37];
-  std::snprintf(text, sizeof text, "%08x-%04x-%04x-%04x-%012llx", static_cast<unsigned>(a >> 32),
-                static_cast<unsigned>((a >> 16) & 0xffff), static_cast<unsigned>(a & 0xffff),
-                static_cast<unsigned>(b >> 48),
-                static_cast<unsigned long long>(b & 0xffffffffffffULL));
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::string text(36, '-');
+  std::size_t at = 0;
+  for (int digit = 0; digit < 32; ++digit) {
+    if (digit == 8 || digit == 12 || digit == 16 || digit == 20) ++at;
+    const std::uint64_t half = digit < 16 ? a : b;
+    text[at++] = kHex[(half >> (60 - 4 * (digit % 16))) & 15];
+  }
   return text;
 }
 

@@ -1,8 +1,11 @@
 #include "json/value.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace hekla::json {
@@ -21,6 +24,31 @@ constexpr std::array<char, 256> kEscapes = [] {
   table['\\'] = '\\';
   return table;
 }();
+
+// Whether one of eight bytes is below 0x20, a quote or a backslash; rarely also when none is but one is above 0x7f.
+bool may_need_escape(std::uint64_t bytes) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = 0x8080808080808080;
+  const std::uint64_t quote = bytes ^ (kOnes * '"'), backslash = bytes ^ (kOnes * '\\');
+  return (((bytes - kOnes * 0x20) | (quote - kOnes) | (backslash - kOnes)) & kHigh) != 0;
+}
+
+// The first byte from `at` on that cannot stand for itself.
+std::size_t plain_bytes(std::string_view text, std::size_t at) {
+  while (at < text.size()) {
+    std::size_t end = std::min(at + 8, text.size());
+    if (end == at + 8) {
+      std::uint64_t bytes;
+      std::memcpy(&bytes, text.data() + at, 8);
+      if (!may_need_escape(bytes)) {
+        at = end;
+        continue;
+      }
+    }
+    for (; at < end; ++at)
+      if (kEscapes[static_cast<unsigned char>(text[at])] != 0) return at;
+  }
+  return text.size();
+}
 
 template <class Integer>
 void append_integer(Integer number, std::string& out) {
@@ -104,10 +132,9 @@ void append_quoted(std::string_view text, std::string& out) {
   static constexpr char kHex[] = "0123456789abcdef";
   out.push_back('"');
   std::size_t run = 0;  // start of the bytes not yet written
-  for (std::size_t i = 0; i < text.size(); ++i) {
+  for (std::size_t i = plain_bytes(text, 0); i < text.size(); i = plain_bytes(text, i + 1)) {
     const auto byte = static_cast<unsigned char>(text[i]);
     const char escape = kEscapes[byte];
-    if (escape == 0) [[likely]] continue;
     out.append(text, run, i - run);
     run = i + 1;
     out.push_back('\\');

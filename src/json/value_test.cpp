@@ -43,6 +43,16 @@ TEST(Serialize, EscapesWhatJsonDemandsAndNothingElse) {
             "\"a\\\"b\\\\c/\\n\\r\\t\\b\\f\\u0001\\u001f<é\x7f\"");
 }
 
+TEST(Serialize, FindsWhatToEscapeAtEveryPlace) {
+  for (std::size_t size : {1, 7, 8, 9, 16, 23})
+    for (std::size_t at = 0; at < size; ++at) {
+      std::string text(size, '\xf0');
+      text[at] = '\n';
+      std::string expected = text.substr(0, at) + "\\n" + text.substr(at + 1);
+      EXPECT_EQ(serialize(Value(text)), "\"" + expected + "\"") << size << " " << at;
+    }
+}
+
 TEST(SerializePretty, IndentsAndKeepsEmptyContainersShort) {
   EXPECT_EQ(serialize_pretty(read(R"({"a":[1,{}],"b":{"c":[]}})")),
             "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": {\n    \"c\": []\n  }\n}");

@@ -39,16 +39,22 @@ std::optional<int> parse_zone(std::string_view text) {
   return (text[0] == '-' ? -1 : 1) * (hours * 3600 + minutes * 60);
 }
 
+// A write puts the same second into several places.
 std::string format_seconds(std::chrono::sys_seconds whole) {
+  thread_local std::optional<std::chrono::sys_seconds> formatted;
+  thread_local std::string text;
+  if (formatted == whole) return text;
   const auto day = std::chrono::floor<days>(whole);
   const std::chrono::year_month_day date{day};
   const auto second = static_cast<int>((whole - day).count());
-  char text[40];
-  const int size = std::snprintf(text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d",
+  char made[40];
+  const int size = std::snprintf(made, sizeof made, "%04d-%02u-%02uT%02d:%02d:%02d",
                                  static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
                                  static_cast<unsigned>(date.day()), second / 3600,
                                  second / 60 % 60, second % 60);
-  return {text, static_cast<std::size_t>(size)};
+  text.assign(made, static_cast<std::size_t>(size));
+  formatted = whole;
+  return text;
 }
 
 // With the point; empty when no digits are wanted.
