@@ -1,6 +1,7 @@
 // Defaults, creation and validation of every kind but pods; names, flags and selectable fields of
 // all.
 #include "apiserver/kinds/batch_rules.h"
+#include "apiserver/kinds/rules.h"
 #include "apiserver/kinds_fixture_test.h"
 #include "apiserver/schema_formats.h"
 
@@ -12,6 +13,22 @@ using namespace testing;
 void expect_defaults(std::string_view kind, std::string_view text, std::string_view expected) {
   json::Value object = defaulted(kind, text);
   EXPECT_TRUE(json::equal(object, parsed(expected))) << kind << ": " << json::serialize(object);
+}
+
+TEST(Fields, PathsAreWordedHoweverDeepTheyGo) {
+  const json::Value object = parsed(R"({"spec":{"list":[{"limits":{"cpu":1}}]}})");
+  const Field cpu = Field(object, "")["spec"]["list"].at(0)["limits"].key("cpu");
+  EXPECT_EQ(cpu.path(), "spec.list[0].limits[cpu]");
+  EXPECT_EQ(cpu.number(), 1);
+  EXPECT_EQ(Field(object, "base")["spec"].path(), "base.spec");
+  Field deep(object, "");
+  std::string expected;
+  for (int i = 0; i < 40; ++i) {
+    deep = deep["m"].at(static_cast<std::size_t>(i));
+    expected += (i ? ".m[" : "m[") + std::to_string(i) + "]";
+  }
+  EXPECT_EQ(deep.path(), expected);
+  EXPECT_FALSE(deep.present());
 }
 
 TEST(Kinds, NamesAndFlags) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <span>
 
 #include "apiserver/field_error.h"
 #include "apiserver/schema_formats.h"
@@ -42,18 +43,57 @@ bool is_percent(std::string_view text) {
 
 }  // namespace
 
+Field& Field::operator=(const Field& other) {
+  value_ = other.value_;
+  base_ = other.base_;
+  depth_ = other.depth_;
+  std::copy_n(other.steps_.begin(), depth_, steps_.begin());
+  return *this;
+}
+
+Field Field::below(const json::Value* value, Step step) const {
+  Field found(*this);
+  found.value_ = value;
+  if (depth_ == kSteps) {
+    found.base_ = path();
+    found.depth_ = 0;
+  }
+  found.steps_[found.depth_++] = step;
+  return found;
+}
+
 Field Field::operator[](std::string_view member) const {
-  const json::Value* found = value_ == nullptr ? nullptr : json::find(*value_, member);
-  return {found, path_.empty() ? std::string(member) : path_ + "." + std::string(member)};
+  return below(value_ == nullptr ? nullptr : json::find(*value_, member),
+               {member.data(), static_cast<std::uint32_t>(member.size()), Step::Form::member});
 }
 Field Field::at(std::size_t index) const {
-  const json::Value* found = index < items().size() ? &items()[index] : nullptr;
-  return {found, path_ + "[" + std::to_string(index) + "]"};
+  return below(index < items().size() ? &items()[index] : nullptr,
+               {nullptr, static_cast<std::uint32_t>(index), Step::Form::index});
 }
 Field Field::key(std::string_view name) const {
-  return {value_ == nullptr ? nullptr : json::find(*value_, name),
-          path_ + "[" + std::string(name) + "]"};
+  return below(value_ == nullptr ? nullptr : json::find(*value_, name),
+               {name.data(), static_cast<std::uint32_t>(name.size()), Step::Form::key});
 }
+
+std::string Field::path() const {
+  std::string path = base_;
+  for (const Step& step : std::span(steps_).first(depth_)) {
+    switch (step.form) {
+      case Step::Form::member:
+        if (!path.empty()) path += '.';
+        path.append(step.name, step.size);
+        break;
+      case Step::Form::key:
+        path.append("[").append(step.name, step.size).append("]");
+        break;
+      case Step::Form::index:
+        path.append("[").append(std::to_string(step.size)).append("]");
+        break;
+    }
+  }
+  return path;
+}
+
 const json::Value& Field::value() const { return value_ == nullptr ? kNull : *value_; }
 std::string_view Field::text() const {
   return value_ != nullptr && value_->is_string() ? json::sv(value_->get_string())

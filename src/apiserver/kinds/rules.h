@@ -2,6 +2,8 @@
 // everywhere.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <initializer_list>
 #include <set>
 #include <string>
@@ -13,11 +15,14 @@
 
 namespace hekla::apiserver {
 
-// A place in an object, present or not. Reading never fails: what is missing is empty.
+// A place in an object, present or not. Reading never fails: what is missing is empty. The path is put into words only
+// when somebody is told of it, so the names a place is reached by must live as long as it does.
 class Field {
  public:
-  Field(const json::Value& value, std::string path) : value_(&value), path_(std::move(path)) {}
-  Field(const json::Value* value, std::string path) : value_(value), path_(std::move(path)) {}
+  Field(const json::Value& value, std::string path) : value_(&value), base_(std::move(path)) {}
+  Field(const json::Value* value, std::string path) : value_(value), base_(std::move(path)) {}
+  Field(const Field& other) { *this = other; }
+  Field& operator=(const Field& other);
 
   Field operator[](std::string_view member) const;
   Field at(std::size_t index) const;
@@ -31,11 +36,23 @@ class Field {
   bool flag() const { return value_ != nullptr && value_->is_bool() && value_->get_bool(); }
   const json::Array& items() const;
   const json::Object& members() const;
-  const std::string& path() const { return path_; }
+  std::string path() const;
 
  private:
-  const json::Value* value_;
-  std::string path_;
+  struct Step {
+    enum class Form : std::uint8_t { member, key, index };
+    const char* name;
+    std::uint32_t size;  // of the name; an item's index
+    Form form;
+  };
+  static constexpr std::size_t kSteps = 12;  // deeper than that, the path is written out at once
+
+  Field below(const json::Value* value, Step step) const;
+
+  const json::Value* value_ = nullptr;
+  std::string base_;
+  std::uint32_t depth_ = 0;
+  std::array<Step, kSteps> steps_;  // the first `depth_`
 };
 
 class Rules {
