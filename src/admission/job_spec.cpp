@@ -190,19 +190,19 @@ bool is_open(const model::Queue& queue) {
 }
 
 Result<model::Queue> find_queue(const kube::AdmissionReader& reader, const std::string& name) {
-  Result<json::Value> found = reader.get(kube::resources::queues, kube::Key{"", name});
+  Result<kube::SharedValue> found = reader.get(kube::resources::queues, kube::Key{"", name});
   if (!found && found.error().code == Code::not_found)
     return fail(Code::not_found, "queue.scheduling.volcano.sh " + quoted(name) + " not found");
   if (!found) return std::unexpected(found.error());
-  return json::decode<model::Queue>(*found);
+  return json::decode<model::Queue>(**found);
 }
 
 Result<std::vector<model::Queue>> child_queues(const kube::AdmissionReader& reader,
                                                const std::string& parent) {
   std::vector<model::Queue> children;
-  for (const json::Value& value : TRY(reader.list(kube::resources::queues, ""))) {
-    if (json::string_at(value, {"spec", "parent"}) != parent) continue;
-    children.push_back(TRY(json::decode<model::Queue>(value)));
+  for (const kube::SharedValue& value : TRY(reader.list(kube::resources::queues, ""))) {
+    if (json::string_at(*value, {"spec", "parent"}) != parent) continue;
+    children.push_back(TRY(json::decode<model::Queue>(*value)));
   }
   return children;
 }

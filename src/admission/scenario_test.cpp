@@ -37,16 +37,16 @@ class GivenObjects final : public kube::AdmissionReader {
     ASSERT_TRUE(resource) << "no such kind: " << json::serialize(object);
     objects_[{resource->plural, key_of(*resource, object)}] = object;
   }
-  Result<json::Value> get(const kube::Resource& resource, const kube::Key& key) const override {
+  Result<kube::SharedValue> get(const kube::Resource& resource, const kube::Key& key) const override {
     auto found = objects_.find({resource.plural, key});
     if (found == objects_.end()) return fail(Code::not_found, key.name + " not found");
-    return found->second;
+    return std::make_shared<const json::Value>(found->second);
   }
-  Result<std::vector<json::Value>> list(const kube::Resource& resource,
-                                        const std::string&) const override {
-    std::vector<json::Value> all;
+  Result<std::vector<kube::SharedValue>> list(const kube::Resource& resource,
+                                              const std::string&) const override {
+    std::vector<kube::SharedValue> all;
     for (const auto& [key, object] : objects_)
-      if (key.first == resource.plural) all.push_back(object);
+      if (key.first == resource.plural) all.push_back(std::make_shared<const json::Value>(object));
     return all;
   }
 

@@ -55,22 +55,22 @@ class CachedReader final : public kube::AdmissionReader {
  public:
   explicit CachedReader(const std::vector<const ObjectCache*>& caches) : caches_(caches) {}
 
-  Result<json::Value> get(const kube::Resource& resource, const kube::Key& key) const override {
+  Result<kube::SharedValue> get(const kube::Resource& resource, const kube::Key& key) const override {
     const ObjectCache* cache = cache_of(resource);
     if (!cache) return fail(Code::internal, resource.plural + " are not watched here");
     if (auto fetched = fetched_.find({cache->resource().plural, key}); fetched != fetched_.end())
       return parsed(fetched->second);
-    if (kube::ObjectPtr object = cache->get(key)) return json::parse(*object->json);
+    if (kube::ObjectPtr object = cache->get(key)) return parsed(object);
     missed_.push_back({&cache->resource(), key});
     return fail(Code::not_found, resource.plural + " \"" + key.name + "\" not found");
   }
-  Result<std::vector<json::Value>> list(const kube::Resource& resource,
-                                        const std::string& ns) const override {
+  Result<std::vector<kube::SharedValue>> list(const kube::Resource& resource,
+                                              const std::string& ns) const override {
     const ObjectCache* cache = cache_of(resource);
     if (!cache) return fail(Code::internal, resource.plural + " are not watched here");
-    std::vector<json::Value> all;
+    std::vector<kube::SharedValue> all;
     for (const auto& [key, object] : cache->all())
-      if (ns.empty() || key.ns == ns) all.push_back(TRY(json::parse(*object->json)));
+      if (ns.empty() || key.ns == ns) all.push_back(TRY(parsed(object)));
     return all;
   }
   void fetched(const Asked& asked, Result<kube::ObjectPtr> object) {
@@ -79,9 +79,9 @@ class CachedReader final : public kube::AdmissionReader {
   std::vector<Asked> take_missed() { return std::move(missed_); }
 
  private:
-  static Result<json::Value> parsed(const Result<kube::ObjectPtr>& object) {
+  static Result<kube::SharedValue> parsed(const Result<kube::ObjectPtr>& object) {
     if (!object) return std::unexpected(object.error());
-    return json::parse(*(*object)->json);
+    return std::make_shared<const json::Value>(TRY(json::parse(*(*object)->json)));
   }
   const ObjectCache* cache_of(const kube::Resource& resource) const {
     for (const ObjectCache* cache : caches_)

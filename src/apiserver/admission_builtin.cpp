@@ -31,11 +31,11 @@ Result<void> namespace_may_go(const AdmissionRequest& request, const json::Value
 
 // Nothing is created in a namespace that is missing or going away.
 Result<void> namespace_exists(const AdmissionRequest& request, json::Value&) {
-  Result<json::Value> found =
+  Result<kube::SharedValue> found =
       request.reader->get(kube::resources::namespaces, {"", request.key.ns});
   if (!found) return std::unexpected(not_found_error(kube::resources::namespaces, request.key.ns));
-  const bool terminating = json::string_at(*found, {"status", "phase"}) == "Terminating" ||
-                           json::find_path(*found, {"metadata", "deletionTimestamp"});
+  const bool terminating = json::string_at(**found, {"status", "phase"}) == "Terminating" ||
+                           json::find_path(**found, {"metadata", "deletionTimestamp"});
   if (!terminating) return {};
   const std::string why = "unable to create new content in namespace " + request.key.ns +
                           " because it is being terminated";
@@ -63,18 +63,18 @@ Result<PriorityClass> priority_of(const AdmissionRequest& request, const json::V
   };
   std::string name(json::string_at(pod, {"spec", "priorityClassName"}));
   if (!name.empty()) {
-    Result<json::Value> found = request.reader->get(kube::resources::priority_classes, {"", name});
+    Result<kube::SharedValue> found = request.reader->get(kube::resources::priority_classes, {"", name});
     if (!found)
       return std::unexpected(forbidden_error(request.resource, request.key.name,
                                              "no PriorityClass with name " + name + " was found"));
-    return read(*found);
+    return read(**found);
   }
   std::optional<PriorityClass> best;
-  Result<std::vector<json::Value>> all = request.reader->list(kube::resources::priority_classes, "");
+  Result<std::vector<kube::SharedValue>> all = request.reader->list(kube::resources::priority_classes, "");
   if (all)
-    for (const json::Value& one : *all)
-      if (json::bool_at(one, {"globalDefault"}) && (!best || read(one).value < best->value))
-        best = read(one);
+    for (const kube::SharedValue& one : *all)
+      if (json::bool_at(*one, {"globalDefault"}) && (!best || read(*one).value < best->value))
+        best = read(*one);
   return best.value_or(PriorityClass{});
 }
 
@@ -109,9 +109,12 @@ Result<void> default_tolerations(const AdmissionRequest&, json::Value& pod) {
       tolerated |= (given == key || given.empty()) && (effect == "NoExecute" || effect.empty());
     }
     if (tolerated) continue;
-    json::Object one{{"key", key}, {"operator", "Exists"}, {"effect", "NoExecute"},
-                     {"tolerationSeconds", 300}};
-    list.get_array().push_back(std::move(one));
+    json::Object& one = list.get_array().emplace_back(nullptr).emplace_object();
+    one.reserve(4);
+    one.emplace("key", key);
+    one.emplace("operator", "Exists");
+    one.emplace("effect", "NoExecute");
+    one.emplace("tolerationSeconds", 300);
   }
   return {};
 }

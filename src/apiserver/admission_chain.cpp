@@ -1,6 +1,8 @@
 #include "apiserver/admission_chain.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include "apiserver/errors.h"
 #include "apiserver/storage.h"
@@ -22,24 +24,39 @@ Error denial(const kube::AdmissionStep& step, Error error) {
   return error;
 }
 
+// The objects this thread has lately been asked for, decoded. An entry keeps its item, so that no other can come to
+// have the same address.
+kube::SharedValue decoded(const ServedPtr& served, const store::ItemPtr& item) {
+  struct Entry {
+    store::ItemPtr item;
+    ServedPtr served;
+    kube::SharedValue object;
+  };
+  thread_local std::array<Entry, 64> entries;
+  Entry& entry = entries[(reinterpret_cast<std::uintptr_t>(item.get()) >> 6) % entries.size()];
+  if (entry.item != item || entry.served != served)
+    entry = {item, served, std::make_shared<const json::Value>(decode_object(*served, *item))};
+  return entry.object;
+}
+
 }  // namespace
 
-Result<json::Value> SnapshotReader::get(const kube::Resource& resource, const kube::Key& key) const {
+Result<kube::SharedValue> SnapshotReader::get(const kube::Resource& resource, const kube::Key& key) const {
   ServedPtr served = catalog_.find(resource);
   if (!served) return std::unexpected(no_such_resource_error());
   store::ItemPtr item = snapshot_.get(served->bucket, storage_key(*served->kind, key));
   if (!item) return std::unexpected(not_found_error(resource, key.name));
-  return decode_object(*served, *item);
+  return decoded(served, item);
 }
 
-Result<std::vector<json::Value>> SnapshotReader::list(const kube::Resource& resource,
-                                                      const std::string& ns) const {
+Result<std::vector<kube::SharedValue>> SnapshotReader::list(const kube::Resource& resource,
+                                                            const std::string& ns) const {
   ServedPtr served = catalog_.find(resource);
   if (!served) return std::unexpected(no_such_resource_error());
-  std::vector<json::Value> found;
+  std::vector<kube::SharedValue> found;
   std::string prefix = ns.empty() || !resource.namespaced ? "" : ns + "/";
   snapshot_.scan(served->bucket, prefix, prefix, [&](const store::ItemPtr& item) {
-    found.push_back(decode_object(*served, *item));
+    found.push_back(decoded(served, item));
     return true;
   });
   return found;

@@ -16,8 +16,8 @@ class SnapshotReader final : public kube::AdmissionReader {
  public:
   SnapshotReader(const store::Snapshot& snapshot, const Catalog& catalog)
       : snapshot_(snapshot), catalog_(catalog) {}
-  Result<json::Value> get(const kube::Resource& resource, const kube::Key& key) const override;
-  Result<std::vector<json::Value>> list(const kube::Resource& resource,
+  Result<kube::SharedValue> get(const kube::Resource& resource, const kube::Key& key) const override;
+  Result<std::vector<kube::SharedValue>> list(const kube::Resource& resource,
                                         const std::string& ns) const override;
 
  private:

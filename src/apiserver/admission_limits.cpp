@@ -23,10 +23,10 @@ bool is_claim(const kube::Resource& resource) { return resource.plural == "persi
 // Visits spec.limits of every LimitRange in the namespace.
 template <class Visit>
 void for_each_limit(const AdmissionRequest& request, Visit visit) {
-  Result<std::vector<json::Value>> ranges = request.reader->list(kLimitRanges, request.key.ns);
+  Result<std::vector<kube::SharedValue>> ranges = request.reader->list(kLimitRanges, request.key.ns);
   if (!ranges) return;
-  for (const json::Value& range : *ranges)
-    if (const json::Array* limits = json::array_at(range, {"spec", "limits"}))
+  for (const kube::SharedValue& range : *ranges)
+    if (const json::Array* limits = json::array_at(*range, {"spec", "limits"}))
       for (const json::Value& limit : *limits) visit(json::string_at(limit, {"type"}), limit);
 }
 

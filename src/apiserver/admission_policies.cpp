@@ -174,8 +174,8 @@ class Evaluation {
       : policy_(policy), budget_(kBudget) {
     review_ = review_request(request, request.resource, object);
     if (request.resource.namespaced && !request.key.ns.empty())
-      if (Result<json::Value> found = request.reader->get(kube::resources::namespaces, {"", request.key.ns}))
-        namespace_ = std::move(*found);
+      if (Result<kube::SharedValue> found = request.reader->get(kube::resources::namespaces, {"", request.key.ns}))
+        namespace_ = **found;
     static const json::Value kNothing;
     auto part = [&](std::string_view member) {
       const json::Value* found = json::find(review_, member);

@@ -75,11 +75,11 @@ Result<void> runtime_class(const kube::AdmissionRequest& request, json::Value& p
           request, "Pod Overhead set without corresponding RuntimeClass defined Overhead"));
     return {};
   }
-  Result<json::Value> found = request.reader->get(kRuntimeClasses, {"", name});
+  Result<kube::SharedValue> found = request.reader->get(kRuntimeClasses, {"", name});
   if (!found)
     return std::unexpected(rejected(request, "RuntimeClass \"" + name + "\" not found"));
-  TRY(lend_overhead(request, *found, spec->get_object()));
-  return lend_placement(request, *found, spec->get_object());
+  TRY(lend_overhead(request, **found, spec->get_object()));
+  return lend_placement(request, **found, spec->get_object());
 }
 
 }  // namespace

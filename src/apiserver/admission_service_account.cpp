@@ -18,7 +18,7 @@ constexpr std::string_view kMountPath = "/var/run/secrets/kubernetes.io/servicea
 constexpr std::string_view kTokenSecretType = "kubernetes.io/service-account-token";
 constexpr std::int64_t kMountedTokenSeconds = 3607;
 
-json::Value token_volume(const std::string& name) {
+json::Value make_token_volume() {
   json::Object ca{{"name", "kube-root-ca.crt"},
                   {"items", json::Array{json::Value(json::Object{{"key", "ca.crt"}, {"path", "ca.crt"}})}}};
   json::Object field{{"apiVersion", "v1"}, {"fieldPath", "metadata.namespace"}};
@@ -31,7 +31,7 @@ json::Value token_volume(const std::string& name) {
   sources.push_back(json::Object{{"configMap", std::move(ca)}});
   sources.push_back(json::Object{{"downwardAPI", std::move(ns)}});
   return json::Object{
-      {"name", name},
+      {"name", ""},
       {"projected", json::Object{{"sources", std::move(sources)}, {"defaultMode", 420}}}};
 }
 
@@ -70,7 +70,10 @@ void mount_token(json::Object& spec, std::string& suffix, Rng& rng) {
   if (!mounted || !add_volume) return;
   json::Value& volumes = spec["volumes"];
   if (!volumes.is_array()) volumes.emplace_array();
-  volumes.get_array().push_back(token_volume(volume));
+  static const json::Value kTokenVolume = make_token_volume();
+  json::Array& all = volumes.get_array();
+  all.push_back(kTokenVolume);
+  all.back().get_object()["name"] = volume;
 }
 
 Result<void> give_account(const AdmissionRequest& request, json::Value& pod, Rng& rng) {
@@ -80,7 +83,7 @@ Result<void> give_account(const AdmissionRequest& request, json::Value& pod, Rng
   std::string name(json::string_at(spec_value, {"serviceAccountName"}));
   if (name.empty()) name = json::string_at(spec_value, {"serviceAccount"});
   if (name.empty()) name = "default";
-  Result<json::Value> account =
+  Result<kube::SharedValue> account =
       request.reader->get(kube::resources::service_accounts, {request.key.ns, name});
   // The default account appears a moment after its namespace; waiting for it helps nobody.
   if (!account && name != "default")
@@ -91,9 +94,9 @@ Result<void> give_account(const AdmissionRequest& request, json::Value& pod, Rng
   spec["serviceAccountName"] = name;
   spec["serviceAccount"] = name;
   const json::Array* given = json::array_at(spec_value, {"imagePullSecrets"});
-  const json::Array* secrets = account ? json::array_at(*account, {"imagePullSecrets"}) : nullptr;
+  const json::Array* secrets = account ? json::array_at(**account, {"imagePullSecrets"}) : nullptr;
   if ((!given || given->empty()) && secrets) spec["imagePullSecrets"] = *secrets;
-  bool automount = !account || json::bool_at(*account, {"automountServiceAccountToken"}, true);
+  bool automount = !account || json::bool_at(**account, {"automountServiceAccountToken"}, true);
   automount = json::bool_at(spec_value, {"automountServiceAccountToken"}, automount);
   if (automount) mount_token(spec, kept_for(request)["token volume"], rng);
   return {};
@@ -105,13 +108,13 @@ Result<void> give_token(const AdmissionRequest& request, json::Value& secret, co
   const std::string name(json::string_at(
       secret, {"metadata", "annotations", "kubernetes.io/service-account.name"}));
   if (name.empty() || !json::string_at(secret, {"data", "token"}).empty()) return {};
-  Result<json::Value> account =
+  Result<kube::SharedValue> account =
       request.reader->get(kube::resources::service_accounts, {request.key.ns, name});
   if (!account) return {};
   TokenSubject subject;
   subject.ns = request.key.ns;
   subject.name = name;
-  subject.uid = meta_string(*account, "uid");
+  subject.uid = meta_string(**account, "uid");
   // The token names its secret. Drawn once, however often the request is prepared.
   std::string& drawn = kept_for(request)["token secret"];
   if (drawn.empty()) {

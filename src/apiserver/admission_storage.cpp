@@ -24,13 +24,13 @@ Result<void> default_class(const AdmissionRequest& request, json::Value& claim) 
   if (given && !given->is_null()) return {};  // "" asks for no class
   if (json::find_path(claim, {"metadata", "annotations", "volume.beta.kubernetes.io/storage-class"}))
     return {};
-  Result<std::vector<json::Value>> classes = request.reader->list(kube::resources::storage_classes, "");
+  Result<std::vector<kube::SharedValue>> classes = request.reader->list(kube::resources::storage_classes, "");
   if (!classes) return {};
   const json::Value* best = nullptr;
-  for (const json::Value& one : *classes)
-    if (is_default_class(one) &&
-        (!best || meta_string(one, "creationTimestamp") > meta_string(*best, "creationTimestamp")))
-      best = &one;
+  for (const kube::SharedValue& one : *classes)
+    if (is_default_class(*one) &&
+        (!best || meta_string(*one, "creationTimestamp") > meta_string(*best, "creationTimestamp")))
+      best = one.get();
   if (best) json::at_path(claim, {"spec", "storageClassName"}) = meta_string(*best, "name");
   return {};
 }

@@ -84,9 +84,9 @@ Result<void> binding_is_held(const Authorizer& authorizer, const AdmissionReques
   if (grants_the_same(request, binding, {"subjects", "roleRef"})) return {};
   const kube::Resource roles{std::string(kRbac), "v1", plural, cluster ? "ClusterRole" : "Role",
                              !cluster};
-  json::Value role =
+  kube::SharedValue role =
       TRY(request.reader->get(roles, {cluster ? "" : request.key.ns, role_name}));
-  return confirm_held(authorizer, request, name_of(request, binding), parse_policy_rules(role));
+  return confirm_held(authorizer, request, name_of(request, binding), parse_policy_rules(*role));
 }
 
 }  // namespace

@@ -94,8 +94,8 @@ Result<bool> webhook_selects(const json::Value& webhook, const kube::AdmissionRe
     return true;
   const kube::Resource kind{
       .group = "", .version = "v1", .plural = "namespaces", .kind = "Namespace", .namespaced = false};
-  Result<json::Value> found = request.reader->get(kind, {"", request.key.ns});
-  return selector_matches(namespaces, found ? labels_of_value(*found) : model::Labels{});
+  Result<kube::SharedValue> found = request.reader->get(kind, {"", request.key.ns});
+  return selector_matches(namespaces, found ? labels_of_value(**found) : model::Labels{});
 }
 
 Result<bool> webhook_conditions_hold(const Webhook& webhook, const json::Value& review_request) {

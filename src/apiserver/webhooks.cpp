@@ -85,15 +85,15 @@ std::optional<std::string> port_name(const json::Value& service, std::int64_t po
 Result<std::string> service_authority(const kube::AdmissionReader& reader, const kube::Key& key, std::int64_t port) {
   const kube::Resource services{
       .group = "", .version = "v1", .plural = "services", .kind = "Service", .namespaced = true};
-  const Result<json::Value> service = reader.get(services, key);
+  const Result<kube::SharedValue> service = reader.get(services, key);
   if (!service) return fail(Code::unavailable, "service \"" + key.name + "\" not found");
-  const std::optional<std::string> name = port_name(*service, port);
+  const std::optional<std::string> name = port_name(**service, port);
   if (!name)
     return fail(Code::unavailable, "no service port " + std::to_string(port) + " found for service \"" + key.name + "\"");
   const kube::Resource endpoints{
       .group = "", .version = "v1", .plural = "endpoints", .kind = "Endpoints", .namespaced = true};
-  if (Result<json::Value> found = reader.get(endpoints, key))
-    if (const json::Array* subsets = json::array_at(*found, {"subsets"}))
+  if (Result<kube::SharedValue> found = reader.get(endpoints, key))
+    if (const json::Array* subsets = json::array_at(**found, {"subsets"}))
       for (const json::Value& subset : *subsets) {
         const json::Array* addresses = json::array_at(subset, {"addresses"});
         const json::Array* ports = json::array_at(subset, {"ports"});
@@ -102,7 +102,7 @@ Result<std::string> service_authority(const kube::AdmissionReader& reader, const
           if (text_at(one, {"name"}) == *name)
             return authority_of(text_at((*addresses)[0], {"ip"}), json::int_at(one, {"port"}));
       }
-  const std::string address = text_at(*service, {"spec", "clusterIP"});
+  const std::string address = text_at(**service, {"spec", "clusterIP"});
   if (address.empty() || address == "None")
     return fail(Code::unavailable, "no endpoints available for service \"" + key.name + "\"");
   return authority_of(address, port);

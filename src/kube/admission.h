@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,12 +25,15 @@ struct UserInfo {
   std::vector<std::pair<std::string, std::vector<std::string>>> extra = {};
 };
 
-// Reads other objects as of now. A missing object is not_found.
+using SharedValue = std::shared_ptr<const json::Value>;
+
+// Reads other objects as of now. A missing object is not_found. What is read is shared: every pod asks for the same
+// namespace, account and priority classes.
 class AdmissionReader {
  public:
   virtual ~AdmissionReader() = default;
-  virtual Result<json::Value> get(const Resource& resource, const Key& key) const = 0;
-  virtual Result<std::vector<json::Value>> list(const Resource& resource,
+  virtual Result<SharedValue> get(const Resource& resource, const Key& key) const = 0;
+  virtual Result<std::vector<SharedValue>> list(const Resource& resource,
                                                 const std::string& ns) const = 0;
 };
 

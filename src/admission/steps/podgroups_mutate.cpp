@@ -9,11 +9,11 @@ namespace {
 Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& group) {
   std::string_view queue = json::string_at(group, {"spec", "queue"});
   if (!queue.empty() && queue != "default") return {};
-  Result<json::Value> ns =
+  Result<kube::SharedValue> ns =
       request.reader->get(kube::resources::namespaces, kube::Key{"", request.key.ns});
   // Without a namespace the request fails elsewhere.
   std::string_view own =
-      ns ? json::string_at(*ns, {"metadata", "annotations", model::keys::queue_name}) : "";
+      ns ? json::string_at(**ns, {"metadata", "annotations", model::keys::queue_name}) : "";
   if (!own.empty()) json::at_path(group, {"spec", "queue"}) = own;
   return {};
 }

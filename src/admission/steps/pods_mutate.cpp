@@ -10,11 +10,11 @@ namespace {
 // Empty when there is no configuration.
 Result<std::string> configuration(const Settings& settings, const kube::AdmissionRequest& request) {
   if (settings.read_configuration) return settings.read_configuration();
-  Result<json::Value> map = request.reader->get(
+  Result<kube::SharedValue> map = request.reader->get(
       kube::resources::config_maps,
       kube::Key{std::string(kConfigurationNamespace), std::string(kConfigurationMap)});
   bool none = !map && map.error().code == Code::not_found;
-  return map ? Result<std::string>(json::string_at(*map, {"data", kConfigurationKey}))
+  return map ? Result<std::string>(json::string_at(**map, {"data", kConfigurationKey}))
              : none ? Result<std::string>("") : std::unexpected(map.error());
 }
 

@@ -112,8 +112,8 @@ bool same_resources(const model::QueueSpec& a, const model::QueueSpec& b) {
 
 Result<std::vector<model::Queue>> all_queues(const kube::AdmissionRequest& request) {
   std::vector<model::Queue> queues;
-  for (const json::Value& value : TRY(request.reader->list(kube::resources::queues, "")))
-    queues.push_back(TRY(json::decode<model::Queue>(value)));
+  for (const kube::SharedValue& value : TRY(request.reader->list(kube::resources::queues, "")))
+    queues.push_back(TRY(json::decode<model::Queue>(*value)));
   return queues;
 }
 
