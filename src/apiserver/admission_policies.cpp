@@ -152,12 +152,12 @@ Result<std::vector<json::Value>> parameters_of(const PolicyBinding& binding, con
     return fail(Code::invalid, "paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
   std::vector<json::Value> found;
   if (!wanted.name.empty()) {
-    if (Result<json::Value> one = request.reader->get(*kind, {ns, wanted.name}))
-      found.push_back(std::move(*one));
+    if (Result<kube::SharedValue> one = request.reader->get(*kind, {ns, wanted.name}))
+      found.push_back(**one);
   } else if (wanted.selector) {
     const model::Selector selector = TRY(model::Selector::from_label_selector(*wanted.selector));
-    for (json::Value& one : TRY(request.reader->list(*kind, ns)))
-      if (selector.matches(labels_of_value(one))) found.push_back(std::move(one));
+    for (const kube::SharedValue& one : TRY(request.reader->list(*kind, ns)))
+      if (selector.matches(labels_of_value(*one))) found.push_back(*one);
   } else {
     return fail(Code::invalid, "one of name or selector must be provided");
   }

@@ -273,7 +273,7 @@ Result<PreparedWrite> prepare_apply(WriteScope& scope) {
   metadata_of(merged_config).erase("resourceVersion");
   merge_value(*kind.schema, object, merged_config);
 
-  FieldComparison changes = compare_fields(*kind.schema, &old, object, kind.custom);
+  FieldComparison changes = compare_fields(*kind.schema, old, object);
   FieldSet touched = std::move(changes.added);
   touched.unite(changes.modified);
   touched = touched.intersect(stated);

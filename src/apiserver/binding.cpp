@@ -60,7 +60,7 @@ Result<PreparedWrite> prepare_binding(WriteScope& scope) {
     return std::unexpected(invalid_object(binding, scope.request.key.name, std::move(causes)));
 
   store::ItemPtr item = TRY(find_item(scope));
-  json::Value pod = decode_object(scope.served(), *item);
+  json::Value pod = decode_object(scope.served(), *item, scope.storage);
   TRY(check_unbound(scope, pod));
   json::at_path(pod, {"spec", "nodeName"}) = node;
   merge_strings(body, pod, "annotations");

@@ -115,7 +115,7 @@ Result<PreparedWrite> prepare_eviction(WriteScope& scope) {
   if (!name.empty() && name != scope.request.key.name)
     return fail(Code::bad_request, "name in URL does not match name in Eviction object");
   store::ItemPtr item = TRY(find_item(scope));
-  const json::Value pod = decode_object(scope.served(), *item);
+  const json::Value pod = decode_object(scope.served(), *item, scope.storage);
   if (budgets_do_not_matter(pod)) return prepare_remove(scope);
   std::vector<SideWrite> budgets =
       side_objects(scope, kube::resources::pod_disruption_budgets, scope.request.key.ns);

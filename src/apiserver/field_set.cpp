@@ -6,17 +6,9 @@ namespace hekla::apiserver {
 
 namespace {
 
-// One side of a comparison. Zero means "present as Go's zero value", absent means not there at all.
-struct Side {
-  const json::Value* value = nullptr;
-  bool zero = false;
-  bool present() const { return value || zero; }
-};
-
 const Schema kAnything{};
 
 // Whether the value is what Go starts with: a list it starts with is null, an empty one was written.
-
 bool is_zero(const json::Value& value) {
   switch (value.kind()) {
     case json::Kind::null: return true;
@@ -31,42 +23,31 @@ bool is_zero(const json::Value& value) {
   return false;
 }
 
+// Null is a side that is not there.
 class Comparer {
  public:
-  explicit Comparer(bool zero_based) : zero_based_(zero_based) {}
-
-  void compare(const Schema& schema, Side before, Side after, FieldComparison& out) const {
-    if (!before.present() && !after.present()) return;
+  static void compare(const Schema& schema, const json::Value* before, const json::Value* after,
+                      FieldComparison& out) {
     const bool leaf = !descend(schema, before, after, out);
-    if (!before.present()) {
+    if (!before) {
       out.added.self = true;
-    } else if (!after.present()) {
+    } else if (!after) {
       out.removed.self = true;
-    } else if (leaf && !same(before, after)) {
+    } else if (leaf && !json::equal(*before, *after)) {
       out.modified.self = true;
     }
   }
 
  private:
-  static bool same(const Side& a, const Side& b) {
-    static const json::Value kNull;
-    if (a.zero && b.value && is_zero(*b.value)) return true;
-    return json::equal(a.value ? *a.value : kNull, b.value ? *b.value : kNull);
-  }
-
-  static const json::Object* object_of(const Side& side) {
-    return side.value && side.value->is_object() ? &side.value->get_object() : nullptr;
-  }
-  static const json::Array* array_of(const Side& side) {
-    return side.value && side.value->is_array() ? &side.value->get_array() : nullptr;
-  }
+  static const json::Object* object_of(const json::Value* value) { return value ? value->if_object() : nullptr; }
+  static const json::Array* array_of(const json::Value* value) { return value ? value->if_array() : nullptr; }
 
   // False when the node is a leaf: a scalar, something atomic, or empty on both sides.
-  bool descend(const Schema& schema, Side before, Side after, FieldComparison& out) const {
+  static bool descend(const Schema& schema, const json::Value* before, const json::Value* after,
+                      FieldComparison& out) {
     if (!schema.atomic_map) {
       const json::Object *a = object_of(before), *b = object_of(after);
-      if ((a && !a->empty()) || (b && !b->empty()))
-        return members(schema, before, a, b, out), true;
+      if ((a && !a->empty()) || (b && !b->empty())) return members(schema, a, b, out), true;
     }
     if (schema.list_type != Schema::ListType::atomic) {
       const json::Array *a = array_of(before), *b = array_of(after);
@@ -75,33 +56,26 @@ class Comparer {
     return false;
   }
 
-  void members(const Schema& schema, const Side& before, const json::Object* a, const json::Object* b,
-               FieldComparison& out) const {
+  static void members(const Schema& schema, const json::Object* a, const json::Object* b, FieldComparison& out) {
     auto schema_of = [&](std::string_view key) -> const Schema& {
       auto found = schema.properties.find(key);
       if (found != schema.properties.end()) return *found->second;
       return schema.additional ? *schema.additional : kAnything;
     };
     if (b) {
-      for (const auto& member : *b) {
-        const Schema& child = schema_of(member.key());
-        const json::Value* old = a ? json::find(*a, member.key()) : nullptr;
-        Side left{old, false};
-        if (!old && zero_based_ && before.zero && schema.properties.contains(member.key()))
-          left.zero = child.always;
-        child_of(child, "f:" + std::string(member.key()), left, {&member.value(), false}, out);
-      }
+      for (const auto& member : *b)
+        child_of(schema_of(member.key()), [&] { return "f:" + std::string(member.key()); },
+                 a ? json::find(*a, member.key()) : nullptr, &member.value(), out);
     }
     if (a) {
       for (const auto& member : *a)
         if (!b || !b->contains(member.key()))
-          child_of(schema_of(member.key()), "f:" + std::string(member.key()), {&member.value(), false},
-                   {}, out);
+          child_of(schema_of(member.key()), [&] { return "f:" + std::string(member.key()); }, &member.value(),
+                   nullptr, out);
     }
   }
 
-  void items(const Schema& schema, const json::Array* a, const json::Array* b,
-             FieldComparison& out) const {
+  static void items(const Schema& schema, const json::Array* a, const json::Array* b, FieldComparison& out) {
     const Schema& child = schema.items ? *schema.items : kAnything;
     std::map<std::string, std::pair<const json::Value*, const json::Value*>> pairs;
     if (a)
@@ -109,21 +83,68 @@ class Comparer {
     if (b)
       for (const json::Value& item : *b) pairs[list_element(schema, item)].second = &item;
     for (const auto& [element, pair] : pairs)
-      child_of(child, element, {pair.first, false}, {pair.second, false}, out);
+      child_of(child, [&] { return element; }, pair.first, pair.second, out);
   }
 
-  void child_of(const Schema& schema, std::string element, Side before, Side after,
-                FieldComparison& out) const {
+  template <class Element>
+  static void child_of(const Schema& schema, Element element, const json::Value* before, const json::Value* after,
+                       FieldComparison& out) {
     FieldComparison child;
     compare(schema, before, after, child);
-    if (!child.added.empty()) out.added.children.emplace(element, std::move(child.added));
-    if (!child.modified.empty()) out.modified.children.emplace(element, std::move(child.modified));
-    if (!child.removed.empty())
-      out.removed.children.emplace(std::move(element), std::move(child.removed));
+    if (!child.added.empty()) out.added.children.emplace(element(), std::move(child.added));
+    if (!child.modified.empty()) out.modified.children.emplace(element(), std::move(child.modified));
+    if (!child.removed.empty()) out.removed.children.emplace(element(), std::move(child.removed));
+  }
+};
+
+// `zero`: where the object begins Go has its zero value here, so that only something else counts as written.
+class Created {
+ public:
+  explicit Created(bool zero_based) : zero_based_(zero_based) {}
+
+  void visit(const Schema& schema, bool zero, const json::Value& value, FieldSet& out) const {
+    const bool leaf = !descend(schema, zero, value, out);
+    out.self = !zero || (leaf && !is_zero(value));
+  }
+
+ private:
+  bool descend(const Schema& schema, bool zero, const json::Value& value, FieldSet& out) const {
+    if (const json::Object* object = value.if_object(); object && !schema.atomic_map && !object->empty()) {
+      for (const auto& member : *object) {
+        auto found = schema.properties.find(member.key());
+        const bool known = found != schema.properties.end();
+        const Schema& child = known ? *found->second : schema.additional ? *schema.additional : kAnything;
+        std::string element;
+        element.reserve(member.key().size() + 2);
+        element.append("f:").append(member.key());
+        add(child, zero && zero_based_ && known && child.always, member.value(), std::move(element), out);
+      }
+      return true;
+    }
+    const json::Array* array = value.if_array();
+    if (!array || array->empty() || schema.list_type == Schema::ListType::atomic) return false;
+    for (const json::Value& item : *array) {
+      std::string element = list_element(schema, item);
+      out.children.erase(element);  // of two with one key the last counts
+      add(schema.items ? *schema.items : kAnything, false, item, std::move(element), out);
+    }
+    return true;
+  }
+
+  void add(const Schema& schema, bool zero, const json::Value& value, std::string element, FieldSet& out) const {
+    auto at = out.children.try_emplace(std::move(element)).first;
+    visit(schema, zero, value, at->second);
+    if (at->second.empty()) out.children.erase(at);
   }
 
   bool zero_based_;
 };
+
+void write_fields(const FieldSet& set, json::Object& out) {
+  out.reserve(set.children.size() + 1);
+  if (set.self && !set.children.empty()) out["."].emplace_object();
+  for (const auto& [element, child] : set.children) write_fields(child, out[element].emplace_object());
+}
 
 std::string printable(const std::string& element) {
   if (element.starts_with("f:")) return "." + element.substr(2);
@@ -188,12 +209,10 @@ FieldSet FieldSet::from_fields_v1(const json::Value& fields) {
   return set;
 }
 
-json::Value FieldSet::to_fields_v1() const {
-  json::Object object;
-  object.reserve(children.size() + 1);
-  if (self && !children.empty()) object.emplace(".", json::Object());
-  for (const auto& [element, child] : children) object.emplace(element, child.to_fields_v1());
-  return object;
+json::Value FieldSet::to_fields_v1(json::Storage storage) const {
+  json::Value fields(std::move(storage));
+  write_fields(*this, fields.emplace_object());
+  return fields;
 }
 
 void FieldSet::append_paths(const std::string& prefix, std::vector<std::string>& out) const {
@@ -201,10 +220,15 @@ void FieldSet::append_paths(const std::string& prefix, std::vector<std::string>&
   for (const auto& [element, child] : children) child.append_paths(prefix + printable(element), out);
 }
 
-FieldComparison compare_fields(const Schema& schema, const json::Value* before,
-                               const json::Value& after, bool custom) {
+FieldComparison compare_fields(const Schema& schema, const json::Value& before, const json::Value& after) {
   FieldComparison out;
-  Comparer(!before && !custom).compare(schema, {before, !before}, {&after, false}, out);
+  Comparer::compare(schema, &before, &after, out);
+  return out;
+}
+
+FieldSet created_fields(const Schema& schema, const json::Value& object, bool custom) {
+  FieldSet out;
+  Created(!custom).visit(schema, true, object, out);
   return out;
 }
 

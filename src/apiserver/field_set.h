@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "apiserver/schema.h"
+#include "json/arena.h"
 #include "json/value.h"
 
 namespace hekla::apiserver {
@@ -22,7 +23,7 @@ struct FieldSet {
   bool operator==(const FieldSet&) const = default;
 
   static FieldSet from_fields_v1(const json::Value& fields);
-  json::Value to_fields_v1() const;
+  json::Value to_fields_v1(json::Storage storage = {}) const;
   // ".spec.replicas", `.spec.containers[name="c"].image`: the members, as conflicts print them.
   void append_paths(const std::string& prefix, std::vector<std::string>& out) const;
 };
@@ -31,11 +32,12 @@ struct FieldComparison {
   FieldSet added, modified, removed;
 };
 
-// What changed from `before` to `after`. A null `before` stands for a new object. That of a built-in
-// kind is Go's zero value, in which structs and fields without omitempty already exist; that of a custom
-// one is empty.
-FieldComparison compare_fields(const Schema& schema, const json::Value* before,
-                               const json::Value& after, bool custom);
+// What changed from `before` to `after`.
+FieldComparison compare_fields(const Schema& schema, const json::Value& before, const json::Value& after);
+
+// What whoever makes the object has written. A built-in kind begins as Go's zero value, in which structs and fields
+// without omitempty already exist; a custom one is empty.
+FieldSet created_fields(const Schema& schema, const json::Value& object, bool custom);
 
 // The path element of an item of a list that is a map or a set.
 std::string list_element(const Schema& list, const json::Value& item);

@@ -48,10 +48,9 @@ bool asks_for_reset(const json::Value& object) {
          given->front().get_object().empty();
 }
 
-std::vector<ManagedEntry> managers_before(const json::Value* live, const json::Value& object) {
-  if (!live) return {};
+std::vector<ManagedEntry> managers_before(const json::Value& live, const json::Value& object) {
   const json::Array* given = json::array_at(object, {"metadata", "managedFields"});
-  return read_managed_fields(given && !given->empty() ? object : *live);
+  return read_managed_fields(given && !given->empty() ? object : live);
 }
 
 void drop(FieldSet& set, std::string_view element) { set.children.erase(std::string(element)); }
@@ -82,13 +81,14 @@ void write_managed_fields(json::Value& object, const std::vector<ManagedEntry>& 
     metadata.erase("managedFields");
     return;
   }
-  json::Array all;
+  const json::Storage& storage = metadata.storage();
+  json::Array all(storage);
   all.reserve(entries.size());
   for (const ManagedEntry& entry : entries) {
-    json::Object one;
+    json::Object one(storage);
     one.emplace("apiVersion", entry.owner.api_version);
     one.emplace("fieldsType", "FieldsV1");
-    one.emplace("fieldsV1", entry.fields.to_fields_v1());
+    one.emplace("fieldsV1", entry.fields.to_fields_v1(storage));
     one.emplace("manager", entry.owner.manager);
     one.emplace("operation", entry.owner.apply ? "Apply" : "Update");
     if (!entry.owner.subresource.empty()) one.emplace("subresource", entry.owner.subresource);
@@ -129,11 +129,18 @@ void track_update(const Kind& kind, const json::Value* live, json::Value& object
     metadata_of(object).erase("managedFields");
     return;
   }
-  FieldComparison changes = compare_fields(*kind.schema, live, object, kind.custom);
+  if (!live) {
+    FieldSet fields = created_fields(*kind.schema, object, kind.custom);
+    strip_unowned(kind, owner.subresource, fields);
+    std::vector<ManagedEntry> entries;
+    if (!fields.empty()) entries.push_back({owner, model::format_rfc3339(now), std::move(fields)});
+    return write_managed_fields(object, entries);
+  }
+  FieldComparison changes = compare_fields(*kind.schema, *live, object);
   for (FieldSet* set : {&changes.added, &changes.modified}) strip_unowned(kind, owner.subresource, *set);
   FieldSet touched = std::move(changes.added);
   touched.unite(changes.modified);
-  std::vector<ManagedEntry> entries = managers_before(live, object);
+  std::vector<ManagedEntry> entries = managers_before(*live, object);
 
   ManagedEntry* own = nullptr;
   for (ManagedEntry& entry : entries) {

@@ -135,7 +135,9 @@ store::AttachmentPtr attach_header(std::string_view bucket, const std::string&,
         kinds.emplace(kind->storage_bucket, kind);
     return kinds;
   }();
-  Result<json::Value> object = json::parse(value);
+  std::array<unsigned char, 24 * 1024> buffer;
+  json::Arena arena(buffer.data(), buffer.size());
+  Result<json::Value> object = json::parse(value, &arena);
   CHECK(object.has_value(), "the store returned something other than the JSON it was given");
   auto kind = by_bucket.find(bucket);
   std::shared_ptr<ObjectHeader> header =
@@ -146,8 +148,8 @@ store::AttachmentPtr attach_header(std::string_view bucket, const std::string&,
   return header;
 }
 
-json::Value decode_object(const ServedKind& served, const store::Item& item) {
-  Result<json::Value> object = json::parse(item.value);
+json::Value decode_object(const ServedKind& served, const store::Item& item, json::Storage storage) {
+  Result<json::Value> object = json::parse(item.value, std::move(storage));
   CHECK(object.has_value(), "stored bytes were serialized by us");
   if (!stored_as_served(served, item)) {
     if (of_older_schema(served, item)) {
@@ -190,6 +192,13 @@ void append_object(const ServedKind& served, const store::Item& item, WireForm f
     out += head_of(*served.kind);
   }
   out.append(bytes.substr(header_of(item).body_at));
+}
+
+std::optional<std::size_t> object_size(const ServedKind& served, const store::Item& item, WireForm form) {
+  if (!same_shape(served)) return std::nullopt;
+  const std::size_t body = item.value.size() - header_of(item).body_at;
+  if (form == WireForm::list_item && !served.kind->custom) return 1 + body;
+  return stored_as_served(served, item) ? item.value.size() : head_of(*served.kind).size() + body;
 }
 
 kube::ObjectPtr to_kube_object(const ServedKind& served, const store::ItemPtr& item,

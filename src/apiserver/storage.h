@@ -9,6 +9,7 @@
 
 #include "apiserver/object_header.h"
 #include "apiserver/registry.h"
+#include "json/arena.h"
 #include "json/value.h"
 #include "kube/client.h"
 #include "store/store.h"
@@ -35,13 +36,16 @@ store::AttachmentPtr attach_header(std::string_view bucket, const std::string& k
                                    const std::string& value);
 
 // The object as `served` shows it: parsed, in its version and shape, with its resourceVersion.
-json::Value decode_object(const ServedKind& served, const store::Item& item);
+json::Value decode_object(const ServedKind& served, const store::Item& item, json::Storage storage = {});
 
 enum class WireForm { whole, list_item };
 // The same as bytes. `revision` replaces the item's own where a watch demands it. Items of built-in lists
 // carry neither apiVersion nor kind.
 void append_object(const ServedKind& served, const store::Item& item, WireForm form, std::string& out,
                    std::optional<store::Revision> revision = {});
+
+// How many bytes that appends; unknown where the object has to be decoded for it.
+std::optional<std::size_t> object_size(const ServedKind& served, const store::Item& item, WireForm form);
 
 // For in-process clients: shares the stored bytes where the version is the stored one.
 kube::ObjectPtr to_kube_object(const ServedKind& served, const store::ItemPtr& item,

@@ -38,7 +38,7 @@ Result<PreparedWrite> finalize_namespace(WriteScope& scope, json::Value object, 
 
 Result<PreparedWrite> prepare_update(WriteScope& scope) {
   const Kind& kind = scope.kind();
-  json::Value object = scope.request.body;
+  json::Value object(scope.request.body, scope.storage);
   if (scope.request.subresource == "ephemeralcontainers") object = pod_of_ephemeral(std::move(object));
   TRY(match_request(kind, scope.request.key, object));
   store::ItemPtr item = scope.snapshot.get(scope.served().bucket, request_key(scope));

@@ -232,7 +232,7 @@ std::string cannot_handle(const kube::Resource& r) {
 }
 
 Result<json::Value> stored_object(WriteScope& scope, const store::Item& item) {
-  if (!scope.kind().conversion) return decode_object(scope.served(), item);
+  if (!scope.kind().conversion) return decode_object(scope.served(), item, scope.storage);
   Result<json::Value> object = json::parse(item.value);
   CHECK(object.has_value(), "stored bytes were serialized by us");
   return scope.services.conversions->convert(scope, std::move(*object), scope.kind());

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/rng.h"
+#include "json/arena.h"
 
 namespace hekla::apiserver {
 
@@ -46,6 +47,7 @@ struct WriteScope {
   WebhookMemo* memo = nullptr;  // of the request, across its attempts
   const SideWrites* staged = nullptr;  // of the writes before this one in the same commit
   SideWrites sides;                    // of this write
+  json::Storage storage = {};          // of the objects under way; it ends with this attempt
 
   const ServedKind& served() const { return *request.served; }
   const Kind& kind() const { return *request.served->kind; }

@@ -1,6 +1,7 @@
 #include "apiserver/writes.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <set>
 
@@ -27,7 +28,7 @@ constexpr std::size_t kBytesPerCommit = std::size_t{8} << 20;
 Result<PreparedWrite> prepare_write(WriteScope& scope) {
   switch (scope.request.verb) {
     case WriteRequest::Verb::create:
-      return prepare_create(scope, scope.request.body);
+      return prepare_create(scope, json::Value(scope.request.body, scope.storage));
     case WriteRequest::Verb::update:
       return scope.request.subresource == "scale" ? prepare_scale(scope) : prepare_update(scope);
     case WriteRequest::Verb::patch:
@@ -118,7 +119,9 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     if (!memo.now) memo.now = writes_.services_.clock->wall();
     WriteServices services = writes_.services_;
     services.rng = &memo.draws;
-    WriteScope scope{requests_[index], snapshot, catalog, services, *memo.now, {}, &memo, &staged_, {}};
+    std::array<unsigned char, 24 * 1024> buffer;
+    json::Arena arena(buffer.data(), buffer.size());
+    WriteScope scope{requests_[index], snapshot, catalog, services, *memo.now, {}, &memo, &staged_, {}, &arena};
     return prepare_write(scope);
   }
 

@@ -44,7 +44,7 @@ void default_requests(json::Object& container) {
   if (resources == nullptr) return;
   json::Object* limits = object_in(*resources, "limits");
   if (limits == nullptr || limits->empty()) return;
-  json::Object requests;
+  json::Object requests(resources->storage());
   if (json::Object* given = object_in(*resources, "requests")) requests = *given;
   for (const auto& limit : *limits)
     if (!requests.contains(limit.key())) requests.emplace(limit.key(), limit.value());
