@@ -23,6 +23,7 @@ class AuditedWriter final : public net::ResponseWriter {
     if (begun_) record_->complete(0, {});
   }
   void respond(net::Response response) override {
+    net::complete_body(response);
     record_->complete(response.status, response.body);
     inner_->respond(std::move(response));
   }

@@ -28,6 +28,20 @@ TEST_F(ReadsTest, ListsCarryTheRevisionAndBareItems) {
   EXPECT_EQ(names(call("GET", "/api/v1/configmaps?fieldSelector=metadata.name%3Db")), (Names{"b"}));
 }
 
+TEST_F(ReadsTest, LargeListsAreTheSameThoughMadeWhileTheyAreSent) {
+  const std::string text(2000, 'x');
+  for (int i = 0; i < 150; ++i)
+    call("POST", kMaps, R"({"metadata":{"name":"m)" + std::to_string(i) + R"("},"data":{"a":")" + text + R"("}})");
+  std::shared_ptr<FakeWriter> writer = send("GET", kMaps);
+  EXPECT_GT(writer->tail_bytes, 150 * text.size());
+  Result<json::Value> list = json::parse(writer->answer.body);
+  ASSERT_TRUE(list.has_value());
+  EXPECT_EQ(writer->answer.body, json::serialize(*list) + "\n");
+  EXPECT_EQ(writer->answer.headers.get("Content-Type"), "application/json");
+  EXPECT_EQ(json::array_at(*list, {"items"})->size(), 150u);
+  EXPECT_TRUE(json::equal(*list, call("GET", std::string(kMaps) + "?pretty=true").body));
+}
+
 TEST_F(ReadsTest, PagesOfOneTraversalAgree) {
   for (const char* name : {"a", "b", "c", "d", "e"}) call("POST", kMaps, config_map(name));
   Reply first = call("GET", std::string(kMaps) + "?limit=2");

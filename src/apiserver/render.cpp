@@ -9,6 +9,9 @@ namespace hekla::apiserver {
 
 namespace {
 
+constexpr std::size_t kTailFrom = 256 * 1024;  // a smaller list is made at once
+constexpr std::size_t kItemsPerPiece = 8;
+
 // Lists of custom resources say it also when there is nothing to continue.
 std::string list_metadata(const ListPage& page, bool custom = false) {
   json::Object metadata{{"resourceVersion", std::to_string(page.revision)}};
@@ -35,6 +38,36 @@ net::Response finish(std::string body, const Answer& answer, int status) {
   return response;
 }
 
+// The items and the commas between them.
+std::optional<std::size_t> items_size(const ServedKind& served, const std::vector<store::ItemPtr>& items) {
+  std::size_t bytes = items.empty() ? 0 : items.size() - 1;
+  for (const store::ItemPtr& item : items) {
+    std::optional<std::size_t> size = object_size(served, *item, WireForm::list_item);
+    if (!size) return std::nullopt;
+    bytes += *size;
+  }
+  return bytes;
+}
+
+net::Response list_with_tail(std::string body, std::size_t bytes, ServedPtr served,
+                             std::vector<store::ItemPtr> items) {
+  constexpr std::string_view kEnd = "]}\n";
+  net::Response response;
+  response.headers.set("Content-Type", "application/json");
+  response.body = std::move(body);
+  response.tail.bytes = bytes + kEnd.size();
+  response.tail.next = [served = std::move(served), items = std::move(items), at = std::size_t{0},
+                        kEnd](std::string& out) mutable {
+    for (std::size_t end = std::min(items.size(), at + kItemsPerPiece); at < end; ++at) {
+      if (at > 0) out += ',';
+      append_object(*served, *items[at], WireForm::list_item, out);
+      items[at].reset();
+    }
+    if (at == items.size()) out += kEnd;
+  };
+  return response;
+}
+
 }  // namespace
 
 net::Response render_object(const ServedKind& served, const store::Item& item, const Answer& answer,
@@ -56,8 +89,9 @@ net::Response render_object(const ServedKind& served, const store::Item& item, c
   return finish(std::move(body), answer, status);
 }
 
-net::Response render_list(const ServedKind& served, const ListPage& page, const Answer& answer,
-                          IncludeObject include, WallTime now) {
+net::Response render_list(const ServedPtr& served_as, ListPage page, const Answer& answer, IncludeObject include,
+                          WallTime now) {
+  const ServedKind& served = *served_as;
   std::string body;
   if (answer.shape == Answer::Shape::table) {
     TableWriter table(served, answer.version, include, now);
@@ -67,9 +101,6 @@ net::Response render_list(const ServedKind& served, const ListPage& page, const 
     return finish(std::move(body), answer, 200);
   }
   const bool metadata_only = answer.shape == Answer::Shape::metadata;
-  std::size_t bytes = 256;
-  for (const store::ItemPtr& item : page.items) bytes += item->value.size() + 1;
-  body.reserve(bytes);
   body += R"({"kind":")";
   body += metadata_only ? "PartialObjectMetadataList" : served.kind->list_kind;
   body += R"(","apiVersion":")";
@@ -77,6 +108,9 @@ net::Response render_list(const ServedKind& served, const ListPage& page, const 
   body += R"(","metadata":)";
   body += list_metadata(page, served.kind->custom && !metadata_only);
   body += R"(,"items":[)";
+  if (!metadata_only && !answer.yaml && !answer.protobuf && !answer.pretty)
+    if (std::optional<std::size_t> bytes = items_size(served, page.items); bytes && *bytes >= kTailFrom)
+      return list_with_tail(std::move(body), *bytes, served_as, std::move(page.items));
   bool first = true;
   for (const store::ItemPtr& item : page.items) {
     if (!first) body += ',';

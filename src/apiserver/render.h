@@ -12,8 +12,9 @@ namespace hekla::apiserver {
 
 net::Response render_object(const ServedKind& served, const store::Item& item, const Answer& answer,
                             IncludeObject include, int status, WallTime now);
-net::Response render_list(const ServedKind& served, const ListPage& page, const Answer& answer,
-                          IncludeObject include, WallTime now);
+// A large list is put together while it is sent.
+net::Response render_list(const ServedPtr& served, ListPage page, const Answer& answer, IncludeObject include,
+                          WallTime now);
 // A value that is not an object of the store (Scale, reviews).
 net::Response render_value(const json::Value& value, const Answer& answer, int status);
 

@@ -162,7 +162,7 @@ void show_list(const ExchangePtr& exchange, ListPage page) {
     if (!converted) return exchange->respond(converted.error());
     page.items = std::move(*converted);
     IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
-    exchange->respond(render_list(*exchange->served, page, exchange->answer, include,
+    exchange->respond(render_list(exchange->served, std::move(page), exchange->answer, include,
                                   exchange->serving.clock->wall()));
   };
   exchange->serving.conversions->convert(exchange->served, std::move(items), *exchange->serving.loop,

@@ -21,6 +21,8 @@ class FakeWriter final : public net::ResponseWriter {
  public:
   void respond(net::Response response) override {
     answered = true;
+    tail_bytes = response.tail.bytes;
+    net::complete_body(response);
     answer = std::move(response);
   }
   void begin(int status, net::Headers headers) override {
@@ -61,6 +63,7 @@ class FakeWriter final : public net::ResponseWriter {
   bool answered = false, ended = false, paused = false;
   std::function<void(std::string_view)> input;  // after an upgrade
   std::size_t pending = 0;
+  std::size_t tail_bytes = 0;  // of the body, made while it was sent
   std::function<void()> drained, closed;
 };
 

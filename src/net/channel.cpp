@@ -15,6 +15,7 @@ namespace hekla::net {
 namespace {
 
 constexpr std::size_t kMaxTlsWrite = 64 * 1024;    // plaintext per system call: four records
+constexpr std::size_t kRecord = 16 * 1024, kRecordOverhead = 64;
 constexpr std::size_t kKeepCiphertext = 8 * 1024;  // larger buffers go back when they are empty
 
 // A BIO that appends to a std::string: all records of a write leave in one send.
@@ -110,6 +111,7 @@ Channel::Io Channel::write(std::string_view data, std::size_t& taken) {
     if (Io flushed = flush_ciphertext(); flushed != Io::done) return flushed;
     if (taken == data.size()) return Io::done;
     std::string_view rest = data.substr(taken, kMaxTlsWrite);
+    ciphertext_.reserve(rest.size() + (rest.size() / kRecord + 1) * kRecordOverhead);
     while (!rest.empty()) {
       ERR_clear_error();
       std::size_t size = 0;

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "net/text.h"
 
@@ -68,7 +69,13 @@ void Exchange::respond(Response response) {
   if (closed_ || stage_ != Stage::waiting) return;
   note_connection_header(response.headers);
   push(format_response_head(response, form_), false);
-  if (body_allowed(response.status, form_)) push(std::move(response.body), false);
+  if (body_allowed(response.status, form_)) {
+    push(std::move(response.body), false);
+    if (response.tail.bytes > 0) {
+      pending_bytes_ += response.tail.bytes;
+      queue_.push_back({.bytes = {}, .tail = std::move(response.tail)});
+    }
+  }
   stage_ = Stage::ended;
   wake_connection();
 }
@@ -184,7 +191,9 @@ bool Exchange::take(std::deque<std::string>& out, std::size_t limit_bytes) {
   std::size_t taken = 0;
   while (!queue_.empty() && taken < limit_bytes) {
     taken += queue_.front().bytes.size();
-    if (queue_.front().chunk) {
+    if (queue_.front().tail.bytes > 0) {
+      taken += append_tail(out, limit_bytes - taken);
+    } else if (queue_.front().chunk) {
       append_chunk(out, limit_bytes);
     } else {
       append(out, std::move(queue_.front().bytes));
@@ -209,6 +218,19 @@ void Exchange::append_chunk(std::deque<std::string>& out, std::size_t limit_byte
     queue_.pop_front();
   }
   append(out, "\r\n");
+}
+
+std::size_t Exchange::append_tail(std::deque<std::string>& out, std::size_t limit_bytes) {
+  BodyTail& tail = queue_.front().tail;
+  std::string made;
+  made.reserve(std::min(limit_bytes, tail.bytes));
+  while (made.size() < std::min(limit_bytes, tail.bytes)) tail.next(made);
+  CHECK(made.size() <= tail.bytes, "a body is longer than its head has said");
+  const std::size_t size = made.size();
+  tail.bytes -= size;
+  append(out, std::move(made));
+  if (tail.bytes == 0) queue_.pop_front();
+  return size;
 }
 
 void Exchange::append(std::deque<std::string>& out, std::string bytes) {

@@ -50,6 +50,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   struct Piece {
     std::string bytes;
     bool chunk = false;
+    BodyTail tail = {};  // in place of bytes
   };
   void respond(Response response);
   void begin(int status, Headers headers);
@@ -65,6 +66,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void wake_connection();
   void note_connection_header(const Headers& headers);
   void append_chunk(std::deque<std::string>& out, std::size_t limit_bytes);
+  std::size_t append_tail(std::deque<std::string>& out, std::size_t limit_bytes);
   static void append(std::deque<std::string>& out, std::string bytes);
 
   mutable std::mutex mutex_;

@@ -133,4 +133,11 @@ std::string url_encode(std::string_view text) {
   return out;
 }
 
+void complete_body(Response& response) {
+  const std::size_t size = response.body.size() + response.tail.bytes;
+  response.body.reserve(size);
+  while (response.body.size() < size) response.tail.next(response.body);
+  response.tail = {};
+}
+
 }  // namespace hekla::net

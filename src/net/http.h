@@ -70,11 +70,20 @@ struct Request {
   std::string remote_address;  // the peer's IP address, without the port
 };
 
+// The end of a large body, made piece by piece while what comes before it is being sent.
+struct BodyTail {
+  std::size_t bytes = 0;                      // exactly what the pieces add up to
+  std::function<void(std::string& out)> next;  // appends a piece; on a net thread, must not block
+};
+
 struct Response {
   int status = 200;
   Headers headers;
   std::string body;
+  BodyTail tail = {};
 };
+// Makes the whole body at once, for those who have to see it.
+void complete_body(Response& response);
 
 // The answering side of one request. Thread-safe; may outlive the connection (calls are then
 // no-ops). Either respond() once, or begin() then any number of write() and one end(). Dropping the

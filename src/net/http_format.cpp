@@ -154,9 +154,10 @@ AnswerForm answer_form(const Request& request, int minor_version, bool keep_aliv
 }
 
 void compress_if_large(Response& response, const AnswerForm& form) {
-  if (!form.accepts_gzip || response.body.size() <= kGzipFrom ||
+  if (!form.accepts_gzip || response.body.size() + response.tail.bytes <= kGzipFrom ||
       response.headers.has("Content-Encoding"))
     return;
+  complete_body(response);
   response.body = gzip_compress(response.body);
   response.headers.add("Content-Encoding", "gzip");
   response.headers.add("Vary", "Accept-Encoding");
@@ -172,7 +173,7 @@ std::string format_response_head(const Response& response, const AnswerForm& for
   if (form.head_request && response.body.empty() && !said.empty())
     append_field(out, "Content-Length", said);  // the size a GET would have had
   else if (response.status >= 200 && response.status != 204 && response.status != 304)
-    append_field(out, "Content-Length", std::to_string(response.body.size()));
+    append_field(out, "Content-Length", std::to_string(response.body.size() + response.tail.bytes));
   out += "\r\n";
   return out;
 }

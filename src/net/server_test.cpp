@@ -276,6 +276,29 @@ TEST(Server, LargeAnswersAreGzippedForThoseWhoAsk) {
   EXPECT_LT(answer.size(), 4096u);
 }
 
+TEST(Server, BodiesAreMadeWhileTheyAreSent) {
+  auto server = serve([](Request, WriterPtr writer) {
+    Response response = text("begin ");
+    response.tail.bytes = 1000 * 1000 + 4;
+    response.tail.next = [left = 1000](std::string& out) mutable {
+      if (--left >= 0) out.append(1000, 'x');
+      if (left == 0) out += " end";
+    };
+    writer->respond(std::move(response));
+  });
+  RawPeer peer(server->port());
+  for (int turn = 0; turn < 2; ++turn) {  // the connection lives on
+    peer.received.clear();
+    peer.send(kGet);
+    const std::string& answer = peer.receive_until(" end");
+    EXPECT_NE(answer.find("\r\nContent-Length: 1000010\r\n"), std::string::npos);
+    EXPECT_TRUE(answer.ends_with("\r\n\r\nbegin " + std::string(1000 * 1000, 'x') + " end"));
+  }
+  peer.received.clear();
+  peer.send("GET /a HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\n\r\n");
+  EXPECT_NE(peer.receive_until("\r\n\r\n").find("Content-Encoding: gzip"), std::string::npos);
+}
+
 TEST(Server, AddressInUseIsAnErrorThatNamesIt) {
   auto server = serve(echo);
   ServerOptions options;
