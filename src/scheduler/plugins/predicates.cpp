@@ -44,6 +44,7 @@ class Predicates final : public Plugin {
 
   void open(Session& session) override {
     session_ = &session;
+    untolerated_.clear();
     Reasons& reasons = session.reasons();
     pod_number_ = reasons.intern("node(s) pod number exceeded", true);
     unschedulable_ = reasons.intern("node(s) were unschedulable");
@@ -236,10 +237,15 @@ class Predicates final : public Plugin {
     return false;
   }
 
+  // Asked for every pair of class and tainted node, so the words are made once per taint.
   ReasonId untolerated(const Taint& taint) {
+    for (const auto& [known, reason] : untolerated_)
+      if (known.key == taint.key && known.value == taint.value) return reason;
     const Names& names = session_->cluster().names();
-    return session_->reasons().intern("node(s) had untolerated taint {" + names.text(taint.key) +
-                                      ": " + names.text(taint.value) + "}");
+    ReasonId reason = session_->reasons().intern("node(s) had untolerated taint {" + names.text(taint.key) +
+                                                 ": " + names.text(taint.value) + "}");
+    untolerated_.emplace_back(taint, reason);
+    return reason;
   }
 
   Session* session_ = nullptr;
@@ -249,6 +255,7 @@ class Predicates final : public Plugin {
   ReasonId pod_number_ = 0, unschedulable_ = 0, no_match_ = 0, no_ports_ = 0;
   ReasonId no_affinity_ = 0, no_anti_ = 0, no_existing_ = 0, no_spread_ = 0, no_label_ = 0;
   Taint cordon_;
+  std::vector<std::pair<Taint, ReasonId>> untolerated_;
 };
 
 }  // namespace
