@@ -1,6 +1,9 @@
-// bench/embedded: the real binary with fake nodes, loaded over HTTPS like any user would. Prints
+// bench/embedded: the whole platform with fake nodes, loaded over HTTPS like any user would. Prints
 // one line:
-//   {"first_post_to_last_bound_s","pods_per_s","latency_p50_ms","rss_mb"}
+//   {"first_post_to_last_bound_s","pods_per_s","latency_p50_ms","cpu_s","rss_mb"}
+// Whoever counts bound pods watches over TLS (--observer tls: the real binary, another process) or from
+// within (--observer process: the platform runs in this program). cpu_s is the platform's while the pods
+// came, within also that of the load.
 // Latency: 20 one-pod jobs one after another on the otherwise idle platform, POST until the pod has
 // a node.
 #include <fcntl.h>
@@ -16,14 +19,17 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <mutex>
-#include <set>
+#include <sstream>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/loop.h"
 #include "json/value.h"
 #include "kube/informer.h"
 #include "kube/rest_client.h"
+#include "main/platform.h"
 #include "model/core.h"
 #include "net/client.h"
 
@@ -35,6 +41,7 @@ namespace {
 struct Options {
   std::string hekla;
   int jobs = 100, pods_per_job = 100, fake_nodes = 1000, latency_jobs = 20;
+  bool within = false;  // the observer, and so the platform
 };
 
 [[noreturn]] void die(const std::string& text) {
@@ -42,12 +49,44 @@ struct Options {
   std::exit(1);
 }
 
+constexpr const char* kNodeResources = "cpu=32,memory=256Gi,pods=110";
+
 // The platform under test, in a temporary directory, gone with this object.
-class Platform {
+class Subject {
  public:
-  explicit Platform(const Options& options) {
+  Subject() {
     char name[] = "/tmp/hekla-bench.XXXXXX";
     dir_ = ::mkdtemp(name);
+  }
+  virtual ~Subject() { std::filesystem::remove_all(dir_); }
+  std::string kubeconfig() const { return dir_ + "/admin.kubeconfig"; }
+  virtual std::unique_ptr<kube::Client> observer(Loop& loop, const kube::ClusterAccess& access) = 0;
+  double rss_mb() const {
+    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+    std::string line;
+    while (std::getline(status, line))
+      if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
+    return 0;
+  }
+  double cpu_s() const {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+    std::string text((std::istreambuf_iterator<char>(file)), {});
+    std::istringstream fields(text.substr(text.rfind(')') + 1));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) fields >> skipped;
+    double user = 0, system = 0;
+    fields >> user >> system;
+    return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  }
+
+ protected:
+  std::string dir_;
+  pid_t pid_ = ::getpid();
+};
+
+class OtherProcess final : public Subject {
+ public:
+  explicit OtherProcess(const Options& options) {
     int fds[2];
     if (::pipe2(fds, O_CLOEXEC) != 0) die("pipe failed");
     posix_spawn_file_actions_t actions;
@@ -63,7 +102,7 @@ class Platform {
                                        "--fake-nodes",
                                        std::to_string(options.fake_nodes),
                                        "--fake-node-resources",
-                                       "cpu=32,memory=256Gi,pods=110"};
+                                       kNodeResources};
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -80,23 +119,37 @@ class Platform {
     }
     ::close(fds[0]);
   }
-  ~Platform() {
+  ~OtherProcess() override {
     ::kill(pid_, SIGTERM);
     ::waitpid(pid_, nullptr, 0);
-    std::filesystem::remove_all(dir_);
   }
-  std::string kubeconfig() const { return dir_ + "/admin.kubeconfig"; }
-  double rss_mb() const {
-    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
-    std::string line;
-    while (std::getline(status, line))
-      if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
-    return 0;
+  std::unique_ptr<kube::Client> observer(Loop& loop, const kube::ClusterAccess& access) override {
+    Result<std::unique_ptr<kube::Client>> client = kube::make_rest_client(access, loop, {"bench"});
+    if (!client) die(client.error().message);
+    return std::move(*client);
+  }
+};
+
+class ThisProcess final : public Subject {
+ public:
+  explicit ThisProcess(const Options& options) {
+    set_log_level(LogLevel::warn);
+    cli::UpOptions up;
+    up.data_dir = dir_;
+    up.listen = "127.0.0.1:0";
+    up.no_agent = true;
+    up.fake_nodes = options.fake_nodes;
+    up.fake_node_resources = kNodeResources;
+    Result<std::unique_ptr<Platform>> started = Platform::start(up);
+    if (!started) die(started.error().message);
+    platform_ = std::move(*started);
+  }
+  std::unique_ptr<kube::Client> observer(Loop& loop, const kube::ClusterAccess&) override {
+    return platform_->client(loop, {"bench"});
   }
 
  private:
-  std::string dir_;
-  pid_t pid_ = 0;
+  std::unique_ptr<Platform> platform_;
 };
 
 json::Value job(const std::string& name, int pods) {
@@ -119,7 +172,7 @@ json::Value job(const std::string& name, int pods) {
                                             {"tasks", json::Array{std::move(task)}}}}};
 }
 
-// Counts bound pods as the API shows them, from a watch over TLS.
+// Counts bound pods as the API shows them.
 class BoundPods {
  public:
   BoundPods(kube::Client& client) : pods_(client, kube::resources::pods) {
@@ -174,15 +227,18 @@ void post(net::Client& http, const kube::ClusterAccess& access, const json::Valu
 }
 
 int run(const Options& options) {
-  Platform platform(options);
-  Result<kube::ClusterAccess> access = kube::load_kubeconfig(platform.kubeconfig());
+  std::unique_ptr<Subject> subject;
+  if (options.within)
+    subject = std::make_unique<ThisProcess>(options);
+  else
+    subject = std::make_unique<OtherProcess>(options);
+  Result<kube::ClusterAccess> access = kube::load_kubeconfig(subject->kubeconfig());
   if (!access) die(access.error().message);
   Result<std::unique_ptr<net::Client>> http = net::Client::make(access->http);
   if (!http) die(http.error().message);
   Loop loop("observer");
-  Result<std::unique_ptr<kube::Client>> client = kube::make_rest_client(*access, loop, {"bench"});
-  if (!client) die(client.error().message);
-  BoundPods bound(**client);
+  std::unique_ptr<kube::Client> client = subject->observer(loop, *access);
+  BoundPods bound(*client);
   loop.post([&] { bound.start(); });
   bound.wait_synced();
 
@@ -196,17 +252,19 @@ int run(const Options& options) {
   }
   std::sort(latencies.begin(), latencies.end());
 
+  double cpu = subject->cpu_s();
   MonoTime begin = real_clock().mono();
   for (int i = 0; i < options.jobs; ++i)
     post(**http, *access, job("gang-" + std::to_string(i), options.pods_per_job));
   int pods = options.jobs * options.pods_per_job;
   MonoTime end = bound.wait_for(expected + pods);
   double seconds = std::chrono::duration<double>(end - begin).count();
+  cpu = subject->cpu_s() - cpu;
   std::printf(
       "{\"jobs\":%d,\"pods\":%d,\"fake_nodes\":%d,\"first_post_to_last_bound_s\":%.3f,"
-      "\"pods_per_s\":%.0f,\"latency_p50_ms\":%.2f,\"rss_mb\":%.0f}\n",
+      "\"pods_per_s\":%.0f,\"latency_p50_ms\":%.2f,\"cpu_s\":%.2f,\"rss_mb\":%.0f}\n",
       options.jobs, pods, options.fake_nodes, seconds, pods / seconds,
-      latencies.empty() ? 0 : latencies[latencies.size() / 2], platform.rss_mb());
+      latencies.empty() ? 0 : latencies[latencies.size() / 2], cpu, subject->rss_mb());
   loop.stop();
   return 0;
 }
@@ -229,9 +287,11 @@ int main(int argc, char** argv) {
       options.pods_per_job = std::stoi(value);
     else if (flag == "--fake-nodes")
       options.fake_nodes = std::stoi(value);
+    else if (flag == "--observer" && (value == "tls" || value == "process"))
+      options.within = value == "process";
     else
-      hekla::die("unknown flag " + flag +
-                 "; use --jobs J --pods-per-job P --fake-nodes N [--hekla FILE]");
+      hekla::die("unknown flag " + flag + " " + value +
+                 "; use --jobs J --pods-per-job P --fake-nodes N --observer tls|process [--hekla FILE]");
   }
   return hekla::run(options);
 }

@@ -325,6 +325,9 @@ Platform::Platform(Private, std::unique_ptr<Parts> parts) : parts_(std::move(par
 
 Platform::~Platform() { parts_->stop(); }
 
+std::unique_ptr<kube::Client> Platform::client(Executor& executor, kube::Identity identity) {
+  return parts_->api->client(executor, std::move(identity));
+}
 const std::string& Platform::url() const { return parts_->url; }
 const std::string& Platform::kubeconfig() const { return parts_->kubeconfig; }
 const std::string& Platform::nodes() const { return parts_->nodes; }

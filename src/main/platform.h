@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "cli/up_options.h"
+#include "kube/client.h"
 
 namespace hekla {
 
@@ -22,6 +23,8 @@ class Platform {
   // Ends pods gracefully, then every component; afterwards nothing of it runs.
   ~Platform();
 
+  // A client in the process; the platform must outlive it.
+  std::unique_ptr<kube::Client> client(Executor& executor, kube::Identity identity);
   const std::string& url() const;
   const std::string& kubeconfig() const;
   // "node vm (2 cpu, 23 GiB)", "1000 fake nodes": for the line that says it is ready.

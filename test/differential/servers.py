@@ -58,12 +58,14 @@ class Server:
         self.name = name
         self.directory = tempfile.mkdtemp(prefix="hekla-differential-")
         self.processes = []
+        self.begun = 0  # when its first process was started
         self.port = 0
         self.tls = None
         self.connection = None
 
     def start(self, *command):
         log = open(os.path.join(self.directory, os.path.basename(command[0]) + ".log"), "ab")
+        self.begun = self.begun or time.monotonic()
         self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True,
                                                cwd=self.directory))
         log.close()
