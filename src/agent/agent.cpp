@@ -164,7 +164,8 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   machine_options.subnet = TRY(Subnet::parse(options.pod_cidr));
   machine_options.hidden_paths = options.hidden_paths;
   machine_options.registries = {options.insecure_registries,
-                                TRY(parse_mirrors(options.registry_mirrors))};
+                                TRY(parse_mirrors(options.registry_mirrors)),
+                                TRY(parse_authorities(options.registry_authorities))};
   machine_options.threads = std::max(4, facts.cpus);
   std::weak_ptr<State> self = weak_from_this();
   machine =

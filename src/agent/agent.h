@@ -27,6 +27,7 @@ struct Options {
   std::vector<std::string> insecure_registries, registry_mirrors;  // "HOST", "HOST=URL"
   model::ResourceList node_resources;  // declared beside or instead of what the machine has
   int gpu_replicas = 1;                // containers that may share one declared GPU
+  std::vector<std::string> registry_authorities;                   // "HOST=FILE"
   std::string api_host;                // where pods find the API server; empty: they are not told
   std::uint16_t api_port = 443;
   std::string ca_pem;  // the API server's, until the kube-root-ca.crt ConfigMap exists

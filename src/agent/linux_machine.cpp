@@ -12,6 +12,7 @@
 #include <span>
 #include <sstream>
 
+#include "agent/image/login_file.h"
 #include "agent/probes/probe_run.h"
 #include "agent/runtime/cgroup.h"
 #include "agent/runtime/files.h"
@@ -130,7 +131,7 @@ LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& execu
       addresses_(options_.subnet),
       runtime_(paths_),
       image_(paths_, options_.hidden_paths),
-      images_(options_.data_dir + "/images", options_.registries),
+      images_(ImageStoreOptions{options_.data_dir + "/images", options_.registries}),
       kept_logs_(options_.data_dir + "/joblogs"),
       pool_(std::make_unique<WorkerPool>("hekla-agent", options_.threads)),
       probe_pool_(std::make_unique<WorkerPool>("hekla-probes", kProbeThreads)),
@@ -307,11 +308,11 @@ void LinuxMachine::pull_image(const ImageReference& image, RegistryLogins logins
       *image_pool_,
       [this, image, logins = std::move(logins)]() mutable -> Result<StoredImage> {
         if (stopping_) return fail(Code::unavailable, "the agent is stopping");
-        const std::string own = options_.data_dir + "/config.json";
-        if (Result<std::string> text = read_file(own))
-          if (Result<void> read = logins.add(*text); !read)
-            log_warn("agent", "read registry logins",
-                     {{"path", own}, {"error", read.error().message}});
+        Result<RegistryLogins> own = read_logins(options_.data_dir);
+        if (!own)
+          log_warn("agent", "read registry logins", {{"error", own.error().message}});
+        else
+          logins.add(*own);
         return images_.pull(image, logins);
       },
       std::move(done));
@@ -331,7 +332,7 @@ Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
   spec.cgroup = cgroup_of(request.record, *container.current);
   if (!request.record.host_network) spec.network_namespace = paths_.netns(request.record.uid);
   spec.pid_namespace = TRY(pid_namespace(request.record, container));
-  if (!request.image) spec.mounts = image_.extra_mounts();
+  if (!request.image || request.image->host) spec.mounts = image_.extra_mounts();
   const std::size_t first = spec.mounts.size();
   auto bind = [&](const std::string& source, const std::string& destination) {
     spec.mounts.push_back({destination, "none", source, {"bind", "rprivate", "rw"}});
@@ -407,7 +408,8 @@ Result<void> LinuxMachine::mount_root(LaunchRequest& request, const std::string&
     TRY(image_.mount_root(bundle));
     return {};
   }
-  TRY(images_.mount_root(*request.image, bundle));
+  const std::string base = request.image->host ? TRY(image_.mount_base(bundle)) : std::string();
+  TRY(images_.mount_root(*request.image, bundle, base));
   return apply_image_user(request.image->config.user, bundle + "/rootfs", request.bundle.security);
 }
 

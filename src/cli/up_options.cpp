@@ -39,6 +39,9 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                      "(loopback always is)");
   command.add_option("--registry-mirror", options.registry_mirrors,
                      "'HOST=URL' asks URL first for the images of the registry HOST; repeatable");
+  command.add_option("--registry-ca", options.registry_authorities,
+                     "'HOST=FILE' trusts the certificate authority in FILE for the registry HOST; "
+                     "repeatable");
   command.add_option("--node-name", options.node_name,
                      "name of this machine's Node (default: host name)");
   command.add_option("--node-resources", options.node_resources,
@@ -99,3 +102,4 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
 }
 
 }  // namespace hekla::cli
+  for (const std::string& file : options.registry_authorities) add("--registry-ca", file);

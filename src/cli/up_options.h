@@ -19,7 +19,7 @@ struct UpOptions {
   std::string listen;
   std::string scheduler_conf, record;
   std::vector<std::string> image_maps;
-  std::vector<std::string> insecure_registries, registry_mirrors;
+  std::vector<std::string> insecure_registries, registry_mirrors, registry_authorities;
   std::string node_name;
   std::string node_resources;
   int gpu_replicas = 1;

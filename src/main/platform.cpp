@@ -243,6 +243,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   agent_options.image_map = options.image_maps;
   agent_options.insecure_registries = options.insecure_registries;
   agent_options.registry_mirrors = options.registry_mirrors;
+  agent_options.registry_authorities = options.registry_authorities;
   if (!options.node_resources.empty())
     agent_options.node_resources =
         TRY(parse_resource_list(options.node_resources, "--node-resources"));

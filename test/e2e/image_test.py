@@ -1,20 +1,14 @@
 """Images from a registry: a tiny one on loopback, with a bearer token, an index and two layers."""
-import gzip
-import hashlib
-import http.server
-import io
 import json
 import os
 import shutil
 import subprocess
-import tarfile
 import tempfile
-import threading
 import unittest
-from base64 import b64decode, b64encode
-from urllib.parse import parse_qs, urlparse
+from base64 import b64encode
 
 import platform_under_test as put
+from registry import Registry, layer
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -57,87 +51,6 @@ spec:
 """
 
 
-def layer(*entries):
-    """A gzipped tar file of (name, content or None for a directory, mode)."""
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w") as out:
-        for name, content, mode in entries:
-            info = tarfile.TarInfo(name)
-            info.mode = mode
-            if content is None:
-                info.type = tarfile.DIRTYPE
-            else:
-                info.size = len(content)
-            out.addfile(info, io.BytesIO(content or b""))
-    return gzip.compress(raw.getvalue())
-
-
-class Registry:
-    """The pull half of the distribution protocol. The repository private/* wants user and password."""
-
-    def __init__(self):
-        self.blobs, self.tags, self.requests = {}, {}, []
-        registry = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, *_):
-                pass
-
-            def do_GET(self):
-                registry.answer(self)
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.host = "127.0.0.1:%d" % self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-
-    def put(self, content):
-        content = content if isinstance(content, bytes) else json.dumps(content).encode()
-        digest = "sha256:" + hashlib.sha256(content).hexdigest()
-        self.blobs[digest] = content
-        return {"digest": digest, "size": len(content)}
-
-    def send(self, handler, status, content=b"", **headers):
-        handler.send_response(status)
-        for name, value in headers.items():
-            handler.send_header(name.replace("_", "-"), value)
-        handler.send_header("Content-Length", str(len(content)))
-        handler.end_headers()
-        handler.wfile.write(content)
-
-    def answer(self, handler):
-        url = urlparse(handler.path)
-        login = handler.headers.get("Authorization", "")
-        self.requests.append(url.path)
-        if url.path == "/token":
-            scope = parse_qs(url.query)["scope"][0]
-            known = login.startswith("Basic ") and b64decode(login[6:]) == b"user:secret"
-            if "private/" in scope and not known:
-                return self.send(handler, 401)
-            return self.send(handler, 200, json.dumps({"token": scope}).encode())
-        if url.path.startswith("/elsewhere/"):
-            return self.send(handler, 200, self.blobs[url.path[len("/elsewhere/"):]],
-                             Content_Type="application/octet-stream")
-        _, _, rest = url.path.partition("/v2/")
-        repository, kind, name = rest.rsplit("/", 2)
-        scope = "repository:%s:pull" % repository
-        if login != "Bearer " + scope:
-            challenge = 'Bearer realm="http://%s/token",service="test",scope="%s"' % (self.host, scope)
-            return self.send(handler, 401, WWW_Authenticate=challenge)
-        # Blobs lie elsewhere, as with most registries: where no token is asked for.
-        if kind == "blobs" and name in self.blobs:
-            return self.send(handler, 307, Location="http://%s/elsewhere/%s" % (self.host, name))
-        digest = self.tags.get(repository + ":" + name, name)
-        if digest not in self.blobs:
-            return self.send(handler, 404)
-        self.send(handler, 200, self.blobs[digest], Content_Type=json.loads(self.blobs[digest])["mediaType"])
-
-
 def build_program(directory):
     source, program = os.path.join(directory, "p.c"), os.path.join(directory, "p")
     with open(source, "w") as file:
@@ -168,28 +81,14 @@ class Images(put.PlatformTest):
                        ("opaque", None, 0o755), ("opaque/old", b"old", 0o644))
         top = layer(("data/.wh.removed", b"", 0o644), ("opaque", None, 0o755), ("opaque/.wh..wh..opq", b"", 0o644),
                     ("opaque/new", b"new", 0o644))
-        config = registry.put({"os": "linux", "architecture": "amd64", "config": {
-            "User": "app", "Env": ["FROM=image", "TOO=image"], "Entrypoint": ["/bin/show", "entry"],
-            "Cmd": ["cmd"], "WorkingDir": "/data"}})
-
-        def manifest(*layers):
-            return registry.put({
-                "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
-                "layers": [dict(registry.put(one), mediaType="application/vnd.oci.image.layer.v1.tar+gzip")
-                           for one in layers]})
-        image = manifest(bottom, top)
-        machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
-        index = registry.put({
-            "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
-            "manifests": [dict(image, digest="sha256:" + "0" * 64, platform={"os": "linux", "architecture": "none"}),
-                          dict(image, platform={"os": "linux", "architecture": machine})]})
-        cls.digest = index["digest"]
-        registry.tags.update({"team/show:1": index["digest"], "private/show:1": image["digest"]})
-        damaged = manifest(bottom, b"not what it says")
-        content = json.loads(registry.blobs[damaged["digest"]])
-        registry.blobs[content["layers"][1]["digest"]] = b"other bytes here"
-        registry.tags["team/damaged:1"] = damaged["digest"]
-        registry.tags["team/hostile:1"] = manifest(bottom, layer(("../../../../outside", b"x", 0o644)))["digest"]
+        config = {"User": "app", "Env": ["FROM=image", "TOO=image"], "Entrypoint": ["/bin/show", "entry"],
+                  "Cmd": ["cmd"], "WorkingDir": "/data"}
+        cls.digest = registry.publish("team/show:1", [bottom, top], config, index=True)
+        registry.publish("private/show:1", [bottom, top], config)
+        spoilt = layer(("spoilt", b"", 0o644))
+        registry.publish("team/damaged:1", [bottom, spoilt], config)
+        registry.blobs[registry.put(spoilt)["digest"]] = bytes(len(spoilt))
+        registry.publish("team/hostile:1", [bottom, layer(("../../../../outside", b"x", 0o644))], config)
 
     def make(self, name, image, args="[]", policy="IfNotPresent", secrets="[]"):
         return POD % {"name": name, "image": image.replace("R/", self.registry.host + "/"), "args": args,

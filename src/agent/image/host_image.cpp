@@ -173,10 +173,19 @@ Result<std::string> HostImage::mount_root(const std::string& bundle) {
   return root;
 }
 
+Result<std::string> HostImage::mount_base(const std::string& bundle) {
+  std::string base = bundle + "/base";
+  TRY(make_directories(base, 0755));
+  const std::string options = "lowerdir=" + paths_.mask_dir() + ":/";
+  if (::mount("overlay", base.c_str(), "overlay", MS_RDONLY, options.c_str()) != 0)
+    return errno_error("mount an overlay of / at " + base);
+  return base;
+}
+
 Result<void> HostImage::unmount_root(const std::string& bundle) {
-  std::string root = bundle + "/rootfs";
-  if (::umount2(root.c_str(), MNT_DETACH) != 0 && errno != EINVAL && errno != ENOENT)
-    return errno_error("unmount " + root);
+  for (const char* part : {"/rootfs", "/base"})
+    if (::umount2((bundle + part).c_str(), MNT_DETACH) != 0 && errno != EINVAL && errno != ENOENT)
+      return errno_error("unmount " + bundle + part);
   return {};
 }
 

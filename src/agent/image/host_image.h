@@ -24,7 +24,10 @@ class HostImage {
   Result<void> prepare();
   // Mounts a fresh root for a container at bundle/rootfs.
   Result<std::string> mount_root(const std::string& bundle);
-  // Unmounts it; missing is fine.
+  // Mounts the machine's file system alone, read-only, for an image's layers to lie upon: the
+  // directory of the mount. (Layers lie inside / themselves, so that one overlay cannot have both.)
+  Result<std::string> mount_base(const std::string& bundle);
+  // Unmounts what these have mounted; missing is fine.
   Result<void> unmount_root(const std::string& bundle);
   // Other file systems of the machine that belong to the picture (/usr on its own disk), read-only.
   std::vector<OciMount> extra_mounts() const;

@@ -1,18 +1,24 @@
 #include "agent/image/image_store.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
 #include "agent/image/layer.h"
+#include "agent/pod_record.h"
 #include "agent/runtime/files.h"
 #include "agent/runtime/instance.h"
 #include "base/crypto.h"
 #include "base/disk.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "json/codec.h"
 #include "json/parse.h"
 
@@ -22,6 +28,9 @@ namespace {
 namespace fs = std::filesystem;
 // Short, because the names of all layers must fit into one page of mount options.
 constexpr std::size_t kChainDigits = 24;
+constexpr std::chrono::hours kPartialLife{24};
+constexpr int kLockTries = 100;
+constexpr std::chrono::milliseconds kLockPause{50};
 
 Result<void> remove_if_there(const std::string& path) {
   std::error_code error;
@@ -30,29 +39,78 @@ Result<void> remove_if_there(const std::string& path) {
   return {};
 }
 
-// In containerd's words, which people search for.
-Error pull_error(const ImageReference& image, const Error& error) {
-  const std::string name = image.canonical();
-  const bool denied = error.code == Code::unauthorized;
-  std::string why = error.message;
-  if (error.code == Code::not_found && why == "not found") why = name + ": not found";
-  if (error.code == Code::not_found || denied || error.code == Code::unavailable)
-    why = "failed to resolve reference \"" + name + "\": " + why;
-  return Error{error.code, "rpc error: code = " +
-                               std::string(error.code == Code::not_found ? "NotFound" : "Unknown") +
-                               " desc = failed to pull and unpack image \"" + name + "\": " + why};
+std::string hex_of(const std::string& digest) { return digest.substr(digest.find(':') + 1); }
+
+Result<FileDescriptor> open_lock(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  if (!file) return errno_error("open " + path);
+  return file;
+}
+
+Result<FileDescriptor> take_lock(const std::string& path, int how) {
+  FileDescriptor file = TRY(open_lock(path));
+  while (::flock(file.get(), how) != 0)
+    if (errno != EINTR) return errno_error("lock " + path);
+  return file;
+}
+
+// The bytes on the disk of a file or tree.
+std::int64_t disk_bytes(const fs::path& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return 0;
+  std::int64_t sum = info.st_blocks * 512;
+  if (!S_ISDIR(info.st_mode)) return sum;
+  std::error_code error;
+  for (auto entry = fs::recursive_directory_iterator(
+           path, fs::directory_options::skip_permission_denied, error);
+       entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    if (error) break;
+    if (::lstat(entry->path().c_str(), &info) == 0 && (info.st_nlink == 1 || S_ISDIR(info.st_mode)))
+      sum += info.st_blocks * 512;
+  }
+  return sum;
 }
 
 }  // namespace
 
 std::string ImageStore::reference_file(const std::string& name) const {
-  return directory_ + "/refs/" + sha256_hex(name) + ".json";
+  return options_.directory + "/refs/" + sha256_hex(name) + ".json";
+}
+
+std::string ImageStore::blob_path(const std::string& digest) const {
+  return options_.directory + "/blobs/" + hex_of(digest);
+}
+
+Result<std::string> ImageStore::temporary(const std::string& name) const {
+  // Of this process alone: another may be at work beside it.
+  const std::string place = options_.directory + "/tmp/" + std::to_string(::getpid());
+  TRY(make_directories(place));
+  return place + "/" + name;
 }
 
 Result<void> ImageStore::prepare() {
-  TRY(remove_if_there(directory_ + "/tmp"));
-  for (const char* part : {"/refs", "/layers", "/tmp"}) TRY(make_directories(directory_ + part));
+  for (const char* part : {"/refs", "/blobs", "/layers", "/tmp"})
+    TRY(make_directories(options_.directory + part));
+  FileDescriptor lock = TRY(open_lock(options_.directory + "/lock"));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return {};  // somebody is at work
+  std::error_code error;
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(options_.directory + "/tmp", error))
+    if (!fs::exists("/proc/" + entry.path().filename().string(), error))
+      TRY(remove_if_there(entry.path()));
   return {};
+}
+
+Result<FileDescriptor> ImageStore::lock_for_change() const {
+  const std::string path = options_.directory + "/lock";
+  FileDescriptor lock = TRY(open_lock(path));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  options_.say("waiting for another hekla that works on the images");
+  return take_lock(path, LOCK_EX);
+}
+
+Result<FileDescriptor> ImageStore::hold_layers() const {
+  return take_lock(options_.directory + "/mounts.lock", LOCK_SH);
 }
 
 Result<std::optional<StoredImage>> ImageStore::find(const ImageReference& image) const {
@@ -73,86 +131,261 @@ Result<std::optional<StoredImage>> ImageStore::find(const ImageReference& image)
   return std::optional(std::move(*stored));
 }
 
-Result<StoredImage> ImageStore::pull(const ImageReference& image, const RegistryLogins& logins) {
-  Result<StoredImage> pulled = pull_now(image, logins);
-  if (!pulled) return std::unexpected(pull_error(image, pulled.error()));
-  return pulled;
+Result<std::vector<StoredImage>> ImageStore::list() const {
+  std::vector<StoredImage> out;
+  std::error_code error;
+  fs::directory_iterator entries(options_.directory + "/refs", error);
+  if (error == std::errc::no_such_file_or_directory) return out;
+  if (error)
+    return fail(Code::internal, "read " + options_.directory + "/refs: " + error.message());
+  for (const fs::directory_entry& entry : entries) {
+    if (entry.path().extension() != ".json") continue;
+    Result<std::string> text = read_file(entry.path());
+    if (!text) continue;  // gone meanwhile
+    Result<StoredImage> image = json::decode_text<StoredImage>(*text);
+    if (!image) {
+      log_warn("agent", "an image's record cannot be read",
+               {{"path", entry.path().string()}, {"error", image.error().message}});
+      continue;
+    }
+    struct stat info {};
+    if (::stat(entry.path().c_str(), &info) == 0)
+      image->last_used = WallTime(std::chrono::seconds(info.st_mtim.tv_sec) +
+                                  Nanos(info.st_mtim.tv_nsec));
+    out.push_back(std::move(*image));
+  }
+  std::ranges::sort(out, {}, &StoredImage::name);
+  return out;
 }
 
-Result<StoredImage> ImageStore::pull_now(const ImageReference& image,
-                                         const RegistryLogins& logins) {
-  RegistrySession session(options_, image, logins.find(image.registry, image.repository));
-  FetchedManifest fetched = TRY(session.manifest(image.wanted()));
-  // A tag that has not moved costs one question.
-  if (auto known = TRY(find(image)); known && known->digest == fetched.digest) return *known;
+Result<BlobDescriptor> ImageStore::keep_text(const std::string& text) {
+  BlobDescriptor blob{"sha256:" + sha256_hex(text), static_cast<std::int64_t>(text.size())};
+  TRY(write_file_atomically(blob_path(blob.digest), text, 0600));
+  return blob;
+}
+
+Result<BlobDescriptor> ImageStore::keep_file(const std::string& path) {
+  BlobDescriptor blob = TRY(describe_file(path));
+  if (::rename(path.c_str(), blob_path(blob.digest).c_str()) != 0)
+    return errno_error("rename " + path);
+  return blob;
+}
+
+Result<json::Value> ImageStore::config_of(const StoredImage& image) const {
+  auto missing = [&](const Error& error) {
+    return fail(Code::not_found, "the image " + image.name +
+                                     " is not kept as it came; pull it again: " + error.message);
+  };
+  if (image.manifest.empty()) return missing(Error{Code::not_found, "no manifest"});
+  Result<std::string> manifest = read_file(blob_path(image.manifest));
+  if (!manifest) return missing(manifest.error());
+  json::Value document = TRY(json::parse(*manifest));
+  Result<std::string> config =
+      read_file(blob_path(std::string(json::string_at(document, {"config", "digest"}))));
+  if (!config) return missing(config.error());
+  return json::parse(*config);
+}
+
+Result<StoredImage> ImageStore::assemble(const ImageReference& name, const std::string& digest,
+                                         const std::string& manifest_text, bool host) {
+  json::Value document = TRY(json::parse(manifest_text));
+  ImageManifest manifest = TRY(read_manifest(document, host));
   StoredImage stored;
-  stored.name = image.canonical();
-  stored.digest = fetched.digest;
-  stored.id = image.repository_name() + "@" + fetched.digest;
-  json::Value document = TRY(json::parse(fetched.text));
-  if (is_index(document)) {
-    BlobDescriptor chosen = TRY(choose_manifest(document, this_platform()));
-    document = TRY(json::parse(TRY(session.manifest(chosen.digest)).text));
-  }
-  ImageManifest manifest = TRY(read_manifest(document));
-  const std::string config = directory_ + "/tmp/config";
-  TRY(session.blob(manifest.config, config));
-  stored.config = read_image_config(TRY(json::parse(TRY(read_file(config)))));
-  std::string chain;
+  stored.name = name.canonical();
+  stored.digest = digest;
+  stored.id = name.repository_name() + "@" + digest;
+  stored.host = host;
+  stored.added_ns = to_ns(options_.clock->wall());
+  stored.manifest = TRY(keep_text(manifest_text)).digest;
+  stored.config =
+      read_image_config(TRY(json::parse(TRY(read_file(blob_path(manifest.config.digest))))));
+  stored.blobs = {stored.manifest, manifest.config.digest};
+  std::string chain = host ? "host" : "";
   for (const BlobDescriptor& layer : manifest.layers) {
     chain = sha256_hex(chain + " " + layer.digest);
-    stored.layers.push_back(TRY(fetch_layer(session, layer, chain, stored.layers)));
+    stored.layers.push_back(TRY(unpack(layer, chain, stored.layers)));
+    stored.blobs.push_back(layer.digest);
     stored.size += layer.size;
   }
-  TRY(write_file_atomically(reference_file(stored.name), json::serialize(json::encode(stored)),
-                            0600));
+  TRY(write_record(stored));
   return stored;
 }
 
-Result<std::string> ImageStore::fetch_layer(RegistrySession& session, const BlobDescriptor& blob,
-                                            const std::string& chain,
-                                            const std::vector<std::string>& below) {
+// An image that loses its name to another keeps the one that its digest is, as long as pods run it.
+Result<void> ImageStore::write_record(const StoredImage& image) {
+  const std::string path = reference_file(image.name);
+  if (Result<std::string> text = read_file(path))
+    if (Result<StoredImage> old = json::decode_text<StoredImage>(*text);
+        old && old->digest != image.digest && old->id != old->name) {
+      old->name = old->id;
+      TRY(write_file_atomically(reference_file(old->name), json::serialize(json::encode(*old)),
+                                0600));
+    }
+  return write_file_atomically(path, json::serialize(json::encode(image)), 0600);
+}
+
+Result<std::string> ImageStore::unpack(const BlobDescriptor& blob, const std::string& chain,
+                                       const std::vector<std::string>& below) {
   const std::string name = chain.substr(0, kChainDigits);
   const std::string place = layers_dir() + "/" + name;
   std::error_code error;
   if (fs::is_directory(place, error)) return name;
-  const std::string file = directory_ + "/tmp/blob", tree = directory_ + "/tmp/tree";
-  TRY(session.blob(blob, file));
+  options_.say("unpacking " + blob.digest);
+  const std::string tree = TRY(temporary("tree"));
   TRY(remove_if_there(tree));
   TRY(make_directories(tree, 0755));
   if (::chmod(tree.c_str(), 0755) != 0) return errno_error("chmod " + tree);
   std::vector<std::string> lowers;
   for (auto layer = below.rbegin(); layer != below.rend(); ++layer)
     lowers.push_back(layers_dir() + "/" + *layer);
-  if (Result<void> unpacked = unpack_layer(file, tree, lowers); !unpacked)
+  if (Result<void> unpacked = unpack_layer(blob_path(blob.digest), tree, lowers); !unpacked) {
+    TRY(remove_if_there(tree));
     return fail(unpacked.error().code, "failed to extract layer " + blob.digest + ": " +
                                            unpacked.error().message);
-  TRY(remove_if_there(file));
+  }
   if (::rename(tree.c_str(), place.c_str()) != 0) return errno_error("rename " + tree);
   return name;
 }
 
-Result<void> ImageStore::mount_root(const StoredImage& image, const std::string& bundle) const {
+Result<StoredImage> ImageStore::tag(const StoredImage& image, const ImageReference& name) {
+  FileDescriptor lock = TRY(lock_for_change());
+  StoredImage other = image;
+  other.name = name.canonical();
+  other.id = name.repository_name() + "@" + image.digest;
+  TRY(write_record(other));
+  return other;
+}
+
+Result<StoredImage> ImageStore::add(const ImageReference& name,
+                                    const std::optional<StoredImage>& base, bool host,
+                                    json::Value config, const std::vector<NewLayer>& layers) {
+  FileDescriptor lock = TRY(lock_for_change());
+  json::Array descriptors;
+  if (base) {
+    json::Value below = TRY(json::parse(TRY(read_file(blob_path(base->manifest)))));
+    if (const json::Array* kept = json::array_at(below, {"layers"})) descriptors = *kept;
+  }
+  json::Value& diffs = json::at_path(config, {"rootfs", "diff_ids"});
+  if (!diffs.is_array()) diffs = json::Array();
+  json::at_path(config, {"rootfs", "type"}) = "layers";
+  for (const NewLayer& layer : layers) {
+    BlobDescriptor blob = TRY(keep_file(layer.file));
+    descriptors.emplace_back(layer_descriptor(blob));
+    json::at_path(config, {"rootfs", "diff_ids"}).as_array().emplace_back(layer.diff_digest);
+  }
+  const std::string manifest =
+      manifest_text(TRY(keep_text(json::serialize(config))), std::move(descriptors));
+  return assemble(name, "sha256:" + sha256_hex(manifest), manifest, host);
+}
+
+Result<Removed> ImageStore::remove(const std::vector<std::string>& names,
+                                   const std::function<Result<std::set<std::string>>()>& in_use) {
+  FileDescriptor lock = TRY(lock_for_change());
+  FileDescriptor mounts = TRY(open_lock(options_.directory + "/mounts.lock"));
+  for (int i = 0; ::flock(mounts.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
+    if (i == kLockTries)
+      return fail(Code::conflict, "an image is being built: its layers cannot be taken away now");
+    ::poll(nullptr, 0, static_cast<int>(kLockPause.count()));
+  }
+  // Read under the lock: a container's record is written before its image is mounted.
+  const std::set<std::string> used = TRY(in_use());
+  std::vector<StoredImage> all = TRY(list());
+  Removed removed;
+  for (const std::string& name : names) {
+    auto found = std::ranges::find(all, name, &StoredImage::name);
+    if (found == all.end()) return fail(Code::not_found, "no image named " + name);
+    if (used.contains(found->id))
+      return fail(Code::conflict, "the image " + name + " is used by a pod");
+    if (::unlink(reference_file(name).c_str()) != 0 && errno != ENOENT)
+      return errno_error("remove the record of " + name);
+    removed.names.push_back(name);
+  }
+  removed.bytes = TRY(sweep());
+  return removed;
+}
+
+Result<Removed> ImageStore::prune(const std::function<Result<std::set<std::string>>()>& in_use,
+                                  WallTime before) {
+  const std::set<std::string> used = TRY(in_use());
+  std::vector<std::string> names;
+  for (const StoredImage& image : TRY(list()))
+    if (!used.contains(image.id) && image.last_used < before) names.push_back(image.name);
+  return remove(names, in_use);
+}
+
+Result<std::int64_t> ImageStore::sweep() {
+  std::set<std::string> needed;
+  for (const StoredImage& image : TRY(list())) {
+    needed.insert(image.layers.begin(), image.layers.end());
+    for (const std::string& digest : image.blobs) needed.insert(hex_of(digest));
+  }
+  std::int64_t bytes = 0;
+  std::error_code error;
+  const WallTime now = options_.clock->wall();
+  for (const char* part : {"/blobs", "/layers"})
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(options_.directory + part, error)) {
+      const std::string name = entry.path().filename();
+      if (needed.contains(name)) continue;
+      struct stat info {};
+      // Half a download may still be wanted.
+      if (name.ends_with(".partial") && ::stat(entry.path().c_str(), &info) == 0 &&
+          now - WallTime(std::chrono::seconds(info.st_mtim.tv_sec)) < kPartialLife)
+        continue;
+      bytes += disk_bytes(entry.path());
+      TRY(remove_if_there(entry.path()));
+    }
+  return bytes;
+}
+
+Result<void> ImageStore::mount_root(const StoredImage& image, const std::string& bundle,
+                                    const std::string& base) const {
   const std::string upper = bundle + "/upper", work = bundle + "/work", root = bundle + "/rootfs";
   TRY(make_directories(upper, 0755));
   TRY(make_directories(work));
   TRY(make_directories(root, 0755));
+  FileDescriptor held = TRY(hold_layers());
   struct stat top {};  // the root directory looks as in the topmost layer
-  if (::stat((layers_dir() + "/" + image.layers.back()).c_str(), &top) != 0)
-    return errno_error("look at the image's root");
+  const std::string topmost = image.host ? base : layers_dir() + "/" + image.layers.back();
+  if (::stat(topmost.c_str(), &top) != 0) return errno_error("look at the image's root");
   if (::chown(upper.c_str(), top.st_uid, top.st_gid) != 0 ||
       ::chmod(upper.c_str(), top.st_mode & 07777) != 0)
     return errno_error("chmod " + upper);
-  std::string options = "lowerdir=";
+  std::string lowers;
   for (auto layer = image.layers.rbegin(); layer != image.layers.rend(); ++layer)
-    options += (layer == image.layers.rbegin() ? "" : ":") + *layer;
-  options += ",upperdir=" + upper + ",workdir=" + work;
+    lowers += (lowers.empty() ? "" : ":") + *layer;
+  if (image.host) lowers += (lowers.empty() ? "" : ":") + base;
+  // Directories are copied when they are moved, and files whole: a layer can be made of what lies
+  // on top.
+  std::string options = "lowerdir=" + lowers + ",upperdir=" + upper + ",workdir=" + work +
+                        ",redirect_dir=nofollow,metacopy=off,index=off";
   if (::chdir(layers_dir().c_str()) != 0) return errno_error("enter " + layers_dir());
   int mounted = ::mount("overlay", root.c_str(), "overlay", MS_NODEV, options.c_str());
   const int why = errno;
   if (::chdir("/") != 0) return errno_error("return to /");
   if (mounted != 0) return errno_error("mount the image " + image.name + " at " + root, why);
+  // The time of the record is that of its last use.
+  ::utimensat(AT_FDCWD, reference_file(image.name).c_str(), nullptr, 0);
   return {};
+}
+
+Result<std::set<std::string>> images_of_pods(const std::string& directory) {
+  std::set<std::string> out;
+  std::error_code error;
+  fs::directory_iterator entries(directory, error);
+  if (error == std::errc::no_such_file_or_directory) return out;
+  if (error) return fail(Code::internal, "read " + directory + ": " + error.message());
+  for (const fs::directory_entry& entry : entries) {
+    Result<std::string> text = read_file(entry.path().string() + "/state.json");
+    if (!text) continue;
+    Result<PodRecord> record = json::decode_text<PodRecord>(*text);
+    if (!record) continue;
+    for (const ContainerRecord& container : record->containers)
+      for (const auto& run : {container.current, container.previous})
+        if (run && !run->image_id.empty() && (record->outcome.empty() || !run->removed))
+          out.insert(run->image_id);
+  }
+  return out;
 }
 
 }  // namespace hekla::agent

@@ -1,8 +1,14 @@
 #include "agent/image/manifest.h"
 
+#include <fcntl.h>
 #include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 #include "agent/image/reference.h"
+#include "agent/runtime/file_descriptor.h"
+#include "base/sha256.h"
 
 namespace hekla::agent {
 namespace {
@@ -60,7 +66,7 @@ Result<BlobDescriptor> choose_manifest(const json::Value& index, const Platform&
   return fail(Code::not_found, "no match for platform in manifest: not found");
 }
 
-Result<ImageManifest> read_manifest(const json::Value& document) {
+Result<ImageManifest> read_manifest(const json::Value& document, bool may_be_empty) {
   if (json::int_at(document, {"schemaVersion"}) != 2)
     return fail(Code::invalid, "unsupported manifest schema version");
   const json::Value* config = json::find(document, "config");
@@ -69,7 +75,7 @@ Result<ImageManifest> read_manifest(const json::Value& document) {
   out.config = TRY(read_descriptor(*config, "config"));
   if (out.config.size > kLargestConfig) return fail(Code::invalid, "the image config is too large");
   const json::Array* layers = json::array_at(document, {"layers"});
-  if (!layers || layers->empty()) return fail(Code::invalid, "the manifest has no layers");
+  if (!layers || (layers->empty() && !may_be_empty)) return fail(Code::invalid, "the manifest has no layers");
   if (layers->size() > kMostLayers)
     return fail(Code::invalid, "the image has " + std::to_string(layers->size()) +
                                    " layers, more than " + std::to_string(kMostLayers));
@@ -87,7 +93,48 @@ Result<ImageManifest> read_manifest(const json::Value& document) {
 ImageConfig read_image_config(const json::Value& document) {
   return {std::string(json::string_at(document, {"config", "User"})),
           std::string(json::string_at(document, {"config", "WorkingDir"})),
-          text_list(document, "Env"), text_list(document, "Entrypoint"), text_list(document, "Cmd")};
+          text_list(document, "Env"), text_list(document, "Entrypoint"), text_list(document, "Cmd"),
+          std::string(json::string_at(document, {"config", "StopSignal"}))};
+}
+
+json::Value layer_descriptor(const BlobDescriptor& layer, bool compressed) {
+  json::Object out;
+  out["mediaType"] = compressed ? "application/vnd.oci.image.layer.v1.tar+gzip"
+                                : "application/vnd.oci.image.layer.v1.tar";
+  out["digest"] = layer.digest;
+  out["size"] = layer.size;
+  return out;
+}
+
+std::string manifest_text(const BlobDescriptor& config, json::Array layers) {
+  json::Object described;
+  described["mediaType"] = "application/vnd.oci.image.config.v1+json";
+  described["digest"] = config.digest;
+  described["size"] = config.size;
+  json::Object manifest;
+  manifest["schemaVersion"] = 2;
+  manifest["mediaType"] = kManifestTypes[2];
+  manifest["config"] = std::move(described);
+  manifest["layers"] = std::move(layers);
+  return json::serialize(manifest);
+}
+
+Result<BlobDescriptor> describe_file(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return errno_error("open " + path);
+  Sha256 digest;
+  BlobDescriptor out;
+  char buffer[1 << 16];
+  while (true) {
+    ssize_t n = ::read(file.get(), buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno_error("read " + path);
+    if (n == 0) break;
+    digest.add({buffer, static_cast<std::size_t>(n)});
+    out.size += n;
+  }
+  out.digest = "sha256:" + digest.finish_hex();
+  return out;
 }
 
 }  // namespace hekla::agent

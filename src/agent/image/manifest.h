@@ -1,4 +1,5 @@
-// Image manifests, indexes and configurations of the OCI and Docker formats. Pure.
+// Image manifests, indexes and configurations of the OCI and Docker formats. Pure, but for
+// describe_file().
 #pragma once
 
 #include <boost/describe.hpp>
@@ -41,14 +42,22 @@ bool is_index(const json::Value& document);
 // The manifest for a platform, or "no match for platform in manifest".
 Result<BlobDescriptor> choose_manifest(const json::Value& index, const Platform& platform);
 // Refuses foreign layers, digests other than SHA-256 and manifests of things that are no images.
-Result<ImageManifest> read_manifest(const json::Value& document);
+// Without layers only if `may_be_empty`.
+Result<ImageManifest> read_manifest(const json::Value& document, bool may_be_empty = false);
+
+// A manifest in the OCI format, and a layer as it stands in one.
+std::string manifest_text(const BlobDescriptor& config, json::Array layers);
+json::Value layer_descriptor(const BlobDescriptor& layer, bool compressed = true);
+// Digest and size of a file. Blocks.
+Result<BlobDescriptor> describe_file(const std::string& path);
 
 // What an image says about its containers.
 struct ImageConfig {
   std::string user, working_dir;
   std::vector<std::string> env, entrypoint, cmd;
+  std::string stop_signal;
 };
-BOOST_DESCRIBE_STRUCT(ImageConfig, (), (user, working_dir, env, entrypoint, cmd))
+BOOST_DESCRIBE_STRUCT(ImageConfig, (), (user, working_dir, env, entrypoint, cmd, stop_signal))
 
 ImageConfig read_image_config(const json::Value& document);
 

@@ -1,12 +1,14 @@
 // Speaks to image registries (the OCI distribution protocol). Blocks.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "agent/image/http_transfer.h"
 #include "agent/image/manifest.h"
 #include "agent/image/reference.h"
 #include "agent/image/registry_auth.h"
@@ -17,17 +19,24 @@ namespace hekla::agent {
 struct RegistryOptions {
   std::vector<std::string> insecure;           // hosts spoken to in plain HTTP, beside loopback
   std::map<std::string, std::string> mirrors;  // registry -> URL that is asked first
+  std::map<std::string, std::string> authorities;  // registry -> file of its certificate authority
+  // Before the first repetition of what a busy registry refused; doubled each time.
+  std::chrono::milliseconds retry_delay{1000};
 };
 
 // "--registry-mirror HOST=URL".
 Result<std::map<std::string, std::string>> parse_mirrors(const std::vector<std::string>& entries);
+// "--registry-ca HOST=FILE".
+Result<std::map<std::string, std::string>> parse_authorities(
+    const std::vector<std::string>& entries);
 
 struct FetchedManifest {
   std::string digest;
   std::string text;
 };
 
-// One pull: keeps the token and the place that answered. One owner.
+// One pull or push: keeps the token and the place that answered. One owner. What a registry refuses
+// for the moment (429, 500 and above) is asked again a few times.
 class RegistrySession {
  public:
   RegistrySession(const RegistryOptions& options, ImageReference image,
@@ -35,27 +44,44 @@ class RegistrySession {
 
   // By tag or digest. What is named by digest is checked against it.
   Result<FetchedManifest> manifest(const std::string& wanted);
-  // Into the file `path`, checked against digest and size.
+  // Into the file `path`, checked against digest and size. What arrived of a transfer that broke
+  // off stays in `path`.partial, and the next call, of this process or a later one, goes on there.
   Result<void> blob(const BlobDescriptor& blob, const std::string& path);
 
+  // Whether the registry lets us in.
+  Result<void> check_login();
+  // Sends a blob unless it is there; `other_repository` of the same registry may have it.
+  Result<void> push_blob(const BlobDescriptor& blob, const std::string& path,
+                         const std::string& other_repository);
+  Result<void> push_manifest(const std::string& text, const std::string& type);
+
  private:
-  struct Answer;
-  using Sink = std::function<bool(std::string_view)>;
   struct Endpoint {
     std::string base;  // scheme://host[:port][/prefix]
     bool secure = true;
     bool own = true;  // the registry itself: it may see the login
+    std::string ca_file;
   };
+  struct Download;
 
-  Result<Answer> get(const std::string& path, bool manifests, const Sink& sink);
-  Result<Answer> get_from(const Endpoint& endpoint, const std::string& path, bool manifests,
-                          const Sink& sink);
-  Result<Answer> perform(const Endpoint& endpoint, const std::string& url,
-                         const std::vector<std::string>& headers, const Sink& sink);
-  Result<std::string> authorize(const Endpoint& endpoint, const std::string& challenge);
+  HttpRequest request_to(const Endpoint& endpoint, std::string method, std::string url) const;
+  std::string url_of(const Endpoint& endpoint, const std::string& path) const;
+  // With authorization where it is asked for, and with patience.
+  Result<HttpReply> call(const Endpoint& endpoint, const HttpRequest& request);
+  Result<HttpReply> patiently(const HttpRequest& request) const;
+  Result<std::string> authorize(const Endpoint& endpoint, const HttpReply& refused);
+  Result<std::string> fetch_token(const Endpoint& endpoint, AuthChallenge challenge);
+  Result<FetchedManifest> manifest_from(const Endpoint& endpoint, const std::string& wanted);
+  Result<long> fetch_piece(const Endpoint& endpoint, const BlobDescriptor& blob,
+                           Download& download);
+  Result<void> blob_from(const Endpoint& endpoint, const BlobDescriptor& blob,
+                         const std::string& path);
+  Result<void> upload(const Endpoint& endpoint, const std::string& location,
+                      const BlobDescriptor& blob, const std::string& path);
 
   ImageReference image_;
   std::optional<RegistryLogin> login_;
+  std::chrono::milliseconds retry_delay_;
   std::vector<Endpoint> endpoints_;                  // in the order they are asked
   std::map<std::string, std::string> authorization_;  // by endpoint: the header's value
 };

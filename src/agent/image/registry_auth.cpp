@@ -51,6 +51,10 @@ Result<void> RegistryLogins::add(std::string_view docker_config) {
   return {};
 }
 
+void RegistryLogins::add(const RegistryLogins& others) {
+  logins_.insert(logins_.end(), others.logins_.begin(), others.logins_.end());
+}
+
 std::optional<RegistryLogin> RegistryLogins::find(const std::string& registry,
                                                   const std::string& repository) const {
   const std::pair<std::string, RegistryLogin>* best = nullptr;

@@ -23,6 +23,7 @@ class RegistryLogins {
  public:
   // Adds to what is there; the first login for a place stays.
   Result<void> add(std::string_view docker_config);
+  void add(const RegistryLogins& others);
   // The entry whose host matches (`*` stands for one label's characters) and whose path is the
   // longest beginning of the repository.
   std::optional<RegistryLogin> find(const std::string& registry,

@@ -1,0 +1,434 @@
+// hekla image: the images of this machine, in the store that the node agent runs pods from; with
+// the platform running or not.
+#include <termios.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+
+#include "agent/image/image_build.h"
+#include "agent/image/image_store.h"
+#include "agent/image/login_file.h"
+#include "cli/verb.h"
+#include "json/value.h"
+#include "model/time.h"
+
+namespace hekla::cli {
+namespace {
+
+using agent::ImageReference;
+using agent::ImageStore;
+using agent::RegistryLogin;
+using agent::StoredImage;
+
+struct ImageOptions {
+  std::string data_dir = default_data_dir();
+  std::vector<std::string> insecure, mirrors, authorities;
+  bool quiet = false;
+
+  std::vector<std::string> names;
+  std::string name, target, file = "-", registry, user, password, older_than, output;
+  bool password_stdin = false;
+  std::string dockerfile;
+  std::vector<std::string> arguments, image_maps;
+  bool pull = false;
+};
+using SharedImageOptions = std::shared_ptr<ImageOptions>;
+
+std::string image_size_text(std::int64_t bytes) {
+  const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  auto size = static_cast<double>(bytes);
+  std::size_t unit = 0;
+  for (; size >= 1000 && unit + 1 < std::size(units); ++unit) size /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f%s" : "%.3g%s", size, units[unit]);
+  return text;
+}
+
+Result<agent::RegistryOptions> registry_options(const ImageOptions& options) {
+  agent::RegistryOptions out;
+  out.insecure = options.insecure;
+  out.mirrors = TRY(agent::parse_mirrors(options.mirrors));
+  out.authorities = TRY(agent::parse_authorities(options.authorities));
+  return out;
+}
+
+Result<std::unique_ptr<ImageStore>> open_image_store(const ImageOptions& options) {
+  if (::geteuid() != 0)
+    return fail(Code::forbidden, "the images of this machine are root's: use sudo hekla image");
+  std::error_code error;
+  agent::ImageStoreOptions store;
+  store.directory = std::filesystem::absolute(options.data_dir, error).lexically_normal() / "images";
+  store.registries = TRY(registry_options(options));
+  if (!options.quiet)
+    store.say = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+  auto out = std::make_unique<ImageStore>(std::move(store));
+  TRY(out->prepare());
+  return out;
+}
+
+Result<StoredImage> find_image(const ImageStore& store, const std::string& name) {
+  ImageReference reference = TRY(agent::parse_reference(name));
+  auto found = TRY(store.find(reference));
+  if (!found)
+    return fail(Code::not_found,
+                "no image named " + reference.canonical() + " here (see hekla image list)");
+  return std::move(*found);
+}
+
+auto images_in_use(const ImageOptions& options) {
+  return [pods = options.data_dir + "/pods"] { return agent::images_of_pods(pods); };
+}
+
+Result<void> pull_images(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  agent::RegistryLogins logins = TRY(agent::read_logins(options.data_dir));
+  for (const std::string& name : options.names) {
+    StoredImage image = TRY(store->pull(TRY(agent::parse_reference(name)), logins));
+    std::printf("%s\n", image.id.c_str());
+  }
+  return {};
+}
+
+Result<void> push_image(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  agent::RegistryLogins logins = TRY(agent::read_logins(options.data_dir));
+  StoredImage image = TRY(find_image(*store, options.name));
+  ImageReference target =
+      TRY(agent::parse_reference(options.target.empty() ? options.name : options.target));
+  if (!target.digest.empty())
+    return fail(Code::bad_request, "an image is pushed under a tag, not a digest");
+  TRY(store->push(image, target, logins));
+  std::printf("%s@%s\n", target.repository_name().c_str(), image.manifest.c_str());
+  return {};
+}
+
+// Without an echo where there is a terminal.
+Result<std::string> ask_password() {
+  termios before{};
+  const bool terminal = ::tcgetattr(STDIN_FILENO, &before) == 0;
+  if (terminal) {
+    std::fprintf(stderr, "Password: ");
+    termios silent = before;
+    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent);
+  }
+  std::string text;
+  std::getline(std::cin, text);
+  if (terminal) {
+    ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+    std::fprintf(stderr, "\n");
+  }
+  while (text.ends_with('\r')) text.pop_back();
+  if (text.empty()) return fail(Code::bad_request, "no password given");
+  return text;
+}
+
+// The registry alone, as a reference names it.
+Result<ImageReference> registry_named(const std::string& text) {
+  if (text.empty() || text == "docker.io") return ImageReference{"docker.io", "", "", ""};
+  ImageReference out = TRY(agent::parse_reference(text + "/x"));
+  if (out.registry != text)
+    return fail(Code::bad_request, "\"" + text + "\" is no registry: expected HOST[:PORT]");
+  out.repository.clear();
+  return out;
+}
+
+Result<void> log_in(const ImageOptions& options) {
+  ImageReference registry = TRY(registry_named(options.registry));
+  if (options.user.empty()) return fail(Code::bad_request, "name the user with -u");
+  RegistryLogin login{options.user, options.password};
+  if (login.password.empty()) login.password = TRY(ask_password());
+  agent::RegistrySession session(TRY(registry_options(options)), registry, login);
+  TRY(session.check_login());
+  TRY(agent::add_login(options.data_dir, registry.registry, login));
+  std::printf("Login Succeeded\n");
+  return {};
+}
+
+Result<void> log_out(const ImageOptions& options) {
+  ImageReference registry = TRY(registry_named(options.registry));
+  if (!TRY(agent::remove_login(options.data_dir, registry.registry)))
+    return fail(Code::not_found, "not logged in to " + registry.registry);
+  std::printf("Removed login credentials for %s\n", registry.registry.c_str());
+  return {};
+}
+
+void print_images(const std::vector<StoredImage>& images) {
+  std::vector<std::array<std::string, 5>> rows{{"NAME", "TAG", "DIGEST", "SIZE", "AGE"}};
+  const WallTime now = real_clock().wall();
+  for (const StoredImage& image : images) {
+    Result<ImageReference> name = agent::parse_reference(image.name);
+    if (!name) continue;
+    rows.push_back({name->repository_name(), name->tag.empty() ? "<none>" : name->tag,
+                    image.digest.substr(image.digest.find(':') + 1, 12),
+                    image_size_text(image.size) + (image.host ? "+host" : ""),
+                    model::human_duration(now - WallTime(Nanos(image.added_ns)))});
+  }
+  std::array<std::size_t, 5> widths{};
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += row[i] + (i + 1 < row.size() ? std::string(widths[i] - row[i].size() + 3, ' ') : "");
+    std::printf("%s\n", line.c_str());
+  }
+}
+
+Result<void> list_images(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  std::vector<StoredImage> images = TRY(store->list());
+  if (options.output == "name") {
+    for (const StoredImage& image : images) std::printf("%s\n", image.name.c_str());
+  } else if (options.output == "json") {
+    json::Array out;
+    for (const StoredImage& image : images) {
+      json::Object entry;
+      entry["name"] = image.name;
+      entry["id"] = image.id;
+      entry["digest"] = image.digest;
+      entry["size"] = image.size;
+      entry["host"] = image.host;
+      entry["added"] = model::format_rfc3339(WallTime(Nanos(image.added_ns)));
+      entry["lastUsed"] = model::format_rfc3339(image.last_used);
+      out.emplace_back(std::move(entry));
+    }
+    std::printf("%s\n", json::serialize_pretty(out).c_str());
+  } else {
+    print_images(images);
+  }
+  return {};
+}
+
+Result<void> import_image(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  std::optional<ImageReference> name;
+  if (!options.name.empty()) name = TRY(agent::parse_reference(options.name));
+  for (const StoredImage& image : TRY(store->import(options.file, name)))
+    std::printf("%s\n", image.name.c_str());
+  return {};
+}
+
+Result<void> save_images(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  if (options.file == "-" && ::isatty(STDOUT_FILENO) != 0)
+    return fail(Code::bad_request, "an archive is no text for a terminal: name a file with -o");
+  std::vector<StoredImage> images;
+  for (const std::string& name : options.names) images.push_back(TRY(find_image(*store, name)));
+  return store->save(images, options.file);
+}
+
+Result<void> tag_image(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  StoredImage image = TRY(find_image(*store, options.name));
+  TRY(store->tag(image, TRY(agent::parse_reference(options.target))));
+  return {};
+}
+
+void print_removed(const agent::Removed& removed) {
+  for (const std::string& name : removed.names) std::printf("removed %s\n", name.c_str());
+  std::printf("%s freed\n", image_size_text(removed.bytes).c_str());
+}
+
+Result<void> remove_images(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  std::vector<std::string> names;
+  for (const std::string& name : options.names)
+    names.push_back(TRY(agent::parse_reference(name)).canonical());
+  print_removed(TRY(store->remove(names, images_in_use(options))));
+  return {};
+}
+
+Result<void> prune_images(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  WallTime before = real_clock().wall();
+  if (!options.older_than.empty()) {
+    Result<Nanos> age = model::parse_go_duration(options.older_than);
+    if (!age)
+      return fail(Code::bad_request,
+                  "--older-than \"" + options.older_than + "\": expected a duration like 24h");
+    before -= *age;
+  }
+  print_removed(TRY(store->prune(images_in_use(options), before)));
+  return {};
+}
+
+Result<void> build(const ImageOptions& options) {
+  auto store = TRY(open_image_store(options));
+  std::error_code error;
+  const std::string data_dir =
+      std::filesystem::absolute(options.data_dir, error).lexically_normal().string();
+  agent::BuildRequest request;
+  request.store_dir = data_dir + "/images";
+  request.context = options.file;
+  if (!std::filesystem::is_directory(request.context, error))
+    return fail(Code::bad_request, "the build context " + request.context + " is no directory");
+  request.dockerfile = options.dockerfile;
+  request.target = options.target;
+  request.pull = options.pull;
+  for (const std::string& name : options.names)
+    request.names.push_back(TRY(agent::parse_reference(name)));
+  for (const std::string& argument : options.arguments) {
+    std::size_t equals = argument.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return fail(Code::bad_request, "--build-arg \"" + argument + "\": expected NAME=VALUE");
+    request.arguments[argument.substr(0, equals)] = argument.substr(equals + 1);
+  }
+  request.images = TRY(agent::ImageMap::parse(options.image_maps));
+  request.hidden_paths = {data_dir};
+  request.logins = TRY(agent::read_logins(options.data_dir));
+  if (options.quiet)
+    request.print = [](std::string_view) {};
+  else
+    request.print = [](std::string_view text) {
+      std::fwrite(text.data(), 1, text.size(), stderr);
+    };
+  StoredImage image = TRY(agent::build_image(*store, request));
+  std::printf("%s\n", image.name.c_str());
+  return {};
+}
+
+CLI::App* add_image_command(CLI::App& group, Context& context, const char* name,
+                            const char* summary, const SharedImageOptions& options,
+                            Result<void> (*work)(const ImageOptions&)) {
+  CLI::App* command = group.add_subcommand(name, summary);
+  command->add_option("--data-dir", options->data_dir, "the platform's data directory")
+      ->capture_default_str();
+  command->add_flag("-q,--quiet", options->quiet, "print the outcome alone");
+  command->callback([&context, options, work] {
+    Result<void> done = work(*options);
+    if (done) return;
+    complain(done.error().message);
+    context.exit_code = done.error().code == Code::bad_request ? kUsage : kFailed;
+  });
+  return command;
+}
+
+void add_registry_flags(CLI::App& command, ImageOptions& options) {
+  command.add_option("--insecure-registry", options.insecure,
+                     "HOST[:PORT] of a registry that is spoken to in plain HTTP (loopback is)");
+  command.add_option("--registry-mirror", options.mirrors,
+                     "'HOST=URL' asks URL first for the images of the registry HOST");
+  command.add_option("--registry-ca", options.authorities,
+                     "'HOST=FILE' trusts the certificate authority in FILE for the registry HOST");
+}
+
+void declare_registry_commands(CLI::App& group, Context& context) {
+  auto pull = std::make_shared<ImageOptions>();
+  CLI::App* command = add_image_command(group, context, "pull", "fetch images from their registries",
+                                        pull, pull_images);
+  command->add_option("names", pull->names, "[HOST/]REPOSITORY[:TAG][@DIGEST]")->required();
+  add_registry_flags(*command, *pull);
+
+  auto push = std::make_shared<ImageOptions>();
+  command = add_image_command(group, context, "push", "send an image to a registry", push, push_image);
+  command->add_option("name", push->name, "the image")->required();
+  command->add_option("target", push->target, "the name it shall have there (default: its own)");
+  add_registry_flags(*command, *push);
+
+  auto login = std::make_shared<ImageOptions>();
+  command = add_image_command(group, context, "login",
+                              "keep user and password for a registry; pods use them too", login, log_in);
+  command->add_option("registry", login->registry, "HOST[:PORT] (default: docker.io)");
+  command->add_option("-u,--username", login->user, "the user")->required();
+  command->add_option("-p,--password", login->password,
+                      "the password; without it, it is asked for on standard input");
+  command->add_flag("--password-stdin", login->password_stdin,
+                    "read it from standard input (the default)");
+  add_registry_flags(*command, *login);
+
+  auto logout = std::make_shared<ImageOptions>();
+  command = add_image_command(group, context, "logout", "forget the password for a registry", logout,
+                              log_out);
+  command->add_option("registry", logout->registry, "HOST[:PORT] (default: docker.io)");
+}
+
+void declare_store_commands(CLI::App& group, Context& context) {
+  auto list = std::make_shared<ImageOptions>();
+  CLI::App* command =
+      add_image_command(group, context, "list", "list the images that are here", list, list_images);
+  command->alias("ls");
+  command->add_option("-o,--output", list->output, "json or name")
+      ->check(CLI::IsMember({"json", "name"}));
+
+  auto import = std::make_shared<ImageOptions>();
+  command = add_image_command(
+      group, context, "import",
+      "take images from a file: an archive of docker save or of an OCI layout (or the layout's "
+      "directory), or a root file system as a tar file",
+      import, import_image);
+  command->alias("load");
+  command->add_option("file", import->file, "the file, - for standard input")->required();
+  command->add_option("name", import->name, "the image's name, where the file has none or another");
+
+  auto save = std::make_shared<ImageOptions>();
+  command = add_image_command(group, context, "save",
+                              "write images into an archive that import and docker load understand",
+                              save, save_images);
+  command->add_option("names", save->names, "the images")->required();
+  command->add_option("-o,--output", save->file, "the file (default: standard output)");
+
+  auto tag = std::make_shared<ImageOptions>();
+  command = add_image_command(group, context, "tag", "give an image one more name", tag, tag_image);
+  command->add_option("name", tag->name, "the image")->required();
+  command->add_option("target", tag->target, "the new name")->required();
+
+  auto remove = std::make_shared<ImageOptions>();
+  command = add_image_command(group, context, "rm",
+                              "remove images; those that pods use are refused", remove, remove_images);
+  command->alias("rmi");
+  command->add_option("names", remove->names, "the images")->required();
+
+  auto prune = std::make_shared<ImageOptions>();
+  command = add_image_command(group, context, "prune", "remove all images that no pod uses", prune,
+                              prune_images);
+  command->add_option("--older-than", prune->older_than,
+                      "only those that were not used for this long, e.g. 24h");
+}
+
+void declare_build(CLI::App& group, Context& context) {
+  auto options = std::make_shared<ImageOptions>();
+  CLI::App* command =
+      add_image_command(group, context, "build", "build an image from a Dockerfile", options, build);
+  command->add_option("context", options->file, "the directory that COPY and ADD take files from")
+      ->required();
+  command->add_option("-t,--tag", options->names, "the image's name; repeatable")->required();
+  command->add_option("-f,--file", options->dockerfile, "the Dockerfile (default: in the context)");
+  command->add_option("--build-arg", options->arguments, "NAME=VALUE for an ARG; repeatable");
+  command->add_option("--target", options->target, "the stage to stop at");
+  command->add_flag("--pull", options->pull, "ask for base images even if they are here");
+  command->add_option("--image-map", options->image_maps,
+                      "'PATTERN=host' takes this machine's own file system for matching base images "
+                      "('FROM host' always does); repeatable");
+  add_registry_flags(*command, *options);
+  command->footer(
+      "RUN runs in a container with this machine's network. All steps end up in one layer.\n"
+      "Example:\n"
+      "  hekla image build -t my/train:1 --image-map 'tensorflow/*=host' .");
+}
+
+void declare_image(CLI::App& app, Context& context) {
+  CLI::App* group = app.add_subcommand("image", "the images of this machine, which pods are run from");
+  group->require_subcommand(1);
+  declare_registry_commands(*group, context);
+  declare_store_commands(*group, context);
+  declare_build(*group, context);
+  group->footer(
+      "Works on the data directory itself, whether the platform runs or not.\n"
+      "Examples:\n"
+      "  hekla image pull python:3.12-slim\n"
+      "  docker save my/app:1 | hekla image import -\n"
+      "  hekla image push my/app:1 registry.example.com/my/app:1");
+}
+
+}  // namespace
+
+extern const Verb verb_image;
+const Verb verb_image{"image", declare_image};
+
+}  // namespace hekla::cli
