@@ -19,6 +19,7 @@
 #include "agent/network/service_routing.h"
 #include "agent/node.h"
 #include "agent/pod_worker.h"
+#include "agent/pressure/node_upkeep.h"
 #include "agent/streams/node_streams.h"
 #include "agent/usage.h"
 #include "base/build_info.h"
@@ -121,6 +122,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   std::unique_ptr<NodeRegistration> node;
   std::map<std::string, std::shared_ptr<PodWorker>> workers;  // by uid
   GpuPool gpus;
+  std::unique_ptr<NodeUpkeep> upkeep;
   UsageMeter usage;
   bool adopted = false;                                       // the first list has been seen
   bool zone_pending = false;
@@ -166,6 +168,7 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   machine_options.registries = {options.insecure_registries,
                                 TRY(parse_mirrors(options.registry_mirrors)),
                                 TRY(parse_authorities(options.registry_authorities))};
+  machine_options.pod_max_pids = options.pod_max_pids;
   machine_options.threads = std::max(4, facts.cpus);
   std::weak_ptr<State> self = weak_from_this();
   machine =
@@ -185,8 +188,8 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
             machine->set_rules("services", std::move(rules), std::move(done));
           },
           [this](auto ports, auto held) { host_ports->set(std::move(ports), std::move(held)); }});
-  host_ports = TRY(HostPorts::open(client.executor(), [this](Done<FileDescriptor> done) {
-    machine->dial_parent(std::move(done));
+  host_ports = TRY(HostPorts::open(client.executor(), [this](bool udp, Done<FileDescriptor> done) {
+    machine->dial_parent(udp ? SOCK_DGRAM : SOCK_STREAM, std::move(done));
   }));
   policies = std::make_unique<NetworkPolicies>(
       client, NetworkPolicies::Options{
@@ -248,6 +251,8 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   context->images = TRY(ImageMap::parse(options.image_map));
   context->dns_address = ipv4_text(machine_options.subnet.gateway());
   node = std::make_unique<NodeRegistration>(client, std::move(node_options));
+  upkeep = TRY(NodeUpkeep::make({client, *machine, *node, events, workers, options.node_name},
+                                options.eviction, options.image_gc));
   return {};
 }
 
@@ -327,6 +332,7 @@ void Agent::State::settle() {
     wanted.erase(found);
   }
   for (const auto& [uid, pod] : wanted) pod_changed(nullptr, pod);
+  upkeep->start();  // now that it is known who runs here
 }
 
 void Agent::State::adopt_orphan(const PodRecord& record) {
@@ -365,6 +371,9 @@ void Agent::State::pod_changed(const PodWorker::PodRef& before, const PodWorker:
   mark_lost(record, *after);
   sync_ephemeral(record, *after);
   add_worker(after, std::move(record), false);
+  if (auto refusal = upkeep->refusal(*after))
+    if (auto worker = workers.find(after->metadata.uid); worker != workers.end())
+      worker->second->evict(*refusal, Nanos(0));
 }
 
 void Agent::State::container_exited(const std::string& id) {
@@ -423,6 +432,7 @@ void Agent::State::shut_down(bool keep_pods, std::move_only_function<void()> don
   stopped = std::move(done);
   node->stop();
   machine->stop_pulling();
+  upkeep.reset();
   // Pods that were found but not yet compared with the API are left to the next start.
   if (keep_pods || (!adopted && !machine->found().empty())) {
     workers.clear();

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/pressure/eviction.h"
+#include "agent/pressure/image_gc.h"
 #include "agent/source_fetch.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -25,9 +27,12 @@ struct Options {
   std::string node_name;               // empty: the machine's host name in lower case
   std::vector<std::string> image_map;  // "PATTERN=host"
   std::vector<std::string> insecure_registries, registry_mirrors;  // "HOST", "HOST=URL"
-  model::ResourceList node_resources;  // declared beside or instead of what the machine has
-  int gpu_replicas = 1;                // containers that may share one declared GPU
   std::vector<std::string> registry_authorities;                   // "HOST=FILE"
+  model::ResourceList node_resources;  // declared beside or instead of what the machine has
+  EvictionFlags eviction;
+  ImageGcOptions image_gc;
+  std::int64_t pod_max_pids = 0;       // 0: no limit beside that of each container
+  int gpu_replicas = 1;                // containers that may share one declared GPU
   std::string api_host;                // where pods find the API server; empty: they are not told
   std::uint16_t api_port = 443;
   std::string ca_pem;  // the API server's, until the kube-root-ca.crt ConfigMap exists

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "agent/image/login_file.h"
+#include "agent/pressure/node_readings.h"
 #include "agent/probes/probe_run.h"
 #include "agent/runtime/cgroup.h"
 #include "agent/runtime/files.h"
@@ -392,6 +393,8 @@ Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
                        spec.limits.oom_score_adjust};
   if (Result<void> created = runtime_.create(create); !created)
     return Launch{now(), created.error().message};
+  if (options_.pod_max_pids > 0)
+    TRY(limit_processes(paths_.pod_cgroup(request.record.uid), options_.pod_max_pids));
   run.phase = run_phase::starting;
   TRY(save(request.record));
   if (Result<void> started = runtime_.start(run.id); !started)
@@ -581,6 +584,68 @@ void LinuxMachine::measure(std::vector<std::string> cgroups, Done<UsageReading> 
       std::move(done));
 }
 
+void LinuxMachine::read_node(Done<NodeReadings> done) {
+  background<NodeReadings>(
+      [this] { return hekla::agent::read_node(options_.data_dir, options_.data_dir + "/images"); },
+      std::move(done));
+}
+
+PodUse LinuxMachine::measure_pod(const MeasuredUse& pod) const {
+  PodUse use;
+  const std::string dir = paths_.pod(pod.record.uid);
+  for (const ContainerRecord& container : pod.record.containers) {
+    if (!container.current || container.current->removed) continue;
+    const std::string cgroup = cgroup_of(pod.record, *container.current);
+    ContainerUse one{container.name, 0, 0};
+    if (auto read = cgroup_usage(cgroup)) one.memory_bytes = read->memory_bytes;
+    use.processes += process_count(cgroup);
+    if (pod.disk)
+      one.disk_bytes = tree_bytes(bundle_dir(pod.record, *container.current) + "/upper") +
+                       tree_bytes(container_dir(paths_, pod.record.uid, container.name));
+    use.containers.push_back(std::move(one));
+  }
+  if (pod.disk)
+    for (const std::string& name : pod.empty_dirs)
+      use.volumes[name] = tree_bytes(dir + "/volumes/" + name);
+  return use;
+}
+
+// Counting files takes its time: it has the thread that pulls images.
+void LinuxMachine::measure_uses(std::vector<MeasuredUse> pods, Done<std::vector<PodUse>> done) {
+  const bool slow = std::ranges::any_of(pods, &MeasuredUse::disk);
+  background_on<std::vector<PodUse>>(
+      slow ? *image_pool_ : *pool_,
+      [this, pods = std::move(pods)]() -> Result<std::vector<PodUse>> {
+        std::vector<PodUse> out;
+        for (const MeasuredUse& pod : pods) out.push_back(measure_pod(pod));
+        return out;
+      },
+      std::move(done));
+}
+
+void LinuxMachine::list_images(Done<std::vector<StoredImage>> done) {
+  background<std::vector<StoredImage>>([this] { return images_.list(); }, std::move(done));
+}
+
+void LinuxMachine::remove_images(std::vector<std::string> names, Done<Removed> done) {
+  background_on<Removed>(
+      *image_pool_,
+      [this, names = std::move(names)] {
+        return images_.remove(names, [this] { return images_of_pods(paths_.pods()); });
+      },
+      std::move(done));
+}
+
+void LinuxMachine::prune_images(Done<void> done) {
+  background_on<void>(
+      *image_pool_,
+      [this]() -> Result<void> {
+        TRY(images_.prune([this] { return images_of_pods(paths_.pods()); }, now()));
+        return {};
+      },
+      std::move(done));
+}
+
 void LinuxMachine::refresh_volumes(const std::string& uid, std::vector<VolumePlan> volumes) {
   background<void>(
       [this, uid, volumes = std::move(volumes)]() -> Result<void> {
@@ -636,9 +701,9 @@ Result<FileDescriptor> LinuxMachine::parent_socket(int type) {
   });
 }
 
-void LinuxMachine::dial_parent(Done<FileDescriptor> done) {
+void LinuxMachine::dial_parent(int type, Done<FileDescriptor> done) {
   background<FileDescriptor>(
-      [this] { return network_->socket_in_parent(SOCK_STREAM | SOCK_NONBLOCK); }, std::move(done));
+      [this, type] { return network_->socket_in_parent(type | SOCK_NONBLOCK); }, std::move(done));
 }
 
 void LinuxMachine::set_rules(const std::string& name, std::string rules, Done<void> done) {

@@ -12,6 +12,7 @@
 #include "agent/logs/kept_logs.h"
 #include "agent/network/pod_network.h"
 #include "agent/pod_machine.h"
+#include "agent/pressure/eviction.h"
 #include "agent/runtime/container_runtime.h"
 #include "agent/runtime/exec_process.h"
 #include "agent/runtime/file_watch.h"
@@ -21,11 +22,19 @@
 
 namespace hekla::agent {
 
+// A pod to be measured for eviction.
+struct MeasuredUse {
+  PodRecord record;
+  bool disk = false;                    // its files are counted too
+  std::vector<std::string> empty_dirs;  // volumes
+};
+
 struct LinuxMachineOptions {
   std::string data_dir;  // absolute
   Subnet subnet;
   std::vector<std::string> hidden_paths;
   RegistryOptions registries;
+  std::int64_t pod_max_pids = 0;  // of all containers of a pod together; 0: no limit
   int threads = 4;
 };
 
@@ -71,6 +80,15 @@ class LinuxMachine final : public PodMachine {
   void measure(std::vector<std::string> cgroups, Done<UsageReading> done);
   std::string cgroup_of(const PodRecord& record, const ContainerRun& run) const;
 
+  // What the machine has left, and what pods use (in order; uid and pod are left empty).
+  void read_node(Done<NodeReadings> done);
+  void measure_uses(std::vector<MeasuredUse> pods, Done<std::vector<PodUse>> done);
+  void list_images(Done<std::vector<StoredImage>> done);
+  // Those that a pod has come to use meanwhile are an error.
+  void remove_images(std::vector<std::string> names, Done<Removed> done);
+  // All that no pod uses.
+  void prune_images(Done<void> done);
+
   // A process beside the container's own.
   void start_exec(const PodRecord& record, std::size_t container, ExecSpec spec,
                   Done<StartedExec> done);
@@ -83,7 +101,7 @@ class LinuxMachine final : public PodMachine {
   // A socket in the parent namespace (type SOCK_STREAM, SOCK_DGRAM). Blocks.
   Result<FileDescriptor> parent_socket(int type);
   // A socket there without blocking, non-blocking itself.
-  void dial_parent(Done<FileDescriptor> done);
+  void dial_parent(int type, Done<FileDescriptor> done);
   // nftables rules of the parent namespace, under a name of their own.
   void set_rules(const std::string& name, std::string rules, Done<void> done);
   // Removes namespaces, bridge and run directory. Only when no pod is left; blocks.
@@ -108,6 +126,7 @@ class LinuxMachine final : public PodMachine {
   Result<std::string> pid_namespace(const PodRecord& record,
                                     const ContainerRecord& container) const;
   Result<BundleSpec> complete_bundle(const LaunchRequest& request, const std::string& bundle);
+  PodUse measure_pod(const MeasuredUse& pod) const;
   Result<PodRecord> inspect_now(const model::Pod& pod, PodRecord record);
   Result<void> inspect_run(const model::Pod& pod, PodRecord& record, ContainerRecord& container);
   Result<void> remove_run(const PodRecord& record, const ContainerRun& run);

@@ -71,14 +71,29 @@ json::Object condition(const char* type, bool value, const char* reason, const c
   return out;
 }
 
-json::Array node_conditions(WallTime since, WallTime now) {
+json::Array node_conditions(const NodeOptions& options, WallTime since, WallTime now) {
   json::Array out;
-  out.emplace_back(condition("MemoryPressure", false, "KubeletHasSufficientMemory",
-                             "kubelet has sufficient memory available", since, now));
-  out.emplace_back(condition("DiskPressure", false, "KubeletHasNoDiskPressure",
-                             "kubelet has no disk pressure", since, now));
-  out.emplace_back(condition("PIDPressure", false, "KubeletHasSufficientPID",
-                             "kubelet has sufficient PID available", since, now));
+  const NodePressure& pressure = options.pressure;
+  auto changed = [&](WallTime when) { return when == WallTime{} ? since : when; };
+  out.emplace_back(pressure.memory
+                       ? condition("MemoryPressure", true, "KubeletHasInsufficientMemory",
+                                   "kubelet has insufficient memory available",
+                                   changed(options.memory_since), now)
+                       : condition("MemoryPressure", false, "KubeletHasSufficientMemory",
+                                   "kubelet has sufficient memory available",
+                                   changed(options.memory_since), now));
+  out.emplace_back(pressure.disk
+                       ? condition("DiskPressure", true, "KubeletHasDiskPressure",
+                                   "kubelet has disk pressure", changed(options.disk_since), now)
+                       : condition("DiskPressure", false, "KubeletHasNoDiskPressure",
+                                   "kubelet has no disk pressure", changed(options.disk_since), now));
+  out.emplace_back(pressure.pids
+                       ? condition("PIDPressure", true, "KubeletHasInsufficientPID",
+                                   "kubelet has insufficient PID available",
+                                   changed(options.pids_since), now)
+                       : condition("PIDPressure", false, "KubeletHasSufficientPID",
+                                   "kubelet has sufficient PID available",
+                                   changed(options.pids_since), now));
   out.emplace_back(
       condition("Ready", true, "KubeletReady", "kubelet is posting ready status", since, now));
   return out;
@@ -155,7 +170,17 @@ json::Value node_status(const NodeOptions& options, WallTime since, WallTime now
   json::Value capacity = json::encode(node_capacity(options));
   status["capacity"] = capacity;
   status["allocatable"] = capacity;
-  status["conditions"] = node_conditions(since, now);
+  status["conditions"] = node_conditions(options, since, now);
+  json::Array images;
+  for (const NodeImage& image : options.images) {
+    json::Array names;
+    for (const std::string& name : image.names) names.emplace_back(name);
+    json::Object entry;
+    entry["names"] = std::move(names);
+    entry["sizeBytes"] = image.size;
+    images.emplace_back(std::move(entry));
+  }
+  status["images"] = std::move(images);
   json::Array addresses;
   auto address = [&](const char* type, const std::string& text) {
     json::Object entry;
@@ -189,6 +214,9 @@ struct NodeRegistration::State : std::enable_shared_from_this<NodeRegistration::
   NodeOptions options;
   WallTime since = client.executor().clock().wall();  // ready since then
   bool stopped = false;
+  bool registered = false;
+  bool writing = false, again = false;  // a status is on its way; another shall follow
+  std::uint64_t written = 0;            // statuses, to tell the latest timer from older ones
 
   WallTime now() const { return client.executor().clock().wall(); }
 
@@ -236,7 +264,13 @@ struct NodeRegistration::State : std::enable_shared_from_this<NodeRegistration::
     if (!result) return later(kRetry, &State::create_node);
     patch_status();
   }
+  void changed() {
+    if (!registered) return;
+    again = writing;
+    if (!writing) patch_status();
+  }
   void patch_status() {
+    registered = writing = true;
     kube::Write one;
     one.verb = kube::Write::Verb::patch;
     one.resource = kube::resources::nodes;
@@ -247,7 +281,16 @@ struct NodeRegistration::State : std::enable_shared_from_this<NodeRegistration::
     write(std::move(one), &State::status_patched);
   }
   void status_patched(kube::WriteResult result) {
-    if (result) return later(kStatusPeriod, &State::patch_status);
+    writing = false;
+    if (result && std::exchange(again, false)) return patch_status();
+    if (result) {
+      client.executor().post_after(kStatusPeriod, [self = weak_from_this(), mine = ++written] {
+        auto state = self.lock();
+        if (state && !state->stopped && !state->writing && state->written == mine)
+          state->patch_status();
+      });
+      return;
+    }
     log_warn("agent", "write the node's status", {{"error", result.error().message}});
     // Somebody deleted the node: it comes back, as a kubelet's does after its restart.
     later(kRetry,
@@ -302,6 +345,23 @@ NodeRegistration::~NodeRegistration() { stop(); }
 void NodeRegistration::start() {
   state_->create_node();
   state_->renew_lease();
+}
+
+void NodeRegistration::set_pressure(const NodePressure& pressure) {
+  NodeOptions& options = state_->options;
+  if (pressure == options.pressure) return;
+  const WallTime now = state_->now();
+  if (pressure.memory != options.pressure.memory) options.memory_since = now;
+  if (pressure.disk != options.pressure.disk) options.disk_since = now;
+  if (pressure.pids != options.pressure.pids) options.pids_since = now;
+  options.pressure = pressure;
+  state_->changed();
+}
+
+void NodeRegistration::set_images(std::vector<NodeImage> images) {
+  if (images == state_->options.images) return;
+  state_->options.images = std::move(images);
+  state_->changed();
 }
 
 void NodeRegistration::stop() { state_->stopped = true; }

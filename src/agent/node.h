@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "agent/pressure/eviction.h"
 #include "kube/client.h"
 #include "model/quantity.h"
 
@@ -19,12 +20,21 @@ struct MachineFacts {
 // briefly.
 MachineFacts read_machine_facts(const std::string& data_dir);
 
+struct NodeImage {
+  std::vector<std::string> names;
+  std::int64_t size = 0;
+  bool operator==(const NodeImage&) const = default;
+};
+
 struct NodeOptions {
   std::string name;
   MachineFacts facts;
   model::ResourceList resources;  // declared ones replace or join what was found
   std::string pod_cidr;
   std::string version;
+  NodePressure pressure;
+  WallTime memory_since{}, disk_since{}, pids_since{};  // when that last changed
+  std::vector<NodeImage> images;
 };
 
 // What the node has to give: found plus declared. Allocatable is the same: nothing is set aside.
@@ -39,6 +49,9 @@ class NodeRegistration {
   NodeRegistration(kube::Client& client, NodeOptions options);
   ~NodeRegistration();
   void start();
+  // What the node's status says besides; written at once.
+  void set_pressure(const NodePressure& pressure);
+  void set_images(std::vector<NodeImage> images);
   // No more renewals; what is under way may still arrive.
   void stop();
 

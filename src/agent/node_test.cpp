@@ -43,6 +43,36 @@ class NodeRegistrationTest : public ::testing::Test {
   test::FakeClient client_;
 };
 
+TEST_F(NodeRegistrationTest, PressureAndImagesAreWrittenAtOnce) {
+  NodeRegistration node(client_, sample());
+  node.set_images({{{"a@sha256:1", "a:1"}, 7}});
+  node.start();
+  simulation_.run_for(std::chrono::seconds(1));
+  auto object = [&] { return *api_.find(kube::resources::nodes, {"", "node-1"}); };
+  auto condition = [&](std::string_view type) {
+    const json::Value now = object();
+    for (const json::Value& one : *json::array_at(now, {"status", "conditions"}))
+      if (json::string_at(one, {"type"}) == type)
+        return std::string(json::string_at(one, {"status"})) + " " +
+               std::string(json::string_at(one, {"reason"}));
+    return std::string();
+  };
+  EXPECT_EQ(json::serialize(*json::find_path(object(), {"status", "images"})),
+            R"([{"names":["a@sha256:1","a:1"],"sizeBytes":7}])");
+  EXPECT_EQ(condition("MemoryPressure"), "False KubeletHasSufficientMemory");
+  node.set_pressure({.memory = true, .disk = true});
+  simulation_.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(condition("MemoryPressure"), "True KubeletHasInsufficientMemory");
+  EXPECT_EQ(condition("DiskPressure"), "True KubeletHasDiskPressure");
+  EXPECT_EQ(condition("PIDPressure"), "False KubeletHasSufficientPID");
+  node.set_pressure({.pids = true});
+  node.set_images({});
+  simulation_.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(condition("MemoryPressure"), "False KubeletHasSufficientMemory");
+  EXPECT_EQ(condition("PIDPressure"), "True KubeletHasInsufficientPID");
+  EXPECT_EQ(json::array_at(object(), {"status", "images"})->size(), 0u);
+}
+
 TEST_F(NodeRegistrationTest, AppearsReadyWithALease) {
   NodeRegistration node(client_, sample());
   node.start();

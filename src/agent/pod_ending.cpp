@@ -36,8 +36,19 @@ bool PodWorker::check_deadline() {
   return true;
 }
 
+void PodWorker::evict(const std::string& message, Nanos grace) {
+  if (ending_ != Ending::no || !record_.outcome.empty()) return;
+  ending_ = Ending::evicted;
+  eviction_grace_ = grace;
+  record_.reason = kEvicted;
+  record_.message = message;
+  event("Warning", "Evicted", message);
+  step();
+}
+
 Nanos PodWorker::grace() const {
   if (ending_ == Ending::vanished) return Nanos(0);
+  if (ending_ == Ending::evicted) return eviction_grace_;
   if (pod_->metadata.deletionTimestamp && pod_->metadata.deletionGracePeriodSeconds)
     return std::chrono::seconds(*pod_->metadata.deletionGracePeriodSeconds);
   return std::chrono::seconds(
@@ -128,7 +139,8 @@ void PodWorker::step_end() {
 void PodWorker::finish_ending() {
   if (record_.outcome.empty()) {
     bool failed =
-        ending_ == Ending::deadline || ending_ == Ending::shutdown ||
+        ending_ == Ending::deadline || ending_ == Ending::evicted || ending_ == Ending::shutdown ||
+        record_.reason == kEvicted ||
         std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
           return !container.init && !container.ephemeral &&
                  (!container.current || container.current->exit_code != 0);
@@ -142,6 +154,7 @@ void PodWorker::finish_ending() {
   report();
   switch (ending_) {
     case Ending::deadline:
+    case Ending::evicted:
       ending_ = Ending::no;  // over; stays in the API until somebody deletes it
       return step();
     case Ending::deleted:

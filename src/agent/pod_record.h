@@ -68,6 +68,9 @@ BOOST_DESCRIBE_STRUCT(PodRecord, (),
                       (version, uid, ns, name, address, host_network, share_processes, sandbox, started_ns, outcome,
                        reason, message, job, containers))
 
+// The reason of a pod that the node could not bear any longer.
+inline const std::string kEvicted = "Evicted";
+
 PodRecord new_record(const model::Pod& pod, WallTime now);
 // For a pod the API says has run here but of which nothing is left: its containers count as lost.
 void mark_lost(PodRecord& record, const model::Pod& pod);

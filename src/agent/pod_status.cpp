@@ -142,6 +142,8 @@ class StatusBuilder {
     bool all_ready =
         std::ranges::none_of(status.containerStatuses, unready) && !is_over() && initialized_;
     add(status, "PodReadyToStartContainers", in_.record.sandbox);
+    if (in_.record.reason == kEvicted)
+      add(status, "DisruptionTarget", true, "TerminationByKubelet", in_.record.message);
     if (in_.record.outcome == "Succeeded") {
       add(status, "Initialized", true, "PodCompleted");
       add(status, "Ready", false, "PodCompleted");

@@ -68,7 +68,11 @@ PodWorker::PodWorker(PodContext& context, PodRef pod, PodRecord record, bool ado
 
 WallTime PodWorker::now() const { return context_.client.executor().clock().wall(); }
 
-void PodWorker::start() { step(); }
+void PodWorker::start() {
+  // An earlier process was about to end it.
+  if (record_.reason == kEvicted && record_.outcome.empty()) ending_ = Ending::evicted;
+  step();
+}
 
 void PodWorker::update(PodRef pod) {
   pod_ = std::move(pod);
@@ -116,7 +120,8 @@ std::optional<PodAddress> PodWorker::address() const {
 // Everything but the machine's answer to a kill waits for the work under way.
 void PodWorker::step() {
   if (gone_) return;
-  if (pod_->metadata.deletionTimestamp && (ending_ == Ending::no || ending_ == Ending::deadline))
+  if (pod_->metadata.deletionTimestamp &&
+      (ending_ == Ending::no || ending_ == Ending::deadline || ending_ == Ending::evicted))
     ending_ = Ending::deleted;
   if (busy_) return;
   sync_ephemeral(record_, *pod_);

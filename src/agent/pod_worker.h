@@ -36,6 +36,8 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   void vanish();
   // A container may have ended.
   void look();
+  // The node is short of something, or the pod of its own limits: it fails, and stays in the API.
+  void evict(const std::string& message, Nanos grace);
   // The agent is going down and takes its pods along.
   void shut_down();
 
@@ -49,7 +51,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   void refresh_volumes();
 
  private:
-  enum class Ending { no, deleted, vanished, deadline, shutdown };
+  enum class Ending { no, deleted, vanished, deadline, evicted, shutdown };
   struct Hold {
     WallTime until;
     WaitingReason why;
@@ -134,6 +136,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   bool busy_ = false;
   bool gone_ = false;
   Ending ending_ = Ending::no;
+  Nanos eviction_grace_{};
   struct Stop {
     WallTime begun;
     Nanos grace{};

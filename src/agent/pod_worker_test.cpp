@@ -311,6 +311,84 @@ TEST_F(PodWorkerTest, TheDeadlineFailsThePod) {
   EXPECT_FALSE(gone_);
 }
 
+TEST_F(PodWorkerTest, AnEvictedPodFailsAndStaysInTheApi) {
+  begin("Always", R"("terminationGracePeriodSeconds":50,)");
+  worker_->evict("The node was low on resource: memory. ", seconds(1));
+  simulation_.run_until_idle();
+  EXPECT_EQ(calls(), "sandbox, launch c#0, TERM");
+  pass(seconds(2));
+  EXPECT_EQ(calls(), "KILL") << "its own grace period does not count";
+  exit(137);
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "Evicted");
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}), "The node was low on resource: memory. ");
+  const model::PodStatus status = decoded().status;
+  auto target = std::ranges::find(status.conditions, "DisruptionTarget", &model::PodCondition::type);
+  ASSERT_NE(target, status.conditions.end());
+  EXPECT_EQ(target->status, "True");
+  EXPECT_EQ(target->reason, "TerminationByKubelet");
+  EXPECT_TRUE(has_event("Evicted", "The node was low on resource: memory. "));
+  EXPECT_EQ(calls(), "remove c, dismantle, release");
+  EXPECT_FALSE(gone_);
+  worker_->evict("again", seconds(0));
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}), "The node was low on resource: memory. ");
+}
+
+TEST_F(PodWorkerTest, APodThatIsTurnedAwayNeverStarts) {
+  machine_.sandbox_failure = "not yet";
+  begin("Never");
+  worker_->evict("The node had condition: [DiskPressure]. ", Nanos(0));
+  simulation_.run_until_idle();
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "Evicted");
+}
+
+TEST_F(PodWorkerTest, ReadinessGatesKeepAPodUnready) {
+  begin("Always", R"("readinessGates":[{"conditionType":"x.io/a"},{"conditionType":"x.io/b"}],)");
+  auto ready = [&]() -> model::PodCondition {
+    const model::PodStatus status = decoded().status;
+    return *std::ranges::find(status.conditions, "Ready", &model::PodCondition::type);
+  };
+  EXPECT_EQ(ready().status, "False");
+  EXPECT_EQ(ready().reason, "ReadinessGatesNotReady");
+  EXPECT_EQ(ready().message,
+            "corresponding condition of pod readiness gate \"x.io/a\" does not exist., "
+            "corresponding condition of pod readiness gate \"x.io/b\" does not exist.");
+  EXPECT_TRUE(container().ready);
+  auto set = [&](const std::string& a, const std::string& b) {
+    json::Value current = object();
+    json::Array conditions;
+    for (const json::Value& one : *json::array_at(current, {"status", "conditions"}))
+      if (!json::string_at(one, {"type"}).starts_with("x.io/")) conditions.push_back(one);
+    conditions.emplace_back(json::Object{{"type", "x.io/a"}, {"status", a}});
+    conditions.emplace_back(json::Object{{"type", "x.io/b"}, {"status", b}});
+    json::Object status{{"conditions", std::move(conditions)}};
+    change(json::serialize(json::Object{{"status", std::move(status)}}).c_str());
+  };
+  set("True", "False");
+  EXPECT_EQ(ready().message, "the status of pod readiness gate \"x.io/b\" is not \"True\", but False");
+  set("True", "True");
+  EXPECT_EQ(ready().status, "True");
+}
+
+TEST_F(PodWorkerTest, ALocalhostSeccompProfileIsRefusedRatherThanIgnored) {
+  const std::string profile =
+      R"("securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"p.json"}},)";
+  begin("Never", "", "host", profile);
+  EXPECT_EQ(phase(), "Pending");
+  ASSERT_TRUE(container().state.waiting.has_value());
+  EXPECT_EQ(container().state.waiting->reason, "CreateContainerConfigError");
+  EXPECT_EQ(container().state.waiting->message,
+            "seccomp profile Localhost (p.json) is not supported: use RuntimeDefault or Unconfined");
+  EXPECT_EQ(calls(), "sandbox") << "nothing is started";
+}
+
+TEST_F(PodWorkerTest, AContainersOwnSeccompProfileIsTheLastWord) {
+  begin("Never", R"("securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"p"}},)",
+        "host", R"("securityContext":{"seccompProfile":{"type":"RuntimeDefault"}},)");
+  EXPECT_EQ(phase(), "Running");
+}
+
 TEST_F(PodWorkerTest, RetriesTheSandboxWithBackOff) {
   machine_.sandbox_failure = "no bridge";
   begin("Never");

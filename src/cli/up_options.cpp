@@ -51,6 +51,46 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                   "containers that may share one GPU declared by --node-resources (time slicing)")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command
+      .add_option("--eviction-hard", options.eviction_hard,
+                  "what the node must have left, or pods are ended at once: SIGNAL<QUANTITY or "
+                  "PERCENT%,... of memory.available, nodefs.available, nodefs.inodesFree, "
+                  "imagefs.available, imagefs.inodesFree, pid.available")
+      ->capture_default_str();
+  command.add_option("--eviction-soft", options.eviction_soft,
+                     "the same, but for a while and with a grace period for the pods");
+  command.add_option("--eviction-soft-grace-period", options.eviction_soft_grace_period,
+                     "how long a soft threshold may be crossed: SIGNAL=DURATION,...");
+  command.add_option("--eviction-minimum-reclaim", options.eviction_minimum_reclaim,
+                     "how much more than the threshold is won back: SIGNAL=QUANTITY,...");
+  command
+      .add_option("--eviction-pressure-transition-period", options.eviction_transition_seconds,
+                  "seconds until a condition of pressure is withdrawn")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
+  command
+      .add_option("--eviction-max-pod-grace-period", options.eviction_max_pod_grace,
+                  "seconds that a pod has at most when a soft threshold ends it")
+      ->check(CLI::Range(0, 86400))
+      ->capture_default_str();
+  command
+      .add_option("--image-gc-high-threshold", options.image_gc_high,
+                  "percentage of the disk in use at which unused images are removed; 100: never")
+      ->capture_default_str();
+  command
+      .add_option("--image-gc-low-threshold", options.image_gc_low,
+                  "percentage of the disk in use down to which they are")
+      ->capture_default_str();
+  command
+      .add_option("--minimum-image-ttl-duration", options.image_minimum_age_seconds,
+                  "seconds that an image is kept at least")
+      ->check(CLI::Range(0, 31536000))
+      ->capture_default_str();
+  command
+      .add_option("--pod-max-pids", options.pod_max_pids,
+                  "processes and threads that a pod may have (0: 32768 for each container)")
+      ->check(CLI::Range(0, 4194304))
+      ->capture_default_str();
   command.add_flag("--no-agent", options.no_agent, "do not run pods on this machine");
   command
       .add_option(
@@ -86,9 +126,31 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   for (const std::string& map : options.image_maps) add("--image-map", map);
   for (const std::string& host : options.insecure_registries) add("--insecure-registry", host);
   for (const std::string& mirror : options.registry_mirrors) add("--registry-mirror", mirror);
+  for (const std::string& file : options.registry_authorities) add("--registry-ca", file);
   add("--node-name", options.node_name);
   add("--node-resources", options.node_resources);
   if (options.gpu_replicas > 1) add("--gpu-replicas", std::to_string(options.gpu_replicas));
+  const UpOptions defaults;
+  auto add_changed = [&](const char* flag, const auto& value, const auto& usual) {
+    if (value == usual) return;
+    arguments.emplace_back(flag);
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>)
+      arguments.push_back(value);
+    else
+      arguments.push_back(std::to_string(value));
+  };
+  add_changed("--eviction-hard", options.eviction_hard, defaults.eviction_hard);
+  add_changed("--eviction-soft", options.eviction_soft, std::string());
+  add_changed("--eviction-soft-grace-period", options.eviction_soft_grace_period, std::string());
+  add_changed("--eviction-minimum-reclaim", options.eviction_minimum_reclaim, std::string());
+  add_changed("--eviction-pressure-transition-period", options.eviction_transition_seconds,
+              defaults.eviction_transition_seconds);
+  add_changed("--eviction-max-pod-grace-period", options.eviction_max_pod_grace, 0);
+  add_changed("--image-gc-high-threshold", options.image_gc_high, defaults.image_gc_high);
+  add_changed("--image-gc-low-threshold", options.image_gc_low, defaults.image_gc_low);
+  add_changed("--minimum-image-ttl-duration", options.image_minimum_age_seconds,
+              defaults.image_minimum_age_seconds);
+  add_changed("--pod-max-pids", options.pod_max_pids, 0);
   if (options.no_agent) arguments.emplace_back("--no-agent");
   if (options.fake_nodes > 0) {
     add("--fake-nodes", std::to_string(options.fake_nodes));
@@ -102,4 +164,3 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
 }
 
 }  // namespace hekla::cli
-  for (const std::string& file : options.registry_authorities) add("--registry-ca", file);

@@ -23,6 +23,15 @@ struct UpOptions {
   std::string node_name;
   std::string node_resources;
   int gpu_replicas = 1;
+  // Less of a disk than the kubelet's tenth: it is seldom the platform's alone.
+  std::string eviction_hard =
+      "memory.available<100Mi,nodefs.available<1Gi,nodefs.inodesFree<5%,imagefs.available<1Gi,"
+      "imagefs.inodesFree<5%";
+  std::string eviction_soft, eviction_soft_grace_period, eviction_minimum_reclaim;
+  int eviction_transition_seconds = 300;
+  int eviction_max_pod_grace = 0;
+  int image_gc_high = 85, image_gc_low = 80, image_minimum_age_seconds = 120;
+  int pod_max_pids = 0;
   bool no_agent = false;
   int fake_nodes = 0;
   std::string fake_node_resources = "cpu=32,memory=256Gi,pods=110";

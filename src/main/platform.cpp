@@ -250,6 +250,13 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   for (const std::string& path : {options.kubeconfig_out, options.record})
     if (!path.empty()) agent_options.hidden_paths.push_back(std::filesystem::absolute(path));
   agent_options.gpu_replicas = options.gpu_replicas;
+  agent_options.eviction = {options.eviction_hard, options.eviction_soft,
+                            options.eviction_soft_grace_period, options.eviction_minimum_reclaim,
+                            std::chrono::seconds(options.eviction_transition_seconds),
+                            options.eviction_max_pod_grace};
+  agent_options.image_gc = {options.image_gc_high, options.image_gc_low,
+                            std::chrono::seconds(options.image_minimum_age_seconds)};
+  agent_options.pod_max_pids = options.pod_max_pids;
   agent_options.ca_pem = pki.ca.certificate_pem;
   agent_options.api_host = kApiServiceAddress;
   agent_options.token_source = [this](agent::TokenRequest request, auto done) {

@@ -31,6 +31,21 @@ spec:
 """
 
 
+HANGING = """
+apiVersion: v1
+kind: Pod
+metadata: {name: hanging}
+spec:
+  schedulerName: volcano
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: c
+    image: any
+    command: [sleep, "1000"]
+    livenessProbe: {exec: {command: [sleep, "978"]}, timeoutSeconds: 1, periodSeconds: 1, failureThreshold: 1000}
+"""
+
+
 class Streams(put.PlatformTest):
     TOOL = 0
 
@@ -122,6 +137,28 @@ spec:
         process.stdout.close()
         put.wait_for("the process ended its work", lambda: self.platform.kubectl(
             "exec", "web", "-c", "web", "--", "cat", "/tmp/survivor", check=False).stdout == "alive\n")
+
+    def test_a_terminal_is_hung_up_with_its_client(self):
+        master, slave = pty.openpty()
+        process = self.spawn("exec", "-it", "web", "-c", "web", "--", "sh", "-c", "echo $$ > /tmp/shell; sleep 977",
+                             stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        self.addCleanup(os.close, master)
+
+        def alive():
+            return self.platform.kubectl("exec", "web", "-c", "web", "--", "sh", "-c",
+                                         "kill -0 $(cat /tmp/shell) && echo yes", check=False).stdout == "yes\n"
+        put.wait_for("the shell runs", alive)
+        process.kill()
+        put.wait_for("the shell is gone", lambda: not alive())
+
+    def test_a_probe_that_hangs_leaves_no_process(self):
+        self.platform.apply_text(HANGING)
+        put.wait_for("the probe has failed", lambda: "Unhealthy" in self.platform.kubectl(
+            "get", "events", "--field-selector", "involvedObject.name=hanging"))
+        time.sleep(2)
+        count = self.platform.kubectl("exec", "hanging", "--", "sh", "-c", "pgrep -fc 'sleep [9]78'", check=False)
+        self.assertLessEqual(int(count.stdout), 1, "those before are killed when their time is up")
 
     def test_cp_both_ways(self):
         with tempfile.TemporaryDirectory() as directory:

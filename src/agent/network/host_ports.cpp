@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <set>
 
+#include "agent/network/udp_port.h"
 #include "agent/streams/fd_pipe.h"
 #include "base/log.h"
 
@@ -28,15 +29,17 @@ sockaddr_in socket_address(std::uint32_t address, int port) {
   return name;
 }
 
-Result<FileDescriptor> listen_on_loopback(std::uint16_t port) {
-  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+Result<FileDescriptor> listen_on_loopback(const PortKey& key) {
+  FileDescriptor socket(::socket(
+      AF_INET, (key.udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error("open a socket");
   int on = 1;
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in name = socket_address(INADDR_LOOPBACK, port);
+  // Of two programs on one UDP port, neither would know what it gets.
+  if (!key.udp) ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  sockaddr_in name = socket_address(INADDR_LOOPBACK, key.port);
   if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 ||
-      ::listen(socket.get(), kBacklog) != 0)
-    return errno_error("listen on 127.0.0.1:" + std::to_string(port));
+      (!key.udp && ::listen(socket.get(), kBacklog) != 0))
+    return errno_error("listen on 127.0.0.1:" + std::to_string(key.port) + (key.udp ? "/udp" : ""));
   return socket;
 }
 
@@ -95,64 +98,93 @@ struct HostPorts::State : std::enable_shared_from_this<HostPorts::State> {
     FileDescriptor socket;
     std::vector<std::pair<std::string, std::int32_t>> targets;
     std::size_t next = 0;
+    std::shared_ptr<UdpPort> udp;  // instead of the socket
   };
 
   Executor& executor;
   Dial dial;                    // the executor's; empty once the owner has gone
   std::unique_ptr<FdLoop> loop;
   // The loop's own.
-  std::map<std::uint16_t, Listener> listeners;
-  std::set<std::uint16_t> failing;
+  std::map<PortKey, Listener> listeners;
+  std::set<PortKey> failing;
   std::size_t connections = 0;
 
-  std::vector<std::uint16_t> change(std::vector<HostPort> ports);
-  void open_listener(const HostPort& port);
-  void accept_one(std::uint16_t port);
+  std::vector<PortKey> change(std::vector<HostPort> ports);
+  void open_listener(const PortKey& key);
+  void open_udp(const PortKey& key, FileDescriptor socket);
+  void accept_one(const PortKey& key);
   void connect(FileDescriptor client, FileDescriptor pod,
                const std::pair<std::string, std::int32_t>& target);
   void relay(FileDescriptor client, FileDescriptor pod);
 };
 
-std::vector<std::uint16_t> HostPorts::State::change(std::vector<HostPort> ports) {
-  std::map<std::uint16_t, HostPort> wanted;
-  for (HostPort& port : ports) wanted.emplace(port.port, std::move(port));
+std::vector<PortKey> HostPorts::State::change(std::vector<HostPort> ports) {
+  std::map<PortKey, HostPort> wanted;
+  for (HostPort& port : ports) wanted.emplace(port.key, std::move(port));
   for (auto listener = listeners.begin(); listener != listeners.end();) {
     if (wanted.contains(listener->first)) {
       ++listener;
       continue;
     }
-    loop->watch(listener->second.socket.get(), 0, {});
+    if (listener->second.udp)
+      listener->second.udp->stop();
+    else
+      loop->watch(listener->second.socket.get(), 0, {});
     listener = listeners.erase(listener);
   }
-  std::vector<std::uint16_t> ours;
-  for (const auto& [number, port] : wanted) {
-    if (!listeners.contains(number)) open_listener(port);
-    auto listener = listeners.find(number);
+  std::vector<PortKey> ours;
+  for (const auto& [key, port] : wanted) {
+    if (!listeners.contains(key)) open_listener(key);
+    auto listener = listeners.find(key);
     if (listener == listeners.end()) continue;
     listener->second.targets = port.targets;
-    ours.push_back(number);
+    if (listener->second.udp) listener->second.udp->set_targets(port.targets);
+    ours.push_back(key);
   }
   return ours;
 }
 
-void HostPorts::State::open_listener(const HostPort& port) {
-  Result<FileDescriptor> socket = listen_on_loopback(port.port);
+void HostPorts::State::open_listener(const PortKey& key) {
+  Result<FileDescriptor> socket = listen_on_loopback(key);
   if (!socket) {
-    if (failing.insert(port.port).second)
+    if (failing.insert(key).second)
       log_warn("agent", "a service's port on the host does not work",
                {{"error", socket.error().message}});
     return;
   }
-  failing.erase(port.port);
+  failing.erase(key);
+  if (key.udp) return open_udp(key, std::move(*socket));
   int fd = socket->get();
-  listeners[port.port] = Listener{std::move(*socket), {}, 0};
-  loop->watch(fd, EPOLLIN, [self = weak_from_this(), number = port.port](std::uint32_t) {
-    if (auto state = self.lock()) state->accept_one(number);
+  listeners[key] = Listener{std::move(*socket), {}, 0, nullptr};
+  loop->watch(fd, EPOLLIN, [self = weak_from_this(), key](std::uint32_t) {
+    if (auto state = self.lock()) state->accept_one(key);
   });
 }
 
-void HostPorts::State::accept_one(std::uint16_t port) {
-  auto found = listeners.find(port);
+void HostPorts::State::open_udp(const PortKey& key, FileDescriptor socket) {
+  auto dial_one = [self = weak_from_this()](std::move_only_function<void(FileDescriptor)> done) {
+    auto state = self.lock();
+    if (!state) return;
+    state->executor.post([self, done = std::move(done)]() mutable {
+      auto there = self.lock();
+      if (!there || !there->dial) return;
+      there->dial(true, [self, done = std::move(done)](Result<FileDescriptor> pod) mutable {
+        auto living = self.lock();
+        if (!living) return;
+        living->loop->post([done = std::move(done),
+                            pod = pod ? std::move(*pod) : FileDescriptor()]() mutable {
+          done(std::move(pod));
+        });
+      });
+    });
+  };
+  auto port = std::make_shared<UdpPort>(*loop, std::move(socket), std::move(dial_one));
+  port->start();
+  listeners[key] = Listener{{}, {}, 0, std::move(port)};
+}
+
+void HostPorts::State::accept_one(const PortKey& key) {
+  auto found = listeners.find(key);
   if (found == listeners.end()) return;
   Listener& listener = found->second;
   FileDescriptor client(
@@ -162,7 +194,7 @@ void HostPorts::State::accept_one(std::uint16_t port) {
   executor.post([self = weak_from_this(), client = std::move(client), target]() mutable {
     auto state = self.lock();
     if (!state || !state->dial) return;
-    state->dial([self, client = std::move(client), target](Result<FileDescriptor> pod) mutable {
+    state->dial(false, [self, client = std::move(client), target](Result<FileDescriptor> pod) mutable {
       auto living = self.lock();
       if (!living || !pod) return;
       living->loop->post([self, client = std::move(client), pod = std::move(*pod), target]() mutable {
@@ -214,12 +246,12 @@ HostPorts::~HostPorts() {
 }
 
 void HostPorts::set(std::vector<HostPort> ports,
-                    std::function<void(std::vector<std::uint16_t> ours)> taken) {
+                    std::function<void(std::vector<PortKey> ours)> taken) {
   state_->loop->post([state = std::weak_ptr(state_), ports = std::move(ports),
                       taken = std::move(taken)]() mutable {
     auto self = state.lock();
     if (!self) return;
-    std::vector<std::uint16_t> ours = self->change(std::move(ports));
+    std::vector<PortKey> ours = self->change(std::move(ports));
     self->executor.post([taken = std::move(taken), ours = std::move(ours)] { taken(ours); });
   });
 }

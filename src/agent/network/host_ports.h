@@ -17,8 +17,14 @@
 
 namespace hekla::agent {
 
-struct HostPort {
+struct PortKey {
   std::uint16_t port = 0;
+  bool udp = false;
+  auto operator<=>(const PortKey&) const = default;
+};
+
+struct HostPort {
+  PortKey key;
   std::vector<std::pair<std::string, std::int32_t>> targets;  // none: connections are refused
   bool operator==(const HostPort&) const = default;
 };
@@ -26,14 +32,14 @@ struct HostPort {
 class HostPorts {
  public:
   // Makes a socket in the parent namespace; called on the executor.
-  using Dial = std::function<void(Done<FileDescriptor> done)>;
+  using Dial = std::function<void(bool udp, Done<FileDescriptor> done)>;
   static Result<std::unique_ptr<HostPorts>> open(Executor& executor, Dial dial);
   HostPorts(Executor& executor, Dial dial, std::unique_ptr<FdLoop> loop);
   ~HostPorts();
 
   // All of them, from now on; on the executor. Ports that somebody else holds are tried again with
   // every call, `taken` tells whether one is ours.
-  void set(std::vector<HostPort> ports, std::function<void(std::vector<std::uint16_t> ours)> taken);
+  void set(std::vector<HostPort> ports, std::function<void(std::vector<PortKey> ours)> taken);
 
  private:
   struct State;

@@ -64,10 +64,10 @@ void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>
   });
   std::vector<HostPort> wanted;
   auto want = [&](std::int32_t port, const ServiceRoute& route) {
-    if (port <= 0 || route.protocol != "tcp") return;
-    auto number = static_cast<std::uint16_t>(port);
-    if (std::ranges::find(wanted, number, &HostPort::port) == wanted.end())
-      wanted.push_back({number, route.targets});
+    if (port <= 0 || (route.protocol != "tcp" && route.protocol != "udp")) return;
+    const PortKey key{static_cast<std::uint16_t>(port), route.protocol == "udp"};
+    if (std::ranges::find(wanted, key, &HostPort::key) == wanted.end())
+      wanted.push_back({key, route.targets});
   };
   for (const model::Service* service : by_age) {
     const kube::Key key{service->metadata.ns, service->metadata.name};
@@ -81,7 +81,7 @@ void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>
   host_ports_ = wanted;
   options_.set_host_ports(
       std::move(wanted),
-      [this, alive = std::weak_ptr<bool>(alive_)](const std::vector<std::uint16_t>& held) {
+      [this, alive = std::weak_ptr<bool>(alive_)](const std::vector<PortKey>& held) {
         if (!alive.lock()) return;
         services_.for_each([&](const auto& service) {
           if (service->spec.type == "LoadBalancer") announce(*service, held);
@@ -95,14 +95,15 @@ void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>
       });
 }
 
-// A load balancer has its address once all of its ports are ours; UDP ones cannot be.
+// A load balancer has its address once all of its ports are ours; SCTP ones cannot be.
 void ServiceRouting::announce(const model::Service& service,
-                              const std::vector<std::uint16_t>& held) {
+                              const std::vector<PortKey>& held) {
   auto rest = rest_.get({service.metadata.ns, service.metadata.name});
   if (!rest || !rest->status.loadBalancer.ingress.empty()) return;
   for (const model::ServicePort& port : service.spec.ports)
-    if (port.protocol == "UDP" ||
-        std::ranges::count(held, static_cast<std::uint16_t>(port.port)) == 0)
+    if (port.protocol == "SCTP" ||
+        std::ranges::count(held, PortKey{static_cast<std::uint16_t>(port.port),
+                                         port.protocol == "UDP"}) == 0)
       return;
   json::Array ingress;
   ingress.push_back(json::Object{{"ip", kLoopback}});

@@ -23,7 +23,7 @@ class ServiceRouting {
     std::pair<std::string, std::int32_t> api_target;
     std::function<void(std::string rules, Done<void> done)> set_rules;
     // Ports of the host's loopback; answers which of them are held.
-    std::function<void(std::vector<HostPort>, std::function<void(std::vector<std::uint16_t>)>)>
+    std::function<void(std::vector<HostPort>, std::function<void(std::vector<PortKey>)>)>
         set_host_ports;
   };
   ServiceRouting(kube::Client& client, const kube::Informer<model::Service>& services,
@@ -36,7 +36,7 @@ class ServiceRouting {
  private:
   std::optional<std::string> publish();
   void publish_host_ports(const std::vector<const model::Service*>& services);
-  void announce(const model::Service& service, const std::vector<std::uint16_t>& held);
+  void announce(const model::Service& service, const std::vector<PortKey>& held);
 
   kube::Client& client_;
   const kube::Informer<model::Service>& services_;

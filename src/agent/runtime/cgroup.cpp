@@ -1,5 +1,6 @@
 #include "agent/runtime/cgroup.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -114,6 +115,26 @@ std::int64_t parse_oom_kills(std::string_view text) {
   std::int64_t count = 0;
   std::from_chars(text.data(), text.data() + text.size(), count);
   return count;
+}
+
+std::int64_t process_count(const std::string& cgroup, const std::string& mount_root) {
+  for (const std::string& directory : cgroup_directories(cgroup, mount_root))
+    if (auto count = number_after(read_file(directory + "/pids.current"), "")) return *count;
+  return 0;
+}
+
+Result<void> limit_processes(const std::string& cgroup, std::int64_t most,
+                             const std::string& mount_root) {
+  for (const std::string& directory : cgroup_directories(cgroup, mount_root)) {
+    const std::string path = directory + "/pids.max";
+    std::error_code error;
+    if (!fs::exists(path, error)) continue;
+    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    const std::string text = std::to_string(most);
+    if (!file || ::write(file.get(), text.data(), text.size()) < 0)
+      return errno_error("write " + text + " to " + path);
+  }
+  return {};
 }
 
 std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root) {

@@ -23,6 +23,13 @@ struct CgroupUsage {
 std::optional<CgroupUsage> cgroup_usage(const std::string& cgroup,
                                         const std::string& mount_root = "/sys/fs/cgroup");
 
+// The processes and threads in it; 0 when it cannot be read.
+std::int64_t process_count(const std::string& cgroup,
+                           const std::string& mount_root = "/sys/fs/cgroup");
+// At most so many in it and all below it. Where nobody counts them, nothing is limited.
+Result<void> limit_processes(const std::string& cgroup, std::int64_t most,
+                             const std::string& mount_root = "/sys/fs/cgroup");
+
 // How often the kernel's OOM killer has struck in the cgroup; 0 when it cannot be read.
 std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root = "/sys/fs/cgroup");
 // The number in "oom_kill N" of memory.oom_control (v1) or memory.events (v2).
