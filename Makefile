@@ -15,7 +15,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
   libboost1.81-dev libssl-dev libsimdjson-dev libyaml-dev libspdlog-dev libfmt-dev prometheus-cpp-dev \
   libcli11-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev \
   libcurl4-openssl-dev libarchive-dev libhowardhinnant-date-dev libmimalloc-dev
-RUN_PACKAGES := tzdata crun conmon iproute2 nftables
+RUN_PACKAGES := tzdata crun conmon iproute2 nftables passt
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml openssl
 
 .PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance test-frameworks fuzz bench tidy clean

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <future>
 #include <map>
+#include <sstream>
 
 #include "agent/dns/server.h"
 #include "agent/linux_machine.h"
@@ -67,6 +68,21 @@ Result<FileDescriptor> lock_data_dir(const std::string& data_dir) {
   return file;
 }
 
+// Of a text like /etc/resolv.conf, those with IPv4 addresses.
+std::vector<std::uint32_t> name_servers(const std::string& text) {
+  std::vector<std::uint32_t> out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word, address;
+    words >> word >> address;
+    if (auto parsed = parse_ipv4(address); word == "nameserver" && parsed) out.push_back(*parsed);
+  }
+  return out;
+}
+
+std::string read_or_empty(const std::string& path) { return read_file(path).value_or(""); }
+
 Result<net::Socket> listen_in_parent(LinuxMachine& machine, std::uint32_t address) {
   FileDescriptor socket = TRY(machine.parent_socket(SOCK_STREAM | SOCK_NONBLOCK));
   sockaddr_in name{};
@@ -80,8 +96,6 @@ Result<net::Socket> listen_in_parent(LinuxMachine& machine, std::uint32_t addres
     return errno_error("listen for pods that talk to the API server");
   return net::Socket(socket.release());
 }
-
-std::string read_or_empty(const std::string& path) { return read_file(path).value_or(""); }
 
 }  // namespace
 
@@ -169,6 +183,9 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
                                 TRY(parse_mirrors(options.registry_mirrors)),
                                 TRY(parse_authorities(options.registry_authorities))};
   machine_options.pod_max_pids = options.pod_max_pids;
+  machine_options.outside = options.outside;
+  machine_options.pod_cidr = options.pod_cidr;
+  machine_options.service_cidr = options.service_cidr;
   machine_options.threads = std::max(4, facts.cpus);
   std::weak_ptr<State> self = weak_from_this();
   machine =
@@ -177,7 +194,10 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
       }));
   dns = TRY(DnsServer::start(TRY(machine->parent_socket(SOCK_DGRAM)),
                              TRY(machine->parent_socket(SOCK_STREAM)),
-                             machine_options.subnet.gateway()));
+                             machine_options.subnet.gateway(),
+                             machine->reaches_outside()
+                                 ? name_servers(read_or_empty(options.resolv_conf))
+                                 : std::vector<std::uint32_t>()));
   api_socket = TRY(listen_in_parent(*machine, machine_options.subnet.gateway()));
   routing = std::make_unique<ServiceRouting>(
       client, services,
@@ -265,7 +285,7 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
   context->cluster_domain = options.cluster_domain;
   context->ca_pem = options.ca_pem;
   context->host_hosts = read_or_empty("/etc/hosts");
-  context->host_resolv_conf = read_or_empty("/etc/resolv.conf");
+  context->host_resolv_conf = read_or_empty(options.resolv_conf);
   context->allocatable = capacity;
   context->machine_memory_bytes = facts.memory_bytes;
   context->metrics = metrics;

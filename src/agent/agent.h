@@ -31,6 +31,8 @@ struct Options {
   model::ResourceList node_resources;  // declared beside or instead of what the machine has
   EvictionFlags eviction;
   ImageGcOptions image_gc;
+  bool outside = true;                 // pods may reach the world outside, where pasta is installed
+  std::string resolv_conf = "/etc/resolv.conf";  // name servers of the outside
   std::int64_t pod_max_pids = 0;       // 0: no limit beside that of each container
   int gpu_replicas = 1;                // containers that may share one declared GPU
   std::string api_host;                // where pods find the API server; empty: they are not told

@@ -30,6 +30,13 @@ Finding overlay_finding() {
           "modprobe overlay"};
 }
 
+Finding outside_finding() {
+  if (::access("/usr/bin/pasta", X_OK) == 0)
+    return {Grade::good, "/usr/bin/pasta is installed: pods reach the outside", ""};
+  return {Grade::note, "/usr/bin/pasta is missing: pods reach each other, but nothing outside",
+          "apt install passt"};
+}
+
 Finding kubectl_finding() {
   for (const char* directory : {"/usr/local/bin", "/usr/bin", "/bin", "/snap/bin"})
     if (::access((std::string(directory) + "/kubectl").c_str(), X_OK) == 0)
@@ -77,6 +84,7 @@ std::vector<Finding> examine_machine() {
           program_finding("/usr/bin/conmon", "it keeps the containers' output and exit codes", "conmon"),
           overlay_finding(),
           judge_cgroups(read_file("/proc/self/mountinfo").value_or("")),
+          outside_finding(),
           kubectl_finding(),
           gpu_finding()};
 }

@@ -155,6 +155,15 @@ Result<std::unique_ptr<LinuxMachine>> LinuxMachine::open(
   TRY(machine->blocking<void>([raw = machine.get()]() -> Result<void> { return raw->prepare(); }));
   for (const PodRecord& record : machine->found_)
     if (auto address = parse_ipv4(record.address)) machine->addresses_.claim(*address);
+  // Nobody waits for it: the first pod may be a moment ahead of its way out.
+  if (machine->reaches_outside_)
+    machine->background<void>(
+        [raw = machine.get()] {
+          return raw->network_->connect_outside({raw->options_.pod_cidr, raw->options_.service_cidr});
+        },
+        [](const Result<void>& done) {
+          if (!done) log_warn("agent", "connect pods to the outside", {{"error", done.error().message}});
+        });
   machine->exits_ = TRY(FileWatch::open("hekla-exits"));
   TRY(machine->exits_->add(machine->paths_.exits(), [&executor, on_exit](const std::string& name) {
     executor.post([on_exit, name] { on_exit(name); });
@@ -191,6 +200,7 @@ Result<void> LinuxMachine::prepare() {
   TRY(namespace_->enter());
   network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns());
   TRY(network_->prepare());
+  reaches_outside_ = options_.outside && PodNetwork::can_reach_outside();
   TRY(image_.prepare());
   TRY(images_.prepare());
   TRY(kept_logs_.open());

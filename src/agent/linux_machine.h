@@ -34,6 +34,8 @@ struct LinuxMachineOptions {
   Subnet subnet;
   std::vector<std::string> hidden_paths;
   RegistryOptions registries;
+  std::string service_cidr, pod_cidr;
+  bool outside = true;            // pods may reach the world outside, where pasta is installed
   std::int64_t pod_max_pids = 0;  // of all containers of a pod together; 0: no limit
   int threads = 4;
 };
@@ -75,6 +77,9 @@ class LinuxMachine final : public PodMachine {
   void dismantle(PodRecord record, Done<void> done) override;
   void erase(PodRecord record, Done<void> done) override;
   void refresh_volumes(const std::string& uid, std::vector<VolumePlan> volumes) override;
+
+  // Whether pods have a way to the outside.
+  bool reaches_outside() const { return reaches_outside_; }
 
   // Of the whole machine and of each of these cgroups.
   void measure(std::vector<std::string> cgroups, Done<UsageReading> done);
@@ -147,6 +152,7 @@ class LinuxMachine final : public PodMachine {
   std::unique_ptr<InstanceNamespace> namespace_;
   std::unique_ptr<PodNetwork> network_;
   std::vector<PodRecord> found_;
+  bool reaches_outside_ = false;
   std::uint64_t exec_number_ = 0;
   std::atomic<bool> stopping_ = false;
   std::unique_ptr<FileWatch> exits_;

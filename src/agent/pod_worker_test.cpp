@@ -363,7 +363,10 @@ TEST_F(PodWorkerTest, ReadinessGatesKeepAPodUnready) {
     conditions.emplace_back(json::Object{{"type", "x.io/a"}, {"status", a}});
     conditions.emplace_back(json::Object{{"type", "x.io/b"}, {"status", b}});
     json::Object status{{"conditions", std::move(conditions)}};
-    change(json::serialize(json::Object{{"status", std::move(status)}}).c_str());
+    api_.patch(kube::resources::pods, {"default", "p"}, json::Object{{"status", std::move(status)}},
+               "status");
+    worker_->update(std::make_shared<AgentPod>(decoded()));
+    simulation_.run_until_idle();
   };
   set("True", "False");
   EXPECT_EQ(ready().message, "the status of pod readiness gate \"x.io/b\" is not \"True\", but False");

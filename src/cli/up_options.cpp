@@ -91,6 +91,12 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                   "processes and threads that a pod may have (0: 32768 for each container)")
       ->check(CLI::Range(0, 4194304))
       ->capture_default_str();
+  command.add_flag("--no-outside", options.no_outside,
+                   "pods reach each other and nothing outside (so it is without pasta, too)");
+  command
+      .add_option("--resolv-conf", options.resolv_conf,
+                  "file with the name servers that pods' questions about outside names go to")
+      ->capture_default_str();
   command.add_flag("--no-agent", options.no_agent, "do not run pods on this machine");
   command
       .add_option(
@@ -151,6 +157,8 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   add_changed("--minimum-image-ttl-duration", options.image_minimum_age_seconds,
               defaults.image_minimum_age_seconds);
   add_changed("--pod-max-pids", options.pod_max_pids, 0);
+  add_changed("--resolv-conf", options.resolv_conf, defaults.resolv_conf);
+  if (options.no_outside) arguments.emplace_back("--no-outside");
   if (options.no_agent) arguments.emplace_back("--no-agent");
   if (options.fake_nodes > 0) {
     add("--fake-nodes", std::to_string(options.fake_nodes));

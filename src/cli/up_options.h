@@ -32,6 +32,8 @@ struct UpOptions {
   int eviction_max_pod_grace = 0;
   int image_gc_high = 85, image_gc_low = 80, image_minimum_age_seconds = 120;
   int pod_max_pids = 0;
+  bool no_outside = false;
+  std::string resolv_conf = "/etc/resolv.conf";
   bool no_agent = false;
   int fake_nodes = 0;
   std::string fake_node_resources = "cpu=32,memory=256Gi,pods=110";

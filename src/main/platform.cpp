@@ -257,6 +257,8 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   agent_options.image_gc = {options.image_gc_high, options.image_gc_low,
                             std::chrono::seconds(options.image_minimum_age_seconds)};
   agent_options.pod_max_pids = options.pod_max_pids;
+  agent_options.outside = !options.no_outside;
+  agent_options.resolv_conf = options.resolv_conf;
   agent_options.ca_pem = pki.ca.certificate_pem;
   agent_options.api_host = kApiServiceAddress;
   agent_options.token_source = [this](agent::TokenRequest request, auto done) {

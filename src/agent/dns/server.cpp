@@ -60,7 +60,13 @@ class Connection {
   std::string in_, out_;
 };
 
-void serve_udp(int socket, const Zone& zone) {
+constexpr unsigned kRefused = 5;
+
+bool is_refusal(const std::string& answer) {
+  return answer.size() > 3 && (static_cast<unsigned char>(answer[3]) & 0x0f) == kRefused;
+}
+
+void serve_udp(int socket, const Zone& zone, DnsForwarder& forwarder) {
   char buffer[4096];
   for (int i = 0; i < kBurst; ++i) {
     sockaddr_in peer{};
@@ -68,8 +74,9 @@ void serve_udp(int socket, const Zone& zone) {
     ssize_t n = ::recvfrom(socket, buffer, sizeof buffer, MSG_DONTWAIT,
                            reinterpret_cast<sockaddr*>(&peer), &length);
     if (n < 0) return;
-    auto answer =
-        answer_query(zone, std::string_view(buffer, static_cast<std::size_t>(n)), kUdpLimit);
+    const std::string_view query(buffer, static_cast<std::size_t>(n));
+    auto answer = answer_query(zone, query, kUdpLimit);
+    if (answer && is_refusal(*answer) && forwarder.ask(query, peer, real_clock().mono())) continue;
     if (answer)
       ::sendto(socket, answer->data(), answer->size(), MSG_DONTWAIT,
                reinterpret_cast<const sockaddr*>(&peer), length);
@@ -79,8 +86,11 @@ void serve_udp(int socket, const Zone& zone) {
 }  // namespace
 
 Result<std::unique_ptr<DnsServer>> DnsServer::start(FileDescriptor udp, FileDescriptor tcp,
-                                                    std::uint32_t address, std::uint16_t port) {
+                                                    std::uint32_t address,
+                                                    const std::vector<std::uint32_t>& upstreams,
+                                                    std::uint16_t port) {
   auto server = std::make_unique<DnsServer>(Private{});
+  TRY(server->forwarder_.open(upstreams));
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_port = htons(port);
@@ -123,15 +133,18 @@ void DnsServer::run() {
   while (true) {
     std::vector<pollfd> waiting = {
         {wake_.get(), POLLIN, 0}, {udp_.get(), POLLIN, 0}, {tcp_.get(), POLLIN, 0}};
+    const std::vector<int> upstreams = forwarder_.sockets();
+    for (int fd : upstreams) waiting.push_back({fd, POLLIN, 0});
     for (const Connection& connection : connections)
       waiting.push_back({connection.fd(), connection.wanted(), 0});
     if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
     if (waiting[0].revents != 0) return;
     std::shared_ptr<const Zone> now = zone();
-    std::size_t i = 3;
+    forwarder_.answer(udp_.get());
+    std::size_t i = 3 + upstreams.size();
     for (auto at = connections.begin(); at != connections.end(); ++i)
       at = waiting[i].revents == 0 || at->progress(*now) ? std::next(at) : connections.erase(at);
-    if (waiting[1].revents != 0) serve_udp(udp_.get(), *now);
+    if (waiting[1].revents != 0) serve_udp(udp_.get(), *now, forwarder_);
     if (waiting[2].revents == 0) continue;
     FileDescriptor accepted(::accept4(tcp_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     // Past the limit the oldest goes: a client that keeps its connection open cannot lock others

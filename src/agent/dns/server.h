@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "agent/dns/forwarder.h"
 #include "agent/dns/zone.h"
 #include "agent/runtime/file_descriptor.h"
 #include "base/loop.h"
@@ -18,9 +19,12 @@ class DnsServer {
  public:
   explicit DnsServer(Private) {}
   // Takes fresh sockets made in the namespace to serve, binds them to address:53 and answers at
-  // once.
+  // once. Questions about names that are not the cluster's go to the upstreams, over UDP and from
+  // the host's network namespace; without any they are refused.
   static Result<std::unique_ptr<DnsServer>> start(FileDescriptor udp, FileDescriptor tcp,
-                                                  std::uint32_t address, std::uint16_t port = 53);
+                                                  std::uint32_t address,
+                                                  const std::vector<std::uint32_t>& upstreams = {},
+                                                  std::uint16_t port = 53);
   ~DnsServer();
   // Thread-safe; the next question sees it.
   void publish(Zone zone);
@@ -31,6 +35,7 @@ class DnsServer {
 
   FileDescriptor udp_, tcp_, wake_;
   std::mutex mutex_;
+  DnsForwarder forwarder_;  // the thread's own
   std::shared_ptr<const Zone> zone_ = std::make_shared<const Zone>();
   std::unique_ptr<WorkerPool> thread_;
 };

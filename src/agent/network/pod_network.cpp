@@ -9,12 +9,15 @@
 #include <netlink/route/link/bridge.h>
 #include <netlink/route/link/veth.h>
 #include <netlink/route/route.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <memory>
 #include <optional>
 
@@ -28,6 +31,11 @@ namespace {
 
 constexpr const char* kBridge = "hekla0";
 constexpr const char* kNft = "/usr/sbin/nft";
+constexpr const char* kPasta = "/usr/bin/pasta";
+constexpr const char* kOutside = "hekla-out";
+// Between the parent namespace and pasta alone; seen nowhere else.
+constexpr const char *kOutsideAddress = "169.254.77.2", *kOutsideGateway = "169.254.77.1";
+constexpr int kOutsideLooks = 100, kOutsidePauseMs = 30;
 
 template <auto Release>
 struct Releaser {
@@ -250,7 +258,62 @@ Result<void> PodNetwork::set_rules(const std::string& name, const std::string& r
   return {};
 }
 
+std::optional<pid_t> PodNetwork::outside_process() const {
+  Result<std::string> text = read_file(outside_pid_file());
+  pid_t pid = 0;
+  if (!text || std::from_chars(text->data(), text->data() + text->size(), pid).ec != std::errc{} ||
+      pid <= 1)
+    return std::nullopt;
+  // Numbers are used again: it has to be the one that serves this namespace.
+  Result<std::string> command = read_file("/proc/" + std::to_string(pid) + "/cmdline");
+  if (!command || command->find(parent()) == std::string::npos) return std::nullopt;
+  return pid;
+}
+
+bool PodNetwork::can_reach_outside() { return ::access(kPasta, X_OK) == 0; }
+
+Result<void> PodNetwork::connect_outside(const std::vector<std::string>& inner) {
+  if (outside_process()) return {};
+  // What pods send to each other and to services has its way already; the rest gets the address of
+  // this end, and whatever is left of the inner networks is refused here.
+  std::string networks;
+  for (const std::string& one : inner) networks += (networks.empty() ? "" : ", ") + one;
+  const std::string table = "table inet hekla_outside";
+  TRY(set_rules("outside", table + "\ndelete " + table + "\n" + table + " {\n" +
+                               "  chain forward {\n    type filter hook forward priority 10;\n    oifname \"" +
+                               kOutside + "\" ip daddr { " + networks + " } reject\n  }\n" +
+                               "  chain postrouting {\n    type nat hook postrouting priority srcnat;\n    oifname \"" +
+                               kOutside + "\" masquerade\n  }\n}\n"));
+  const std::string log = paths_.run_dir() + "/pasta.log";
+  FileDescriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  FileDescriptor words(::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
+  if (!null || !words) return errno_error("open " + log);
+  // No ports either way, and no way to the host's loopback.
+  pid_t pid = TRY(start_process(
+      {kPasta, "--foreground", "--quiet", "--stderr", "--runas", "0", "--netns-only", "--netns",
+       parent(), "--config-net", "--ipv4-only", "--no-map-gw", "-t", "none", "-u", "none", "-T",
+       "none", "-U", "none", "-I", kOutside, "-a", kOutsideAddress, "-n", "24", "-g",
+       kOutsideGateway},
+      null.get(), null.get(), words.get()));
+  TRY(write_file_atomically(outside_pid_file(), std::to_string(pid) + "\n", 0600));
+  for (int look = 0; look < kOutsideLooks; ++look) {
+    {
+      NetnsVisit visit(host_netns_);
+      TRY(visit.enter(parent()));
+      if (::if_nametoindex(kOutside) != 0) return {};
+    }
+    ::poll(nullptr, 0, kOutsidePauseMs);
+  }
+  ::kill(pid, SIGKILL);
+  wait_for(pid);
+  std::string why = read_file(log).value_or("");
+  return fail(Code::unavailable, "pasta does not connect the pods to the outside: " +
+                                     why.substr(0, why.find('\n')));
+}
+
 Result<void> PodNetwork::remove() {
+  if (std::optional<pid_t> pid = outside_process()) ::kill(*pid, SIGTERM);
+
   if (is_pinned_namespace(parent()) && ::umount2(parent().c_str(), MNT_DETACH) != 0)
     return errno_error("unpin " + parent());
   if (::unlink(parent().c_str()) != 0 && errno != ENOENT) return errno_error("remove " + parent());

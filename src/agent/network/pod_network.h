@@ -3,8 +3,12 @@
 // host has no route to a pod: reach pods by a socket made inside (socket_in).
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/network/address_pool.h"
 #include "agent/runtime/file_descriptor.h"
@@ -30,12 +34,20 @@ class PodNetwork {
   // A socket that lives in the parent namespace (or a pod's, by uid) for good, whoever uses it.
   Result<FileDescriptor> socket_in_parent(int type);
   Result<FileDescriptor> socket_in_pod(const std::string& uid, int type);
+  // Gives the parent namespace a way to the outside by pasta, which carries connections on in the
+  // host's namespace as a program of its own, and outlives us as the pods do. Nothing for `inner`
+  // networks (CIDR) ever leaves that way.
+  Result<void> connect_outside(const std::vector<std::string>& inner);
+  // Whether pasta is installed.
+  static bool can_reach_outside();
   // Loads a text of nftables rules into the parent namespace; `name` is that of its file.
   Result<void> set_rules(const std::string& name, const std::string& rules);
   Result<void> remove();
 
  private:
   std::string parent() const { return paths_.netns("parent"); }
+  std::string outside_pid_file() const { return paths_.run_dir() + "/pasta.pid"; }
+  std::optional<pid_t> outside_process() const;
   Result<FileDescriptor> socket_at(const std::string& netns, int type);
 
   InstancePaths paths_;
