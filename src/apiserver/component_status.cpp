@@ -73,13 +73,13 @@ bool serve_component_status(const ExchangePtr& exchange) {
   exchange->answer = std::move(*answer);
   const KindPtr kind = component_status_kind();
   exchange->warnings.push_back(kind->deprecation);
-  const ServedKind served{kind, kind, 0, false};
+  const ServedPtr served = std::make_shared<const ServedKind>(ServedKind{kind, kind, 0, false});
   const WallTime now = exchange->serving.clock->wall();
   ListPage page;
   page.items = component_items(exchange->serving.components);
   const IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
   if (info.verb == "list") {
-    exchange->respond(render_list(served, page, exchange->answer, include, now));
+    exchange->respond(render_list(served, std::move(page), exchange->answer, include, now));
     return true;
   }
   for (const store::ItemPtr& item : page.items)

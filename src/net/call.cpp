@@ -63,17 +63,35 @@ void Call::arm_timeout() {
   });
 }
 
-bool Call::attach(std::function<void()> give_up) {
+bool Call::attach(Controls controls) {
   std::lock_guard lock(mutex_);
   if (finished_) return false;
-  give_up_ = std::move(give_up);
+  controls_ = std::move(controls);
   return true;
 }
 
 void Call::detach() {
-  std::function<void()> dropped;
+  Controls dropped;
   std::lock_guard lock(mutex_);
-  dropped.swap(give_up_);
+  std::swap(dropped, controls_);
+}
+
+void Call::hold(bool held) {
+  std::lock_guard lock(mutex_);
+  if (controls_.hold) controls_.hold(held);
+}
+
+void Call::write(std::string bytes) {
+  std::lock_guard lock(mutex_);
+  if (!controls_.write) return;
+  unsent_ += bytes.size();
+  controls_.write(std::move(bytes));
+}
+
+void Call::on_sent(std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  if (finished_ || bytes == 0 || (unsent_ -= bytes) > 0) return;
+  if (callbacks_.on_drained) call_back([&] { callbacks_.on_drained(); });
 }
 
 template <class Callback>
@@ -116,13 +134,14 @@ void Call::finish(Result<void> outcome) {
 void Call::cancel() { end(std::nullopt, true); }
 
 void Call::end(std::optional<Result<void>> outcome, bool give_up) {
-  std::function<void()> stop;
+  Controls last;
   std::lock_guard lock(mutex_);
   if (finished_) return;
   finished_ = true;
   timer_.reset();
-  stop.swap(give_up_);
-  if (give_up && stop) stop();  // only posts; under the lock, so that the connection is still there
+  std::swap(last, controls_);
+  // Under the lock, so that the connection is still there.
+  if (give_up && last.give_up) last.give_up();
   call_back([&] {
     if (outcome && callbacks_.on_end) callbacks_.on_end(std::move(*outcome));
   });

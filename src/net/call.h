@@ -31,9 +31,15 @@ class Call : public std::enable_shared_from_this<Call> {
 
   // Starts the clock of request().timeout.
   void arm_timeout();
-  // `give_up` breaks off whatever works for the call; it is called at most once, when the call ends
-  // early. False when the call is over already.
-  bool attach(std::function<void()> give_up);
+  // What a call asks of whatever works for it. Each only posts. `give_up` breaks off; it is called
+  // at most once, when the call ends early.
+  struct Controls {
+    std::function<void()> give_up;
+    std::function<void(bool)> hold;
+    std::function<void(std::string)> write;
+  };
+  // False when the call is over already.
+  bool attach(Controls controls);
   // The connection is done with the call, which goes on elsewhere.
   void detach();
 
@@ -41,8 +47,14 @@ class Call : public std::enable_shared_from_this<Call> {
   void on_head(int status, const Headers& headers);
   void on_data(std::string_view data);
   void finish(Result<void> outcome);
+  // So many bytes of those written have left.
+  void on_sent(std::size_t bytes);
   // Without a last callback. From any thread, also from within a callback.
   void cancel();
+  // As the stream's handle asks, from any thread.
+  void hold(bool held);
+  void write(std::string bytes);
+  std::size_t unsent() const { return unsent_; }
   // Takes no lock: the pool asks while it holds its own.
   bool finished() const { return finished_; }
 
@@ -60,12 +72,13 @@ class Call : public std::enable_shared_from_this<Call> {
   // Recursive: a callback may destroy the handle that cancels the call.
   mutable std::recursive_mutex mutex_;
   StreamCallbacks callbacks_;
-  std::function<void()> give_up_;
+  Controls controls_;
   std::optional<asio::steady_timer> timer_;  // gone at the end: a handle may outlive the client
   std::optional<GzipReader> gzip_;
   std::string unpacked_;
   bool decode_gzip_ = false;
   std::atomic<bool> finished_ = false;
+  std::atomic<std::size_t> unsent_ = 0;
   int callbacks_running_ = 0;
 };
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "net/client_connection.h"
 #include "net/io_threads.h"
+#include "net/listener.h"
 
 namespace hekla::net {
 namespace {
@@ -26,6 +27,9 @@ class CallHandle final : public StreamHandle {
  public:
   explicit CallHandle(std::shared_ptr<Call> call) : call_(std::move(call)) {}
   ~CallHandle() override { call_->cancel(); }
+  void hold(bool held) override { call_->hold(held); }
+  void write(std::string bytes) override { call_->write(std::move(bytes)); }
+  std::size_t pending_bytes() const override { return call_->unsent(); }
 
  private:
   std::shared_ptr<Call> call_;
@@ -51,6 +55,10 @@ class HttpClient final : public Client, public ConnectionPool {
       for (const auto& connection : connections_) connection->close_now("the client is closing");
     }
     for (const auto& call : waiting) refuse(call);
+    {
+      std::lock_guard lock(gate_->mutex);
+      gate_->closed = true;
+    }
     threads_.finish();  // when the last connection has closed
   }
 
@@ -189,6 +197,14 @@ class HttpClient final : public Client, public ConnectionPool {
     return options_.tls_server_name.empty() ? origin.host : options_.tls_server_name;
   }
   Nanos connect_timeout() const override { return options_.connect_timeout; }
+  bool opens_sockets() const override { return static_cast<bool>(options_.open_socket); }
+  void open_socket(std::function<void(Result<int>)> done) override {
+    options_.open_socket([gate = gate_, done = std::move(done)](Result<int> socket) {
+      std::lock_guard lock(gate->mutex);
+      if (!gate->closed) return done(std::move(socket));
+      if (socket) Socket unused(*socket);
+    });
+  }
 
   std::string bearer_token() override {
     if (options_.credentials) {
@@ -246,6 +262,13 @@ class HttpClient final : public Client, public ConnectionPool {
   std::map<Origin, Pool> pools_;
   std::set<std::shared_ptr<ClientConnection>> connections_;
   bool stopping_ = false;
+
+  // Sockets that somebody else makes may come when the client has gone.
+  struct Gate {
+    std::mutex mutex;
+    bool closed = false;
+  };
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
 
   std::mutex token_mutex_;
   std::string token_;

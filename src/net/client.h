@@ -27,6 +27,10 @@ class CredentialSource {
   virtual void refused() = 0;
 };
 
+// Makes the socket of a connection before it connects: IPv4, non-blocking, owned by who gets it.
+// `done` may run on any thread.
+using OpenSocket = std::function<void(std::function<void(Result<int>)> done)>;
+
 struct ClientOptions {
   std::string ca_pem;                 // empty: the system's store
   std::optional<KeyPair> certificate; // for client authentication
@@ -38,6 +42,7 @@ struct ClientOptions {
   int threads = 1;
   std::size_t max_connections_per_origin = 64;
   std::chrono::seconds connect_timeout{10};
+  OpenSocket open_socket;             // empty: a socket of this process' network namespace
 };
 
 struct ClientRequest {
@@ -50,17 +55,25 @@ struct ClientRequest {
 };
 
 // A response body as it arrives. Called on a net thread, one call at a time: on_head, on_data...,
-// on_end. A slow callback slows the sender down.
+// on_end. A slow callback slows the sender down. When the server agrees to leave HTTP behind (101),
+// the data is whatever it sends from then on.
 struct StreamCallbacks {
   std::function<void(int status, const Headers&)> on_head;
   std::function<void(std::string_view)> on_data;
   std::function<void(Result<void>)> on_end;  // exactly once
+  std::function<void()> on_drained;          // what was written has left
 };
 
-// Destroying the handle cancels; no callback runs after the destructor has returned.
+// Destroying the handle cancels; no callback runs after the destructor has returned. The rest is
+// for any thread.
 class StreamHandle {
  public:
   virtual ~StreamHandle() = default;
+  // While held nothing is read from the server.
+  virtual void hold(bool held) = 0;
+  // Sends bytes as they are; after a 101 only.
+  virtual void write(std::string bytes) = 0;
+  virtual std::size_t pending_bytes() const = 0;
 };
 
 // Failures to get an answer are `unavailable` (no connection, no trust, broken off) or `timeout`;

@@ -77,12 +77,23 @@ void ClientConnection::close_now(std::string why) {
 void ClientConnection::take(std::shared_ptr<Call> call) {
   // It may have closed while the call was on its way here: nothing has been sent.
   if (stage_ == Stage::closed) return pool_.on_closed(shared_from_this(), call);
-  auto give_up = [self = shared_from_this(), which = std::weak_ptr(call)] {
-    asio::post(self->strand_, [self, which] {
-      if (self->call_ && self->call_ == which.lock()) self->close();
+  // Runs `order` here, unless the call has left by then.
+  auto on_strand = [self = shared_from_this(), which = std::weak_ptr(call)](auto order) {
+    asio::post(self->strand_, [self, which, order = std::move(order)]() mutable {
+      if (self->call_ && self->call_ == which.lock()) order(*self);
     });
   };
-  if (!call->attach(std::move(give_up))) {
+  Call::Controls controls;
+  controls.give_up = [on_strand] { on_strand([](ClientConnection& self) { self.close(); }); };
+  controls.hold = [on_strand](bool held) {
+    on_strand([held](ClientConnection& self) { self.hold(held); });
+  };
+  controls.write = [on_strand](std::string bytes) {
+    on_strand([bytes = std::move(bytes)](ClientConnection& self) mutable {
+      self.send_more(std::move(bytes));
+    });
+  };
+  if (!call->attach(std::move(controls))) {
     if (stage_ == Stage::ready) return pool_.on_idle(shared_from_this());
     return close();
   }
@@ -130,30 +141,44 @@ void ClientConnection::resolve() {
 
 void ClientConnection::try_next_address() {
   while (next_address_ < addresses_.size()) {
-    const auto& [raw, family] = addresses_[next_address_++];
-    Socket socket(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (socket.fd() < 0) {
-      connect_failure_ = errno_text(errno);
-      continue;
+    const Address& address = addresses_[next_address_++];
+    if (address.second == AF_INET && pool_.opens_sockets()) {
+      pool_.open_socket([weak = weak_from_this(), address](Result<int> made) {
+        auto socket = std::make_shared<Socket>(made.value_or(-1));
+        std::shared_ptr<ClientConnection> self = weak.lock();
+        if (!self) return;
+        asio::post(self->strand_, [self, address, socket, made = std::move(made)] {
+          if (self->stage_ != Stage::connecting) return;
+          if (!made) return self->fail_call(self->failure(made.error().message));
+          self->connect_by(socket->release(), address);
+        });
+      });
+      return;
     }
-    tune_socket(socket.fd());
-    int done = ::connect(socket.fd(), reinterpret_cast<const sockaddr*>(raw.data()),
-                         static_cast<socklen_t>(raw.size()));
-    if (done != 0 && errno != EINPROGRESS) {
-      connect_failure_ = errno_text(errno);
-      continue;
-    }
-    Ssl ssl;
-    if (origin_.scheme == Origin::Scheme::https) {
-      Result<Ssl> session = make_client_session(pool_.tls(), pool_.server_name(origin_));
-      if (!session) return fail_call(failure(session.error().message));
-      ssl = std::move(*session);
-    }
-    channel_.emplace(strand_, socket.release(), std::move(ssl));
-    channel_->wait_writable([self = shared_from_this()] { self->on_connected(); });
-    return;
+    const int socket = ::socket(address.second, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (socket >= 0) return connect_by(socket, address);
+    connect_failure_ = errno_text(errno);
   }
   fail_call(failure(connect_failure_.empty() ? "the name has no address" : connect_failure_));
+}
+
+void ClientConnection::connect_by(int fd, const Address& address) {
+  Socket socket(fd);
+  tune_socket(fd);
+  int done = ::connect(fd, reinterpret_cast<const sockaddr*>(address.first.data()),
+                       static_cast<socklen_t>(address.first.size()));
+  if (done != 0 && errno != EINPROGRESS) {
+    connect_failure_ = errno_text(errno);
+    return try_next_address();
+  }
+  Ssl ssl;
+  if (origin_.scheme == Origin::Scheme::https) {
+    Result<Ssl> session = make_client_session(pool_.tls(), pool_.server_name(origin_));
+    if (!session) return fail_call(failure(session.error().message));
+    ssl = std::move(*session);
+  }
+  channel_.emplace(strand_, socket.release(), std::move(ssl));
+  channel_->wait_writable([self = shared_from_this()] { self->on_connected(); });
 }
 
 void ClientConnection::on_connected() {
@@ -200,11 +225,26 @@ void ClientConnection::send_request() {
   pump();
 }
 
+void ClientConnection::send_more(std::string bytes) {
+  if (!upgraded_ || broken_) return;
+  output_.erase(0, std::exchange(output_sent_, 0));
+  output_ += bytes;
+  pump();
+}
+
+void ClientConnection::hold(bool held) {
+  if (std::exchange(held_, held) && !held && !read_armed_) on_readable();
+}
+
 void ClientConnection::pump() {
   if (write_armed_ || stage_ != Stage::ready) return;
   std::size_t taken = 0;
   Io done = channel_->write(std::string_view(output_).substr(output_sent_), taken);
   output_sent_ += taken;
+  if (upgraded_ && call_) {
+    std::shared_ptr<Call> call = call_;  // a callback may end it
+    call->on_sent(taken);
+  }
   if (done == Io::want_write) {
     write_armed_ = true;
     channel_->wait_writable([self = shared_from_this()] {
@@ -220,7 +260,7 @@ void ClientConnection::pump() {
 }
 
 void ClientConnection::arm_read() {
-  if (read_armed_ || stage_ != Stage::ready) return;
+  if (read_armed_ || held_ || stage_ != Stage::ready) return;
   read_armed_ = true;
   channel_->wait_readable([self = shared_from_this()] {
     self->read_armed_ = false;
@@ -230,7 +270,7 @@ void ClientConnection::arm_read() {
 
 void ClientConnection::on_readable() {
   thread_local std::array<char, kReadStep> buffer;
-  for (int turn = 0; stage_ == Stage::ready; ++turn) {
+  for (int turn = 0; stage_ == Stage::ready && !held_; ++turn) {
     if (turn == kReadsPerTurn) {
       asio::post(strand_, [self = shared_from_this()] { self->on_readable(); });
       return;
@@ -277,8 +317,9 @@ bool ClientConnection::read_head(std::string_view& data) {
     fail_call(failure("unreadable answer: " + body.error().message));
     return false;
   }
+  upgraded_ = head->status == 101 && call_->is_stream() && output_sent_ == output_.size();
   head_ = std::move(*head);
-  body_reader_ = std::move(*body);
+  body_reader_ = upgraded_ ? BodyReader::until_close() : std::move(*body);
   call_->on_head(head_->status, head_->headers);
   return true;
 }
@@ -313,6 +354,7 @@ void ClientConnection::finish_call() {
   head_.reset();
   output_ = {};
   output_sent_ = 0;
+  held_ = false;
   reused_ = true;
   done->detach();
   // First the pool, then the caller: what the caller sends next finds this connection free.

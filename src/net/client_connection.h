@@ -27,6 +27,9 @@ class ConnectionPool {
   virtual std::string server_name(const Origin& origin) const = 0;
   virtual std::string bearer_token() = 0;
   virtual Nanos connect_timeout() const = 0;
+  // Whether open_socket() makes them; `done` only posts, and is not called once the client has gone.
+  virtual bool opens_sockets() const = 0;
+  virtual void open_socket(std::function<void(Result<int>)> done) = 0;
   // The call is over and the connection is free for another.
   virtual void on_idle(const std::shared_ptr<ClientConnection>& connection) = 0;
   // The connection has closed. `undone` is a call that it has not begun, to be tried elsewhere.
@@ -58,9 +61,12 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void connect();
   void resolve();
   void try_next_address();
+  void connect_by(int socket, const Address& address);
   void on_connected();
   void step_handshake();
   void send_request();
+  void send_more(std::string bytes);
+  void hold(bool held);
   void pump();
   void arm_read();
   void on_readable();
@@ -93,6 +99,8 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   BodyReader body_reader_;
   std::string body_;
   bool answered_ = false;  // a byte of the answer has come
+  bool upgraded_ = false;  // that was the last of HTTP
+  bool held_ = false;      // nothing is to be read
   bool reused_ = false;    // has served a call before this one
   bool broken_ = false;    // half of it is closed: not for another call
   bool read_armed_ = false;

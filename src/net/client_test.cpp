@@ -406,5 +406,106 @@ TEST_F(ClientStream, StreamsDoNotUseUpTheLimit) {
   EXPECT_TRUE(small->fetch(get(url(*quick, "/get"))));
 }
 
+TEST(Client, LeavesHttpBehindWhenTheServerAgrees) {
+  auto server = serve([](Request request, WriterPtr writer) {
+    Headers headers;
+    headers.set("Upgrade", std::string(request.headers.get("Upgrade")));
+    writer->upgrade(std::move(headers), [writer](std::string_view data) {
+      writer->write("<" + std::string(data) + ">");
+      if (data.ends_with("bye")) writer->end();
+    });
+  });
+  auto client = make_client();
+  std::promise<int> status;
+  std::promise<Result<void>> end;
+  std::promise<void> drained;
+  std::string received;
+  ClientRequest request = get(url(*server));
+  request.timeout = {};
+  request.headers.add("Connection", "Upgrade");
+  request.headers.add("Upgrade", "echo");
+  std::atomic<bool> told = false;
+  auto handle = client->stream(
+      request, {.on_head = [&](int head, const Headers&) { status.set_value(head); },
+                .on_data = [&](std::string_view data) { received += data; },
+                .on_end = [&](Result<void> outcome) { end.set_value(std::move(outcome)); },
+                .on_drained = [&] { if (!told.exchange(true)) drained.set_value(); }});
+  EXPECT_EQ(status.get_future().get(), 101);
+  handle->hold(true);
+  handle->write("hello");
+  drained.get_future().get();
+  EXPECT_EQ(handle->pending_bytes(), 0u);
+  handle->hold(false);
+  handle->write("bye");
+  EXPECT_TRUE(end.get_future().get());
+  EXPECT_TRUE(received == "<hello><bye>" || received == "<hellobye>") << received;
+}
+
+TEST(Client, HeldAnswersWait) {
+  auto server = serve([](Request, WriterPtr writer) {
+    writer->begin(200, {});
+    writer->write("first");
+    writer->write(std::string(1 << 20, 'x'));
+    writer->end();
+  });
+  auto client = make_client();
+  std::atomic<std::size_t> received = 0;
+  std::promise<void> end;
+  std::promise<net::StreamHandle*> begun;
+  std::shared_future<net::StreamHandle*> handle_known = begun.get_future().share();
+  std::unique_ptr<StreamHandle> handle = client->stream(
+      get(url(*server)), {.on_head = [&](int, const Headers&) { handle_known.get()->hold(true); },
+                          .on_data = [&](std::string_view data) { received += data.size(); },
+                          .on_end = [&](const Result<void>&) { end.set_value(); },
+                          .on_drained = {}});
+  begun.set_value(handle.get());
+  std::this_thread::sleep_for(200ms);
+  EXPECT_LT(received, std::size_t{1} << 20);
+  handle->hold(false);
+  end.get_future().get();
+  EXPECT_EQ(received, (std::size_t{1} << 20) + 5);
+}
+
+TEST(Client, SocketsMayComeFromElsewhereAndTooLate) {
+  auto server = serve([](Request, WriterPtr writer) { writer->respond({.status = 200, .headers = {}, .body = "ok"}); });
+  ClientOptions options;
+  std::vector<std::function<void(Result<int>)>> asked;
+  std::mutex mutex;
+  bool now = true;
+  options.open_socket = [&](std::function<void(Result<int>)> done) {
+    std::lock_guard lock(mutex);
+    if (now) return done(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    asked.push_back(std::move(done));
+  };
+  auto client = make_client(options);
+  EXPECT_EQ(client->fetch(get(url(*server)))->body, "ok");
+  options.open_socket = [](std::function<void(Result<int>)> done) { done(fail(Code::unavailable, "no way there")); };
+  Result<Response> refused = make_client(options)->fetch(get(url(*server)));
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("no way there"), std::string::npos);
+  {
+    std::lock_guard lock(mutex);
+    now = false;
+  }
+  auto other = make_client({.open_socket = [&](std::function<void(Result<int>)> done) {
+    std::lock_guard lock(mutex);
+    asked.push_back(std::move(done));
+  }});
+  std::promise<void> failed;
+  other->send(get(url(*server)), [&](const Result<Response>& outcome) {
+    EXPECT_FALSE(outcome);
+    failed.set_value();
+  });
+  while (true) {
+    std::lock_guard lock(mutex);
+    if (!asked.empty()) break;
+  }
+  other.reset();
+  failed.get_future().get();
+  const int late = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  asked.front()(late);
+  EXPECT_EQ(::fcntl(late, F_GETFD), -1);  // taken and closed
+}
+
 }  // namespace
 }  // namespace hekla::net

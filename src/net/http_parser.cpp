@@ -232,6 +232,12 @@ Parsed<BodyReader> BodyReader::for_response(const ResponseHead& head, bool answe
   return reader;
 }
 
+BodyReader BodyReader::until_close() {
+  BodyReader reader;
+  reader.stage_ = Stage::until_close;
+  return reader;
+}
+
 Parsed<void> BodyReader::feed(std::string_view& data, std::string& out) {
   while (!data.empty() && stage_ != Stage::done) {
     switch (stage_) {

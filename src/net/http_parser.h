@@ -69,6 +69,8 @@ class BodyReader {
   static Parsed<BodyReader> for_request(const RequestHead& head, std::size_t limit_bytes);
   static Parsed<BodyReader> for_response(const ResponseHead& head, bool answers_head,
                                          std::size_t limit_bytes);
+  // Whatever comes until the connection ends.
+  static BodyReader until_close();
   BodyReader() = default;
 
   // Takes from the front of `data` and appends the body's bytes to `out`.
