@@ -6,6 +6,7 @@
 #include "apiserver/admission_storage.h"
 #include "apiserver/backup.h"
 #include "apiserver/bootstrap.h"
+#include "apiserver/connect/proxy.h"
 #include "apiserver/conversion.h"
 #include "apiserver/crd.h"
 #include "apiserver/crd_cleanup.h"
@@ -65,7 +66,8 @@ struct ApiServer::Parts {
   Tokens tokens;
   Crds crds;
   AdmissionChain admission;
-  std::unique_ptr<WebhookTransport> webhooks = make_webhook_transport();
+  Serving serving;
+  std::unique_ptr<WebhookTransport> webhooks = make_webhook_transport(sockets_of(serving.pod_streams));
   WebhookConfigurations webhook_configurations;
   Conversions conversions;
   Writes writes;
@@ -76,7 +78,6 @@ struct ApiServer::Parts {
   CrdCleanup cleanup;
   Backups backups;
   FlowUpkeep flows;
-  Serving serving;
   std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
   Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
@@ -120,6 +121,7 @@ struct ApiServer::Parts {
     serving.rng = options.rng;
     serving.metrics = options.metrics;
     serving.pod_streams = options.pod_streams;
+    serving.proxies = std::make_shared<ProxyClients>();
     crds.on_terminating([this] { cleanup.kick(); });
   }
 };
@@ -170,6 +172,7 @@ Result<std::string> ApiServer::pod_token(TokenSubject pod, const std::string& au
   ServedPtr accounts = catalog->find("", "v1", "serviceaccounts");
   store::ItemPtr account = TRY(get_object(*parts_->options.store, *accounts, {pod.ns, pod.name}));
   pod.uid = header_of(*account).uid;
+  add_node(*parts_->options.store, *catalog, pod);
   std::vector<std::string> audiences;
   if (!audience.empty()) audiences.push_back(audience);
   return parts_->tokens.issue(pod, audiences, seconds);

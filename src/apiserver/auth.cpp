@@ -4,6 +4,7 @@
 
 #include "apiserver/errors.h"
 #include "apiserver/object_header.h"
+#include "apiserver/storage.h"
 
 namespace hekla::apiserver {
 
@@ -64,6 +65,17 @@ Result<kube::UserInfo> Authenticator::authenticate_token(
   return service_account_user(subject);
 }
 
+void add_node(const store::Store& store, const Catalog& catalog, TokenSubject& subject) {
+  const store::Snapshot snapshot = store.snapshot();
+  ServedPtr pods = catalog.find("", "v1", "pods"), nodes = catalog.find("", "v1", "nodes");
+  if (!pods || !nodes || subject.pod_name.empty()) return;
+  store::ItemPtr pod = snapshot.get(pods->bucket, subject.ns + "/" + subject.pod_name);
+  if (!pod) return;
+  subject.node_name = json::string_at(decode_object(*pods, *pod), {"spec", "nodeName"});
+  if (store::ItemPtr node = snapshot.get(nodes->bucket, subject.node_name); node && !subject.node_name.empty())
+    subject.node_uid = header_of(*node).uid;
+}
+
 kube::UserInfo service_account_user(const TokenSubject& subject) {
   kube::UserInfo user{
       "system:serviceaccount:" + subject.ns + ":" + subject.name,
@@ -72,6 +84,10 @@ kube::UserInfo service_account_user(const TokenSubject& subject) {
   if (!subject.token_id.empty())
     user.extra.push_back({"authentication.kubernetes.io/credential-id", {"JTI=" + subject.token_id}});
   if (!subject.pod_name.empty()) {
+    if (!subject.node_name.empty()) {
+      user.extra.push_back({"authentication.kubernetes.io/node-name", {subject.node_name}});
+      user.extra.push_back({"authentication.kubernetes.io/node-uid", {subject.node_uid}});
+    }
     user.extra.push_back({"authentication.kubernetes.io/pod-name", {subject.pod_name}});
     user.extra.push_back({"authentication.kubernetes.io/pod-uid", {subject.pod_uid}});
   }

@@ -47,5 +47,7 @@ class Authorizer {
 bool in_group(const kube::UserInfo& user, std::string_view group);
 Error forbidden_request(const kube::UserInfo& user, const RequestInfo& request, const std::string& why);
 kube::UserInfo service_account_user(const TokenSubject& subject);
+// Fills in the node that the subject's pod is on, if it is on one.
+void add_node(const store::Store& store, const Catalog& catalog, TokenSubject& subject);
 
 }  // namespace hekla::apiserver

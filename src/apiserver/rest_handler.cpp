@@ -6,6 +6,7 @@
 #include "apiserver/component_status.h"
 #include "apiserver/backup.h"
 #include "apiserver/connect/connect.h"
+#include "apiserver/connect/proxy.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/flow_limits.h"
@@ -98,7 +99,7 @@ bool is_stream(const Exchange& exchange) {
   const RequestInfo& info = exchange.info;
   if (info.verb == "watch" || info.path == "/hekla/backup") return true;
   return info.subresource == "exec" || info.subresource == "attach" || info.subresource == "portforward" ||
-         (info.subresource == "log" && exchange.request.query.has("follow"));
+         info.subresource == "proxy" || (info.subresource == "log" && exchange.request.query.has("follow"));
 }
 
 // The place is held for as long as anybody may still answer.
@@ -174,7 +175,8 @@ Result<void> check_served(const Exchange& exchange) {
     if (found == all.end())
       return std::unexpected(kind.custom ? not_found_error(kind.resource, info.name)
                                          : no_such_resource_error());
-    if (std::find(found->verbs.begin(), found->verbs.end(), verb) == found->verbs.end())
+    // What a proxied request means, only its server knows.
+    if (info.subresource != "proxy" && std::find(found->verbs.begin(), found->verbs.end(), verb) == found->verbs.end())
       return std::unexpected(unsupported_verb());
     return {};
   }
@@ -222,6 +224,7 @@ void serve_resource(const ExchangePtr& exchange) {
   if (info.subresource == "exec" || info.subresource == "attach" ||
       info.subresource == "portforward")
     return serve_connect(exchange);
+  if (info.subresource == "proxy") return serve_proxy(exchange);
   Result<Answer> answer = negotiate(
       exchange->request, exchange->served->kind->custom, info.verb == "list" || info.verb == "watch");
   if (!answer) return exchange->respond(answer.error());

@@ -25,6 +25,7 @@ class AuditRecord;
 class Backups;      // backup.h
 class Conversions;  // conversion.h
 class FlowLimits;  // flow_limits.h
+class ProxyClients;  // connect/proxy.h
 
 // What requests are answered from. All of it outlives every request.
 struct Serving {
@@ -47,6 +48,7 @@ struct Serving {
   Rng* rng = nullptr;
   Metrics* metrics = nullptr;
   std::atomic<kube::PodStreams*> pod_streams{nullptr};
+  std::shared_ptr<ProxyClients> proxies;
 };
 
 // One request on its way. Shared with whatever will answer it.

@@ -199,6 +199,7 @@ Result<void> bind_token(const ExchangePtr& exchange, const json::Value& request,
         "\" to pod running with different serviceaccount name."));
   subject.pod_name = name;
   subject.pod_uid = uid;
+  add_node(*exchange->serving.store, *exchange->serving.registry->catalog(), subject);
   return {};
 }
 

@@ -23,6 +23,10 @@ std::vector<Subresource> subresources_of(const Kind& kind) {
     all.push_back({"portforward", "", "v1", "PodPortForwardOptions", connect});
     all.push_back({"resize", "", "v1", "Pod", read_write});
   }
+  for (const auto& [plural, options] : {std::pair("nodes", "NodeProxyOptions"), std::pair("pods", "PodProxyOptions"),
+                                        std::pair("services", "ServiceProxyOptions")})
+    if (r.group.empty() && r.plural == plural)
+      all.push_back({"proxy", "", "v1", options, {"create", "delete", "get", "patch", "update"}});
   if (r.group.empty() && r.plural == "namespaces")
     all.push_back({"finalize", "", "v1", "Namespace", {"update"}});
   if (r.group.empty() && r.plural == "serviceaccounts")

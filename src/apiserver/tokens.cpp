@@ -53,6 +53,8 @@ TokenSubject bound_subject(const json::Value& claims) {
           claim({"kubernetes.io", "serviceaccount", "uid"}),
           claim({"kubernetes.io", "pod", "name"}),
           claim({"kubernetes.io", "pod", "uid"}),
+          claim({"kubernetes.io", "node", "name"}),
+          claim({"kubernetes.io", "node", "uid"}),
           claim({"kubernetes.io", "secret", "name"}),
           claim({"kubernetes.io", "secret", "uid"}),
           claim({"jti"})};
@@ -62,8 +64,12 @@ TokenSubject lasting_subject(const json::Value& claims) {
   auto claim = [&](std::string_view name) {
     return std::string(json::string_at(claims, {std::string(kLastingClaim) + std::string(name)}));
   };
-  TokenSubject subject{claim("namespace"), claim("service-account.name"),
-                       claim("service-account.uid"), "", "", claim("secret.name"), "", "", true};
+  TokenSubject subject;
+  subject.ns = claim("namespace");
+  subject.name = claim("service-account.name");
+  subject.uid = claim("service-account.uid");
+  subject.secret_name = claim("secret.name");
+  subject.lasting = true;
   return subject;
 }
 
@@ -101,6 +107,7 @@ Result<std::string> Tokens::issue(const TokenSubject& subject,
                                   std::int64_t lifetime) const {
   const std::int64_t now = epoch_seconds(clock_.wall());
   json::Object bound{{"namespace", subject.ns}};
+  if (!subject.node_name.empty()) bound.emplace("node", named(subject.node_name, subject.node_uid));
   if (!subject.pod_name.empty()) bound.emplace("pod", named(subject.pod_name, subject.pod_uid));
   if (!subject.secret_name.empty())
     bound.emplace("secret", named(subject.secret_name, subject.secret_uid));

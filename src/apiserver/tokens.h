@@ -33,6 +33,7 @@ struct AuthOptions {
 struct TokenSubject {
   std::string ns, name, uid;                 // the service account
   std::string pod_name, pod_uid;             // when bound to a pod
+  std::string node_name, node_uid;           // where that pod is
   std::string secret_name, secret_uid;       // when bound to a secret
   std::string token_id;
   bool lasting = false;                      // no expiry: good while its secret holds it

@@ -12,6 +12,7 @@ constexpr std::size_t kMaxClients = 32;
 
 class HttpsTransport final : public WebhookTransport {
  public:
+  explicit HttpsTransport(net::OpenSocket pod_socket) : pod_socket_(std::move(pod_socket)) {}
   void send(WebhookCall call, std::function<void(Result<net::Response>)> done) override {
     Result<Entry*> entry = entry_for(call);
     if (!entry) return done(std::unexpected(entry.error()));
@@ -31,7 +32,7 @@ class HttpsTransport final : public WebhookTransport {
   }
 
  private:
-  using Key = std::pair<std::string, std::string>;  // certificate authority, server name
+  using Key = std::tuple<std::string, std::string, bool>;  // certificate authority, server name, in the pods' network
   struct Entry {
     std::unique_ptr<net::Client> client;
     std::atomic<int> under_way{0};
@@ -41,14 +42,15 @@ class HttpsTransport final : public WebhookTransport {
   // Counted as under way from here on, so that nobody drops it meanwhile.
   Result<Entry*> entry_for(const WebhookCall& call) {
     std::lock_guard lock(mutex_);
-    std::unique_ptr<Entry>& entry = clients_[{call.ca_pem, call.server_name}];
+    std::unique_ptr<Entry>& entry = clients_[{call.ca_pem, call.server_name, call.to_pod}];
     if (!entry) {
       net::ClientOptions options;
       options.ca_pem = call.ca_pem;
       options.tls_server_name = call.server_name;
+      if (call.to_pod) options.open_socket = pod_socket_;
       Result<std::unique_ptr<net::Client>> made = net::Client::make(std::move(options));
       if (!made) {
-        clients_.erase({call.ca_pem, call.server_name});
+        clients_.erase({call.ca_pem, call.server_name, call.to_pod});
         return std::unexpected(made.error());
       }
       entry = std::make_unique<Entry>();
@@ -70,6 +72,7 @@ class HttpsTransport final : public WebhookTransport {
     if (oldest != clients_.end()) clients_.erase(oldest);
   }
 
+  const net::OpenSocket pod_socket_;
   std::mutex mutex_;
   std::uint64_t calls_ = 0;
   std::map<Key, std::unique_ptr<Entry>> clients_;
@@ -77,6 +80,8 @@ class HttpsTransport final : public WebhookTransport {
 
 }  // namespace
 
-std::unique_ptr<WebhookTransport> make_webhook_transport() { return std::make_unique<HttpsTransport>(); }
+std::unique_ptr<WebhookTransport> make_webhook_transport(net::OpenSocket pod_socket) {
+  return std::make_unique<HttpsTransport>(std::move(pod_socket));
+}
 
 }  // namespace hekla::apiserver

@@ -241,6 +241,7 @@ Result<void> address_call(const json::Value& config, std::chrono::seconds timeou
   call.server_name = key.name + "." + key.ns + ".svc";
   call.shown_url = "https://" + call.server_name + ":" + std::to_string(port) + path;
   const std::string authority = TRY(service_authority(reader, key, port));
+  call.to_pod = true;
   call.url = "https://" + authority + path;
   return {};
 }

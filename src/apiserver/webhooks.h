@@ -14,7 +14,7 @@
 #include "base/rng.h"
 #include "json/value.h"
 #include "kube/admission.h"
-#include "net/http.h"
+#include "net/client.h"
 
 namespace hekla::apiserver {
 
@@ -33,6 +33,7 @@ struct WebhookCall {
   std::string shown_url;    // as error messages name it
   std::string ca_pem;
   std::string server_name;  // to verify; empty: the URL's host
+  bool to_pod = false;      // a service's: to be reached through the pods' network
   std::string body;
   std::chrono::seconds timeout{10};
   Result<json::Value> (*read)(const WebhookCall&, Result<net::Response>) = read_review;
@@ -50,8 +51,9 @@ class WebhookTransport {
   virtual ~WebhookTransport() = default;
   virtual void send(WebhookCall call, std::function<void(Result<net::Response>)> done) = 0;
 };
-// Over HTTPS, with connections kept per certificate authority.
-std::unique_ptr<WebhookTransport> make_webhook_transport();
+// Over HTTPS, with connections kept per certificate authority; services are called through sockets of the pods'
+// network.
+std::unique_ptr<WebhookTransport> make_webhook_transport(net::OpenSocket pod_socket);
 
 // Draws the same numbers each time a request is prepared.
 class ReplayedRng final : public Rng {

@@ -136,6 +136,11 @@ class PodStreams {
   virtual void attach(const std::string& ns, const std::string& pod, const std::string& pod_uid,
                       const ExecOptions& options,
                       std::move_only_function<void(Result<std::shared_ptr<PodProcess>>)> ready) = 0;
+  // A non-blocking IPv4 stream socket of the network that pods are in, for whoever takes it: the
+  // only way to a pod's or a service's address. `done` may run on any thread.
+  virtual void open_socket(std::function<void(Result<int>)> done) {
+    done(fail(Code::unavailable, "no pods can be reached from here"));
+  }
   // A connection to localhost:port as the pod's processes see it.
   virtual void forward(
       const std::string& ns, const std::string& pod, const std::string& pod_uid,

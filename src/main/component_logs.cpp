@@ -107,6 +107,9 @@ class PlatformStreams final : public kube::PodStreams {
     if (component_of_pod(ns, pod)) return ready(no_container(pod));
     agent_.attach(ns, pod, uid, options, std::move(ready));
   }
+  void open_socket(std::function<void(Result<int>)> done) override {
+    agent_.open_socket(std::move(done));
+  }
   void forward(const std::string& ns, const std::string& pod, const std::string& uid,
                std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
                std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>

@@ -1,9 +1,12 @@
 """kubectl exec, cp, attach and port-forward, with a new kubectl (WebSocket) and Debian's 1.20 (SPDY)."""
 import fcntl
+import http.client
+import json
 import os
 import pty
 import select
 import signal
+import socket
 import struct
 import subprocess
 import tempfile
@@ -28,6 +31,40 @@ spec:
     workingDir: /tmp
     command: [python3, -m, http.server, "8000", --bind, 127.0.0.1]
   - {name: second, image: any, stdin: true, command: [sh, -c, 'while read line; do echo "got $line"; done; sleep 100']}
+"""
+
+# Says what it was asked; /page is a page, /away leads elsewhere, /echo leaves HTTP behind.
+PROXIED_PROGRAM = """
+import http.server
+class H(http.server.BaseHTTPRequestHandler):
+  protocol_version = 'HTTP/1.1'
+  def do_GET(self):
+    body = self.rfile.read(int(self.headers.get('Content-Length', 0))).decode()
+    if self.path == '/echo':
+      self.send_response(101); self.send_header('Upgrade', 'echo'); self.send_header('Connection', 'Upgrade')
+      self.end_headers(); self.wfile.write(b'<' + self.rfile.read(14) + b'>'); self.close_connection = True
+      return
+    text = (self.command + ' ' + self.path + (' ' + body if body else '')).encode()
+    if self.path == '/page': text = b'<a href=\"/top\">x</a><a href=\"next\">y</a>'
+    self.send_response(302 if self.path == '/away' else 200)
+    if self.path == '/away': self.send_header('Location', '/home'); text = b''
+    self.send_header('Content-Type', 'text/html' if self.path == '/page' else 'text/plain')
+    self.send_header('Content-Length', str(len(text))); self.end_headers(); self.wfile.write(text)
+  do_POST = do_GET
+http.server.ThreadingHTTPServer(('', 8000), H).serve_forever()
+"""
+PROXIED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: proxied, labels: {app: proxied}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: any, command: [python3, -c, %s], ports: [{containerPort: 8000}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: s, labels: {app: proxied}}
+spec: {selector: {app: proxied}, ports: [{name: named, port: 81, targetPort: 8000}]}
 """
 
 
@@ -127,6 +164,50 @@ spec:
         os.close(master)
         self.assertIn(b"/dev/pts/0", seen)
         self.assertIn(b"\r\n33 101\r\n", seen)
+
+    def test_proxy_to_pods_and_services(self):
+        p = self.platform
+        p.apply_text(PROXIED % json.dumps(PROXIED_PROGRAM))
+        put.wait_for("it serves", lambda: p.kubectl("get", "--raw", "/api/v1/namespaces/default/services/s:named/proxy/",
+                                                     check=False).returncode == 0)
+
+        def get(path):
+            return p.kubectl("get", "--raw", "/api/v1/namespaces/default" + path, check=False)
+        here = "/api/v1/namespaces/default/pods/proxied/proxy"
+        self.assertEqual(get("/pods/proxied/proxy/a%20b?x=1&y=%26").stdout, "GET /a%20b?x=1&y=%26")
+        self.assertEqual(get("/services/s:81/proxy/tail/").stdout, "GET /tail/")
+        self.assertEqual(get("/services/http:s:named/proxy/").stdout, "GET /")
+        self.assertEqual(get("/pods/proxied:8000/proxy/page").stdout,
+                         '<a href="%s:8000/proxy/top">x</a><a href="next">y</a>' % here[:-len("/proxy")])
+        self.assertEqual(p.kubectl("create", "--raw", here + "/put", "-f", "-", stdin="sent"), "POST /put sent")
+        for path, said in [("/pods/proxied:9/proxy/", "error trying to reach service"),
+                           ("/services/s:82/proxy/", 'no service port 82 found for service "s"'),
+                           ("/services/s:other/proxy/", 'no endpoints available for service "s"'),
+                           ("/pods/ftp:proxied:1/proxy/", 'invalid pod request "ftp:proxied:1"'),
+                           ("/pods/nobody/proxy/", 'pods "nobody" not found')]:
+            self.assertIn(said, get(path).stderr)
+        # A protocol of its own, both ways, and a redirect that stays below the proxy.
+        proxy = self.spawn("proxy", "--port=0", stdout=subprocess.PIPE)
+        self.addCleanup(proxy.stdout.close)
+        port = int(proxy.stdout.readline().decode().rsplit(":", 1)[1])
+        with socket.create_connection(("127.0.0.1", port), 10) as client:
+            client.sendall(("GET %s/echo HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n" % here).encode())
+            seen = b""
+            while b"\r\n\r\n" not in seen:
+                seen += client.recv(4096)
+            self.assertTrue(seen.startswith(b"HTTP/1.1 101 "), seen)
+            client.sendall(b"there and back")
+            answer = seen.partition(b"\r\n\r\n")[2]
+            while len(answer) < len(b"<there and back>"):
+                answer += client.recv(4096)
+            self.assertEqual(answer, b"<there and back>")
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        self.addCleanup(connection.close)
+        for path, status, location in [("", 301, here + "/"), ("/away", 302, here + "/home")]:
+            connection.request("GET", here + path)
+            answer = connection.getresponse()
+            self.assertEqual((answer.status, answer.getheader("Location"), answer.read()), (status, location, b""))
+        p.kubectl("delete", "pod,service", "--selector=app=proxied", "--wait=false")
 
     def test_exec_survives_its_client(self):
         process = self.spawn("exec", "web", "-c", "web", "--", "sh", "-c",

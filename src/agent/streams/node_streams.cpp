@@ -72,6 +72,16 @@ void NodeStreams::attach(const std::string& ns, const std::string& pod, const st
       });
 }
 
+void NodeStreams::open_socket(std::function<void(Result<int>)> done) {
+  core_->executor.post([core = core_, done = std::move(done)] {
+    if (!core->machine) return done(std::unexpected(stopping_error()));
+    core->machine->dial_parent([done](Result<FileDescriptor> socket) {
+      if (!socket) return done(std::unexpected(socket.error()));
+      done(socket->release());
+    });
+  });
+}
+
 void NodeStreams::forward(
     const std::string& ns, const std::string& pod, const std::string& pod_uid, std::uint16_t port,
     std::shared_ptr<kube::ForwardClient> client,

@@ -58,6 +58,7 @@ class NodeStreams final : public kube::PodStreams {
             const kube::ExecOptions& options, ProcessReady ready) override;
   void attach(const std::string& ns, const std::string& pod, const std::string& pod_uid,
               const kube::ExecOptions& options, ProcessReady ready) override;
+  void open_socket(std::function<void(Result<int>)> done) override;
   void forward(const std::string& ns, const std::string& pod, const std::string& pod_uid,
                std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
                std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>

@@ -1,0 +1,45 @@
+// pods/proxy, services/proxy and nodes/proxy: requests carried on to servers in pods. Pods are reached by sockets of
+// their own network, which the node agent makes; those on the host's network by the process' own.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "apiserver/rest_handler.h"
+#include "net/client.h"
+
+namespace hekla::apiserver {
+
+// "[scheme:]name[:port]", the scheme one of http, https and empty.
+struct ProxyName {
+  std::string scheme, name, port;
+  bool operator==(const ProxyName&) const = default;
+};
+std::optional<ProxyName> parse_proxy_name(std::string_view text);
+
+// Links of a page (and where a redirect points) that begin at the server's root are put below `prefix`, where the
+// client finds them.
+std::string prefixed_link(std::string_view link, std::string_view prefix, std::string_view host);
+std::string prefixed_links(std::string_view html, std::string_view prefix, std::string_view host);
+
+// The clients that proxied requests share, each with its connections; made when first needed.
+class ProxyClients {
+ public:
+  // Through sockets of the pods' network.
+  Result<net::Client*> to_pods(const std::atomic<kube::PodStreams*>& streams);
+  Result<net::Client*> to_host();
+
+ private:
+  static Result<net::Client*> made(std::unique_ptr<net::Client>& client, net::OpenSocket open_socket);
+  std::mutex mutex_;
+  std::unique_ptr<net::Client> pods_, host_;
+};
+
+// Makes sockets of the pods' network for as long as there is an agent.
+net::OpenSocket sockets_of(const std::atomic<kube::PodStreams*>& streams);
+
+void serve_proxy(const ExchangePtr& exchange);
+
+}  // namespace hekla::apiserver
