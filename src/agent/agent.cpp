@@ -203,6 +203,7 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
       client, services,
       ServiceRouting::Options{
           options.service_cidr,
+          facts.address,
           {ipv4_text(machine_options.subnet.gateway()), kApiPort},
           [this](std::string rules, Done<void> done) {
             machine->set_rules("services", std::move(rules), std::move(done));
@@ -303,6 +304,13 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
           if (holds_gpus(container))
             used.insert(used.end(), container.gpus.begin(), container.gpus.end());
     return used;
+  };
+  context->host_port_taken = [this](const AgentPod& pod) {
+    return std::ranges::any_of(workers, [&](const auto& entry) {
+      const PodWorker& other = *entry.second;
+      return other.pod()->metadata.uid != pod.metadata.uid && other.record().sandbox &&
+             other.record().outcome.empty() && host_ports_clash(other.pod()->spec, pod.spec);
+    });
   };
   context->on_change = [this] { zone_changed(); };
   context->on_gone = [this](const std::string& uid) { worker_gone(uid); };

@@ -62,11 +62,10 @@ void add_links(Environment& out, const std::string& service, const std::string& 
   }
 }
 
+// Since Kubernetes 1.34 whatever can be printed is, but for the sign that ends a name.
 bool is_variable_name(const std::string& name) {
-  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) return false;
-  return std::ranges::all_of(name, [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.';
-  });
+  return !name.empty() &&
+         std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~' && c != '='; });
 }
 
 class EnvironmentBuilder {

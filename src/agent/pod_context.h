@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/agent_pod.h"
 #include "agent/environment.h"
 #include "agent/gpu_choice.h"
 #include "agent/image/image_map.h"
@@ -33,6 +34,8 @@ struct PodContext {
   GpuPool gpus;
   // The cards that this node's containers hold.
   std::function<std::vector<std::int32_t>()> gpus_in_use;
+  // Another pod of this node has a port of the host's that this one wants.
+  std::function<bool(const AgentPod& pod)> host_port_taken;
   // The services of a namespace, for environment variables.
   std::function<std::vector<const model::Service*>(const std::string& ns)> services;
   // The pod's address or readiness has changed: DNS is to follow.

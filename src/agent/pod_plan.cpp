@@ -163,4 +163,19 @@ PodDecision decide(const model::PodSpec& spec, const PodRecord& record, WallTime
   return Decider(spec, record, now, held_until, is_started).decide();
 }
 
+bool host_ports_clash(const model::PodSpec& one, const model::PodSpec& other) {
+  auto any_address = [](const std::string& ip) { return ip.empty() || ip == "0.0.0.0"; };
+  auto protocol = [](const model::ContainerPort& port) { return port.protocol.empty() ? "TCP" : port.protocol; };
+  auto clash = [&](const model::ContainerPort& a, const model::ContainerPort& b) {
+    return a.hostPort > 0 && a.hostPort == b.hostPort && protocol(a) == protocol(b) &&
+           (any_address(a.hostIP) || any_address(b.hostIP) || a.hostIP == b.hostIP);
+  };
+  for (const model::Container& mine : one.containers)
+    for (const model::ContainerPort& port : mine.ports)
+      for (const model::Container& theirs : other.containers)
+        for (const model::ContainerPort& taken : theirs.ports)
+          if (clash(port, taken)) return true;
+  return false;
+}
+
 }  // namespace hekla::agent

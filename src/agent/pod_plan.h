@@ -37,4 +37,7 @@ WallTime restart_time(const ContainerRecord& container);
 
 bool init_finished(const PodRecord& record);
 
+// Both want the same port of the host's, at addresses that overlap.
+bool host_ports_clash(const model::PodSpec& one, const model::PodSpec& other);
+
 }  // namespace hekla::agent

@@ -99,5 +99,19 @@ TEST(PodPlan, HeldContainersWait) {
   EXPECT_EQ(decision.wake, kNow + seconds(5));
 }
 
+TEST(PodPlan, HostPortsClashWhereAddressesOverlap) {
+  auto spec = [](std::int32_t port, std::string ip, std::string protocol) {
+    model::PodSpec made;
+    made.containers.resize(1);
+    made.containers[0].ports = {{.protocol = std::move(protocol), .hostIP = std::move(ip), .hostPort = port}};
+    return made;
+  };
+  EXPECT_TRUE(host_ports_clash(spec(80, "", ""), spec(80, "127.0.0.1", "TCP")));
+  EXPECT_TRUE(host_ports_clash(spec(80, "127.0.0.1", "TCP"), spec(80, "127.0.0.1", "TCP")));
+  EXPECT_FALSE(host_ports_clash(spec(80, "127.0.0.1", "TCP"), spec(80, "127.0.0.2", "TCP")));
+  EXPECT_FALSE(host_ports_clash(spec(80, "", "UDP"), spec(80, "", "TCP")));
+  EXPECT_FALSE(host_ports_clash(spec(0, "", "TCP"), spec(0, "", "TCP")));
+}
+
 }  // namespace
 }  // namespace hekla::agent

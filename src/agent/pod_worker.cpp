@@ -226,7 +226,25 @@ bool PodWorker::remove_exited() {
   return false;
 }
 
+// What the node does not take: the scheduler knows nothing of sysctls, and pods that their maker has
+// put here have passed it by.
+bool PodWorker::refuse() {
+  std::optional<std::string> sysctl =
+      forbidden_sysctl(pod_->spec.securityContext, record_.host_network, pod_->spec.hostIPC);
+  const bool port_taken = context_.host_port_taken && context_.host_port_taken(*pod_);
+  if (!sysctl && !port_taken) return false;
+  record_.outcome = "Failed";
+  record_.reason = sysctl ? "SysctlForbidden" : "NodePorts";
+  record_.message = "Pod was rejected: " +
+                    sysctl.value_or("Predicate NodePorts failed: node(s) didn't have free ports for the "
+                                    "requested pod ports");
+  event("Warning", record_.reason.c_str(), record_.message.substr(sizeof "Pod was rejected: " - 1));
+  report();
+  return true;
+}
+
 void PodWorker::make_sandbox() {
+  if (refuse()) return step();
   if (!record_.host_network && record_.address.empty()) {
     Result<std::string> address = context_.machine.take_address();
     if (!address)
@@ -380,6 +398,7 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
     if (!mount.subPathExpr.empty()) mount.subPath = TRY(expand_sub_path(mount.subPathExpr, env));
   BundleSpec& bundle = request.bundle;
   bundle.security = merge_security(pod_->spec.securityContext, spec.securityContext);
+  bundle.sysctls = sysctls_of(pod_->spec.securityContext);
   TRY(check_non_root(bundle, spec.name));
   TRY(check_seccomp(pod_->spec.securityContext, spec.securityContext));
   const ImageConfig defaults = image_ ? image_->config : ImageConfig{};

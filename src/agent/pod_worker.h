@@ -68,6 +68,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   void erase();
   bool remove_exited();
 
+  bool refuse();
   void make_sandbox();
   // `next` may use `this`.
   void fetch_volume_sources(std::move_only_function<void(Result<PodSources>)> next);

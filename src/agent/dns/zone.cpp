@@ -48,6 +48,7 @@ class ZoneBuilder {
     if (service.spec.clusterIP != "None") {
       if (auto address = parse_ipv4(service.spec.clusterIP)) {
         add_address(name, *address);
+        zone_.reverse[*address] = name;
         add_ports(service, name, name);
       }
       return;

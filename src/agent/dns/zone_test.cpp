@@ -69,7 +69,9 @@ TEST(Zone, ReverseIsThePodsOwnName) {
   model::Service job = service("job", "None");
   PodAddress plain = pod("plain", "10.0.0.9");
   plain.subdomain.clear();
-  Zone zone = make_zone("cluster.local", {&job}, {pod("a", "10.0.0.2"), plain});
+  model::Service web = service("web", "10.96.0.7");
+  Zone zone = make_zone("cluster.local", {&job, &web}, {pod("a", "10.0.0.2"), plain});
+  EXPECT_EQ(zone.reverse.at(*parse_ipv4("10.96.0.7")), "web.default.svc.cluster.local");
   EXPECT_EQ(zone.reverse.at(*parse_ipv4("10.0.0.2")), "a.job.default.svc.cluster.local");
   EXPECT_EQ(zone.reverse.at(*parse_ipv4("10.0.0.9")), "10-0-0-9.default.pod.cluster.local");
 }

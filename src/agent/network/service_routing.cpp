@@ -10,6 +10,8 @@ namespace {
 constexpr std::chrono::seconds kRetry{5};
 constexpr const char* kLoopback = "127.0.0.1";
 
+const kube::Resource kSlices{"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice", true};
+
 }  // namespace
 
 ServiceRouting::ServiceRouting(kube::Client& client, const kube::Informer<model::Service>& services,
@@ -18,6 +20,7 @@ ServiceRouting::ServiceRouting(kube::Client& client, const kube::Informer<model:
       services_(services),
       options_(std::move(options)),
       endpoints_(client, kube::resources::endpoints),
+      slices_(client, kSlices),
       rest_(client, kube::resources::services),
       rules_(client.executor(), {[this] { return publish(); }, options_.set_rules, "",
                                  "cluster IPs of services do not work"}) {}
@@ -25,30 +28,56 @@ ServiceRouting::ServiceRouting(kube::Client& client, const kube::Informer<model:
 void ServiceRouting::start() {
   endpoints_.on_change([this](const auto&, const auto&) { changed(); });
   endpoints_.on_settled([this] { changed(); });
+  slices_.on_change([this](const auto&, const auto&) { changed(); });
+  slices_.on_settled([this] { changed(); });
   rest_.on_change([this](const auto&, const auto&) { changed(); });
   rest_.on_settled([this] { changed(); });
   endpoints_.start();
+  slices_.start();
   rest_.start();
 }
 
 void ServiceRouting::changed() { rules_.changed(); }
 
+void ServiceRouting::read_slices() {
+  sliced_.clear();
+  slices_.for_each([&](const auto& slice) {
+    if (std::string service = service_of(*slice); !service.empty())
+      sliced_[{slice->metadata.ns, std::move(service)}].subsets.push_back(subset_of(*slice));
+  });
+}
+
+const ServiceEndpoints* ServiceRouting::endpoints_of(const model::Service& service) const {
+  const kube::Key key{service.metadata.ns, service.metadata.name};
+  if (auto found = sliced_.find(key); found != sliced_.end()) return &found->second;
+  return endpoints_.get(key).get();
+}
+
 // Sets the host's ports, and answers the rules of the pods' side.
 std::optional<std::string> ServiceRouting::publish() {
-  if (!endpoints_.synced() || !services_.synced() || !rest_.synced()) return std::nullopt;
+  if (!endpoints_.synced() || !slices_.synced() || !services_.synced() || !rest_.synced())
+    return std::nullopt;
+  read_slices();
   std::vector<ServiceRoute> routes;
   std::vector<const model::Service*> outside;
   services_.for_each([&](const auto& service) {
     const kube::Key key{service->metadata.ns, service->metadata.name};
-    std::vector<ServiceRoute> own = routes_of(*service, endpoints_.get(key).get());
+    std::vector<ServiceRoute> own = routes_of(*service, endpoints_of(*service));
     auto rest = rest_.get(key);
     for (ServiceRoute& route : own) {
       route.sticky = rest && rest->spec.sessionAffinity == "ClientIP";
       if (key.ns == "default" && key.name == "kubernetes") route.targets = {options_.api_target};
     }
     routes.insert(routes.end(), own.begin(), own.end());
-    if (service->spec.type == "NodePort" || service->spec.type == "LoadBalancer")
-      outside.push_back(service.get());
+    if (service->spec.type != "NodePort" && service->spec.type != "LoadBalancer") return;
+    outside.push_back(service.get());
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      if (service->spec.ports[i].nodePort <= 0) continue;
+      ServiceRoute of_node = own[i];
+      of_node.address = options_.node_address;
+      of_node.port = service->spec.ports[i].nodePort;
+      routes.push_back(std::move(of_node));
+    }
   });
   publish_host_ports(outside);
   return service_rules(std::move(routes), options_.service_cidr);
@@ -70,8 +99,7 @@ void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>
       wanted.push_back({key, route.targets});
   };
   for (const model::Service* service : by_age) {
-    const kube::Key key{service->metadata.ns, service->metadata.name};
-    std::vector<ServiceRoute> routes = routes_of(*service, endpoints_.get(key).get());
+    std::vector<ServiceRoute> routes = routes_of(*service, endpoints_of(*service));
     for (std::size_t i = 0; i < routes.size(); ++i) {
       want(service->spec.ports[i].nodePort, routes[i]);
       if (service->spec.type == "LoadBalancer") want(routes[i].port, routes[i]);

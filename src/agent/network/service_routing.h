@@ -1,4 +1,5 @@
-// Keeps the pod network's rules for services current: from Services and Endpoints to ServiceRoutes.
+// Keeps the pod network's rules for services current: from Services and their EndpointSlices to
+// ServiceRoutes. Endpoints count for services that have no slice: those written by hand.
 // Lives on the client's executor.
 #pragma once
 
@@ -19,6 +20,7 @@ class ServiceRouting {
  public:
   struct Options {
     std::string service_cidr;
+    std::string node_address;  // where pods find node ports
     // Where the kubernetes service leads: its endpoint in the API is an address of the host.
     std::pair<std::string, std::int32_t> api_target;
     std::function<void(std::string rules, Done<void> done)> set_rules;
@@ -35,6 +37,8 @@ class ServiceRouting {
 
  private:
   std::optional<std::string> publish();
+  void read_slices();
+  const ServiceEndpoints* endpoints_of(const model::Service& service) const;
   void publish_host_ports(const std::vector<const model::Service*>& services);
   void announce(const model::Service& service, const std::vector<PortKey>& held);
 
@@ -42,6 +46,8 @@ class ServiceRouting {
   const kube::Informer<model::Service>& services_;
   Options options_;
   kube::Informer<ServiceEndpoints> endpoints_;
+  kube::Informer<ServiceSlice> slices_;
+  std::map<kube::Key, ServiceEndpoints> sliced_;  // by service
   kube::Informer<ServiceRest> rest_;
   std::vector<HostPort> host_ports_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

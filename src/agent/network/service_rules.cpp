@@ -41,6 +41,20 @@ std::string dispatch_rule(const ServiceRoute& route) {
 
 }  // namespace
 
+std::string service_of(const ServiceSlice& slice) {
+  auto label = slice.metadata.labels.find("kubernetes.io/service-name");
+  return label == slice.metadata.labels.end() ? "" : label->second;
+}
+
+EndpointSubset subset_of(const ServiceSlice& slice) {
+  EndpointSubset subset;
+  subset.ports = slice.ports;
+  for (const SliceEndpoint& endpoint : slice.endpoints)
+    if (endpoint.conditions.ready.value_or(true) && !endpoint.addresses.empty())
+      subset.addresses.push_back({endpoint.addresses.front()});
+  return subset;
+}
+
 std::vector<ServiceRoute> routes_of(const model::Service& service,
                                     const ServiceEndpoints* endpoints) {
   std::vector<ServiceRoute> routes;
@@ -50,6 +64,7 @@ std::vector<ServiceRoute> routes_of(const model::Service& service,
     if (endpoints)
       for (const EndpointSubset& subset : endpoints->subsets) add_targets(route, port, subset);
     std::sort(route.targets.begin(), route.targets.end());
+    route.targets.erase(std::unique(route.targets.begin(), route.targets.end()), route.targets.end());
     routes.push_back(std::move(route));
   }
   return routes;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,27 @@ struct ServiceEndpoints {
   std::vector<EndpointSubset> subsets;
 };
 BOOST_DESCRIBE_STRUCT(ServiceEndpoints, (), (metadata, subsets))
+
+// As endpoint slices say it.
+struct SliceConditions {
+  std::optional<bool> ready;  // unknown counts as ready
+};
+BOOST_DESCRIBE_STRUCT(SliceConditions, (), (ready))
+struct SliceEndpoint {
+  std::vector<std::string> addresses;
+  SliceConditions conditions;
+};
+BOOST_DESCRIBE_STRUCT(SliceEndpoint, (), (addresses, conditions))
+struct ServiceSlice {
+  model::ObjectMeta metadata;
+  std::vector<SliceEndpoint> endpoints;
+  std::vector<EndpointPort> ports;
+};
+BOOST_DESCRIBE_STRUCT(ServiceSlice, (), (metadata, endpoints, ports))
+
+// The name of the service that a slice is of; empty when it is nobody's.
+std::string service_of(const ServiceSlice& slice);
+EndpointSubset subset_of(const ServiceSlice& slice);
 
 // One port of one service, and where it leads. Without targets connections are refused.
 struct ServiceRoute {

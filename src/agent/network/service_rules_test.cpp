@@ -29,6 +29,20 @@ TEST(ServiceRules, APortLeadsToTheEndpointsOfItsNameAndProtocol) {
   EXPECT_EQ(routes[1], (ServiceRoute{"10.96.7.7", "udp", 53, {{"10.244.0.5", 5353}, {"10.244.0.9", 5353}}}));
 }
 
+TEST(ServiceRules, SlicesCountOnceAndOnlyWhereReady) {
+  ServiceSlice slice;
+  slice.metadata.labels["kubernetes.io/service-name"] = "web";
+  slice.endpoints = {{{"10.244.0.9"}, {true}}, {{"10.244.0.5"}, {}}, {{"10.244.0.6"}, {false}}, {{}, {true}}};
+  slice.ports = {{"http", "TCP", 8080}};
+  EXPECT_EQ(service_of(slice), "web");
+  ServiceEndpoints endpoints;
+  endpoints.subsets = {subset_of(slice), subset_of(slice)};
+  auto routes = routes_of(web_service(), &endpoints);
+  EXPECT_EQ(routes[0].targets, (ServiceRoute{"", "", 0, {{"10.244.0.5", 8080}, {"10.244.0.9", 8080}}}.targets));
+  slice.metadata.labels.clear();
+  EXPECT_EQ(service_of(slice), "");
+}
+
 TEST(ServiceRules, HeadlessAndExternalServicesHaveNone) {
   model::Service service = web_service();
   service.spec.clusterIP = "None";

@@ -185,6 +185,11 @@ json::Object linux_of(const BundleSpec& spec) {
   linux_section["namespaces"] = std::move(namespaces);
   linux_section["cgroupsPath"] = spec.cgroup;
   linux_section["resources"] = resources_of(spec);
+  if (!spec.sysctls.empty()) {
+    json::Object values;
+    for (const auto& [name, value] : spec.sysctls) values[name] = value;
+    linux_section["sysctl"] = std::move(values);
+  }
   if (!spec.security.privileged) {
     linux_section["maskedPaths"] = strings(kMaskedPaths);
     linux_section["readonlyPaths"] = strings(kReadonlyPaths);
@@ -240,6 +245,42 @@ Security merge_security(const json::Value& pod_context, const json::Value& conta
   out.added_capabilities = capability_names(container_context, "add");
   out.dropped_capabilities = capability_names(container_context, "drop");
   return out;
+}
+
+std::map<std::string, std::string> sysctls_of(const json::Value& pod_context) {
+  std::map<std::string, std::string> out;
+  const json::Array* all = json::array_at(pod_context, {"sysctls"});
+  if (!all) return out;
+  for (const json::Value& one : *all) {
+    std::string name(json::string_at(one, {"name"}));
+    std::ranges::replace(name, '/', '.');
+    out[name] = json::string_at(one, {"value"});
+  }
+  return out;
+}
+
+std::optional<std::string> forbidden_sysctl(const json::Value& pod_context, bool host_network, bool host_ipc) {
+  // The kubelet's list of safe ones.
+  static constexpr std::string_view kSafe[] = {"kernel.shm_rmid_forced",
+                                               "net.ipv4.ip_local_port_range",
+                                               "net.ipv4.ip_local_reserved_ports",
+                                               "net.ipv4.ip_unprivileged_port_start",
+                                               "net.ipv4.ping_group_range",
+                                               "net.ipv4.tcp_fin_timeout",
+                                               "net.ipv4.tcp_keepalive_intvl",
+                                               "net.ipv4.tcp_keepalive_probes",
+                                               "net.ipv4.tcp_keepalive_time",
+                                               "net.ipv4.tcp_rmem",
+                                               "net.ipv4.tcp_syncookies",
+                                               "net.ipv4.tcp_wmem"};
+  for (const auto& [name, value] : sysctls_of(pod_context)) {
+    if (std::ranges::find(kSafe, name) == std::end(kSafe))
+      return "forbidden sysctl: \"" + name + "\" not allowlisted";
+    if (name.starts_with("net.") ? host_network : host_ipc)
+      return "forbidden sysctl: \"" + name + "\" not allowed with host " +
+             (name.starts_with("net.") ? "net" : "ipc") + " enabled";
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> capability_set(const Security& security) {

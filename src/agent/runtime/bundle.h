@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -33,6 +34,11 @@ struct Security {
 
 Security merge_security(const json::Value& pod_context, const json::Value& container_context);
 
+// A pod's parameters of the kernel, by dotted names.
+std::map<std::string, std::string> sysctls_of(const json::Value& pod_context);
+// Why the node does not set one: only those that concern nobody but the pod are allowed.
+std::optional<std::string> forbidden_sysctl(const json::Value& pod_context, bool host_network, bool host_ipc);
+
 // What the cgroup enforces; absent means no limit.
 struct Limits {
   std::optional<std::int64_t> cpu_request_milli, cpu_limit_milli, memory_limit_bytes;
@@ -60,6 +66,7 @@ struct BundleSpec {
   std::string pid_namespace;  // to join; empty: one of its own
   std::string cgroup;
   Security security;
+  std::map<std::string, std::string> sysctls;
   Limits limits;
   std::vector<OciMount> mounts;  // after the standard ones, in order
 };

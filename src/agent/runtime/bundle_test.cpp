@@ -74,6 +74,19 @@ TEST(Bundle, PrivilegeEscalationIsAllowedUnlessForbidden) {
   EXPECT_TRUE(json::bool_at(oci_config(strict), {"process", "noNewPrivileges"}));
 }
 
+TEST(Bundle, SysctlsThatConcernThePodAlone) {
+  const json::Value safe = parsed(R"({"sysctls":[{"name":"net/ipv4/tcp_wmem","value":"1 2 3"}]})");
+  BundleSpec spec = sample();
+  spec.sysctls = sysctls_of(safe);
+  EXPECT_EQ(json::string_at(oci_config(spec), {"linux", "sysctl", "net.ipv4.tcp_wmem"}), "1 2 3");
+  EXPECT_EQ(forbidden_sysctl(safe, false, true), std::nullopt);
+  EXPECT_EQ(forbidden_sysctl(safe, true, false),
+            "forbidden sysctl: \"net.ipv4.tcp_wmem\" not allowed with host net enabled");
+  EXPECT_EQ(forbidden_sysctl(parsed(R"({"sysctls":[{"name":"kernel.shmmax","value":"1"}]})"), false, false),
+            "forbidden sysctl: \"kernel.shmmax\" not allowlisted");
+  EXPECT_EQ(forbidden_sysctl(nullptr, false, false), std::nullopt);
+}
+
 TEST(Bundle, OrdinaryUsersHaveNoEffectiveCapabilities) {
   BundleSpec spec = sample();
   spec.security =
