@@ -296,6 +296,10 @@ TEST(PodValidation, Texts) {
       {R"({"containers":[{"name":"c","image":"i","securityContext":{"runAsUser":-1}}]})",
        "spec.containers[0].securityContext.runAsUser: Invalid value: -1: must be between 0 and "
        "2147483647, inclusive"},
+      {R"({"containers":[{"name":"c","image":"i"}],)"
+       R"("securityContext":{"sysctls":[{"name":"a.b_c/d-e"},{"name":"bar.."}]}})",
+       "spec.securityContext.sysctls[1].name: Invalid value: \"bar..\": must have at most 253 characters and "
+       "match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9]$"},
       {R"({"containers":[{"name":"c","image":"i"}],"activeDeadlineSeconds":0})",
        "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"},
       {R"({"containers":[{"name":"c","image":"i"}],"affinity":{"podAntiAffinity":{"preferredDu)"

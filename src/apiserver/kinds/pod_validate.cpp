@@ -169,6 +169,28 @@ void validate_identity_of(const Field& security, Rules& rules) {
                   "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
 }
 
+// Words of small letters and digits, with dashes and underscores inside, parted by dots or slashes.
+bool is_sysctl_name(std::string_view name) {
+  auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  auto separates = [](char c) { return c == '.' || c == '/'; };
+  if (name.empty() || name.size() > 253) return false;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool at_edge = i == 0 || i + 1 == name.size() || separates(name[i - 1]) || separates(name[i + 1]);
+    const bool inside = name[i] == '-' || name[i] == '_' || separates(name[i]);
+    if (!plain(name[i]) && (!inside || at_edge)) return false;
+  }
+  return true;
+}
+
+void validate_sysctls(const Field& sysctls, Rules& rules) {
+  for (std::size_t i = 0; i < sysctls.items().size(); ++i) {
+    Field name = sysctls.at(i)["name"];
+    if (rules.need_text(name) && !is_sysctl_name(name.text()))
+      rules.invalid(name, "must have at most 253 characters and match regex "
+                          "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9]$");
+  }
+}
+
 void validate_container(const Field& container, bool is_pod, const std::set<std::string>& volumes,
                         Rules& rules) {
   if (rules.need_text(container["name"])) rules.dns_label(container["name"]);
@@ -339,6 +361,7 @@ void validate_pod_spec(const Field& spec, bool is_pod, Rules& rules) {
   validate_dns(spec, rules);
   rules.labels(spec["nodeSelector"]);
   validate_identity_of(spec["securityContext"], rules);
+  validate_sysctls(spec["securityContext"]["sysctls"], rules);
   validate_affinity(spec["affinity"], rules);
   validate_identity(spec, rules);
   validate_tolerations(spec["tolerations"], rules);
