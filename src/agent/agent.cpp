@@ -289,6 +289,7 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
   context->host_resolv_conf = read_or_empty(options.resolv_conf);
   context->allocatable = capacity;
   context->machine_memory_bytes = facts.memory_bytes;
+  context->capabilities = grantable_capabilities();
   context->metrics = metrics;
   context->services = [this](const std::string& ns) {
     std::vector<const model::Service*> found;

@@ -95,12 +95,15 @@ std::string log_tail(const std::string& path) {
   std::string line;
   if (text->size() == kLogTailRead) std::getline(lines, line);  // begins in the middle
   while (std::getline(lines, line)) {
-    std::size_t at = 0;
+    std::size_t at = 0, tag = 0;
     for (int field = 0; field < 3 && at != std::string::npos; ++field) {
+      tag = at;
       at = line.find(' ', at);
       if (at != std::string::npos) ++at;
     }
-    if (at != std::string::npos) out += line.substr(at) + "\n";
+    if (at == std::string::npos) continue;
+    out += line.substr(at);
+    if (line[tag] != 'P') out += "\n";  // else a part: of a long line, or a last one that was not ended
   }
   return out.size() > kLogTailLimit ? out.substr(out.size() - kLogTailLimit) : out;
 }

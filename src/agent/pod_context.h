@@ -29,6 +29,7 @@ struct PodContext {
   std::string host_hosts, host_resolv_conf;
   model::ResourceList allocatable;
   std::int64_t machine_memory_bytes = 0;
+  std::uint64_t capabilities = ~std::uint64_t{0};  // that this process may give away
   Metrics* metrics = nullptr;
   ClaimStore* claims = nullptr;  // without one, pods with claims wait
   GpuPool gpus;

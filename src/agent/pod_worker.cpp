@@ -45,6 +45,11 @@ Result<std::string> expand_sub_path(const std::string& text, const Environment& 
     return nullptr;
   });
   if (!missing.empty()) return fail(Code::invalid, "missing value for " + missing);
+  // What stands in the spec itself has been validated.
+  if (out.starts_with('/'))
+    return fail(Code::invalid, "error SubPath `" + out + "` must not be an absolute path");
+  if (("/" + out + "/").contains("/../"))
+    return fail(Code::invalid, "unable to provision SubPath `" + out + "`: must not contain '..'");
   return out;
 }
 
@@ -398,6 +403,7 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
     if (!mount.subPathExpr.empty()) mount.subPath = TRY(expand_sub_path(mount.subPathExpr, env));
   BundleSpec& bundle = request.bundle;
   bundle.security = merge_security(pod_->spec.securityContext, spec.securityContext);
+  bundle.security.grantable = context_.capabilities;
   bundle.sysctls = sysctls_of(pod_->spec.securityContext);
   TRY(check_non_root(bundle, spec.name));
   TRY(check_seccomp(pod_->spec.securityContext, spec.securityContext));

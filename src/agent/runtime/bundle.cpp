@@ -1,5 +1,7 @@
 #include "agent/runtime/bundle.h"
 
+#include <sys/prctl.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -16,6 +18,7 @@ constexpr const char* kDefaultCapabilities[] = {
     "SETFCAP", "SETPCAP",      "NET_BIND_SERVICE", "SYS_CHROOT",
     "KILL",    "AUDIT_WRITE"};
 
+// In the order of their numbers.
 constexpr const char* kAllCapabilities[] = {"CHOWN",
                                             "DAC_OVERRIDE",
                                             "DAC_READ_SEARCH",
@@ -300,7 +303,16 @@ std::vector<std::string> capability_set(const Security& security) {
       set.push_back(name);
   }
   for (const std::string& name : security.dropped_capabilities) std::erase(set, name);
+  for (std::size_t bit = 0; bit < std::size(kAllCapabilities); ++bit)
+    if ((security.grantable >> bit & 1) == 0) std::erase(set, kAllCapabilities[bit]);
   return set;
+}
+
+std::uint64_t grantable_capabilities() {
+  std::uint64_t out = 0;
+  for (std::size_t bit = 0; bit < std::size(kAllCapabilities); ++bit)
+    if (::prctl(PR_CAPBSET_READ, bit) == 1) out |= std::uint64_t{1} << bit;
+  return out;
 }
 
 int oom_score_adjust(const std::string& qos_class, const model::ResourceRequirements& resources,

@@ -30,7 +30,11 @@ struct Security {
   bool non_root_required = false;
   bool default_seccomp = false;  // the profile RuntimeDefault
   std::vector<std::string> added_capabilities, dropped_capabilities;  // without CAP_
+  std::uint64_t grantable = ~std::uint64_t{0};  // the capabilities there are to give, by number
 };
+
+// Those that this process may give to others: all of them on most machines.
+std::uint64_t grantable_capabilities();
 
 Security merge_security(const json::Value& pod_context, const json::Value& container_context);
 
