@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables passt
 TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml openssl
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance test-frameworks fuzz bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance test-node-conformance test-frameworks fuzz bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -125,6 +125,13 @@ test-conformance: $(BUILD)/hekla
 	@tools/fetch_kubectl $(CACHE)
 	@test/conformance/build $(CACHE)
 	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/conformance/run.py $(CACHE)
+
+# Those that run containers, with this machine as the node; their images are made of Debian's packages and Kubernetes' sources.
+test-node-conformance: $(BUILD)/hekla
+	@$(call install_packages,python3-venv busybox-static bind9-dnsutils curl iproute2 netcat-openbsd)
+	@tools/fetch_kubectl $(CACHE)
+	@test/conformance/build $(CACHE)
+	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/conformance/run.py $(CACHE) --node
 
 # Training with TensorFlow and XGBoost from PyPI, PyTorch and Open MPI from Debian (about 2 GB, once).
 test-frameworks: $(BUILD)/hekla

@@ -1,10 +1,13 @@
-"""Kubernetes' conformance tests that need no container runtime, against one platform with fake nodes.
+"""Kubernetes' conformance tests: those that need no container runtime, against one platform with fake nodes, or (--node)
+those that run containers, against one with this machine as its node.
 
-tests.txt names them; docs/compat/conformance.md says which do not pass, and why. The run fails when another one fails, when a
-listed one passes, or when fewer than nine in ten pass.
+A list names them; a page of docs/compat says which do not pass, and why. The run fails when another one fails, when a listed
+one passes, or when fewer pass than the suite promises.
 
-Environment: as for test/e2e/platform_under_test.py. usage: run.py CACHE_DIR [REGULAR_EXPRESSION]
+Environment: as for test/e2e/platform_under_test.py. usage: run.py CACHE_DIR [--node] [REGULAR_EXPRESSION]
 """
+import contextlib
+import dataclasses
 import os
 import re
 import shutil
@@ -15,24 +18,37 @@ import xml.etree.ElementTree
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "e2e"))
+import images  # noqa: E402
 import platform_under_test as put  # noqa: E402
 
-PASSING_SHARE = 0.9
 # An address that Endpoints may name, in a network of our own; a history that is over within minutes.
 ADDRESS = "192.0.2.1"
 FLAGS = ["--no-agent", "--fake-nodes", "3", "--listen", ADDRESS + ":6443", "--history-changes", "2000"]
 AT_ONCE = 4  # most of a test's time is waiting
 
 
-def selected(pattern):
-    with open(os.path.join(HERE, "tests.txt")) as file:
+@dataclasses.dataclass
+class Suite:
+    tests: str            # the list, beside this file
+    page: str             # what does not pass, and why
+    passing_share: float
+    flags: list
+    reports: str          # where in the cache
+
+
+API = Suite("tests.txt", "docs/compat/conformance.md", 0.9, FLAGS, "conformance")
+NODE = Suite("node_tests.txt", "docs/compat/node-conformance.md", 0.7, [], "node-conformance")
+
+
+def selected(suite, pattern):
+    with open(os.path.join(HERE, suite.tests)) as file:
         names = [line.strip() for line in file if line.strip() and not line.startswith("#")]
     return [name for name in names if re.search(pattern, name)]
 
 
-def known_failures():
+def known_failures(suite):
     """name -> reason, from the rows `| name | reason |` of the page."""
-    with open(os.path.join(put.ROOT, "docs/compat/conformance.md")) as file:
+    with open(os.path.join(put.ROOT, suite.page)) as file:
         rows = [re.match(r"\| (\[sig-.*?) \| (.+) \|$", line) for line in file]
     return {row.group(1): row.group(2) for row in rows if row}
 
@@ -67,9 +83,9 @@ def outcomes(report, names):
     return found
 
 
-def report(names, found):
+def report(suite, names, found):
     """Prints the count; true when everything is as the page says."""
-    known = known_failures()
+    known = known_failures(suite)
     passed = [name for name in names if name in found and found[name] is None]
     good = True
     for name in names:
@@ -77,7 +93,7 @@ def report(names, found):
             print("NOT RUN  %s" % name)
             good = False
         elif found[name] is None and name in known:
-            print("PASSES, but docs/compat/conformance.md lists it: %s" % name)
+            print("PASSES, but %s lists it: %s" % (suite.page, name))
             good = False
         elif found[name] is not None and name not in known:
             print("FAILS    %s\n           %s" % (name, found[name][:1500].replace("\n", "\n           ")))
@@ -86,7 +102,7 @@ def report(names, found):
             print("as known %s\n           %s" % (name, known[name]))
     share = len(passed) / len(names)
     print("== %d of %d pass (%.1f %%)" % (len(passed), len(names), 100 * share))
-    return good and share >= PASSING_SHARE
+    return good and share >= suite.passing_share
 
 
 def batches(names):
@@ -123,24 +139,33 @@ def enter_own_network():
 
 
 def main():
-    if "HEKLA_OWN_NETWORK" not in os.environ:
+    suite = NODE if "--node" in sys.argv else API
+    if suite is API and "HEKLA_OWN_NETWORK" not in os.environ:
         enter_own_network()
-    cache, pattern = os.path.abspath(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
+    cache, pattern = ([word for word in sys.argv[1:] if word != "--node"] + [""])[:2]
+    cache = os.path.abspath(cache)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the platform is removed then, too
-    names = selected(pattern)
+    names = selected(suite, pattern)
     if not names:
         sys.exit("no test matches %r" % pattern)
-    reports = os.path.join(cache, "conformance")
+    known = known_failures(suite)
+    found = {name: known[name] for name in names if known.get(name, "").startswith("not run: ")}
+    reports = os.path.join(cache, suite.reports)
     shutil.rmtree(reports, ignore_errors=True)
     os.makedirs(reports)
-    platform = put.Platform(*FLAGS)
-    try:
+    with contextlib.ExitStack() as cleanup:
+        flags = list(suite.flags)
+        if suite is NODE:
+            registry = images.Registry(images.build(cache))
+            cleanup.callback(registry.close)
+            flags += ["--registry-mirror", "registry.k8s.io=" + registry.url]
+        platform = put.Platform(*flags)
+        cleanup.callback(platform.destroy)
+        cleanup.callback(lambda: shutil.copy(os.path.join(platform.data_dir, "up.log"), reports))
         platform.up()
-        found = run_all(os.path.join(cache, "conformance.test"), names, platform.kubeconfig, reports)
-    finally:
-        shutil.copy(os.path.join(platform.data_dir, "up.log"), reports)
-        platform.destroy()
-    return 0 if report(names, found) else 1
+        found.update(run_all(os.path.join(cache, "conformance.test"), [name for name in names if name not in found],
+                             platform.kubeconfig, reports))
+    return 0 if report(suite, names, found) else 1
 
 
 if __name__ == "__main__":
