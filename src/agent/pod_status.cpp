@@ -87,11 +87,8 @@ class StatusBuilder {
   WaitingReason waiting_reason(const ContainerRecord& record) const {
     if (auto found = in_.waiting.find(record.name); found != in_.waiting.end())
       return found->second;
-    bool has_init = in_.record.containers.front().init;
-    if (has_init && !record.init && !initialized_) return {"PodInitializing", ""};
-    if (has_init && record.init && record.name != in_.record.containers.front().name)
-      return {"PodInitializing", ""};
-    return {"ContainerCreating", ""};
+    const bool has_init = in_.record.containers.front().init;
+    return {has_init ? "PodInitializing" : "ContainerCreating", ""};
   }
 
   model::ContainerStatus container_status(const ContainerRecord& record) const {

@@ -50,7 +50,7 @@ class PodStatusTest : public ::testing::Test {
 TEST_F(PodStatusTest, BeginsPending) {
   model::PodStatus now = status();
   EXPECT_EQ(now.phase, "Pending");
-  EXPECT_EQ(waiting(now.initContainerStatuses[0]), "ContainerCreating");
+  EXPECT_EQ(waiting(now.initContainerStatuses[0]), "PodInitializing");
   EXPECT_EQ(waiting(now.containerStatuses[0]), "PodInitializing");
   EXPECT_EQ(condition(now, "Initialized"),
             "False/ContainersNotInitialized/containers with incomplete status: [i]");
