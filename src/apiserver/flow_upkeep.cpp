@@ -26,7 +26,7 @@ json::Value dangling_condition(const std::string& level, bool exists, WallTime n
                       {"message", std::move(message)}};
 }
 
-bool has_condition(const json::Value& schema, const json::Value& wanted) {
+bool says_already(const json::Value& schema, const json::Value& wanted) {
   const json::Array* conditions = json::array_at(schema, {"status", "conditions"});
   if (!conditions) return false;
   for (const json::Value& one : *conditions)
@@ -78,7 +78,7 @@ struct FlowUpkeep::State : std::enable_shared_from_this<State> {
       const json::Value schema = decode_object(*schemas, *item);
       const std::string level(json::string_at(schema, {"spec", "priorityLevelConfiguration", "name"}));
       json::Value condition = dangling_condition(level, known.contains(level), loop.clock().wall());
-      if (has_condition(schema, condition)) return true;
+      if (says_already(schema, condition)) return true;
       WriteRequest request = request_for(schemas, item->key);
       request.verb = WriteRequest::Verb::patch;
       request.patch_type = kube::PatchType::apply;
