@@ -195,7 +195,7 @@ void append_object(const ServedKind& served, const store::Item& item, WireForm f
 }
 
 std::optional<std::size_t> object_size(const ServedKind& served, const store::Item& item, WireForm form) {
-  if (!same_shape(served)) return std::nullopt;
+  if (!same_shape(served, item)) return std::nullopt;
   const std::size_t body = item.value.size() - header_of(item).body_at;
   if (form == WireForm::list_item && !served.kind->custom) return 1 + body;
   return stored_as_served(served, item) ? item.value.size() : head_of(*served.kind).size() + body;
