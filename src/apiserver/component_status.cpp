@@ -84,7 +84,7 @@ bool serve_component_status(const ExchangePtr& exchange) {
   }
   for (const store::ItemPtr& item : page.items)
     if (item->key == info.name) {
-      exchange->respond(render_object(served, *item, exchange->answer, include, 200, now));
+      exchange->respond(render_object(*served, *item, exchange->answer, include, 200, now));
       return true;
     }
   exchange->respond(not_found_error(kind->resource, info.name));

@@ -1,5 +1,7 @@
 #include "agent/streams/node_streams.h"
 
+#include <sys/socket.h>
+
 namespace hekla::agent {
 namespace {
 
@@ -75,7 +77,7 @@ void NodeStreams::attach(const std::string& ns, const std::string& pod, const st
 void NodeStreams::open_socket(std::function<void(Result<int>)> done) {
   core_->executor.post([core = core_, done = std::move(done)] {
     if (!core->machine) return done(std::unexpected(stopping_error()));
-    core->machine->dial_parent([done](Result<FileDescriptor> socket) {
+    core->machine->dial_parent(SOCK_STREAM, [done](Result<FileDescriptor> socket) {
       if (!socket) return done(std::unexpected(socket.error()));
       done(socket->release());
     });
