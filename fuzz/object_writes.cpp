@@ -1,6 +1,6 @@
 // Patches of every kind through the whole write path of an API server. The first byte chooses the object, every line
-// after it is a patch: j (JSON patch), m (merge), s (strategic), a (apply, two managers), u (update), each on the object
-// or, with a capital letter, on its status. No answer is an internal error, a refused write changes nothing, and
+// after it is a patch: j (JSON patch), m (merge), s (strategic), a (apply, two managers), u (update), each on the
+// object or, with a capital letter, on its status. No answer is an internal error, a refused write changes nothing, and
 // an accepted apply sent again is a no-op.
 #include <array>
 #include <cstdint>
@@ -20,19 +20,25 @@ struct Example {
 };
 constexpr std::array<Example, 5> kExamples{{
     {"/api/v1/namespaces/default/pods",
-     R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[{"name":"c","image":"i","ports":[{"containerPort":80}]}],"tolerations":[{"key":"k"}]}})"},
+     R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"},"spec":{"containers":[
+         {"name":"c","image":"i","ports":[{"containerPort":80}]}],"tolerations":[{"key":"k"}]}})"},
     {"/apis/apps/v1/namespaces/default/deployments",
-     R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i","env":[{"name":"E","value":"1"}]}]}}}})"},
+     R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"x"},"spec":{
+         "selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[
+         {"name":"c","image":"i","env":[{"name":"E","value":"1"}]}]}}}})"},
     {"/api/v1/namespaces/default/services",
-     R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},"spec":{"ports":[{"port":80}],"selector":{"a":"b"}}})"},
+     R"({"apiVersion":"v1","kind":"Service","metadata":{"name":"x"},
+         "spec":{"ports":[{"port":80}],"selector":{"a":"b"}}})"},
     {"/api/v1/namespaces/default/configmaps",
      R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x","labels":{"a":"b"}},"data":{"a":"1"}})"},
     {"/apis/example.com/v1/namespaces/default/things",
-     R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x"},"spec":{"size":1,"parts":[{"name":"p","n":1}],"tags":["t"]}})"},
+     R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x"},
+         "spec":{"size":1,"parts":[{"name":"p","n":1}],"tags":["t"]}})"},
 }};
 constexpr const char* kDefinition = R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
  "metadata":{"name":"things.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
- "names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},
+ "names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true,
+ "subresources":{"status":{}},
  "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{
   "size":{"type":"integer","minimum":0,"default":3},"note":{"type":"string","nullable":true,"maxLength":9},
   "parts":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["name"],"items":{"type":"object",
@@ -78,7 +84,8 @@ void write(Server& server, const std::string& object, std::string_view line) {
   if (reply.status >= 300) CHECK(after.text == before.text, "a refused write changed the object");
   if (kind == 'a' && reply.status < 300 && before.status == 200) {
     const Reply again = server.call(method, target, body, {{"Content-Type", media_type(kind)}});
-    CHECK(again.status == 200 && again.text == reply.text, "applied twice, it differs: " + reply.text + " and " + again.text);
+    CHECK(again.status == 200 && again.text == reply.text,
+          "applied twice, it differs: " + reply.text + " and " + again.text);
   }
 }
 
@@ -103,7 +110,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   }
   // Whatever the patches made of it goes away, finalizers or not.
-  server->call("PATCH", object, R"({"metadata":{"finalizers":null}})", {{"Content-Type", "application/merge-patch+json"}});
+  server->call("PATCH", object, R"({"metadata":{"finalizers":null}})",
+               {{"Content-Type", "application/merge-patch+json"}});
   server->call("DELETE", object + "?gracePeriodSeconds=0");
   CHECK(server->call("GET", object).status == 404, "the object is still there");
   return 0;

@@ -54,7 +54,8 @@ TEST_F(HostileObjects, ProblemsWithALongPathAreCountedNotCollected) {
 TEST_F(HostileObjects, ManyWarningsAreCutShort) {
   std::string members;
   for (int i = 0; i < 150; ++i) members += ",\"" + std::string(300, 'u') + std::to_string(i) + "\":0";
-  const Reply made = call("POST", kMaps, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"})" + members + "}",
+  const Reply made = call("POST", kMaps,
+                          R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"})" + members + "}",
                           {{"Content-Type", "application/json"}});
   ASSERT_EQ(made.status, 201) << made.text;
   std::size_t warned = 0;
@@ -69,7 +70,8 @@ TEST_F(HostileObjects, ApplyAndPutCreateOnlyForThoseWhoMayCreate) {
                      "resources":["configmaps","leases"],"verbs":["patch","update","get"]}]})").status, 201);
   ASSERT_EQ(call("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
                  R"({"metadata":{"name":"patcher"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role",
-                     "name":"patcher"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"bob"}]})")
+                     "name":"patcher"},
+                     "subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"bob"}]})")
                 .status, 201);
   const std::string map = std::string(kMaps) + "/m?fieldManager=m";
   const Reply applied = as("bob", "PATCH", map, config_map("m"), "application/apply-patch+yaml");
@@ -78,7 +80,8 @@ TEST_F(HostileObjects, ApplyAndPutCreateOnlyForThoseWhoMayCreate) {
   const std::string lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
   EXPECT_EQ(as("bob", "PUT", lease, R"({"metadata":{"name":"l"},"spec":{}})").status, 403);
   ASSERT_EQ(call("POST", kMaps, config_map("m")).status, 201);
-  EXPECT_EQ(as("bob", "PATCH", map, R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"z":"1"}})",
+  EXPECT_EQ(as("bob", "PATCH", map,
+               R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":{"z":"1"}})",
                "application/apply-patch+yaml").status, 200);
 }
 
@@ -102,7 +105,8 @@ TEST_F(HostileObjects, ARoleOfABillionRightsIsRefusedInAMoment) {
                      "resources":["roles"],"verbs":["create"]}]})").status, 201);
   ASSERT_EQ(call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
                  R"({"metadata":{"name":"roles"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole",
-                     "name":"roles"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"bob"}]})")
+                     "name":"roles"},
+                     "subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"bob"}]})")
                 .status, 201);
   const Reply made = as("bob", "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles",
                         R"({"metadata":{"name":"r"},"rules":[{"verbs":)" + many("v") + R"(,"apiGroups":)" + many("g") +
@@ -142,14 +146,15 @@ TEST_F(HostileObjects, ALastingTokenGoesWithItsSecret) {
                                      R"(,"annotations":{"kubernetes.io/service-account.name":"default"}},
                                      "type":"kubernetes.io/service-account-token"})");
   };
-  ASSERT_EQ(call("POST", "/api/v1/namespaces/default/serviceaccounts", R"({"metadata":{"name":"default"}})").status / 100,
-            2);
+  const std::string accounts = "/api/v1/namespaces/default/serviceaccounts";
+  ASSERT_EQ(call("POST", accounts, R"({"metadata":{"name":"default"}})").status / 100, 2);
   for (const char* naming : {R"("name":"t")", R"("generateName":"t-")"}) {
     const Reply made = make(naming);
     ASSERT_EQ(made.status, 201) << made.text;
     const std::string token = base64_decode(made.at({"data", "token"})).value();
     const auto who = [&] {
-      return call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}", {{"Authorization", "Bearer " + token}})
+      return call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}",
+                  {{"Authorization", "Bearer " + token}})
           .status;
     };
     EXPECT_EQ(who(), 201);
@@ -169,7 +174,8 @@ TEST_F(HostileObjects, ASmallServiceRangeIsUsedAgain) {
   const std::string services = "/api/v1/namespaces/default/services";
   for (int i = 0; i < 100; ++i) {
     const std::string name = "s" + std::to_string(i);
-    ASSERT_EQ(call("POST", services, R"({"metadata":{"name":")" + name + R"("},"spec":{"ports":[{"port":80}]}})").status, 201);
+    const std::string service = R"({"metadata":{"name":")" + name + R"("},"spec":{"ports":[{"port":80}]}})";
+    ASSERT_EQ(call("POST", services, service).status, 201);
     ASSERT_EQ(call("DELETE", services + "/" + name).status, 200);
     simulation.clock().advance(std::chrono::milliseconds(300));
   }

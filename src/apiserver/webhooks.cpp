@@ -89,7 +89,8 @@ Result<std::string> service_authority(const kube::AdmissionReader& reader, const
   if (!service) return fail(Code::unavailable, "service \"" + key.name + "\" not found");
   const std::optional<std::string> name = port_name(**service, port);
   if (!name)
-    return fail(Code::unavailable, "no service port " + std::to_string(port) + " found for service \"" + key.name + "\"");
+    return fail(Code::unavailable,
+                "no service port " + std::to_string(port) + " found for service \"" + key.name + "\"");
   const kube::Resource endpoints{
       .group = "", .version = "v1", .plural = "endpoints", .kind = "Endpoints", .namespaced = true};
   if (Result<kube::SharedValue> found = reader.get(endpoints, key))
