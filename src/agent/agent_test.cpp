@@ -242,7 +242,7 @@ TEST_F(AgentTest, VolumesInsideOthersAreSeenAndTheirFilesOutliveThePod) {
                 {"name":"e","mountPath":"/data"},{"name":"e","mountPath":"/etc","subPath":"etc"}],)");
   ASSERT_TRUE(eventually([&] { return fs::exists(host.path() + "/outer/more"); })) << events();
   const std::string place = paths().pod(uid("nested"));
-  EXPECT_EQ(logs("nested"), "kept\nnested\n");
+  EXPECT_TRUE(eventually([&] { return logs("nested") == "kept\nnested\n"; })) << logs("nested");
   delete_pod("nested", 0);
   ASSERT_TRUE(wait_until_deleted("nested"));
   EXPECT_TRUE(eventually([&] { return !fs::exists(place); }));
