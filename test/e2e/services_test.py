@@ -150,7 +150,7 @@ class ServicesTest(PlatformTest):
         many = ASK.replace("'web'", "'sticky'")
         wait_for("an answer", lambda: self.platform.kubectl(
             "exec", "web-0", "--", "python3", "-c", many, check=False).stdout in
-            ("['web-0']\nrefused\n", "['web-1']\nrefused\n"), timeout=10)
+            ("['web-0']\nrefused\n", "['web-1']\nrefused\n"), timeout=40)
 
     def test_ports_of_the_hosts_loopback(self):
         self.start_webs()
