@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <thread>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -84,6 +85,15 @@ Result<std::string> read_output(int from, MonoTime deadline) {
   }
 }
 
+// A program may close its output long before its end.
+bool ends_by(pid_t pid, MonoTime deadline, int& status) {
+  while (::waitpid(pid, &status, WNOHANG) != pid) {
+    if (real_clock().mono() >= deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<CommandOutcome> run_command(const std::vector<std::string>& argv,
@@ -99,9 +109,12 @@ Result<CommandOutcome> run_command(const std::vector<std::string>& argv,
   Result<std::string> output = pid ? read_output(ends[0], deadline) : std::unexpected(pid.error());
   ::close(ends[0]);
   if (!pid) return std::unexpected(pid.error());
-  if (!output) ::kill(*pid, SIGKILL);
   int status = 0;
-  while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
+  if (output && !ends_by(*pid, deadline, status)) output = fail(Code::timeout, "did not finish in time");
+  if (!output) {
+    ::kill(*pid, SIGKILL);
+    while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
+    }
   }
   if (!output) return fail(output.error().code, argv[0] + " " + output.error().message);
   return CommandOutcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), std::move(*output)};

@@ -37,6 +37,7 @@ using Bio = std::unique_ptr<BIO, Free<BIO_free>>;
 using Pkey = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, Free<EVP_MD_CTX_free>>;
 using Certificate = std::unique_ptr<X509, Free<X509_free>>;
+using SigningRequest = std::unique_ptr<X509_REQ, Free<X509_REQ_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION_free>>;
 using Signature = std::unique_ptr<ECDSA_SIG, Free<ECDSA_SIG_free>>;
 using BigNumber = std::unique_ptr<BIGNUM, Free<BN_free>>;
@@ -325,6 +326,26 @@ Result<WallTime> certificate_end(const std::string& certificate_pem) {
   if (ASN1_TIME_to_tm(X509_get0_notAfter(certificate.get()), &end) != 1)
     return openssl_error("reading the end of a certificate");
   return WallTime(std::chrono::seconds(::timegm(&end)));
+}
+
+Result<std::vector<std::string>> signing_request_organizations(const std::string& pem) {
+  Bio bio = memory_bio(pem);
+  SigningRequest request(PEM_read_bio_X509_REQ(bio.get(), nullptr, no_passphrase, nullptr));
+  if (!request) {
+    ERR_clear_error();
+    return fail(Code::bad_request, "PEM block type must be CERTIFICATE REQUEST");
+  }
+  std::vector<std::string> found;
+  X509_NAME* subject = X509_REQ_get_subject_name(request.get());
+  for (int at = X509_NAME_get_index_by_NID(subject, NID_organizationName, -1); at >= 0;
+       at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) {
+    unsigned char* text = nullptr;
+    const int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    if (size < 0) return openssl_error("reading the subject of a signing request");
+    found.emplace_back(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size));
+    OPENSSL_free(text);
+  }
+  return found;
 }
 
 Result<std::string> make_signing_key() {

@@ -36,6 +36,9 @@ Result<KeyPair> make_ca(const std::string& common_name, const Clock& clock);
 Result<KeyPair> make_certificate(const KeyPair& ca, const CertificateRequest& request,
                                  const Clock& clock);
 
+// The organizations in the subject of a PEM certificate signing request.
+Result<std::vector<std::string>> signing_request_organizations(const std::string& pem);
+
 // An ECDSA P-256 private key as PEM, for service-account tokens.
 Result<std::string> make_signing_key();
 // A P-256 key, parsed once: reading the PEM costs more than verifying with it. Copies share it.

@@ -137,7 +137,17 @@ Result<std::string> read_file(const std::string& path) {
     content.reserve(static_cast<std::size_t>(info.st_size));
   char buffer[65536];
   while (true) {
-    ssize_t n = ::read(fd, buffer, sizeof buffer);
+    const std::size_t had = content.size(), room = content.capacity() - had;
+    ssize_t n = 0;
+    if (room > sizeof buffer) {  // a large file goes to its place at once
+      content.resize_and_overwrite(had + room, [&](char* data, std::size_t) {
+        n = ::read(fd, data + had, room);
+        return had + static_cast<std::size_t>(std::max<ssize_t>(n, 0));
+      });
+    } else {
+      n = ::read(fd, buffer, sizeof buffer);
+      content.append(buffer, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+    }
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) {
       auto error = system_error("read", path);
@@ -145,7 +155,6 @@ Result<std::string> read_file(const std::string& path) {
       return error;
     }
     if (n == 0) break;
-    content.append(buffer, static_cast<std::size_t>(n));
   }
   ::close(fd);
   return content;

@@ -1,6 +1,7 @@
 #include "base/loop.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include "base/check.h"
 
@@ -13,8 +14,8 @@ void name_thread(const std::string& name) {
 
 }  // namespace
 
-Loop::Loop(std::string name, std::size_t mailbox_limit)
-    : mailbox_limit_(mailbox_limit), thread_([this, name] { run(name); }) {}
+Loop::Loop(std::string name, int nice, std::size_t mailbox_limit)
+    : mailbox_limit_(mailbox_limit), thread_([this, name, nice] { run(name, nice); }) {}
 
 Loop::~Loop() { stop(); }
 
@@ -50,8 +51,9 @@ void Loop::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void Loop::run(const std::string& name) {
+void Loop::run(const std::string& name, int nice) {
   name_thread(name);
+  if (nice != 0) (void)::setpriority(PRIO_PROCESS, 0, nice);  // on Linux: of the calling thread
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     MonoTime now = clock().mono();

@@ -17,7 +17,8 @@ namespace hekla {
 
 class Loop final : public Executor {
  public:
-  explicit Loop(std::string name, std::size_t mailbox_limit = 65536);
+  // `nice` as in nice(1): what can wait gives way to the other threads when there is work for every core.
+  explicit Loop(std::string name, int nice = 0, std::size_t mailbox_limit = 65536);
   ~Loop() override;
 
   [[nodiscard]] bool try_post(Task& task) override;
@@ -39,7 +40,7 @@ class Loop final : public Executor {
       return when != other.when ? when > other.when : order > other.order;
     }
   };
-  void run(const std::string& name);
+  void run(const std::string& name, int nice);
 
   const std::size_t mailbox_limit_;
   std::mutex mutex_;

@@ -18,6 +18,10 @@ class Metrics {
 
   void count(const std::string& name, const MetricLabels& labels = {}, double by = 1);
   void gauge(const std::string& name, double value, const MetricLabels& labels = {});
+  // The gauge with these labels is no longer reported.
+  void remove_gauge(const std::string& name, const MetricLabels& labels);
+  // The same for a counter of something that is gone.
+  void remove_counter(const std::string& name, const MetricLabels& labels);
   // Buckets are fixed by the first observation of a name; empty means seconds from 1 ms to 10 s.
   void observe(const std::string& name, double value, const MetricLabels& labels = {},
                const std::vector<double>& buckets = {});

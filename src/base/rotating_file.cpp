@@ -89,16 +89,15 @@ Result<void> RotatingFile::rotate() {
   auto [name, extension] = split_extension(path_);
   const std::string aside = name + "-" + stamp(clock_.wall()) + extension;
   if (::rename(path_.c_str(), aside.c_str()) != 0) return file_error("rename", path_);
-  bytes_ = 0;
   Result<int> fd = open_for_append(path_);
   if (!fd) {
     // Back under its name: the lines go on in it, and the next one tries again.
     ::rename(aside.c_str(), path_.c_str());
-    bytes_ = options_.max_bytes;
     return {};
   }
   ::close(fd_);
   fd_ = *fd;
+  bytes_ = 0;
   remove_old();
   return {};
 }

@@ -16,6 +16,31 @@ Result<Value> Node::to_value() const {
   return json::to_value(view_);
 }
 
+std::optional<Node> find_path(const Node& node, std::initializer_list<std::string_view> members) {
+  std::optional<Node> found = node;
+  for (std::string_view member : members) {
+    if (!found || !found->is_object()) return std::nullopt;
+    found = found->find(member);
+  }
+  return found;
+}
+
+std::string_view string_at(const Node& node, std::initializer_list<std::string_view> members) {
+  const std::optional<Node> found = find_path(node, members);
+  return found && found->is_string() ? found->get_string() : std::string_view();
+}
+
+std::int64_t int_at(const Node& node, std::initializer_list<std::string_view> members, std::int64_t otherwise) {
+  const std::optional<Node> found = find_path(node, members);
+  std::int64_t number = otherwise;
+  return found && found->to_number(number) ? number : otherwise;
+}
+
+bool bool_at(const Node& node, std::initializer_list<std::string_view> members, bool otherwise) {
+  const std::optional<Node> found = find_path(node, members);
+  return found && found->is_bool() ? found->get_bool() : otherwise;
+}
+
 }  // namespace hekla::json
 
 namespace hekla::json::detail {

@@ -1,5 +1,5 @@
-// What the codec reads from: a Value or a View, told apart at run time so that a struct's decoder is
-// compiled once for both.
+// A Value or a View, told apart at run time so that a struct's decoder, or whoever wants a few members of either,
+// is compiled once for both.
 #pragma once
 
 #include <string_view>
@@ -65,11 +65,19 @@ class Node {
 
   // A copy with memory of its own.
   Result<Value> to_value() const;
+  // The Value that this is; null for a View.
+  const Value* value() const { return value_; }
 
  private:
   const Value* value_ = nullptr;
   View view_;
 };
+
+// As those of value.h: nothing where a member is missing or of another kind.
+std::optional<Node> find_path(const Node& node, std::initializer_list<std::string_view> members);
+std::string_view string_at(const Node& node, std::initializer_list<std::string_view> members);
+std::int64_t int_at(const Node& node, std::initializer_list<std::string_view> members, std::int64_t otherwise = 0);
+bool bool_at(const Node& node, std::initializer_list<std::string_view> members, bool otherwise = false);
 
 template <class Number>
 bool Node::to_number(Number& out) const {

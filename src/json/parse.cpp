@@ -8,7 +8,6 @@
 #include <boost/json/stream_parser.hpp>
 #include <charconv>
 
-#include "json/path.h"
 #include "json/view.h"
 
 namespace hekla::json {
@@ -17,6 +16,28 @@ namespace {
 // A thread keeps a few parsers; one that had to grow beyond this is given back.
 constexpr std::size_t kKeptCapacity = std::size_t{4} << 20;
 constexpr std::size_t kKeptParsers = 4;
+
+// The way to the value being built, as a chain on the stack: text is made only when somebody asks.
+struct Path {
+  const Path* parent = nullptr;
+  std::string_view key{};
+  std::size_t index = 0;
+  bool is_index = false;
+
+  void append_to(std::string& out) const {
+    if (parent == nullptr) return;
+    parent->append_to(out);
+    if (is_index) {
+      out += "[" + std::to_string(index) + "]";
+    } else {
+      if (!out.empty()) out.push_back('.');
+      out += key;
+    }
+  }
+  void report_to(std::vector<std::string>* duplicates) const {
+    if (duplicates != nullptr && duplicates->size() < kMaxDuplicates) append_to(duplicates->emplace_back());
+  }
+};
 
 class Builder {
  public:

@@ -9,6 +9,9 @@
 
 namespace hekla::json {
 
+// As many repeated members of a document are reported; a hostile one may have millions, each with a long path.
+inline constexpr std::size_t kMaxDuplicates = 100;
+
 // One JSON document, UTF-8. Integers beyond 64 bits become doubles. Depth is limited to 256. On
 // duplicate members the last wins, as in Go; `duplicates`, when given, receives their paths
 // ("spec.containers[0].name") for strict decoding.

@@ -106,9 +106,15 @@ class Patcher {
 
   Result<void> replace(const Pointer& path, const Value& value) {
     TRY(check_depth(path, value));
-    Value* target = find_pointer(document_, path);
-    if (target == nullptr) return missing(path);
-    *target = value;
+    if (Value* target = find_pointer(document_, path)) {
+      *target = value;
+      return {};
+    }
+    // Where RFC 6902 has an error, Kubernetes makes the member: clients clear what may be absent.
+    Value* container = parent(path);
+    Object* object = container != nullptr ? container->if_object() : nullptr;
+    if (object == nullptr) return missing(path);
+    object->insert_or_assign(path.back(), value);
     return {};
   }
 

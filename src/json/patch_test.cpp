@@ -66,7 +66,9 @@ TEST(JsonPatch, RemovesAndReplaces) {
   EXPECT_EQ(patched("{}", R"([{"op":"remove","path":""}])"), "BadRequest");
   EXPECT_EQ(patched(R"({"a":[1]})", R"([{"op":"replace","path":"/a/0","value":"x"}])"), R"({"a":["x"]})");
   EXPECT_EQ(patched("{}", R"([{"op":"replace","path":"","value":5}])"), "5");
-  EXPECT_EQ(patched("{}", R"([{"op":"replace","path":"/a","value":5}])"), "NotFound");
+  EXPECT_EQ(patched("{}", R"([{"op":"replace","path":"/a","value":5}])"), R"({"a":5})");
+  EXPECT_EQ(patched("{}", R"([{"op":"replace","path":"/a/b","value":5}])"), "NotFound");
+  EXPECT_EQ(patched(R"({"a":[1]})", R"([{"op":"replace","path":"/a/1","value":5}])"), "NotFound");
 }
 
 TEST(JsonPatch, MovesAndCopies) {

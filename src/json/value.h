@@ -39,6 +39,7 @@ const Value* find(const Object& object, std::string_view member);
 // find_path(v, {"metadata", "labels"}) descends objects only.
 const Value* find_path(const Value& value, std::initializer_list<std::string_view> members);
 std::string_view string_at(const Value& value, std::initializer_list<std::string_view> members);
+std::string text_at(const Value& value, std::initializer_list<std::string_view> members);  // a copy of it
 std::int64_t int_at(const Value& value, std::initializer_list<std::string_view> members,
                     std::int64_t otherwise = 0);
 bool bool_at(const Value& value, std::initializer_list<std::string_view> members,

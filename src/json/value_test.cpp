@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "json/go_text.h"
 #include "json/parse.h"
 
 namespace hekla::json {
@@ -23,6 +24,12 @@ TEST(Serialize, KeepsTheOrderAndTheNumbers) {
   const std::string text =
       R"({"z":1,"a":[true,false,null,-9223372036854775808,18446744073709551615,0.5],"s":"x"})";
   EXPECT_EQ(serialize(read(text)), text);
+}
+
+TEST(Serialize, GoWritesMapsByNameAndEscapesHtml) {
+  EXPECT_EQ(go_text(read(R"({"b":[{"y":1,"x":"a<b>&c"}],"a":{}})")),
+            R"({"a":{},"b":[{"x":"a\u003cb\u003e\u0026c","y":1}]})");
+  EXPECT_EQ(go_text(read("[\"a\u2028b\u2029\"]")), R"(["a\u2028b\u2029"])");
 }
 
 TEST(Serialize, WritesDoublesAsGoDoes) {

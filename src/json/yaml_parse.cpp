@@ -10,7 +10,6 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "json/parse.h"
-#include "json/path.h"
 #include "json/yaml_scalar.h"
 
 namespace hekla::json {
@@ -89,7 +88,7 @@ class YamlReader {
       TRY(next());  // past the document start, to its root
       YamlDocument document;
       document.line = static_cast<int>(event_.line());
-      TRY(build(document.value, Path{}, 0));
+      TRY(build(document.value, 0));
       TRY(next());  // document end
       if (!document.value.is_null()) documents.push_back(std::move(document));
     }
@@ -114,8 +113,8 @@ class YamlReader {
   }
 
   // Builds the node that begins with the current event; ends on the node's last event.
-  Result<void> build(Value& out, const Path& path, int depth) {
-    if (depth > static_cast<int>(kMaxDepth)) return error_here("nested deeper than " + std::to_string(kMaxDepth));
+  Result<void> build(Value& out, std::size_t depth) {
+    if (depth > kMaxDepth) return error_here("nested deeper than " + std::to_string(kMaxDepth));
     switch (event_.type()) {
       case YAML_ALIAS_EVENT: return build_alias(out);
       case YAML_SCALAR_EVENT: {
@@ -127,14 +126,14 @@ class YamlReader {
       case YAML_SEQUENCE_START_EVENT: {
         const std::string anchor(text_of(event_.raw.data.sequence_start.anchor));
         if (!anchor.empty()) open_anchors_.insert(anchor);
-        TRY(build_sequence(out.emplace_array(), path, depth));
+        TRY(build_sequence(out.emplace_array(), depth));
         remember(anchor, out);
         return {};
       }
       case YAML_MAPPING_START_EVENT: {
         const std::string anchor(text_of(event_.raw.data.mapping_start.anchor));
         if (!anchor.empty()) open_anchors_.insert(anchor);
-        TRY(build_mapping(out.emplace_object(), path, depth));
+        TRY(build_mapping(out.emplace_object(), depth));
         remember(anchor, out);
         return {};
       }
@@ -161,32 +160,30 @@ class YamlReader {
     return {};
   }
 
-  Result<void> build_sequence(Array& out, const Path& path, int depth) {
+  Result<void> build_sequence(Array& out, std::size_t depth) {
     while (true) {
       TRY(next());
       if (event_.type() == YAML_SEQUENCE_END_EVENT) return {};
-      const Path here{&path, {}, out.size(), true};
-      TRY(build(out.emplace_back(nullptr), here, depth + 1));
+      TRY(build(out.emplace_back(nullptr), depth + 1));
     }
   }
 
-  Result<void> build_mapping(Object& out, const Path& path, int depth) {
+  Result<void> build_mapping(Object& out, std::size_t depth) {
     std::set<std::string> written;  // by the mapping itself, not by a merge
     while (true) {
       TRY(next());
       if (event_.type() == YAML_MAPPING_END_EVENT) return {};
       if (is_merge_key()) {
-        TRY(merge(out, path, depth));
+        TRY(merge(out, depth));
         continue;
       }
       const std::string key = TRY(build_key());
-      const Path here{&path, key, 0, false};
       if (!written.insert(key).second && duplicates_ != nullptr && duplicates_->size() < kMaxDuplicates)
         duplicates_->push_back("line " + std::to_string(event_.line()) + ": key " +
                                json::serialize(Value(key)) + " already set in map");
       TRY(next());
       Value value;
-      TRY(build(value, here, depth + 1));
+      TRY(build(value, depth + 1));
       out.insert_or_assign(key, std::move(value));
     }
   }
@@ -198,11 +195,11 @@ class YamlReader {
                                      short_tag(text_of(scalar.tag)) == "!!merge");
   }
 
-  Result<void> merge(Object& out, const Path& path, int depth) {
+  Result<void> merge(Object& out, std::size_t depth) {
     TRY(next());
     const std::size_t line = event_.line();
     Value value;
-    TRY(build(value, path, depth + 1));
+    TRY(build(value, depth + 1));
     const auto bad = [&] {
       return error_at(line, "map merge requires map or sequence of maps as the value");
     };

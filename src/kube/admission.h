@@ -16,7 +16,7 @@
 
 namespace hekla::kube {
 
-enum class Operation { create, update, remove };
+enum class Operation { create, update, remove, connect };
 
 struct UserInfo {
   std::string name;
@@ -41,6 +41,7 @@ struct AdmissionRequest {
   Operation operation = Operation::create;
   Resource resource;
   std::string subresource;
+  Resource sent_kind = {};  // of what is sent to a subresource and is not the object itself: Binding, PodExecOptions
   Key key;
   const json::Value* old_object = nullptr;  // update and remove
   UserInfo user;

@@ -13,15 +13,29 @@ std::mutex& Decoded::lock() const {
 
 std::shared_ptr<const void> Decoded::find(Source source) {
   std::lock_guard guard(lock());
-  return source_ == source ? value_.lock() : nullptr;
+  for (Slot& slot : slots_)
+    if (slot.source == source) return slot.value.lock();
+  return nullptr;
 }
 
-std::shared_ptr<const void> Decoded::keep(Source source, std::shared_ptr<const void> value) {
+std::shared_ptr<const model::ObjectMeta> Decoded::find_metadata(const std::string& text) {
   std::lock_guard guard(lock());
-  if (source_ == source)
-    if (std::shared_ptr<const void> first = value_.lock()) return first;
-  source_ = source;
-  value_ = value;
+  for (Slot& slot : slots_)
+    if (slot.source.text == &text && slot.metadata != nullptr)
+      if (std::shared_ptr<const void> value = slot.value.lock()) return {std::move(value), slot.metadata};
+  return nullptr;
+}
+
+std::shared_ptr<const void> Decoded::keep(Source source, std::shared_ptr<const void> value,
+                                          const model::ObjectMeta* metadata) {
+  std::lock_guard guard(lock());
+  Slot* into = nullptr;
+  for (Slot& slot : slots_)
+    if (slot.source.type == source.type) into = &slot;
+  if (into == nullptr) into = slots_.front().value.expired() ? &slots_.front() : &slots_.back();
+  if (into->source == source)
+    if (std::shared_ptr<const void> first = into->value.lock()) return first;
+  *into = {source, value, metadata};
   return value;
 }
 

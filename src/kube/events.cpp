@@ -1,6 +1,8 @@
 #include "kube/events.h"
 
+#include <algorithm>
 #include <deque>
+#include <list>
 #include <unordered_map>
 
 #include "base/bytes.h"
@@ -12,19 +14,64 @@ namespace {
 
 constexpr std::size_t kWaitingLimit = 4096;
 constexpr std::size_t kKnownLimit = 4096;
+constexpr std::size_t kSimilarMax = 10;  // messages of one target and reason, then they are combined
+constexpr double kBurst = 25;            // events of one target and type
+constexpr Nanos kRefill = std::chrono::minutes(5);  // for one more
 constexpr std::size_t kBatchLimit = 256;
 constexpr auto kWindow = std::chrono::minutes(10);
 
 struct Known {
   std::string name;  // of the Event object
-  std::int64_t count = 1;
+  std::int64_t count = 0;
   WallTime last;
+};
+
+// The different messages of late, by their hashes.
+struct Similar {
+  std::vector<std::size_t> messages;
+  WallTime last;
+};
+
+struct Bucket {
+  double tokens = kBurst;
+  WallTime at;
+};
+
+// Forgets what was not asked for longest.
+template <class V>
+class Recent {
+ public:
+  V& operator[](const std::string& key) {
+    if (auto found = index_.find(key); found != index_.end()) {
+      order_.splice(order_.begin(), order_, found->second);
+      return found->second->second;
+    }
+    if (index_.size() >= kKnownLimit) {
+      index_.erase(order_.back().first);
+      order_.pop_back();
+    }
+    order_.emplace_front(key, V{});
+    index_.emplace(order_.front().first, order_.begin());
+    return order_.front().second;
+  }
+  void erase(const std::string& key) {
+    auto found = index_.find(key);
+    if (found == index_.end()) return;
+    auto entry = found->second;
+    index_.erase(found);
+    order_.erase(entry);
+  }
+
+ private:
+  std::list<std::pair<std::string, V>> order_;
+  std::unordered_map<std::string_view, typename std::list<std::pair<std::string, V>>::iterator> index_;
 };
 
 struct Waiting {
   std::string identity;
   Key key;
   json::Value body;  // of a create
+  std::string message;
   std::int64_t count = 1;
   WallTime last;
   bool create = true;
@@ -45,7 +92,9 @@ std::string hex(std::uint64_t number) {
 struct EventRecorder::State : std::enable_shared_from_this<State> {
   Client& client;
   std::string component, host;
-  std::unordered_map<std::string, Known> known;
+  Recent<Known> known;
+  Recent<Similar> similar;
+  Recent<Bucket> buckets;
   std::deque<Waiting> waiting;
   bool sending = false;
 
@@ -53,26 +102,54 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
       : client(c), component(std::move(comp)), host(std::move(h)) {}
 
   void record(const EventTarget& target, const std::string& type, const std::string& reason,
-              const std::string& message) {
-    WallTime now = client.executor().clock().wall();
-    std::string identity = target.kind + "\n" + target.ns + "\n" + target.name + "\n" + target.uid +
-                           "\n" + type + "\n" + reason + "\n" + message;
-    std::string ns = target.ns.empty() ? "default" : target.ns;
-    auto found = known.find(identity);
-    if (found != known.end() && now - found->second.last < kWindow) {
-      found->second.count++;
-      found->second.last = now;
-      push(
-          Waiting{identity, Key{ns, found->second.name}, nullptr, found->second.count, now, false});
-    } else {
-      if (known.size() >= kKnownLimit) known.clear();
-      std::string name =
-          target.name + "." + hex(static_cast<std::uint64_t>(now.time_since_epoch().count()));
-      known[identity] = Known{name, 1, now};
-      push(Waiting{identity, Key{ns, name},
-                   event_object(target, ns, name, type, reason, message, now), 1, now, true});
+              std::string message) {
+    const WallTime now = client.executor().clock().wall();
+    const std::string object = target.kind + "\n" + target.ns + "\n" + target.name + "\n" + target.uid + "\n" +
+                               target.api_version + "\n" + type;
+    std::string identity = object + "\n" + reason;
+    if (combines(identity, message, now))
+      message = "(combined from similar events): " + message;
+    else
+      identity += "\n" + message;
+    Known& one = known[identity];
+    const bool again = one.count > 0 && now - one.last < kWindow;
+    if (!again) {
+      one.name = target.name + "." + hex(static_cast<std::uint64_t>(now.time_since_epoch().count()));
+      one.count = 0;
     }
+    ++one.count;
+    one.last = now;
+    if (floods(object, now)) {
+      if (!again) one.count = 0;  // there is nothing to count on
+      return;
+    }
+    std::string ns = target.ns.empty() ? "default" : target.ns;
+    json::Value body;
+    if (!again) body = event_object(target, ns, one.name, type, reason, message, now);
+    push(Waiting{std::move(identity), Key{std::move(ns), one.name}, std::move(body), std::move(message), one.count, now,
+                 !again});
     send();
+  }
+
+  bool combines(const std::string& group, const std::string& message, WallTime now) {
+    Similar& of = similar[group];
+    if (now - of.last > kWindow) of.messages.clear();
+    of.last = now;
+    const std::size_t hash = std::hash<std::string>{}(message);
+    if (std::find(of.messages.begin(), of.messages.end(), hash) == of.messages.end()) of.messages.push_back(hash);
+    if (of.messages.size() < kSimilarMax) return false;
+    of.messages.pop_back();
+    return true;
+  }
+
+  bool floods(const std::string& object, WallTime now) {
+    Bucket& bucket = buckets[object];
+    const double gained = std::chrono::duration<double>(now - bucket.at) / std::chrono::duration<double>(kRefill);
+    bucket.tokens = std::min(kBurst, bucket.tokens + std::max(gained, 0.0));
+    bucket.at = now;
+    if (bucket.tokens < 1) return true;
+    bucket.tokens -= 1;
+    return false;
   }
 
   json::Value event_object(const EventTarget& target, const std::string& ns,
@@ -109,6 +186,7 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
     if (!one.create)
       for (Waiting& other : waiting)
         if (!other.create && other.identity == one.identity) {
+          other.message = std::move(one.message);
           other.count = one.count;
           other.last = one.last;
           return;
@@ -134,8 +212,9 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
       } else {
         write.verb = Write::Verb::patch;
         write.patch_type = PatchType::merge;
-        write.body =
-            json::Object{{"count", one.count}, {"lastTimestamp", model::format_rfc3339(one.last)}};
+        write.body = json::Object{{"count", one.count},
+                                  {"lastTimestamp", model::format_rfc3339(one.last)},
+                                  {"message", one.message}};
       }
       sent->push_back(std::move(one.identity));
       writes.push_back(std::move(write));

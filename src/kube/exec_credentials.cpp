@@ -13,10 +13,6 @@ namespace {
 constexpr std::chrono::seconds kPatience{60}, kRestAfterFetch{10};
 constexpr std::string_view kGroup = "client.authentication.k8s.io/";
 
-std::string text_at(const json::Value& value, std::initializer_list<std::string_view> path) {
-  return std::string(json::string_at(value, path));
-}
-
 std::string exec_info(const ExecPlugin& plugin) {
   json::Object spec{{"interactive", false}};
   if (plugin.cluster) spec.emplace("cluster", *plugin.cluster);
@@ -48,22 +44,22 @@ Result<Printed> read_printed(const std::string& text, const std::string& api_ver
   if (!object) return fail(Code::unavailable, "decoding stdout: " + object.error().message);
   if (json::string_at(*object, {"kind"}) != "ExecCredential")
     return fail(Code::unavailable,
-                "decoding stdout: expected kind ExecCredential, got \"" + text_at(*object, {"kind"}) + "\"");
+                "decoding stdout: expected kind ExecCredential, got \"" + json::text_at(*object, {"kind"}) + "\"");
   if (json::string_at(*object, {"apiVersion"}) != api_version)
     return fail(Code::unavailable, "exec plugin is configured to use API version " + api_version +
-                                       ", plugin returned version " + text_at(*object, {"apiVersion"}));
+                                       ", plugin returned version " + json::text_at(*object, {"apiVersion"}));
   if (!json::object_at(*object, {"status"}))
     return fail(Code::unavailable, "exec plugin didn't return a status field");
   Printed printed;
-  printed.credential.token = text_at(*object, {"status", "token"});
-  KeyPair pair{text_at(*object, {"status", "clientCertificateData"}),
-               text_at(*object, {"status", "clientKeyData"})};
+  printed.credential.token = json::text_at(*object, {"status", "token"});
+  KeyPair pair{json::text_at(*object, {"status", "clientCertificateData"}),
+               json::text_at(*object, {"status", "clientKeyData"})};
   if (pair.certificate_pem.empty() != pair.key_pem.empty())
     return fail(Code::unavailable, "exec plugin returned only certificate or key, not both");
   if (!pair.key_pem.empty()) printed.credential.certificate = std::move(pair);
   if (printed.credential.token.empty() && !printed.credential.certificate)
     return fail(Code::unavailable, "exec plugin didn't return a token or cert/key pair");
-  if (const std::string end = text_at(*object, {"status", "expirationTimestamp"}); !end.empty()) {
+  if (const std::string end = json::text_at(*object, {"status", "expirationTimestamp"}); !end.empty()) {
     Result<WallTime> expires = model::parse_rfc3339(end);
     if (!expires)
       return fail(Code::unavailable, "decoding stdout: expirationTimestamp: " + expires.error().message);
@@ -77,15 +73,15 @@ Result<Printed> read_printed(const std::string& text, const std::string& api_ver
 Result<ExecPlugin> read_exec_plugin(const json::Value& exec, const std::string& directory) {
   ExecPlugin plugin;
   auto refuse = [](std::string why) { return fail(Code::bad_request, std::move(why)); };
-  plugin.api_version = text_at(exec, {"apiVersion"});
+  plugin.api_version = json::text_at(exec, {"apiVersion"});
   if (plugin.api_version.empty())
     return refuse("apiVersion must be specified to use exec authentication plugin");
   if (plugin.api_version != std::string(kGroup) + "v1" &&
       plugin.api_version != std::string(kGroup) + "v1beta1")
     return refuse("invalid apiVersion \"" + plugin.api_version + "\"");
-  std::string command = text_at(exec, {"command"});
+  std::string command = json::text_at(exec, {"command"});
   if (command.empty()) return refuse("command must be specified to use exec authentication plugin");
-  const std::string mode = text_at(exec, {"interactiveMode"});
+  const std::string mode = json::text_at(exec, {"interactiveMode"});
   if (mode.empty() && plugin.api_version.ends_with("/v1"))
     return refuse("interactiveMode must be specified to use exec authentication plugin");
   if (!mode.empty() && mode != "Never" && mode != "IfAvailable" && mode != "Always")
@@ -100,11 +96,11 @@ Result<ExecPlugin> read_exec_plugin(const json::Value& exec, const std::string& 
       if (one.is_string()) plugin.command.emplace_back(json::sv(one.get_string()));
   if (const json::Array* variables = json::array_at(exec, {"env"}))
     for (const json::Value& one : *variables) {
-      if (text_at(one, {"name"}).empty())
+      if (json::text_at(one, {"name"}).empty())
         return refuse("env variable name must be specified to use exec authentication plugin");
-      plugin.environment.push_back(text_at(one, {"name"}) + "=" + text_at(one, {"value"}));
+      plugin.environment.push_back(json::text_at(one, {"name"}) + "=" + json::text_at(one, {"value"}));
     }
-  plugin.install_hint = text_at(exec, {"installHint"});
+  plugin.install_hint = json::text_at(exec, {"installHint"});
   return plugin;
 }
 

@@ -76,9 +76,11 @@ class Informer {
   }
   std::vector<Ref> by(int index, const std::string& value) const {
     std::vector<Ref> found;
-    auto bucket = indexes_[static_cast<std::size_t>(index)].keys.find(value);
-    if (bucket == indexes_[static_cast<std::size_t>(index)].keys.end()) return found;
-    for (const Key& key : bucket->second) found.push_back(objects_.at(key).object);
+    const Index& asked = indexes_[static_cast<std::size_t>(index)];
+    auto bucket = asked.members.find(value);
+    if (bucket == asked.members.end()) return found;
+    found.reserve(bucket->second.size());
+    for (const Known* known : bucket->second) found.push_back(known->second.object);
     return found;
   }
 
@@ -109,9 +111,13 @@ class Informer {
     Ref object;
     std::vector<std::pair<int, std::string>> index_keys;
   };
+  using Known = typename std::map<Key, Entry>::value_type;  // stays where it is while it is known
+  struct ByKey {
+    bool operator()(const Known* a, const Known* b) const { return a->first < b->first; }
+  };
   struct Index {
     IndexKeys extract;
-    std::map<std::string, std::set<Key>> keys;
+    std::map<std::string, std::set<const Known*, ByKey>> members;
   };
 
   void replace(List list) {
@@ -158,7 +164,8 @@ class Informer {
       if (object.resource_version <= tomb->second) return;
       tombstones_.erase(tomb);
     }
-    Entry& entry = objects_[key];
+    auto at = objects_.try_emplace(key).first;
+    Entry& entry = at->second;
     if (entry.object && entry.resource_version >= object.resource_version) return;
     Decoded own;
     Result<Ref> decoded = (object.decoded ? *object.decoded : own).template get<T>(*object.json);
@@ -168,14 +175,13 @@ class Informer {
                  {"namespace", object.ns},
                  {"name", object.name},
                  {"error", decoded.error().message}});
-      if (!entry.object) objects_.erase(key);
+      if (!entry.object) objects_.erase(at);
       return;
     }
     Ref before = entry.object;
-    unindex(key, entry);
     entry.resource_version = object.resource_version;
     entry.object = std::move(*decoded);
-    index(key, entry);
+    reindex(*at);
     Ref after = entry.object;
     for (const auto& handler : handlers_) handler(before, after);
   }
@@ -183,30 +189,33 @@ class Informer {
     auto found = objects_.find(key);
     if (found == objects_.end() || found->second.resource_version > resource_version) return;
     Ref before = found->second.object;
-    unindex(key, found->second);
+    unindex(*found);
     objects_.erase(found);
     for (const auto& handler : handlers_) handler(before, nullptr);
   }
-  void index(const Key& key, Entry& entry) {
+  // Most changes leave an object where it is in the indexes.
+  void reindex(Known& known) {
+    std::vector<std::pair<int, std::string>> now;
     std::vector<std::string> values;
     for (int i = 0; i < static_cast<int>(indexes_.size()); ++i) {
       values.clear();
-      indexes_[static_cast<std::size_t>(i)].extract(*entry.object, values);
-      for (std::string& value : values) {
-        indexes_[static_cast<std::size_t>(i)].keys[value].insert(key);
-        entry.index_keys.emplace_back(i, std::move(value));
-      }
+      indexes_[static_cast<std::size_t>(i)].extract(*known.second.object, values);
+      for (std::string& value : values) now.emplace_back(i, std::move(value));
     }
+    if (now == known.second.index_keys) return;
+    unindex(known);
+    for (const auto& [i, value] : now) indexes_[static_cast<std::size_t>(i)].members[value].insert(&known);
+    known.second.index_keys = std::move(now);
   }
-  void unindex(const Key& key, Entry& entry) {
-    for (const auto& [i, value] : entry.index_keys) {
-      auto& keys = indexes_[static_cast<std::size_t>(i)].keys;
-      auto bucket = keys.find(value);
-      if (bucket == keys.end()) continue;
-      bucket->second.erase(key);
-      if (bucket->second.empty()) keys.erase(bucket);
+  void unindex(Known& known) {
+    for (const auto& [i, value] : known.second.index_keys) {
+      auto& members = indexes_[static_cast<std::size_t>(i)].members;
+      auto bucket = members.find(value);
+      if (bucket == members.end()) continue;
+      bucket->second.erase(&known);
+      if (bucket->second.empty()) members.erase(bucket);
     }
-    entry.index_keys.clear();
+    known.second.index_keys.clear();
   }
 
   Resource resource_;

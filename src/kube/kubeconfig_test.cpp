@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/disk.h"
+#include "base/temp_dir_test.h"
 #include "json/parse.h"
 #include "kube/exec_credentials.h"
 #include "kube/rest_client.h"
@@ -12,11 +13,6 @@ namespace {
 
 class Kubeconfig : public testing::Test {
  protected:
-  Kubeconfig() : directory(testing::TempDir() + "kubeconfig_test/") {
-    std::filesystem::remove_all(directory);
-    std::filesystem::create_directories(directory);
-  }
-  ~Kubeconfig() override { std::filesystem::remove_all(directory); }
   std::string put(const std::string& name, const std::string& text) {
     EXPECT_TRUE(write_file_atomically(directory + name, text, 0600));
     return directory + name;
@@ -27,7 +23,8 @@ class Kubeconfig : public testing::Test {
     std::string message = access.error().message;
     return message.starts_with(directory + "config") ? message.substr(directory.size()) : message;
   }
-  std::string directory;
+  TempDir temp;
+  const std::string directory = temp.path() + "/";
 };
 
 const std::string kWhole = R"(

@@ -25,6 +25,7 @@ struct LogOptions {
   std::optional<WallTime> since_time;
   std::optional<std::int64_t> tail_lines;
   std::optional<std::int64_t> limit_bytes;
+  std::string stream;  // stdout or stderr; empty: both
 };
 
 // Where the bytes go. Thread-safe.

@@ -1,6 +1,7 @@
 #include "kube/reconcile.h"
 
 #include <deque>
+#include <exception>
 #include <map>
 #include <set>
 
@@ -72,8 +73,20 @@ struct ReconcileLoop::State : std::enable_shared_from_this<State> {
     }
   }
 
+  // An object that makes a reconciler throw is that object's trouble: the others go on, and it is tried again.
+  Round guarded(const Key& key) {
+    Round round;
+    try {
+      return reconcile(key, client.executor().clock().wall());
+    } catch (const std::exception& thrown) {
+      log_error(options.name, "a round has thrown", {{"key", key.ns + "/" + key.name}, {"error", thrown.what()}});
+      round.error = Error{Code::internal, thrown.what()};
+    }
+    return round;
+  }
+
   void run(const Key& key) {
-    Round round = reconcile(key, client.executor().clock().wall());
+    Round round = guarded(key);
     if (round.error) return failed(key, *round.error);
     if (round.again_after) add_after(key, *round.again_after);
     if (round.writes.empty()) {

@@ -84,6 +84,20 @@ TEST_F(ReconcileTest, AFailedWriteIsRetriedWithGrowingDelay) {
   EXPECT_EQ(rounds, 3);
 }
 
+TEST_F(ReconcileTest, ARoundThatThrowsIsRetriedAndStopsNobodyElse) {
+  std::vector<std::string> looked;
+  body = [&](const Key& key) -> Round {
+    looked.push_back(key.name);
+    if (key.name == "bad" && rounds < 3) throw std::runtime_error("cannot be read");
+    return {};
+  };
+  reconciler.enable();
+  reconciler.add({"a", "bad"});
+  reconciler.add({"a", "good"});
+  simulation.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(looked, (std::vector<std::string>{"bad", "good", "bad"}));
+}
+
 TEST_F(ReconcileTest, GoneAndThereAlreadyAreSuccess) {
   body = [this](const Key&) {
     return rounds == 1 ? one_write(Write::Verb::remove) : one_write(Write::Verb::create);

@@ -38,20 +38,23 @@ json::Value Toleration::to_json() const {
   return object;
 }
 
+namespace {
+
 // component-helpers' resource.PodRequests (v1.34). Init containers run one after another, each beside the
 // sidecars (init containers that are restarted always) started before it.
-ResourceList pod_requests(const PodSpec& spec) {
+template <class RequestsOf>
+ResourceList sum_requests(const PodSpec& spec, RequestsOf requests_of) {
   ResourceList total;
-  for (const Container& container : spec.containers) add(total, container.resources.requests);
+  for (const Container& container : spec.containers) add(total, requests_of(container));
   ResourceList sidecars, peak;
   for (const Container& container : spec.initContainers) {
-    const ResourceList& requests = container.resources.requests;
     if (container.restartPolicy == "Always") {
+      const ResourceList& requests = requests_of(container);
       add(total, requests);
       add(sidecars, requests);
       raise_to(peak, sidecars);
     } else {
-      ResourceList during = requests;
+      ResourceList during = container.resources.requests;
       add(during, sidecars);
       raise_to(peak, during);
     }
@@ -61,6 +64,39 @@ ResourceList pod_requests(const PodSpec& spec) {
     if (is_pod_level(name)) total[name] = quantity;
   add(total, spec.overhead);
   return total;
+}
+
+bool is_resize_infeasible(const Pod& pod) {
+  for (const PodCondition& condition : pod.status.conditions)
+    if (condition.type == "PodResizePending") return condition.reason == "Infeasible";
+  return false;
+}
+
+const ContainerStatus* status_of(const Pod& pod, const std::string& container) {
+  for (const auto* statuses : {&pod.status.containerStatuses, &pod.status.initContainerStatuses})
+    for (const ContainerStatus& status : *statuses)
+      if (status.name == container) return &status;
+  return nullptr;
+}
+
+}  // namespace
+
+ResourceList pod_requests(const PodSpec& spec) {
+  return sum_requests(spec, [](const Container& one) -> const ResourceList& { return one.resources.requests; });
+}
+
+// helpers.go's determineContainerReqs: a resize that can never be made is not counted.
+ResourceList pod_requests(const Pod& pod) {
+  if (pod.status.containerStatuses.empty()) return pod_requests(pod.spec);
+  const bool infeasible = is_resize_infeasible(pod);
+  return sum_requests(pod.spec, [&](const Container& one) {
+    const ContainerStatus* status = status_of(pod, one.name);
+    if (status == nullptr || !status->resources) return one.resources.requests;
+    ResourceList most = infeasible ? ResourceList() : one.resources.requests;
+    raise_to(most, status->resources->requests);
+    raise_to(most, status->allocatedResources);
+    return most;
+  });
 }
 
 }  // namespace hekla::model

@@ -121,9 +121,12 @@ struct ContainerStatus {
   std::optional<bool> started;
   std::int32_t restartCount = 0;
   ContainerState state, lastState;
+  ResourceList allocatedResources;
+  std::optional<ResourceRequirements> resources;
 };
 BOOST_DESCRIBE_STRUCT(ContainerStatus, (),
-                      (name, image, imageID, containerID, ready, started, restartCount, state, lastState))
+                      (name, image, imageID, containerID, ready, started, restartCount, state, lastState,
+                       allocatedResources, resources))
 
 struct PodCondition {
   std::string type, status, reason, message;
@@ -212,5 +215,8 @@ BOOST_DESCRIBE_STRUCT(PriorityClass, (), (metadata, value, globalDefault, preemp
 // What Kubernetes charges a pod for when it schedules it: max(sum of containers and sidecars, init peaks)
 // plus overhead; pod-level resources win. Without the implicit `pods: 1`.
 ResourceList pod_requests(const PodSpec& spec);
+// The same of a pod whose containers may be in the middle of a resize: they are charged with the most of what they
+// ask for, have been promised and have.
+ResourceList pod_requests(const Pod& pod);
 
 }  // namespace hekla::model

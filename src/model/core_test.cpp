@@ -52,6 +52,21 @@ TEST(Pod, DecodesWhatComponentsRead) {
   EXPECT_FALSE(pod.status.containerStatuses[0].state.terminated);
 }
 
+TEST(Pod, AResizeIsChargedWithTheMostUntilItIsMadeOrCannotBe) {
+  auto charged = [](const std::string& wanted, const std::string& has, const std::string& condition = "") {
+    std::string text = R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":")" + wanted +
+                       R"("}}},{"name":"d","resources":{"requests":{"cpu":"1"}}}]},"status":{"conditions":[)" +
+                       condition + R"(],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},)" +
+                       R"("resources":{"requests":{"cpu":")" + has + R"("}}}]}})";
+    return json::serialize(json::encode(pod_requests(json::decode_text<Pod>(text).value())));
+  };
+  EXPECT_EQ(charged("4", "2"), R"({"cpu":"5"})");
+  EXPECT_EQ(charged("1", "3"), R"({"cpu":"4"})") << "it has not given up what it has";
+  const std::string pending = R"({"type":"PodResizePending","status":"True","reason":)";
+  EXPECT_EQ(charged("4", "2", pending + R"("Infeasible"})"), R"({"cpu":"3"})");
+  EXPECT_EQ(charged("4", "2", pending + R"("Deferred"})"), R"({"cpu":"5"})");
+}
+
 TEST(Pod, EncodesBackToTheSame) {
   const Pod pod = json::decode_text<Pod>(kPod).value();
   const json::Value once = json::encode(pod);

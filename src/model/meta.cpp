@@ -41,12 +41,19 @@ const OwnerReference* ObjectMeta::controller() const {
   return nullptr;
 }
 
+// Members come as the text has them: looking each up by name would read the text, with all its managedFields,
+// thirteen times.
 Result<ObjectMeta> ObjectMeta::from_node(const json::Node& node) {
   ObjectMeta meta;
   if (!node.is_object()) return json::detail::wrong_kind("", "object", node);
   Result<void> done;
-  for_each_member(meta, [&](std::string_view name, auto& member) {
-    if (done) done = json::decode_member(node, name, member);
+  node.for_each_member([&](std::string_view key, const json::Node& value) {
+    for_each_member(meta, [&](std::string_view name, auto& member) {
+      if (name != key) return;
+      done = json::decode_into(value, member, "");
+      if (!done) done = json::detail::within("." + std::string(name), std::move(done).error());
+    });
+    return done.has_value();
   });
   if (!done) return std::unexpected(std::move(done).error());
   return meta;

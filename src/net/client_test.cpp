@@ -6,12 +6,12 @@
 #include <sys/un.h>
 
 #include <atomic>
-#include <filesystem>
 #include <future>
 
 #include "base/disk.h"
 #include "base/loop.h"
-#include "net/raw_peer.h"
+#include "base/temp_dir_test.h"
+#include "net/raw_peer_test.h"
 #include "net/server.h"
 #include "net/test_pki.h"
 
@@ -53,8 +53,11 @@ class Script {
     std::optional<RawPeer> peer;
     for (std::string answer : answers) {
       if (!peer) {
-        fcntl(listener_.fd(), F_SETFL, 0);
-        peer.emplace(Socket(::accept(listener_.fd(), nullptr, nullptr)));
+        peer.emplace(accept_soon(listener_));
+        if (!peer->connected()) {
+          ADD_FAILURE() << "nobody connects";
+          return;
+        }
         ++connections;
       }
       peer->received.clear();
@@ -177,7 +180,13 @@ TEST(Client, DoesNotRepeatAPost) {
 }
 
 TEST(Client, RefusedConnectionsNameTheUrl) {
-  std::uint16_t port = local_port(listen_on("127.0.0.1", 0).value());
+  // Bound, so that nobody else takes the port, but nobody listens there.
+  Socket bound(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::bind(bound.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const std::uint16_t port = local_port(bound);
   std::string where = "http://127.0.0.1:" + std::to_string(port) + "/x";
   Result<Response> response = make_client()->fetch(get(where));
   ASSERT_FALSE(response);
@@ -228,14 +237,14 @@ TEST(Client, SendsItsToken) {
         {.status = 200, .headers = {}, .body = std::string(request.headers.get("Authorization"))});
   });
   EXPECT_EQ(make_client({.bearer_token = "abc"})->fetch(get(url(*server)))->body, "Bearer abc");
-  std::string path = testing::TempDir() + "net_client_token";
+  TempDir directory;
+  const std::string path = directory.path() + "/token";
   ASSERT_TRUE(write_file_atomically(path, "from-file\n", 0600));
   auto client = make_client({.bearer_token = "abc", .bearer_token_file = path});
   EXPECT_EQ(client->fetch(get(url(*server)))->body, "Bearer from-file");
   ClientRequest own = get(url(*server));
   own.headers.add("Authorization", "Basic x");
   EXPECT_EQ(client->fetch(own)->body, "Basic x");
-  std::filesystem::remove(path);
 }
 
 TEST(Client, AsksForCredentialsThatChange) {
@@ -256,8 +265,8 @@ TEST(Client, AsksForCredentialsThatChange) {
 }
 
 TEST(Client, SpeaksOverUnixSockets) {
-  std::string path = testing::TempDir() + "net_client_test.sock";
-  std::filesystem::remove(path);
+  TempDir directory;
+  const std::string path = directory.path() + "/socket";
   Socket listener(::socket(AF_UNIX, SOCK_STREAM, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -266,14 +275,13 @@ TEST(Client, SpeaksOverUnixSockets) {
   ASSERT_EQ(::listen(listener.fd(), 1), 0);
   WorkerPool thread("unix", 1);
   Task answer = [&] {
-    RawPeer peer(Socket(::accept(listener.fd(), nullptr, nullptr)));
+    RawPeer peer(accept_soon(listener));
     bool right =
         peer.receive_until("\r\n\r\n").starts_with("GET /ping?x=1 HTTP/1.1\r\nHost: localhost\r\n");
     peer.send(std::string("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n") + (right ? "ok" : "no"));
   };
   ASSERT_TRUE(thread.try_post(answer));
   EXPECT_EQ(make_client()->fetch(get("unix://" + path + ":/ping?x=1"))->body, "ok");
-  std::filesystem::remove(path);
 }
 
 TEST(Client, DestroyingItFailsWhatIsUnderWay) {
@@ -365,10 +373,10 @@ TEST_F(ClientStream, DestroyingTheHandleIsFinalAndTheServerNotices) {
                                                    .on_end = [&](Result<void>) { late = true; }});
   WriterPtr writer = begun.get_future().get();
   writer->on_closed([&] { closed.set_value(); });
-  while (pieces < 100) writer->write("x");
+  ASSERT_TRUE(soon([&] { return pieces >= 100 || (writer->write("x"), false); }));
   handle.reset();
   destroyed = true;
-  while (!writer->is_closed()) writer->write("x");
+  ASSERT_TRUE(soon([&] { return writer->is_closed() || (writer->write("x"), false); }));
   closed.get_future().get();
   EXPECT_FALSE(late);
 }
@@ -496,10 +504,10 @@ TEST(Client, SocketsMayComeFromElsewhereAndTooLate) {
     EXPECT_FALSE(outcome);
     failed.set_value();
   });
-  while (true) {
+  ASSERT_TRUE(soon([&] {
     std::lock_guard lock(mutex);
-    if (!asked.empty()) break;
-  }
+    return !asked.empty();
+  }));
   other.reset();
   failed.get_future().get();
   const int late = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -18,7 +18,8 @@ constexpr Nanos kHandshakeTimeout = 10s;
 constexpr Nanos kLingerTimeout = 2s;
 constexpr std::size_t kReadStep = 64 * 1024;
 constexpr std::size_t kMaxReadAhead = 256 * 1024;  // input kept while a request is being answered
-constexpr std::size_t kMaxPerWrite = 64 * 1024;
+constexpr std::size_t kMaxPerWrite = 60 * 1024;  // with its framing one write of the channel
+constexpr std::size_t kAlwaysRead = 32 * 1024;  // of a request, whatever the others hold
 constexpr int kMaxWritesPerTurn = 16;  // then others on this thread have their turn
 
 }  // namespace
@@ -110,7 +111,7 @@ void Connection::step_handshake() {
 
 void Connection::arm_read() {
   if (read_armed_ || peer_done_ || stage_ == Stage::closed) return;
-  if (exchange_ && (input_.size() > kMaxReadAhead || exchange_->input_paused())) return;
+  if (exchange_ && (input_.size() > kMaxReadAhead || exchange_->input_paused() || holds_too_much())) return;
   read_armed_ = true;
   auto ready = [self = shared_from_this()] {
     self->read_armed_ = false;
@@ -128,6 +129,7 @@ void Connection::on_readable() {
   read_available();
   if (stage_ == Stage::lingering && peer_done_) close();
   deliver_input();
+  account_input();
   // Half-closing after a request is legal, and the answer still goes out; a stream to a client that
   // has said goodbye would go nowhere.
   if (peer_done_ && exchange_ && exchange_->streaming()) close();
@@ -187,13 +189,18 @@ bool Connection::parse_next() {
     input_ = {};
   else
     input_.erase(0, input_.size() - data.size());
+  account_input();
   if (!complete) {
     reject(complete.error());
     return false;
   }
   if (*complete) return true;
+  if (holds_too_much()) {
+    reject({429, "too many requests are being sent at the same time, please try again later"});
+    return false;
+  }
   if (parser_.take_continue()) {
-    output_.emplace_back("HTTP/1.1 100 Continue\r\n\r\n");
+    output_ += "HTTP/1.1 100 Continue\r\n\r\n";
     pump();
   }
   if (stage_ != Stage::requests) return false;
@@ -210,6 +217,7 @@ void Connection::dispatch() {
   bool keep_alive = parser_.keep_alive();
   int minor_version = parser_.minor_version();
   Request request = parser_.take();
+  account_input();
   request_started_ = false;
   request.peer = peer_;
   request.remote_address = remote_address_;
@@ -239,10 +247,26 @@ void Connection::call_handler(Request request, std::shared_ptr<ResponseWriter> w
 void Connection::reject(const HttpError& error) {
   close_after_ = true;
   Response response = status_response(error);
+  if (error.status == 429) response.headers.set("Retry-After", "1");
   AnswerForm form{.keep_alive = false};
-  output_.push_back(format_response_head(response, form) + response.body);
+  output_ += format_response_head(response, form) + response.body;
   set_deadline(host_.options.idle_timeout);
   pump();
+}
+
+// What is read and not answered counts until its request has been handed over.
+void Connection::account_input() {
+  const std::size_t held = stage_ == Stage::closed ? 0 : parser_.held_bytes() + input_.capacity();
+  if (held > accounted_)
+    host_.unfinished_bytes.fetch_add(held - accounted_, std::memory_order_relaxed);
+  else
+    host_.unfinished_bytes.fetch_sub(accounted_ - held, std::memory_order_relaxed);
+  accounted_ = held;
+}
+
+bool Connection::holds_too_much() const {
+  return accounted_ > kAlwaysRead &&
+         host_.unfinished_bytes.load(std::memory_order_relaxed) > host_.options.max_unfinished_bytes;
 }
 
 void Connection::pump() {
@@ -255,10 +279,7 @@ void Connection::pump() {
   }
   pumping_ = true;
   bool more = true;
-  for (int turn = 0; more && turn < kMaxWritesPerTurn; ++turn) {
-    if (output_.empty() && exchange_) answer_taken_ = exchange_->take(output_, kMaxPerWrite);
-    more = !output_.empty() && write_front();
-  }
+  for (int turn = 0; more && turn < kMaxWritesPerTurn; ++turn) more = write_some();
   pumping_ = false;
   if (more)
     asio::post(strand_, [self = shared_from_this()] { self->pump(); });
@@ -266,19 +287,26 @@ void Connection::pump() {
     on_drained();
 }
 
-// True when all that was offered has left.
-bool Connection::write_front() {
-  std::string_view rest = std::string_view(output_.front()).substr(output_sent_);
+// True when there may be more to write and the socket takes it.
+bool Connection::write_some() {
+  // One buffer for all connections of a thread, which stays in the processor's cache.
+  thread_local std::string buffer;
+  Exchange::Left left = exchange_ ? Exchange::Left::more : Exchange::Left::nothing;
+  if (output_.empty() && exchange_) {
+    buffer.clear();
+    left = exchange_->take(buffer, kMaxPerWrite);
+    answer_taken_ = left == Exchange::Left::nothing;
+  } else {
+    buffer.assign(std::exchange(output_, {}));
+  }
+  if (buffer.empty()) return false;
   std::size_t taken = 0;
-  Io done = channel_.write(rest, taken);
+  Io done = channel_.write(buffer, taken);
   if (exchange_) exchange_->sent(taken);
   wrote_ = true;
-  output_sent_ += taken;
-  if (output_sent_ == output_.front().size()) {
-    output_.pop_front();
-    output_sent_ = 0;
-  }
-  return after_write(done);
+  if (taken < buffer.size()) output_.assign(buffer, taken);
+  if (buffer.capacity() > 4 * kMaxPerWrite) buffer = {};
+  return after_write(done) && left == Exchange::Left::more;
 }
 
 bool Connection::after_write(Io done) {
@@ -326,6 +354,8 @@ void Connection::linger() {
   if (stage_ != Stage::requests) return;
   stage_ = Stage::lingering;
   input_ = {};
+  parser_ = RequestParser({host_.options.max_header_bytes, host_.options.max_body_bytes});
+  account_input();
   set_deadline(kLingerTimeout);
   channel_.finish_sending();
   if (peer_done_ || stopping_) return close();
@@ -340,7 +370,8 @@ void Connection::close() {
   exchange_ = nullptr;
   channel_.close();
   input_ = {};
-  output_.clear();
+  output_ = {};
+  account_input();
   if (unfinished) unfinished->close();
   host_.on_closed(shared_from_this());
 }

@@ -3,7 +3,6 @@
 // that a client that leaves is noticed.
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +26,7 @@ struct ConnectionHost {
   ReadyConnections ready;
   Handler handler;
   SslContext tls;  // null without TLS
+  std::atomic<std::size_t> unfinished_bytes = 0;  // of all connections, see ServerOptions
   // Called on the connection's strand when it has closed.
   std::function<void(const std::shared_ptr<Connection>&)> on_closed;
 };
@@ -65,8 +65,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void dispatch();
   void call_handler(Request request, std::shared_ptr<ResponseWriter> writer);
   void reject(const HttpError& error);
+  void account_input();
+  bool holds_too_much() const;
   void pump();
-  bool write_front();
+  bool write_some();
   bool after_write(Io done);
   void on_drained();
   void finish_exchange();
@@ -86,10 +88,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   RequestParser parser_;
   std::string input_;  // read and not yet parsed
+  std::size_t accounted_ = 0;  // of the host's unfinished_bytes
   std::optional<PeerCertificate> peer_;
   std::shared_ptr<Exchange> exchange_;  // the request being answered
-  std::deque<std::string> output_;
-  std::size_t output_sent_ = 0;  // of the front
+  std::string output_;  // to be sent before the exchange is asked for more
   bool answer_taken_ = false;    // the exchange has nothing more to give
   bool wrote_ = false;           // since the last drain
   bool request_started_ = false;

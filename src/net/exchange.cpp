@@ -6,23 +6,35 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "net/text.h"
+#include "net/write_batch.h"
 
 namespace hekla::net {
 namespace {
 
-constexpr std::size_t kJoinBelow =
-    64 * 1024;  // copying less than this is cheaper than a system call
+thread_local WriteBatch* current_batch = nullptr;
+
+constexpr std::size_t kLargeQueue = 64 * 1024;  // nobody waits because of less
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
-std::string chunk_header(std::size_t size) {
-  std::array<char, 24> text;
-  char* end = std::to_chars(text.data(), text.data() + text.size(), size, 16).ptr;
-  *end++ = '\r';
-  *end++ = '\n';
-  return std::string(text.data(), end);
+void append_chunk_size(std::size_t size, std::string& out) {
+  std::array<char, 16> text;
+  out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), size, 16).ptr);
+  out += "\r\n";
 }
 
 }  // namespace
+
+WriteBatch::WriteBatch() : outer_(std::exchange(current_batch, this)) {}
+
+WriteBatch::~WriteBatch() {
+  current_batch = outer_;
+  for (const std::shared_ptr<Exchange>& exchange : waiting_) exchange->wake_now();
+}
+
+bool WriteBatch::take(const std::shared_ptr<Exchange>& exchange) {
+  if (current_batch) current_batch->waiting_.push_back(exchange);
+  return current_batch != nullptr;
+}
 
 // Counts the handler's references: the last one gone without an answer must not leave the client
 // waiting.
@@ -32,7 +44,8 @@ class ExchangeWriter final : public ResponseWriter {
   ~ExchangeWriter() override { exchange_->abandon(); }
   void respond(Response response) override { exchange_->respond(std::move(response)); }
   void begin(int status, Headers headers) override { exchange_->begin(status, std::move(headers)); }
-  void write(std::string chunk) override { exchange_->write(std::move(chunk)); }
+  using ResponseWriter::write;
+  void write(SharedBytes chunk) override { exchange_->write(std::move(chunk)); }
   void end() override { exchange_->end(); }
   void abort() override { exchange_->abort(); }
   std::size_t pending_bytes() const override { return exchange_->pending_bytes_; }
@@ -68,9 +81,9 @@ void Exchange::respond(Response response) {
   std::lock_guard lock(mutex_);
   if (closed_ || stage_ != Stage::waiting) return;
   note_connection_header(response.headers);
-  push(format_response_head(response, form_), false);
+  push(format_response_head(response, form_));
   if (body_allowed(response.status, form_)) {
-    push(std::move(response.body), false);
+    push(std::move(response.body));
     if (response.tail.bytes > 0) {
       pending_bytes_ += response.tail.bytes;
       queue_.push_back({.bytes = {}, .tail = std::move(response.tail)});
@@ -85,16 +98,16 @@ void Exchange::begin(int status, Headers headers) {
   if (closed_ || stage_ != Stage::waiting) return;
   if (form_.http10) form_.keep_alive = false;
   note_connection_header(headers);
-  push(format_stream_head(status, headers, form_), false);
+  push(format_stream_head(status, headers, form_));
   body_allowed_ = body_allowed(status, form_);
   stage_ = Stage::streaming;
   wake_connection();
 }
 
-void Exchange::write(std::string bytes) {
+void Exchange::write(SharedBytes bytes) {
   std::lock_guard lock(mutex_);
   bool open = stage_ == Stage::upgraded || (stage_ == Stage::streaming && body_allowed_);
-  if (closed_ || !open || bytes.empty()) return;
+  if (closed_ || !open || bytes->empty()) return;
   push(std::move(bytes), stage_ == Stage::streaming && !form_.http10);
   wake_connection();
 }
@@ -102,7 +115,7 @@ void Exchange::write(std::string bytes) {
 void Exchange::end() {
   std::lock_guard lock(mutex_);
   if (closed_ || (stage_ != Stage::streaming && stage_ != Stage::upgraded)) return;
-  if (stage_ == Stage::streaming && body_allowed_ && !form_.http10) push(std::string(kLastChunk), false);
+  if (stage_ == Stage::streaming && body_allowed_ && !form_.http10) push(std::string(kLastChunk));
   stage_ = Stage::ended;
   wake_connection();
 }
@@ -118,7 +131,7 @@ void Exchange::upgrade(Headers headers, std::function<void(std::string_view)> on
   std::lock_guard lock(mutex_);
   if (closed_ || stage_ != Stage::waiting) return;
   form_.keep_alive = false;  // HTTP does not come back
-  push(format_upgrade_head(headers), false);
+  push(format_upgrade_head(headers));
   input_ = std::make_shared<const std::function<void(std::string_view)>>(std::move(on_data));
   stage_ = Stage::upgraded;
   wake_();  // even if nothing is to be sent: the client's first bytes may be waiting
@@ -170,15 +183,22 @@ void Exchange::set_callback(std::shared_ptr<const std::function<void()>> Exchang
   if (which == &Exchange::gone_) (*shared)();
 }
 
-void Exchange::push(std::string bytes, bool chunk) {
-  pending_bytes_ += bytes.size();
+void Exchange::push(SharedBytes bytes, bool chunk) {
+  if (bytes->empty()) return;
+  pending_bytes_ += bytes->size();
+  was_large_ = was_large_ || pending_bytes_ >= kLargeQueue;
   queue_.push_back({std::move(bytes), chunk});
 }
 
 void Exchange::wake_connection() {
   if (awake_) return;
   awake_ = true;
-  wake_();
+  if (!WriteBatch::take(shared_from_this())) wake_();
+}
+
+void Exchange::wake_now() {
+  std::lock_guard lock(mutex_);
+  if (!closed_) wake_();
 }
 
 void Exchange::note_connection_header(const Headers& headers) {
@@ -186,59 +206,55 @@ void Exchange::note_connection_header(const Headers& headers) {
     if (list_contains(value, "close")) form_.keep_alive = false;
 }
 
-bool Exchange::take(std::deque<std::string>& out, std::size_t limit_bytes) {
+Exchange::Left Exchange::take(std::string& out, std::size_t limit_bytes) {
   std::lock_guard lock(mutex_);
-  std::size_t taken = 0;
-  while (!queue_.empty() && taken < limit_bytes) {
-    taken += queue_.front().bytes.size();
-    if (queue_.front().tail.bytes > 0) {
-      taken += append_tail(out, limit_bytes - taken);
-    } else if (queue_.front().chunk) {
+  while (front_ < queue_.size() && out.size() < limit_bytes) {
+    if (queue_[front_].tail.bytes > 0)
+      append_tail(out, limit_bytes);
+    else if (queue_[front_].chunk)
       append_chunk(out, limit_bytes);
-    } else {
-      append(out, std::move(queue_.front().bytes));
-      queue_.pop_front();
-    }
+    else
+      append_front(out, limit_bytes - out.size());
   }
-  if (!queue_.empty()) return false;
+  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(std::exchange(front_, 0)));
+  if (!queue_.empty()) return Left::more;
   awake_ = false;
-  return stage_ == Stage::ended;
+  return stage_ == Stage::ended ? Left::nothing : Left::nothing_yet;
 }
 
 // Everything written since the last turn goes out as one chunk: readers see a stream, not chunks.
-void Exchange::append_chunk(std::deque<std::string>& out, std::size_t limit_bytes) {
-  std::size_t size = 0, count = 0;
-  while (count < queue_.size() && queue_[count].chunk && (count == 0 || size < limit_bytes))
-    size += queue_[count++].bytes.size();
-  std::string header = chunk_header(size);
-  pending_bytes_ += header.size() + 2;
-  append(out, std::move(header));
-  for (; count > 0; --count) {
-    append(out, std::move(queue_.front().bytes));
-    queue_.pop_front();
+void Exchange::append_chunk(std::string& out, std::size_t limit_bytes) {
+  const std::size_t room = limit_bytes - out.size();
+  std::size_t size = 0;
+  for (std::size_t i = front_; i < queue_.size() && queue_[i].chunk && size < room; ++i) size += queue_[i].left();
+  size = std::min(size, room);
+  const std::size_t before = out.size();
+  append_chunk_size(size, out);
+  pending_bytes_ += out.size() - before + 2;
+  while (size > 0) size -= append_front(out, size);
+  out += "\r\n";
+}
+
+void Exchange::append_tail(std::string& out, std::size_t limit_bytes) {
+  BodyTail& tail = queue_[front_].tail;
+  const std::size_t before = out.size(), wanted = std::min(limit_bytes - before, tail.bytes);
+  while (out.size() - before < wanted) tail.next(out);
+  const std::size_t made = out.size() - before;
+  CHECK(made <= tail.bytes, "a body is longer than its head has said");
+  tail.bytes -= made;
+  if (tail.bytes == 0) ++front_;
+}
+
+std::size_t Exchange::append_front(std::string& out, std::size_t limit_bytes) {
+  Piece& piece = queue_[front_];
+  const std::size_t size = std::min(piece.left(), limit_bytes);
+  out.append(*piece.bytes, piece.taken, size);
+  piece.taken += size;
+  if (piece.left() == 0) {
+    piece.bytes = nullptr;
+    ++front_;
   }
-  append(out, "\r\n");
-}
-
-std::size_t Exchange::append_tail(std::deque<std::string>& out, std::size_t limit_bytes) {
-  BodyTail& tail = queue_.front().tail;
-  std::string made;
-  made.reserve(std::min(limit_bytes, tail.bytes));
-  while (made.size() < std::min(limit_bytes, tail.bytes)) tail.next(made);
-  CHECK(made.size() <= tail.bytes, "a body is longer than its head has said");
-  const std::size_t size = made.size();
-  tail.bytes -= size;
-  append(out, std::move(made));
-  if (tail.bytes == 0) queue_.pop_front();
   return size;
-}
-
-void Exchange::append(std::deque<std::string>& out, std::string bytes) {
-  if (bytes.empty()) return;
-  if (!out.empty() && bytes.size() < kJoinBelow && out.back().size() < kJoinBelow)
-    out.back() += bytes;
-  else
-    out.push_back(std::move(bytes));
 }
 
 void Exchange::sent(std::size_t bytes) {
@@ -251,6 +267,8 @@ void Exchange::notify_drained() {
   std::shared_ptr<const std::function<void()>> drained;
   {
     std::lock_guard lock(mutex_);
+    if (!queue_.empty()) return;  // written since the last turn: the next one ends here as well
+    if (!std::exchange(was_large_, false)) return;
     if (!closed_ && (stage_ == Stage::streaming || stage_ == Stage::upgraded)) drained = drained_;
   }
   if (drained && *drained) (*drained)();
@@ -259,7 +277,7 @@ void Exchange::notify_drained() {
 void Exchange::close() {
   std::shared_ptr<const std::function<void()>> gone, drained;
   std::shared_ptr<const std::function<void(std::string_view)>> input;
-  std::deque<Piece> queue;
+  std::vector<Piece> queue;
   std::function<void()> wake;
   {
     std::lock_guard lock(mutex_);

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "net/http.h"
 #include "net/http_format.h"
@@ -25,10 +25,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::shared_ptr<ResponseWriter> make_writer();
 
   // The connection's side, on its strand.
-  // Appends up to about `limit_bytes` framed bytes to `out`, small pieces joined, large ones moved.
-  // True when the answer is complete and all of it has been taken.
-  bool take(std::deque<std::string>& out, std::size_t limit_bytes);
+  // Appends framed bytes to `out` until there are about `limit_bytes` in it, and says what is left: after
+  // `nothing_yet` the connection is woken, after `nothing` the answer is complete.
+  enum class Left { more, nothing_yet, nothing };
+  Left take(std::string& out, std::size_t limit_bytes);
   void sent(std::size_t bytes);
+  // The wake that a WriteBatch has held back.
+  void wake_now();
   void notify_drained();
   // The server itself may end a stream; an answer not yet begun is left to its handler.
   void end();
@@ -48,13 +51,15 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   friend class ExchangeWriter;
   enum class Stage { waiting, streaming, upgraded, ended };
   struct Piece {
-    std::string bytes;
+    SharedBytes bytes;
     bool chunk = false;
     BodyTail tail = {};  // in place of bytes
+    std::size_t taken = 0;
+    std::size_t left() const { return bytes->size() - taken; }
   };
   void respond(Response response);
   void begin(int status, Headers headers);
-  void write(std::string bytes);
+  void write(SharedBytes bytes);
   void abort();
   void upgrade(Headers headers, std::function<void(std::string_view)> on_data);
   void pause_input(bool paused);
@@ -62,12 +67,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void set_callback(std::shared_ptr<const std::function<void()>> Exchange::*which,
                     std::function<void()> callback);
   // With the lock held.
-  void push(std::string bytes, bool chunk);
+  void push(SharedBytes bytes, bool chunk);
+  void push(std::string bytes) { push(std::make_shared<const std::string>(std::move(bytes)), false); }
   void wake_connection();
   void note_connection_header(const Headers& headers);
-  void append_chunk(std::deque<std::string>& out, std::size_t limit_bytes);
-  std::size_t append_tail(std::deque<std::string>& out, std::size_t limit_bytes);
-  static void append(std::deque<std::string>& out, std::string bytes);
+  void append_chunk(std::string& out, std::size_t limit_bytes);
+  void append_tail(std::string& out, std::size_t limit_bytes);
+  std::size_t append_front(std::string& out, std::size_t limit_bytes);
 
   mutable std::mutex mutex_;
   AnswerForm form_;
@@ -76,8 +82,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   bool body_allowed_ = true;
   bool aborted_ = false;
   bool awake_ = true;  // the connection looks by itself after calling the handler
-  std::deque<Piece> queue_;
+  std::vector<Piece> queue_;
+  std::size_t front_ = 0;  // what comes before it in the queue has been taken
   std::atomic<std::size_t> pending_bytes_ = 0;
+  bool was_large_ = false;  // since the last time that it was empty: somebody may wait for the next
   std::atomic<bool> closed_ = false;
   std::atomic<bool> input_paused_ = false;
   std::shared_ptr<const std::function<void()>> drained_, gone_;

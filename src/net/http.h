@@ -85,6 +85,9 @@ struct Response {
 // Makes the whole body at once, for those who have to see it.
 void complete_body(Response& response);
 
+// Bytes that several streams may send: one event goes to many watchers.
+using SharedBytes = std::shared_ptr<const std::string>;
+
 // The answering side of one request. Thread-safe; may outlive the connection (calls are then
 // no-ops). Either respond() once, or begin() then any number of write() and one end(). Dropping the
 // last reference before that answers 500, or breaks off the stream.
@@ -96,7 +99,8 @@ class ResponseWriter {
   // Sends status and headers at once (chunked): clients block on them.
   virtual void begin(int status, Headers headers) = 0;
   // Queues a chunk; it is flushed without delay.
-  virtual void write(std::string chunk) = 0;
+  virtual void write(SharedBytes chunk) = 0;
+  void write(std::string chunk) { write(std::make_shared<const std::string>(std::move(chunk))); }
   // Ends the stream cleanly.
   virtual void end() = 0;
   // Drops the connection without ending the stream, so that the client sees an error.
@@ -104,9 +108,9 @@ class ResponseWriter {
 
   // Bytes queued and not yet taken by the socket: a producer waits while this is large.
   virtual std::size_t pending_bytes() const = 0;
-  // `drained` runs (on a net thread) when the queue has become empty, `closed` once when the peer
-  // has gone or the answer is complete; set too late, it runs at once on the caller's thread. Both
-  // must only post and return. Set before begin().
+  // `drained` runs (on a net thread) when a queue that held 64 KiB or more has become empty, `closed` once when
+  // the peer has gone or the answer is complete; set too late, it runs at once on the caller's thread. Both must
+  // only post and return. Set before begin().
   virtual void on_drained(std::function<void()> drained) = 0;
   virtual void on_closed(std::function<void()> closed) = 0;
   virtual bool is_closed() const = 0;

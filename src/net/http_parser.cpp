@@ -357,7 +357,6 @@ Parsed<void> RequestParser::on_head() {
   request_.path = std::move(head.path);
   request_.query = Query::parse(head.query);
   request_.headers = std::move(head.headers);
-  request_.body.reserve(static_cast<std::size_t>(body_reader_.length_hint()));
   return {};
 }
 

@@ -51,6 +51,7 @@ class HeadReader {
   Parsed<bool> feed(std::string_view& data);
   std::string_view text() const { return std::string_view(buffer_).substr(begin_); }
   bool started() const { return !buffer_.empty(); }
+  std::size_t held_bytes() const { return buffer_.capacity(); }
   void reset();
 
  private:
@@ -78,7 +79,6 @@ class BodyReader {
   bool complete() const { return stage_ == Stage::done; }
   // The peer has closed: legal only for a body that lasts until then.
   Parsed<void> at_eof();
-  std::uint64_t length_hint() const { return stage_ == Stage::length ? left_ : 0; }
 
  private:
   enum class Stage : std::uint8_t {
@@ -122,6 +122,8 @@ class RequestParser {
   bool take_continue();
   // Bytes of the next request have arrived.
   bool started() const { return in_body_ || head_reader_.started(); }
+  // Memory taken by a request that is not complete. It grows as bytes come: a promised length reserves nothing.
+  std::size_t held_bytes() const { return head_reader_.held_bytes() + request_.body.capacity(); }
   bool keep_alive() const { return keep_alive_; }
   int minor_version() const { return minor_version_; }
   // The complete request; the parser is ready for the next one. peer and remote_address are the

@@ -197,11 +197,15 @@ class HttpServer final : public Server {
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler) {
+  Socket listener = TRY(listen_on(options.address, options.port));
+  return start(std::move(options), std::move(handler), std::move(listener));
+}
+
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler, Socket listener) {
   if (options.threads < 1) return fail(Code::bad_request, "a server needs at least one thread");
   allow_descriptors(options.max_connections + kOtherDescriptors);
   SslContext tls;
   if (options.tls) tls = TRY(make_server_context(options.certificate, options.client_ca_pem));
-  Socket listener = TRY(listen_on(options.address, options.port));
   auto server = std::make_unique<HttpServer>(std::move(options), std::move(handler), std::move(tls),
                                              std::move(listener));
   server->run();

@@ -24,6 +24,9 @@ struct ServerOptions {
   std::size_t max_body_bytes = 3 * 1024 * 1024;
   std::size_t max_header_bytes = 64 * 1024;
   std::size_t max_connections = 10'000;
+  // Memory of all requests that have not come to their end, which nobody has authenticated yet. Beyond it only small
+  // ones are read on; larger ones are told to come again (429).
+  std::size_t max_unfinished_bytes = std::size_t{256} << 20;
   std::chrono::seconds idle_timeout{300};
   std::chrono::milliseconds request_timeout{60'000};  // from a request's first byte to its last
 };
@@ -32,6 +35,8 @@ class Server {
  public:
   // Listens; the handler runs on net threads and must not block.
   static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler handler);
+  // The same on a socket that listens already, whatever the options say of it: so its port is known before.
+  static Result<std::unique_ptr<Server>> start(ServerOptions options, Handler handler, Socket listener);
   virtual ~Server() = default;
   virtual std::uint16_t port() const = 0;
   // Serves on one more socket as well, bound and listening; takes it over. It may live in another

@@ -6,7 +6,7 @@
 #include <future>
 
 #include "base/loop.h"
-#include "net/raw_peer.h"
+#include "net/raw_peer_test.h"
 
 namespace hekla::net {
 namespace {
@@ -49,17 +49,63 @@ TEST(Server, ARequestThatNeverEndsIsCutOff) {
   ServerOptions options;
   options.request_timeout = 300ms;
   auto server = serve(echo, std::move(options));
-  RawPeer peer(server->port());
-  peer.send("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\n");
-  // A byte now and then does not prolong it.
-  Loop trickle("trickle");
-  for (int i = 1; i <= 40; ++i) trickle.post_after(i * 50ms, [&peer] { peer.send("x"); });
   const MonoTime begun = real_clock().mono();
+  RawPeer peer(server->port());
+  peer.send("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 10000\r\n\r\n");
+  // A byte now and then, for a minute, does not prolong it.
+  Loop trickle("trickle");
+  for (int i = 1; i <= 1200; ++i) trickle.post_after(i * 50ms, [&peer] { peer.send("x"); });
   EXPECT_EQ(peer.receive_all(), "");
   const Nanos took = real_clock().mono() - begun;
   EXPECT_GE(took, 200ms);
-  EXPECT_LT(took, 1900ms);
+  EXPECT_LT(took, 30s);
   peer.half_close();
+}
+
+TEST(Server, UnfinishedRequestsShareABudget) {
+  ServerOptions options;
+  options.max_unfinished_bytes = 300 * 1024;
+  auto server = serve(echo, std::move(options));
+  const std::string head = "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n";
+  auto first = std::make_unique<RawPeer>(server->port());
+  first->send(head + std::string(200 * 1024, 'x'));
+  RawPeer second(server->port());
+  second.send(head + std::string(200 * 1024, 'x'));
+  // Either of them: it depends on whose bytes were read last.
+  second.half_close();
+  first->half_close();
+  const std::string refused = second.receive_all() + first->receive_all();
+  EXPECT_TRUE(refused.starts_with("HTTP/1.1 429 ")) << refused;
+  EXPECT_NE(refused.find("\r\nRetry-After: 1\r\n"), std::string::npos);
+  EXPECT_NE(refused.find("\"reason\":\"TooManyRequests\""), std::string::npos) << refused;
+}
+
+TEST(Server, SmallRequestsAreReadWhateverOthersHold) {
+  ServerOptions options;
+  options.max_unfinished_bytes = 100 * 1024;
+  auto server = serve(echo, std::move(options));
+  const std::string head = "POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2000000\r\n\r\n";
+  std::vector<std::unique_ptr<RawPeer>> holders;  // each within what is always read
+  for (int i = 0; i < 8; ++i) {
+    holders.push_back(std::make_unique<RawPeer>(server->port()));
+    holders.back()->send(head + std::string(14 * 1024, 'x'));
+  }
+  RawPeer peer(server->port());
+  peer.send("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
+  EXPECT_TRUE(peer.receive_until("]").ends_with("POST /b [hi]"));
+  RawPeer large(server->port());
+  large.send(head + std::string(1024 * 1024, 'x'));
+  EXPECT_TRUE(large.receive_until("429").starts_with("HTTP/1.1 429 "));
+  // What they held is free again when they have gone.
+  holders.clear();
+  bool answered = false;
+  for (MonoTime end = real_clock().mono() + kPatience; !answered && real_clock().mono() < end;) {
+    RawPeer later(server->port());
+    later.send("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n" + std::string(25'000, 'x'));
+    later.send(std::string(25'000, 'x'));
+    answered = later.receive_until("]").starts_with("HTTP/1.1 200 ");
+  }
+  EXPECT_TRUE(answered);
 }
 
 TEST(Server, AnswersPipelinedRequestsInOrderEvenWhenTheFirstIsSlow) {
@@ -320,7 +366,7 @@ TEST(Server, StopLetsRequestsUnderWayFinish) {
   RawPeer busy(server->port()), idle(server->port());
   busy.send(kGet);
   asked.get_future().wait();
-  server->stop(5s);
+  server->stop(kPatience);
   EXPECT_TRUE(busy.receive_all().ends_with("finished"));
   EXPECT_EQ(idle.receive_all(), "");
   EXPECT_FALSE(RawPeer(server->port()).connected());

@@ -6,8 +6,9 @@
 
 #include "base/loop.h"
 #include "net/http_parser.h"
-#include "net/raw_peer.h"
+#include "net/raw_peer_test.h"
 #include "net/server.h"
+#include "net/write_batch.h"
 
 namespace hekla::net {
 namespace {
@@ -35,7 +36,7 @@ class Streams : public testing::Test {
     peer.send("GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
     return begun.get_future().get();
   }
-  bool is_closed_soon() { return closed.get_future().wait_for(5s) == std::future_status::ready; }
+  bool is_closed_soon() { return closed.get_future().wait_for(kPatience) == std::future_status::ready; }
 
   std::promise<WriterPtr> begun;
   std::promise<void> closed;
@@ -98,12 +99,71 @@ TEST_F(Streams, ASlowReaderIsSeenInPendingBytesAndDrainedFiresWhenItCatchesUp) {
   int drained_before = drained;
   writer->write("last\n");
   peer.receive_until("last\n");
-  while (drained == drained_before && !writer->is_closed()) {
-  }
+  EXPECT_TRUE(soon([&] { return drained != drained_before || writer->is_closed(); }));
   EXPECT_EQ(writer->pending_bytes(), 0u);
   writer->end();
   peer.receive_until("0\r\n\r\n");
   EXPECT_TRUE(decode_chunks(peer.received) == expected + "last\n");
+}
+
+TEST_F(Streams, AChunkLargerThanAnyWriteArrivesWhole) {
+  RawPeer peer(server->port());
+  WriterPtr writer = open(peer);
+  std::string large;
+  for (int i = 0; i < 100'000; ++i) large += std::to_string(i);
+  writer->write("before\n");
+  writer->write(large);
+  writer->write("after\n");
+  writer->end();
+  peer.receive_until("\r\n0\r\n\r\n");
+  EXPECT_TRUE(decode_chunks(peer.received) == "before\n" + large + "after\n");
+}
+
+TEST_F(Streams, TwoStreamsShareTheirBytes) {
+  RawPeer first(server->port()), second(server->port());
+  WriterPtr to_first = open(first);
+  begun = {};
+  WriterPtr to_second = open(second);
+  auto event = std::make_shared<const std::string>("one event for both\n");
+  for (const WriterPtr& writer : {to_first, to_second}) writer->write(event);
+  EXPECT_TRUE(first.receive_until(*event + "\r\n").ends_with("13\r\n" + *event + "\r\n")) << first.received;
+  EXPECT_TRUE(second.receive_until(*event + "\r\n").ends_with("13\r\n" + *event + "\r\n")) << second.received;
+  to_first->end();
+  EXPECT_TRUE(is_closed_soon());
+  closed = {};
+  to_second->end();
+  EXPECT_TRUE(is_closed_soon());
+  EXPECT_TRUE(soon([&] { return event.use_count() == 1; }));
+}
+
+TEST_F(Streams, ABatchHoldsBackWhatItsThreadWritesUntilItsEnd) {
+  RawPeer peer(server->port());
+  WriterPtr writer = open(peer);
+  {
+    WriteBatch outer;
+    writer->write("one ");
+    {
+      WriteBatch inner;
+      writer->write("two ");
+    }
+    writer->write("three\n");
+  }
+  peer.receive_until("three\n\r\n");
+  ASSERT_TRUE(soon([&] { return writer->pending_bytes() == 0; }));
+  {
+    WriteBatch batch;
+    writer->write("four ");
+    writer->write("five\n");
+    EXPECT_EQ(writer->pending_bytes(), 10u) << "nobody has been told";
+  }
+  EXPECT_TRUE(peer.receive_until("five\n\r\n").ends_with("a\r\nfour five\n\r\n")) << peer.received;
+  {
+    WriteBatch batch;
+    writer->end();
+    peer.received.clear();
+  }
+  EXPECT_EQ(peer.receive_until("0\r\n\r\n"), "0\r\n\r\n");
+  EXPECT_TRUE(is_closed_soon());
 }
 
 TEST_F(Streams, ManyThreadsMayWrite) {
@@ -178,7 +238,7 @@ TEST_F(Streams, StopEndsStreamsCleanly) {
   RawPeer peer(server->port());
   WriterPtr writer = open(peer);
   writer->write("last words");
-  server->stop(5s);
+  server->stop(kPatience);
   EXPECT_TRUE(writer->is_closed());
   EXPECT_TRUE(is_closed_soon());
   EXPECT_TRUE(peer.receive_all().ends_with("last words\r\n0\r\n\r\n")) << peer.received;
@@ -227,7 +287,7 @@ TEST(Upgrades, BytesFlowBothWaysUntilTheEnd) {
   writer->write("bye");
   writer->end();
   EXPECT_TRUE(peer.receive_all().ends_with("bye")) << peer.received;
-  EXPECT_EQ(gone.get_future().wait_for(5s), std::future_status::ready);
+  EXPECT_EQ(gone.get_future().wait_for(kPatience), std::future_status::ready);
   server->stop(0ms);
 }
 

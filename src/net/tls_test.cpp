@@ -5,7 +5,7 @@
 #include <future>
 
 #include "net/client.h"
-#include "net/raw_peer.h"
+#include "net/raw_peer_test.h"
 #include "net/server.h"
 #include "net/test_pki.h"
 #include "net/tls.h"
@@ -180,6 +180,7 @@ TEST_F(Tls, ResumedSessionsKeepTheClientsIdentity) {
     ASSERT_EQ(::connect(socket.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
     SSL_set_fd(ssl.get(), socket.fd());
     ASSERT_EQ(SSL_connect(ssl.get()), 1);
+    EXPECT_STREQ(SSL_get_cipher_name(ssl.get()), "TLS_AES_128_GCM_SHA256");
     const unsigned char* protocol = nullptr;
     unsigned int length = 0;
     SSL_get0_alpn_selected(ssl.get(), &protocol, &length);

@@ -11,28 +11,28 @@ std::string found_text(const ItemPtr& item) {
   return item ? "found revision " + std::to_string(item->modified) : "found nothing";
 }
 
-Result<void> check_expectation(const Write& write, const std::string& bucket,
+std::unexpected<Error> unmet(Code code, const std::string& bucket, const std::string& key,
+                             const std::string& expected, const ItemPtr& current) {
+  return fail(code, "key \"" + key + "\" in " + bucket + ": expected " + expected + ", " + found_text(current));
+}
+
+Result<void> check_expectation(const Expect& expect, const std::string& bucket, const std::string& key,
                                const ItemPtr& current) {
-  auto unmet = [&](Code code, const std::string& expected) {
-    return fail(code, "key \"" + write.key + "\" in " + bucket + ": expected " + expected + ", " +
-                          found_text(current));
-  };
-  switch (write.expect.kind) {
+  switch (expect.kind) {
     case Expect::Kind::anything:
       break;
     case Expect::Kind::absent:
-      if (current) return unmet(Code::already_exists, "no such key");
+      if (current) return unmet(Code::already_exists, bucket, key, "no such key", current);
       break;
     case Expect::Kind::present:
-      if (!current) return unmet(Code::not_found, "the key to exist");
+      if (!current) return unmet(Code::not_found, bucket, key, "the key to exist", current);
       break;
     case Expect::Kind::revision:
-      if (!current || current->modified != write.expect.revision)
-        return unmet(current ? Code::conflict : Code::not_found,
-                     "revision " + std::to_string(write.expect.revision));
+      if (!current || current->modified != expect.revision)
+        return unmet(current ? Code::conflict : Code::not_found, bucket, key,
+                     "revision " + std::to_string(expect.revision), current);
       break;
   }
-  if (write.op == Write::Op::remove && !current) return unmet(Code::not_found, "the key to exist");
   return {};
 }
 
@@ -100,9 +100,11 @@ Result<ItemPtr> GroupApplication::apply_one(Write& write) {
   const std::string& bucket = *names_[write.bucket];
   Tree& tree = version_.buckets[write.bucket];
   ItemPtr current = tree.get(write.key);
-  TRY(check_expectation(write, bucket, current));
-
+  TRY(check_expectation(write.expect, bucket, write.key, current));
   bool removes = write.op == Write::Op::remove;
+  if (removes && !current) return unmet(Code::not_found, bucket, write.key, "the key to exist", current);
+  TRY(check_guards(write.guards));
+
   ItemPtr item = make_item(write, ++version_.revision, current);
   if (removes)
     tree.erase(item->key, stamp_);
@@ -118,6 +120,15 @@ Result<ItemPtr> GroupApplication::apply_one(Write& write) {
                                 : Change::Kind::created;
   changes_.push_back({write.bucket, {kind, item->modified, item, std::move(current)}});
   return item;
+}
+
+Result<void> GroupApplication::check_guards(const std::vector<Guard>& guards) const {
+  for (const Guard& guard : guards) {
+    CHECK(guard.bucket < names_.size(), "a guard in a bucket that nobody made");
+    const Tree* tree = version_.tree(guard.bucket);
+    TRY(check_expectation(guard.expect, *names_[guard.bucket], guard.key, tree ? tree->get(guard.key) : nullptr));
+  }
+  return {};
 }
 
 void GroupApplication::undo(std::size_t changes_before, GroupBuilder::Mark records_before,

@@ -29,6 +29,7 @@ class GroupApplication {
 
  private:
   Result<ItemPtr> apply_one(Write& write);
+  Result<void> check_guards(const std::vector<Guard>& guards) const;
   void undo(std::size_t changes_before, GroupBuilder::Mark records_before,
             std::uint64_t bytes_before);
 

@@ -257,11 +257,10 @@ class Life {
         << model_.items.size() << " keys, " << unanswered_.size() << " commits unanswered, "
         << ghosts_.size() << " failed";
     model_ = std::move(found);
-    watched_ = model_.items;
-    cursors_.clear();
-    for (std::string name : {"pods", "nodes"}) cursors_[name] = model_.revision;
     ghosts_.clear();
     unanswered_.clear();
+    follow();  // watchers go on where they were
+    ASSERT_EQ(watched_, model_.items);
   }
 
   // A group that was never confirmed may have reached the disk, but only as a whole, and in order:

@@ -33,7 +33,7 @@ class History {
   Revision oldest() const { return oldest_; }
 
  private:
-  const Limits limits_;
+  Limits limits_;
   Revision oldest_;
   std::uint64_t bytes_ = 0;
   std::deque<BucketId> order_;  // whose change is the oldest, the second oldest, ...

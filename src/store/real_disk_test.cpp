@@ -61,6 +61,18 @@ class Latch {
 
 // Each client increments one shared counter by compare-and-swap, with its next attempt posted from
 // the answer to the last; nobody may overwrite anybody.
+TEST(RealDisk, FilesOfAnySizeAreReadWhole) {
+  Directory directory("read");
+  auto disk = open_disk(directory.path).value();
+  for (std::size_t size : {0u, 1u, 65535u, 65536u, 65537u, 1'000'000u}) {
+    std::string content(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) content[i] = static_cast<char>(i * 31 / 7);
+    const std::string name = std::to_string(size);
+    ASSERT_TRUE(disk->open_append(name).value()->append(content));
+    EXPECT_TRUE(disk->read(name).value() == content) << size;
+  }
+}
+
 TEST(RealDisk, ManyClientsCountTogether) {
   constexpr int kClients = 4, kIncrements = 25;
   Directory directory("clients");

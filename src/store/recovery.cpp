@@ -1,10 +1,14 @@
 #include "store/recovery.h"
 
 #include <algorithm>
+#include <atomic>
+#include <latch>
 #include <map>
 #include <optional>
 
+#include "base/check.h"
 #include "base/log.h"
+#include "base/loop.h"
 #include "store/format.h"
 #include "store/snapshot_file.h"
 
@@ -18,6 +22,36 @@ std::unexpected<Error> damaged(const std::string& name, std::uint64_t offset,
   return fail(Code::internal, name + ": damaged at offset " + std::to_string(offset) + ": " + what);
 }
 
+struct Unattached {
+  std::string_view bucket;
+  Item* item;
+};
+
+// To parse every value takes most of a start's time, so all processors do it.
+void attach(const std::vector<Unattached>& items, const Attacher& attacher) {
+  constexpr std::size_t kLot = 512;
+  std::atomic<std::size_t> next = 0;
+  auto work = [&] {
+    for (std::size_t from = next.fetch_add(kLot); from < items.size(); from = next.fetch_add(kLot))
+      for (std::size_t i = from; i < std::min(from + kLot, items.size()); ++i)
+        items[i].item->attachment = attacher(items[i].bucket, items[i].item->key, items[i].item->value);
+  };
+  const std::size_t threads =
+      std::min<std::size_t>(std::thread::hardware_concurrency(), (items.size() + kLot - 1) / kLot);
+  if (threads < 2) return work();
+  WorkerPool others("attach", static_cast<int>(threads - 1));
+  std::latch done(static_cast<std::ptrdiff_t>(threads - 1));
+  for (std::size_t i = 1; i < threads; ++i) {
+    Task task = [&] {
+      work();
+      done.count_down();
+    };
+    CHECK(others.try_post(task), "a new pool takes work");
+  }
+  work();
+  done.wait();
+}
+
 // The live keys while records are applied. Attachments come last, so that values which a later
 // record replaces are never parsed.
 class State {
@@ -26,8 +60,16 @@ class State {
 
   // False when the record contradicts what is there.
   bool apply(const Record& record) {
-    Bucket& bucket = bucket_of(record.bucket);
-    if (record.op == Write::Op::remove) return bucket.erase(record.key) == 1;
+    const std::size_t id = id_of(record.bucket);
+    Bucket& bucket = buckets_[id];
+    auto found = bucket.find(record.key);
+    ItemPtr previous = found == bucket.end() ? nullptr : found->second;
+    if (record.op == Write::Op::remove) {
+      if (!previous) return false;
+      bucket.erase(found);
+      if (history_) remember(id, Change::Kind::removed, last_state(*previous, record.revision), previous);
+      return true;
+    }
     bool digits_fit =
         record.revision_at == Item::kNoRevision ||
         record.revision_at + std::to_string(record.revision).size() <= record.value.size();
@@ -38,44 +80,68 @@ class State {
     item->modified = record.revision;
     item->value = record.value;
     item->revision_at = record.revision_at;
-    bucket.erase(record.key);  // the map's key is a view into the item
-    std::string_view key = item->key;
-    bucket.emplace(key, std::move(item));
+    if (previous) bucket.erase(found);  // the map's key is a view into the item
+    bucket.emplace(item->key, item);
+    if (history_) remember(id, previous ? Change::Kind::updated : Change::Kind::created, item, previous);
     return true;
   }
+
+  // What is applied from here on is history.
+  void begin_history(History::Limits limits) { history_.emplace(limits, revision); }
 
   Recovered finish(const Attacher& attacher) {
     Recovered recovered;
     recovered.version.revision = revision;
+    if (attacher) attach(unattached(), attacher);
     for (std::size_t id = 0; id < names_.size(); ++id) {
       Tree& tree = recovered.version.buckets.emplace_back();
       for (auto& [key, item] : buckets_[id]) {
-        if (attacher) item->attachment = attacher(names_[id], item->key, item->value);
         recovered.version.live_bytes += record_bytes(names_[id], item->key, item->value);
         tree.put(std::move(item), kRecoveryStamp);
       }
       buckets_[id].clear();
     }
     recovered.bucket_names = std::move(names_);
+    if (history_) recovered.history = std::move(*history_);
     return recovered;
   }
 
  private:
   using Bucket = std::map<std::string_view, std::shared_ptr<Item>>;
 
-  Bucket& bucket_of(std::string_view name) {
+  std::vector<Unattached> unattached() const {
+    std::vector<Unattached> items;
+    for (std::size_t id = 0; id < names_.size(); ++id)
+      for (const auto& [key, item] : buckets_[id]) items.push_back({names_[id], item.get()});
+    return items;
+  }
+
+  void remember(std::size_t bucket, Change::Kind kind, ItemPtr item, ItemPtr previous) {
+    const Revision at = item->modified;
+    // What falls out of it is freed here and now: nobody waits yet.
+    (void)history_->append({{static_cast<BucketId>(bucket), {kind, at, std::move(item), std::move(previous)}}});
+  }
+  static ItemPtr last_state(const Item& item, Revision removed) {
+    auto last = std::make_shared<Item>(item);
+    last->value = item.value_with_revision(removed);
+    last->modified = removed;
+    return last;
+  }
+
+  std::size_t id_of(std::string_view name) {
     auto found = ids_.find(name);
     if (found == ids_.end()) {
       found = ids_.emplace(name, names_.size()).first;
       names_.emplace_back(name);
       buckets_.emplace_back();
     }
-    return buckets_[found->second];
+    return found->second;
   }
 
   std::map<std::string, std::size_t, std::less<>> ids_;
   std::vector<std::string> names_;
   std::vector<Bucket> buckets_;
+  std::optional<History> history_;
 };
 
 Result<void> load_snapshot(const std::string& file, const std::string& name,
@@ -280,10 +346,11 @@ Result<Recovered> read_snapshot(const std::string& file, const std::string& name
   return state.finish(attacher);
 }
 
-Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher) {
+Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher, History::Limits limits) {
   Inventory inventory = TRY(take_inventory(disk));
   State state;
   Start start = TRY(load_start(disk, inventory, state));
+  state.begin_history(limits);
   LogEnd end = TRY(replay_log(disk, start.segments, state));
 
   // A rename or creation that only the kernel knows of must be durable before anything relies on

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "base/result.h"
+#include "store/history.h"
 #include "store/log.h"
 #include "store/store.h"
 #include "store/tree.h"
@@ -18,6 +19,9 @@ namespace hekla::store {
 struct Recovered {
   Snapshot::Version version;
   std::vector<std::string> bucket_names;  // by BucketId
+  // The log's changes; complete from the revision of the snapshot on, or from where `limits` had it cut. Items that
+  // are no longer live have no attachment.
+  History history{{0, 0}, 0};
   std::uint64_t closed_bytes = 0;  // of the segments after the snapshot and before the current one
 };
 
@@ -25,6 +29,6 @@ struct Recovered {
 Result<Recovered> read_snapshot(const std::string& file, const std::string& name, const Attacher& attacher);
 
 // On success `log` has a current segment. Until then nothing on disk is changed.
-Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher);
+Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher, History::Limits limits);
 
 }  // namespace hekla::store

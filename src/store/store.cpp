@@ -77,6 +77,7 @@ class StoreImpl final : public Store, public BackupSource {
   BucketId bucket(std::string_view name) override { return names_.id_of(name); }
   Snapshot snapshot() const override;
   bool commit(Batch batch, CommitDone done) override;
+  bool takes_writes() const override { return takes_writes_; }
   Result<std::vector<Change>> changes_after(BucketId bucket, Revision after,
                                             std::size_t limit) const override;
   Revision oldest_history() const override;
@@ -86,6 +87,7 @@ class StoreImpl final : public Store, public BackupSource {
   void compact(CompactDone done) override;
 
  private:
+  void attach_replayed(BucketId bucket, std::vector<Change>& changes) const;
   // On the committer.
   void drain();
   Result<void> run_group(std::vector<PendingCommit>& group, std::vector<CommitResults>& results);
@@ -116,6 +118,8 @@ class StoreImpl final : public Store, public BackupSource {
   mutable std::mutex version_mutex_;
   VersionPtr version_;
   History history_;
+  const Revision recovered_;  // older changes come from the log
+  std::atomic<bool> takes_writes_ = true;
 
   // The committer's own.
   Log log_;
@@ -143,7 +147,8 @@ StoreImpl::StoreImpl(Options options, Disk& disk, Executor& committer, Executor&
       metrics_(metrics),
       names_(std::move(recovered.bucket_names)),
       version_(std::make_shared<const Snapshot::Version>(std::move(recovered.version))),
-      history_({options.history_changes, options.history_bytes}, version_->revision),
+      history_(std::move(recovered.history)),
+      recovered_(version_->revision),
       log_(std::move(log)),
       closed_bytes_(recovered.closed_bytes),
       queue_({options.pending_commits, options.pending_bytes}, committer,
@@ -174,8 +179,29 @@ bool StoreImpl::commit(Batch batch, CommitDone done) {
 
 Result<std::vector<Change>> StoreImpl::changes_after(BucketId bucket, Revision after,
                                                      std::size_t limit) const {
-  std::lock_guard lock(history_mutex_);
-  return history_.after(bucket, after, limit);
+  Result<std::vector<Change>> changes = [&] {
+    std::lock_guard lock(history_mutex_);
+    return history_.after(bucket, after, limit);
+  }();
+  if (changes && after < recovered_) attach_replayed(bucket, *changes);
+  return changes;
+}
+
+// A start does not parse what only the log remembers: most of it is never asked for, because whoever comes back after
+// it has seen nearly everything.
+void StoreImpl::attach_replayed(BucketId bucket, std::vector<Change>& changes) const {
+  if (!attacher_) return;
+  const std::string& name = *names_.all().at(bucket);
+  auto attach = [&](ItemPtr& item) {
+    if (!item || item->attachment) return;
+    auto attached = std::make_shared<Item>(*item);
+    attached->attachment = attacher_(name, attached->key, attached->value);
+    item = std::move(attached);
+  };
+  for (Change& change : changes) {
+    attach(change.item);
+    attach(change.previous);
+  }
 }
 
 Revision StoreImpl::oldest_history() const {
@@ -226,6 +252,7 @@ void StoreImpl::drain() {
   std::vector<PendingCommit> group = queue_.take_group(options_.group_bytes);
   std::vector<CommitResults> results;
   if (Result<void> durable = run_group(group, results); !durable) {
+    takes_writes_ = false;
     Error error{Code::unavailable, "cannot commit: " + durable.error().message};
     for (std::size_t i = 0; i < group.size(); ++i)
       results[i].assign(results[i].size(), std::unexpected(error));
@@ -262,6 +289,7 @@ Result<void> StoreImpl::run_group(std::vector<PendingCommit>& group,
     }
     return logged;
   }
+  takes_writes_ = true;
   publish(application);
   subscriptions_.notify(application.touched());
   report(begun, writes);
@@ -384,7 +412,8 @@ Result<std::unique_ptr<Store>> Store::open(Options options, Disk& disk, Executor
                                            Executor& background, Attacher attacher,
                                            Metrics* metrics) {
   Log log(disk, committer.clock());
-  Recovered recovered = TRY(recover(disk, log, attacher));
+  Recovered recovered = TRY(
+      recover(disk, log, attacher, {options.history_changes, options.history_bytes}));
   return std::make_unique<StoreImpl>(options, disk, committer, background, std::move(attacher), metrics,
                                      std::move(log), std::move(recovered));
 }

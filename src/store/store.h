@@ -72,6 +72,13 @@ struct Expect {
   Revision revision = 0;
 };
 
+// What another key must be like for a write to be made: what the written key stands on is still there.
+struct Guard {
+  BucketId bucket = 0;
+  std::string key;
+  Expect expect;
+};
+
 struct Write {
   enum class Op : std::uint8_t { put, remove } op = Op::put;
   BucketId bucket = 0;
@@ -81,6 +88,7 @@ struct Write {
   // Offset in `value` where the committer inserts the decimal revision; kNoRevision for none.
   std::uint32_t revision_at = Item::kNoRevision;
   Expect expect;
+  std::vector<Guard> guards;  // looked at after `expect`, and fail with the same codes
   AttachmentPtr attachment;
 };
 
@@ -122,7 +130,7 @@ struct Options {
   std::size_t pending_bytes = 512u << 20;
 };
 
-// Rebuilds the attachment of a recovered value.
+// Rebuilds the attachment of a recovered value. Several threads call it at the same time when there are many.
 using Attacher = std::function<AttachmentPtr(std::string_view bucket, const std::string& key,
                                              const std::string& value)>;
 
@@ -147,12 +155,15 @@ class Store {
   // and will not be.
   [[nodiscard]] virtual bool commit(Batch batch, CommitDone done) = 0;
 
+  // Whether the newest commit reached the disk. Thread-safe.
+  virtual bool takes_writes() const = 0;
+
   // At most `limit` changes of `bucket` with a revision above `after`, in order. `expired` when the
   // history no longer reaches back to `after`.
   virtual Result<std::vector<Change>> changes_after(BucketId bucket, Revision after,
                                                     std::size_t limit) const = 0;
-  // The oldest revision changes_after still serves for any bucket. Right after a start it is the
-  // revision recovered: a watch can begin there, not before.
+  // The oldest revision changes_after still serves for any bucket. Right after a start it is that of the snapshot
+  // recovered, or where the limits cut the log after it.
   virtual Revision oldest_history() const = 0;
 
   // Calls `notify` on the committer thread after each commit that touched `bucket`, until the

@@ -103,6 +103,29 @@ TEST_F(StoreTest, ExpectationsAndTheirErrors) {
   EXPECT_TRUE(f.commit(put(f.pods, "b", "", at_revision(3))));
 }
 
+TEST_F(StoreTest, AGuardHoldsAWriteBackWhenAnotherKeyChanged) {
+  f.commit(put(f.nodes, "n", "1"));
+  Write guarded = put(f.pods, "a", "1", kAbsent);
+  guarded.guards = {{f.nodes, "n", at_revision(1)}};
+  EXPECT_TRUE(f.commit(guarded));
+  f.commit(put(f.nodes, "n", "2"));
+  guarded.key = "b";
+  Result<ItemPtr> changed = f.commit(guarded);
+  EXPECT_EQ(changed.error().code, Code::conflict);
+  EXPECT_EQ(changed.error().message, "key \"n\" in nodes: expected revision 1, found revision 3");
+  f.commit(removal(f.nodes, "n"));
+  EXPECT_EQ(f.commit(guarded).error().code, Code::not_found);
+  guarded.key = "a";
+  EXPECT_EQ(f.commit(guarded).error().code, Code::already_exists) << "its own expectation comes first";
+  EXPECT_EQ(f.store->snapshot().count(f.pods), 1u);
+  // Earlier writes of the batch count.
+  guarded.key = "c";
+  guarded.guards = {{f.nodes, "m", kPresent}};
+  CommitResults results = f.commit(std::vector<Write>{guarded, put(f.nodes, "m", "1"), guarded});
+  EXPECT_FALSE(results[0]);
+  EXPECT_TRUE(results[2]);
+}
+
 TEST_F(StoreTest, WritesOfABatchStandAloneUnlessAskedOtherwise) {
   f.commit(put(f.pods, "taken", ""));
   auto writes = [&] {
@@ -192,8 +215,45 @@ TEST_F(StoreTest, ChangesCarryKindAndPrevious) {
   EXPECT_EQ(f.store->changes_after(f.pods, 0, 1)->size(), 1u);
 }
 
-TEST_F(StoreTest, AWatchCanBeginAtTheRecoveredRevision) {
+TEST_F(StoreTest, TheLogIsHistoryAfterAStart) {
+  Write a = put(f.pods, "a", "<>");
+  a.revision_at = 1;
+  for (int i = 0; i < 9; ++i) f.commit(put(f.nodes, "n", std::to_string(i)));
+  f.commit(a);                    // 10
+  f.commit(a);                    // 11
+  f.commit(removal(f.pods, "a"));  // 12
+  f.commit(put(f.pods, "b", "x"));
+  auto before = f.store->changes_after(f.pods, 0, 10);
+  f.reopen();
+  auto after = f.store->changes_after(f.pods, 0, 10);
+  ASSERT_TRUE(after);
+  ASSERT_EQ(after->size(), 4u);
+  EXPECT_EQ(f.store->oldest_history(), 0u);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(after->at(i).kind, before->at(i).kind);
+    EXPECT_EQ(after->at(i).revision, before->at(i).revision);
+    EXPECT_EQ(after->at(i).item->value, before->at(i).item->value);
+    EXPECT_EQ(after->at(i).item->created, before->at(i).item->created);
+    EXPECT_EQ(after->at(i).item->modified, before->at(i).item->modified);
+    ASSERT_EQ(after->at(i).previous == nullptr, before->at(i).previous == nullptr);
+    if (!after->at(i).previous) continue;
+    EXPECT_EQ(after->at(i).previous->value, before->at(i).previous->value);
+  }
+  EXPECT_EQ(f.store->changes_after(f.nodes, 5, 10)->size(), 4u);
+}
+
+TEST_F(StoreTest, TheHistoryAfterAStartKeepsItsLimits) {
+  for (int i = 0; i < 20; ++i) f.commit(put(f.pods, "a", std::to_string(i)));
+  f.options.history_changes = 5;
+  f.reopen();
+  EXPECT_EQ(f.store->oldest_history(), 15u);
+  EXPECT_FALSE(f.store->changes_after(f.pods, 14, 10));
+  EXPECT_EQ(f.store->changes_after(f.pods, 15, 10)->size(), 5u);
+}
+
+TEST_F(StoreTest, AWatchCanBeginAtTheSnapshotRecovered) {
   f.commit(put(f.pods, "a", "1"));
+  ASSERT_TRUE(f.compact());
   f.reopen();
   EXPECT_EQ(f.store->oldest_history(), 1u);
   EXPECT_EQ(f.store->changes_after(f.pods, 0, 10).error().code, Code::expired);
@@ -339,6 +399,33 @@ TEST_F(StoreTest, AttachmentsAreKeptAndRebuilt) {
   auto attachment = f.store->snapshot().get(f.pods, "b")->attachment;
   ASSERT_NE(dynamic_cast<const Length*>(attachment.get()), nullptr);
   EXPECT_EQ(static_cast<const Length&>(*attachment).length, 2u);
+  auto changes = f.store->changes_after(f.pods, 1, 10);
+  ASSERT_EQ(changes->size(), 2u);
+  EXPECT_EQ(changes->at(1).item->attachment, attachment);
+  for (const AttachmentPtr& replayed : {changes->at(0).item->attachment, changes->at(1).previous->attachment}) {
+    ASSERT_NE(replayed, nullptr) << "made when it is asked for";
+    EXPECT_EQ(static_cast<const Length&>(*replayed).length, 1u);
+  }
+}
+
+TEST_F(StoreTest, EveryOneOfManyValuesGetsItsOwnAttachment) {
+  constexpr std::size_t kMany = 5000;
+  std::vector<Write> writes;
+  for (std::size_t i = 0; i < kMany; ++i) writes.push_back(put(f.pods, std::to_string(i), std::string(i, 'x')));
+  f.commit(std::move(writes));
+  std::atomic<std::size_t> calls = 0;
+  f.attacher = [&](std::string_view, const std::string&, const std::string& value) {
+    ++calls;
+    return std::make_shared<Length>(value.size());
+  };
+  f.reopen();
+  EXPECT_EQ(calls, kMany);
+  Snapshot snapshot = f.store->snapshot();
+  EXPECT_EQ(snapshot.count(f.pods), kMany);
+  snapshot.scan(f.pods, "", "", [](const ItemPtr& item) {
+    EXPECT_EQ(static_cast<const Length&>(*item->attachment).length, std::stoul(item->key));
+    return true;
+  });
 }
 
 TEST_F(StoreTest, MetricsAreKept) {

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -11,9 +12,17 @@
 #include <string>
 #include <string_view>
 
+#include "base/patience_test.h"
 #include "net/listener.h"
 
 namespace hekla::net {
+
+// The next connection to a listening socket; none (-1) when nobody comes.
+inline Socket accept_soon(const Socket& listener) {
+  pollfd one{listener.fd(), POLLIN, 0};
+  if (::poll(&one, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())) != 1) return {};
+  return Socket(::accept(listener.fd(), nullptr, nullptr));
+}
 
 class RawPeer {
  public:
@@ -21,8 +30,7 @@ class RawPeer {
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer > 0)
       ::setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-    timeval limit{10, 0};
-    ::setsockopt(socket_.fd(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    limit_waits();
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
@@ -31,7 +39,7 @@ class RawPeer {
         ::connect(socket_.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
   // The other end of an accepted connection.
-  explicit RawPeer(Socket socket) : socket_(std::move(socket)), connected_(true) {}
+  explicit RawPeer(Socket socket) : socket_(std::move(socket)), connected_(socket_.fd() >= 0) { limit_waits(); }
 
   bool connected() const { return connected_; }
 
@@ -45,7 +53,7 @@ class RawPeer {
   }
   void half_close() { ::shutdown(socket_.fd(), SHUT_WR); }
 
-  // More bytes into `received`; false at the end, on an error, or after ten seconds.
+  // More bytes into `received`; false at the end, on an error, or when nothing comes for too long.
   bool receive_some() {
     std::array<char, 65536> buffer;
     ssize_t got = ::recv(socket_.fd(), buffer.data(), buffer.size(), 0);
@@ -69,6 +77,11 @@ class RawPeer {
   std::string received;
 
  private:
+  void limit_waits() {
+    const timeval limit{kPatience.count(), 0};
+    for (int wait : {SO_RCVTIMEO, SO_SNDTIMEO}) ::setsockopt(socket_.fd(), SOL_SOCKET, wait, &limit, sizeof limit);
+  }
+
   Socket socket_;
   bool connected_ = false;
 };
