@@ -1,10 +1,10 @@
 // Running a checked expression: a walk over the tree that pays for every step.
-#include "apiserver/cel/program.h"
+#include "cel/program.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Op = Expression::Op;
@@ -102,6 +102,7 @@ class Evaluator {
     }
     std::optional<Value> found;
     if (from.is_map()) found = from.find(key);
+    if (const auto* map = from.as<Map>(); map != nullptr && map->otherwise && !found) found = *map->otherwise;
     json::Value shown = to_json(key);
     std::string name = shown.is_string() ? std::string(json::sv(shown.get_string())) : json::serialize(shown);
     return unwrapped(from, std::move(found), chained, e.optional, "no such key: " + name);
@@ -283,4 +284,4 @@ bool Program::uses(std::string_view variable) const {
   return std::find(used_.begin(), used_.end(), variable) != used_.end();
 }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

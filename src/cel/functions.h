@@ -7,10 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/cel/type.h"
+#include "cel/type.h"
 #include "base/result.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 
 // What evaluation may still spend. Roughly one unit per operation, plus the size of what is traversed.
 class Budget {
@@ -66,6 +66,7 @@ std::span<const FunctionEntry> list_functions();
 std::span<const FunctionEntry> time_functions();
 std::span<const FunctionEntry> kubernetes_functions();
 std::span<const FunctionEntry> network_functions();
+std::span<const FunctionEntry> semver_functions();
 
 inline std::unexpected<Error> cel_error(std::string message) {
   return fail(Code::invalid, std::move(message));
@@ -74,4 +75,4 @@ inline std::unexpected<Error> out_of_budget() {
   return fail(Code::timeout, "operation cancelled: actual cost limit exceeded");
 }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -1,9 +1,9 @@
-#include "apiserver/cel/lexer.h"
+#include "cel/lexer.h"
 
 #include <array>
 #include <charconv>
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -235,4 +235,4 @@ std::expected<std::vector<Token>, SyntaxError> tokenize(std::string_view text) {
   return Lexer(text).run();
 }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -1,26 +1,27 @@
-#include "apiserver/cel/type.h"
+#include "cel/type.h"
 
 #include <array>
 
-#include "apiserver/schema.h"
 #include "base/check.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Kind = Type::Kind;
 
-constexpr std::array<std::string_view, 21> kTypeNames{
+constexpr std::array<std::string_view, 22> kTypeNames{
     "dyn", "null_type", "bool", "int", "uint", "double", "string", "bytes", "google.protobuf.Duration",
     "google.protobuf.Timestamp", "list", "map", "object", "optional_type", "type", "kubernetes.Quantity",
-    "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat", ""};
-constexpr std::array<std::pair<std::string_view, Kind>, 7> kShortNames{{{"duration", Kind::duration},
+    "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat",
+    "kubernetes.Semver", ""};
+constexpr std::array<std::pair<std::string_view, Kind>, 8> kShortNames{{{"duration", Kind::duration},
                                                                         {"timestamp", Kind::timestamp},
                                                                         {"quantity", Kind::quantity},
                                                                         {"ip", Kind::ip},
                                                                         {"cidr", Kind::cidr},
                                                                         {"url", Kind::url},
-                                                                        {"format", Kind::format}}};
+                                                                        {"format", Kind::format},
+                                                                        {"semver", Kind::semver}}};
 
 std::shared_ptr<const Type> shared(Type type) { return std::make_shared<const Type>(std::move(type)); }
 const Type& element_of(const std::shared_ptr<const Type>& type) {
@@ -99,36 +100,6 @@ Type optional_of(Type element) {
   return out;
 }
 
-Type type_of_schema(const Schema* schema) {
-  if (schema == nullptr || !schema->go_type.empty()) return {};
-  switch (schema->type) {
-    case Schema::Type::string:
-      if (!schema->enumeration.empty()) return simple_type(Kind::string);
-      if (schema->format == "date-time" || schema->format == "date") return simple_type(Kind::timestamp);
-      if (schema->format == "duration") return simple_type(Kind::duration);
-      if (schema->format == "byte") return simple_type(Kind::bytes);
-      return simple_type(Kind::string);
-    case Schema::Type::integer: return simple_type(Kind::integer);
-    case Schema::Type::number: return simple_type(Kind::floating);
-    case Schema::Type::boolean: return simple_type(Kind::boolean);
-    case Schema::Type::array: return list_of(type_of_schema(schema->items.get()));
-    case Schema::Type::object: {
-      if (!schema->properties.empty()) {
-        Type out = simple_type(Kind::object);
-        out.schema = schema;
-        return out;
-      }
-      if (schema->additional)
-        return map_of(simple_type(Kind::string), type_of_schema(schema->additional.get()));
-      if (schema->preserve_unknown) return {};
-      Type out = simple_type(Kind::object);
-      out.schema = schema;
-      return out;
-    }
-    default: return {};
-  }
-}
-
 Type parse_type(std::string_view text) {
   std::size_t at = 0;
   Type out = parse_at(text, at);
@@ -157,7 +128,7 @@ bool assignable(const Type& wanted, const Type& given, Bindings& bindings) {
   // An object with properties can be read like a map of strings.
   if (wanted.kind == Kind::map && given.kind == Kind::object) return false;
   if (wanted.kind != given.kind) return false;
-  if (wanted.kind == Kind::object) return wanted.schema == given.schema;
+  if (wanted.kind == Kind::object) return wanted.shape == given.shape;
   if (wanted.kind == Kind::map && !assignable(element_of(wanted.key), element_of(given.key), bindings))
     return false;
   if (wanted.element || given.element)
@@ -209,8 +180,9 @@ bool holds(const Type& wanted, const Value& value) {
     case Kind::cidr: return value.kind() == V::cidr;
     case Kind::url: return value.kind() == V::url;
     case Kind::format: return value.kind() == V::format;
+    case Kind::semver: return value.kind() == V::semver;
   }
   return false;
 }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -1,9 +1,9 @@
-#include "apiserver/schema_pattern_set.h"
+#include "cel/pattern_set.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace hekla::apiserver {
+namespace hekla::cel {
 
 Ranges negated(Ranges set) {
   std::sort(set.begin(), set.end(), [](auto& a, auto& b) { return a.low < b.low; });
@@ -81,4 +81,4 @@ const Ranges* unicode_class(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace hekla::apiserver
+}  // namespace hekla::cel

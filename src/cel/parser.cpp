@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
-#include "apiserver/cel/lexer.h"
+#include "cel/lexer.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Op = Expression::Op;
@@ -412,4 +412,4 @@ std::string located_error(std::string_view text, std::size_t offset, std::string
   return out;
 }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
-#include "apiserver/schema_pattern.h"
-#include "apiserver/schema_pattern_set.h"
+#include "cel/pattern.h"
+#include "cel/pattern_set.h"
 
-namespace hekla::apiserver {
+namespace hekla::cel {
 
 namespace {
 constexpr std::size_t kMaxProgram = 50'000;
@@ -406,4 +406,4 @@ Result<std::shared_ptr<const Pattern>> Pattern::compile(std::string_view text) {
   return pattern;
 }
 
-}  // namespace hekla::apiserver
+}  // namespace hekla::cel

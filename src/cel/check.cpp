@@ -1,10 +1,9 @@
 // Types of a whole expression before it ever runs: a misspelt field is the author's error, not the user's.
 #include <algorithm>
 
-#include "apiserver/cel/program.h"
-#include "apiserver/schema.h"
+#include "cel/program.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Kind = Type::Kind;
@@ -85,13 +84,10 @@ class Checker {
       case Kind::map: return inner(from.element);
       case Kind::object: {
         const std::string name = unescape_name(e.name);
-        auto found = from.schema->properties.find(name);
         const bool reserved = escape_name(name) != e.name;
-        if (found == from.schema->properties.end() || reserved) {
-          if (from.schema->preserve_unknown && !reserved) return {};
-          return fail_at(e, "undefined field '" + e.name + "'");
-        }
-        return type_of_schema(found->second.get());
+        std::optional<Type> type = from.shape->field(name);
+        if (!type || reserved) return fail_at(e, "undefined field '" + e.name + "'");
+        return std::move(*type);
       }
       default:
         return fail_at(e, "type '" + from.text() + "' does not support field selection");
@@ -294,4 +290,4 @@ std::expected<CheckedExpression, SyntaxError> check_expression(Expression& root,
   return CheckedExpression{std::move(type), std::move(checker.used)};
 }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -1,14 +1,14 @@
-#include "apiserver/cel/value.h"
+#include "cel/value.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "apiserver/schema.h"
 #include "base/bytes.h"
+#include "cel/type.h"
 #include "model/time.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 constexpr std::array<std::string_view, 21> kReservedNames{
@@ -78,29 +78,35 @@ bool equal_lists(const Value& a, const Value& b) {
   return true;
 }
 
-Value text_of(std::string_view text, const Schema* schema) {
-  if (schema != nullptr && !schema->format.empty() && schema->enumeration.empty()) {
-    if (schema->format == "date-time")
+Value text_of(std::string_view text, const Shape* shape) {
+  using Reading = Shape::Reading;
+  switch (shape ? shape->reading() : Reading::plain) {
+    case Reading::date_time:
       if (Result<WallTime> at = model::parse_rfc3339(text)) return Value(Timestamp{*at});
-    if (schema->format == "date")
+      break;
+    case Reading::date:
       if (Result<WallTime> at = model::parse_rfc3339(std::string(text) + "T00:00:00Z"))
         return Value(Timestamp{*at});
-    if (schema->format == "duration")
+      break;
+    case Reading::duration:
       if (Result<Nanos> nanos = model::parse_go_duration(text)) return Value(Duration{*nanos});
-    if (schema->format == "byte")
+      break;
+    case Reading::bytes:
       if (std::optional<std::string> bytes = base64_decode(text))
         return Value(Bytes{Text::owned(std::move(*bytes))});
+      break;
+    default: break;
   }
   return Value(Text::borrowed(text));
 }
 
-Value number_of(const json::Value& value, const Schema* schema) {
-  const Schema::Type type = schema ? schema->type : Schema::Type::any;
-  if (type == Schema::Type::number) return Value(value.to_number<double>());
+Value number_of(const json::Value& value, const Shape* shape) {
+  const Shape::Reading reading = shape ? shape->reading() : Shape::Reading::plain;
+  if (reading == Shape::Reading::floating) return Value(value.to_number<double>());
   if (value.is_int64()) return Value(value.get_int64());
   if (value.is_uint64()) return Value(static_cast<double>(value.get_uint64()));
   const double number = value.get_double();
-  if (type == Schema::Type::integer && std::abs(number) < 0x1p63 && number == std::trunc(number))
+  if (reading == Shape::Reading::whole && std::abs(number) < 0x1p63 && number == std::trunc(number))
     return Value(static_cast<std::int64_t>(number));
   return Value(number);
 }
@@ -160,20 +166,24 @@ Value Value::list(std::vector<Value> values) {
 Value Value::map(std::vector<std::pair<Value, Value>> entries) {
   return Value(Map{std::make_shared<const std::vector<std::pair<Value, Value>>>(std::move(entries))});
 }
+Value Value::map_or(std::vector<std::pair<Value, Value>> entries, Value otherwise) {
+  return Value(Map{std::make_shared<const std::vector<std::pair<Value, Value>>>(std::move(entries)),
+                   std::make_shared<const Value>(std::move(otherwise))});
+}
 
 Value Value::some(Value value) {
   return Value(Optional{std::make_shared<const Value>(std::move(value))});
 }
 
-Value Value::of(const json::Value& value, const Schema* schema) {
+Value Value::of(const json::Value& value, const Shape* shape) {
   switch (value.kind()) {
     case json::Kind::null: return Value(Null{});
     case json::Kind::bool_: return Value(value.get_bool());
-    case json::Kind::string: return text_of(json::sv(value.get_string()), schema);
+    case json::Kind::string: return text_of(json::sv(value.get_string()), shape);
     case json::Kind::array:
-      return Value(JsonList{&value.get_array(), schema ? schema->items.get() : nullptr});
-    case json::Kind::object: return Value(JsonMap{&value.get_object(), schema});
-    default: return number_of(value, schema);
+      return Value(JsonList{&value.get_array(), shape ? shape->element() : nullptr});
+    case json::Kind::object: return Value(JsonMap{&value.get_object(), shape});
+    default: return number_of(value, shape);
   }
 }
 
@@ -192,11 +202,8 @@ Value Value::at(std::size_t index) const {
 
 namespace {
 
-const Schema* member_schema(const Schema* schema, std::string_view name) {
-  if (schema == nullptr) return nullptr;
-  if (auto found = schema->properties.find(name); found != schema->properties.end())
-    return found->second->go_type.empty() ? found->second.get() : nullptr;
-  return schema->additional.get();
+const Shape* member_shape(const Shape* shape, std::string_view name) {
+  return shape ? shape->member(name) : nullptr;
 }
 
 }  // namespace
@@ -206,7 +213,7 @@ std::optional<Value> Value::find(const Value& key) const {
     if (key.kind() != Kind::string) return std::nullopt;
     const json::Value* found = map->object->if_contains(key.view());
     if (found == nullptr) return std::nullopt;
-    return of(*found, member_schema(map->schema, key.view()));
+    return of(*found, member_shape(map->shape, key.view()));
   }
   if (const auto* map = as<Map>())
     for (const auto& [name, value] : *map->entries)
@@ -216,7 +223,7 @@ std::optional<Value> Value::find(const Value& key) const {
 
 std::optional<Value> Value::find_field(std::string_view name) const {
   const auto* map = as<JsonMap>();
-  if (map != nullptr && map->schema != nullptr && !map->schema->properties.empty())
+  if (map != nullptr && map->shape != nullptr && map->shape->has_fields())
     return find(Value::text(unescape_name(name)));
   return find(Value(Text::borrowed(name)));
 }
@@ -225,16 +232,17 @@ std::pair<Value, Value> Value::entry(std::size_t index) const {
   if (const auto* map = as<JsonMap>()) {
     const auto& member = *(map->object->begin() + static_cast<std::ptrdiff_t>(index));
     return {Value(Text::borrowed(member.key())),
-            of(member.value(), member_schema(map->schema, member.key()))};
+            of(member.value(), member_shape(map->shape, member.key()))};
   }
   return (*get<Map>().entries)[index];
 }
 
 std::string_view Value::type_name() const {
-  static constexpr std::array<std::string_view, 20> kNames{
+  static constexpr std::array<std::string_view, 21> kNames{
       "null_type", "bool", "int", "uint", "double", "string", "bytes", "google.protobuf.Duration",
       "google.protobuf.Timestamp", "map", "list", "list", "map", "optional_type", "type",
-      "kubernetes.Quantity", "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat"};
+      "kubernetes.Quantity", "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat",
+      "kubernetes.Semver"};
   return kNames[content_.index()];
 }
 
@@ -265,6 +273,7 @@ bool equal(const Value& a, const Value& b) {
       return x.scheme == y.scheme && x.host == y.host && x.path == y.path && x.query == y.query;
     }
     case Value::Kind::format: return a.get<NameFormat>().name == b.get<NameFormat>().name;
+    case Value::Kind::semver: return compare(a.get<Semver>(), b.get<Semver>()) == 0;
     default: return false;
   }
 }
@@ -317,8 +326,9 @@ json::Value to_json(const Value& value) {
     }
     case Value::Kind::quantity: return json::Value(value.get<model::Quantity>().text());
     case Value::Kind::ip: return json::Value(value.get<Ip>().text());
+    case Value::Kind::semver: return json::Value(value.get<Semver>().text);
     default: return {};
   }
 }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -1,7 +1,7 @@
 // Parts of timestamps and durations.
-#include "apiserver/cel/functions.h"
+#include "cel/functions.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Int = std::int64_t;
@@ -84,4 +84,4 @@ constexpr FunctionEntry kTimes[] = {
 
 std::span<const FunctionEntry> time_functions() { return kTimes; }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

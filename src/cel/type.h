@@ -2,21 +2,22 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
-#include "apiserver/cel/value.h"
+#include "cel/value.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 
 struct Type {
   enum class Kind : std::uint8_t {
     dyn, null, boolean, integer, uinteger, floating, string, bytes, duration, timestamp, list, map, object,
-    optional, type, quantity, ip, cidr, url, format, parameter
+    optional, type, quantity, ip, cidr, url, format, semver, parameter
   };
   Kind kind = Kind::dyn;
   std::shared_ptr<const Type> key, element;  // of map; of list, map, optional
-  const Schema* schema = nullptr;            // of object
+  const Shape* shape = nullptr;              // of object
   char parameter = 'A';
 
   std::string text() const;
@@ -26,8 +27,25 @@ Type simple_type(Type::Kind kind);
 Type list_of(Type element);
 Type map_of(Type key, Type element);
 Type optional_of(Type element);
-// The type a schema's values have; dyn for what has no structure.
-Type type_of_schema(const Schema* schema);
+
+// How an object of the API is to be read: what its schema tells the checker and the evaluator.
+class Shape {
+ public:
+  // Of texts and numbers that JSON has no types for.
+  enum class Reading : std::uint8_t { plain, whole, floating, date_time, date, duration, bytes };
+
+  virtual ~Shape() = default;
+  // What the checker knows of a value; dyn for what has no structure.
+  virtual Type cel_type() const = 0;
+  virtual Reading reading() const = 0;
+  // Of the values below; null: they are what JSON says of them.
+  virtual const Shape* member(std::string_view name) const = 0;
+  virtual const Shape* element() const = 0;
+  // An object with named fields; CEL spells their names escaped.
+  virtual bool has_fields() const = 0;
+  // Nothing if there is no field of that name.
+  virtual std::optional<Type> field(std::string_view name) const = 0;
+};
 
 // Reads "list<A>", "map<string,int>", "bool". Programmer's text: checked.
 Type parse_type(std::string_view text);
@@ -43,4 +61,4 @@ Type join(const Type& a, const Type& b);
 // Whether a value is of the parameter's type at run time; the outermost type is enough to choose.
 bool holds(const Type& wanted, const Value& value);
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/cel/value.h"
+#include "cel/value.h"
 #include "base/result.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 
 struct Overload;  // functions.h
 
@@ -61,4 +61,4 @@ std::expected<ExpressionPtr, SyntaxError> parse_expression(std::string_view text
 // "ERROR: <input>:1:6: reason\n | text\n | .....^"
 std::string located_error(std::string_view text, std::size_t offset, std::string_view reason);
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

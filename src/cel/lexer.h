@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/cel/expression.h"
+#include "cel/expression.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 
 struct Token {
   enum class Kind : std::uint8_t { end, name, sign, literal } kind = Kind::end;
@@ -21,4 +21,4 @@ struct Token {
 // Ends with an `end` token.
 std::expected<std::vector<Token>, SyntaxError> tokenize(std::string_view text);
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

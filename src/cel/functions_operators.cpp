@@ -3,11 +3,11 @@
 #include <cmath>
 #include <limits>
 
-#include "apiserver/cel/functions.h"
+#include "cel/functions.h"
 #include "base/bytes.h"
 #include "model/time.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Int = std::int64_t;
@@ -350,4 +350,4 @@ constexpr FunctionEntry kConversions[] = {
 std::span<const FunctionEntry> operator_functions() { return kOperators; }
 std::span<const FunctionEntry> conversion_functions() { return kConversions; }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

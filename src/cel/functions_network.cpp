@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <charconv>
 
-#include "apiserver/cel/functions.h"
+#include "cel/functions.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Int = std::int64_t;
@@ -156,4 +156,4 @@ std::string Ip::text() const {
 
 std::span<const FunctionEntry> network_functions() { return kNetwork; }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

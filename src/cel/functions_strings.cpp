@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "apiserver/cel/functions.h"
-#include "apiserver/field_error.h"
-#include "apiserver/schema_pattern.h"
+#include "cel/functions.h"
+#include "json/go_text.h"
+#include "cel/pattern.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Int = std::int64_t;
@@ -163,7 +163,7 @@ Result<Value> reverse_text(Arguments a, Budget&) {
     }
   return Value::text(std::move(out));
 }
-Result<Value> quote(Arguments a, Budget&) { return Value::text(go_quote(a[0].view())); }
+Result<Value> quote(Arguments a, Budget&) { return Value::text(json::go_quote(a[0].view())); }
 
 Result<Value> join_by(const Value& list, std::string_view by, Budget& budget) {
   std::string out;
@@ -283,4 +283,4 @@ constexpr FunctionEntry kStrings[] = {
 
 std::span<const FunctionEntry> string_functions() { return kStrings; }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/schema_pattern.h"
+#include "cel/pattern.h"
 
-namespace hekla::apiserver {
+namespace hekla::cel {
 
 using Ranges = std::vector<Pattern::Range>;
 inline constexpr std::uint32_t kMaxRune = 0x10ffff;
@@ -22,4 +22,4 @@ extern const Ranges kDigitRunes, kWordRunes, kSpaceRunes;  // \d, \w, \s
 const Ranges* posix_class(std::string_view name);
 const Ranges* unicode_class(std::string_view name);
 
-}  // namespace hekla::apiserver
+}  // namespace hekla::cel

@@ -1,10 +1,10 @@
 // Running a pattern: a set of program positions advances over the text one code point at a time
 // (Thompson's simulation), so there is no backtracking and no recursion on the text.
-#include "apiserver/schema_pattern.h"
+#include "cel/pattern.h"
 
 #include <algorithm>
 
-namespace hekla::apiserver {
+namespace hekla::cel {
 namespace {
 
 constexpr std::uint32_t kNone = 0xffffffff;  // before the first and after the last code point
@@ -119,4 +119,4 @@ bool Pattern::matches(std::string_view text) const {
   }
 }
 
-}  // namespace hekla::apiserver
+}  // namespace hekla::cel

@@ -1,8 +1,8 @@
-#include "apiserver/schema_pattern.h"
+#include "cel/pattern.h"
 
 #include <gtest/gtest.h>
 
-namespace hekla::apiserver {
+namespace hekla::cel {
 namespace {
 
 bool matches(std::string_view pattern, std::string_view text) {
@@ -81,4 +81,4 @@ TEST(SchemaPattern, TimeIsLinearWhereBacktrackingWouldNotEnd) {
 }
 
 }  // namespace
-}  // namespace hekla::apiserver
+}  // namespace hekla::cel

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <array>
 
-#include "apiserver/cel/functions.h"
-#include "apiserver/schema_formats.h"
+#include "cel/functions.h"
+#include "model/formats.h"
 #include "model/names.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Int = std::int64_t;
@@ -148,7 +148,7 @@ Result<Value> url_query(Arguments a, Budget& budget) {
 
 constexpr std::array<std::string_view, 10> kFormats{
     "dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "labelValue", "uri",
-    "uuid",         "byte",             "date",         "datetime" "dns1035LabelPrefix"};
+    "uuid",         "byte",             "date",         "datetime"};
 
 Result<Value> format_named(Arguments a, Budget&) {
   if (std::find(kFormats.begin(), kFormats.end(), a[0].view()) == kFormats.end()) return Value::none();
@@ -164,7 +164,7 @@ std::vector<std::string> format_errors(const std::string& name, std::string_view
   if (name == "dns1035Label") return model::dns1035_label_errors(text);
   if (name == "qualifiedName") return model::qualified_name_errors(text);
   if (name == "labelValue") return model::label_value_errors(text);
-  if (satisfies_format(name == "datetime" ? "date-time" : name, text)) return {};
+  if (model::satisfies_format(name == "datetime" ? "date-time" : name, text)) return {};
   return {name == "uri"    ? "invalid URL escape"
           : name == "uuid" ? "does not match the UUID format"
           : name == "byte" ? "invalid base64"
@@ -219,4 +219,4 @@ constexpr FunctionEntry kKubernetes[] = {
 
 std::span<const FunctionEntry> kubernetes_functions() { return kKubernetes; }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/cel/expression.h"
-#include "apiserver/cel/functions.h"
-#include "apiserver/cel/type.h"
+#include "cel/expression.h"
+#include "cel/functions.h"
+#include "cel/type.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 
 struct Variable {
   std::string name;
@@ -51,4 +51,4 @@ struct CheckedExpression {
 std::expected<CheckedExpression, SyntaxError> check_expression(Expression& root,
                                                                const std::vector<Variable>& variables);
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

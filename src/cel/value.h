@@ -16,12 +16,9 @@
 #include "json/value.h"
 #include "model/quantity.h"
 
-namespace hekla::apiserver {
-struct Schema;
-}
+namespace hekla::cel {
 
-namespace hekla::apiserver::cel {
-
+class Shape;  // type.h
 class Value;
 
 // Text of the request (borrowed) or of the expression's own making (shared).
@@ -52,20 +49,21 @@ struct Duration {
 struct Timestamp {
   WallTime at;
 };
-// Without a schema the members are typed by what JSON says of them.
+// Without a shape the members are typed by what JSON says of them.
 struct JsonMap {
   const json::Object* object = nullptr;
-  const Schema* schema = nullptr;
+  const Shape* shape = nullptr;
 };
 struct JsonList {
   const json::Array* array = nullptr;
-  const Schema* items = nullptr;
+  const Shape* items = nullptr;
 };
 struct List {
   std::shared_ptr<const std::vector<Value>> values;
 };
 struct Map {
   std::shared_ptr<const std::vector<std::pair<Value, Value>>> entries;
+  std::shared_ptr<const Value> otherwise;  // what an unknown key yields; null: an error
 };
 struct Optional {
   std::shared_ptr<const Value> value;  // null: none
@@ -88,17 +86,28 @@ struct Url {
 struct NameFormat {
   std::string name;
 };
+// https://semver.org, 2.0.0. Build metadata says nothing about the order.
+struct Semver {
+  std::uint64_t major = 0, minor = 0, patch = 0;
+  std::vector<std::string> prerelease;
+  std::string text;
+
+  // Strictly by the book; `normalize` also takes "v1", "01.2" and fills in what is missing.
+  static Result<Semver> parse(std::string_view text, bool normalize = false);
+};
+int compare(const Semver& a, const Semver& b);
 
 class Value {
  public:
   // In the order of the variant.
   enum class Kind : std::uint8_t {
     null, boolean, integer, uinteger, floating, string, bytes, duration, timestamp, json_map, json_list,
-    list, map, optional, type, quantity, ip, cidr, url, format
+    list, map, optional, type, quantity, ip, cidr, url, format,
+    semver
   };
   using Variant = std::variant<Null, bool, std::int64_t, std::uint64_t, double, Text, Bytes, Duration,
                                Timestamp, JsonMap, JsonList, List, Map, Optional, TypeName,
-                               model::Quantity, Ip, Cidr, Url, NameFormat>;
+                               model::Quantity, Ip, Cidr, Url, NameFormat, Semver>;
 
   Value() = default;
   template <class T>
@@ -108,10 +117,12 @@ class Value {
   static Value text(std::string content) { return Value(Text::owned(std::move(content))); }
   static Value list(std::vector<Value> values);
   static Value map(std::vector<std::pair<Value, Value>> entries);
+  // A map that knows every key: `otherwise` stands for those it does not have.
+  static Value map_or(std::vector<std::pair<Value, Value>> entries, Value otherwise);
   static Value some(Value value);
   static Value none() { return Value(Optional{}); }
-  // Reads in place: `value` must outlive the result. `schema` may be null.
-  static Value of(const json::Value& value, const Schema* schema);
+  // Reads in place: `value` must outlive the result. `shape` may be null.
+  static Value of(const json::Value& value, const Shape* shape);
 
   Kind kind() const { return static_cast<Kind>(content_.index()); }
   template <class T>
@@ -131,7 +142,7 @@ class Value {
   // Lists and maps.
   std::size_t size() const;
   Value at(std::size_t index) const;  // of a list; index < size()
-  // The value of a key, or nothing. `escaped` names are those of a schema's property.
+  // The value of a key, or nothing. `escaped` names are those of a shape's field.
   std::optional<Value> find(const Value& key) const;
   std::optional<Value> find_field(std::string_view name) const;
   std::pair<Value, Value> entry(std::size_t index) const;  // of a map
@@ -156,4 +167,4 @@ std::string unescape_name(std::string_view name);
 bool escapable_name(std::string_view name);
 std::string escape_name(std::string_view name);
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

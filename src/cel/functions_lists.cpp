@@ -1,7 +1,7 @@
 // Lists, maps, sets and optional values.
-#include "apiserver/cel/functions.h"
+#include "cel/functions.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 using Int = std::int64_t;
@@ -161,4 +161,4 @@ constexpr FunctionEntry kLists[] = {
 
 std::span<const FunctionEntry> list_functions() { return kLists; }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -1,10 +1,10 @@
-#include "apiserver/cel/functions.h"
+#include "cel/functions.h"
 
 #include <map>
 
 #include "base/check.h"
 
-namespace hekla::apiserver::cel {
+namespace hekla::cel {
 namespace {
 
 Overload overload_of(const FunctionEntry& entry) {
@@ -35,7 +35,7 @@ const Table& table() {
     Table out;
     for (std::span<const FunctionEntry> library :
          {operator_functions(), conversion_functions(), string_functions(), list_functions(),
-          time_functions(), kubernetes_functions(), network_functions()})
+          time_functions(), kubernetes_functions(), network_functions(), semver_functions()})
       for (const FunctionEntry& entry : library) out.emplace(entry.name, overload_of(entry));
     return out;
   }();
@@ -54,4 +54,4 @@ std::vector<const Overload*> find_overloads(std::string_view name, bool member) 
 
 bool function_exists(std::string_view name) { return table().contains(name); }
 
-}  // namespace hekla::apiserver::cel
+}  // namespace hekla::cel

@@ -11,7 +11,7 @@
 
 #include "base/result.h"
 
-namespace hekla::apiserver {
+namespace hekla::cel {
 
 class Pattern {
  public:
@@ -46,4 +46,4 @@ class Pattern {
   std::vector<std::vector<Range>> sets_;
 };
 
-}  // namespace hekla::apiserver
+}  // namespace hekla::cel
