@@ -13,25 +13,29 @@ constexpr std::string_view kLists[] = {"initContainers", "containers"};
 
 void check_resources(const json::Value& container, const std::string& path,
                      std::vector<std::string>& errors) {
-  const json::Object* requests = json::object_at(container, {"resources", "requests"});
-  if (!requests) return;
-  for (const auto& member : *requests) {
-    std::string name(member.key());
-    std::string field = path + ".resources.requests";
-    Result<model::Quantity> request = model::Quantity::from_json(member.value());
-    if (!request) {
-      errors.push_back(field + "[" + name + "]: Invalid value: " + request.error().message);
-      continue;
+  const json::Object* limits = json::object_at(container, {"resources", "limits"});
+  for (std::string_view list : {"limits", "requests"}) {
+    const json::Object* amounts = json::object_at(container, {"resources", list});
+    if (!amounts) continue;
+    std::string field = path + ".resources." + std::string(list);
+    for (const auto& member : *amounts) {
+      std::string name(member.key()), entry = field + "[" + name + "]";
+      Result<model::Quantity> amount = model::Quantity::from_json(member.value());
+      if (!amount) {
+        errors.push_back(entry + ": Invalid value: " + amount.error().message);
+        continue;
+      }
+      if (amount->nanos < 0)
+        errors.push_back(
+            invalid_field(entry, amount->text(), "must be greater than or equal to 0"));
+      const json::Value* ceiling = list == "requests" && limits ? json::find(*limits, name) : nullptr;
+      if (!ceiling) continue;
+      Result<model::Quantity> limit = model::Quantity::from_json(*ceiling);
+      if (limit && *amount > *limit)
+        errors.push_back(
+            invalid_field(field, amount->text(),
+                          "must be less than or equal to " + name + " limit of " + limit->text()));
     }
-    const json::Value* limit_value = nullptr;
-    if (const json::Object* limits = json::object_at(container, {"resources", "limits"}))
-      limit_value = json::find(*limits, name);
-    if (!limit_value) continue;
-    Result<model::Quantity> limit = model::Quantity::from_json(*limit_value);
-    if (limit && *request > *limit)
-      errors.push_back(
-          invalid_field(field, request->text(),
-                        "must be less than or equal to " + name + " limit of " + limit->text()));
   }
 }
 

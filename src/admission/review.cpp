@@ -11,10 +11,6 @@ const kube::Resource kValidating{"admissionregistration.k8s.io", "v1",
                                  "validatingwebhookconfigurations",
                                  "ValidatingWebhookConfiguration", false};
 
-std::string text_at(const json::Value& value, std::initializer_list<std::string_view> path) {
-  return std::string(json::string_at(value, path));
-}
-
 Result<kube::Operation> operation_of(std::string_view text) {
   if (text == "CREATE") return kube::Operation::create;
   if (text == "UPDATE") return kube::Operation::update;
@@ -25,11 +21,11 @@ Result<kube::Operation> operation_of(std::string_view text) {
 Result<kube::AdmissionRequest> request_of(const json::Value& request) {
   kube::AdmissionRequest out;
   out.operation = TRY(operation_of(json::string_at(request, {"operation"})));
-  out.resource = {text_at(request, {"resource", "group"}), text_at(request, {"resource", "version"}),
-                  text_at(request, {"resource", "resource"}), text_at(request, {"kind", "kind"}),
+  out.resource = {json::text_at(request, {"resource", "group"}), json::text_at(request, {"resource", "version"}),
+                  json::text_at(request, {"resource", "resource"}), json::text_at(request, {"kind", "kind"}),
                   !json::string_at(request, {"namespace"}).empty()};
   out.subresource = json::string_at(request, {"subResource"});
-  out.key = {text_at(request, {"namespace"}), text_at(request, {"name"})};
+  out.key = {json::text_at(request, {"namespace"}), json::text_at(request, {"name"})};
   if (const json::Value* old = json::find(request, "oldObject"); old && old->is_object())
     out.old_object = old;
   out.user.name = json::string_at(request, {"userInfo", "username"});
@@ -138,7 +134,7 @@ Result<json::Value> answer_review(const Step& step, const json::Value& review,
   if (!object || !object->is_object()) object = request.old_object;
   if (!object) return fail(Code::bad_request, "the review shows no object");
 
-  json::Object response{{"uid", text_at(*asked, {"uid"})}, {"allowed", true}};
+  json::Object response{{"uid", json::text_at(*asked, {"uid"})}, {"allowed", true}};
   Result<void> done;
   // Matched again: a configuration may send more than the step is about.
   if (step.matches(request.resource, request.operation, request.subresource)) {

@@ -22,7 +22,8 @@ class Answer final : public net::ResponseWriter {
  public:
   void respond(net::Response response) override { got = std::move(response); }
   void begin(int, net::Headers) override {}
-  void write(std::string) override {}
+  using ResponseWriter::write;
+  void write(net::SharedBytes) override {}
   void end() override {}
   void abort() override {}
   std::size_t pending_bytes() const override { return 0; }

@@ -127,6 +127,23 @@ Result<void> namespace_label(const AdmissionRequest& request, json::Value& objec
   return {};
 }
 
+// Nothing is placed on a node before it says that it is ready; the node lifecycle controller takes the taint away then.
+// One that says so from the start needs none: there need not be such a controller.
+Result<void> taint_new_node(const AdmissionRequest&, json::Value& node) {
+  constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready";
+  if (const json::Array* conditions = json::array_at(node, {"status", "conditions"}))
+    for (const json::Value& one : *conditions)
+      if (json::string_at(one, {"type"}) == "Ready" && json::string_at(one, {"status"}) == "True") return {};
+  json::Value& taints = json::at_path(node, {"spec", "taints"});
+  if (!taints.is_array()) taints.emplace_array();
+  for (const json::Value& one : taints.get_array())
+    if (json::string_at(one, {"key"}) == kNotReady && json::string_at(one, {"effect"}) == "NoSchedule") return {};
+  json::Object& taint = taints.get_array().emplace_back(nullptr).emplace_object();
+  taint.emplace("key", kNotReady);
+  taint.emplace("effect", "NoSchedule");
+  return {};
+}
+
 // A signing request tells who sent it, whatever its author wrote.
 Result<void> requesting_user(const AdmissionRequest& request, json::Value& object) {
   json::Value& spec = json::at_path(object, {"spec"});
@@ -170,6 +187,7 @@ std::vector<kube::AdmissionStep> builtin_admission() {
   steps.push_back({"NamespaceLifecycle", in_namespace, namespace_exists, nullptr});
   steps.push_back({"NamespaceLifecycle", namespace_removal, nullptr, namespace_may_go});
   steps.push_back({"NamespaceLabel", on_create("namespaces"), namespace_label, nullptr});
+  steps.push_back({"TaintNodesByCondition", on_create("nodes"), taint_new_node, nullptr});
   steps.push_back({"Priority", is_pod_create, priority, nullptr});
   steps.push_back(runtime_class_admission());
   steps.push_back({"CertificateRequester", on_signing_request, requesting_user, nullptr});

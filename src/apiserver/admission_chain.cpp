@@ -62,6 +62,19 @@ Result<std::vector<kube::SharedValue>> SnapshotReader::list(const kube::Resource
   return found;
 }
 
+std::size_t SnapshotReader::visit(const kube::Resource& resource, const std::string& ns, std::size_t limit,
+                                  const std::function<void(const json::Value&)>& show) const {
+  std::size_t seen = 0;
+  ServedPtr served = catalog_.find(resource);
+  if (!served) return seen;
+  const std::string prefix = ns + "/";
+  snapshot_.scan(served->bucket, prefix, prefix, [&](const store::ItemPtr& item) {
+    if (++seen <= limit) show(*decoded(served, item));
+    return true;
+  });
+  return seen;
+}
+
 bool AdmissionChain::mutates(const kube::AdmissionRequest& request) const {
   return std::any_of(steps_.begin(), steps_.end(), [&](const kube::AdmissionStep& step) {
     return step.mutate && concerns(step, request);

@@ -2,6 +2,7 @@
 // through which steps see other objects.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,11 +20,19 @@ class SnapshotReader final : public kube::AdmissionReader {
   Result<kube::SharedValue> get(const kube::Resource& resource, const kube::Key& key) const override;
   Result<std::vector<kube::SharedValue>> list(const kube::Resource& resource,
                                         const std::string& ns) const override;
+  // Shows the first `limit` objects, by name, and counts them all.
+  std::size_t visit(const kube::Resource& resource, const std::string& ns, std::size_t limit,
+                    const std::function<void(const json::Value&)>& show) const;
 
  private:
   const store::Snapshot& snapshot_;
   const Catalog& catalog_;
 };
+
+// What the server's own steps read from.
+inline const SnapshotReader& snapshot_of(const kube::AdmissionRequest& request) {
+  return static_cast<const SnapshotReader&>(*request.reader);
+}
 
 class AdmissionChain {
  public:

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "apiserver/cel/program.h"
+#include "cel/program.h"
 #include "apiserver/errors.h"
 #include "apiserver/storage.h"
 #include "apiserver/webhook_match.h"
@@ -16,10 +16,6 @@ namespace {
 constexpr std::uint64_t kBudget = 10'000'000;
 constexpr std::size_t kMaxMessage = 5 * 1024, kMaxAnnotation = 10 * 1024;
 const std::string kGroup = "admissionregistration.k8s.io";
-
-std::string text_of(const json::Value& value, std::initializer_list<std::string_view> path) {
-  return std::string(json::string_at(value, path));
-}
 
 std::string trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -38,7 +34,7 @@ PolicyMatch read_match(const json::Value& match) {
     std::vector<PolicyMatch::Rule> rules;
     each_of(match, {member}, [&](const json::Value& rule) {
       PolicyMatch::Rule made{
-          json::Object{{"rules", json::Array{rule}}, {"matchPolicy", text_of(match, {"matchPolicy"})}}, {}};
+          json::Object{{"rules", json::Array{rule}}, {"matchPolicy", json::text_at(match, {"matchPolicy"})}}, {}};
       each_of(rule, {"resourceNames"}, [&](const json::Value& name) {
         if (name.is_string()) made.names.emplace_back(json::sv(name.get_string()));
       });
@@ -68,35 +64,37 @@ AdmissionPolicy read_policy(const json::Value& object) {
   policy.ignores_failure = json::string_at(spec, {"failurePolicy"}) == "Ignore";
   if (json::object_at(spec, {"paramKind"}))
     policy.parameters =
-        PolicyParameterKind{text_of(spec, {"paramKind", "apiVersion"}), text_of(spec, {"paramKind", "kind"})};
+        PolicyParameterKind{json::text_at(spec, {"paramKind", "apiVersion"}),
+                            json::text_at(spec, {"paramKind", "kind"})};
   auto compiled = [&](std::string text) {
     auto program = compile_policy_expression(text, policy.parameters.has_value());
     return PolicyExpression{std::move(text), std::move(program)};
   };
   if (const json::Value* match = json::find(spec, "matchConstraints")) policy.match = read_match(*match);
   each_of(spec, {"matchConditions"}, [&](const json::Value& one) {
-    policy.conditions.push_back(compiled(text_of(one, {"expression"})));
+    policy.conditions.push_back(compiled(json::text_at(one, {"expression"})));
   });
   each_of(spec, {"variables"}, [&](const json::Value& one) {
-    policy.variables.emplace_back(text_of(one, {"name"}), compiled(text_of(one, {"expression"})));
+    policy.variables.emplace_back(json::text_at(one, {"name"}), compiled(json::text_at(one, {"expression"})));
   });
   each_of(spec, {"validations"}, [&](const json::Value& one) {
-    PolicyValidation validation{compiled(text_of(one, {"expression"})), std::nullopt,
-                                text_of(one, {"message"}), code_of_reason(json::string_at(one, {"reason"}))};
-    if (std::string text = text_of(one, {"messageExpression"}); !text.empty())
+    PolicyValidation validation{compiled(json::text_at(one, {"expression"})), std::nullopt,
+                                json::text_at(one, {"message"}), code_of_reason(json::string_at(one, {"reason"}))};
+    if (std::string text = json::text_at(one, {"messageExpression"}); !text.empty())
       validation.message_expression = compiled(std::move(text));
     policy.validations.push_back(std::move(validation));
   });
   each_of(spec, {"auditAnnotations"}, [&](const json::Value& one) {
-    policy.audit_annotations.emplace_back(text_of(one, {"key"}), compiled(text_of(one, {"valueExpression"})));
+    policy.audit_annotations.emplace_back(json::text_at(one, {"key"}),
+                                          compiled(json::text_at(one, {"valueExpression"})));
   });
   return policy;
 }
 
 PolicyBinding read_binding(const json::Value& object) {
   PolicyBinding binding;
-  binding.name = text_of(object, {"metadata", "name"});
-  binding.policy = text_of(object, {"spec", "policyName"});
+  binding.name = json::text_at(object, {"metadata", "name"});
+  binding.policy = json::text_at(object, {"spec", "policyName"});
   if (const json::Value* match = json::find_path(object, {"spec", "matchResources"}))
     binding.match = read_match(*match);
   each_of(object, {"spec", "validationActions"}, [&](const json::Value& action) {
@@ -104,7 +102,7 @@ PolicyBinding read_binding(const json::Value& object) {
   });
   const json::Value* reference = json::find_path(object, {"spec", "paramRef"});
   if (!reference || !reference->is_object()) return binding;
-  PolicyParameterReference parameters{text_of(*reference, {"name"}), text_of(*reference, {"namespace"}),
+  PolicyParameterReference parameters{json::text_at(*reference, {"name"}), json::text_at(*reference, {"namespace"}),
                                       std::nullopt,
                                       json::string_at(*reference, {"parameterNotFoundAction"}) == "Deny"};
   if (const json::Value* selector = json::find(*reference, "selector"); selector && selector->is_object())
@@ -404,7 +402,7 @@ std::shared_ptr<const PolicySet> AdmissionPolicies::at(const store::Snapshot& sn
   for (std::size_t i = 0; i < items.size(); ++i) {
     const json::Value object = decode_object(i < policy_count ? *policies : *bindings, *items[i]);
     if (i < policy_count)
-      set->policies.emplace(text_of(object, {"metadata", "name"}), read_policy(object));
+      set->policies.emplace(json::text_at(object, {"metadata", "name"}), read_policy(object));
     else
       set->bindings.push_back(read_binding(object));
   }

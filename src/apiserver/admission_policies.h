@@ -15,13 +15,13 @@
 #include "kube/admission.h"
 #include "store/store.h"
 
-namespace hekla::apiserver {
-
-struct WriteScope;
-namespace cel {
+namespace hekla::cel {
 class Program;
 }
 
+namespace hekla::apiserver {
+
+struct WriteScope;
 struct PolicyExpression {
   std::string text;
   Result<std::shared_ptr<const cel::Program>> program;

@@ -184,15 +184,7 @@ TEST_F(AdmissionPoliciesTest, WhatCannotWorkIsRefusedAtOnce) {
 class AuditedPoliciesTest : public AdmissionPoliciesTest {
  protected:
   AuditedPoliciesTest() {
-    server.reset();
-    Options options;
-    options.store = store.get();
-    options.loop = &loop;
-    options.clock = &simulation.clock();
-    options.rng = &simulation.rng();
-    options.auth.admin_token = "secret";
-    options.audit.log_path = directory.path() + "/audit.log";
-    server = ApiServer::create(std::move(options)).value();
+    restart([this](Options& options) { options.audit.log_path = directory.path() + "/audit.log"; });
   }
   std::string last_annotation(std::string_view key) {
     std::string text = read_file(directory.path() + "/audit.log").value();

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "apiserver/errors.h"
 #include "apiserver/metadata.h"
+#include "model/quantity.h"
 
 namespace hekla::apiserver {
 
@@ -35,6 +37,34 @@ Result<void> default_class(const AdmissionRequest& request, json::Value& claim) 
   return {};
 }
 
+std::string class_of(const json::Value& claim) {
+  const std::string_view beta =
+      json::string_at(claim, {"metadata", "annotations", "volume.beta.kubernetes.io/storage-class"});
+  return std::string(beta.empty() ? json::string_at(claim, {"spec", "storageClassName"}) : beta);
+}
+
+Result<void> may_grow(const AdmissionRequest& request, const json::Value& claim) {
+  if (!request.old_object) return {};
+  const json::Value& old = *request.old_object;
+  auto size_of = [](const json::Value& one) {
+    const json::Value* size = json::find_path(one, {"spec", "resources", "requests", "storage"});
+    return size ? model::Quantity::from_json(*size).value_or(model::Quantity()) : model::Quantity();
+  };
+  if (size_of(claim) <= size_of(old)) return {};
+  auto refusal = [&](std::string why) {
+    return std::unexpected(forbidden_error(request.resource, request.key.name, std::move(why)));
+  };
+  if (json::string_at(old, {"status", "phase"}) != "Bound")
+    return refusal("Only bound persistent volume claims can be expanded");
+  const std::string name = class_of(claim);
+  if (!name.empty() && name == class_of(old)) {
+    Result<kube::SharedValue> found = request.reader->get(kube::resources::storage_classes, {"", name});
+    if (found && json::bool_at(**found, {"allowVolumeExpansion"})) return {};
+  }
+  return refusal("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
+                 "support resize");
+}
+
 Result<void> protect(json::Value& object, std::string_view finalizer) {
   std::vector<std::string> all = finalizers_of(object);
   if (std::find(all.begin(), all.end(), finalizer) != all.end()) return {};
@@ -64,6 +94,12 @@ std::vector<kube::AdmissionStep> storage_admission() {
                      return protect(volume, "kubernetes.io/pv-protection");
                    },
                    nullptr});
+  steps.push_back({"PersistentVolumeClaimResize",
+                   [](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+                     return operation == Operation::update && resource.group.empty() &&
+                            resource.plural == "persistentvolumeclaims" && subresource.empty();
+                   },
+                   nullptr, may_grow});
   return steps;
 }
 

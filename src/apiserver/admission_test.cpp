@@ -59,5 +59,55 @@ TEST_F(AdmissionTest, DeletionIsJudgedByTheOldObject) {
   EXPECT_EQ(call("GET", std::string(kMaps) + "/m").status, 200);
 }
 
+TEST_F(AdmissionTest, AClaimGrowsOnlyWhenItsClassAllows) {
+  const std::string claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+  auto grow = [&](const std::string& name, const std::string& size) {
+    Reply reply = patch(claims + "/" + name, R"({"spec":{"resources":{"requests":{"storage":")" + size + R"("}}}})");
+    return reply.status == 200 ? "ok" : reply.message();
+  };
+  auto claim = [&](const std::string& name, const std::string& of) {
+    Reply made = call("POST", claims, R"({"metadata":{"name":")" + name +
+                                          R"("},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":")" + of +
+                                          R"(","resources":{"requests":{"storage":"2Gi"}}}})");
+    ASSERT_EQ(made.status, 201) << made.text;
+  };
+  auto bind = [&](const std::string& name) {
+    patch(claims + "/" + name + "/status", R"({"status":{"phase":"Bound","capacity":{"storage":"2Gi"}}})");
+  };
+  auto make_class = [&](const std::string& name, const std::string& expands) {
+    Reply made = call("POST", "/apis/storage.k8s.io/v1/storageclasses",
+                      R"({"metadata":{"name":")" + name + R"("},"provisioner":"x.io/p","allowVolumeExpansion":)" +
+                          expands + "}");
+    ASSERT_EQ(made.status, 201) << made.text;
+  };
+  make_class("fixed", "false");
+  make_class("elastic", "true");
+  claim("a", "fixed");
+  EXPECT_NE(grow("a", "3Gi").find("spec is immutable after creation except resources.requests"), std::string::npos);
+  bind("a");
+  EXPECT_EQ(grow("a", "3Gi"),
+            "persistentvolumeclaims \"a\" is forbidden: only dynamically provisioned pvc can be resized and the "
+            "storageclass that provisions the pvc must support resize");
+  claim("b", "elastic");
+  bind("b");
+  EXPECT_EQ(grow("b", "3Gi"), "ok");
+  EXPECT_NE(grow("b", "1Gi").find("field can not be less than status.capacity"), std::string::npos);
+}
+
+class BuiltinAdmissionTest : public ServerFixture {};
+
+TEST_F(BuiltinAdmissionTest, NewNodesWaitUntilTheyAreReady) {
+  Reply made = call("POST", "/api/v1/nodes",
+                    R"({"metadata":{"name":"a"},"spec":{"taints":[{"key":"k","effect":"NoExecute"}]}})");
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(json::serialize(*json::find_path(made.body, {"spec", "taints"})),
+            R"([{"key":"k","effect":"NoExecute"},{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}])");
+  const Reply changed = patch("/api/v1/nodes/a", R"({"spec":{"taints":null}})");
+  EXPECT_EQ(json::serialize(*json::find(changed.body, "spec")), "{}") << "only at their creation";
+  made = call("POST", "/api/v1/nodes",
+              R"({"metadata":{"name":"b"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})");
+  EXPECT_EQ(json::find_path(made.body, {"spec", "taints"}), nullptr);
+}
+
 }  // namespace
 }  // namespace hekla::apiserver

@@ -1,9 +1,12 @@
 #include "apiserver/api_server.h"
 
 #include "apiserver/admission_builtin.h"
+#include "apiserver/admission_certificates.h"
 #include "apiserver/admission_limits.h"
+#include "apiserver/admission_pod_security.h"
 #include "apiserver/admission_service_account.h"
 #include "apiserver/admission_storage.h"
+#include "apiserver/api_service_upkeep.h"
 #include "apiserver/backup.h"
 #include "apiserver/bootstrap.h"
 #include "apiserver/connect/proxy.h"
@@ -35,19 +38,21 @@ bool is_disabled(const std::vector<std::string>& disabled, std::string_view step
   return std::find(disabled.begin(), disabled.end(), step) != disabled.end();
 }
 
-AdmissionChain make_chain(const Authorizer& authorizer, const Tokens& tokens, Rng& rng,
-                          const std::vector<std::string>& disabled,
-                          std::vector<kube::AdmissionStep> more) {
+AdmissionChain make_chain(const Authorizer& authorizer, const Tokens& tokens, Options& options) {
   std::vector<kube::AdmissionStep> steps = builtin_admission();
-  for (kube::AdmissionStep& step : service_account_admission(tokens, rng))
+  for (kube::AdmissionStep& step : service_account_admission(tokens, *options.rng))
     steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : storage_admission()) steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : rbac_admission(authorizer)) steps.push_back(std::move(step));
-  for (kube::AdmissionStep& step : more) steps.push_back(std::move(step));
+  for (kube::AdmissionStep& step : certificate_admission(authorizer)) steps.push_back(std::move(step));
+  steps.push_back(pod_security_admission(options.pod_security_default));
+  if (!options.host_paths.hidden.empty()) steps.push_back(host_path_admission(options.host_paths));
+  for (kube::AdmissionStep& step : options.admission) steps.push_back(std::move(step));
   // After everything that may still change what a pod asks for.
   for (kube::AdmissionStep& step : limit_admission()) steps.push_back(std::move(step));
-  std::erase_if(steps,
-                [&](const kube::AdmissionStep& step) { return is_disabled(disabled, step.name); });
+  std::erase_if(steps, [&](const kube::AdmissionStep& step) {
+    return is_disabled(options.disabled_admission, step.name);
+  });
   return AdmissionChain(std::move(steps));
 }
 
@@ -78,6 +83,7 @@ struct ApiServer::Parts {
   CrdCleanup cleanup;
   Backups backups;
   FlowUpkeep flows;
+  ApiServiceUpkeep api_services;
   std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
   Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
@@ -87,8 +93,7 @@ struct ApiServer::Parts {
         authorizer(make_authorizer(options, registry)),
         tokens(options.auth, *options.clock, *options.rng),
         crds(*options.store, registry),
-        admission(make_chain(*authorizer, tokens, *options.rng, options.disabled_admission,
-                             std::move(options.admission))),
+        admission(make_chain(*authorizer, tokens, options)),
         conversions(*options.store, registry, webhooks.get(), *options.rng),
         writes(*options.store, registry,
                WriteServices{options.clock, options.rng, &admission, addresses.get(),
@@ -99,10 +104,11 @@ struct ApiServer::Parts {
         discovery(registry,
                   options.advertise_address + ":" + std::to_string(options.advertise_port)),
         schema(registry),
-        watches(*options.store, *options.loop, *options.rng),
+        watches(*options.store, registry, *options.loop, *options.rng),
         cleanup(*options.store, registry, crds, writes, *options.loop),
         backups(*options.store, crds),
-        flows(*options.store, registry, writes, *options.loop) {
+        flows(*options.store, registry, writes, *options.loop),
+        api_services(*options.store, registry, writes, *options.loop) {
     serving.store = options.store;
     serving.registry = &registry;
     serving.writes = &writes;
@@ -115,7 +121,9 @@ struct ApiServer::Parts {
     serving.backups = &backups;
     serving.conversions = &conversions;
     serving.components = options.components;
-    serving.limits = std::make_shared<FlowLimits>(FlowOptions{}, *options.clock);
+    FlowOptions flow;
+    if (options.max_requests > 0) flow.requests = flow.requests_per_flow = options.max_requests;
+    serving.limits = std::make_shared<FlowLimits>(flow, *options.clock);
     serving.loop = options.loop;
     serving.clock = options.clock;
     serving.rng = options.rng;
@@ -186,6 +194,7 @@ void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
                   std::move(parts_->platform_crds),
                   [this, done = std::move(done)](Result<void> result) mutable {
                     parts_->flows.start();
+                    parts_->api_services.start();
                     done(std::move(result));
                   });
 }

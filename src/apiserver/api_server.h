@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "apiserver/admission_host_path.h"
 #include "apiserver/audit.h"
 #include "apiserver/auth.h"
+#include "apiserver/pod_security.h"
 #include "base/clock.h"
 #include "base/executor.h"
 #include "base/metrics.h"
@@ -41,7 +43,10 @@ struct Options {
   // Run after the server's own steps, in this order.
   std::vector<kube::AdmissionStep> admission;
   std::vector<std::string> disabled_admission;  // names of steps not to run
+  PodSecurityLevel pod_security_default = PodSecurityLevel::privileged;
+  HostPathOptions host_paths;
   AuthOptions auth;
+  std::size_t max_requests = 0;  // answered at the same time; 0: the usual
   AuditOptions audit;
   // False: only what kube-apiserver makes, without the namespaces and accounts of Volcano and Kubeflow.
   bool platform_objects = true;

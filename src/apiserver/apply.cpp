@@ -11,6 +11,8 @@
 #include "apiserver/metadata.h"
 #include "apiserver/storage.h"
 #include "apiserver/write_stages.h"
+#include "json/go_text.h"
+#include "json/parse.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -163,8 +165,6 @@ std::vector<Conflict> find_conflicts(const WriteScope& scope, const std::vector<
   std::vector<Conflict> conflicts;
   for (const ManagedEntry& entry : entries) {
     if (entry.owner == owner) continue;
-    // kubectl moving from client-side to server-side apply meets only itself.
-    if (owner.manager == "kubectl" && entry.owner.manager == "kubectl-client-side-apply") continue;
     // A CRD of the platform yields to whoever installs another edition; what is served is both.
     if (is_crd(scope.resource()) && entry.owner.manager == kBootstrapManager) continue;
     FieldSet both = entry.fields.intersect(touched);
@@ -174,6 +174,35 @@ std::vector<Conflict> find_conflicts(const WriteScope& scope, const std::vector<
     conflicts.push_back(std::move(conflict));
   }
   return conflicts;
+}
+
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+constexpr std::size_t kAnnotationBytes = 256 * 1024;
+
+// What kubectl applied from the client's side and is still so: there it meets only itself. Others meet everyone.
+FieldSet applied_by_client(const WriteScope& scope, const FieldOwner& owner, const json::Value& live) {
+  if (owner.manager != "kubectl") return {};
+  Result<json::Value> applied = json::parse(json::string_at(live, {"metadata", "annotations", kLastApplied}));
+  if (!applied || json::string_at(*applied, {"apiVersion"}) != scope.resource().api_version()) return {};
+  const Schema& schema = *scope.kind().schema;
+  FieldSet fields = stated_fields(schema, *applied);
+  const FieldComparison since = compare_fields(schema, *applied, live);
+  for (const FieldSet* other : {&since.modified, &since.added, &since.removed}) fields.subtract(*other);
+  return fields;
+}
+
+// kubectl that goes back to applying from the client's side finds what it last applied.
+void renew_last_applied(const WriteScope& scope, const FieldOwner& owner, json::Value& object) {
+  if (owner.manager != "kubectl" || json::string_at(object, {"metadata", "annotations", kLastApplied}).empty()) return;
+  json::Value applied = scope.request.body;
+  if (json::object_at(applied, {"metadata", "annotations"}))
+    json::at_path(applied, {"metadata", "annotations"}).get_object().erase(kLastApplied);
+  json::Object& annotations = json::at_path(object, {"metadata", "annotations"}).get_object();
+  annotations[kLastApplied] = json::go_text(applied) + "\n";
+  std::size_t bytes = 0;
+  for (const auto& one : annotations)
+    bytes += one.key().size() + (one.value().is_string() ? one.value().get_string().size() : 0);
+  if (bytes > kAnnotationBytes) annotations.erase(kLastApplied);
 }
 
 // Go's spelling of a group version: the core group is an empty name before the slash.
@@ -277,7 +306,9 @@ Result<PreparedWrite> prepare_apply(WriteScope& scope) {
   FieldSet touched = std::move(changes.added);
   touched.unite(changes.modified);
   touched = touched.intersect(stated);
-  std::vector<Conflict> conflicts = find_conflicts(scope, entries, owner, touched);
+  FieldSet contested = touched;
+  contested.subtract(applied_by_client(scope, owner, old));
+  std::vector<Conflict> conflicts = find_conflicts(scope, entries, owner, contested);
   if (!conflicts.empty() && !scope.request.force)
     return std::unexpected(conflict_of(conflicts));
 
@@ -292,6 +323,7 @@ Result<PreparedWrite> prepare_apply(WriteScope& scope) {
   if (!same_set || !touched.empty() || !given_up.empty())
     own->time = model::format_rfc3339(scope.now);
   std::erase_if(entries, [](const ManagedEntry& entry) { return entry.fields.empty(); });
+  renew_last_applied(scope, owner, object);
   TRY(decode_stage(scope, object, true));
   write_managed_fields(object, entries);
 

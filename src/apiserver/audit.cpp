@@ -32,7 +32,8 @@ class AuditedWriter final : public net::ResponseWriter {
     record_->started(status);
     inner_->begin(status, std::move(headers));
   }
-  void write(std::string chunk) override { inner_->write(std::move(chunk)); }
+  using ResponseWriter::write;
+  void write(net::SharedBytes chunk) override { inner_->write(std::move(chunk)); }
   void end() override {
     record_->complete(0, {});
     inner_->end();
@@ -114,7 +115,8 @@ Result<std::shared_ptr<AuditLog>> AuditLog::open(const AuditOptions& options, co
 void AuditLog::attach(Exchange& exchange, const kube::UserInfo* asked_by) {
   AuditDecision decision = policy_.decide(exchange.user, exchange.info);
   if (decision.level == AuditLevel::none) return;
-  const json::Value body = request_body(exchange);
+  // What somebody unknown has sent is not read for the log's sake.
+  const json::Value body = exchange.user.name.empty() ? json::Value() : request_body(exchange);
   json::Object base{{"kind", "Event"}, {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(decision.level)}};
   base.emplace("auditID", exchange.audit_id);
   base.emplace("stage", "");

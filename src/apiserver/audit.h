@@ -24,8 +24,8 @@ class AuditLog {
  public:
   static Result<std::shared_ptr<AuditLog>> open(const AuditOptions& options, const Clock& clock);
 
-  // Called once the user is known (`asked_by`: who impersonates, or null). From then on the exchange's writer
-  // reports the stages by itself.
+  // Called once the user is known (`asked_by`: who impersonates, or null) or credentials were refused, when the
+  // exchange has none. From then on the exchange's writer reports the stages by itself.
   void attach(Exchange& exchange, const kube::UserInfo* asked_by);
 
   AuditLog(AuditPolicy policy, std::unique_ptr<RotatingFile> file, const Clock& clock)

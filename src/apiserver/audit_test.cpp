@@ -69,16 +69,10 @@ TEST(AuditPolicy, MistakesAreNamed) {
 class AuditTest : public ServerFixture {
  protected:
   void record(const std::string& rules) {
-    server.reset();
-    Options options;
-    options.store = store.get();
-    options.loop = &loop;
-    options.clock = &simulation.clock();
-    options.rng = &simulation.rng();
-    options.auth.admin_token = "secret";
-    options.audit.log_path = directory + "/audit.log";
-    if (!rules.empty()) options.audit.policy_yaml = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: " + rules;
-    server = ApiServer::create(std::move(options)).value();
+    restart([&](Options& options) {
+      options.audit.log_path = directory + "/audit.log";
+      if (!rules.empty()) options.audit.policy_yaml = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: " + rules;
+    });
   }
   std::vector<json::Value> events() {
     std::vector<json::Value> found;
@@ -134,6 +128,30 @@ TEST_F(AuditTest, BodiesRefusalsAndImpersonation) {
   EXPECT_EQ(at(all[3], {"impersonatedUser", "username"}), "jane");
   EXPECT_EQ(at(all[3], {"responseStatus", "reason"}), "Forbidden");
   EXPECT_EQ(at(all[3], {"annotations", "authorization.k8s.io/decision"}), "forbid");
+}
+
+TEST_F(AuditTest, RefusedCredentialsAreRecorded) {
+  record("[{level: RequestResponse}]");
+  EXPECT_EQ(call("POST", kMaps, config_map("x"), {{"Authorization", "Bearer wrong"}}).status, 401);
+  std::vector<json::Value> all = events();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(at(all[1], {"stage"}), "ResponseComplete");
+  EXPECT_EQ(at(all[1], {"verb"}), "create");
+  EXPECT_EQ(at(all[1], {"objectRef", "resource"}), "configmaps");
+  EXPECT_EQ(at(all[1], {"user", "username"}), "");
+  EXPECT_EQ(json::int_at(all[1], {"responseStatus", "code"}), 401);
+  EXPECT_EQ(json::find(all[1], "requestObject"), nullptr) << "what somebody unknown sends is not parsed";
+}
+
+TEST_F(AuditTest, PodSecurityTellsWhatItEnforced) {
+  record("");
+  ASSERT_EQ(call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"n","labels":{
+      "pod-security.kubernetes.io/audit":"baseline"}}})").status, 201);
+  ASSERT_EQ(call("POST", "/api/v1/namespaces/n/pods", pod("p", R"(,"hostPID":true)")).status, 201);
+  const json::Value made = events().back();
+  EXPECT_EQ(at(made, {"annotations", "pod-security.kubernetes.io/enforce-policy"}), "privileged:latest");
+  EXPECT_EQ(at(made, {"annotations", "pod-security.kubernetes.io/audit-violations"}),
+            "would violate PodSecurity \"baseline:latest\": host namespaces (hostPID=true)");
 }
 
 TEST_F(AuditTest, WatchesHaveABeginningAndAnEnd) {

@@ -5,6 +5,8 @@
 #include "apiserver/errors.h"
 #include "apiserver/object_header.h"
 #include "apiserver/storage.h"
+#include "base/bytes.h"
+#include "net/websocket.h"
 
 namespace hekla::apiserver {
 
@@ -12,11 +14,19 @@ namespace {
 
 Error unauthorized() { return Error{Code::unauthorized, "Unauthorized"}; }
 
+constexpr std::string_view kTokenProtocol = "base64url.bearer.authorization.k8s.io.";
+
+bool is_token(const std::string& protocol) { return protocol.starts_with(kTokenProtocol); }
+
+bool carries_token(const net::Request& request) {
+  return net::wants_websocket(request) && std::ranges::any_of(net::websocket_protocols(request), is_token);
+}
+
 kube::UserInfo anonymous() { return {"system:anonymous", "", {"system:unauthenticated"}}; }
 
 }  // namespace
 
-Result<kube::UserInfo> Authenticator::authenticate(const net::Request& request) const {
+Result<kube::UserInfo> Authenticator::authenticate(net::Request& request) const {
   if (request.peer) {
     kube::UserInfo user{request.peer->common_name, "", request.peer->organizations};
     user.groups.emplace_back("system:authenticated");
@@ -25,9 +35,30 @@ Result<kube::UserInfo> Authenticator::authenticate(const net::Request& request) 
     return user;
   }
   std::string_view header = request.headers.get("Authorization");
+  if (header.empty() && carries_token(request)) return authenticate_websocket(request);
+  if (header.empty() && !tokens_.admits_anonymous()) return std::unexpected(unauthorized());
   if (header.empty()) return anonymous();
   if (!header.starts_with("Bearer ")) return std::unexpected(unauthorized());
   return authenticate_token(header.substr(7));
+}
+
+// One token, and beside it the protocol that will be spoken.
+Result<kube::UserInfo> Authenticator::authenticate_websocket(net::Request& request) const {
+  std::string others;
+  std::optional<std::string> token;
+  for (const std::string& one : net::websocket_protocols(request)) {
+    if (!is_token(one)) {
+      others += (others.empty() ? "" : ",") + one;
+      continue;
+    }
+    if (token) return std::unexpected(unauthorized());
+    token = base64url_decode(std::string_view(one).substr(kTokenProtocol.size()));
+    if (!token || token->empty()) return std::unexpected(unauthorized());
+  }
+  if (others.empty()) return std::unexpected(unauthorized());
+  kube::UserInfo user = TRY(authenticate_token(*token));
+  request.headers.set("Sec-WebSocket-Protocol", std::move(others));
+  return user;
 }
 
 Result<kube::UserInfo> Authenticator::authenticate_token(

@@ -23,13 +23,16 @@ class Authenticator {
  public:
   Authenticator(const Tokens& tokens, const store::Store& store, const Registry& registry)
       : tokens_(tokens), store_(store), registry_(registry) {}
-  // Anonymous without credentials; unauthorized with bad ones.
-  Result<kube::UserInfo> authenticate(const net::Request& request) const;
+  // Anonymous without credentials; unauthorized with bad ones. A token among the subprotocols of a WebSocket, which is
+  // all that a browser can send, is taken out of them: nobody behind shall see it.
+  Result<kube::UserInfo> authenticate(net::Request& request) const;
   // Empty `audiences`: the server's own.
   Result<kube::UserInfo> authenticate_token(std::string_view token,
                                             const std::vector<std::string>& audiences = {}) const;
 
  private:
+  Result<kube::UserInfo> authenticate_websocket(net::Request& request) const;
+
   const Tokens& tokens_;
   const store::Store& store_;
   const Registry& registry_;

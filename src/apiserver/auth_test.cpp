@@ -75,6 +75,31 @@ TEST_F(AccountTokenTest, BoundToTheirPodAndAccount) {
   EXPECT_EQ(status_with(free), 401);
 }
 
+TEST_F(AccountTokenTest, ABrowsersWebSocketCarriesTheTokenAsAProtocol) {
+  make_account("a");
+  const std::string token = ask_token("a", "{}").at({"status", "token"});
+  const auto ask = [&](const std::string& protocols) {
+    return call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}",
+                {{"Authorization", ""}, {"Connection", "Upgrade"}, {"Upgrade", "websocket"},
+                 {"Sec-WebSocket-Protocol", protocols}});
+  };
+  const std::string carried = "base64url.bearer.authorization.k8s.io." + base64url_encode(token);
+  EXPECT_EQ(ask(carried + ", base64.binary.k8s.io").at({"status", "userInfo", "username"}),
+            "system:serviceaccount:default:a");
+  EXPECT_EQ(ask(carried).status, 401) << "nothing is left to speak";
+  EXPECT_EQ(ask(carried + "," + carried + ",base64.binary.k8s.io").status, 401);
+  EXPECT_EQ(ask("base64url.bearer.authorization.k8s.io.bm9uZQ,base64.binary.k8s.io").status, 401);
+  EXPECT_EQ(ask("base64.binary.k8s.io").status, 403) << "anonymous";
+}
+
+TEST_F(AccountTokenTest, AnonymousRequestsCanBeForbidden) {
+  const std::vector<std::pair<std::string, std::string>> nobody{{"Authorization", ""}};
+  EXPECT_EQ(call("GET", "/version", "", nobody).status, 200);
+  restart([](Options& options) { options.auth.anonymous = false; });
+  EXPECT_EQ(call("GET", "/version", "", nobody).status, 401);
+  EXPECT_EQ(call("GET", "/version").status, 200);
+}
+
 TEST_F(AccountTokenTest, RequestsAreChecked) {
   make_account("a");
   EXPECT_EQ(ask_token("nobody", "{}").status, 404);

@@ -42,7 +42,7 @@ TEST_F(BackupTest, EverythingComesBackAndWatchersSeeIt) {
                                std::to_string(store->snapshot().revision()));
   Reply restored = restore(file);
   ASSERT_EQ(restored.status, 200) << restored.text;
-  EXPECT_EQ(json::int_at(restored.body, {"removed"}), 2);
+  EXPECT_EQ(json::int_at(restored.body, {"removed"}), 3);  // the map, the CRD, its APIService
   EXPECT_EQ(json::int_at(restored.body, {"written"}), 2);
 
   Reply again = call("GET", std::string(kMaps) + "/lost");
@@ -77,7 +77,8 @@ TEST_F(BackupTest, AFullDiskFailsWritesWhileReadsGoOn) {
   EXPECT_NE(refused.message().find("No space left on device"), std::string::npos) << refused.message();
   EXPECT_EQ(call("GET", std::string(kMaps) + "/a").status, 200);
   EXPECT_EQ(call("GET", std::string(kMaps) + "/b").status, 404);
-  EXPECT_EQ(call("GET", "/readyz").status, 200);
+  EXPECT_EQ(call("GET", "/livez").status, 200);
+  EXPECT_EQ(call("GET", "/readyz").status, 500);
   disk.set_space_left(std::nullopt);
   EXPECT_EQ(call("POST", kMaps, config_map("b")).status, 201);
   disk.fail_next_syncs(1);

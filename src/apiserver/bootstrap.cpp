@@ -52,6 +52,11 @@ json::Value kubernetes_service(const BootstrapOptions& options) {
                       {"spec", std::move(spec)}};
 }
 
+// An endpoint must not be a loopback address: a server that listens there alone has none.
+bool has_endpoint(const BootstrapOptions& options) {
+  return !options.advertise_address.starts_with("127.") && options.advertise_address != "::1";
+}
+
 json::Value kubernetes_endpoints(const BootstrapOptions& options) {
   json::Object subset{
       {"addresses", json::Array{json::Value(json::Object{{"ip", options.advertise_address}})}},
@@ -147,8 +152,42 @@ bool update_rbac(const json::Value& stored, WriteRequest& request, std::vector<W
   return true;
 }
 
-// A create for what is missing, an update for a CRD of ours that reads otherwise and for default roles that lack
-// something, nothing for the rest.
+// Where this server is found: the service default/kubernetes and what stands behind it.
+bool tells_of_the_server(const kube::Resource& resource, const kube::Key& key) {
+  return key.ns == "default" && key.name == "kubernetes" &&
+         (resource.plural == "services" || resource.plural == "endpoints" || resource.plural == "endpointslices");
+}
+
+// The server may listen elsewhere than at the last start. What others have written beside stays.
+void update_server_address(const json::Value& stored, WriteRequest& request) {
+  json::Value object = stored;
+  for (std::string_view member : {"subsets", "endpoints", "ports"})
+    if (const json::Value* now = json::find(request.body, member)) object.get_object()[member] = *now;
+  if (const json::Value* ports = json::find_path(request.body, {"spec", "ports"}))
+    json::at_path(object, {"spec", "ports"}) = *ports;
+  request.verb = WriteRequest::Verb::update;
+  request.body = std::move(object);
+}
+
+// Endpoints of a start at another address, when this one has none.
+void plan_removals(const store::Snapshot& snapshot, const Catalog& catalog, const std::vector<json::Value>& objects,
+                   std::vector<WriteRequest>& requests) {
+  const kube::Key key{"default", "kubernetes"};
+  for (const ServedPtr& served :
+       {catalog.find("", "v1", "endpoints"), catalog.find("discovery.k8s.io", "v1", "endpointslices")}) {
+    const bool wanted = std::ranges::any_of(objects, [&](const json::Value& object) {
+      return json::string_at(object, {"kind"}) == served->kind->resource.kind;
+    });
+    if (wanted || !snapshot.get(served->bucket, storage_key(*served->kind, key))) continue;
+    WriteRequest request = request_for(served, nullptr);
+    request.key = key;
+    request.verb = WriteRequest::Verb::remove;
+    requests.push_back(std::move(request));
+  }
+}
+
+// A create for what is missing, an update for a CRD of ours that reads otherwise, for default roles that lack
+// something and for where the server is found, nothing for the rest.
 void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<json::Value> objects,
           std::vector<WriteRequest>& requests) {
   for (json::Value& object : objects) {
@@ -160,6 +199,8 @@ void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<j
       const json::Value stored = decode_object(*served, *item);
       if (is_crd(served->kind->resource)) {
         if (!update_crd(stored, request)) continue;
+      } else if (tells_of_the_server(served->kind->resource, request.key)) {
+        update_server_address(stored, request);
       } else if (served->kind->resource.group != "rbac.authorization.k8s.io" ||
                  !update_rbac(stored, request, requests)) {
         continue;
@@ -195,8 +236,7 @@ std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
   for (json::Value& object : bootstrap_roles())
     if (options.platform_objects || !meta_string(object, "name").starts_with("default-"))
       objects.push_back(std::move(object));
-  // An endpoint must not be a loopback address.
-  if (!options.advertise_address.starts_with("127.")) {
+  if (has_endpoint(options)) {
     objects.push_back(kubernetes_endpoints(options));
     objects.push_back(kubernetes_slice(options));
   }
@@ -220,6 +260,7 @@ void install_objects(store::Store& store, Registry& registry, Writes& writes, Ex
                      std::move_only_function<void(Result<void>)> done) {
   std::vector<WriteRequest> requests;
   const CatalogPtr catalog = registry.catalog();
+  plan_removals(store.snapshot(), *catalog, objects, requests);
   plan(store.snapshot(), *catalog, std::move(objects), requests);
   plan(store.snapshot(), *catalog, std::move(crds), requests);
   writes.run(std::move(requests), loop,

@@ -20,8 +20,22 @@ std::vector<std::string> strings(const json::Array* array) {
   return out;
 }
 
-std::string text(const json::Value& value, std::initializer_list<std::string_view> path) {
-  return std::string(json::string_at(value, path));
+// What a request for a deprecated version is warned of; empty for any other.
+std::string deprecation_of(const json::Value& crd, const json::Value& version) {
+  if (!json::bool_at(version, {"deprecated"})) return {};
+  if (const json::Value* own = json::find(version, "deprecationWarning"); own && own->is_string())
+    return std::string(json::sv(own->get_string()));
+  const std::string group = json::text_at(crd, {"spec", "group"}), kind = json::text_at(crd, {"spec", "names", "kind"});
+  const std::string name = json::text_at(version, {"name"});
+  std::string better;
+  for (const json::Value& other : *json::array_at(crd, {"spec", "versions"})) {
+    const std::string candidate = json::text_at(other, {"name"});
+    if (json::bool_at(other, {"served"}) && !json::bool_at(other, {"deprecated"}) &&
+        version_rank(candidate) > version_rank(better.empty() ? name : better))
+      better = candidate;
+  }
+  return group + "/" + name + " " + kind + " is deprecated" +
+         (better.empty() ? "" : "; use " + group + "/" + better + " " + kind);
 }
 
 Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& version, const std::string& storage_version,
@@ -29,23 +43,24 @@ Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& versi
   auto kind = std::make_shared<Kind>();
   kind->conversion = std::move(conversion);
   kube::Resource& r = kind->resource;
-  r.group = text(crd, {"spec", "group"});
-  r.version = text(version, {"name"});
-  r.plural = text(crd, {"spec", "names", "plural"});
-  r.kind = text(crd, {"spec", "names", "kind"});
+  r.group = json::text_at(crd, {"spec", "group"});
+  r.version = json::text_at(version, {"name"});
+  r.plural = json::text_at(crd, {"spec", "names", "plural"});
+  r.kind = json::text_at(crd, {"spec", "names", "kind"});
   r.namespaced = json::string_at(crd, {"spec", "scope"}) == "Namespaced";
-  kind->singular = text(crd, {"spec", "names", "singular"});
-  kind->list_kind = text(crd, {"spec", "names", "listKind"});
+  kind->singular = json::text_at(crd, {"spec", "names", "singular"});
+  kind->list_kind = json::text_at(crd, {"spec", "names", "listKind"});
   kind->short_names = strings(json::array_at(crd, {"spec", "names", "shortNames"}));
   kind->categories = strings(json::array_at(crd, {"spec", "names", "categories"}));
   kind->verbs = {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
   kind->custom = true;
+  kind->deprecation = deprecation_of(crd, version);
   kind->known_finalizers = false;
   kind->unconditional_update = false;
   kind->has_status = json::find_path(version, {"subresources", "status"}) != nullptr;
-  kind->scale_spec_path = text(version, {"subresources", "scale", "specReplicasPath"});
-  kind->scale_status_path = text(version, {"subresources", "scale", "statusReplicasPath"});
-  kind->scale_selector_path = text(version, {"subresources", "scale", "labelSelectorPath"});
+  kind->scale_spec_path = json::text_at(version, {"subresources", "scale", "specReplicasPath"});
+  kind->scale_status_path = json::text_at(version, {"subresources", "scale", "statusReplicasPath"});
+  kind->scale_selector_path = json::text_at(version, {"subresources", "scale", "labelSelectorPath"});
   kind->storage_bucket = r.plural + "." + r.group;
   kind->storage_version = r.group + "/" + storage_version;
   if (const json::Value* schema = json::find_path(version, {"schema", "openAPIV3Schema"}))
@@ -75,7 +90,7 @@ Result<CustomKinds> kinds_of_crd(const json::Value& crd) {
   if (!versions) return fail(Code::invalid, "the CRD has no versions");
   std::string storage_version;
   for (const json::Value& version : *versions)
-    if (json::bool_at(version, {"storage"})) storage_version = text(version, {"name"});
+    if (json::bool_at(version, {"storage"})) storage_version = json::text_at(version, {"name"});
   const std::shared_ptr<const WebhookConversion> conversion = conversion_of_crd(crd);
   for (const json::Value& version : *versions) {
     const bool storage = json::bool_at(version, {"storage"});
@@ -131,12 +146,12 @@ void Crds::refresh() {
   if (any_terminating && notify_) notify_();
 }
 
-std::vector<std::string> Crds::terminating() const {
+std::map<std::string, KindPtr> Crds::terminating() const {
   std::lock_guard lock(mutex_);
-  std::vector<std::string> names;
+  std::map<std::string, KindPtr> going;
   for (const auto& [name, entry] : entries_)
-    if (entry.kinds.terminating) names.push_back(name);
-  return names;
+    if (entry.kinds.terminating) going.emplace(name, entry.kinds.storage);
+  return going;
 }
 
 }  // namespace hekla::apiserver

@@ -31,6 +31,10 @@ std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old, 
 // Adds the finalizer and the Terminating condition; true when the CRD must stay for its resources.
 bool begin_crd_removal(json::Value& crd, WallTime now);
 
+// The part of it that is about one version, at `field`, without the schema, which may be null when it is wrong.
+void validate_crd_version(const std::string& field, const json::Value& version, const Schema* schema,
+                          std::vector<Cause>& causes);
+
 // The kinds of an established CRD.
 Result<CustomKinds> kinds_of_crd(const json::Value& crd);
 // Printed columns of one version, from additionalPrinterColumns.
@@ -45,8 +49,8 @@ class Crds {
   void set_platform(PlatformCrds platform) { platform_ = std::move(platform); }
   // Called after every commit that touched CRDs, and once at start. Unchanged CRDs are not parsed again.
   void refresh();
-  // Names of CRDs that wait for their resources to go.
-  std::vector<std::string> terminating() const;
+  // The CRDs that wait for their resources to go, by name, and in which kind these are stored: it need not be served.
+  std::map<std::string, KindPtr> terminating() const;
   // Called (on the thread of refresh) when there is something terminating.
   void on_terminating(std::function<void()> notify) { notify_ = std::move(notify); }
 

@@ -44,20 +44,15 @@ struct CrdCleanup::State : std::enable_shared_from_this<State> {
     const CatalogPtr catalog = registry.catalog();
     const store::Snapshot snapshot = store.snapshot();
     std::vector<WriteRequest> requests;
-    bool waiting = false;
-    for (const std::string& name : crds.terminating()) {
-      for (const ServedPtr& served : catalog->all()) {
-        if (!served->kind->custom || served->kind->storage_bucket != name) continue;
-        waiting = true;
-        if (snapshot.count(served->bucket) == 0) {
-          requests.push_back(release(*catalog, snapshot, name));
-        } else {
-          remove_some(as_stored(*served), snapshot, requests);
-        }
-        break;
-      }
+    const std::map<std::string, KindPtr> going = crds.terminating();
+    if (going.empty()) return;
+    for (const auto& [name, stored] : going) {
+      const store::BucketId bucket = store.bucket(stored->storage_bucket);
+      if (snapshot.count(bucket) == 0)
+        requests.push_back(release(*catalog, snapshot, name));
+      else
+        remove_some(as_stored(*stored, bucket), snapshot, requests);
     }
-    if (!waiting) return;
     std::erase_if(requests, [](const WriteRequest& request) { return !request.served; });
     if (requests.empty()) return schedule(kLookAgain);
     writes.run(std::move(requests), loop, [weak = weak_from_this()](std::vector<WriteOutcome>) {
@@ -66,10 +61,10 @@ struct CrdCleanup::State : std::enable_shared_from_this<State> {
   }
 
   // Nobody has to convert what goes away: its webhook may be gone already.
-  static ServedPtr as_stored(const ServedKind& served) {
-    auto kind = std::make_shared<Kind>(*served.storage);
+  static ServedPtr as_stored(const Kind& stored, store::BucketId bucket) {
+    auto kind = std::make_shared<Kind>(stored);
     kind->conversion = nullptr;
-    return std::make_shared<const ServedKind>(ServedKind{kind, kind, served.bucket, served.terminating});
+    return std::make_shared<const ServedKind>(ServedKind{kind, kind, bucket, true});
   }
 
   static void remove_some(const ServedPtr& served, const store::Snapshot& snapshot,

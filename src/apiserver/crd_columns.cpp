@@ -35,17 +35,19 @@ json::Value cell_of(const std::string& type, const json::Value& value, WallTime 
   return value.is_string() ? value : json::Value(json::serialize(value));
 }
 
-void add_column(const json::Value& column, Kind& kind, std::vector<PrintedColumn>& printed) {
+// False when its path cannot be read.
+bool add_column(const json::Value& column, Kind& kind, std::vector<PrintedColumn>& printed) {
   Result<json::JsonPath> path = json::JsonPath::parse(json::string_at(column, {"jsonPath"}));
   if (!path) {
-    log_warn("apiserver", "a printer column's path cannot be read and the column is left out",
+    log_warn("apiserver", "a printer column's path cannot be read; it and the columns after it are left out",
              {{"kind", kind.resource.kind}, {"error", path.error().message}});
-    return;
+    return false;
   }
   auto text = [&](std::string_view member) { return std::string(json::string_at(column, {member})); };
   kind.columns.push_back({text("name"), text("type"), text("format"), text("description"),
                           static_cast<int>(json::int_at(column, {"priority"}))});
   printed.push_back({text("type"), std::move(*path)});
+  return true;
 }
 
 }  // namespace
@@ -54,7 +56,8 @@ void set_crd_columns(const json::Value& version, Kind& kind) {
   std::vector<PrintedColumn> printed;
   const json::Array* columns = json::array_at(version, {"additionalPrinterColumns"});
   if (columns && !columns->empty()) {
-    for (const json::Value& column : *columns) add_column(column, kind, printed);
+    for (const json::Value& column : *columns)
+      if (!add_column(column, kind, printed)) break;
   } else {
     json::Object age{{"name", "Age"},
                      {"type", "date"},
@@ -77,8 +80,9 @@ void set_crd_columns(const json::Value& version, Kind& kind) {
       Result<json::JsonPath> path = json::JsonPath::parse(text);
       if (!path) continue;
       if (text.starts_with('.')) text.remove_prefix(1);
-      kind.selectable[std::string(text)] = [path = *path](const json::Value& object) {
-        const json::Value* value = path.find_first(object);
+      kind.selectable[std::string(text)] = [path = *path](const json::Node& object) {
+        const json::Value copy = object.value() ? json::Value() : object.to_value().value_or(nullptr);
+        const json::Value* value = path.find_first(object.value() ? *object.value() : copy);
         if (!value) return std::string();
         return value->is_string() ? std::string(json::sv(value->get_string())) : json::serialize(*value);
       };

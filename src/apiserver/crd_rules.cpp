@@ -75,7 +75,7 @@ void validate_versions(const json::Value& crd, std::vector<Cause>& causes) {
     return;
   }
   std::set<std::string_view> seen;
-  int storage = 0, served = 0;
+  int storage = 0;
   for (std::size_t i = 0; i < versions->size(); ++i) {
     const json::Value& version = (*versions)[i];
     const std::string path = "spec.versions[" + std::to_string(i) + "]";
@@ -85,13 +85,13 @@ void validate_versions(const json::Value& crd, std::vector<Cause>& causes) {
     if (!seen.insert(name).second)
       causes.push_back(duplicate_value(path + ".name", json::Value(name)));
     storage += json::bool_at(version, {"storage"});
-    served += json::bool_at(version, {"served"});
     const json::Value* schema = json::find_path(version, {"schema", "openAPIV3Schema"});
     if (!schema) {
       causes.push_back(required_value(path + ".schema.openAPIV3Schema", "schemas are required"));
       continue;
     }
     Result<SchemaPtr> parsed = schema_from_openapi(*schema);
+    validate_crd_version(path, version, parsed ? parsed->get() : nullptr, causes);
     if (parsed) continue;
     if (parsed.error().details.causes.empty()) {
       causes.push_back(invalid_value(path + ".schema.openAPIV3Schema", json::Value("schema"),
@@ -106,9 +106,6 @@ void validate_versions(const json::Value& crd, std::vector<Cause>& causes) {
   if (storage != 1)
     causes.push_back(invalid_value("spec.versions", json::Value(json::serialize(*versions)),
                                    "must have exactly one version marked as storage version"));
-  if (served == 0)
-    causes.push_back(invalid_value("spec.versions", json::Value(json::serialize(*versions)),
-                                   "must have at least one version marked as served version"));
 }
 
 void validate_review_versions(const json::Array* versions, std::vector<Cause>& causes) {

@@ -8,6 +8,27 @@
 
 namespace hekla::apiserver {
 
+namespace {
+
+// The namespace and the CRD are still what they were when the object was judged: otherwise it could come into a
+// namespace, or be of a kind, that has just been emptied to go.
+std::vector<store::Guard> guards_of(const WriteScope& scope, std::string_view ns) {
+  std::vector<store::Guard> guards;
+  auto stands = [](store::Revision revision) { return store::Expect{store::Expect::Kind::revision, revision}; };
+  if (scope.resource().namespaced) {
+    const ServedPtr namespaces = scope.catalog.find(kube::resources::namespaces);
+    if (store::ItemPtr item = scope.snapshot.get(namespaces->bucket, ns))
+      guards.push_back({namespaces->bucket, item->key, stands(item->modified)});
+  }
+  if (const store::Revision since = scope.served().schema_since; scope.kind().custom && since != 0) {
+    const ServedPtr definitions = scope.catalog.find(kube::resources::custom_resource_definitions);
+    guards.push_back({definitions->bucket, scope.kind().storage_bucket, stands(since)});
+  }
+  return guards;
+}
+
+}  // namespace
+
 Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, const FieldSet* stated) {
   const Kind& kind = scope.kind();
   if (scope.served().terminating)
@@ -15,8 +36,7 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, cons
                 "create not allowed while custom resource definition is terminating");
   if (scope.request.creation_denied) return std::unexpected(*scope.request.creation_denied);
   TRY(match_request(kind, scope.request.key, object));
-  if (!meta_string(object, "resourceVersion").empty())
-    return fail(Code::internal, "resourceVersion should not be set on objects to be created");
+  const std::string revision(meta_string(object, "resourceVersion"));
   TRY(decode_stage(scope, object));
   // A node registers itself together with its status.
   const bool node = kind.resource.plural == "nodes" && kind.resource.group.empty();
@@ -46,9 +66,15 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, cons
   TRY(admit_stage(scope, object, nullptr, kube::Operation::create));
   TRY(quota_stage(scope, &object, nullptr));
 
+  // The store's own rule, behind all others; a dry run does not come as far and answers what it was told.
+  if (!revision.empty() && revision != "0" && !scope.request.dry_run)
+    return fail(Code::internal, "resourceVersion should not be set on objects to be created");
+  std::vector<store::Guard> guards = guards_of(scope, meta_string(object, "namespace"));
   PreparedWrite prepared = TRY(put_stage(scope, std::move(object), {store::Expect::Kind::absent},
                                          WriteOutcome::Effect::created, 0));
   prepared.retry_on_exists = generated;
+  prepared.write.guards = std::move(guards);
+  prepared.guarded = true;
   return prepared;
 }
 

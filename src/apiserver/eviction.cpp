@@ -114,6 +114,8 @@ Result<PreparedWrite> prepare_eviction(WriteScope& scope) {
   std::string_view name = json::string_at(scope.request.body, {"metadata", "name"});
   if (!name.empty() && name != scope.request.key.name)
     return fail(Code::bad_request, "name in URL does not match name in Eviction object");
+  json::Value eviction(scope.request.body, scope.storage);
+  TRY(admit_sent(scope, "eviction", kube::Operation::create, eviction));
   store::ItemPtr item = TRY(find_item(scope));
   const json::Value pod = decode_object(scope.served(), *item, scope.storage);
   if (budgets_do_not_matter(pod)) return prepare_remove(scope);

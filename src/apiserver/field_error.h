@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "json/go_text.h"
 #include "json/value.h"
 
 namespace hekla::apiserver {
 
-// Go's %q for printable text: quotes, backslashes and control characters escaped.
-std::string go_quote(std::string_view text);
+using json::go_quote;
 // A value as field.Error shows it: strings quoted, everything else as JSON.
 std::string go_value(const json::Value& value);
 

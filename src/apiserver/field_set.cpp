@@ -89,6 +89,8 @@ class Comparer {
   template <class Element>
   static void child_of(const Schema& schema, Element element, const json::Value* before, const json::Value* after,
                        FieldComparison& out) {
+    // Most of an object stays as it is: that is soon seen, and then there is nothing to take apart.
+    if (before && after && json::equal(*before, *after)) return;
     FieldComparison child;
     compare(schema, before, after, child);
     if (!child.added.empty()) out.added.children.emplace(element(), std::move(child.added));
@@ -97,47 +99,64 @@ class Comparer {
   }
 };
 
+// Writes FieldsV1 as it goes: a FieldSet would be made and taken apart again for every new object.
 // `zero`: where the object begins Go has its zero value here, so that only something else counts as written.
 class Created {
  public:
-  explicit Created(bool zero_based) : zero_based_(zero_based) {}
+  Created(bool zero_based, json::Storage storage) : zero_based_(zero_based), storage_(std::move(storage)) {}
 
-  void visit(const Schema& schema, bool zero, const json::Value& value, FieldSet& out) const {
-    const bool leaf = !descend(schema, zero, value, out);
-    out.self = !zero || (leaf && !is_zero(value));
+  // False when nothing was written, neither the value itself nor anything in it.
+  bool visit(const Schema& schema, bool zero, const json::Value& value, json::Object& out) const {
+    const json::Object* object = schema.atomic_map ? nullptr : value.if_object();
+    const json::Array* array = schema.list_type == Schema::ListType::atomic ? nullptr : value.if_array();
+    if (!(object && !object->empty()) && !(array && !array->empty())) return !zero || !is_zero(value);
+    out.reserve((object ? object->size() : array->size()) + 1);
+    if (!zero) out.emplace(".", json::Object(storage_));
+    if (object)
+      members(schema, zero, *object, out);
+    else
+      items(schema, *array, out);
+    if (!zero && out.size() == 1) out.clear();  // a node with nothing below it is written without the dot
+    return !zero || !out.empty();
   }
 
  private:
-  bool descend(const Schema& schema, bool zero, const json::Value& value, FieldSet& out) const {
-    if (const json::Object* object = value.if_object(); object && !schema.atomic_map && !object->empty()) {
-      for (const auto& member : *object) {
-        auto found = schema.properties.find(member.key());
-        const bool known = found != schema.properties.end();
-        const Schema& child = known ? *found->second : schema.additional ? *schema.additional : kAnything;
-        std::string element;
-        element.reserve(member.key().size() + 2);
-        element.append("f:").append(member.key());
-        add(child, zero && zero_based_ && known && child.always, member.value(), std::move(element), out);
-      }
-      return true;
+  void members(const Schema& schema, bool zero, const json::Object& object, json::Object& out) const {
+    std::vector<std::pair<std::string_view, const json::Value*>> sorted;
+    sorted.reserve(object.size());
+    for (const auto& member : object) sorted.emplace_back(member.key(), &member.value());
+    std::ranges::sort(sorted, {}, &std::pair<std::string_view, const json::Value*>::first);
+    std::string element = "f:";
+    for (const auto& [key, value] : sorted) {
+      auto found = schema.properties.find(key);
+      const bool known = found != schema.properties.end();
+      const Schema& child = known ? *found->second : schema.additional ? *schema.additional : kAnything;
+      element.resize(2);
+      element.append(key);
+      add(child, zero && zero_based_ && known && child.always, *value, element, out);
     }
-    const json::Array* array = value.if_array();
-    if (!array || array->empty() || schema.list_type == Schema::ListType::atomic) return false;
-    for (const json::Value& item : *array) {
-      std::string element = list_element(schema, item);
-      out.children.erase(element);  // of two with one key the last counts
-      add(schema.items ? *schema.items : kAnything, false, item, std::move(element), out);
-    }
-    return true;
   }
 
-  void add(const Schema& schema, bool zero, const json::Value& value, std::string element, FieldSet& out) const {
-    auto at = out.children.try_emplace(std::move(element)).first;
-    visit(schema, zero, value, at->second);
-    if (at->second.empty()) out.children.erase(at);
+  void items(const Schema& schema, const json::Array& array, json::Object& out) const {
+    std::vector<std::pair<std::string, const json::Value*>> sorted;
+    sorted.reserve(array.size());
+    for (const json::Value& item : array) sorted.emplace_back(list_element(schema, item), &item);
+    std::ranges::stable_sort(sorted, {}, &std::pair<std::string, const json::Value*>::first);
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+      // Of two with one key the last counts.
+      if (i + 1 < sorted.size() && sorted[i + 1].first == sorted[i].first) continue;
+      add(schema.items ? *schema.items : kAnything, false, *sorted[i].second, sorted[i].first, out);
+    }
+  }
+
+  void add(const Schema& schema, bool zero, const json::Value& value, std::string_view element,
+           json::Object& out) const {
+    json::Object child(storage_);
+    if (visit(schema, zero, value, child)) out.emplace(element, std::move(child));
   }
 
   bool zero_based_;
+  json::Storage storage_;
 };
 
 void write_fields(const FieldSet& set, json::Object& out) {
@@ -171,6 +190,49 @@ std::string printable(const std::string& element) {
 
 }  // namespace
 
+void FieldSteps::reserve(std::size_t steps) { steps_.reserve(steps); }
+
+// Steps mostly come in their order.
+FieldSteps::iterator FieldSteps::place_of(std::string_view element) {
+  if (steps_.empty() || steps_.back().first < element) return steps_.end();
+  return std::lower_bound(steps_.begin(), steps_.end(), element,
+                          [](const value_type& step, std::string_view other) { return step.first < other; });
+}
+
+FieldSteps::iterator FieldSteps::find(std::string_view element) {
+  iterator at = place_of(element);
+  return at != steps_.end() && at->first == element ? at : steps_.end();
+}
+
+FieldSteps::const_iterator FieldSteps::find(std::string_view element) const {
+  const_iterator at =
+      std::lower_bound(steps_.begin(), steps_.end(), element,
+                       [](const value_type& step, std::string_view other) { return step.first < other; });
+  return at != steps_.end() && at->first == element ? at : steps_.end();
+}
+
+FieldSteps::iterator FieldSteps::try_emplace(std::string element) {
+  iterator at = place_of(element);
+  if (at != steps_.end() && at->first == element) return at;
+  return steps_.emplace(at, std::move(element), FieldSet());
+}
+
+void FieldSteps::emplace(std::string element, FieldSet child) {
+  iterator at = place_of(element);
+  if (at != steps_.end() && at->first == element) return;
+  steps_.emplace(at, std::move(element), std::move(child));
+}
+
+FieldSet& FieldSteps::operator[](const std::string& element) { return try_emplace(element)->second; }
+
+FieldSteps::iterator FieldSteps::erase(iterator at) { return steps_.erase(at); }
+
+void FieldSteps::erase(std::string_view element) {
+  if (iterator at = find(element); at != steps_.end()) steps_.erase(at);
+}
+
+bool FieldSteps::operator==(const FieldSteps& other) const { return steps_ == other.steps_; }
+
 void FieldSet::unite(const FieldSet& other) {
   self |= other.self;
   for (const auto& [element, child] : other.children) children[element].unite(child);
@@ -203,6 +265,7 @@ FieldSet FieldSet::from_fields_v1(const json::Value& fields) {
   if (!fields.is_object()) return set;
   const json::Object& object = fields.get_object();
   set.self = object.empty() || object.contains(".");
+  set.children.reserve(object.size());
   for (const auto& member : object)
     if (member.key() != ".")
       set.children.emplace(std::string(member.key()), from_fields_v1(member.value()));
@@ -226,10 +289,10 @@ FieldComparison compare_fields(const Schema& schema, const json::Value& before, 
   return out;
 }
 
-FieldSet created_fields(const Schema& schema, const json::Value& object, bool custom) {
-  FieldSet out;
-  Created(!custom).visit(schema, true, object, out);
-  return out;
+json::Value created_fields(const Schema& schema, const json::Value& object, bool custom, json::Storage storage) {
+  json::Value fields(storage);
+  Created(!custom, std::move(storage)).visit(schema, true, object, fields.emplace_object());
+  return fields;
 }
 
 std::string list_element(const Schema& list, const json::Value& item) {

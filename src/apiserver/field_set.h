@@ -2,8 +2,9 @@
 // k:{"name":"c"}, v:"x"), in which a node may itself be a member (".").
 #pragma once
 
-#include <map>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "apiserver/schema.h"
@@ -12,9 +13,44 @@
 
 namespace hekla::apiserver {
 
+struct FieldSet;
+
+// The steps down from a node, in their order. A set is made and taken apart again with nearly every write: sorted
+// in one piece of memory it costs half of what a std::map does.
+class FieldSteps {
+ public:
+  using value_type = std::pair<std::string, FieldSet>;
+  using iterator = std::vector<value_type>::iterator;
+  using const_iterator = std::vector<value_type>::const_iterator;
+
+  iterator begin();
+  iterator end();
+  const_iterator begin() const;
+  const_iterator end() const;
+  std::size_t size() const;
+  bool empty() const;
+  void reserve(std::size_t steps);
+  iterator find(std::string_view element);
+  const_iterator find(std::string_view element) const;
+  bool contains(std::string_view element) const;
+  // What is there stays.
+  iterator try_emplace(std::string element);
+  void emplace(std::string element, FieldSet child);
+  FieldSet& operator[](const std::string& element);
+  iterator erase(iterator at);
+  void erase(std::string_view element);
+  template <class Predicate>
+  void erase_if(Predicate predicate);
+  bool operator==(const FieldSteps&) const;
+
+ private:
+  iterator place_of(std::string_view element);
+  std::vector<value_type> steps_;
+};
+
 struct FieldSet {
   bool self = false;  // this node is a member, not only the way to others
-  std::map<std::string, FieldSet> children;
+  FieldSteps children;
 
   bool empty() const { return !self && children.empty(); }
   void unite(const FieldSet& other);
@@ -28,6 +64,18 @@ struct FieldSet {
   void append_paths(const std::string& prefix, std::vector<std::string>& out) const;
 };
 
+inline FieldSteps::iterator FieldSteps::begin() { return steps_.begin(); }
+inline FieldSteps::iterator FieldSteps::end() { return steps_.end(); }
+inline FieldSteps::const_iterator FieldSteps::begin() const { return steps_.begin(); }
+inline FieldSteps::const_iterator FieldSteps::end() const { return steps_.end(); }
+inline std::size_t FieldSteps::size() const { return steps_.size(); }
+inline bool FieldSteps::empty() const { return steps_.empty(); }
+inline bool FieldSteps::contains(std::string_view element) const { return find(element) != end(); }
+template <class Predicate>
+void FieldSteps::erase_if(Predicate predicate) {
+  std::erase_if(steps_, predicate);
+}
+
 struct FieldComparison {
   FieldSet added, modified, removed;
 };
@@ -36,8 +84,8 @@ struct FieldComparison {
 FieldComparison compare_fields(const Schema& schema, const json::Value& before, const json::Value& after);
 
 // What whoever makes the object has written. A built-in kind begins as Go's zero value, in which structs and fields
-// without omitempty already exist; a custom one is empty.
-FieldSet created_fields(const Schema& schema, const json::Value& object, bool custom);
+// without omitempty already exist; a custom one is empty. The answer is FieldsV1.
+json::Value created_fields(const Schema& schema, const json::Value& object, bool custom, json::Storage storage);
 
 // The path element of an item of a list that is a map or a set.
 std::string list_element(const Schema& list, const json::Value& item);

@@ -34,7 +34,8 @@ bool ObjectFilter::matches(const ServedKind& served, const store::Item& item) co
     return false;
   std::optional<json::Value> object;  // parsed only when the header does not know a field
   for (const model::FieldSelector::Term& term : fields_.terms) {
-    std::string value;
+    std::string made;
+    std::string_view value;
     if (term.field == "metadata.name") {
       value = header.name;
     } else if (term.field == "metadata.namespace") {
@@ -43,7 +44,7 @@ bool ObjectFilter::matches(const ServedKind& served, const store::Item& item) co
       if (const std::string* known = header.field(term.field)) value = *known;
     } else {
       if (!object) object = decode_object(served, item);
-      value = served.kind->selectable.at(term.field)(*object);
+      value = made = served.kind->selectable.at(term.field)(*object);
     }
     if ((value == term.value) != term.equal) return false;
   }

@@ -9,6 +9,7 @@
 #include "apiserver/protobuf.h"
 #include "apiserver/status_error.h"
 #include "json/parse.h"
+#include "net/write_batch.h"
 #include "apiserver/storage.h"
 
 namespace hekla::apiserver {
@@ -22,6 +23,32 @@ constexpr std::int64_t kShortestDefault = 1800;  // seconds; the longest is twic
 
 class Stream;
 
+// Events as bytes while one commit is told to all who watch its bucket: most of them are shown the same.
+class RenderedEvents {
+ public:
+  // What the bytes depend on.
+  struct Key {
+    const ServedKind* served;
+    store::Revision revision;
+    ObjectEvent::Type type;
+    bool protobuf;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Frame {
+    net::SharedBytes bytes;
+    bool broken = false;  // an error in place of the event: the watch ends with it
+  };
+  template <class Make>
+  const Frame& find_or_make(const Key& key, Make&& make) {
+    auto [found, fresh] = events_.try_emplace(key);
+    if (fresh) found->second = make();
+    return found->second;
+  }
+
+ private:
+  std::map<Key, Frame> events_;
+};
+
 }  // namespace
 
 struct HttpWatches::State : std::enable_shared_from_this<State> {
@@ -32,14 +59,16 @@ struct HttpWatches::State : std::enable_shared_from_this<State> {
   };
 
   store::Store& store;
+  Registry& registry;
   Executor& loop;
   Rng& rng;
   std::map<store::BucketId, Bucket> buckets;
 
-  State(store::Store& s, Executor& l, Rng& r) : store(s), loop(l), rng(r) {}
+  State(store::Store& s, Registry& known, Executor& l, Rng& r) : store(s), registry(known), loop(l), rng(r) {}
   void add(const std::shared_ptr<Stream>& stream, store::BucketId bucket);
   void drop(const std::shared_ptr<Stream>& stream, store::BucketId bucket);
   void wake(store::BucketId bucket);
+  void end_unserved();
 };
 
 namespace {
@@ -67,6 +96,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
     writer_->begin(200, request_.headers);
     place_cursor(*hub);
     hub->add(shared_from_this(), request_.served->bucket);
+    if (request_.served->kind->custom) {
+      definition_ = definition(*hub);
+      if (!is_served(*hub)) return close();
+    }
     std::int64_t seconds = request_.options.timeout_seconds.value_or(0);
     if (seconds <= 0)
       seconds = kShortestDefault +
@@ -80,6 +113,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // Writes what there is, as long as the client takes it.
   void pump() {
+    RenderedEvents rendered;
+    pump(rendered);
+  }
+  void pump(RenderedEvents& rendered) {
     if (closed_ || converting_) return;
     while (writer_->pending_bytes() < kPendingLimit) {
       std::string chunk;
@@ -97,8 +134,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
         mark_initial_end_ = false;
       } else {
         bool caught_up = false;
-        if (!pull(chunk, caught_up)) return;
-        if (!chunk.empty()) writer_->write(std::move(chunk));
+        if (!pull(rendered, caught_up)) return;
         if (broken_) return close();
         if (caught_up) return;
         continue;
@@ -111,6 +147,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (writer_->pending_bytes() == 0 && held_back_->exchange(false)) post(&Stream::pump);
   }
 
+  // What the stream shows is gone, or is no longer the same: after the last events, the client begins anew.
+  void end_if_unserved(HttpWatches::State& hub) {
+    if (closed_ || !request_.served->kind->custom || is_served(hub)) return;
+    pump();
+    close();
+  }
+
   void close() {
     if (closed_) return;
     closed_ = true;
@@ -120,6 +163,17 @@ class Stream : public std::enable_shared_from_this<Stream> {
   }
 
  private:
+  // The uid of the CRD; empty when there is none.
+  std::string definition(HttpWatches::State& hub) const {
+    const ServedPtr crds = hub.registry.catalog()->find(kube::resources::custom_resource_definitions);
+    const store::ItemPtr crd = hub.store.snapshot().get(crds->bucket, request_.served->kind->storage_bucket);
+    return crd ? header_of(*crd).uid : "";
+  }
+  bool is_served(HttpWatches::State& hub) const {
+    return hub.registry.catalog()->find(request_.served->kind->resource) && !definition_.empty() &&
+           definition(hub) == definition_;
+  }
+
   // Where to begin, and what is shown first.
   void place_cursor(HttpWatches::State& hub) {
     const ListOptions& options = request_.options;
@@ -136,9 +190,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
     cursor_.emplace(hub.store, request_.served, request_.ns, request_.filter, from);
   }
 
-  bool pull(std::string& chunk, bool& caught_up) {
+  bool pull(RenderedEvents& rendered, bool& caught_up) {
     Result<std::vector<ObjectEvent>> events = cursor_->pull(kPullLimit, caught_up);
     if (!events) {
+      std::string chunk;
       append_error(events.error(), chunk);
       writer_->write(std::move(chunk));
       close();
@@ -152,14 +207,25 @@ class Stream : public std::enable_shared_from_this<Stream> {
         return false;
       }
     }
-    append_events(*events, chunk);
+    for (const ObjectEvent& event : *events) write_event(event, rendered);
     return true;
   }
 
-  void append_events(const std::vector<ObjectEvent>& events, std::string& chunk) {
-    static constexpr std::string_view kTypes[]{"ADDED", "MODIFIED", "DELETED"};
-    for (const ObjectEvent& event : events)
-      append_event(kTypes[static_cast<int>(event.type)], *event.item, event.revision, chunk);
+  void write_event(const ObjectEvent& event, RenderedEvents& rendered) {
+    if (broken_) return;
+    auto make = [&] {
+      static constexpr std::string_view kTypes[]{"ADDED", "MODIFIED", "DELETED"};
+      std::string bytes;
+      bytes.reserve(event.item->value.size() + 64);
+      append_event(kTypes[static_cast<int>(event.type)], *event.item, event.revision, bytes);
+      return RenderedEvents::Frame{std::make_shared<const std::string>(std::move(bytes)), broken_};
+    };
+    // Tables are each watch's own: the first says what the columns are.
+    if (request_.answer.shape != Answer::Shape::object) return writer_->write(make().bytes);
+    const RenderedEvents::Frame& frame = rendered.find_or_make(
+        {request_.served.get(), event.revision, event.type, request_.answer.protobuf}, make);
+    broken_ = frame.broken;
+    writer_->write(frame.bytes);
   }
 
   void show_first(std::vector<store::ItemPtr> items) {
@@ -172,9 +238,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     convert(std::move(items), [events = std::move(events)](
                                   Stream& self, std::vector<store::ItemPtr> converted) mutable {
       for (std::size_t i = 0; i < events.size(); ++i) events[i].item = std::move(converted[i]);
-      std::string chunk;
-      self.append_events(events, chunk);
-      self.writer_->write(std::move(chunk));
+      RenderedEvents rendered;
+      for (const ObjectEvent& event : events) self.write_event(event, rendered);
       if (self.broken_) self.close();
       self.pump();
     });
@@ -312,6 +377,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool mark_initial_end_ = false;
   bool first_frame_ = true;
   std::shared_ptr<std::atomic<bool>> held_back_ = std::make_shared<std::atomic<bool>>(false);
+  std::string definition_;  // of a custom kind: the CRD it came from
   bool closed_ = false;
   bool broken_ = false;  // an event could not be encoded
   bool converting_ = false;  // nothing is written until the conversion webhook has answered
@@ -345,11 +411,23 @@ void HttpWatches::State::wake(store::BucketId id) {
   if (bucket == buckets.end()) return;
   std::vector<std::shared_ptr<Stream>> streams(bucket->second.streams.begin(),
                                                bucket->second.streams.end());
-  for (const std::shared_ptr<Stream>& stream : streams) stream->pump();
+  net::WriteBatch together;
+  RenderedEvents rendered;
+  for (const std::shared_ptr<Stream>& stream : streams) stream->pump(rendered);
 }
 
-HttpWatches::HttpWatches(store::Store& store, Executor& loop, Rng& rng)
-    : state_(std::make_shared<State>(store, loop, rng)) {}
+void HttpWatches::State::end_unserved() {
+  std::vector<std::shared_ptr<Stream>> streams;
+  for (auto& [id, bucket] : buckets) streams.insert(streams.end(), bucket.streams.begin(), bucket.streams.end());
+  for (const std::shared_ptr<Stream>& stream : streams) stream->end_if_unserved(*this);
+}
+
+HttpWatches::HttpWatches(store::Store& store, Registry& registry, Executor& loop, Rng& rng)
+    : state_(std::make_shared<State>(store, registry, loop, rng)) {
+  registry.on_change(loop, [weak = std::weak_ptr(state_)] {
+    if (std::shared_ptr<State> state = weak.lock()) state->end_unserved();
+  });
+}
 
 HttpWatches::~HttpWatches() {
   std::vector<std::shared_ptr<Stream>> streams;

@@ -33,7 +33,8 @@ struct HttpWatchRequest {
 
 class HttpWatches {
  public:
-  HttpWatches(store::Store& store, Executor& loop, Rng& rng);
+  // `registry` outlives them: a watch ends when its kind is no longer served or comes from another CRD.
+  HttpWatches(store::Store& store, Registry& registry, Executor& loop, Rng& rng);
   // Ends every watch; nothing of them runs afterwards. On the loop, or after it has ended.
   ~HttpWatches();
   // Any thread.

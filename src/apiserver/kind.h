@@ -12,6 +12,7 @@
 #include "apiserver/schema.h"
 #include "base/clock.h"
 #include "base/rng.h"
+#include "json/node.h"
 #include "kube/client.h"
 
 namespace hekla::apiserver {
@@ -29,6 +30,9 @@ struct WriteContext {
   Rng* rng = nullptr;
   std::string subresource;
 };
+
+// The text of one field of an object, empty when it is missing.
+using FieldOfObject = std::function<std::string(const json::Node& object)>;
 
 // What may be the name of an object.
 enum class NameRule : std::uint8_t { subdomain, label, label_1035, path_segment, ip_address };
@@ -73,7 +77,7 @@ struct Kind {
   std::function<json::Array(const json::Value& object, WallTime now)> cells;
 
   // Field selectors besides metadata.name and metadata.namespace: label -> value of an object.
-  std::map<std::string, std::function<std::string(const json::Value&)>> selectable;
+  std::map<std::string, FieldOfObject> selectable;
   bool label_error_names_kind = false;  // the refusal of another field names the kind
 
   // Rules in code; any may be empty. `set_defaults` runs on every write after pruning/decoding.

@@ -3,7 +3,7 @@
 #include "apiserver/kinds/batch_rules.h"
 #include "apiserver/kinds/rules.h"
 #include "apiserver/kinds_fixture_test.h"
-#include "apiserver/schema_formats.h"
+#include "model/formats.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -429,10 +429,10 @@ TEST(Validation, Services) {
 
 TEST(Validation, Addresses) {
   for (const char* good : {"10.0.0.1", "fe80::42:1dff:fe84:f9e2", "::1"})
-    EXPECT_TRUE(ip_errors(good).empty()) << good;
-  EXPECT_EQ(ip_errors("fe80:0::1").front(), R"(must be in canonical form ("fe80::1"))");
-  EXPECT_EQ(ip_errors("::ffff:1.2.3.4").front(), "must not be an IPv4-mapped IPv6 address");
-  EXPECT_EQ(ip_errors("web").front(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+    EXPECT_TRUE(model::ip_errors(good).empty()) << good;
+  EXPECT_EQ(model::ip_errors("fe80:0::1").front(), R"(must be in canonical form ("fe80::1"))");
+  EXPECT_EQ(model::ip_errors("::ffff:1.2.3.4").front(), "must not be an IPv4-mapped IPv6 address");
+  EXPECT_EQ(model::ip_errors("web").front(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
   const std::string kind = "ipaddresses.networking.k8s.io";
   EXPECT_EQ(complaints(kind, R"({"metadata":{"name":"10.0.0.1"}})"), "spec.parentRef: Required value");
   EXPECT_EQ(complaints(kind, R"({"spec":{"parentRef":{"resource":"services","name":"a/b"}}})"),
@@ -477,7 +477,7 @@ TEST(Validation, Volumes) {
       update_complaints(
           "persistentvolumeclaims",
           R"({"spec":{"accessModes":["ReadWriteOnce"],"volumeName":"v",)"
-          R"("resources":{"requests":{"storage":"2Gi"}}}})",
+          R"("resources":{"requests":{"storage":"2Gi"}}},"status":{"phase":"Bound"}})",
           R"({"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}}})"
           R"(})"),
       "");

@@ -1,6 +1,7 @@
 #include "apiserver/local_client.h"
 
 #include <atomic>
+#include <unordered_map>
 
 #include "apiserver/errors.h"
 #include "apiserver/filter.h"
@@ -66,12 +67,36 @@ class LocalWatch final : public kube::Watch {
       return;
     }
     if (!events->empty() && state->callbacks.on_events) {
+      if (events->size() > 1) events = without_overtaken(std::move(*events));
       std::vector<kube::WatchEvent> batch;
       batch.reserve(events->size());
       for (const ObjectEvent& event : *events) batch.push_back(convert(*state->served, event));
       state->callbacks.on_events(std::move(batch));
     }
     if (!caught_up && !state->ended) wake(state, state->scheduled, state->executor);
+  }
+
+  // Whoever has fallen behind is shown what became of an object, not each step on the way: its readers go by the
+  // state, and the steps would hold them up further.
+  static std::vector<ObjectEvent> without_overtaken(std::vector<ObjectEvent> events) {
+    std::unordered_map<std::string_view, std::size_t> shown;
+    std::vector<bool> overtaken(events.size());
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      if (events[i].type == ObjectEvent::Type::deleted) {
+        shown.erase(events[i].item->key);
+        continue;
+      }
+      auto [before, first] = shown.try_emplace(events[i].item->key, i);
+      if (first) continue;
+      overtaken[before->second] = true;
+      events[i].type = events[before->second].type;
+      before->second = i;
+    }
+    std::vector<ObjectEvent> left;
+    left.reserve(events.size());
+    for (std::size_t i = 0; i < events.size(); ++i)
+      if (!overtaken[i]) left.push_back(std::move(events[i]));
+    return left;
   }
 
   static kube::WatchEvent convert(const ServedKind& served, const ObjectEvent& event) {
@@ -206,9 +231,9 @@ std::unique_ptr<kube::Watch> LocalClient::watch(const kube::Resource& resource,
                                       std::move(callbacks));
 }
 
-Result<WriteRequest> LocalClient::request_of(const Catalog& catalog, kube::Write write) const {
+Result<WriteRequest> LocalClient::request_of(ServedPtr served, kube::Write write) const {
   WriteRequest request;
-  request.served = catalog.find(write.resource);
+  request.served = std::move(served);
   if (!request.served) return std::unexpected(no_such_resource_error());
   request.verb = verb_of(write.verb);
   request.key = std::move(write.key);
@@ -237,7 +262,10 @@ void LocalClient::batch(std::vector<kube::Write> writes, kube::BatchDone done) {
   std::vector<std::optional<Error>> refused(writes.size());
   std::vector<ServedPtr> served;
   for (std::size_t i = 0; i < writes.size(); ++i) {
-    Result<WriteRequest> request = request_of(*catalog, std::move(writes[i]));
+    // Most batches are of one kind.
+    const bool same = !served.empty() && served.back()->kind->resource == writes[i].resource;
+    ServedPtr kind = same ? served.back() : catalog->find(writes[i].resource);
+    Result<WriteRequest> request = request_of(std::move(kind), std::move(writes[i]));
     if (!request) {
       refused[i] = std::move(request).error();
       continue;

@@ -32,7 +32,7 @@ class LocalClient final : public kube::Client {
   void batch(std::vector<kube::Write> writes, kube::BatchDone done) override;
 
  private:
-  Result<WriteRequest> request_of(const Catalog& catalog, kube::Write write) const;
+  Result<WriteRequest> request_of(ServedPtr served, kube::Write write) const;
   void deliver(Task task);
   void list_metrics(const kube::Resource& resource, const kube::ListOptions& options,
                     std::move_only_function<void(Result<kube::List>)> done);

@@ -90,6 +90,37 @@ TEST_F(LocalClientTest, OneObjectMayBeWrittenSeveralTimes) {
   EXPECT_EQ(call("GET", std::string(kPods) + "/p").status, 404);
 }
 
+TEST_F(LocalClientTest, APodBoundInPlaceIsWhatOneThatWasReadWouldBe) {
+  std::vector<kube::Write> writes;
+  writes.push_back(create(pods, "default", pod("p")));
+  writes.push_back(create(pods, "default", pod("q")));
+  writes.push_back(named(kube::Write::Verb::bind, "p", R"({"target":{"name":"n1"}})"));
+  // Labels, be they none, are merged into a pod that is read.
+  writes.push_back(named(kube::Write::Verb::bind, "q", R"({"target":{"name":"n1"},"metadata":{"labels":{}}})"));
+  std::vector<kube::WriteResult> results = batch(std::move(writes));
+  std::vector<std::string> shown;
+  for (std::size_t i : {2u, 3u}) {
+    ASSERT_TRUE(results[i].has_value());
+    json::Value bound = *json::parse(*(*results[i])->json);
+    EXPECT_EQ(json::serialize(bound), *(*results[i])->json) << "compact, and each member once";
+    EXPECT_EQ(json::string_at(bound, {"metadata", "resourceVersion"}),
+              std::to_string((*results[i])->resource_version));
+    for (std::string_view own : {"name", "uid", "resourceVersion"}) json::at_path(bound, {"metadata", own}) = "";
+    for (json::Value& volume : json::at_path(bound, {"spec", "volumes"}).as_array())
+      volume.get_object()["name"] = "";  // with a suffix of chance
+    for (json::Value& container : json::at_path(bound, {"spec", "containers"}).as_array())
+      for (json::Value& mount : container.get_object()["volumeMounts"].as_array()) mount.get_object()["name"] = "";
+    shown.push_back(json::serialize(bound));
+  }
+  EXPECT_EQ(shown[0], shown[1]);
+  for (const char* selector : {"spec.nodeName=n1", "spec.host=n1"}) {
+    std::size_t found = 0;
+    client->list(pods, {"default", "", selector}, [&](Result<kube::List> list) { found = list->items.size(); });
+    simulation.run_until_idle();
+    EXPECT_EQ(found, 2u) << selector;
+  }
+}
+
 TEST_F(LocalClientTest, ReadsShareTheStoredBytes) {
   batch({});
   std::vector<kube::Write> writes;
@@ -108,6 +139,32 @@ TEST_F(LocalClientTest, ReadsShareTheStoredBytes) {
   ASSERT_EQ((*list)->items.size(), 1u);
   EXPECT_EQ((*list)->items[0]->json.get(), (**one)->json.get());
   EXPECT_EQ((*list)->resource_version, store->snapshot().revision());
+}
+
+TEST_F(LocalClientTest, AWatchThatFellBehindIsShownWhatBecameOfAnObject) {
+  const store::Revision start = store->snapshot().revision();
+  std::vector<kube::Write> writes;
+  for (std::string name : {"p", "q"}) {
+    writes.push_back(create(pods, "default", pod(name)));
+    writes.push_back(named(kube::Write::Verb::bind, name, R"({"target":{"kind":"Node","name":"n1"}})"));
+  }
+  kube::Write remove = named(kube::Write::Verb::remove, "p");
+  remove.grace_period_seconds = 0;
+  writes.push_back(std::move(remove));
+  writes.push_back(create(pods, "default", pod("p")));
+  batch(std::move(writes));
+  std::vector<std::string> seen;
+  auto watch = client->watch(pods, {"default", "", "", start},
+                             {[&](const std::vector<kube::WatchEvent>& events) {
+                                for (const kube::WatchEvent& event : events) {
+                                  json::Value object = *json::parse(*event.object->json);
+                                  seen.push_back(std::to_string(static_cast<int>(event.type)) + event.object->name +
+                                                 " " + json::text_at(object, {"spec", "nodeName"}));
+                                }
+                              },
+                              nullptr});
+  simulation.run_until_idle();
+  EXPECT_EQ(seen, (std::vector<std::string>{"0p n1", "0q n1", "2p n1", "0p "}));
 }
 
 TEST_F(LocalClientTest, WatchesPullTheirEvents) {
@@ -147,6 +204,35 @@ TEST_F(LocalClientTest, DiscoveryListsEachKindOnce) {
   auto events = std::count_if(all.begin(), all.end(),
                               [](const kube::Resource& r) { return r.plural == "events"; });
   EXPECT_EQ(events, 1);
+}
+
+TEST_F(LocalClientTest, ApplyTakesOverWhatKubectlAppliedFromTheClient) {
+  const std::string before =
+      R"({"apiVersion":"v1","data":{"x":"1","y":"1"},"kind":"ConfigMap","metadata":{"name":"m"}})";
+  json::Value map = json::parse(before).value();
+  json::at_path(map, {"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"}) = before;
+  ASSERT_EQ(call("POST", std::string(kMaps) + "?fieldManager=kubectl-client-side-apply", json::serialize(map)).status,
+            201);
+  // Since then somebody edits one of the fields, under the same name.
+  call("PATCH", std::string(kMaps) + "/m?fieldManager=kubectl-client-side-apply", R"({"data":{"y":"2"}})",
+       {{"Content-Type", "application/merge-patch+json"}});
+  auto apply = [&](const std::string& manager, const std::string& data) {
+    return call("PATCH", std::string(kMaps) + "/m?fieldManager=" + manager,
+                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":)" + data + "}",
+                {{"Content-Type", "application/apply-patch+yaml"}});
+  };
+  Reply other = apply("helm", R"({"x":"3"})");
+  EXPECT_EQ(other.status, 409) << "only kubectl is the heir of kubectl";
+  Reply edited = apply("kubectl", R"({"x":"3","y":"3"})");
+  EXPECT_EQ(edited.status, 409);
+  EXPECT_EQ(edited.message(),
+            "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: .data.y");
+  Reply taken = apply("kubectl", R"({"x":"3"})");
+  EXPECT_EQ(taken.status, 200) << taken.text;
+  EXPECT_EQ(taken.at({"data", "x"}), "3");
+  EXPECT_EQ(taken.at({"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"}),
+            R"({"apiVersion":"v1","data":{"x":"3"},"kind":"ConfigMap","metadata":{"name":"m"}})"
+            "\n");
 }
 
 TEST_F(LocalClientTest, ServerSideApplyOwnsItsFields) {

@@ -1,6 +1,7 @@
 #include "apiserver/managed_fields.h"
 
 #include <algorithm>
+#include <array>
 
 #include "apiserver/metadata.h"
 #include "apiserver/subresources.h"
@@ -48,12 +49,95 @@ bool asks_for_reset(const json::Value& object) {
          given->front().get_object().empty();
 }
 
-std::vector<ManagedEntry> managers_before(const json::Value& live, const json::Value& object) {
-  const json::Array* given = json::array_at(object, {"metadata", "managedFields"});
-  return read_managed_fields(given && !given->empty() ? object : live);
+ManagedEntry read_owner(const json::Value& one) {
+  ManagedEntry entry;
+  entry.owner.manager = json::string_at(one, {"manager"});
+  entry.owner.api_version = json::string_at(one, {"apiVersion"});
+  entry.owner.subresource = json::string_at(one, {"subresource"});
+  entry.owner.apply = json::string_at(one, {"operation"}) == "Apply";
+  entry.time = json::string_at(one, {"time"});
+  return entry;
 }
 
-void drop(FieldSet& set, std::string_view element) { set.children.erase(std::string(element)); }
+// Whether taking `set` out of what FieldsV1 says would change it.
+bool meets(const json::Value& fields, const FieldSet& set) {
+  const json::Object* object = fields.if_object();
+  if (!object) return false;
+  if (set.self && (object->empty() || object->contains("."))) return true;
+  return std::any_of(set.children.begin(), set.children.end(), [&](const auto& step) {
+    const json::Value* inner = json::find(*object, step.first);
+    return inner && meets(*inner, step.second);
+  });
+}
+
+// The managers before an update, which `managed`, taken out of the object, names. Those it does not touch are most of
+// the text and stay as they are.
+std::vector<ManagedEntry> managers_before(json::Value& managed, const FieldOwner& owner, const FieldSet& removed,
+                                          const FieldSet& touched) {
+  std::vector<ManagedEntry> entries;
+  const bool full = managed.get_array().size() >= kMaxUpdateManagers;
+  for (json::Value& one : managed.get_array()) {
+    ManagedEntry entry = read_owner(one);
+    const json::Value* fields = json::find(one, "fieldsV1");
+    const bool apart = fields && !full && entry.owner != owner && !meets(*fields, removed) && !meets(*fields, touched);
+    if (apart)
+      entry.unread = &one;
+    else if (fields)
+      entry.fields = FieldSet::from_fields_v1(*fields);
+    if (entry.unread || !entry.fields.empty()) entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+void drop(FieldSet& set, std::string_view element) { set.children.erase(element); }
+
+// Members of metadata that nobody owns.
+constexpr std::array<std::string_view, 11> kUnowned{
+    "f:name",       "f:namespace",     "f:uid",         "f:creationTimestamp", "f:selfLink", "f:resourceVersion",
+    "f:generation", "f:managedFields", "f:clusterName", "f:deletionTimestamp", "f:deletionGracePeriodSeconds"};
+
+// As strip_unowned(), from the FieldsV1 of a new object, which is never made through its status.
+void strip_unowned(const Kind& kind, json::Object& fields) {
+  auto drop_from = [](json::Object& object, std::string_view element) {
+    if (auto at = object.find(element); at != object.end()) object.stable_erase(at);
+  };
+  for (std::string_view element : {".", "f:apiVersion", "f:kind"}) drop_from(fields, element);
+  if (kind.has_status) drop_from(fields, "f:status");
+  json::Value* metadata = fields.if_contains("f:metadata");
+  if (!metadata) return;
+  for (std::string_view element : kUnowned) drop_from(metadata->get_object(), element);
+  drop_from(metadata->get_object(), ".");
+  if (metadata->get_object().empty()) drop_from(fields, "f:metadata");
+}
+
+json::Object written_entry(const FieldOwner& owner, std::string_view time, json::Value fields,
+                           const json::Storage& storage) {
+  json::Object one(storage);
+  one.reserve(7);
+  one.emplace("apiVersion", owner.api_version);
+  one.emplace("fieldsType", "FieldsV1");
+  one.emplace("fieldsV1", std::move(fields));
+  one.emplace("manager", owner.manager);
+  one.emplace("operation", owner.apply ? "Apply" : "Update");
+  if (!owner.subresource.empty()) one.emplace("subresource", owner.subresource);
+  if (!time.empty()) one.emplace("time", time);
+  return one;
+}
+
+// A new object has one manager, or none.
+void track_creation(const Kind& kind, json::Value& object, const FieldOwner& owner, WallTime now) {
+  json::Object& metadata = metadata_of(object);
+  const json::Storage& storage = metadata.storage();
+  json::Value fields = created_fields(*kind.schema, object, kind.custom, storage);
+  strip_unowned(kind, fields.get_object());
+  if (fields.get_object().empty()) {
+    metadata.erase("managedFields");
+    return;
+  }
+  json::Array all(storage);
+  all.push_back(written_entry(owner, model::format_rfc3339(now), std::move(fields), storage));
+  metadata["managedFields"] = std::move(all);
+}
 
 }  // namespace
 
@@ -62,12 +146,7 @@ std::vector<ManagedEntry> read_managed_fields(const json::Value& object) {
   const json::Array* all = json::array_at(object, {"metadata", "managedFields"});
   if (!all) return entries;
   for (const json::Value& one : *all) {
-    ManagedEntry entry;
-    entry.owner.manager = json::string_at(one, {"manager"});
-    entry.owner.api_version = json::string_at(one, {"apiVersion"});
-    entry.owner.subresource = json::string_at(one, {"subresource"});
-    entry.owner.apply = json::string_at(one, {"operation"}) == "Apply";
-    entry.time = json::string_at(one, {"time"});
+    ManagedEntry entry = read_owner(one);
     if (const json::Value* fields = json::find(one, "fieldsV1"))
       entry.fields = FieldSet::from_fields_v1(*fields);
     if (!entry.fields.empty()) entries.push_back(std::move(entry));
@@ -85,15 +164,11 @@ void write_managed_fields(json::Value& object, const std::vector<ManagedEntry>& 
   json::Array all(storage);
   all.reserve(entries.size());
   for (const ManagedEntry& entry : entries) {
-    json::Object one(storage);
-    one.emplace("apiVersion", entry.owner.api_version);
-    one.emplace("fieldsType", "FieldsV1");
-    one.emplace("fieldsV1", entry.fields.to_fields_v1(storage));
-    one.emplace("manager", entry.owner.manager);
-    one.emplace("operation", entry.owner.apply ? "Apply" : "Update");
-    if (!entry.owner.subresource.empty()) one.emplace("subresource", entry.owner.subresource);
-    if (!entry.time.empty()) one.emplace("time", entry.time);
-    all.push_back(std::move(one));
+    if (entry.unread) {
+      all.push_back(std::move(*entry.unread));
+      continue;
+    }
+    all.push_back(written_entry(entry.owner, entry.time, entry.fields.to_fields_v1(storage), storage));
   }
   metadata["managedFields"] = std::move(all);
 }
@@ -103,11 +178,7 @@ void strip_unowned(const Kind& kind, std::string_view subresource, FieldSet& fie
   drop(fields, "f:kind");
   fields.self = false;
   if (auto metadata = fields.children.find("f:metadata"); metadata != fields.children.end()) {
-    for (std::string_view member :
-         {"f:name", "f:namespace", "f:uid", "f:creationTimestamp", "f:selfLink", "f:resourceVersion",
-          "f:generation", "f:managedFields", "f:clusterName", "f:deletionTimestamp",
-          "f:deletionGracePeriodSeconds"})
-      drop(metadata->second, member);
+    for (std::string_view member : kUnowned) drop(metadata->second, member);
     metadata->second.self = false;
     if (metadata->second.empty()) fields.children.erase(metadata);
   }
@@ -115,7 +186,7 @@ void strip_unowned(const Kind& kind, std::string_view subresource, FieldSet& fie
   if (!writes_status(subresource)) {
     drop(fields, "f:status");
   } else if (kind.custom) {
-    std::erase_if(fields.children, [](const auto& child) { return child.first != "f:status"; });
+    fields.children.erase_if([](const auto& child) { return child.first != "f:status"; });
   } else {
     drop(fields, "f:spec");
     // Upstream's definitions forget who labels them there.
@@ -129,18 +200,21 @@ void track_update(const Kind& kind, const json::Value* live, json::Value& object
     metadata_of(object).erase("managedFields");
     return;
   }
-  if (!live) {
-    FieldSet fields = created_fields(*kind.schema, object, kind.custom);
-    strip_unowned(kind, owner.subresource, fields);
-    std::vector<ManagedEntry> entries;
-    if (!fields.empty()) entries.push_back({owner, model::format_rfc3339(now), std::move(fields)});
-    return write_managed_fields(object, entries);
-  }
+  if (!live) return track_creation(kind, object, owner, now);
   FieldComparison changes = compare_fields(*kind.schema, *live, object);
   for (FieldSet* set : {&changes.added, &changes.modified}) strip_unowned(kind, owner.subresource, *set);
   FieldSet touched = std::move(changes.added);
   touched.unite(changes.modified);
-  std::vector<ManagedEntry> entries = managers_before(*live, object);
+  json::Value managed(object.storage());
+  std::vector<ManagedEntry> entries;
+  const json::Value* stored = json::find_path(*live, {"metadata", "managedFields"});
+  json::Value* given = metadata_of(object).if_contains("managedFields");
+  if (stored && given && given->is_array() && json::equal(*given, *stored)) {
+    managed = std::move(*given);
+    entries = managers_before(managed, owner, changes.removed, touched);
+  } else {
+    entries = read_managed_fields(given && given->is_array() && !given->get_array().empty() ? object : *live);
+  }
 
   ManagedEntry* own = nullptr;
   for (ManagedEntry& entry : entries) {
@@ -156,7 +230,7 @@ void track_update(const Kind& kind, const json::Value* live, json::Value& object
     // Values that changed count as news even when the set of fields is the same.
     own->time = model::format_rfc3339(now);
   }
-  std::erase_if(entries, [](const ManagedEntry& entry) { return entry.fields.empty(); });
+  std::erase_if(entries, [](const ManagedEntry& entry) { return !entry.unread && entry.fields.empty(); });
   cap_updates(entries);
   write_managed_fields(object, entries);
 }

@@ -25,6 +25,7 @@ struct ManagedEntry {
   FieldOwner owner;
   std::string time;
   FieldSet fields;
+  json::Value* unread = nullptr;  // the entry as it is stored, where its fields need not be known
 };
 
 std::vector<ManagedEntry> read_managed_fields(const json::Value& object);

@@ -4,7 +4,7 @@
 
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
-#include "apiserver/schema_formats.h"
+#include "model/formats.h"
 #include "apiserver/subresources.h"
 #include "model/names.h"
 #include "model/time.h"
@@ -24,7 +24,7 @@ std::vector<std::string> name_errors(const Kind& kind, std::string_view name) {
     case NameRule::path_segment:
       return model::path_segment_errors(name);
     case NameRule::ip_address:
-      return ip_errors(name);
+      return model::ip_errors(name);
     case NameRule::subdomain:
       break;
   }

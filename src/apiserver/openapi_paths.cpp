@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
+
+#include "apiserver/subresources.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -52,6 +55,7 @@ class PathBuilder {
               json::Object& paths)
       : kind_(kind), version_(version), schemas_(schemas), paths_(paths) {
     object_ = schemas.add_kind(kind);
+    shown_ = kind.resource;
     const kube::Resource& r = kind.resource;
     base_ = r.group.empty() ? "/api/" + r.version : "/apis/" + r.group + "/" + r.version;
   }
@@ -66,22 +70,63 @@ class PathBuilder {
     if (has("create")) operations.push_back({"post", "post", "create"});
     if (has("deletecollection"))
       operations.push_back({"delete", "deletecollection", "deleteCollection"});
-    add(collection, operations, "", false);
+    if (!operations.empty()) add(collection, operations, "", false);
     operations.clear();
     if (has("get")) operations.push_back({"get", "get", "read"});
     if (has("update")) operations.push_back({"put", "put", "replace"});
     if (has("patch")) operations.push_back({"patch", "patch", "patch"});
     if (has("delete")) operations.push_back({"delete", "delete", "delete"});
-    add(collection + "/{name}", operations, "", true);
-    if (kind_.has_status) add(collection + "/{name}/status", sub_operations(), "Status", true);
+    if (!operations.empty()) add(collection + "/{name}", operations, "", true);
+    for (const Subresource& sub : subresources_of(kind_)) add_subresource(collection + "/{name}/" + sub.name, sub);
   }
 
  private:
   bool has(std::string_view verb) const {
     return std::find(kind_.verbs.begin(), kind_.verbs.end(), verb) != kind_.verbs.end();
   }
-  static std::vector<Operation> sub_operations() {
-    return {{"get", "get", "read"}, {"put", "put", "replace"}, {"patch", "patch", "patch"}};
+
+  // What is sent and shown there is a kind of its own, the object itself, or bytes.
+  void add_subresource(const std::string& path, const Subresource& sub) {
+    static constexpr Operation kOperations[]{{"get", "get", "read"},
+                                             {"put", "put", "replace"},
+                                             {"post", "post", "create"},
+                                             {"delete", "delete", "delete"},
+                                             {"patch", "patch", "patch"}};
+    static const std::map<std::string_view, std::string_view> kVerbs{
+        {"get", "get"}, {"put", "update"}, {"post", "create"}, {"delete", "delete"}, {"patch", "patch"}};
+    const std::string object = object_;
+    shown_ = {sub.group, sub.version, "", sub.kind, kind_.resource.namespaced};
+    streams_ = sub.kind.ends_with("Options");
+    if (sub.name == "log")
+      object_.clear();
+    else if (!streams_ && sub.kind != kind_.resource.kind)
+      object_ = schemas_.add_sent(shown_);
+    if (streams_ || sub.name == "log") query_ = stream_parameters(sub.name);
+    std::vector<Operation> operations;
+    for (const Operation& one : kOperations)
+      if (std::find(sub.verbs.begin(), sub.verbs.end(), kVerbs.at(one.method)) != sub.verbs.end())
+        operations.push_back(streams_ ? Operation{one.method, "connect", "connect"} : one);
+    if (streams_ || sub.name == "log" || !object_.empty()) add(path, operations, capitalized(sub.name), true);
+    object_ = object;
+    shown_ = kind_.resource;
+    streams_ = false;
+    query_.clear();
+  }
+
+  static std::vector<std::pair<std::string_view, std::string_view>> stream_parameters(std::string_view name) {
+    if (name == "log")
+      return {{"container", "string"},    {"follow", "boolean"},   {"insecureSkipTLSVerifyBackend", "boolean"},
+              {"limitBytes", "integer"},  {"previous", "boolean"}, {"sinceSeconds", "integer"},
+              {"stream", "string"},       {"tailLines", "integer"}, {"timestamps", "boolean"}};
+    if (name == "portforward") return {{"ports", "integer"}};
+    if (name == "proxy") return {{"path", "string"}};
+    std::vector<std::pair<std::string_view, std::string_view>> all{{"container", "string"},
+                                                                   {"stderr", "boolean"},
+                                                                   {"stdin", "boolean"},
+                                                                   {"stdout", "boolean"},
+                                                                   {"tty", "boolean"}};
+    if (name == "exec") all.insert(all.begin(), {"command", "string"});
+    return all;
   }
 
   json::Object ref(std::string_view name) const {
@@ -92,6 +137,15 @@ class PathBuilder {
 
   json::Object response(const json::Object& schema) const {
     json::Object out{{"description", "OK"}};
+    if (object_.empty() || streams_) {
+      const std::string_view media = streams_ ? "*/*" : "text/plain";
+      json::Object text{{"type", "string"}};
+      if (version_ == OpenApiVersion::v2)
+        out.emplace("schema", std::move(text));
+      else
+        out.emplace("content", json::Object{{media, json::Object{{"schema", std::move(text)}}}});
+      return out;
+    }
     if (version_ == OpenApiVersion::v2) {
       out.emplace("schema", schema);
       return out;
@@ -107,6 +161,7 @@ class PathBuilder {
   void add_body(const Operation& operation, json::Object& out, json::Array& parameters) {
     json::Object schema;
     std::vector<std::string_view> media;
+    if (streams_) return;
     if (operation.method == "delete") {
       schema = schemas_.reference(std::string(kMeta) + "DeleteOptions");
       media = {"*/*"};
@@ -144,6 +199,8 @@ class PathBuilder {
     const auto query = [&](std::string_view name, std::string_view type) {
       parameters.push_back(parameter(version_, name, type));
     };
+    for (const auto& [name, type] : query_) query(name, type);
+    if (streams_) return;
     bool writes = operation.method != "get";
     bool lists = operation.action == "list" || operation.action == "deletecollection";
     if (lists) {
@@ -176,8 +233,9 @@ class PathBuilder {
     const kube::Resource& r = kind_.resource;
     json::Object out;
     std::string scope = r.namespaced && suffix != "ForAllNamespaces" ? "Namespaced" : "";
-    out.emplace("operationId", std::string(operation.verb) + group_word(r.group) +
-                                   capitalized(r.version) + scope + r.kind + std::string(suffix));
+    out.emplace("operationId", std::string(operation.verb) + group_word(r.group) + capitalized(r.version) +
+                                   (streams_ ? capitalized(operation.method) : "") + scope + r.kind +
+                                   std::string(suffix));
     out.emplace("tags", json::Array{json::Value(group_tag())});
     json::Array parameters;
     add_parameters(operation, parameters);
@@ -193,14 +251,14 @@ class PathBuilder {
                           : deletes  ? schemas_.reference(std::string(kMeta) + "Status")
                                      : ref(object_);
     json::Object responses{{"200", response(schema)}};
-    if (operation.method == "post" || operation.method == "put" || operation.method == "patch")
+    if (!streams_ && (operation.method == "post" || operation.method == "put" || operation.method == "patch"))
       responses.emplace("201", response(schema));
-    if (operation.method == "post" || operation.action == "delete")
+    if (!streams_ && (operation.method == "post" || operation.action == "delete"))
       responses.emplace("202", response(schema));
     responses.emplace("401", json::Object{{"description", "Unauthorized"}});
     out.emplace("responses", std::move(responses));
     out.emplace("x-kubernetes-action", operation.action);
-    out.emplace("x-kubernetes-group-version-kind", group_version_kind(r, r.kind));
+    out.emplace("x-kubernetes-group-version-kind", group_version_kind(shown_, shown_.kind));
     return out;
   }
 
@@ -230,6 +288,10 @@ class PathBuilder {
   OpenApiSchemas& schemas_;
   json::Object& paths_;
   std::string object_, base_;
+  // Of the path at hand: a subresource may be of another kind, or be no object at all.
+  kube::Resource shown_;
+  bool streams_ = false;
+  std::vector<std::pair<std::string_view, std::string_view>> query_;
 };
 
 }  // namespace

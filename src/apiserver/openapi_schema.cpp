@@ -107,6 +107,17 @@ json::Object OpenApiSchemas::reference(std::string_view go_type) {
   return ref(go_type);
 }
 
+std::string OpenApiSchemas::add_sent(const kube::Resource& kind) {
+  const std::string group = kind.group.empty() ? "core" : kind.group.substr(0, kind.group.find('.'));
+  const std::string name = "io.k8s.api." + group + "." + kind.version + "." + kind.kind;
+  const SchemaPtr schema = builtin_type(name);
+  if (!schema) return {};
+  define(name, *schema);
+  definitions_[name].insert_or_assign("x-kubernetes-group-version-kind",
+                                      json::Array{group_version_kind(kind, kind.kind)});
+  return name;
+}
+
 void OpenApiSchemas::define(const std::string& name, const Schema& schema) {
   auto [at, fresh] = definitions_.try_emplace(name);
   if (!fresh) return;
@@ -249,6 +260,7 @@ std::string OpenApiSchemas::add_kind(const Kind& kind) {
   definitions_[name].insert_or_assign(
       "x-kubernetes-group-version-kind",
       json::Array{group_version_kind(kind.resource, kind.resource.kind)});
+  if (kind.list_kind.empty()) return name;  // there is none
   json::Object list{
       {"type", "object"},
       {"required", json::Array{"items"}},

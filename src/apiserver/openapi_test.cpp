@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "apiserver/protobuf_wire.h"
+#include "apiserver/subresources.h"
 #include "json/parse.h"
 
 namespace hekla::apiserver {
@@ -105,6 +106,45 @@ TEST(OpenApiV3, WritesOfferFieldValidationAndNameTheirKind) {
   EXPECT_NE(at(core, {"paths", item + "/status", "patch"}), nullptr);
   EXPECT_EQ(json::string_at(core, {"paths", item, "get", "operationId"}),
             "readCoreV1NamespacedPod");
+}
+
+TEST(OpenApiV3, SubresourcesAndReviewsAreDescribed) {
+  json::Value core = v3("", "v1"), apps = v3("apps", "v1");
+  const std::string pod = "/api/v1/namespaces/{namespace}/pods/{name}";
+  const json::Value* evict = at(core, {"paths", pod + "/eviction", "post"});
+  ASSERT_NE(evict, nullptr);
+  EXPECT_EQ(json::string_at(*evict, {"operationId"}), "createCoreV1NamespacedPodEviction");
+  EXPECT_EQ(json::serialize(*at(*evict, {"x-kubernetes-group-version-kind"})),
+            R"({"group":"policy","kind":"Eviction","version":"v1"})");
+  EXPECT_NE(at(core, {"components", "schemas", "io.k8s.api.policy.v1.Eviction", "properties"}), nullptr);
+  for (const char* sub : {"/binding", "/ephemeralcontainers", "/exec", "/attach", "/log", "/portforward", "/proxy",
+                          "/resize", "/status"})
+    EXPECT_NE(at(core, {"paths", pod + sub}), nullptr) << sub;
+  const json::Value* exec = at(core, {"paths", pod + "/exec", "post"});
+  ASSERT_NE(exec, nullptr);
+  EXPECT_EQ(json::string_at(*exec, {"operationId"}), "connectCoreV1PostNamespacedPodExec");
+  EXPECT_EQ(json::string_at(*exec, {"x-kubernetes-action"}), "connect");
+  EXPECT_TRUE(has_parameter(*exec, "command"));
+  EXPECT_EQ(json::find(*exec, "requestBody"), nullptr);
+  const json::Value* log = at(core, {"paths", pod + "/log", "get"});
+  ASSERT_NE(log, nullptr);
+  EXPECT_TRUE(has_parameter(*log, "tailLines"));
+  EXPECT_NE(at(*log, {"responses", "200", "content", "text/plain"}), nullptr);
+  EXPECT_NE(at(core, {"paths", "/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token", "post"}), nullptr);
+  const json::Value* scale =
+      at(apps, {"paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale", "get"});
+  ASSERT_NE(scale, nullptr);
+  EXPECT_EQ(json::string_at(*scale, {"x-kubernetes-group-version-kind", "kind"}), "Scale");
+  json::Value reviews = *json::parse(openapi_v3_document("authorization.k8s.io", "v1", virtual_kinds()));
+  EXPECT_EQ(keys(at(reviews, {"paths", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"})),
+            (std::vector<std::string>{"post", "parameters"}));
+  EXPECT_NE(at(reviews, {"paths", "/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews"}),
+            nullptr);
+  EXPECT_NE(at(reviews, {"components", "schemas", "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
+                         "x-kubernetes-group-version-kind"}),
+            nullptr);
+  for (const json::Value* document : {&core, &apps, &reviews})
+    expect_references(*document, *at(*document, {"components", "schemas"}), "#/components/schemas/");
 }
 
 TEST(OpenApiV3, MergeKeysAndListTypesAreExtensions) {

@@ -73,21 +73,10 @@ std::string run_of_container(const std::string& container, bool extra = false) {
 
 class PlatformCrdsTest : public ServerFixture {
  protected:
-  PlatformCrdsTest() { restart(); }
+  PlatformCrdsTest() { begin_with_ours(); }
   // The fixture's server has no CRDs of its own: this one begins with ours.
-  void restart() {
-    server.reset();
-    Options options;
-    options.store = store.get();
-    options.loop = &loop;
-    options.clock = &simulation.clock();
-    options.rng = &simulation.rng();
-    options.auth.admin_token = "secret";
-    options.auth.signing_key_pem = signing_key;
-    options.crd_yamls = {kOurs};
-    Result<std::unique_ptr<ApiServer>> made = ApiServer::create(std::move(options));
-    ASSERT_TRUE(made.has_value()) << made.error().message;
-    server = std::move(*made);
+  void begin_with_ours() {
+    restart([](Options& options) { options.crd_yamls = {kOurs}; });
     bootstrap();
   }
   Reply apply(const std::string& crd) {
@@ -131,7 +120,7 @@ TEST_F(PlatformCrdsTest, AVersionTheOtherEditionLacksIsServedStill) {
 
 TEST_F(PlatformCrdsTest, ARestartKeepsWhatSomebodyInstalled) {
   ASSERT_EQ(apply(theirs("v1")).status, 200);
-  restart();
+  begin_with_ours();
   EXPECT_NE(call("GET", kCrd).text.find("\"extra\""), std::string::npos);
   EXPECT_EQ(call("POST", kRuns, run("both", R"({"extra":"e","retries":3})")).status, 201);
 }

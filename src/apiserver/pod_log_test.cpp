@@ -1,4 +1,5 @@
 #include "apiserver/server_fixture_test.h"
+#include "net/websocket.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -65,6 +66,43 @@ TEST_F(PodLogTest, BytesFlowUntilTheEnd) {
   streams.last->end();
   EXPECT_EQ(log->answer.body, "hello\nmore\n");
   EXPECT_TRUE(log->ended);
+}
+
+TEST_F(PodLogTest, OneOfTheTwoStreams) {
+  call("POST", kPods, pod("p"));
+  bound("p");
+  auto status = [&](const std::string& query) { return call("GET", std::string(kPods) + "/p/log?" + query).status; };
+  EXPECT_EQ(status("stream=Stderr"), 200);
+  EXPECT_EQ(streams.asked.stream, "stderr");
+  EXPECT_EQ(status("stream=All&tailLines=1"), 200);
+  EXPECT_EQ(streams.asked.stream, "");
+  EXPECT_EQ(status("stream=stdout"), 422);
+  EXPECT_EQ(status("stream=Stdout&tailLines=1"), 422);
+}
+
+TEST_F(PodLogTest, MessagesOverWebSocket) {
+  call("POST", kPods, pod("p"));
+  bound("p");
+  auto asked = [&](const std::string& protocol, const std::string& query) {
+    return send("GET", std::string(kPods) + "/p/log" + query, "",
+                {{"Connection", "Upgrade"},
+                 {"Upgrade", "websocket"},
+                 {"Sec-WebSocket-Version", "13"},
+                 {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="},
+                 {"Sec-WebSocket-Protocol", protocol}});
+  };
+  auto binary = asked("binary.k8s.io", "");
+  EXPECT_EQ(binary->answer.status, 101);
+  EXPECT_EQ(binary->answer.headers.get("Sec-WebSocket-Protocol"), "binary.k8s.io");
+  EXPECT_EQ(binary->answer.body, net::websocket_frame(net::WebSocketOpcode::binary, "hello\n") +
+                                     net::websocket_close(1000, ""));
+  EXPECT_TRUE(binary->ended);
+  auto text = asked("base64.binary.k8s.io", "?follow=true");
+  EXPECT_EQ(text->answer.body, net::websocket_frame(net::WebSocketOpcode::text, "aGVsbG8K"));
+  EXPECT_FALSE(text->ended);
+  text->input(std::string("\x88\x80\0\0\0\0", 6));  // the client closes
+  EXPECT_TRUE(text->ended);
+  EXPECT_EQ(asked("v5.channel.k8s.io", "")->answer.status, 400);
 }
 
 TEST_F(PodLogTest, TheContainerMustBeClear) {

@@ -2,6 +2,7 @@
 
 #include "apiserver/negotiate.h"
 #include "apiserver/openapi.h"
+#include "apiserver/subresources.h"
 #include "base/build_info.h"
 
 namespace hekla::apiserver {
@@ -10,9 +11,12 @@ namespace {
 
 constexpr std::string_view kV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
+// With those that are only posted and never stored.
 std::vector<KindPtr> kinds_of(const Catalog& catalog) {
   std::vector<KindPtr> kinds;
   for (const ServedPtr& served : catalog.all()) kinds.push_back(served->kind);
+  for (const KindPtr& kind : virtual_kinds())
+    if (kind->schema) kinds.push_back(kind);
   return kinds;
 }
 
@@ -46,12 +50,12 @@ std::map<std::string, PublishedSchema::Entry> PublishedSchema::entries() const {
   std::lock_guard lock(mutex_);
   if (known_generation_ == catalog->generation()) return known_;
   std::map<std::string, Entry> next;
-  for (const ServedPtr& served : catalog->all()) {
-    const kube::Resource& r = served->kind->resource;
+  for (const KindPtr& kind : kinds_of(*catalog)) {
+    const kube::Resource& r = kind->resource;
     Entry& entry = next[openapi_v3_path(r.group, r.version)];
     entry.group = r.group;
     entry.version = r.version;
-    entry.kinds.push_back(served->kind);
+    entry.kinds.push_back(kind);
   }
   for (auto& [path, entry] : next) {
     auto before = known_.find(path);

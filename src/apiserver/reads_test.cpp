@@ -141,7 +141,25 @@ TEST_F(ReadsTest, UnknownPathsAndVerbs) {
   EXPECT_EQ(call("GET", "/api/v1/pods/p").status, 404);
   EXPECT_EQ(call("GET", "/api/v1/namespaces/default/nodes").status, 404);
   EXPECT_EQ(call("GET", "/api/v1/namespaces/default").status, 200);
+}
+
+TEST_F(ReadsTest, HealthFollowsTheDisk) {
   EXPECT_EQ(call("GET", "/healthz", "", {{"Authorization", ""}}).text, "ok");
+  EXPECT_EQ(call("GET", "/readyz?verbose").text, "[+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed\n");
+  EXPECT_EQ(call("GET", "/readyz/etcd").text, "ok");
+  EXPECT_EQ(call("GET", "/readyz/nonsense").status, 404);
+  disk.fail_next_syncs(1);
+  EXPECT_GE(call("POST", kMaps, config_map("m")).status, 500);
+  Reply unready = call("GET", "/readyz");
+  EXPECT_EQ(unready.status, 500);
+  EXPECT_EQ(unready.text, "[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\nreadyz check failed\n");
+  EXPECT_EQ(call("GET", "/readyz/etcd").status, 500);
+  EXPECT_EQ(call("GET", "/readyz?exclude=etcd&exclude=x&verbose").text,
+            "[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\nwarn: some health checks cannot be excluded: no matches for "
+            "\"x\"\nreadyz check passed\n");
+  EXPECT_EQ(call("GET", "/livez").status, 200) << "reads go on";
+  for (int attempt = 0; attempt < 5 && call("POST", kMaps, config_map("m")).status != 201; ++attempt) {}
+  EXPECT_EQ(call("GET", "/readyz").status, 200);
 }
 
 }  // namespace

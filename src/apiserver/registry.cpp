@@ -43,7 +43,8 @@ std::string path_of(std::string_view group, std::string_view version, std::strin
   return path;
 }
 
-// v2 before v1 before v1beta1 before v1alpha1: (stability, major, minor), larger is preferred.
+}  // namespace
+
 std::tuple<int, int, int> version_rank(std::string_view version) {
   auto number = [&](std::size_t& at) {
     int value = 0;
@@ -62,8 +63,6 @@ std::tuple<int, int, int> version_rank(std::string_view version) {
   at += beta ? 4 : 5;
   return {beta ? 2 : 1, major, number(at)};
 }
-
-}  // namespace
 
 int group_priority(std::string_view group) {
   auto found = std::find(kGroupOrder.begin(), kGroupOrder.end(), group);

@@ -83,5 +83,7 @@ class Registry final : public kube::Discovery {
 
 // kubectl resolves bare names by this order; groups not in it (CRDs) follow alphabetically.
 int group_priority(std::string_view group);
+// v2 before v1 before v1beta1 before v1alpha1: (stability, major, minor), larger is preferred.
+std::tuple<int, int, int> version_rank(std::string_view version);
 
 }  // namespace hekla::apiserver

@@ -28,8 +28,41 @@ net::Response text_response(int status, std::string text) {
   return response;
 }
 
-std::string verbose_health(std::string_view path) {
-  return "[+]ping ok\n[+]log ok\n[+]store ok\n" + std::string(path.substr(1)) + " check passed\n";
+// /livez, /readyz and the older /healthz, each also with the name of one check. The store's check bears the name that
+// monitoring asks for. A server whose disk refuses writes still answers reads: it is alive, but not ready.
+std::optional<net::Response> health(const Serving& serving, const net::Request& request) {
+  std::string_view root = request.path, asked;
+  if (const std::size_t slash = root.find('/', 1); slash != std::string_view::npos) {
+    asked = root.substr(slash + 1);
+    root = root.substr(0, slash);
+  }
+  if (root != "/healthz" && root != "/livez" && root != "/readyz") return std::nullopt;
+  struct Check {
+    std::string_view name;
+    bool passes;
+  };
+  const Check checks[] = {{"ping", true}, {"log", true}, {"etcd", root == "/livez" || serving.store->takes_writes()}};
+  if (!asked.empty()) {
+    const Check* found = std::ranges::find(checks, asked, &Check::name);
+    if (found == std::end(checks)) return text_response(404, "404 page not found\n");
+    return found->passes ? text_response(200, "ok")
+                         : text_response(500, "internal server error: the newest commit did not reach the disk\n");
+  }
+  std::vector<std::string_view> excluded = request.query.get_all("exclude");
+  std::string lines;
+  bool passes = true;
+  for (const auto& [name, good] : checks) {
+    const std::string text(name);
+    if (std::erase(excluded, name) > 0)
+      lines += "[+]" + text + " excluded: ok\n";
+    else
+      lines += good ? "[+]" + text + " ok\n" : "[-]" + text + " failed: reason withheld\n", passes &= good;
+  }
+  for (std::string_view unknown : excluded)
+    lines += "warn: some health checks cannot be excluded: no matches for " + go_quote(unknown) + "\n";
+  lines += std::string(root.substr(1)) + (passes ? " check passed\n" : " check failed\n");
+  if (!passes) return text_response(500, lines);
+  return text_response(200, request.query.has("verbose") ? lines : "ok");
 }
 
 Error unsupported_verb() {
@@ -40,11 +73,8 @@ Error unsupported_verb() {
 // Everything that is not about objects.
 void serve_other(const ExchangePtr& exchange) {
   const net::Request& request = exchange->request;
-  for (std::string_view root : {"/healthz", "/livez", "/readyz"}) {
-    if (request.path == root || request.path.starts_with(std::string(root) + "/"))
-      return exchange->respond(
-          text_response(200, request.query.has("verbose") ? verbose_health(root) : "ok"));
-  }
+  if (std::optional<net::Response> answer = health(exchange->serving, request))
+    return exchange->respond(std::move(*answer));
   if (request.path == "/metrics" && exchange->serving.metrics) {
     net::Response response = text_response(200, exchange->serving.metrics->text());
     response.headers.set("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
@@ -114,7 +144,12 @@ Result<void> take_place(Exchange& exchange) {
 }
 
 Result<void> identify(Exchange& exchange) {
-  kube::UserInfo user = TRY(exchange.serving.authenticator->authenticate(exchange.request));
+  Result<kube::UserInfo> found = exchange.serving.authenticator->authenticate(exchange.request);
+  if (!found) {
+    if (exchange.serving.audit) exchange.serving.audit->attach(exchange, nullptr);
+    return std::unexpected(found.error());
+  }
+  const kube::UserInfo user = *found;
   exchange.user = user;
   Result<kube::UserInfo> asked =
       impersonated(*exchange.serving.authorizer, exchange.request.headers, user);
@@ -183,8 +218,8 @@ Result<void> check_served(const Exchange& exchange) {
   if (std::find(kind.verbs.begin(), kind.verbs.end(), info.verb) == kind.verbs.end())
     return std::unexpected(unsupported_verb());
   // Custom resources have no routes of their own upstream: what fits no route comes as far as the handler.
-  if (info.verb == "create" &&
-      ((!info.name.empty() && !kind.custom) || (kind.resource.namespaced && info.ns.empty())))
+  if (info.verb == "create" && !info.name.empty() && !kind.custom) return std::unexpected(unsupported_verb());
+  if ((info.verb == "create" || info.verb == "deletecollection") && kind.resource.namespaced && info.ns.empty())
     return std::unexpected(unsupported_verb());
   if ((info.verb == "update" || info.verb == "patch") && info.name.empty())
     return std::unexpected(kind.custom ? bad_request_error("name must be provided")
@@ -201,8 +236,10 @@ bool is_virtual(const RequestInfo& info) {
   });
 }
 
-// Cluster-wide objects are not found below a namespace, nor single namespaced ones outside of theirs.
+// Cluster-wide objects are not found below a namespace, nor single namespaced ones outside of theirs; all of them
+// can be listed and watched there, and of custom resources there is nothing else.
 bool fits_scope(const Kind& kind, const RequestInfo& info) {
+  if (kind.resource.namespaced && kind.custom && info.ns.empty()) return info.verb == "list" || info.verb == "watch";
   if (kind.resource.namespaced) return !info.ns.empty() || info.name.empty();
   return info.ns.empty() || (kind.resource.plural == "namespaces" && info.group.empty());
 }

@@ -1,4 +1,5 @@
 // Get, list, watch and logs over HTTP.
+#include "apiserver/connect/connect.h"
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/kinds/ephemeral.h"
@@ -9,6 +10,7 @@
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"
 #include "model/time.h"
+#include "net/websocket.h"
 
 namespace hekla::apiserver {
 
@@ -78,11 +80,11 @@ void serve_watch(const ExchangePtr& exchange) {
 }
 
 // Bytes of a log on their way to the client; headers go out with the first sign of success.
-class LogSink final : public kube::ByteSink {
+class LogSink final : public LogAnswer {
  public:
   explicit LogSink(ExchangePtr exchange) : exchange_(std::move(exchange)) {}
 
-  void begin() {
+  void begin() override {
     net::Headers headers;
     headers.set("Content-Type", "text/plain");
     exchange_->add_headers(headers);
@@ -138,15 +140,27 @@ Result<kube::LogOptions> log_options(const net::Query& query) {
     if (!at) return fail(Code::bad_request, "sinceTime: " + at.error().message);
     options.since_time = *at;
   }
+  const std::string_view stream = query.get("stream");
+  if (stream.empty() || stream == "All") return options;
+  const std::string invalid = "PodLogOptions \"\" is invalid: ";
+  if (stream != "Stdout" && stream != "Stderr")
+    return fail(Code::invalid, invalid + "stream: Unsupported value: \"" + std::string(stream) +
+                                   "\": supported values: \"All\", \"Stderr\", \"Stdout\"");
+  if (options.tail_lines)
+    return fail(Code::invalid,
+                invalid + "tailLines: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now");
+  options.stream = stream == "Stdout" ? "stdout" : "stderr";
   return options;
 }
 
 // Whoever runs the pods says whether there is such a log: that of a gone pod may have been kept.
 void start_log(const ExchangePtr& exchange, kube::PodStreams& streams, const std::string& uid,
                const kube::LogOptions& options) {
-  auto sink = std::make_shared<LogSink>(exchange);
-  streams.logs(exchange->info.ns, exchange->info.name, uid, options, sink,
-               [exchange, sink](Result<void> started) {
+  Result<std::shared_ptr<LogAnswer>> answer = std::make_shared<LogSink>(exchange);
+  if (net::wants_websocket(exchange->request)) answer = websocket_log(exchange);
+  if (!answer) return exchange->respond(answer.error());
+  streams.logs(exchange->info.ns, exchange->info.name, uid, options, *answer,
+               [exchange, sink = *answer](Result<void> started) {
                  if (started) return sink->begin();
                  if (started.error().code != Code::not_found)
                    return exchange->respond(started.error());

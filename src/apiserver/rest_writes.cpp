@@ -63,6 +63,8 @@ Result<WriteRequest> base_request(const Exchange& exchange) {
   std::string_view manager = query.get("fieldManager");
   if (manager.size() > 128)
     return std::unexpected(invalid_options_error(kind, too_long("fieldManager", 128)));
+  request.given_manager = manager;
+  request.given_validation = query.get("fieldValidation");
   request.field_manager = manager_name(manager, exchange.request.headers.get("User-Agent"));
   if (exchange.info.verb == "update" || exchange.info.verb == "patch") {
     RequestInfo create = exchange.info;

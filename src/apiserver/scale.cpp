@@ -120,6 +120,8 @@ Result<PreparedWrite> prepare_scale(WriteScope& scope) {
   } else {
     scale = scope.request.body;
   }
+  const json::Value scale_before = TRY(scale_of(kind, old));
+  TRY(admit_sent(scope, "scale", kube::Operation::update, scale, &scale_before));
   TRY(check_scale(scope, scale));
   std::string_view revision = meta_string(scale, "resourceVersion");
   if (!revision.empty() && revision != std::to_string(item->modified))

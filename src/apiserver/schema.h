@@ -4,30 +4,32 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "apiserver/schema_properties.h"
 #include "base/result.h"
+#include "cel/type.h"
 #include "json/value.h"
+
+namespace hekla::cel {
+class Pattern;  // cel/pattern.h
+}
 
 namespace hekla::apiserver {
 
-class Pattern;  // schema_pattern.h
 struct SchemaRules;  // schema_rules.h
-struct Schema;
-using SchemaPtr = std::shared_ptr<const Schema>;
 
-struct Schema {
+struct Schema : cel::Shape {
   enum class Type : std::uint8_t { any, object, array, string, integer, number, boolean, int_or_string };
   enum class ListType : std::uint8_t { atomic, set, map };
 
   Type type = Type::any;
   std::string format;  // int32, int64, byte, date-time, quantity, micro-time ...
-  std::map<std::string, SchemaPtr, std::less<>> properties;
+  SchemaProperties properties;
   SchemaPtr additional;  // the values of a map
   SchemaPtr items;
   bool preserve_unknown = false;
@@ -45,7 +47,7 @@ struct Schema {
   std::optional<json::Value> default_value;
   std::vector<json::Value> enumeration;
   std::string pattern;
-  std::shared_ptr<const Pattern> compiled_pattern;  // made with the schema, so that no write compiles
+  std::shared_ptr<const cel::Pattern> compiled_pattern;  // made with the schema, so that no write compiles
   std::optional<double> minimum, maximum;
   bool exclusive_minimum = false, exclusive_maximum = false;
   std::optional<double> multiple_of;
@@ -64,6 +66,14 @@ struct Schema {
   std::string protobuf_wire;  // varint, bytes, fixed64 ...
   std::string go_type;        // "io.k8s.api.core.v1.PodSpec": names the OpenAPI definition; empty for scalars
   std::string go_name;        // "v1.ResourceList": how Go prints a named string, list or map type; else empty
+
+  // As CEL sees it.
+  cel::Type cel_type() const override;
+  Reading reading() const override;
+  const cel::Shape* member(std::string_view name) const override;
+  const cel::Shape* element() const override { return items.get(); }
+  bool has_fields() const override { return !properties.empty(); }
+  std::optional<cel::Type> field(std::string_view name) const override;
 };
 
 // A custom resource's schema; 422-style errors name the offending path (structural schema rules).

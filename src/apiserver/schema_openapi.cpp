@@ -4,7 +4,7 @@
 #include "apiserver/kind.h"
 #include "apiserver/schema.h"
 #include "apiserver/schema_facts.h"
-#include "apiserver/schema_pattern.h"
+#include "cel/pattern.h"
 #include "apiserver/schema_rules.h"
 #include "apiserver/schema_structural.h"
 
@@ -58,7 +58,7 @@ void read_validation(const json::Value& from, Schema& to) {
     to.enumeration.assign(values->begin(), values->end());
   to.pattern = json::string_at(from, {"pattern"});
   if (!to.pattern.empty())
-    if (auto compiled = Pattern::compile(to.pattern)) to.compiled_pattern = *compiled;
+    if (auto compiled = cel::Pattern::compile(to.pattern)) to.compiled_pattern = *compiled;
   to.minimum = number_at(from, "minimum");
   to.maximum = number_at(from, "maximum");
   to.exclusive_minimum = json::bool_at(from, {"exclusiveMinimum"});

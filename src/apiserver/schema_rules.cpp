@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apiserver/cel/program.h"
+#include "cel/program.h"
 #include "apiserver/field_error.h"
 #include "apiserver/kind.h"
 
@@ -159,7 +159,7 @@ class RuleCompiler {
 
   void compile_programs(const Schema& schema, const json::Value& given, SchemaRule& rule,
                         const std::string& where, bool correlatable) {
-    const cel::Type self = cel::type_of_schema(&schema);
+    const cel::Type self = schema.cel_type();
     const std::vector<cel::Variable> variables{
         {"self", self}, {"oldSelf", rule.optional_old_self ? cel::optional_of(self) : self}};
     auto program = cel::Program::compile(rule.text, variables);

@@ -7,11 +7,11 @@
 
 #include "apiserver/schema.h"
 
-namespace hekla::apiserver {
-
-namespace cel {
+namespace hekla::cel {
 class Program;
 }
+
+namespace hekla::apiserver {
 
 struct SchemaRule {
   std::string text, message, reason;

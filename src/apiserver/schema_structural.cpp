@@ -6,7 +6,7 @@
 #include <array>
 
 #include "apiserver/kind.h"
-#include "apiserver/schema_pattern.h"
+#include "cel/pattern.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -265,7 +265,7 @@ class StructuralRules {
       nested(*negation, false, outside, child(path, "not"));
     std::string_view pattern = json::string_at(schema, {"pattern"});
     if (pattern.empty()) return;
-    if (auto compiled = Pattern::compile(pattern); !compiled)
+    if (auto compiled = cel::Pattern::compile(pattern); !compiled)
       causes.push_back(invalid_value(
           child(path, "pattern"), json::Value(pattern),
           "must be a valid regular expression, but isn't: " + compiled.error().message));

@@ -67,7 +67,7 @@ class TypeCheck {
  public:
   Result<void> visit(const Schema& schema, const json::Value& value) {
     if (value.is_null() || schema.type == Type::any) return {};
-    if (schema.format == "quantity") return quantity(value);
+    if (std::string_view(schema.format) == "quantity") return quantity(value);
     switch (schema.type) {
       case Type::object:
         return object(schema, value);
@@ -129,18 +129,20 @@ class TypeCheck {
   Result<void> text(const Schema& schema, const json::Value& value) {
     if (!value.is_string()) return mismatch(schema, value);
     std::string_view text = json::sv(value.get_string());
-    if (schema.format == "date-time" || schema.format == "micro-time") {
-      std::string_view layout = schema.format == "date-time" ? "2006-01-02T15:04:05Z07:00"
+    const std::string_view format = schema.format;
+    if (format.empty()) return {};
+    if (format == "date-time" || format == "micro-time") {
+      std::string_view layout = format == "date-time" ? "2006-01-02T15:04:05Z07:00"
                                                              : "2006-01-02T15:04:05.000000Z07:00";
       if (!model::parse_rfc3339(text))
         return fail(Code::bad_request, "parsing time " + go_quote(text) + " as " +
                                            go_quote(layout) + ": cannot parse " + go_quote(text) +
                                            " as \"2006\"");
-    } else if (schema.format == "byte") {
+    } else if (format == "byte") {
       if (!base64_decode(text))
         return fail(Code::bad_request,
                     "illegal base64 data at input byte " + std::to_string(bad_base64_byte(text)));
-    } else if (schema.format == "go-duration") {
+    } else if (format == "go-duration") {
       if (auto parsed = model::parse_go_duration(text); !parsed)
         return fail(Code::bad_request, "time: invalid duration " + go_quote(text));
     }
@@ -158,7 +160,7 @@ class TypeCheck {
   Result<void> integer(const Schema& schema, const json::Value& value) {
     if (!value.is_number()) return mismatch(schema, value);
     bool fits = value.is_int64();
-    if (fits && schema.format == "int32")
+    if (fits && std::string_view(schema.format) == "int32")
       fits = value.get_int64() >= std::numeric_limits<std::int32_t>::min() &&
              value.get_int64() <= std::numeric_limits<std::int32_t>::max();
     return fits ? Result<void>{} : mismatch(schema, value, true);
@@ -199,15 +201,23 @@ bool is_empty(const Schema& schema, const json::Value& value) {
   return false;
 }
 
+// `form` is what a canonical time looks like: a valid one that has its length and ends in Z is canonical.
+void normalize_time(json::Value& value, std::string_view form, int digits) {
+  if (!value.is_string()) return;
+  const std::string_view text = json::sv(value.get_string());
+  if (text.size() == form.size() && text.back() == 'Z') return;
+  if (auto when = model::parse_instant(text)) value = model::format_instant(*when, digits);
+}
+
 void normalize_scalar(const Schema& schema, json::Value& value) {
-  if (schema.format == "quantity") {
+  const std::string_view format = schema.format;
+  if (format.empty()) return;
+  if (format == "quantity") {
     if (auto parsed = model::Quantity::from_json(value)) value = parsed->to_json();
-  } else if (schema.format == "date-time" && value.is_string()) {
-    if (auto when = model::parse_instant(json::sv(value.get_string())))
-      value = model::format_instant(*when, 0);
-  } else if (schema.format == "micro-time" && value.is_string()) {
-    if (auto when = model::parse_instant(json::sv(value.get_string())))
-      value = model::format_instant(*when, 6);
+  } else if (format == "date-time") {
+    normalize_time(value, "2006-01-02T15:04:05Z", 0);
+  } else if (format == "micro-time") {
+    normalize_time(value, "2006-01-02T15:04:05.000000Z", 6);
   }
 }
 

@@ -9,8 +9,8 @@
 #include "apiserver/kind.h"
 #include "apiserver/path_step.h"
 #include "apiserver/schema.h"
-#include "apiserver/schema_formats.h"
-#include "apiserver/schema_pattern.h"
+#include "model/formats.h"
+#include "cel/pattern.h"
 #include "apiserver/schema_rules.h"
 #include "model/quantity.h"
 
@@ -184,7 +184,7 @@ class Validator {
     if (!has_type(schema.type, value))
       wrong_type(type_name(schema.type), type_name(value));
     else if (schema.format == "int32" && value.is_number() &&
-             std::abs(value.to_number<double>()) > 2147483648.0)
+             (value.to_number<double>() > INT32_MAX || value.to_number<double>() < INT32_MIN))
       wrong_type("int32", "int64");
   }
 
@@ -209,7 +209,7 @@ class Validator {
               "should be at least " + std::to_string(*schema.min_length) + " chars long");
     if (schema.compiled_pattern && !schema.compiled_pattern->matches(text))
       invalid(shown, "should match '" + schema.pattern + "'");
-    if (!schema.format.empty() && !satisfies_format(schema.format, text)) {
+    if (!schema.format.empty() && !model::satisfies_format(schema.format, text)) {
       out_.push_back(type_invalid(
           path_, shown, in_body("must be of type " + schema.format + ": " + go_quote(text))));
     }

@@ -30,7 +30,8 @@ class FakeWriter final : public net::ResponseWriter {
     answer.status = status;
     answer.headers = std::move(headers);
   }
-  void write(std::string chunk) override { answer.body += chunk; }
+  using ResponseWriter::write;
+  void write(net::SharedBytes chunk) override { answer.body += *chunk; }
   void end() override { ended = true; }
   void abort() override { ended = true; }
   std::size_t pending_bytes() const override { return pending; }
@@ -95,20 +96,25 @@ class ServerFixture : public ::testing::Test {
         store::Store::open(store_options, disk, committer, background, attach_header);
     ASSERT_TRUE(opened.has_value());
     store = std::move(*opened);
+    restart([&](Options& options) { options.admission = std::move(steps); });
+  }
+  // A server with other options over the same store.
+  void restart(const std::function<void(Options&)>& change) {
+    server.reset();
     Options options;
     options.store = store.get();
     options.loop = &loop;
     options.clock = &simulation.clock();
     options.rng = &simulation.rng();
-    options.admission = std::move(steps);
     options.node_reports = node_reports;
     if (!service_range.empty()) options.service_cidr = service_range;
     options.advertise_address = advertise_address;
     options.auth.admin_token = "secret";
     options.auth.signing_key_pem = signing_key;
     options.auth.root_ca_pem = "the root";
+    change(options);
     Result<std::unique_ptr<ApiServer>> made = ApiServer::create(std::move(options));
-    ASSERT_TRUE(made.has_value());
+    ASSERT_TRUE(made.has_value()) << made.error().message;
     server = std::move(*made);
   }
   void bootstrap() {
@@ -123,6 +129,14 @@ class ServerFixture : public ::testing::Test {
 
   std::shared_ptr<FakeWriter> send(std::string method, std::string target, std::string body = {},
                                    std::vector<std::pair<std::string, std::string>> headers = {}) {
+    std::shared_ptr<FakeWriter> writer =
+        begin(std::move(method), std::move(target), std::move(body), std::move(headers));
+    simulation.run_until_idle();
+    return writer;
+  }
+  // Nothing runs yet: several that begin see the same state.
+  std::shared_ptr<FakeWriter> begin(std::string method, std::string target, std::string body = {},
+                                    std::vector<std::pair<std::string, std::string>> headers = {}) {
     net::Request request;
     request.method = std::move(method);
     std::size_t mark = target.find('?');
@@ -138,7 +152,6 @@ class ServerFixture : public ::testing::Test {
     request.headers.add("User-Agent", "test-agent/1.0");
     auto writer = std::make_shared<FakeWriter>();
     server->handler()(std::move(request), writer);
-    simulation.run_until_idle();
     return writer;
   }
 

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "json/parse.h"
+#include "json/view.h"
 
 namespace hekla::apiserver {
 
@@ -135,13 +136,12 @@ store::AttachmentPtr attach_header(std::string_view bucket, const std::string&,
         kinds.emplace(kind->storage_bucket, kind);
     return kinds;
   }();
-  std::array<unsigned char, 24 * 1024> buffer;
-  json::Arena arena(buffer.data(), buffer.size());
-  Result<json::Value> object = json::parse(value, &arena);
+  // Read in place: to build a tree of every object would take most of a start's time.
+  Result<json::Document> object = json::Document::parse(value);
   CHECK(object.has_value(), "the store returned something other than the JSON it was given");
   auto kind = by_bucket.find(bucket);
   std::shared_ptr<ObjectHeader> header =
-      make_header(kind == by_bucket.end() ? nullptr : kind->second.get(), *object);
+      make_header(kind == by_bucket.end() ? nullptr : kind->second.get(), object->root());
   std::size_t metadata = value.find("\"metadata\":");
   CHECK(metadata != std::string::npos, "a stored object begins with apiVersion, kind and metadata");
   header->body_at = static_cast<std::uint32_t>(metadata);

@@ -35,6 +35,7 @@ std::vector<Subresource> subresources_of(const Kind& kind) {
     all.push_back({"approval", r.group, r.version, r.kind, read_write});
   if (has_scale(kind)) all.push_back({"scale", "autoscaling", "v1", "Scale", read_write});
   if (kind.has_status) all.push_back({"status", r.group, r.version, r.kind, read_write});
+  std::ranges::sort(all, {}, &Subresource::name);
   return all;
 }
 
@@ -75,9 +76,8 @@ const std::vector<KindPtr>& virtual_kinds() {
                      [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
       kind->verbs = {"create"};
       // "io.k8s.api.authorization.v1.SubjectAccessReview"
-      if (const std::string group = kind->resource.group.substr(0, kind->resource.group.find('.'));
-          !group.empty())
-        kind->schema = builtin_type("io.k8s.api." + group + ".v1." + kind->resource.kind);
+      const std::string group = kind->resource.group.substr(0, kind->resource.group.find('.'));
+      kind->schema = builtin_type("io.k8s.api." + (group.empty() ? "core" : group) + ".v1." + kind->resource.kind);
       kinds.push_back(std::move(kind));
     }
     kinds.push_back(component_status_kind());

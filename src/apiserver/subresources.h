@@ -15,7 +15,7 @@ struct Subresource {
   std::vector<std::string> verbs;
 };
 
-// Status and scale come first; the others are those of single built-in kinds.
+// By name.
 std::vector<Subresource> subresources_of(const Kind& kind);
 
 // Whether a write to it changes the status alone: /approval writes the conditions of a signing request.

@@ -27,6 +27,7 @@ struct AuthOptions {
   std::vector<std::string> verify_key_pems;
   std::string root_ca_pem;        // handed out with tokens
   bool allow_everything = false;  // instead of RBAC
+  bool anonymous = true;          // requests without credentials are judged; false: they are refused
   std::string issuer = "https://kubernetes.default.svc.cluster.local";
 };
 
@@ -53,6 +54,7 @@ class Tokens {
   Result<TokenSubject> verify(std::string_view token,
                               const std::vector<std::string>& audiences = {}) const;
   const std::string& issuer() const { return options_.issuer; }
+  bool admits_anonymous() const { return options_.anonymous; }
   const std::string& root_ca_pem() const { return options_.root_ca_pem; }
   bool is_admin(std::string_view token) const;
   // Null when it is none of those given.

@@ -57,6 +57,24 @@ TEST_F(WatchTest, ObjectsEnterAndLeaveASelector) {
   EXPECT_EQ(meta(events[1], "resourceVersion"), left);
 }
 
+TEST_F(WatchTest, OneChangeIsEachWatchersOwnEvent) {
+  const std::string now = "&resourceVersion=" + revision();
+  const std::string maps = kMaps;
+  std::vector<std::shared_ptr<FakeWriter>> all{send("GET", maps + "?watch=1" + now),
+                                               send("GET", maps + "?watch=1" + now)};
+  auto chosen = send("GET", maps + "?watch=1&labelSelector=x%3Dy" + now);
+  call("POST", kMaps, config_map("a"));
+  patch(maps + "/a", R"({"metadata":{"labels":{"x":"y"}}})");
+  patch(maps + "/a", R"({"metadata":{"labels":{"x":"z"}}})");
+  EXPECT_EQ(all[0]->answer.body, all[1]->answer.body);
+  ASSERT_EQ(all[0]->events().size(), 3u);
+  EXPECT_EQ(type(all[0]->events()[1]), "MODIFIED");
+  EXPECT_EQ(type(all[0]->events()[2]), "MODIFIED");
+  ASSERT_EQ(chosen->events().size(), 2u);
+  EXPECT_EQ(type(chosen->events()[0]), "ADDED") << "the same object, to whom it is new";
+  EXPECT_EQ(type(chosen->events()[1]), "DELETED");
+}
+
 TEST_F(WatchTest, FieldSelectors) {
   auto watch = send("GET", "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=" + revision());
   call("POST", kPods, pod("p"));
@@ -118,6 +136,30 @@ TEST_F(WatchTest, TablesComeWithHeadersOnce) {
   EXPECT_EQ(json::string_at(events[0], {"object", "kind"}), "Table");
   EXPECT_TRUE(json::array_at(events[0], {"object", "columnDefinitions"}));
   EXPECT_FALSE(json::array_at(events[1], {"object", "columnDefinitions"}));
+}
+
+TEST_F(WatchTest, WatchesAndListsGoOnOverARestart) {
+  call("POST", kMaps, config_map("a", R"(,"labels":{"l":"x"})"));
+  call("POST", kMaps, config_map("b", R"(,"labels":{"l":"x"})"));
+  const std::string from = revision();
+  const std::string token = call("GET", std::string(kMaps) + "?limit=1").at({"metadata", "continue"});
+  patch(std::string(kMaps) + "/b", R"({"metadata":{"labels":{"l":"y"}}})");
+  patch(std::string(kMaps) + "/b", R"({"metadata":{"labels":{"l":"x"}}})");
+  call("DELETE", std::string(kMaps) + "/a");
+  const std::string target = std::string(kMaps) + "?watch=true&labelSelector=l%3Dx&resourceVersion=" + from;
+  auto before = send("GET", target);
+  server.reset();
+  store.reset();
+  open();
+  auto after = send("GET", target);
+  ASSERT_EQ(after->events().size(), 3u);
+  EXPECT_EQ(after->answer.body, before->answer.body);
+  EXPECT_EQ(type(after->events()[0]), "DELETED");
+  EXPECT_EQ(type(after->events()[1]), "ADDED");
+  EXPECT_EQ(type(after->events()[2]), "DELETED");
+  Reply rest = call("GET", std::string(kMaps) + "?limit=9&continue=" + token);
+  EXPECT_EQ(rest.status, 200) << rest.text;
+  EXPECT_EQ(rest.at({"metadata", "resourceVersion"}), from);
 }
 
 class ShortHistoryTest : public WatchTest {

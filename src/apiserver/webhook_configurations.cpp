@@ -1,6 +1,6 @@
 #include "apiserver/webhook_configurations.h"
 
-#include "apiserver/cel/program.h"
+#include "cel/program.h"
 #include "apiserver/storage.h"
 
 namespace hekla::apiserver {

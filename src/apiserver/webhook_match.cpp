@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "apiserver/cel/program.h"
+#include "cel/program.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -12,14 +12,6 @@ bool listed(const json::Value& rule, std::string_view member, std::string_view w
   return list && std::any_of(list->begin(), list->end(), [&](const json::Value& one) {
            return one.is_string() && (one.get_string() == "*" || json::sv(one.get_string()) == wanted);
          });
-}
-
-std::string_view operation_name(kube::Operation operation) {
-  switch (operation) {
-    case kube::Operation::create: return "CREATE";
-    case kube::Operation::update: return "UPDATE";
-    default: return "DELETE";
-  }
 }
 
 // "pods", "pods/status", "pods/*", "*/status", "*" (no subresources), "*/*".
@@ -57,6 +49,16 @@ Result<bool> selector_matches(const json::Value* selector, const model::Labels& 
 }
 
 }  // namespace
+
+std::string_view operation_name(kube::Operation operation) {
+  switch (operation) {
+    case kube::Operation::create: return "CREATE";
+    case kube::Operation::update: return "UPDATE";
+    case kube::Operation::remove: return "DELETE";
+    case kube::Operation::connect: return "CONNECT";
+  }
+  return "";
+}
 
 model::Labels labels_of_value(const json::Value& object) {
   model::Labels out;

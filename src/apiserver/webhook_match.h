@@ -9,6 +9,8 @@
 
 namespace hekla::apiserver {
 
+// "CREATE", as rules and reviews name it.
+std::string_view operation_name(kube::Operation operation);
 // The version in which the webhook wants to see the object, or null when its rules do not match.
 ServedPtr webhook_version(const json::Value& webhook, const kube::AdmissionRequest& request,
                           const Catalog& catalog);

@@ -12,10 +12,6 @@
 namespace hekla::apiserver {
 namespace {
 
-std::string text_at(const json::Value& value, std::initializer_list<std::string_view> path) {
-  return std::string(json::string_at(value, path));
-}
-
 // Configurations of webhooks are beyond the reach of webhooks, or nobody could repair a broken one.
 bool exempt(const kube::Resource& resource) {
   return resource.group == "admissionregistration.k8s.io" &&
@@ -39,30 +35,52 @@ json::Value in_version(const json::Value& object, const kube::Resource& as) {
   return out;
 }
 
+// What the client has asked of the operation, whatever the method it asked it by: a patch creates or updates.
+json::Value options_value(const OwnAdmissionRequest& request) {
+  static constexpr std::string_view kKinds[] = {"CreateOptions", "UpdateOptions", "DeleteOptions"};
+  if (request.operation == kube::Operation::connect) return nullptr;
+  json::Object out{{"kind", kKinds[static_cast<int>(request.operation)]}, {"apiVersion", "meta.k8s.io/v1"}};
+  const WriteRequest& write = *request.write;
+  if (request.operation == kube::Operation::remove) {
+    const RemoveOptions& remove = write.remove;
+    if (remove.grace_period_seconds) out.emplace("gracePeriodSeconds", *remove.grace_period_seconds);
+    json::Object preconditions;
+    if (!remove.precondition_uid.empty()) preconditions.emplace("uid", remove.precondition_uid);
+    if (!remove.precondition_resource_version.empty())
+      preconditions.emplace("resourceVersion", remove.precondition_resource_version);
+    if (!preconditions.empty()) out.emplace("preconditions", std::move(preconditions));
+    if (remove.orphan_dependents) out.emplace("orphanDependents", *remove.orphan_dependents);
+    if (!remove.propagation_policy.empty()) out.emplace("propagationPolicy", remove.propagation_policy);
+  }
+  if (write.dry_run) out.emplace("dryRun", json::Array{json::Value("All")});
+  if (request.operation == kube::Operation::remove) return out;
+  if (!write.given_manager.empty()) out.emplace("fieldManager", write.given_manager);
+  if (!write.given_validation.empty()) out.emplace("fieldValidation", write.given_validation);
+  return out;
+}
+
 }  // namespace
 
 json::Value review_request(const kube::AdmissionRequest& request, const kube::Resource& as,
                            const json::Value& object) {
+  const bool own_kind = !request.sent_kind.kind.empty();
+  const kube::Resource& shown = own_kind ? request.sent_kind : as;
   json::Object out;
-  out.emplace("kind", gvk(as));
+  out.emplace("kind", gvk(shown));
   out.emplace("resource", gvr(as));
   if (!request.subresource.empty()) out.emplace("subResource", request.subresource);
-  out.emplace("requestKind", gvk(request.resource));
+  out.emplace("requestKind", gvk(own_kind ? request.sent_kind : request.resource));
   out.emplace("requestResource", gvr(request.resource));
   if (!request.subresource.empty()) out.emplace("requestSubResource", request.subresource);
   if (!request.key.name.empty()) out.emplace("name", request.key.name);
   if (!request.key.ns.empty()) out.emplace("namespace", request.key.ns);
   const bool removal = request.operation == kube::Operation::remove;
-  out.emplace("operation", request.operation == kube::Operation::create   ? "CREATE"
-                           : request.operation == kube::Operation::update ? "UPDATE"
-                                                                          : "DELETE");
+  out.emplace("operation", operation_name(request.operation));
   out.emplace("userInfo", user_value(request.user));
-  out.emplace("object", removal ? json::Value() : in_version(object, as));
-  out.emplace("oldObject", request.old_object ? in_version(*request.old_object, as) : json::Value());
+  out.emplace("object", removal ? json::Value() : in_version(object, shown));
+  out.emplace("oldObject", request.old_object ? in_version(*request.old_object, shown) : json::Value());
   out.emplace("dryRun", request.dry_run);
-  static constexpr std::string_view kOptions[] = {"CreateOptions", "UpdateOptions", "DeleteOptions"};
-  out.emplace("options", json::Object{{"kind", kOptions[static_cast<int>(request.operation)]},
-                                      {"apiVersion", "meta.k8s.io/v1"}});
+  out.emplace("options", options_value(static_cast<const OwnAdmissionRequest&>(request)));
   return out;
 }
 
@@ -77,7 +95,7 @@ std::string authority_of(const std::string& address, std::int64_t port) {
 std::optional<std::string> port_name(const json::Value& service, std::int64_t port) {
   if (const json::Array* ports = json::array_at(service, {"spec", "ports"}))
     for (const json::Value& one : *ports)
-      if (json::int_at(one, {"port"}) == port) return text_at(one, {"name"});
+      if (json::int_at(one, {"port"}) == port) return json::text_at(one, {"name"});
   return std::nullopt;
 }
 
@@ -100,10 +118,10 @@ Result<std::string> service_authority(const kube::AdmissionReader& reader, const
         const json::Array* ports = json::array_at(subset, {"ports"});
         if (!addresses || addresses->empty() || !ports) continue;
         for (const json::Value& one : *ports)
-          if (text_at(one, {"name"}) == *name)
-            return authority_of(text_at((*addresses)[0], {"ip"}), json::int_at(one, {"port"}));
+          if (json::text_at(one, {"name"}) == *name)
+            return authority_of(json::text_at((*addresses)[0], {"ip"}), json::int_at(one, {"port"}));
       }
-  const std::string address = text_at(**service, {"spec", "clusterIP"});
+  const std::string address = json::text_at(**service, {"spec", "clusterIP"});
   if (address.empty() || address == "None")
     return fail(Code::unavailable, "no endpoints available for service \"" + key.name + "\"");
   return authority_of(address, port);
@@ -135,7 +153,8 @@ Error failed_call(const Webhook& webhook, const std::string& why) {
 
 Error denial_of(const Webhook& webhook, const json::Value& response) {
   std::string message = "admission webhook " + go_quote(webhook.name) + " denied the request";
-  const std::string text = text_at(response, {"status", "message"}), reason = text_at(response, {"status", "reason"});
+  const std::string text = json::text_at(response, {"status", "message"});
+  const std::string reason = json::text_at(response, {"status", "reason"});
   message += !text.empty() ? ": " + text : !reason.empty() ? ": " + reason : " without explanation";
   const std::int64_t status = std::max<std::int64_t>(json::int_at(response, {"status", "code"}), 400);
   return {code_from(reason, static_cast<int>(status)), std::move(message)};
@@ -205,7 +224,7 @@ class Invocation {
 
 // True when the answer changed the object.
 Result<bool> apply_answer(const Webhook& webhook, const json::Value& response, json::Value& object) {
-  const std::string patch = text_at(response, {"patch"});
+  const std::string patch = json::text_at(response, {"patch"});
   if (patch.empty()) return false;
   if (json::string_at(response, {"patchType"}) != "JSONPatch")
     return std::unexpected(failed_call(webhook, "webhook returned response.patch but not response.patchType"));
@@ -228,15 +247,15 @@ Result<void> address_call(const json::Value& config, std::chrono::seconds timeou
   call.timeout = timeout;
   const std::string query = "timeout=" + std::to_string(timeout.count()) + "s";
   if (std::optional<std::string> ca = base64_decode(json::string_at(config, {"caBundle"}))) call.ca_pem = *ca;
-  if (std::string url = text_at(config, {"url"}); !url.empty()) {
+  if (std::string url = json::text_at(config, {"url"}); !url.empty()) {
     url = cleaned_url(url);
     call.url = url + (url.find('?') == std::string::npos ? "?" : "&") + query;
     call.shown_url = call.url;
     return {};
   }
-  const kube::Key key{text_at(config, {"service", "namespace"}), text_at(config, {"service", "name"})};
+  const kube::Key key{json::text_at(config, {"service", "namespace"}), json::text_at(config, {"service", "name"})};
   const std::int64_t port = json::int_at(config, {"service", "port"}, 443);
-  std::string path = text_at(config, {"service", "path"});
+  std::string path = json::text_at(config, {"service", "path"});
   if (!path.starts_with('/')) path.insert(0, "/");
   path += "?" + query;
   call.server_name = key.name + "." + key.ns + ".svc";
@@ -265,8 +284,8 @@ Result<json::Value> read_review(const WebhookCall& call, Result<net::Response> r
   if (json::string_at(*review, {"kind"}) != "AdmissionReview" ||
       json::string_at(*review, {"apiVersion"}) != "admission.k8s.io/v1")
     return refuse("received invalid webhook response: expected webhook response of admission.k8s.io/v1, "
-                  "Kind=AdmissionReview, got " + text_at(*review, {"apiVersion"}) + ", Kind=" +
-                  text_at(*review, {"kind"}));
+                  "Kind=AdmissionReview, got " + json::text_at(*review, {"apiVersion"}) + ", Kind=" +
+                  json::text_at(*review, {"kind"}));
   const json::Value* answer = json::find(*review, "response");
   if (!answer || !answer->is_object()) return refuse("webhook response was absent");
   if (json::string_at(*answer, {"uid"}) != call.uid)

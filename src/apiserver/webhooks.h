@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "base/rng.h"
 #include "json/value.h"
+#include "apiserver/write_request.h"
 #include "kube/admission.h"
 #include "net/client.h"
 
@@ -78,9 +79,14 @@ struct OwnAdmissionRequest : kube::AdmissionRequest {
   // What they have drawn or signed for this request: one that is prepared again, because a webhook's answer came later,
   // must come out the same.
   std::map<std::string, std::string>* kept = nullptr;
+  std::map<std::string, std::string>* audit_annotations = nullptr;
+  const WriteRequest* write = nullptr;
 };
 inline std::map<std::string, std::string>& kept_for(const kube::AdmissionRequest& request) {
   return *static_cast<const OwnAdmissionRequest&>(request).kept;
+}
+inline std::map<std::string, std::string>& audit_annotations_of(const kube::AdmissionRequest& request) {
+  return *static_cast<const OwnAdmissionRequest&>(request).audit_annotations;
 }
 
 // What one request has heard from webhooks so far.

@@ -95,6 +95,71 @@ TEST_F(WebhookTest, a_denial_in_upstreams_words) {
   EXPECT_EQ(call("GET", std::string(kMaps) + "/x").status, 404);
 }
 
+TEST_F(WebhookTest, a_connection_can_be_denied) {
+  ASSERT_EQ(configure("Validating",
+                      R"({"name":"v.example.com","sideEffects":"None","admissionReviewVersions":["v1"],)"
+                      R"("clientConfig":{"url":"https://127.0.0.1:9/hook"},"rules":[{"apiGroups":[""],)"
+                      R"("apiVersions":["v1"],"resources":["pods/exec"],"operations":["CONNECT"]}]})")
+                .status,
+            201);
+  ASSERT_EQ(call("POST", kPods, pod("p")).status, 201);
+  transport.script = [](const json::Value& request) -> Result<json::Value> {
+    EXPECT_EQ(json::string_at(request, {"operation"}), "CONNECT");
+    EXPECT_EQ(json::string_at(request, {"name"}), "p");
+    EXPECT_EQ(json::string_at(request, {"kind", "kind"}), "PodExecOptions");
+    EXPECT_EQ(json::string_at(request, {"resource", "resource"}), "pods");
+    EXPECT_EQ(json::string_at(request, {"subResource"}), "exec");
+    EXPECT_EQ(json::serialize(*json::find(request, "object")),
+              R"({"kind":"PodExecOptions","apiVersion":"v1","stdout":true,"container":"c","command":["rm","-r"]})");
+    return json::parse(R"({"allowed":false,"status":{"message":"no","code":403,"reason":"Forbidden"}})");
+  };
+  Reply denied = call("POST", std::string(kPods) + "/p/exec?container=c&stdout=true&command=rm&command=-r");
+  EXPECT_EQ(denied.status, 403) << denied.text;
+  EXPECT_EQ(denied.message(), "admission webhook \"v.example.com\" denied the request: no");
+  EXPECT_EQ(transport.calls.size(), 1u);
+  call("POST", std::string(kPods) + "/p/attach?container=c&stdout=true");
+  EXPECT_EQ(transport.calls.size(), 1u) << "its rules name exec alone";
+}
+
+TEST_F(WebhookTest, a_scale_is_reviewed_and_changed_as_a_scale) {
+  const std::string path = "/apis/apps/v1/namespaces/default/deployments";
+  ASSERT_EQ(call("POST", path, R"({"metadata":{"name":"d"},"spec":{"replicas":1,"selector":{"matchLabels":{"a":"b"}},
+    "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})").status, 201);
+  std::string rule = webhook("m.example.com", "", "deployments/scale");
+  rule.replace(rule.find(R"("apiGroups":[""])"), 16, R"("apiGroups":["apps"])");
+  ASSERT_EQ(configure("Mutating", rule).status, 201);
+  transport.script = [&](const json::Value& request) -> Result<json::Value> {
+    EXPECT_EQ(json::string_at(request, {"kind", "kind"}), "Scale");
+    EXPECT_EQ(json::int_at(request, {"oldObject", "spec", "replicas"}), 1);
+    EXPECT_EQ(json::int_at(request, {"object", "spec", "replicas"}), 9);
+    return patch_answer(R"([{"op":"replace","path":"/spec/replicas","value":4}])");
+  };
+  Reply scaled = call("PATCH", path + "/d/scale", R"({"spec":{"replicas":9}})",
+                      {{"Content-Type", "application/merge-patch+json"}});
+  ASSERT_EQ(scaled.status, 200) << scaled.text;
+  EXPECT_EQ(json::int_at(call("GET", path + "/d").body, {"spec", "replicas"}), 4);
+  EXPECT_EQ(transport.calls.size(), 1u);
+}
+
+TEST_F(WebhookTest, bindings_and_evictions_are_reviewed_as_what_they_are) {
+  ASSERT_EQ(call("POST", kPods, pod("p")).status, 201);
+  ASSERT_EQ(configure("Mutating", webhook("m.example.com", "", "pods/*")).status, 201);
+  std::vector<std::string> seen;
+  transport.script = [&](const json::Value& request) -> Result<json::Value> {
+    seen.push_back(json::text_at(request, {"resource", "resource"}) + "/" + json::text_at(request, {"subResource"}) +
+                   " " + json::text_at(request, {"kind", "kind"}) + " " +
+                   json::text_at(request, {"requestKind", "group"}));
+    if (json::string_at(request, {"subResource"}) == "eviction") return json::parse(R"({"allowed":false})");
+    return patch_answer(R"([{"op":"replace","path":"/target/name","value":"other"}])");
+  };
+  Reply bound = call("POST", std::string(kPods) + "/p/binding", R"({"target":{"name":"n"}})");
+  EXPECT_EQ(bound.status, 201) << bound.text;
+  EXPECT_EQ(call("GET", std::string(kPods) + "/p").at({"spec", "nodeName"}), "other");
+  Reply evicted = call("POST", std::string(kPods) + "/p/eviction", R"({"apiVersion":"policy/v1","kind":"Eviction"})");
+  EXPECT_EQ(evicted.message(), "admission webhook \"m.example.com\" denied the request without explanation");
+  EXPECT_EQ(seen, (std::vector<std::string>{"pods/binding Binding ", "pods/eviction Eviction policy"}));
+}
+
 TEST_F(WebhookTest, an_unreachable_webhook_fails_or_is_ignored) {
   ASSERT_EQ(configure("Validating", webhook("v.example.com")).status, 201);
   transport.script = [](const json::Value&) -> Result<json::Value> { return fail(Code::unavailable, "refused"); };
@@ -229,6 +294,31 @@ TEST_F(WebhookTest, a_service_is_called_on_the_port_that_was_named) {
   ASSERT_EQ(call("POST", kMaps, config_map("x")).status, 201);
   ASSERT_EQ(transport.calls.size(), 1u);
   EXPECT_TRUE(transport.calls[0].url.starts_with("https://10.1.2.3:9443/")) << transport.calls[0].url;
+}
+
+TEST_F(WebhookTest, SeesWhatTheClientAskedOfTheOperation) {
+  std::vector<std::string> options;
+  transport.script = [&](const json::Value& request) {
+    options.push_back(json::serialize(*json::find(request, "options")));
+    return json::Value(json::Object{{"allowed", true}});
+  };
+  std::string hook = webhook("w.x.io");
+  hook.replace(hook.find(R"("CREATE","UPDATE")"), 17, R"("*")");
+  ASSERT_EQ(configure("Validating", hook).status, 201);
+  const std::string one = std::string(kMaps) + "/m";
+  call("POST", std::string(kMaps) + "?fieldManager=me&fieldValidation=Strict", config_map("m"));
+  call("POST", std::string(kMaps) + "?dryRun=All", config_map("n"));
+  patch(one + "?fieldManager=me", R"({"data":{"b":"2"}})");
+  const std::string uid = call("GET", one).at({"metadata", "uid"});
+  call("DELETE", one,
+       R"({"gracePeriodSeconds":5,"propagationPolicy":"Foreground","preconditions":{"uid":")" + uid + R"("}})");
+  ASSERT_EQ(options.size(), 4u);
+  EXPECT_EQ(options[0],
+            R"({"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"me","fieldValidation":"Strict"})");
+  EXPECT_EQ(options[1], R"({"kind":"CreateOptions","apiVersion":"meta.k8s.io/v1","dryRun":["All"]})");
+  EXPECT_EQ(options[2], R"({"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"me"})");
+  EXPECT_EQ(options[3], R"({"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","gracePeriodSeconds":5,)"
+                        R"("preconditions":{"uid":")" + uid + R"("},"propagationPolicy":"Foreground"})");
 }
 
 }  // namespace

@@ -27,10 +27,11 @@ struct RemoveOptions {
 };
 
 struct WriteRequest {
-  enum class Verb { create, update, patch, remove, bind, evict } verb = Verb::create;
+  // connect: nothing is written; the body is what admission shall see of a request that opens a stream.
+  enum class Verb { create, update, patch, remove, bind, evict, connect } verb = Verb::create;
   ServedPtr served;
   kube::Key key;
-  std::string subresource;  // status, scale, finalize; bind and evict are verbs
+  std::string subresource;  // status, scale, finalize, exec; bind and evict are verbs
   json::Value body;
   std::vector<std::string> repeated_fields;  // in a strict decoder's words, met while the body was parsed
   kube::PatchType patch_type = kube::PatchType::merge;
@@ -39,6 +40,7 @@ struct WriteRequest {
   bool dry_run = false;
   FieldValidation field_validation = FieldValidation::ignore;
   std::string field_manager;
+  std::string given_manager, given_validation;  // fieldManager and fieldValidation as the query has them, for webhooks
   kube::UserInfo user;
   // Of an update or patch that may create: why its user must not. Empty: it may.
   std::optional<Error> creation_denied;
@@ -50,6 +52,7 @@ struct WriteOutcome {
   // The object as it was written, as it was found (no change), or as it would be (dry run).
   store::ItemPtr item;
   Effect effect = Effect::unchanged;
+  std::optional<json::Value> changed_body;  // of a connect, when webhooks changed it
   std::vector<std::string> warnings;
   std::map<std::string, std::string> audit_annotations;
 };

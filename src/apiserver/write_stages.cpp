@@ -9,6 +9,7 @@
 #include "apiserver/field_hint.h"
 #include "apiserver/kinds/ephemeral.h"
 #include "apiserver/kinds/resize.h"
+#include "apiserver/kinds/signing_request.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/quota.h"
@@ -82,6 +83,48 @@ Error strict_error(const WriteScope& scope, const json::Value& object,
   return undecodable_patch(object, text);
 }
 
+// Whether a member of the object may be another than the stored one. (A conversion webhook may return anything.)
+bool may_have_changed(const WriteScope& scope, std::string_view member) {
+  const WriteRequest& request = scope.request;
+  const bool names = request.verb == WriteRequest::Verb::patch && request.subresource != "scale" &&
+                     (request.patch_type == kube::PatchType::merge ||
+                      request.patch_type == kube::PatchType::strategic);
+  return !names || scope.kind().conversion || json::find(request.body, member);
+}
+
+// The members of a patched object that the patch does not name. They are as they were when they were stored, so that
+// whatever looks for what must not be stored can do without them.
+class UnnamedMembers {
+ public:
+  explicit UnnamedMembers(json::Value& object) : object_(object), all_(object.storage()) {}
+
+  void take_out(const WriteScope& scope) {
+    scope_ = &scope;
+    json::Object named(object_.storage());
+    for (auto& member : object_.get_object())
+      if (may_have_changed(scope, member.key())) named.emplace(member.key(), std::move(member.value()));
+    all_ = std::exchange(object_.get_object(), std::move(named));
+  }
+
+  // Each where it was.
+  void put_back() {
+    if (!scope_) return;
+    json::Object& named = object_.get_object();
+    json::Object whole(object_.storage());
+    for (auto& member : all_)
+      if (!may_have_changed(*scope_, member.key()))
+        whole.emplace(member.key(), std::move(member.value()));
+      else if (json::Value* decoded = named.if_contains(member.key()))
+        whole.emplace(member.key(), std::move(*decoded));
+    named = std::move(whole);
+  }
+
+ private:
+  json::Value& object_;
+  json::Object all_;  // in the object's order; what the patch names has been moved from
+  const WriteScope* scope_ = nullptr;
+};
+
 Result<void> decode_custom(const WriteScope& scope, json::Value& object) {
   const Kind& kind = scope.kind();
   if (json::Value* metadata = object.get_object().if_contains("metadata");
@@ -109,8 +152,13 @@ OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& obje
   request.now = scope.now;
   request.warnings = &scope.warnings;
   request.kept = &scope.memo->kept;
+  request.audit_annotations = &scope.memo->audit_annotations;
+  request.write = &scope.request;
   return request;
 }
+
+// Of an object written through its Scale webhooks and policies have seen the Scale.
+bool is_view(const WriteScope& scope) { return scope.request.subresource == "scale"; }
 
 // The server's own part of a CRD: conditions and accepted names, owned by it as by a controller.
 void accept_names(WriteScope& scope, json::Value& crd) {
@@ -137,19 +185,25 @@ void isolate(const WriteScope& scope, json::Value& object, const json::Value& ol
     return;
   }
   if (!writes_status(scope.request.subresource)) {
+    if (!may_have_changed(scope, "status")) return;
     if (const json::Value* status = before.if_contains("status"))
       now["status"] = *status;
     else
       now.erase("status");
     return;
   }
-  json::Object merged = before;
-  if (json::Value* status = now.if_contains("status"))
-    merged["status"] = std::move(*status);
-  else
-    merged.erase("status");
+  json::Object merged(now.storage());
+  for (const auto& member : before) {
+    const bool own = member.key() == "status" || (member.key() == "metadata" && !kind.custom);
+    json::Value* given = own || !may_have_changed(scope, member.key()) ? now.if_contains(member.key()) : nullptr;
+    if (given)
+      merged.emplace(member.key(), std::move(*given));
+    else if (!own)
+      merged.emplace(member.key(), member.value());
+  }
+  if (json::Value* status = now.if_contains("status"); status && !before.contains("status"))
+    merged.emplace("status", std::move(*status));
   if (!kind.custom) {
-    merged["metadata"] = std::move(now["metadata"]);
     json::Object& metadata = merged["metadata"].get_object();
     for (const std::string& member : kind.status_keeps) {
       const json::Value* kept = json::find_path(old, {"metadata", member});
@@ -240,23 +294,30 @@ Result<json::Value> stored_object(WriteScope& scope, const store::Item& item) {
 
 Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) {
   const Kind& kind = scope.kind();
+  UnnamedMembers unnamed(object);
+  if (patched) unnamed.take_out(scope);
   if (scope.request.field_validation != FieldValidation::ignore) {
     TRY(check_configuration(scope));
     std::vector<std::string> problems = field_problems(scope, object);
-    if (!problems.empty() && scope.request.field_validation == FieldValidation::strict)
+    if (!problems.empty() && scope.request.field_validation == FieldValidation::strict) {
+      unnamed.put_back();
       return std::unexpected(strict_error(scope, object, problems, patched));
+    }
     scope.warnings.insert(scope.warnings.end(), problems.begin(), problems.end());
   }
   if (kind.custom) {
     TRY(decode_custom(scope, object));
   } else if (kind.schema) {
-    if (Result<void> typed = check_types(*kind.schema, object); !typed)
+    if (Result<void> typed = check_types(*kind.schema, object); !typed) {
+      unnamed.put_back();
       return std::unexpected(patched ? undecodable_patch(object, typed.error().message)
                                      : bad_request_error(cannot_handle(kind.resource) +
                                                          typed.error().message));
+    }
     prune(*kind.schema, object);
     normalize(*kind.schema, object);
   }
+  unnamed.put_back();
   default_stage(kind, object);
   return {};
 }
@@ -281,7 +342,7 @@ Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Va
   OwnAdmissionRequest request = admission_request(scope, object, old, operation);
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
-  const bool webhooks = webhooks_configured(scope, true);
+  const bool webhooks = !is_view(scope) && webhooks_configured(scope, true);
   if (!webhooks && !scope.services.admission->mutates(request)) return {};
   TRY(scope.services.admission->mutate(request, object));
   if (webhooks) {
@@ -313,6 +374,19 @@ Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::
   return {};
 }
 
+namespace {
+
+// Rules trust the types and the sizes that the schema has promised.
+bool keeps_rules_from_running(const std::vector<Cause>& causes) {
+  static constexpr std::string_view kBlocking[]{"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong",
+                                                "FieldValueTooMany", "FieldValueTypeInvalid"};
+  return std::any_of(causes.begin(), causes.end(), [](const Cause& cause) {
+    return std::find(std::begin(kBlocking), std::end(kBlocking), cause.reason) != std::end(kBlocking);
+  });
+}
+
+}  // namespace
+
 Result<void> validate_stage(WriteScope& scope, const json::Value& object, const json::Value* old) {
   const Kind& kind = scope.kind();
   // Its managedFields are nested deeper than what they describe; what is stored must be readable again.
@@ -327,16 +401,25 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
   if (old) add(validate_metadata_update(object, *old));
   if (kind.custom && kind.schema) {
     add(validate_value(*kind.schema, object, {}, old));
-    // Rules may trust the schema they stand in.
-    if (causes.empty() && kind.has_rules) add(validate_rules(*kind.schema, object, old));
+    if (kind.has_rules && keeps_rules_from_running(causes))
+      causes.push_back(invalid_value("<nil>", json::Value(nullptr),
+                                     "some validation rules were not checked because the object was invalid; correct "
+                                     "the existing errors to complete validation"));
+    else if (kind.has_rules)
+      add(validate_rules(*kind.schema, object, old));
   }
-  if (kind.validate) add(kind.validate(object));
+  // What a write of the status leaves as it was has been judged; the rules of built-in kinds say nothing of the status.
+  const bool judged =
+      old && !kind.custom && writes_status(scope.request.subresource) && same_outside(object, *old, true);
+  if (!judged && kind.validate) add(kind.validate(object));
   if (old && scope.request.subresource == "ephemeralcontainers")
     add(validate_ephemeral_update(object, *old));
   else if (old && scope.request.subresource == "resize")
     add(validate_resize(object, *old));
-  else if (old && kind.validate_update)
+  else if (!judged && old && kind.validate_update)
     add(kind.validate_update(object, *old));
+  if (old && kind.resource.plural == "certificatesigningrequests" && kind.resource.group == "certificates.k8s.io")
+    add(validate_verdict(object, *old, scope.request.subresource == "approval"));
   if (is_crd(kind.resource)) add(validate_crd(object, old, scope.catalog));
   if (causes.empty()) return {};
   return std::unexpected(
@@ -349,8 +432,37 @@ Result<void> admit_stage(WriteScope& scope, const json::Value& object, const jso
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
   TRY(scope.services.admission->validate(request, object));
+  if (is_view(scope)) return {};
   TRY(validate_by_policies(scope, request, object));
   return validate_by_webhooks(scope, request, object);
+}
+
+Result<void> admit_sent(WriteScope& scope, const std::string& subresource, kube::Operation operation,
+                        json::Value& sent, const json::Value* old) {
+  const bool mutating = webhooks_configured(scope, true);
+  if (!mutating && !webhooks_configured(scope, false) &&
+      scope.services.configurations->policies.at(scope.snapshot, scope.catalog)->policies.empty())
+    return {};
+  const std::vector<Subresource> all = subresources_of(scope.kind());
+  auto found = std::ranges::find(all, subresource, &Subresource::name);
+  CHECK(found != all.end(), "a subresource of the kind");
+  OwnAdmissionRequest request = admission_request(scope, sent, old, operation);
+  request.subresource = subresource;
+  request.sent_kind = {found->group, found->version, "", found->kind, scope.resource().namespaced};
+  SnapshotReader reader(scope.snapshot, scope.catalog);
+  request.reader = &reader;
+  if (mutating) TRY(mutate_by_webhooks(scope, request, sent));
+  TRY(validate_by_policies(scope, request, sent));
+  return validate_by_webhooks(scope, request, sent);
+}
+
+Result<PreparedWrite> prepare_connect(WriteScope& scope) {
+  json::Value sent = scope.request.body;
+  TRY(admit_sent(scope, scope.request.subresource, kube::Operation::connect, sent));
+  PreparedWrite prepared;
+  if (sent != scope.request.body) prepared.outcome.changed_body = std::move(sent);
+  prepared.outcome.warnings = scope.warnings;
+  return prepared;
 }
 
 Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
@@ -395,14 +507,20 @@ Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Ex
                                 WriteOutcome::Effect effect, store::Revision dry_run_revision) {
   if (scope.kind().conversion)
     object = TRY(scope.services.conversions->convert(scope, std::move(object), *scope.served().storage));
-  PreparedWrite prepared;
-  prepared.outcome.effect = effect;
-  prepared.outcome.warnings = std::move(scope.warnings);
   if (scope.request.dry_run) {
+    PreparedWrite prepared;
+    prepared.outcome.effect = effect;
+    prepared.outcome.warnings = std::move(scope.warnings);
     prepared.outcome.item = unsaved_item(scope.served(), std::move(object), dry_run_revision);
     return prepared;
   }
-  EncodedObject encoded = encode_object(scope.served(), object);
+  return put_encoded(scope, encode_object(scope.served(), object), expect, effect);
+}
+
+PreparedWrite put_encoded(WriteScope& scope, EncodedObject encoded, store::Expect expect, WriteOutcome::Effect effect) {
+  PreparedWrite prepared;
+  prepared.outcome.effect = effect;
+  prepared.outcome.warnings = std::move(scope.warnings);
   prepared.commit = true;
   prepared.sides = std::move(scope.sides);
   prepared.write.op = store::Write::Op::put;

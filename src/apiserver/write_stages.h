@@ -9,6 +9,7 @@
 
 #include "apiserver/admission_chain.h"
 #include "apiserver/side_writes.h"
+#include "apiserver/storage.h"
 #include "apiserver/write_request.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -61,6 +62,7 @@ struct PreparedWrite {
   WriteOutcome outcome;
   bool retry_on_conflict = false;  // the request did not insist on a revision
   bool retry_on_exists = false;    // the name was generated
+  bool guarded = false;            // a conflict is one with what the object stands on
   SideWrites sides;                // what must land together with it
 };
 
@@ -79,6 +81,7 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope,
 Result<PreparedWrite> prepare_binding(WriteScope& scope);
 Result<PreparedWrite> prepare_eviction(WriteScope& scope);
 Result<PreparedWrite> prepare_scale(WriteScope& scope);
+Result<PreparedWrite> prepare_connect(WriteScope& scope);
 
 // The three patch types that need nothing but the object.
 Result<void> apply_patch(const WriteScope& scope, kube::PatchType type, const json::Value& patch,
@@ -108,6 +111,10 @@ std::string cannot_handle(const kube::Resource& resource);
 Result<void> validate_stage(WriteScope& scope, const json::Value& object, const json::Value* old);
 Result<void> admit_stage(WriteScope& scope, const json::Value& object, const json::Value* old,
                          kube::Operation operation);
+// What is sent to a subresource and is no object of the resource's kind (a Binding, an Eviction, a Scale, the options
+// of exec) passes webhooks, which may change it, and policies.
+Result<void> admit_sent(WriteScope& scope, const std::string& subresource, kube::Operation operation,
+                        json::Value& sent, const json::Value* old = nullptr);
 // Everything an update does once the new object is known and `item` is what it replaces.
 struct UpdateInput {
   json::Value object;
@@ -122,6 +129,8 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input);
 // The last stage: bytes for the store, or the answer to a dry run.
 Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Expect expect,
                                 WriteOutcome::Effect effect, store::Revision dry_run_revision);
+// The same for what is already bytes; not for a dry run.
+PreparedWrite put_encoded(WriteScope& scope, EncodedObject encoded, store::Expect expect, WriteOutcome::Effect effect);
 Result<PreparedWrite> remove_stage(WriteScope& scope, json::Value last_state, const store::Item& item);
 PreparedWrite unchanged_stage(WriteScope& scope, store::ItemPtr item);
 

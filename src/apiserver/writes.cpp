@@ -15,11 +15,10 @@
 namespace hekla::apiserver {
 
 namespace {
-constexpr int kMaxAttempts = 5;
 constexpr int kMaxNameAttempts = 8;
-// A quota is written by everyone who creates something in its namespace; each lost race is
-// somebody's success.
-constexpr int kMaxSideAttempts = 1000;
+// Each lost race is somebody's success: of an object that controllers write at every commit, or of a quota that
+// everyone writes who creates something in its namespace. As with upstream, who names no version does not hear of it.
+constexpr int kMaxAttempts = 1000;
 constexpr std::size_t kMaxWebhookAnswers = 256;
 // A collection may be larger than what the store takes at once.
 constexpr std::size_t kBytesPerCommit = std::size_t{8} << 20;
@@ -39,6 +38,8 @@ Result<PreparedWrite> prepare_write(WriteScope& scope) {
       return prepare_binding(scope);
     case WriteRequest::Verb::evict:
       return prepare_eviction(scope);
+    case WriteRequest::Verb::connect:
+      return prepare_connect(scope);
   }
   return fail(Code::internal, "unknown verb");
 }
@@ -198,8 +199,21 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
       return prepared.retry_on_exists && attempts_[index] < kMaxNameAttempts;
     if (code != Code::conflict && code != Code::not_found) return false;
     // Preparing it again finds out whether the object itself or what it is charged to has changed.
-    if (!staged_.empty()) return attempts_[index] < kMaxSideAttempts;
-    return prepared.retry_on_conflict && attempts_[index] < kMaxAttempts;
+    if (prepared.guarded && !renew_kind(index)) return false;
+    const bool others = prepared.guarded || !staged_.empty();
+    return (others || prepared.retry_on_conflict) && attempts_[index] < kMaxAttempts;
+  }
+
+  // The CRD may have changed since the request was read, and its kinds not be in the catalog yet. False when the kind
+  // is no longer served.
+  bool renew_kind(std::size_t index) {
+    const Kind& kind = *requests_[index].served->kind;
+    if (!kind.custom || !writes_.crds_) return true;
+    writes_.crds_->refresh();
+    ServedPtr renewed = writes_.registry_.catalog()->find(kind.resource);
+    if (!renewed) return false;
+    requests_[index].served = std::move(renewed);
+    return true;
   }
 
   static Error explain(const WriteRequest& request, const PreparedWrite& prepared,
@@ -213,7 +227,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
         return exists;
       }
       case Code::conflict: return modified_error(resource, name);
-      case Code::not_found: return not_found_error(resource, name);
+      case Code::not_found: return prepared.guarded ? no_such_resource_error() : not_found_error(resource, name);
       default: return error;
     }
   }

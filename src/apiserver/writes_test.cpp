@@ -19,6 +19,23 @@ TEST_F(WritesTest, CreateFillsWhatTheServerOwns) {
   EXPECT_EQ(read.text, made.text);
 }
 
+TEST_F(WritesTest, NothingIsCreatedInANamespaceThatIsDeletedMeanwhile) {
+  call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"n"}})");
+  auto removal = begin("DELETE", "/api/v1/namespaces/n");
+  auto creation = begin("POST", "/api/v1/namespaces/n/configmaps", config_map("m"));
+  simulation.run_until_idle();
+  EXPECT_EQ(removal->answer.status, 200);
+  EXPECT_EQ(creation->answer.status, 403);
+  EXPECT_NE(creation->answer.body.find("because it is being terminated"), std::string::npos) << creation->answer.body;
+  // Any other change of the namespace does not matter.
+  auto change = begin("PATCH", "/api/v1/namespaces/default", R"({"metadata":{"labels":{"a":"b"}}})",
+                      {{"Content-Type", "application/merge-patch+json"}});
+  auto other = begin("POST", kMaps, config_map("m"));
+  simulation.run_until_idle();
+  EXPECT_EQ(change->answer.status, 200);
+  EXPECT_EQ(other->answer.status, 201) << other->answer.body;
+}
+
 TEST_F(WritesTest, CreateRefusesWhatExistsAndWhatHasARevision) {
   call("POST", kMaps, config_map("m"));
   Reply again = call("POST", kMaps, config_map("m"));
@@ -29,6 +46,11 @@ TEST_F(WritesTest, CreateRefusesWhatExistsAndWhatHasARevision) {
   Reply revised = call("POST", kMaps, config_map("n", R"(,"resourceVersion":"3")"));
   EXPECT_EQ(revised.status, 500);
   EXPECT_EQ(revised.message(), "resourceVersion should not be set on objects to be created");
+  Reply invalid = call("POST", kMaps, config_map("No", R"(,"resourceVersion":"3")"));
+  EXPECT_EQ(invalid.status, 422);
+  Reply tried = call("POST", std::string(kMaps) + "?dryRun=All", config_map("n", R"(,"resourceVersion":"3")"));
+  EXPECT_EQ(tried.status, 201) << tried.text;
+  EXPECT_EQ(call("GET", std::string(kMaps) + "/n").status, 404);
 }
 
 TEST_F(WritesTest, GeneratedNamesAreUnique) {
@@ -57,6 +79,23 @@ TEST_F(WritesTest, NamesAndNamespacesMustMatchTheUrl) {
   Reply bad_name = call("POST", kMaps, config_map("No"));
   EXPECT_EQ(bad_name.status, 422);
   EXPECT_EQ(bad_name.at({"details", "kind"}), "ConfigMap");
+}
+
+TEST_F(WritesTest, APatchIsReadWhereItNamesSomething) {
+  ASSERT_EQ(call("POST", kPods, pod("p")).status, 201);
+  const std::string status = std::string(kPods) + "/p/status";
+  Reply patched = patch(status, R"({"status":{"nope":1,"message":"","startTime":"2026-01-01T01:00:00+01:00"}})");
+  ASSERT_EQ(patched.status, 200) << patched.text;
+  EXPECT_EQ(patched.at({"status", "startTime"}), "2026-01-01T00:00:00Z");
+  EXPECT_EQ(patched.text.find("nope"), std::string::npos);
+  const std::size_t spec = patched.text.find("\"spec\":");
+  ASSERT_NE(spec, std::string::npos);
+  EXPECT_LT(patched.text.find("\"metadata\":"), spec);
+  EXPECT_LT(spec, patched.text.find("\"status\":{"));
+  // The refusal shows the whole outcome, not only what was looked at.
+  Reply refused = patch(status, R"({"status":"x"})");
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_NE(refused.message().find("containers"), std::string::npos) << refused.message();
 }
 
 TEST_F(WritesTest, NamespacesMustExist) {
@@ -101,6 +140,21 @@ TEST_F(WritesTest, UpdatesAreGuardedByTheRevision) {
   EXPECT_EQ(other_uid.message(),
             "ConfigMap \"m\" is invalid: metadata.uid: Invalid value: \"x\": field is immutable");
   EXPECT_EQ(call("PUT", std::string(kMaps) + "/none", config_map("none")).status, 404);
+}
+
+TEST_F(WritesTest, WhoNamesNoRevisionNeverHearsOfALostRace) {
+  call("POST", kMaps, config_map("m"));
+  const std::string url = std::string(kMaps) + "/m";
+  std::vector<std::shared_ptr<FakeWriter>> writers;
+  for (int i = 0; i < 20; ++i) {
+    std::string data = R"({"apiVersion":"v1","kind":"ConfigMap","data":{"k)" + std::to_string(i) + R"(":"v"}})";
+    std::string manager = "?fieldManager=m" + std::to_string(i);
+    const char* kind = i % 2 ? "application/apply-patch+yaml" : "application/merge-patch+json";
+    writers.push_back(begin("PATCH", url + manager, data, {{"Content-Type", kind}}));
+  }
+  simulation.run_until_idle();
+  for (const auto& writer : writers) EXPECT_EQ(writer->answer.status, 200) << writer->answer.body;
+  EXPECT_EQ(json::find(call("GET", url).body, "data")->as_object().size(), 21u);
 }
 
 TEST_F(WritesTest, NoChangeIsNoWrite) {

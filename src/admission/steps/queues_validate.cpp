@@ -105,6 +105,21 @@ std::string spec_errors(const model::Queue& queue, bool creating,
   return errors.empty() ? std::string() : aggregated(errors);
 }
 
+// Volcano 1.15's capacity plugin counts the devices of claims against these; ours does not, and a limit that
+// limits nothing must not go unnoticed.
+void warn_of_device_quotas(const model::QueueSpec& spec, std::vector<std::string>* warnings) {
+  if (!warnings) return;
+  auto look = [&](const model::ResourceList& list, std::string_view field) {
+    for (const auto& [name, quantity] : list)
+      if (name.starts_with("deviceclass/") || name.find(".deviceclass/") != std::string::npos)
+        warnings->push_back("spec." + std::string(field) + "[" + name +
+                            "] has no effect: devices of resource claims are not counted");
+  };
+  look(spec.capability, "capability");
+  look(spec.deserved, "deserved");
+  look(spec.guarantee.resource, "guarantee.resource");
+}
+
 bool same_resources(const model::QueueSpec& a, const model::QueueSpec& b) {
   return a.capability == b.capability && a.deserved == b.deserved &&
          a.guarantee.resource == b.guarantee.resource;
@@ -160,6 +175,7 @@ Result<void> validate(const Settings& settings, const kube::AdmissionRequest& re
         Code::bad_request,
         "root queue's resource attributes (capability, deserved, guarantee) cannot be modified");
   if (moved || resized) TRY(deny_if(tree.resource_error(queue)));
+  warn_of_device_quotas(queue.spec, request.warnings);
   return {};
 }
 

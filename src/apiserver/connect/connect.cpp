@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "apiserver/audit.h"
 #include "apiserver/list_options.h"
 #include "apiserver/reads.h"
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"
+#include "apiserver/subresources.h"
+#include "base/check.h"
 #include "json/parse.h"
 #include "net/text.h"
 #include "net/websocket.h"
@@ -263,7 +266,49 @@ void resize_process(kube::PodProcess& process, std::string_view text) {
     process.resize(static_cast<int>(width), static_cast<int>(height));
 }
 
-void serve_connect(const ExchangePtr& exchange) {
+namespace {
+
+// The request as admission sees it, and the way back.
+json::Value connect_options(const Exchange& exchange) {
+  const std::vector<Subresource> all = subresources_of(*exchange.served->kind);
+  auto found = std::ranges::find(all, exchange.info.subresource, &Subresource::name);
+  CHECK(found != all.end(), "a subresource of the kind");
+  json::Object options{{"kind", found->kind}, {"apiVersion", "v1"}};
+  const net::Query& query = exchange.request.query;
+  for (std::string_view flag : {"stdin", "stdout", "stderr", "tty"})
+    if (query_flag(query, flag)) options[flag] = true;
+  if (query.has("container")) options["container"] = query.get("container");
+  for (std::string_view list : {"command", "ports"})
+    for (std::string_view one : query.get_all(list)) {
+      json::Value& all_of_them = options[list];
+      if (!all_of_them.is_array()) all_of_them.emplace_array();
+      if (std::int64_t port = 0; list != "ports")
+        all_of_them.get_array().emplace_back(one);
+      else if (std::from_chars(one.data(), one.data() + one.size(), port).ec == std::errc{})
+        all_of_them.get_array().emplace_back(port);
+    }
+  return options;
+}
+
+net::Query options_query(const json::Value& options) {
+  net::Query query;
+  const auto add = [&](const std::string& name, const json::Value& value) {
+    if (value.is_string()) query.add(name, std::string(json::sv(value.get_string())));
+    if (value.is_bool()) query.add(name, value.get_bool() ? "true" : "false");
+    if (value.is_int64()) query.add(name, std::to_string(value.get_int64()));
+  };
+  for (const auto& member : options.get_object()) {
+    const std::string name(member.key());
+    if (name == "kind" || name == "apiVersion") continue;
+    if (const json::Array* list = member.value().if_array())
+      for (const json::Value& one : *list) add(name, one);
+    else
+      add(name, member.value());
+  }
+  return query;
+}
+
+void open_streams(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
   Result<store::ItemPtr> item =
       get_object(*exchange->serving.store, *exchange->served, {info.ns, info.name});
@@ -280,6 +325,37 @@ void serve_connect(const ExchangePtr& exchange) {
     return exchange->respond(Error{Code::bad_request, "Upgrade request required"});
   if (info.subresource == "portforward") return serve_forward(exchange, *streams, pod);
   serve_exec(exchange, *streams, pod);
+}
+
+}  // namespace
+
+void admit_connect(const ExchangePtr& exchange, json::Value options, std::function<void()> admitted) {
+  WriteRequest request;
+  request.verb = WriteRequest::Verb::connect;
+  request.served = exchange->served;
+  request.key = {exchange->info.ns, exchange->info.name};
+  request.subresource = exchange->info.subresource;
+  request.body = std::move(options);
+  request.user = exchange->user;
+  std::vector<WriteRequest> one;
+  one.push_back(std::move(request));
+  auto done = [exchange, admitted = std::move(admitted)](std::vector<WriteOutcome> outcomes) {
+    WriteOutcome& outcome = outcomes.front();
+    exchange->warnings.insert(exchange->warnings.end(), outcome.warnings.begin(), outcome.warnings.end());
+    if (exchange->audit)
+      for (const auto& [key, value] : outcome.audit_annotations) exchange->audit->annotate(key, value);
+    if (outcome.error) return exchange->respond(*outcome.error);
+    if (outcome.changed_body && exchange->info.subresource == "proxy")
+      return exchange->respond(Error{Code::internal, "a webhook changed the options of a proxied request"});
+    if (outcome.changed_body) exchange->request.query = options_query(*outcome.changed_body);
+    admitted();
+  };
+  exchange->serving.writes->run(std::move(one), *exchange->serving.loop, std::move(done));
+}
+
+void serve_connect(const ExchangePtr& exchange) {
+  // Whether it may be is asked before anybody looks whether it can.
+  admit_connect(exchange, connect_options(*exchange), [exchange] { open_streams(exchange); });
 }
 
 }  // namespace hekla::apiserver

@@ -15,6 +15,9 @@ namespace hekla::apiserver {
 
 void serve_connect(const ExchangePtr& exchange);
 
+// Goes on once webhooks and policies allow the request (operation CONNECT, `options` as its object).
+void admit_connect(const ExchangePtr& exchange, json::Value options, std::function<void()> admitted);
+
 // The end of a process as the error channel says it: a Status, or text for the oldest protocols.
 std::string exec_status(const Result<int>& exit_code, bool as_text);
 
@@ -33,6 +36,14 @@ void run_websocket_exec(const ExchangePtr& exchange, net::Headers answer, Channe
                         std::shared_ptr<kube::PodProcess> process);
 void run_spdy_exec(const ExchangePtr& exchange, net::Headers answer, bool text_status,
                    const kube::ExecOptions& options, std::shared_ptr<kube::PodProcess> process);
+
+// Where a pod's log goes; begin() answers the request.
+class LogAnswer : public kube::ByteSink {
+ public:
+  virtual void begin() = 0;
+};
+// As messages of the protocol binary.k8s.io, base64.binary.k8s.io or of none, when none is named.
+Result<std::shared_ptr<LogAnswer>> websocket_log(const ExchangePtr& exchange);
 
 struct ForwardTarget {
   kube::PodStreams* streams = nullptr;

@@ -1,6 +1,8 @@
 #include "apiserver/connect/connect.h"
 
 #include "apiserver/server_fixture_test.h"
+#include "apiserver/webhooks.h"
+#include "base/bytes.h"
 #include "net/spdy.h"
 #include "net/websocket.h"
 
@@ -182,6 +184,50 @@ TEST_F(ConnectTest, WhatCannotBeIsRefusedBeforeTheUpgrade) {
   EXPECT_EQ(unknown.status, 403);
   EXPECT_EQ(unknown.headers.get("X-Accepted-Stream-Protocol-Versions"), "v5.channel.k8s.io");
   EXPECT_EQ(call("GET", exec, "", websocket("v7.channel.k8s.io")).status, 400);
+}
+
+TEST_F(ConnectTest, PoliciesAndWebhooksHaveTheirSay) {
+  const std::string group = "/apis/admissionregistration.k8s.io/v1/";
+  const std::string rules =
+      R"([{"apiGroups":[""],"apiVersions":["v1"],"operations":["CONNECT"],"resources":["pods/exec"]}])";
+  ASSERT_EQ(call("POST", group + "validatingadmissionpolicies",
+                 R"({"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":)" + rules +
+                     R"x(},"validations":[{"expression":"!('secret' in object.command)","message":"not that"}]}})x")
+                .status,
+            201);
+  ASSERT_EQ(call("POST", group + "validatingadmissionpolicybindings",
+                 R"({"metadata":{"name":"b"},"spec":{"policyName":"p","validationActions":["Deny"]}})").status, 201);
+  Reply denied = call("GET", std::string(kPods) + "/p/exec?command=cat&command=secret&stdout=true", "",
+                      websocket("v5.channel.k8s.io"));
+  EXPECT_EQ(denied.status, 422);
+  EXPECT_EQ(denied.message(),
+            "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not that");
+
+  // A webhook may change what is run.
+  struct Transport final : WebhookTransport {
+    void send(WebhookCall call, std::function<void(Result<net::Response>)> done) override {
+      const json::Value request = *json::find(*json::parse(call.body), "request");
+      seen = json::text_at(request, {"operation"}) + " " + json::text_at(request, {"kind", "kind"});
+      json::Value answer = *json::parse(R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{
+        "allowed":true,"patchType":"JSONPatch"}})");
+      json::Object& response = answer.get_object()["response"].get_object();
+      response["uid"] = call.uid;
+      response["patch"] = base64_encode(R"([{"op":"add","path":"/command/0","value":"nice"}])");
+      done(net::Response{200, {}, json::serialize(answer)});
+    }
+    std::string seen;
+  } transport;
+  server->set_webhook_transport(&transport);
+  ASSERT_EQ(call("POST", group + "mutatingwebhookconfigurations",
+                 R"({"metadata":{"name":"m"},"webhooks":[{"name":"m.example.com","sideEffects":"None",
+                   "admissionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:9/"},"rules":)" +
+                     rules + "}]}").status,
+            201);
+  auto answer = send("GET", exec, "", websocket("v5.channel.k8s.io"));
+  ASSERT_EQ(answer->answer.status, 101) << answer->answer.body;
+  EXPECT_EQ(transport.seen, "CONNECT PodExecOptions");
+  EXPECT_EQ(streams.asked.command, (std::vector<std::string>{"nice", "sh"}));
+  EXPECT_TRUE(streams.asked.in);
 }
 
 TEST_F(ConnectTest, ForwardsOverSpdyAndThroughTheTunnel) {

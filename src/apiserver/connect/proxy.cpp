@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "apiserver/connect/connect.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/object_header.h"
@@ -378,14 +379,22 @@ Result<net::Client*> ProxyClients::to_host() {
   return made(host_, {});
 }
 
-void serve_proxy(const ExchangePtr& exchange) {
+namespace {
+
+// Where what is meant for the proxied server begins in the path.
+std::size_t proxied_from(const Exchange& exchange) {
+  const std::string mark = "/" + exchange.info.plural + "/" + exchange.info.name + "/proxy";
+  const std::string& path = exchange.request.path;
+  return std::min(path.find(mark), path.size() - mark.size()) + mark.size();
+}
+
+void open_proxy(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
   const net::Request& request = exchange->request;
   const std::string kind = info.plural == "pods" ? "pod" : info.plural == "services" ? "service" : "node";
   const std::optional<ProxyName> name = parse_proxy_name(info.name);
   if (!name) return exchange->respond(Error{Code::bad_request, "invalid " + kind + " request " + go_quote(info.name)});
-  const std::string mark = "/" + info.plural + "/" + info.name + "/proxy";
-  const std::size_t end = std::min(request.path.find(mark), request.path.size() - mark.size()) + mark.size();
+  const std::size_t end = proxied_from(*exchange);
   const std::string prefix = request.path.substr(0, end), path = request.path.substr(end);
   const std::string query = request.query.all().empty() ? "" : "?" + request.query.encode();
   if (path.empty() && (request.method == "GET" || request.method == "HEAD") && !request.headers.has("Upgrade")) {
@@ -406,6 +415,18 @@ void serve_proxy(const ExchangePtr& exchange) {
   const std::string url =
       target->scheme + "://" + target->address + port + encode_path(path.empty() ? "/" : path) + query;
   std::make_shared<ProxiedRequest>(exchange, prefix)->start(**client, url);
+}
+
+}  // namespace
+
+void serve_proxy(const ExchangePtr& exchange) {
+  const std::string& plural = exchange->info.plural;
+  const char* kind = plural == "pods"       ? "PodProxyOptions"
+                     : plural == "services" ? "ServiceProxyOptions"
+                                            : "NodeProxyOptions";
+  json::Object options{{"kind", kind}, {"apiVersion", "v1"}};
+  options["path"] = exchange->request.path.substr(proxied_from(*exchange));
+  admit_connect(exchange, std::move(options), [exchange] { open_proxy(exchange); });
 }
 
 }  // namespace hekla::apiserver

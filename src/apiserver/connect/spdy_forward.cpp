@@ -45,10 +45,13 @@ class ForwardLink {
     }
     return out;
   }
-  // Several connections share the link: it is held while any of them is behind.
+  // Several connections share the link: it is held while any of them is behind. Counted and said under one lock: a
+  // release that overtakes the next hold would leave the link open, the other way round closed for ever.
   void hold(bool hold) {
-    int before = held_.fetch_add(hold ? 1 : -1);
-    if ((before == 0 && hold) || (before == 1 && !hold)) writer->pause_input(hold);
+    std::lock_guard lock(mutex_);
+    const int before = held_;
+    held_ += hold ? 1 : -1;
+    if (before == 0 || held_ == 0) writer->pause_input(hold);
   }
 
   const std::shared_ptr<net::ResponseWriter> writer;
@@ -56,7 +59,8 @@ class ForwardLink {
  private:
   const bool tunneled_;
   net::WebSocketReader reader_{kMaxMessageBytes};
-  std::atomic<int> held_ = 0;
+  std::mutex mutex_;
+  int held_ = 0;
 };
 
 // What comes out of the pod on one connection.

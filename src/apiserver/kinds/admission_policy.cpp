@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/admission_policies.h"
-#include "apiserver/cel/program.h"
+#include "cel/program.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"

@@ -104,7 +104,7 @@ Kind job_kind() {
     append_template_cells(object, cells);
     return cells;
   };
-  kind.selectable = {{"status.successful", [](const json::Value& object) {
+  kind.selectable = {{"status.successful", [](const json::Node& object) {
                         return std::to_string(json::int_at(object, {"status", "succeeded"}));
                       }}};
   kind.set_defaults = default_job;

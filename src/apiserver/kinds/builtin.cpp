@@ -56,15 +56,16 @@ std::vector<Column> columns(std::initializer_list<std::string_view> names) {
   return out;
 }
 
-std::function<std::string(const json::Value&)> field_at(std::vector<std::string> path) {
-  return [path = std::move(path)](const json::Value& object) -> std::string {
-    const json::Value* value = &object;
+FieldOfObject field_at(std::vector<std::string> path) {
+  return [path = std::move(path)](const json::Node& object) -> std::string {
+    std::optional<json::Node> found = object;
     for (const std::string& member : path) {
-      value = json::find(*value, member);
-      if (value == nullptr) return {};
+      if (!found->is_object()) return {};
+      found = found->find(member);
+      if (!found) return {};
     }
-    if (value->is_string()) return std::string(json::sv(value->get_string()));
-    return value->is_null() ? std::string() : json::serialize(*value);
+    if (found->is_string()) return std::string(found->get_string());
+    return found->is_null() ? std::string() : json::serialize(found->to_value().value_or(nullptr));
   };
 }
 

@@ -25,7 +25,7 @@ void add(Kinds& kinds, Kind kind);
 std::vector<Column> columns(std::initializer_list<std::string_view> names);
 
 // A selectable field that is a string, bool or number at the path.
-std::function<std::string(const json::Value&)> field_at(std::vector<std::string> path);
+FieldOfObject field_at(std::vector<std::string> path);
 
 // Packages of the Go types, for builtin_kind.
 inline constexpr std::string_view kCorePackage = "io.k8s.api.core.v1";

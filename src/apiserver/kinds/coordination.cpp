@@ -2,6 +2,7 @@
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/rules.h"
+#include "apiserver/kinds/signing_request.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -82,7 +83,32 @@ Kind signing_request_kind() {
   return kind;
 }
 
+json::Array conditions_of_type(const json::Value& request, std::string_view type) {
+  json::Array found;
+  if (const json::Array* conditions = json::array_at(request, {"status", "conditions"}))
+    for (const json::Value& one : *conditions)
+      if (json::string_at(one, {"type"}) == type) found.push_back(one);
+  return found;
+}
+
 }  // namespace
+
+std::vector<Cause> validate_verdict(const json::Value& request, const json::Value& old, bool on_approval) {
+  Rules rules;
+  const Field field = Field(request, "")["status"]["conditions"];
+  for (const std::string type : {"Approved", "Denied", "Failed"}) {
+    const json::Array before = conditions_of_type(old, type), now = conditions_of_type(request, type);
+    const bool may_be_given = type == "Failed" || on_approval;
+    const std::string what = " a condition of type " + go_quote(type);
+    if (now.size() < before.size())
+      rules.forbidden(field, "updates may not remove" + what);
+    else if (!may_be_given && now.size() > before.size())
+      rules.forbidden(field, "updates may not add" + what);
+    else if (!may_be_given && now != before)
+      rules.forbidden(field, "updates may not modify" + what);
+  }
+  return std::move(rules.causes);
+}
 
 void add_coordination_kinds(Kinds& kinds) {
   Kind lease =

@@ -59,7 +59,7 @@ void add_core_controller_kinds(Kinds& kinds) {
     cells.emplace_back(labels_text(json::find_path(object, {"spec", "selector"})));
     return cells;
   };
-  kind.selectable = {{"status.replicas", [](const json::Value& object) {
+  kind.selectable = {{"status.replicas", [](const json::Node& object) {
                         return std::to_string(json::int_at(object, {"status", "replicas"}));
                       }}};
   kind.set_defaults = default_controller;

@@ -3,7 +3,7 @@
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
 #include "apiserver/kinds/rules.h"
-#include "apiserver/schema_formats.h"
+#include "model/formats.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -99,9 +99,9 @@ std::vector<Cause> validate_slice(const json::Value& object) {
     if (addresses.items().empty()) rules.required(addresses, "must contain at least 1 address");
     for (std::size_t a = 0; a < addresses.items().size(); ++a) {
       std::string_view text = addresses.at(a).text();
-      if (type == "IPv4" && !is_ipv4(text))
+      if (type == "IPv4" && !model::is_ipv4(text))
         rules.invalid(addresses.at(a), "must be an IPv4 address");
-      if (type == "IPv6" && !is_ipv6(text))
+      if (type == "IPv6" && !model::is_ipv6(text))
         rules.invalid(addresses.at(a), "must be an IPv6 address");
     }
   }

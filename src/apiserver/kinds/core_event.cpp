@@ -148,8 +148,9 @@ void add_core_event_kinds(Kinds& kinds) {
   core.name_rule = NameRule::path_segment;
   core.known_finalizers = false;
   set_selectable(core, "involvedObject", "reportingComponent");
-  core.selectable.emplace("source", [](const json::Value& event) {
-    return text_or(event, {"source", "component"}, json::string_at(event, {"reportingComponent"}));
+  core.selectable.emplace("source", [](const json::Node& event) {
+    const std::string_view component = json::string_at(event, {"source", "component"});
+    return std::string(component.empty() ? json::string_at(event, {"reportingComponent"}) : component);
   });
   core.validate = validate_event;
   add(kinds, std::move(core));

@@ -92,7 +92,7 @@ void add_core_node_kinds(Kinds& kinds) {
             json::Value(
                 text_or(object, {"status", "nodeInfo", "containerRuntimeVersion"}, "<unknown>"))};
   };
-  node.selectable = {{"spec.unschedulable", [](const json::Value& one) {
+  node.selectable = {{"spec.unschedulable", [](const json::Node& one) {
                         return json::bool_at(one, {"spec", "unschedulable"}) ? std::string("true")
                                                                              : std::string("false");
                       }}};

@@ -36,10 +36,14 @@ std::vector<Cause> validate_changed_pod(const json::Value& pod, const json::Valu
   return std::move(rules.causes);
 }
 
-std::string pod_ips(const json::Value& pod) {
+std::string pod_ips(const json::Node& pod) {
   std::vector<std::string> all;
-  if (const json::Array* addresses = json::array_at(pod, {"status", "podIPs"}))
-    for (const json::Value& one : *addresses) all.emplace_back(json::string_at(one, {"ip"}));
+  if (const std::optional<json::Node> addresses = json::find_path(pod, {"status", "podIPs"});
+      addresses && addresses->is_array())
+    addresses->for_each_element([&](const json::Node& one) {
+      all.emplace_back(json::string_at(one, {"ip"}));
+      return true;
+    });
   return join(all, ",");
 }
 
@@ -59,7 +63,7 @@ Kind pod_kind() {
                     {"spec.schedulerName", field_at({"spec", "schedulerName"})},
                     {"spec.serviceAccountName", field_at({"spec", "serviceAccountName"})},
                     {"spec.hostNetwork",
-                     [](const json::Value& one) {
+                     [](const json::Node& one) {
                        return json::bool_at(one, {"spec", "hostNetwork"}) ? std::string("true")
                                                                           : std::string("false");
                      }},

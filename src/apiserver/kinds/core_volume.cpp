@@ -126,16 +126,18 @@ void stamp_phase(json::Value& object, const WriteContext& context) {
   json::at_path(object, {"status", "lastPhaseTransitionTime"}) = model::format_rfc3339(context.now);
 }
 
-// Bytes once promised stay; only the request may grow, and a volume may be bound.
+// Bytes once promised stay; only the request of a bound claim may grow (by admission_storage.cpp's leave), and a volume
+// may be bound.
 std::vector<Cause> validate_changed_claim(const json::Value& object, const json::Value& old) {
   Rules rules;
   Field now = Field(object, "")["spec"], before = Field(old, "")["spec"];
   json::Value a = now.value(), b = before.value();
   if (!a.is_object() || !b.is_object()) return {};
+  const bool bound = json::string_at(object, {"status", "phase"}) == "Bound";
   for (json::Value* side : {&a, &b}) {
-    side->get_object().erase("volumeAttributesClassName");
+    if (bound) side->get_object().erase("volumeAttributesClassName");
     if (json::Value* resources = side->get_object().if_contains("resources"))
-      if (resources->is_object())
+      if (bound && resources->is_object())
         if (json::Value* requests = resources->get_object().if_contains("requests"))
           if (requests->is_object()) requests->get_object().erase("storage");
     // Binding fills what was empty.

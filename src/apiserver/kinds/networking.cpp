@@ -8,7 +8,7 @@
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
 #include "apiserver/kinds/rules.h"
-#include "apiserver/schema_formats.h"
+#include "model/formats.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -114,10 +114,10 @@ void validate_block(const Field& block, Rules& rules) {
   constexpr const char* kNoBlock =
       "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
   const std::string_view cidr = block["cidr"].text();
-  if (!is_cidr(cidr)) return rules.invalid(block["cidr"], json::Value(cidr), kNoBlock);
+  if (!model::is_cidr(cidr)) return rules.invalid(block["cidr"], json::Value(cidr), kNoBlock);
   for (std::size_t i = 0; i < block["except"].items().size(); ++i) {
     Field except = block["except"].at(i);
-    if (!is_cidr(except.text()))
+    if (!model::is_cidr(except.text()))
       rules.invalid(except, json::Value(except.text()), kNoBlock);
     else if (!is_strict_subset(read_block(except.text()), read_block(cidr)))
       rules.invalid(except, json::Value(except.text()), "must be a strict subset of `cidr`");

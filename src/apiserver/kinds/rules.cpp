@@ -5,7 +5,7 @@
 #include <span>
 
 #include "apiserver/field_error.h"
-#include "apiserver/schema_formats.h"
+#include "model/formats.h"
 #include "model/names.h"
 
 namespace hekla::apiserver {
@@ -244,7 +244,7 @@ bool Rules::selector(const Field& field) {
 }
 
 bool Rules::ip(const Field& field) {
-  if (is_ipv4(field.text()) || is_ipv6(field.text())) return true;
+  if (model::is_ipv4(field.text()) || model::is_ipv6(field.text())) return true;
   invalid(field, json::Value(field.text()),
           "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
   return false;

@@ -1,0 +1,193 @@
+#include "apiserver/api_service_upkeep.h"
+
+#include <atomic>
+#include <map>
+#include <set>
+
+#include "apiserver/metadata.h"
+#include "apiserver/storage.h"
+#include "apiserver/subresources.h"
+#include "model/time.h"
+
+namespace hekla::apiserver {
+namespace {
+
+constexpr std::string_view kManager = "kube-apiserver";
+constexpr std::string_view kGroup = "apiregistration.k8s.io";
+constexpr const char* kManagedLabel = "kube-aggregator.kubernetes.io/automanaged";
+
+// Upstream's order of groups; what is not in it comes from CRDs.
+std::int64_t group_minimum(const std::string& group) {
+  static const std::map<std::string, std::int64_t> kPriorities{
+      {"", 18000},
+      {"apps", 17800},
+      {"events.k8s.io", 17750},
+      {"authentication.k8s.io", 17700},
+      {"authorization.k8s.io", 17600},
+      {"autoscaling", 17500},
+      {"batch", 17400},
+      {"certificates.k8s.io", 17300},
+      {"networking.k8s.io", 17200},
+      {"policy", 17100},
+      {"rbac.authorization.k8s.io", 17000},
+      {"storage.k8s.io", 16800},
+      {"apiextensions.k8s.io", 16700},
+      {"admissionregistration.k8s.io", 16700},
+      {"scheduling.k8s.io", 16600},
+      {"coordination.k8s.io", 16500},
+      {"node.k8s.io", 16300},
+      {"discovery.k8s.io", 16200},
+      {"resource.k8s.io", 16200},
+      {"flowcontrol.apiserver.k8s.io", 16100},
+  };
+  auto found = kPriorities.find(group);
+  return found == kPriorities.end() ? 1000 : found->second;
+}
+
+std::int64_t version_priority(const std::string& group, const std::string& version, bool custom) {
+  if (custom) return 100;
+  if (group.empty()) return 1;
+  if (group == "flowcontrol.apiserver.k8s.io" || group == "resource.k8s.io") return version == "v1" ? 21 : 18;
+  const auto [stability, major, minor] = version_rank(version);
+  return stability == 3 ? 15 * major : stability == 2 ? 9 : 1;
+}
+
+struct ServedVersion {
+  std::string group, version;
+  bool custom = false;
+};
+
+// By the names of their APIServices: "v1.", "v1.apps".
+std::map<std::string, ServedVersion> served_versions(const Catalog& catalog) {
+  std::map<std::string, ServedVersion> found;
+  auto add = [&](const Kind& kind) {
+    const kube::Resource& r = kind.resource;
+    if (r.group != kGroup) found.try_emplace(r.version + "." + r.group, ServedVersion{r.group, r.version, kind.custom});
+  };
+  for (const ServedPtr& served : catalog.all()) add(*served->kind);
+  for (const KindPtr& kind : virtual_kinds()) add(*kind);
+  return found;
+}
+
+json::Value local_service(const std::string& name, const ServedVersion& served) {
+  json::Object spec{{"version", served.version},
+                    {"groupPriorityMinimum", group_minimum(served.group)},
+                    {"versionPriority", version_priority(served.group, served.version, served.custom)}};
+  if (!served.group.empty()) spec["group"] = served.group;
+  json::Object labels{{kManagedLabel, served.custom ? "true" : "onstart"}};
+  return json::Object{{"apiVersion", "apiregistration.k8s.io/v1"},
+                      {"kind", "APIService"},
+                      {"metadata", json::Object{{"name", name}, {"labels", std::move(labels)}}},
+                      {"spec", std::move(spec)}};
+}
+
+json::Value condition_of(bool local, WallTime now) {
+  return json::Object{{"type", "Available"},
+                      {"status", local ? "True" : "False"},
+                      {"lastTransitionTime", model::format_rfc3339(now)},
+                      {"reason", local ? "Local" : "AggregationNotSupported"},
+                      {"message", local ? "Local APIServices are always available"
+                                        : "requests are not forwarded to other API servers"}};
+}
+
+bool says_so(const json::Value& service, const json::Value& wanted) {
+  const json::Array* conditions = json::array_at(service, {"status", "conditions"});
+  if (!conditions) return false;
+  for (const json::Value& one : *conditions)
+    if (json::string_at(one, {"type"}) == "Available")
+      return json::string_at(one, {"status"}) == json::string_at(wanted, {"status"}) &&
+             json::string_at(one, {"reason"}) == json::string_at(wanted, {"reason"});
+  return false;
+}
+
+}  // namespace
+
+struct ApiServiceUpkeep::State : std::enable_shared_from_this<State> {
+  store::Store& store;
+  Registry& registry;
+  Writes& writes;
+  Executor& loop;
+  std::atomic<bool> scheduled{false};
+  bool ended = false;
+  std::unique_ptr<store::Store::Subscription> subscription;
+
+  State(store::Store& s, Registry& r, Writes& w, Executor& l) : store(s), registry(r), writes(w), loop(l) {}
+
+  // Any thread.
+  void wake() {
+    if (scheduled.exchange(true)) return;
+    loop.post([weak = weak_from_this()] {
+      std::shared_ptr<State> self = weak.lock();
+      if (!self || self->ended) return;
+      self->scheduled = false;
+      self->look();
+    });
+  }
+
+  void look() {
+    const CatalogPtr catalog = registry.catalog();
+    const ServedPtr services = catalog->find(kGroup, "v1", "apiservices");
+    std::map<std::string, ServedVersion> missing = served_versions(*catalog);
+    std::vector<WriteRequest> requests;
+    store.snapshot().scan(services->bucket, "", "", [&](const store::ItemPtr& item) {
+      const json::Value service = decode_object(*services, *item);
+      const bool local = missing.erase(item->key) > 0;
+      const bool managed = !json::string_at(service, {"metadata", "labels", kManagedLabel}).empty();
+      if (!local && managed) {
+        WriteRequest request = request_for(services, item->key);
+        request.verb = WriteRequest::Verb::remove;
+        requests.push_back(std::move(request));
+        return true;
+      }
+      json::Value condition = condition_of(local, loop.clock().wall());
+      if (!says_so(service, condition)) requests.push_back(say(services, item->key, std::move(condition)));
+      return true;
+    });
+    for (const auto& [name, served] : missing) {
+      WriteRequest request = request_for(services, name);
+      request.body = local_service(name, served);
+      requests.push_back(std::move(request));
+    }
+    // What changes by it, or fails because something else has changed, wakes us again by itself.
+    if (!requests.empty()) writes.run(std::move(requests), loop, [](std::vector<WriteOutcome>) {});
+  }
+
+  static WriteRequest say(const ServedPtr& services, const std::string& name, json::Value condition) {
+    WriteRequest request = request_for(services, name);
+    request.verb = WriteRequest::Verb::patch;
+    request.patch_type = kube::PatchType::merge;
+    request.subresource = "status";
+    request.body =
+        json::Object{{"status", json::Object{{"conditions", json::Array{std::move(condition)}}}}};
+    return request;
+  }
+
+  static WriteRequest request_for(const ServedPtr& served, const std::string& name) {
+    WriteRequest request;
+    request.served = served;
+    request.key = {"", name};
+    request.field_manager = kManager;
+    request.user = {"system:apiserver", "", {"system:masters"}};
+    return request;
+  }
+};
+
+ApiServiceUpkeep::ApiServiceUpkeep(store::Store& store, Registry& registry, Writes& writes, Executor& loop)
+    : state_(std::make_shared<State>(store, registry, writes, loop)) {}
+
+ApiServiceUpkeep::~ApiServiceUpkeep() {
+  state_->ended = true;
+  state_->subscription.reset();
+}
+
+void ApiServiceUpkeep::start() {
+  auto wake = [weak = std::weak_ptr<State>(state_)] {
+    if (std::shared_ptr<State> self = weak.lock()) self->wake();
+  };
+  const ServedPtr services = state_->registry.catalog()->find(kGroup, "v1", "apiservices");
+  state_->subscription = state_->store.subscribe(services->bucket, wake);
+  state_->registry.on_change(state_->loop, wake);
+  state_->wake();
+}
+
+}  // namespace hekla::apiserver
