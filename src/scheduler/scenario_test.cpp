@@ -9,7 +9,7 @@
 
 #include "base/disk.h"
 #include "json/parse.h"
-#include "scheduler/invariants_test.h"
+#include "scheduler/session/invariants.h"
 #include "scheduler/session/action.h"
 #include "scheduler/session/session.h"
 #include "scheduler/shorthand_test.h"
@@ -303,16 +303,8 @@ class Runner {
   void cycle(std::int64_t times) {
     for (std::int64_t i = 0; i < times; ++i) {
       last_ = session_.run(clock_, "session-" + std::to_string(++sessions_));
-      for (std::string_view always : {"accounts-add-up", "nothing-left-over", "bound-once",
-                                      "no-overcommit", "no-victim-in-vain"})
-        EXPECT_EQ(invariants::check(always, cluster_, last_), "");
-      const Configuration& configuration = session_.configuration();
-      if (configuration.has_plugin("gang")) {
-        EXPECT_EQ(invariants::check("gang-all-or-none", cluster_, last_), "");
-      }
-      if (configuration.has_plugin("proportion") || configuration.has_plugin("capacity")) {
-        EXPECT_EQ(invariants::check("within-capability", cluster_, last_), "");
-      }
+      for (std::string_view name : invariants::expected_of(session_.configuration()))
+        EXPECT_EQ(invariants::check(name, cluster_, last_), "");
       transcript_ += describe_decisions();
     }
   }
@@ -363,6 +355,8 @@ class Runner {
         expect_claims(value.as_object());
       else if (what == "devices")
         expect_devices(value.as_object());
+      else if (what == "allocations")
+        expect_allocations(value.as_object());
       else if (what == "invariants")
         expect_invariants(value.as_array());
       else
@@ -608,6 +602,16 @@ class Runner {
                                      std::string(json::string_at(one, {"device"}))));
         have[claim.name] = std::move(list);
       }
+      EXPECT_TRUE(json::equal(json::Value(have), member.value()))
+          << member.key() << " gets " << json::serialize(json::Value(have));
+    }
+  }
+
+  // By pod and resource claim: the allocation as it is written.
+  void expect_allocations(const json::Object& wanted) {
+    for (const auto& member : wanted) {
+      json::Object have;
+      for (const auto& claim : preparation_of(member.key()).devices) have[claim.name] = claim.allocation;
       EXPECT_TRUE(json::equal(json::Value(have), member.value()))
           << member.key() << " gets " << json::serialize(json::Value(have));
     }

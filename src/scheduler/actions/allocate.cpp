@@ -35,7 +35,11 @@ class Allocate {
       if (is_candidate(job)) turns_.add(job);
     while (!turns_.empty()) {
       QueueId queue = turns_.next_queue();
-      if (session_.overused(queue) || !turns_.has_jobs(queue)) continue;
+      if (session_.overused(queue)) {
+        place_plain_pods(queue);
+        continue;
+      }
+      if (!turns_.has_jobs(queue)) continue;
       take_turn(turns_.next_job(queue));
       turns_.again(queue);
     }
@@ -50,6 +54,12 @@ class Allocate {
       session_.set_phase(id, Phase::inqueue);
     }
     return job.allocatable_tasks > 0 && !session_.rests(id) && session_.job_valid(id);
+  }
+
+  // They only stand in line with the queue's jobs.
+  void place_plain_pods(QueueId queue) {
+    while (turns_.has_jobs(queue))
+      if (JobId job = turns_.next_job(queue); !session_.is_in_queue(job)) take_turn(job);
   }
 
   void take_turn(JobId job) {
@@ -79,7 +89,7 @@ class Allocate {
 
   void place_in_domain(JobId job) {
     if (std::string obstacle = DomainPlacement::obstacle(session_, job); !obstacle.empty())
-      return session_.set_job_error(job, std::move(obstacle));
+      return session_.set_job_error(job, JobObstacle::network, std::move(obstacle));
     std::optional<HyperNodeId> domain = domains_.place(job);
     if (!domain) return;
     if (!session_.job_ready(job)) return statement_.leave();
@@ -108,6 +118,6 @@ void execute_allocate(Session& session, const Arguments&) { Allocate(session).ru
 
 extern const ActionInfo action_allocate;
 const ActionInfo action_allocate{"allocate", "places gangs on nodes, whole or not at all",
-                                 execute_allocate};
+                                 execute_allocate, "predicateErrorCacheEnable"};
 
 }  // namespace hekla::scheduler

@@ -17,6 +17,6 @@ void execute_gangpreempt(Session& session, const Arguments& arguments) {
 extern const ActionInfo action_gangpreempt;
 const ActionInfo action_gangpreempt{"gangpreempt",
                                     "makes room for a whole gang: less important pods of its queue",
-                                    execute_gangpreempt};
+                                    execute_gangpreempt, "allowWholeBundle maxDomains"};
 
 }  // namespace hekla::scheduler

@@ -17,6 +17,6 @@ void execute_gangreclaim(Session& session, const Arguments& arguments) {
 extern const ActionInfo action_gangreclaim;
 const ActionInfo action_gangreclaim{
     "gangreclaim", "makes room for a whole gang: what other queues hold beyond their due",
-    execute_gangreclaim};
+    execute_gangreclaim, "allowWholeBundle maxDomains"};
 
 }  // namespace hekla::scheduler

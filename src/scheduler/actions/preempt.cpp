@@ -12,6 +12,7 @@
 // Differs from Volcano: evictions on a node that does not work out after all are taken back, and
 // the filters must let the pod onto the node once the victims are gone.
 #include <algorithm>
+#include <set>
 
 #include "scheduler/session/action.h"
 #include "scheduler/session/least_victims.h"
@@ -56,6 +57,7 @@ class Preempt {
   enum class Scope { other_jobs, own_job };
 
   void between_jobs(JobId job) {
+    cleared_.clear();
     for (TaskId task : waiting_tasks(session_, job)) {
       if (!session_.job_starving(job)) break;
       make_room(task, Scope::other_jobs);
@@ -79,7 +81,7 @@ class Preempt {
     if (task.status != TaskStatus::running && task.status != TaskStatus::bound) return false;
     if (!task.preemptable || (wants.best_effort && !task.best_effort)) return false;
     if (scope == Scope::own_job) return task.job == wants.job;
-    return task.job != wants.job && session_.takes_part(task.job) &&
+    return task.job != wants.job && session_.is_in_queue(task.job) &&
            session_.at(task.job).queue == session_.at(wants.job).queue;
   }
 
@@ -106,19 +108,26 @@ class Preempt {
       std::vector<TaskId> victims = victims_on(node, task, scope);
       if (!would_fit(session_, task, node, victims)) continue;
       std::size_t before = statement_.size();
+      session_.note_preemption_attempt();
       VictimHeap heap(session_, victims, task);
       while (!heap.empty() && !is_enough(task, node)) statement_.evict(heap.pop(), kReason);
-      if (is_enough(task, node) && statement_.pipeline(task, node, statement_.size() > before))
-        return true;
+      if (statement_.size() > before) cleared_.insert(node);
+      if (is_enough(task, node) && wait_there(task, node)) return true;
       statement_.discard(before);
     }
     return false;
   }
 
+  // Room that was made for a pod of the gang is kept for every pod of the gang that waits there.
+  bool wait_there(TaskId task, NodeId node) { return statement_.pipeline(task, node, cleared_.contains(node)); }
+
   // ---- topology-aware ----
 
   bool make_room_where_it_matters_least(TaskId task, Scope scope) {
     std::vector<NodeId> nodes = session_.evictable_nodes(task, false);
+    // Where the gang's pods before this one have made room enough nobody else need go.
+    for (NodeId node : nodes)
+      if (is_enough(task, node) && wait_there(task, node)) return true;
     auto wanted = static_cast<std::int64_t>(nodes.size()) * percentage_ / 100;
     wanted = std::min(std::max(wanted, at_least_), at_most_);
     std::vector<NodeVictims> candidates;
@@ -133,8 +142,10 @@ class Preempt {
                                    return cost_of(session_, a) < cost_of(session_, b);
                                  });
     std::size_t before = statement_.size();
+    session_.note_preemption_attempt();
     for (TaskId victim : best->victims) statement_.evict(victim, kReason);
-    if (statement_.pipeline(task, best->node, true)) return true;
+    cleared_.insert(best->node);
+    if (wait_there(task, best->node)) return true;
     statement_.discard(before);
     return false;
   }
@@ -150,6 +161,7 @@ class Preempt {
 
   Session& session_;
   Statement statement_;
+  std::set<NodeId> cleared_;  // for the job whose turn it is
   bool compare_nodes_;
   std::int64_t percentage_, at_least_, at_most_;
 };
@@ -162,6 +174,8 @@ void execute_preempt(Session& session, const Arguments& arguments) {
 
 extern const ActionInfo action_preempt;
 const ActionInfo action_preempt{
-    "preempt", "evicts less important pods of the same queue for a starving job", execute_preempt};
+    "preempt", "evicts less important pods of the same queue for a starving job", execute_preempt,
+    "enableTopologyAwarePreemption topologyAwarePreemptWorkerNum minCandidateNodesPercentage "
+    "minCandidateNodesAbsolute maxCandidateNodesAbsolute"};
 
 }  // namespace hekla::scheduler

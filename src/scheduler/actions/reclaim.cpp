@@ -46,26 +46,24 @@ class Reclaim {
   bool may_go(TaskId id, QueueId queue) const {
     const Task& task = session_.at(id);
     if (task.status != TaskStatus::running || !task.preemptable) return false;
-    if (!session_.takes_part(task.job)) return false;
+    if (!session_.is_in_queue(task.job)) return false;
     QueueId owner = session_.at(task.job).queue;
     return owner != queue && session_.at(owner).reclaimable;
   }
 
   void make_room(TaskId task) {
-    std::vector<NodeId> nodes = session_.evictable_nodes(task, false);
-    for (NodeId node : nodes)
+    for (NodeId node : session_.roomy_nodes(task))
       if (fits_future(session_, task, node) && session_.passes_filters(task, node) &&
           statement_.pipeline(task, node))
         return;
     QueueId queue = session_.at(session_.at(task).job).queue;
-    for (NodeId node : nodes) {
+    session_.try_evictable_nodes(task, [&](NodeId node) {
       std::vector<TaskId> candidates =
           tasks_on(session_, node, task, [&](TaskId id) { return may_go(id, queue); });
-      if (candidates.empty()) continue;
+      if (candidates.empty()) return false;
       std::vector<TaskId> victims = session_.reclaimable(task, candidates);
-      if (!would_fit(session_, task, node, victims)) continue;
-      if (evict_until_it_fits(task, node, victims)) return;
-    }
+      return would_fit(session_, task, node, victims) && evict_until_it_fits(task, node, victims);
+    });
   }
 
   bool evict_until_it_fits(TaskId task, NodeId node, const std::vector<TaskId>& victims) {

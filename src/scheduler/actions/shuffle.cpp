@@ -10,9 +10,11 @@ namespace {
 
 void execute_shuffle(Session& session, const Arguments&) {
   std::vector<TaskId> running;
-  for (JobId job : session.jobs())
+  for (JobId job : session.jobs()) {
+    if (!session.is_in_queue(job)) continue;
     for (TaskId task : session.at(job).tasks)
       if (session.at(task).status == TaskStatus::running) running.push_back(task);
+  }
   for (TaskId victim : session.victim_tasks(running)) {
     session.release(victim);
     session.evict(victim, "shuffle");

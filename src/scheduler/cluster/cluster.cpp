@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "scheduler/cluster/pod_to_task.h"
 #include "scheduler/cluster/start_terms.h"
 
@@ -84,10 +85,16 @@ NodeId Cluster::intern_node(std::string_view name) {
 }
 
 Impact Cluster::put(const model::Node& object) {
-  NodeShape shape = make_shape(object, names_, dimensions_);
+  std::vector<std::string> refused;
+  NodeShape shape = make_shape(object, names_, dimensions_, &refused);
+  recognise_names();
   NodeId id = intern_node(object.metadata.name);
   Node& node = nodes_[id.index()];
   if (node.live && node.shape == shape) return Impact::none;
+  if (!refused.empty())
+    log_warn("scheduler",
+             "a node offers more kinds of resources than are told apart; nothing asking for this one is placed",
+             {{"node", node.name}, {"resource", refused.front()}});
   if (!node.live || node.shape.labels != shape.labels) ++label_version_;
   if (node.live) {
     total_ -= node.shape.allocatable;
@@ -150,10 +157,14 @@ Impact Cluster::put(const model::Queue& object) {
   Queue next = queue;
   next.live = true;
   fill_queue(object, dimensions_, next);
+  recognise_names();
   fill_start_terms(object, next);
   if (!next.status_known && !object.status.allocated.empty()) {
     next.status_known = true;
-    next.written_allocated = dimensions_.convert(object.status.allocated);
+    model::ResourceList unknown;
+    next.written_allocated = dimensions_.request(object.status.allocated, unknown);
+    next.stale_names.clear();
+    for (const auto& [name, amount] : unknown) next.stale_names.push_back(name);
     next.written_counts = {object.status.pending, object.status.running, object.status.inqueue,
                            object.status.unknown, object.status.completed};
   }
@@ -259,6 +270,7 @@ Impact Cluster::put(const model::PodGroup& object) {
   QueueId queue_before = job.queue;
   Resources min_resources_before = job.min_resources;
   std::int32_t priority_before = job.priority;
+  bool preemptable_before = job.preemptable;
   Phase phase_before = job.phase;
   auto annotations_before = job.annotations;
   if (fresh) {  // what is on its way was for a group that is gone
@@ -278,6 +290,10 @@ Impact Cluster::put(const model::PodGroup& object) {
                  job.role_min_total != role_min_before || job.queue != queue_before ||
                  !(job.min_resources == min_resources_before) || job.priority != priority_before ||
                  job.phase != phase_before || job.annotations != annotations_before || reshaped;
+  if (!fresh && job.preemptable != preemptable_before) {
+    gain_room();  // for whoever may take its place now
+    changed = true;
+  }
   if (changed) touch(id);
   return changed ? Impact::decide : Impact::none;
 }
@@ -294,9 +310,8 @@ void Cluster::set_group(JobId id, const model::PodGroup& object) {
   job.priority_class = object.spec.priorityClassName;
   job.priority = priority_of(job.priority_class);
   job.has_min_resources = object.spec.minResources.has_value();
-  job.min_resources =
-      job.has_min_resources ? dimensions_.convert(*object.spec.minResources) : Resources();
   job.min_list = object.spec.minResources.value_or(model::ResourceList());
+  job.min_resources = dimensions_.request(job.min_list, job.min_unknown);
   job.preemptable = object.metadata.annotation(model::keys::preemptable) == "true" ||
                     object.metadata.label(model::keys::preemptable) == "true";
   fill_start_terms(object, job);

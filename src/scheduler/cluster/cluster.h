@@ -162,6 +162,8 @@ class Cluster {
   void release_class(ClassId id);
   std::int32_t priority_of(const std::string& priority_class) const;
   void resolve_priorities();
+  // Requests by names that have become known are counted by them.
+  void recognise_names();
   void count_task(Task& task, int sign);
   void note_loss(const Task& task);
   // Others want to be near it, or count it.
@@ -204,6 +206,7 @@ class Cluster {
   std::uint64_t shape_version_ = 1;
   std::uint64_t label_version_ = 1;  // of nodes that come, go or change their labels
   std::uint64_t class_serial_ = 0;
+  std::size_t recognised_ = 0;  // names at the last recognise_names()
   std::uint64_t version_ = 1, room_gained_ = 0;
   std::uint64_t log_base_ = 0;
   std::vector<NodeId> log_;

@@ -169,6 +169,39 @@ void Cluster::release_class(ClassId id) {
   each_term(terms, [&](TermId term) { terms_.release(term); });
 }
 
+void Cluster::recognise_names() {
+  if (dimensions_.size() == recognised_) return;
+  recognised_ = dimensions_.size();
+  auto has_news = [&](const model::ResourceList& unknown) {
+    return std::ranges::any_of(unknown, [&](const auto& one) { return dimensions_.find(one.first).has_value(); });
+  };
+  for (std::size_t i = 0; i < jobs_.size(); ++i)
+    if (has_news(jobs_[i].min_unknown)) {
+      dimensions_.recognise(jobs_[i].min_resources, jobs_[i].min_unknown);
+      touch(JobId(i));
+    }
+  std::vector<bool> known(classes_.size());
+  for (std::size_t i = 0; i < known.size(); ++i) known[i] = has_news(classes_[i].unknown);
+  std::vector<TaskId> affected;
+  for (std::size_t i = 0; i < tasks_.size(); ++i)
+    if (tasks_[i].live && known[tasks_[i].pod_class.index()]) affected.push_back(TaskId(i));
+  for (TaskId id : affected) {
+    count_task(tasks_[id.index()], -1);
+    charge_node(id, -1);
+  }
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (!known[i]) continue;
+    dimensions_.recognise(classes_[i].request, classes_[i].unknown);
+    classes_[i].serial = ++class_serial_;
+  }
+  for (TaskId id : affected) {
+    Task& task = tasks_[id.index()];
+    count_task(task, +1);
+    charge_node(id, +1);
+    if (task.job.valid()) touch(task.job);
+  }
+}
+
 // ---- counts and accounts
 // ----------------------------------------------------------------------------
 
@@ -411,6 +444,11 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
     if (condition.type == "PodScheduled" && condition.status == "True")
       task.scheduled = condition.lastTransitionTime.at.value_or(WallTime{});
   fill_task_annotations(pod, task);
+  bool other_standing = fill_standing(pod, task);
+  if (other_standing) {  // somebody may take its place now, or it somebody's
+    gain_room();
+    if (task.job.valid()) touch(task.job);
+  }
   bool claims_made = false;
   if (!task.device_claims.empty()) {
     std::vector<DeviceClaim> claims = device_claims_of(pod);
@@ -424,7 +462,7 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   bool same_class = terms_.at(task.labels).labels == labels &&
                     base_key(pod, labels) == classes_[task.pod_class.index()].base_key;
   if (same_class && status == task.status && node == task.node && gated == task.gated)
-    return claims_made ? Impact::decide : Impact::none;
+    return claims_made || other_standing ? Impact::decide : Impact::none;
 
   if (status == TaskStatus::failed) note_loss(task);
   TaskStatus before = task.status;
@@ -454,7 +492,7 @@ Impact Cluster::update_task(TaskId id, const model::Pod& pod) {
   if (task.job.valid()) touch(task.job);
   bool stays = holds_node(status) && status != TaskStatus::releasing && same_class;
   if ((holds_node(before) && !stays) || (!same_class && node.valid()) || draws(task)) gain_room();
-  if (freed || opened || !same_class ||
+  if (freed || opened || !same_class || other_standing ||
       (before != TaskStatus::pending && status == TaskStatus::pending))
     return Impact::decide;
   return task.job.valid() ? Impact::report : Impact::none;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "scheduler/builders_test.h"
-#include "scheduler/invariants_test.h"
+#include "scheduler/session/invariants.h"
 
 namespace hekla::scheduler {
 namespace {
@@ -141,6 +141,24 @@ TEST(Cluster, AResizedPodChangesItsClassAndItsNodesAccount) {
   bench.pod("{name: p, group: g, cpu: 1, node: n1}");
   EXPECT_EQ(bench.pod("{name: p, group: g, cpu: 2, node: n1}"), Impact::decide);
   EXPECT_EQ(bench.cluster.at(bench.cluster.find_node("n1")).idle[kCpu], 2000);
+  EXPECT_EQ(invariants::accounts_add_up(bench.cluster, {}), "");
+}
+
+TEST(Cluster, WhatAPodIsStillToGiveUpIsNotFree) {
+  Bench bench;
+  bench.node("{name: n1, cpu: 4}");
+  json::Value pod = shorthand::pod(Bench::yaml("{name: p, group: g, cpu: 1, node: n1, phase: Running}"), 0);
+  std::string name(json::string_at((*json::array_at(pod, {"spec", "containers"}))[0], {"name"}));
+  auto idle_with = [&](const char* has) {
+    json::at_path(pod, {"status", "containerStatuses"}) = json::Array{
+        json::Object{{"name", name},
+                     {"allocatedResources", json::Object{{"cpu", "1"}}},
+                     {"resources", json::Object{{"requests", json::Object{{"cpu", has}}}}}}};
+    bench.cluster.put(*json::decode<model::Pod>(pod));
+    return bench.cluster.at(bench.cluster.find_node("n1")).idle[kCpu];
+  };
+  EXPECT_EQ(idle_with("3"), 1000) << "asks for less than it has";
+  EXPECT_EQ(idle_with("1"), 3000);
   EXPECT_EQ(invariants::accounts_add_up(bench.cluster, {}), "");
 }
 

@@ -102,6 +102,7 @@ struct Job {
   bool has_min_resources = false;
   Resources min_resources;
   model::ResourceList min_list;  // the same with the names that only quotas know
+  model::ResourceList min_unknown;  // of them, those that no node offers
   bool preemptable = false;
   // Terms beyond Volcano's (start_terms.h).
   Nanos reserve_after{-1};  // negative: as the queue says

@@ -34,8 +34,7 @@ struct PodClass {
   std::int32_t containers = 0;
   ClassTerms terms;
   std::vector<std::pair<std::string, std::string>> annotations;  // those that plugins read
-  // A resource the table of dimensions has no room for: no node can offer it.
-  std::string untracked_resource;
+  model::ResourceList unknown;  // of the request: names that no node offers
 
   // Two classes are equal exactly if their keys are. The base is what the pods say themselves; the
   // rest of the key names the terms of other pods that match them.

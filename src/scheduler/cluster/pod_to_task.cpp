@@ -160,7 +160,7 @@ std::string class_key(const model::Pod& pod) {
   std::string key;
   key.reserve(160);
   auto part = [&](std::string_view text) { key.append(text).push_back('\x1f'); };
-  for (const auto& [name, quantity] : model::pod_requests(pod.spec)) {
+  for (const auto& [name, quantity] : model::pod_requests(pod)) {
     part(name);
     part(std::to_string(quantity.milli_value()));
   }
@@ -187,13 +187,12 @@ std::string class_key(const model::Pod& pod) {
   return key;
 }
 
-PodClass make_class(const model::Pod& pod, std::string key, Names& names, Dimensions& dimensions) {
+PodClass make_class(const model::Pod& pod, std::string key, Names& names,
+                    const Dimensions& dimensions) {
   PodClass out;
-  std::vector<std::string> refused;
-  out.request = dimensions.convert(model::pod_requests(pod.spec), &refused);
-  out.best_effort = out.request.is_empty() && refused.empty();
+  out.request = dimensions.request(model::pod_requests(pod), out.unknown);
+  out.best_effort = out.request.is_empty();
   out.request.set(kPods, 1);
-  if (!refused.empty()) out.untracked_resource = refused.front();
   for (const auto& [label, value] : pod.spec.nodeSelector)
     out.node_selector.emplace_back(names.intern(label), names.intern(value));
   if (const json::Value* affinity = node_affinity(pod)) add_affinity(*affinity, names, out);
@@ -302,6 +301,22 @@ void fill_task_annotations(const model::Pod& pod, Task& task) {
       task.annotations.emplace_back(name, value);
 }
 
+bool fill_standing(const model::Pod& pod, Task& task) {
+  const model::ObjectMeta& meta = pod.metadata;
+  std::int32_t priority = pod.spec.priority.value_or(1);
+  if (const std::string& text = meta.annotation(model::keys::task_priority); !text.empty())
+    std::from_chars(text.data(), text.data() + text.size(), priority);
+  const std::string& marked = meta.annotation(model::keys::preemptable);
+  bool preemptable = (marked.empty() ? meta.label(model::keys::preemptable) : marked) != "false";
+  const std::string& zone = meta.annotation(model::keys::revocable_zone);
+  bool revocable = zone.empty() ? marked == "true" : zone == "*";
+  bool other = priority != task.priority || preemptable != task.preemptable || revocable != task.revocable;
+  task.priority = priority;
+  task.preemptable = preemptable;
+  task.revocable = revocable;
+  return other;
+}
+
 void fill_task(const model::Pod& pod, Task& task) {
   const model::ObjectMeta& meta = pod.metadata;
   task.ns = meta.ns;
@@ -311,22 +326,13 @@ void fill_task(const model::Pod& pod, Task& task) {
   task.gated = !pod.spec.schedulingGates.empty();
   task.created = meta.creationTimestamp.at.value_or(WallTime{});
   task.started = pod.status.startTime.at.value_or(WallTime{});
-  task.priority = pod.spec.priority.value_or(1);
-  if (const std::string& text = meta.annotation(model::keys::task_priority); !text.empty())
-    std::from_chars(text.data(), text.data() + text.size(), task.priority);
-  const std::string& preemptable = meta.annotation(model::keys::preemptable).empty()
-                                       ? meta.label(model::keys::preemptable)
-                                       : meta.annotation(model::keys::preemptable);
-  task.preemptable = preemptable != "false";
+  fill_standing(pod, task);
   task.critical = meta.ns == "kube-system" ||
                   pod.spec.priorityClassName == "system-cluster-critical" ||
                   pod.spec.priorityClassName == "system-node-critical";
   for (const model::PodCondition& condition : pod.status.conditions)
     if (condition.type == "PodScheduled" && condition.status == "True")
       task.scheduled = condition.lastTransitionTime.at.value_or(WallTime{});
-  task.revocable = meta.annotation(model::keys::revocable_zone).empty()
-                       ? meta.annotation(model::keys::preemptable) == "true"
-                       : meta.annotation(model::keys::revocable_zone) == "*";
   task.exclusive = exclusive_cpus(pod.spec);
   task.device_claims = device_claims_of(pod);
   add_devices(pod.spec.initContainers, true, task.devices);
@@ -348,7 +354,8 @@ const std::string& role_of(const model::Pod& pod) {
   return role.empty() ? pod.metadata.label(model::keys::task_spec) : role;
 }
 
-NodeShape make_shape(const model::Node& node, Names& names, Dimensions& dimensions) {
+NodeShape make_shape(const model::Node& node, Names& names, Dimensions& dimensions,
+                     std::vector<std::string>* refused) {
   NodeShape shape;
   shape.unschedulable = node.spec.unschedulable;
   for (const auto& [key, value] : node.metadata.labels)
@@ -370,8 +377,8 @@ NodeShape make_shape(const model::Node& node, Names& names, Dimensions& dimensio
   // It changes all the time; only whether the device plugin is gone matters.
   if (node.metadata.annotation(kHandshake).find("Deleted") != std::string::npos)
     shape.annotations.emplace_back(kHandshake, "Deleted");
-  shape.allocatable = dimensions.convert(node.status.allocatable.empty() ? node.status.capacity
-                                                                         : node.status.allocatable);
+  shape.allocatable = dimensions.convert(
+      node.status.allocatable.empty() ? node.status.capacity : node.status.allocatable, refused);
   shape.capacity = dimensions.convert(node.status.capacity);
   return shape;
 }

@@ -50,7 +50,8 @@ struct Queue {
 
   // Written last, or read from the object at start.
   bool status_known = false;
-  Resources written_allocated;
+  Resources written_allocated;           // present: what its status may name
+  std::vector<std::string> stale_names;  // in its status, but of nothing that is known
   QueueCounts written_counts;
 };
 

@@ -4,7 +4,7 @@ namespace hekla::scheduler {
 
 std::optional<Dim> Dimensions::find(std::string_view name) const {
   for (std::size_t i = 0; i < names_.size(); ++i)
-    if (names_[i] == name) return static_cast<Dim>(i);
+    if (i != kUnknown && names_[i] == name) return static_cast<Dim>(i);
   return std::nullopt;
 }
 
@@ -33,10 +33,46 @@ Resources Dimensions::convert(const model::ResourceList& list, std::vector<std::
       if (refused != nullptr) refused->push_back(name);
       continue;
     }
-    bool whole = *dim == kMemory || *dim == kPods;
-    out.set(*dim, whole ? quantity.value() : quantity.milli_value());
+    out.set(*dim, amount_of(*dim, quantity));
   }
   return out;
+}
+
+std::int64_t Dimensions::amount_of(Dim dim, const model::Quantity& quantity) {
+  bool whole = dim == kMemory || dim == kPods;
+  return whole ? quantity.value() : quantity.milli_value();
+}
+
+Resources Dimensions::request(const model::ResourceList& list, model::ResourceList& unknown) const {
+  Resources out;
+  unknown.clear();
+  for (const auto& [name, quantity] : list) {
+    if (!counts(name)) continue;
+    if (std::optional<Dim> dim = find(name))
+      out.set(*dim, amount_of(*dim, quantity));
+    else if (!quantity.is_zero())
+      unknown[name] = quantity;
+  }
+  // How much it is does not matter: it is more than there is.
+  if (!unknown.empty()) out.set(kUnknown, 1000 * static_cast<std::int64_t>(unknown.size()));
+  return out;
+}
+
+bool Dimensions::recognise(Resources& request, model::ResourceList& unknown) const {
+  bool any = false;
+  for (auto at = unknown.begin(); at != unknown.end();) {
+    std::optional<Dim> dim = find(at->first);
+    if (!dim) {
+      ++at;
+      continue;
+    }
+    any = true;
+    request.set(*dim, amount_of(*dim, at->second));
+    at = unknown.erase(at);
+  }
+  request.set(kUnknown, 1000 * static_cast<std::int64_t>(unknown.size()));
+  if (unknown.empty()) request.present &= ~(1u << kUnknown);
+  return any;
 }
 
 model::Quantity Dimensions::quantity(Dim dim, std::int64_t amount) const {
@@ -45,12 +81,15 @@ model::Quantity Dimensions::quantity(Dim dim, std::int64_t amount) const {
   return model::Quantity::of_milli(amount);
 }
 
-std::string Dimensions::list(std::uint32_t mask, std::string_view word) const {
+std::string Dimensions::list(std::uint32_t mask, std::string_view word,
+                             const model::ResourceList& unknown) const {
   std::string out;
-  each_dim(mask, [&](Dim dim) {
-    if (!out.empty()) out += ", ";
-    out.append(word).append(" ").append(name(dim));
-  });
+  auto add = [&](const std::string& name) {
+    out.append(out.empty() ? "" : ", ").append(word).append(" ").append(name);
+  };
+  each_dim(mask & ~(1u << kUnknown), [&](Dim dim) { add(name(dim)); });
+  if ((mask >> kUnknown & 1u) != 0)
+    for (const auto& [name, quantity] : unknown) add(name);
   return out;
 }
 

@@ -18,10 +18,12 @@
 
 namespace hekla::scheduler {
 
-// A cluster knows at most this many resource names; a request for one beyond them cannot be met.
+// A cluster knows at most this many resource names. Only nodes and queues add to them: users must not fill the
+// table. Whatever else is asked for, by any name, stands in one dimension that no node has anything of.
 inline constexpr std::size_t kMaxDimensions = 32;
 using Dim = std::uint8_t;
-inline constexpr Dim kCpu = 0, kMemory = 1, kPods = 2;
+inline constexpr Dim kCpu = 0, kMemory = 1, kPods = 2, kUnknown = 3;
+inline constexpr Dim kFirstExtended = 4;
 inline constexpr std::uint32_t kAlwaysPresent = 1u << kCpu | 1u << kMemory;
 inline constexpr double kTolerance = 0.1;
 
@@ -147,10 +149,11 @@ double dominant_share(const Amounts<T>& allocated, const Amounts<U>& total) {
   return share;
 }
 
-// The cluster's resource names. cpu, memory and pods have fixed places.
+// The cluster's resource names. cpu, memory and pods have fixed places, and so has what no node offers: its name is
+// empty, which is nobody's.
 class Dimensions {
  public:
-  Dimensions() : names_{"cpu", "memory", "pods"} {}
+  Dimensions() : names_{"cpu", "memory", "pods", ""} {}
   // nullopt when the table is full.
   std::optional<Dim> intern(std::string_view name);
   std::optional<Dim> find(std::string_view name) const;
@@ -160,14 +163,19 @@ class Dimensions {
   // Whether the scheduler counts this name at all: quota names ("limits.cpu", "count/pods") and
   // native names that are not schedulable do not count.
   static bool counts(std::string_view name);
-  // Names that found no place are added to `refused`.
+  // Of nodes and queues. Names that found no place are added to `refused`.
   Resources convert(const model::ResourceList& list, std::vector<std::string>* refused = nullptr);
+  // Of what users ask for: names that are not known, with an amount above zero, go to `unknown`.
+  Resources request(const model::ResourceList& list, model::ResourceList& unknown) const;
+  // Moves names that have become known since from `unknown` to the request; whether there were any.
+  bool recognise(Resources& request, model::ResourceList& unknown) const;
   // The Kubernetes quantity of an amount in this dimension: "1", "500m", "1Gi".
   model::Quantity quantity(Dim dim, std::int64_t amount) const;
-  // "cpu, memory" as "<word> cpu, <word> memory".
-  std::string list(std::uint32_t mask, std::string_view word) const;
+  // "cpu, memory" as "<word> cpu, <word> memory"; `unknown` are the names that stand in that dimension.
+  std::string list(std::uint32_t mask, std::string_view word, const model::ResourceList& unknown) const;
 
  private:
+  static std::int64_t amount_of(Dim dim, const model::Quantity& quantity);
   std::vector<std::string> names_;
 };
 

@@ -68,24 +68,42 @@ TEST(Dimensions, ConvertsLikeVolcano) {
   EXPECT_EQ(out[kCpu], 1500);
   EXPECT_EQ(out[kMemory], 1 << 30);
   EXPECT_EQ(out[kPods], 3);
-  ASSERT_EQ(dimensions.size(), 4u);
-  EXPECT_EQ(dimensions.name(3), "nvidia.com/gpu");
-  EXPECT_EQ(out[3], 2000);
+  ASSERT_EQ(dimensions.size(), 5u);
+  EXPECT_EQ(dimensions.name(kFirstExtended), "nvidia.com/gpu");
+  EXPECT_EQ(out[kFirstExtended], 2000);
   EXPECT_EQ(dimensions.quantity(kCpu, 1500).text(), "1500m");
   EXPECT_EQ(dimensions.quantity(kMemory, 1 << 30).text(), "1Gi");
-  EXPECT_EQ(dimensions.quantity(3, 2000).text(), "2");
+  EXPECT_EQ(dimensions.quantity(kFirstExtended, 2000).text(), "2");
 }
 
 TEST(Dimensions, TheTableHasALimit) {
   Dimensions dimensions;
   model::ResourceList list;
-  for (std::size_t i = 0; i < kMaxDimensions - 3; ++i)
+  for (std::size_t i = 0; i < kMaxDimensions - kFirstExtended; ++i)
     list["example.com/r" + std::to_string(i)] = model::Quantity::of(1);
   std::vector<std::string> refused;
   dimensions.convert(list, &refused);
   EXPECT_TRUE(refused.empty());
   dimensions.convert({{"example.com/one-too-many", model::Quantity::of(1)}}, &refused);
   EXPECT_EQ(refused, std::vector<std::string>{"example.com/one-too-many"});
+}
+
+TEST(Dimensions, RequestsDoNotFillTheTable) {
+  Dimensions dimensions;
+  model::ResourceList list{{"cpu", model::Quantity::of(1)}, {"example.com/none", model::Quantity::of(0)}};
+  for (int i = 0; i < 100; ++i) list["example.com/r" + std::to_string(i)] = model::Quantity::of(1);
+  model::ResourceList unknown;
+  Resources request = dimensions.request(list, unknown);
+  EXPECT_EQ(unknown.size(), 100u);
+  EXPECT_EQ(dimensions.size(), std::size_t{kFirstExtended});
+  EXPECT_FALSE(less_equal(request, dimensions.convert({{"cpu", model::Quantity::of(8)}}), Missing::zero));
+  EXPECT_EQ(dimensions.list(1u << kCpu | 1u << kUnknown, "no", {{"a.b/c", model::Quantity::of(1)}}),
+            "no cpu, no a.b/c");
+  unknown = {{"example.com/r7", model::Quantity::of(1)}};
+  Resources node = dimensions.convert({{"cpu", model::Quantity::of(8)}, {"example.com/r7", model::Quantity::of(2)}});
+  EXPECT_TRUE(dimensions.recognise(request, unknown));
+  EXPECT_TRUE(unknown.empty());
+  EXPECT_TRUE(less_equal(request, node, Missing::zero));
 }
 
 }  // namespace

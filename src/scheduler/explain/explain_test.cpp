@@ -145,6 +145,95 @@ TEST_F(ExplainTest, BehindTheHeadOfAFifoQueueAndBehindALimit) {
             "it is not tried: queue one runs at most 1 jobs at a time");
 }
 
+TEST_F(ExplainTest, ReasonsDoNotDependOnNames) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  queue("{name: fifo-not, annotations: {hekla.io/max-running-jobs: \"1\"}}");
+  group("{name: a, queue: fifo-not, minMember: 1, phase: Running}");
+  pod("{name: a-0, group: a, cpu: 1, node: n1, phase: Running}");
+  group("{name: b, queue: fifo-not, minMember: 1, pods: 1, each: {cpu: 1}}");
+  Explanation limit = about("podgroup", "b");
+  EXPECT_NE(limit.find("queue-job-limit"), nullptr) << limit.to_text();
+  EXPECT_EQ(limit.find("behind-fifo-head"), nullptr);
+  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+    {name: network-topology-aware}]}]})";
+  group(
+      "{name: near, minMember: 2, pods: 2, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: hard, "
+      "highestTierName: rack}}");
+  Explanation tier = about("podgroup", "near");
+  EXPECT_EQ(text(tier, "network-topology"),
+            "it is not tried: highestTierName rack is the tier name of no HyperNode");
+  EXPECT_EQ(tier.find("queue-job-limit"), nullptr);
+}
+
+TEST_F(ExplainTest, AdmissionCountsGuaranteesPromisesAndTheQueuesAbove) {
+  node("{name: n1, cpu: 8, memory: 8Gi}");
+  queue("{name: safe, guarantee: {cpu: 3}}");
+  group("{name: let-in, minMember: 1, minResources: {cpu: 2}, phase: Inqueue}");
+  group("{name: g, minMember: 1, minResources: {cpu: 4}, phase: Pending}");
+  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+    {name: proportion}]}]})";
+  EXPECT_EQ(text(about("podgroup", "g"), "queue-over-capability"),
+            "it is not let in: queue resource quota insufficient: insufficient cpu; queue default may hold 5 cpu, "
+            "8Gi memory, holds nothing, has promised 2 cpu to groups that were let in, and this group needs 4 cpu: "
+            "1 cpu too much");
+  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+    {name: capacity, enableHierarchy: true}]}]})";
+  queue("{name: team, parent: root, capability: {cpu: 3, memory: 8Gi}}");
+  queue("{name: leaf, parent: team, capability: {cpu: 3, memory: 8Gi}}");
+  queue("{name: twig, parent: team}");
+  group("{name: other, queue: twig, minMember: 1, minResources: {cpu: 2}, phase: Running}");
+  pod("{name: other-0, group: other, cpu: 2, node: n1, phase: Running}");
+  group("{name: h, queue: leaf, minMember: 1, minResources: {cpu: 2}, phase: Pending}");
+  EXPECT_EQ(text(about("podgroup", "h"), "queue-over-capability"),
+            "it is not let in: queue resource quota insufficient: insufficient cpu; queue team, above leaf, may hold "
+            "3 cpu, 8Gi memory, holds 2 cpu, and this group needs 2 cpu: 1 cpu too much");
+}
+
+TEST_F(ExplainTest, AShareShowsTheResourceThatIsShort) {
+  node("{name: n1, cpu: 8, memory: 8Gi, resources: {nvidia.com/gpu: 8}}");
+  queue("{name: q, capability: {cpu: 8, memory: 8Gi, nvidia.com/gpu: 4}}");
+  group("{name: held, queue: q, minMember: 1, phase: Running}");
+  pod("{name: held-0, group: held, cpu: 1, resources: {nvidia.com/gpu: 4}, node: n1, phase: Running}");
+  group("{name: g, queue: q, minMember: 1, pods: 1, each: {cpu: 1, resources: {nvidia.com/gpu: 1}}, phase: Inqueue}");
+  EXPECT_EQ(text(about("podgroup", "g"), "queue-share"),
+            "its queue q holds 1 cpu, 4 nvidia.com/gpu and deserves 2 cpu, 4 nvidia.com/gpu by its weight 1 among "
+            "the queues that have jobs: a pod with 1 cpu, 1 nvidia.com/gpu would exceed that by 1 nvidia.com/gpu");
+  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+    {name: capacity}]}]})";
+  EXPECT_EQ(text(about("podgroup", "g"), "queue-share"),
+            "its queue q holds 1 cpu, 4 nvidia.com/gpu and may hold 8 cpu, 4 nvidia.com/gpu: a pod with 1 cpu, "
+            "1 nvidia.com/gpu would exceed that by 1 nvidia.com/gpu");
+}
+
+TEST_F(ExplainTest, VolumesAndDevicesOfSinglePods) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  object(R"({kind: PersistentVolumeClaim, apiVersion: v1, metadata: {name: data, namespace: default},
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}})");
+  group(R"({name: g, minMember: 2, phase: Inqueue})");
+  pod("{name: g-0, group: g, cpu: 1, spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}}");
+  pod("{name: g-1, group: g, cpu: 1}");
+  EXPECT_EQ(text(about("podgroup", "g"), "nodes-refused"),
+            "1 node of 1 refused by plugin predicates for 1 pod: plugin VolumeBinding pre-predicates failed pod "
+            "has unbound immediate PersistentVolumeClaims");
+}
+
+TEST_F(ExplainTest, NoHypernodeTakesTheWholeGang) {
+  for (const char* name : {"n1", "n2", "n3", "n4"}) node("{name: " + std::string(name) + ", cpu: 2, memory: 8Gi}");
+  for (const char* rack : {"a", "b"})
+    add(shorthand::hyper_node(Bench::yaml("{name: " + std::string(rack) + ", tier: 1, nodes: " +
+                                          (*rack == 'a' ? "[n1, n2]" : "[n3, n4]") + "}")),
+        "HyperNode", "topology.volcano.sh/v1alpha1");
+  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+    {name: network-topology-aware}]}]})";
+  group("{name: in, minMember: 1, phase: Running}");
+  pod("{name: in-0, group: in, cpu: 2, node: n1, phase: Running}");
+  group(
+      "{name: g, minMember: 5, pods: 5, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: hard, "
+      "highestTierAllowed: 1}}");
+  EXPECT_EQ(text(about("podgroup", "g"), "network-topology"),
+            "its 5 pods must sit in one hypernode of tier 1 or below: none of 2 has room for them now; b has for 4");
+}
+
 TEST_F(ExplainTest, QuotaAndPriorityClassKeepPodsFromBeingMade) {
   node("{name: n1, cpu: 4, memory: 8Gi}");
   object(

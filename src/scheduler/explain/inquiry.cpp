@@ -1,6 +1,7 @@
 #include "scheduler/explain/inquiry.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace hekla::scheduler {
@@ -27,6 +28,28 @@ std::string plural(std::size_t count, const std::string& noun) {
 
 std::string full_name(const Job& job) { return job.ns + "/" + job.name; }
 
+// So many pods of a gang are asked about one by one.
+constexpr std::size_t kTasksAsked = 64;
+
+Resources whole(const Shares& amounts) {
+  Resources out;
+  each_dim(amounts.present, [&](Dim d) {
+    // No limit at all is written as the largest number there is.
+    bool endless = amounts[d] >= static_cast<double>(std::numeric_limits<std::int64_t>::max());
+    out.set(d, endless ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(amounts[d]));
+  });
+  return out;
+}
+
+// In the dimensions that are asked for.
+Resources only_of(const Resources& amount, const Resources& asked) {
+  Resources out;
+  each_dim(asked.present, [&](Dim d) {
+    if (asked[d] > 0) out.set(d, amount[d]);
+  });
+  return out;
+}
+
 }  // namespace
 
 Inquiry::Inquiry() : cluster_(usual_names()), session_(cluster_) {}
@@ -36,7 +59,6 @@ Result<std::unique_ptr<Inquiry>> Inquiry::open(const World& world) {
   auto made = std::make_unique<Inquiry>();
   made->session_.configure(TRY(parse_configuration(
       world.configuration.empty() ? helm_default_configuration() : world.configuration)));
-  made->session_.collect_gauges(true);
   Cluster& cluster = made->cluster_;
   for (const model::PriorityClass& one : world.priority_classes) cluster.put(one);
   for (const auto& [kind, one] : world.companions) cluster.put(kind, one);
@@ -58,16 +80,10 @@ std::string Inquiry::amount(const Resources& of, Dim dim) const {
 
 std::string Inquiry::amounts(const Resources& of) const {
   std::string out;
-  each_dim(of.present & ~(1u << kPods), [&](Dim d) {
+  each_dim(of.present & ~(1u << kPods | 1u << kUnknown), [&](Dim d) {
     if (of[d] > 0) out.append(out.empty() ? "" : ", ").append(amount(of, d));
   });
   return out.empty() ? "nothing" : out;
-}
-
-double Inquiry::gauge(std::string_view name, const std::string& queue) const {
-  for (const GaugeDecision& one : decisions_.gauges)
-    if (one.name == name && one.queue == queue) return one.value;
-  return -1;
 }
 
 std::vector<TaskId> Inquiry::missing(JobId id) const {
@@ -99,14 +115,7 @@ std::vector<Finding> Inquiry::why_waiting(JobId id) {
   }
   add_queue_findings(id, out);
   if (!cluster_.at(job.queue).live) return out;
-  if (const std::string* refused = session_.job_error(id))
-    out.push_back(
-        {refused->find("fifo") != std::string::npos ? "behind-fifo-head" : "queue-job-limit",
-         "it is not tried: " + *refused,
-         refused->find("fifo") != std::string::npos
-             ? "the job ahead must start first; hekla explain shows what it waits for"
-             : "a job of the queue must end",
-         {}});
+  add_obstacle(id, out);
   add_admission_findings(id, out);
   std::size_t gated = 0;
   for (TaskId task : job.tasks) gated += cluster_.at(task).gated;
@@ -119,7 +128,10 @@ std::vector<Finding> Inquiry::why_waiting(JobId id) {
   if (tasks.empty()) return out;
   add_share_findings(id, tasks, out);
   add_node_findings(id, tasks, out);
+  add_network_findings(id, tasks, out);
   add_room_findings(id, tasks, out);
+  if (const std::string* said = session_.first_fit_error(id); out.empty() && said != nullptr)
+    out.push_back({"not-placed", "the scheduler found no node for it: " + *said, "", {}});
   return out;
 }
 
@@ -140,6 +152,26 @@ void Inquiry::add_queue_findings(JobId id, std::vector<Finding>& out) {
                    {{"queue", queue.name}}});
 }
 
+void Inquiry::add_obstacle(JobId id, std::vector<Finding>& out) {
+  auto [obstacle, text] = session_.job_error(id);
+  auto add = [&, &why = text](std::string code, std::string advice) {
+    out.push_back({std::move(code), "it is not tried: " + why, std::move(advice), {}});
+  };
+  switch (obstacle) {
+    case JobObstacle::none:
+      break;
+    case JobObstacle::fifo_head:
+      add("behind-fifo-head", "the job ahead must start first; hekla explain shows what it waits for");
+      break;
+    case JobObstacle::queue_job_limit:
+      add("queue-job-limit", "a job of the queue must end");
+      break;
+    case JobObstacle::network:
+      add("network-topology", "correct the HyperNodes, or the group's spec.networkTopology");
+      break;
+  }
+}
+
 // Groups wait outside until the plugins of enqueue let them in.
 void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
   const Job& job = cluster_.at(id);
@@ -148,21 +180,11 @@ void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
     if (event.job != id || event.task.valid() || event.warning) continue;
     Finding finding{"not-let-in", "it is not let in: " + event.message, "", {}};
     finding.facts["minResources"] = amounts(job.min_resources);
-    const Queue& queue = cluster_.at(job.queue);
     Resources lacking = excess(job.min_resources, cluster_.total());
-    Resources unknown;
-    each_dim(lacking.present, [&](Dim d) {
-      if (cluster_.live_nodes() > 0 && cluster_.total()[d] == 0) unknown.set(d, lacking[d]);
-    });
-    if (!unknown.is_empty()) {
-      std::string names;
-      each_dim(unknown.present, [&](Dim d) {
-        if (unknown[d] == 0) return;
-        names.append(names.empty() ? "" : ", ").append(cluster_.dimensions().name(d));
-      });
+    auto [names, unknown] = missing_resources(job.min_resources, job.min_unknown);
+    if (!names.empty()) {
       finding.code = "missing-resource";
-      finding.text +=
-          "; no node offers " + names + ", and its pods together ask for " + amounts(unknown);
+      finding.text += "; no node offers " + names + ", and its pods together ask for " + unknown;
       finding.facts["resource"] = names;
       finding.advice = "add nodes with " + names + ", or do not ask for it";
     } else if (!lacking.is_empty()) {
@@ -174,23 +196,7 @@ void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
       finding.facts["short"] = amounts(lacking);
       finding.advice = "lower minAvailable or the requests, or add nodes";
     } else if (event.message.starts_with("queue")) {
-      finding.code = "queue-over-capability";
-      Resources held;
-      for (const Job& other : cluster_.jobs())
-        if (other.live && other.queue == job.queue) held += other.claimed;
-      Resources wanted = held;
-      wanted += job.min_resources;
-      Resources limit = queue.has_capability ? queue.capability : cluster_.total();
-      Resources over;
-      each_dim(job.min_resources.present & ~(1u << kPods), [&](Dim d) {
-        if (job.min_resources[d] > 0 && limit.has(d) && wanted[d] > limit[d])
-          over.set(d, wanted[d] - limit[d]);
-      });
-      finding.text += "; queue " + queue.name + " may hold " + amounts(limit) + ", holds " +
-                      amounts(held) + ", and this group needs " + amounts(job.min_resources) +
-                      ": " + amounts(over) + " too much";
-      finding.facts["short"] = amounts(over);
-      finding.advice = "raise the queue's capability, or wait until jobs of the queue end";
+      add_queue_limit(job, finding);
     } else if (event.message.starts_with("resource in cluster")) {
       finding.code = "cluster-full";
       Resources used;
@@ -204,77 +210,190 @@ void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
   }
 }
 
+// What no node offers at all: the names, and how much of each is asked for.
+std::pair<std::string, std::string> Inquiry::missing_resources(const Resources& wanted,
+                                                               const model::ResourceList& unknown) const {
+  std::string names, asked;
+  auto add = [&](const std::string& name, const std::string& amount) {
+    names.append(names.empty() ? "" : ", ").append(name);
+    asked.append(asked.empty() ? "" : ", ").append(amount);
+  };
+  if (cluster_.live_nodes() == 0) return {};
+  each_dim(wanted.present & ~(1u << kPods | 1u << kUnknown), [&](Dim d) {
+    if (wanted[d] > 0 && cluster_.total()[d] == 0) add(cluster_.dimensions().name(d), amount(wanted, d));
+  });
+  for (const auto& [name, quantity] : unknown) add(name, quantity.text() + " " + name);
+  return {names, asked};
+}
+
+// Which level of the queue's branch has no room for the group, by the books of the plugin that said no.
+void Inquiry::add_queue_limit(const Job& job, Finding& finding) const {
+  finding.code = "queue-over-capability";
+  finding.advice = "raise the queue's capability, or wait until jobs of the queue end";
+  const Queue& own = cluster_.at(job.queue);
+  for (const QueueAccount& level : session_.accounts(job.queue)) {
+    Resources wanted = level.allocated;
+    wanted += level.inqueue;
+    wanted -= level.elastic;
+    wanted += job.min_resources;
+    Resources limit = whole(level.limit), over;
+    each_dim(exceeded(wanted, level.limit, job.min_resources),
+             [&](Dim d) { over.set(d, wanted[d] - limit[d]); });
+    if (over.is_empty()) continue;
+    std::string name = level.queue.valid() ? cluster_.at(level.queue).name : "root";
+    finding.text += "; queue " + name + (level.queue == job.queue ? "" : ", above " + own.name + ",") +
+                    " may hold " + amounts(limit) + ", holds " + amounts(level.allocated);
+    if (Resources promised = excess(level.inqueue, Resources()); !promised.is_empty())
+      finding.text += ", has promised " + amounts(promised) + " to groups that were let in";
+    finding.text += ", and this group needs " + amounts(job.min_resources) + ": " + amounts(over) + " too much";
+    finding.facts["queue"] = name;
+    finding.facts["short"] = amounts(over);
+    return;
+  }
+}
+
 void Inquiry::add_share_findings(JobId id, const std::vector<TaskId>& tasks,
                                  std::vector<Finding>& out) {
   const Job& job = cluster_.at(id);
   const Queue& queue = cluster_.at(job.queue);
-  if (!queue.open || (!session_.overused(job.queue) && session_.allocatable(job.queue, tasks[0])))
+  const PodClass& pods = cluster_.class_of(cluster_.at(tasks[0]));
+  // What no node has is found by looking at the nodes.
+  if (!queue.open || !pods.unknown.empty() ||
+      (!session_.overused(job.queue) && session_.allocatable(job.queue, tasks[0])))
     return;
-  Resources held;
-  for (const Job& other : cluster_.jobs())
-    if (other.live && other.queue == job.queue) held += other.claimed;
-  std::string text = "its queue " + queue.name + " holds " + amounts(held);
-  double cpu = gauge("volcano_queue_deserved_milli_cpu", queue.name);
-  double memory = gauge("volcano_queue_deserved_memory_bytes", queue.name);
-  if (cpu >= 0) {
-    Resources deserved;
-    deserved.set(kCpu, static_cast<std::int64_t>(cpu));
-    deserved.set(kMemory, static_cast<std::int64_t>(memory));
-    text += " and deserves " + amounts(deserved) + " by its weight " +
-            std::to_string(queue.weight) + " among the queues that have jobs";
+  for (const QueueAccount& level : session_.accounts(job.queue)) {
+    const Shares& bound = level.by_weight ? level.deserved : level.limit;
+    Resources after = level.allocated;
+    after += pods.request;
+    Resources may = only_of(whole(bound), pods.request), over;
+    each_dim(exceeded(after, bound, pods.request), [&](Dim d) { over.set(d, after[d] - may[d]); });
+    if (over.is_empty()) continue;
+    std::string held = amounts(only_of(level.allocated, pods.request));
+    std::string name = level.queue.valid() ? cluster_.at(level.queue).name : "root";
+    std::string text = level.queue == job.queue ? "its queue " + name : "queue " + name + ", above " + queue.name + ",";
+    text += " holds " + held;
+    if (level.by_weight)
+      text += " and deserves " + amounts(may) + " by its weight " + std::to_string(queue.weight) +
+              " among the queues that have jobs";
+    else
+      text += " and may hold " + amounts(may);
+    out.push_back({"queue-share",
+                   text + ": a pod with " + amounts(pods.request) + " would exceed that by " + amounts(over),
+                   level.by_weight ? "jobs of the queue must end, or the queue needs more weight or capability"
+                                   : "jobs of the queue must end, or the queue needs more capability",
+                   {{"queue", name}, {"allocated", held}, {"short", amounts(over)}}});
+    return;
   }
-  Resources request = cluster_.class_of(cluster_.at(tasks[0])).request;
-  out.push_back({"queue-share",
-                 text + ": a pod with " + amounts(request) + " would exceed that",
-                 "jobs of the queue must end, or the queue needs more weight or capability",
-                 {{"queue", queue.name}, {"allocated", amounts(held)}}});
 }
 
 void Inquiry::add_node_findings(JobId, const std::vector<TaskId>& tasks,
                                 std::vector<Finding>& out) {
-  std::map<std::uint32_t, std::size_t> classes;
-  for (TaskId task : tasks) ++classes[cluster_.at(task).pod_class.value];
-  for (const auto& [value, count] : classes) {
-    ClassId pods(value);
-    const PodClass& kind = cluster_.at(pods);
-    Resources largest;
-    for (const Node& node : cluster_.nodes())
-      if (node.live)
-        each_dim(node.shape.allocatable.present,
-                 [&](Dim d) { largest.set(d, std::max(largest[d], node.shape.allocatable[d])); });
-    if (cluster_.live_nodes() == 0)
-      out.push_back({"no-nodes", "the cluster has no nodes", "add nodes", {}});
-    each_dim(kind.request.present & ~(1u << kPods), [&](Dim d) {
-      if (kind.request[d] <= largest[d] || cluster_.live_nodes() == 0) return;
-      const std::string& name = cluster_.dimensions().name(d);
-      if (largest[d] == 0)
-        out.push_back(
-            {"missing-resource",
-             "no node offers " + name + ", and each pod asks for " + amount(kind.request, d),
-             "add nodes with " + name + ", or do not ask for it",
-             {{"resource", name}}});
-      else
-        out.push_back({"pod-too-big",
-                       "a pod asks for " + amount(kind.request, d) +
-                           ", more than the largest node has (" + amount(largest, d) + ")",
-                       "ask for less per pod",
-                       {{"resource", name}}});
-    });
-    for (const Session::Refusal& refusal : session_.refusals(pods)) {
-      std::string code = refusal.reason.find("taint") != std::string::npos      ? "taints"
-                         : refusal.reason.find("affinity") != std::string::npos ? "affinity"
-                                                                                : "nodes-refused";
-      out.push_back(
-          {code,
-           plural(refusal.nodes, "node") + " of " + std::to_string(cluster_.live_nodes()) +
-               " refused by plugin " + refusal.plugin + " for " + plural(count, "pod") + ": " +
-               refusal.reason,
-           code == "taints"     ? "tolerate the taint or remove it from the nodes"
-           : code == "affinity" ? "label nodes to match, or relax the pod's rules"
-                                : "",
-           {{"plugin", refusal.plugin}, {"reason", refusal.reason}, {"nodes", refusal.nodes}}});
-    }
+  if (cluster_.live_nodes() == 0)
+    return out.push_back({"no-nodes", "the cluster has no nodes", "add nodes", {}});
+  std::map<std::uint32_t, TaskId> classes;
+  for (TaskId task : tasks) classes.try_emplace(cluster_.at(task).pod_class.value, task);
+  for (const auto& [pods, task] : classes) add_size_findings(cluster_.at(ClassId(pods)), out);
+  // Pods of one class may still differ in their volumes and devices. A look at some of a large gang will do.
+  std::map<Session::Refusal, std::size_t> refused;
+  std::size_t looked_at = std::min(tasks.size(), kTasksAsked);
+  for (std::size_t i = 0; i < looked_at; ++i)
+    for (Session::Refusal& one : session_.refusals(tasks[i])) ++refused[std::move(one)];
+  for (const auto& [refusal, pods] : refused) {
+    std::size_t count = pods == looked_at ? tasks.size() : pods;
+    bool taint = refusal.reason.find("taint") != std::string::npos;
+    bool affinity = !taint && refusal.reason.find("affinity") != std::string::npos;
+    out.push_back({taint ? "taints" : affinity ? "affinity" : "nodes-refused",
+                   plural(refusal.nodes, "node") + " of " + std::to_string(cluster_.live_nodes()) +
+                       " refused by plugin " + refusal.plugin + " for " + plural(count, "pod") + ": " +
+                       refusal.reason,
+                   taint      ? "tolerate the taint or remove it from the nodes"
+                   : affinity ? "label nodes to match, or relax the pod's rules"
+                              : "",
+                   {{"plugin", refusal.plugin}, {"reason", refusal.reason}, {"nodes", refusal.nodes}}});
   }
+}
+
+void Inquiry::add_size_findings(const PodClass& pods, std::vector<Finding>& out) const {
+  Resources largest;
+  for (NodeId node : cluster_.live())
+    each_dim(cluster_.at(node).shape.allocatable.present, [&](Dim d) {
+      largest.set(d, std::max(largest[d], cluster_.at(node).shape.allocatable[d]));
+    });
+  if (auto [names, asked] = missing_resources(pods.request, pods.unknown); !names.empty())
+    out.push_back({"missing-resource",
+                   "no node offers " + names + ", and each pod asks for " + asked,
+                   "add nodes with " + names + ", or do not ask for it",
+                   {{"resource", names}}});
+  each_dim(pods.request.present & ~(1u << kPods | 1u << kUnknown), [&](Dim d) {
+    if (pods.request[d] <= largest[d] || cluster_.total()[d] == 0) return;
+    out.push_back({"pod-too-big",
+                   "a pod asks for " + amount(pods.request, d) + ", more than the largest node has (" +
+                       amount(largest, d) + ")",
+                   "ask for less per pod",
+                   {{"resource", cluster_.dimensions().name(d)}}});
+  });
+}
+
+// A gang that must sit close together needs a hypernode that takes all of it.
+void Inquiry::add_network_findings(JobId id, const std::vector<TaskId>& tasks, std::vector<Finding>& out) {
+  const Job& job = cluster_.at(id);
+  const HyperNodes& all = cluster_.hyper_nodes();
+  if (!session_.configuration().has_plugin("network-topology-aware") || !all.problem().empty()) return;
+  std::map<std::int32_t, std::vector<TaskId>> parts;
+  for (TaskId task : tasks) {
+    std::int32_t part = job.topology.hard || job.sub_jobs.empty() ? -1 : cluster_.at(task).sub_job;
+    if (job.topology_of(part).hard) parts[part].push_back(task);
+  }
+  for (const auto& [part, members] : parts) {
+    std::int32_t allowed = all.allowed_tier(job.topology_of(part));
+    if (allowed < 0) continue;
+    std::size_t domains = 0, most = 0;
+    std::string roomiest;
+    for (const HyperNode& one : all.all()) {
+      if (one.tier > allowed || !holds_all(one, job, part)) continue;
+      ++domains;
+      if (std::size_t fit = how_many_fit(members, one.nodes); fit > most || roomiest.empty()) {
+        most = fit;
+        roomiest = one.name;
+      }
+    }
+    if (domains > 0 && most == members.size()) continue;
+    std::string text = "its " + plural(members.size(), "pod") + " must sit in one hypernode of tier " +
+                       std::to_string(allowed) + " or below: ";
+    if (domains == 0)
+      text += job.allocated_tasks() > 0 ? "none has those of its pods that run" : "there is none";
+    else
+      text += "none of " + std::to_string(domains) + " has room for them now; " + roomiest + " has for " +
+              std::to_string(most);
+    out.push_back({"network-topology", std::move(text),
+                   "wait until jobs of such a hypernode end, or allow a higher tier",
+                   {{"tier", allowed}, {"hyperNodes", domains}, {"fit", most}, {"roomiest", roomiest}}});
+    return;
+  }
+}
+
+// Whether the pods of the part that have a node are all in this hypernode.
+bool Inquiry::holds_all(const HyperNode& domain, const Job& job, std::int32_t part) const {
+  return std::ranges::all_of(job.tasks, [&](TaskId id) {
+    const Task& task = cluster_.at(id);
+    if (!is_allocated(task.status) || (part >= 0 && task.sub_job != part)) return true;
+    return std::binary_search(domain.nodes.begin(), domain.nodes.end(), task.node);
+  });
+}
+
+// Of the tasks in their order, on these nodes alone.
+std::size_t Inquiry::how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes) {
+  std::vector<Resources> free(cluster_.nodes().size());
+  for (NodeId node : nodes) free[node.index()] = cluster_.at(node).idle;
+  std::size_t low = 0, high = tasks.size();  // the answer lies in [low, high]
+  while (low < high) {
+    std::size_t middle = (low + high + 1) / 2;
+    if (session_.pack(tasks.first(middle), free))
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  return low;
 }
 
 void Inquiry::add_room_findings(JobId id, const std::vector<TaskId>& tasks,
@@ -373,11 +492,8 @@ Finding Inquiry::queue_figures(QueueId id) {
                   "; its waiting pods ask for " + amounts(asked),
               "",
               {{"weight", queue.weight}, {"open", queue.open}, {"allocated", amounts(held)}}};
-  if (double cpu = gauge("volcano_queue_deserved_milli_cpu", queue.name); cpu >= 0) {
-    Resources deserved;
-    deserved.set(kCpu, static_cast<std::int64_t>(cpu));
-    deserved.set(kMemory, static_cast<std::int64_t>(
-                              gauge("volcano_queue_deserved_memory_bytes", queue.name)));
+  if (std::vector<QueueAccount> accounts = session_.accounts(id); !accounts.empty()) {
+    Resources deserved = whole(accounts.front().deserved);
     out.text += "; it deserves " + amounts(deserved);
     out.facts["deserved"] = amounts(deserved);
   }

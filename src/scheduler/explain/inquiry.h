@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "scheduler/explain/explain.h"
@@ -44,7 +46,14 @@ class Inquiry {
   void add_room_findings(JobId job, const std::vector<TaskId>& tasks, std::vector<Finding>& out);
   std::vector<TaskId> missing(JobId job) const;
   std::optional<std::vector<JobId>> who_must_end(JobId job, const std::vector<TaskId>& tasks);
-  double gauge(std::string_view name, const std::string& queue) const;
+  void add_obstacle(JobId job, std::vector<Finding>& out);
+  void add_queue_limit(const Job& job, Finding& finding) const;
+  void add_size_findings(const PodClass& pods, std::vector<Finding>& out) const;
+  void add_network_findings(JobId job, const std::vector<TaskId>& tasks, std::vector<Finding>& out);
+  std::pair<std::string, std::string> missing_resources(const Resources& wanted,
+                                                        const model::ResourceList& unknown) const;
+  bool holds_all(const HyperNode& domain, const Job& job, std::int32_t part) const;
+  std::size_t how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes);
 
   Cluster cluster_;
   Session session_;

@@ -99,6 +99,29 @@ TEST_F(BindingsTest, ResourceClaimsGetTheirDevicesAndTheirUser) {
             std::string::npos);
 }
 
+TEST_F(BindingsTest, SeveralPodsJoinAClaimAtOnce) {
+  node("{name: n1, cpu: 4}");
+  create(kDeviceClasses, "{metadata: {name: gpu}, spec: {}}");
+  create(kSlices,
+         "{metadata: {name: s}, spec: {driver: d, nodeName: n1, pool: {name: p}, devices: [{name: "
+         "gpu-0}]}}");
+  create(kDeviceClaims,
+         "{metadata: {namespace: default, name: c}, spec: {devices: {requests: [{name: r, exactly: "
+         "{deviceClassName: gpu}}]}}}");
+  for (const char* name : {"p", "q", "r"})
+    pod("{name: " + std::string(name) +
+        ", schedulerName: default-scheduler, cpu: 1, spec: {resourceClaims: [{name: x, "
+        "resourceClaimName: c}]}}");
+  start();
+  settle();
+  for (const char* name : {"p", "q", "r"}) {
+    EXPECT_EQ(node_of(name), "n1");
+    EXPECT_NE(at(kDeviceClaims, "default", "c", {"status", "reservedFor"})
+                  .find("\"name\":\"" + std::string(name) + "\""),
+              std::string::npos);
+  }
+}
+
 TEST_F(BindingsTest, AnnotationsTravelWithTheBindingAndAJobSaysWhereItSits) {
   node("{name: n1, cpu: 4, resources: {volcano.sh/gpu-memory: 10, volcano.sh/gpu-number: 1}}");
   create(resources::hyper_nodes,

@@ -19,8 +19,8 @@ namespace hekla::scheduler {
 
 class ConfigurationSource {
  public:
-  // Takes a text into use, or says what is wrong with it.
-  using Use = std::function<Result<void>(const std::string& text)>;
+  // Takes a text into use and says what of it has no effect, or what is wrong with it.
+  using Use = std::function<Result<std::vector<std::string>>(const std::string& text)>;
   using Read = std::function<Result<std::string>()>;
 
   ConfigurationSource(kube::Client& client, kube::Key config_map, Use use);

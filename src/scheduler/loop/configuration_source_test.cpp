@@ -50,6 +50,18 @@ TEST_F(ConfigurationSourceTest, AMapThatIsThereIsNotTouchedAndHoldsFromTheFirstS
   EXPECT_FALSE(places("a"));
 }
 
+TEST_F(ConfigurationSourceTest, WhatHasNoEffectIsAnEvent) {
+  node("{name: n1, cpu: 8, memory: 8Gi}");
+  start();
+  set_map("actions: \"enqueue, allocate\"\ntiers: [{plugins: [{name: gang}, {name: overcommit, arguments: "
+          "{overcommitfactor: 2}}]}]\n");
+  EXPECT_TRUE(places("a"));
+  EXPECT_EQ(events_about(kMap.name),
+            std::vector<std::string>{"volcano ConfigurationWithoutEffect: tiers[0].plugins[1] (overcommit): "
+                                     "overcommitfactor is not supported and has no effect, did you mean "
+                                     "overcommit-factor?"});
+}
+
 TEST_F(ConfigurationSourceTest, ABadTextIsReportedOnceAndTheOldOneStays) {
   node("{name: n1, cpu: 8, memory: 8Gi}");
   start();

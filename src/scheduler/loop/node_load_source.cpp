@@ -6,12 +6,14 @@
 
 #include "base/log.h"
 #include "json/parse.h"
+#include "model/quantity.h"
 #include "model/time.h"
 
 namespace hekla::scheduler {
 
 namespace {
 
+const kube::Resource kNodeMetrics{"metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", false};
 constexpr Nanos kUsualInterval = std::chrono::seconds(30);
 // Percent of the last five minutes, for every node the node exporter watches.
 constexpr std::string_view kCpuQuery =
@@ -55,7 +57,8 @@ std::map<std::string, double> vector_of(const json::Value& answer) {
 }  // namespace
 
 struct NodeLoadSource::State : std::enable_shared_from_this<State> {
-  State(Executor& e, kube::Http* h) : executor(e), http(h) {}
+  State(Executor& e, kube::Http* h, kube::Client* c, CapacityOf of)
+      : executor(e), http(h), client(c), capacity(std::move(of)) {}
 
   void ask(std::string_view query, bool cpu, std::uint64_t round) {
     kube::HttpCall call;
@@ -84,10 +87,41 @@ struct NodeLoadSource::State : std::enable_shared_from_this<State> {
       (cpu ? load.cpu : load.memory) = {value, executor.clock().wall()};
     }
   }
+  void ask_metrics_server(std::uint64_t asked) {
+    client->list(kNodeMetrics, {}, [weak = weak_from_this(), asked](Result<kube::List> list) {
+      auto self = weak.lock();
+      if (!self || self->round != asked) return;
+      if (list) return self->take(*list);
+      log_warn("scheduler", "the load of nodes is not known",
+               {{"source", "metrics.k8s.io"}, {"error", list.error().message}});
+    });
+  }
+  void take(const kube::List& list) {
+    for (const kube::ObjectPtr& item : list.items) {
+      Result<json::Value> one = json::parse(*item->json);
+      if (!one) continue;
+      std::string node(json::string_at(*one, {"metadata", "name"}));
+      std::optional<Capacity> whole = capacity(node);
+      auto cpu = model::Quantity::parse(json::string_at(*one, {"usage", "cpu"}));
+      auto memory = model::Quantity::parse(json::string_at(*one, {"usage", "memory"}));
+      if (!whole || whole->cpu_milli <= 0 || whole->memory_bytes <= 0 || !cpu || !memory) continue;
+      Result<WallTime> at = model::parse_rfc3339(json::string_at(*one, {"timestamp"}));
+      WallTime when = at ? *at : executor.clock().wall();
+      auto percent = [](const model::Quantity& used, double of) {
+        return static_cast<double>(used.nanos) / 1e7 / of;
+      };
+      loads[node] = {{percent(*cpu, static_cast<double>(whole->cpu_milli) / 1e3), when},
+                     {percent(*memory, static_cast<double>(whole->memory_bytes)), when}};
+    }
+  }
   void begin(std::uint64_t now) {
     if (round != now) return;
-    ask(kCpuQuery, true, now);
-    ask(kMemoryQuery, false, now);
+    if (from_server) {
+      ask_metrics_server(now);
+    } else {
+      ask(kCpuQuery, true, now);
+      ask(kMemoryQuery, false, now);
+    }
     executor.post_after(interval, [weak = weak_from_this(), now] {
       if (auto self = weak.lock()) self->begin(now);
     });
@@ -95,6 +129,9 @@ struct NodeLoadSource::State : std::enable_shared_from_this<State> {
 
   Executor& executor;
   kube::Http* http;
+  kube::Client* client;
+  CapacityOf capacity;
+  bool from_server = false;
   std::string address;
   Nanos interval = kUsualInterval;
   std::uint64_t round = 0;  // of configurations
@@ -108,28 +145,33 @@ struct NodeLoadSource::State : std::enable_shared_from_this<State> {
   std::map<std::string, Known, std::less<>> loads;
 };
 
-NodeLoadSource::NodeLoadSource(Executor& executor, kube::Http* http)
-    : state_(std::make_shared<State>(executor, http)) {}
+NodeLoadSource::NodeLoadSource(Executor& executor, kube::Http* http, kube::Client* client,
+                               CapacityOf capacity)
+    : state_(std::make_shared<State>(executor, http, client, std::move(capacity))) {}
 NodeLoadSource::~NodeLoadSource() = default;
 
 Result<void> NodeLoadSource::configure(const json::Value& metrics) {
   bool given = metrics.is_object() && !metrics.get_object().empty();
   std::string_view type = json::string_at(metrics, {"type"});
   std::string address(json::string_at(metrics, {"address"}));
-  if (given && type != "prometheus")
+  const bool server = type == "metrics_server";
+  if (given && !server && type != "prometheus")
     return fail(Code::invalid, "metrics: the load of nodes cannot be had from \"" +
-                                   std::string(type) + "\", only from prometheus");
-  if (given && address.empty()) return fail(Code::invalid, "metrics address is empty");
+                                   std::string(type) + "\", only from prometheus or metrics_server");
+  if (given && !server && address.empty()) return fail(Code::invalid, "metrics address is empty");
   std::uint64_t round = ++state_->round;
   if (!given) {
     state_->loads.clear();
     return {};
   }
   while (address.ends_with('/')) address.pop_back();
+  if (server != state_->from_server) state_->loads.clear();
+  state_->from_server = server;
   state_->address = std::move(address);
   Result<Nanos> interval = model::parse_go_duration(json::string_at(metrics, {"interval"}));
   state_->interval = interval && interval->count() > 0 ? *interval : kUsualInterval;
-  if (state_->http != nullptr) state_->begin(round);
+  if (server ? state_->client != nullptr && state_->capacity : state_->http != nullptr)
+    state_->begin(round);
   return {};
 }
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "json/parse.h"
+#include "model/time.h"
+#include "support/fake_client.h"
 #include "support/sim_executor.h"
 
 namespace hekla::scheduler {
@@ -78,13 +80,42 @@ TEST(NodeLoadSource, AsksPrometheusEveryInterval) {
   EXPECT_FALSE(source.of("n1"));
 }
 
+TEST(NodeLoadSource, AsksTheMetricsServerForAllNodesAtOnce) {
+  sim::Simulation simulation(1);
+  sim::SimExecutor& executor = simulation.add("scheduler");
+  test::FakeApi api(simulation.clock());
+  test::FakeClient client(api, executor);
+  const kube::Resource metrics{"metrics.k8s.io", "v1beta1", "nodes", "NodeMetrics", false};
+  for (const char* name : {"n1", "unknown"})
+    ASSERT_TRUE(api.create(metrics, *json::parse(R"({"metadata":{"name":")" + std::string(name) +
+                                                 R"("},"usage":{"cpu":"1500m","memory":"2Gi"}})")));
+  NodeLoadSource source(executor, nullptr, &client, [](std::string_view node) {
+    using Capacity = NodeLoadSource::Capacity;
+    return node == "n1" ? std::optional(Capacity{4000, std::int64_t{8} << 30}) : std::nullopt;
+  });
+  ASSERT_TRUE(source.configure(*json::parse(R"({"type":"metrics_server","interval":"10s"})")));
+  simulation.run_for(std::chrono::seconds(1));
+  std::optional<NodeLoad> load = source.of("n1");
+  ASSERT_TRUE(load);
+  EXPECT_DOUBLE_EQ(load->cpu, 37.5);
+  EXPECT_DOUBLE_EQ(load->memory, 25);
+  EXPECT_EQ(load->at, executor.clock().wall() - std::chrono::seconds(1));
+  EXPECT_FALSE(source.of("unknown"));
+  ASSERT_TRUE(api.patch(metrics, {"", "n1"},
+                        *json::parse(R"({"usage":{"cpu":"2"},"timestamp":"2026-01-01T00:00:00Z"})")));
+  simulation.run_for(std::chrono::seconds(10));
+  EXPECT_DOUBLE_EQ(source.of("n1")->cpu, 50);
+  EXPECT_EQ(source.of("n1")->at, *model::parse_rfc3339("2026-01-01T00:00:00Z"));
+}
+
 TEST(NodeLoadSource, RefusesOtherSources) {
   sim::Simulation simulation(1);
   NodeLoadSource source(simulation.add("scheduler"), nullptr);
   Result<void> refused = source.configure(*json::parse(R"({"type":"elasticsearch"})"));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message,
-            "metrics: the load of nodes cannot be had from \"elasticsearch\", only from prometheus");
+            "metrics: the load of nodes cannot be had from \"elasticsearch\", only from prometheus "
+            "or metrics_server");
   EXPECT_FALSE(source.configure(*json::parse(R"({"type":"prometheus"})")));
 }
 

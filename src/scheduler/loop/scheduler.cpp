@@ -31,6 +31,7 @@ struct Sent {
   QueueId queue;
   std::string uid;
   std::string node;
+  MonoTime decided{}, prepared{};  // of a binding
 };
 
 ClusterOptions cluster_options(const Options& options) {
@@ -47,7 +48,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
         cluster(cluster_options(options)),
         session(cluster),
         recording(options.record, cluster_options(options)),
-        loads(c.executor(), options.http),
+        loads(c.executor(), options.http, &c, [this](std::string_view name) { return size_of(name); }),
         nodes(c, kube::resources::nodes),
         pods(c, kube::resources::pods),
         groups(c, kube::resources::pod_groups),
@@ -56,25 +57,34 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     session.look_again_after(kLookAgain);
   }
 
-  Result<void> configure(std::string_view text) {
+  // Of a node, for those who measure its load.
+  std::optional<NodeLoadSource::Capacity> size_of(std::string_view name) const {
+    NodeId id = cluster.find_node(name);
+    if (!id.valid()) return std::nullopt;
+    const Resources& capacity = cluster.at(id).shape.capacity;
+    return NodeLoadSource::Capacity{capacity[kCpu], capacity[kMemory]};
+  }
+
+  // What of the text has no effect.
+  Result<std::vector<std::string>> configure(std::string_view text) {
     Configuration configuration =
         TRY(parse_configuration(text.empty() ? helm_default_configuration() : text));
+    std::vector<std::string> without_effect = configuration.warnings;
     for (const std::string& name : configuration.unknown_plugins)
-      log_warn("scheduler", "the configuration names a plugin that does not exist; it is skipped",
-               {{"plugin", name}});
-    for (const std::string& warning : configuration.warnings)
+      without_effect.push_back("plugin " + name + " does not exist and is skipped");
+    for (const std::string& warning : without_effect)
       log_warn("scheduler", "in the configuration, " + warning);
     TRY(loads.configure(configuration.metrics));
     session.configure(std::move(configuration));
     recording.configuration(text);
-    return {};
+    return without_effect;
   }
 
-  Result<void> reconfigure(std::string_view text) {
-    TRY(configure(text));
+  Result<std::vector<std::string>> reconfigure(std::string_view text) {
+    std::vector<std::string> without_effect = TRY(configure(text));
     note(Impact::decide);
     arm();
-    return {};
+    return without_effect;
   }
 
   // A text given once stays; anything else is watched.
@@ -213,7 +223,11 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     const Decisions& decisions = session.run(clock, uuid(options.rng ? *options.rng : real_rng()));
     ++sessions;
     recording.session(session.uid(), session.now(), cluster, decisions);
-    if (metrics != nullptr) report_session(*metrics, cluster, decisions, session.now());
+    if (metrics != nullptr) {
+      report_session(*metrics, cluster, decisions, session.now());
+      job_metrics.report(*metrics, session, decisions);
+      queue_metrics.report(*metrics, cluster, decisions);
+    }
     carry_out(decisions, clock.wall());
     last_end = clock.mono();
     last_duration = last_end - begin;
@@ -224,6 +238,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
 
   void carry_out(const Decisions& decisions, WallTime now) {
     auto preparation = decisions.preparations.begin();
+    const MonoTime decided = client.executor().clock().mono();
     for (const BindDecision& bind : decisions.binds) {
       bool prepared =
           preparation != decisions.preparations.end() && preparation->task == bind.task;
@@ -234,7 +249,9 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
                 {},
                 {},
                 cluster.at(bind.task).uid,
-                cluster.at(bind.node).name};
+                cluster.at(bind.node).name,
+                decided,
+                decided};
       if (with != nullptr && (!with->claims.empty() || !with->devices.empty()))
         bind_after_claims(*with, std::move(write), std::move(sent));
       else
@@ -289,6 +306,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
                        self->settle(sent, std::unexpected(result.error()));
                        return self->arm();
                      }
+                   sent.prepared = self->client.executor().clock().mono();
                    self->add(std::move(write), std::move(sent));
                    self->flush();
                  });
@@ -348,7 +366,12 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   }
 
   void settle_bind(const Sent& sent, const kube::WriteResult& result) {
-    if (metrics != nullptr) report_bind(*metrics, result.has_value());
+    if (metrics != nullptr) {
+      const Clock& clock = client.executor().clock();
+      BindTimes times{sent.prepared - sent.decided, clock.mono() - sent.prepared, {}};
+      if (is_current(sent)) times.since_creation = clock.wall() - cluster.at(sent.task).created;
+      report_bind(*metrics, result.has_value(), times);
+    }
     if (!is_current(sent)) return;
     const Task& task = cluster.at(sent.task);
     if (result) {
@@ -430,6 +453,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   Options options;
   kube::Client& client;
   Metrics* metrics;
+  JobMetrics job_metrics;
+  QueueMetrics queue_metrics;
   Cluster cluster;
   Session session;
   Recording recording;
@@ -474,7 +499,8 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(Options options, kube::Clie
 void Scheduler::start() { state_->start(); }
 
 Result<void> Scheduler::set_configuration(std::string_view text) {
-  return state_->reconfigure(text);
+  TRY(state_->reconfigure(text));
+  return {};
 }
 
 std::uint64_t Scheduler::sessions() const { return state_->sessions; }

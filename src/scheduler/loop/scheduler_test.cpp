@@ -26,6 +26,93 @@ TEST_F(SchedulerTest, MakesTheQueuesAndPlacesAGangWithinMilliseconds) {
   EXPECT_NE(metrics.text().find("volcano_queue_deserved_milli_cpu"), std::string::npos);
 }
 
+// The value of a series, as the metrics are served.
+std::string value_of(const Metrics& metrics, std::string series) {
+  std::string text = "\n" + metrics.text();
+  series = "\n" + series + " ";
+  std::size_t begin = text.find(series);
+  if (begin == std::string::npos) return "(none)";
+  begin += series.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+TEST_F(SchedulerTest, WhatAQueueNoLongerHoldsLeavesItsStatus) {
+  node("{name: n1, cpu: 4, memory: 8Gi, resources: {nvidia.com/gpu: 4}}");
+  start();
+  group("{name: g, minMember: 1, pods: 1, each: {cpu: 1, resources: {nvidia.com/gpu: 4}}}");
+  settle();
+  EXPECT_EQ(at(resources::queues, "", "default", {"status", "allocated", "nvidia.com/gpu"}), "4");
+  const std::string gpus = R"({queue_name="default",resource="nvidia.com/gpu"})";
+  EXPECT_EQ(value_of(metrics, "volcano_queue_allocated_scalar_resources" + gpus), "4000");
+  ASSERT_TRUE(api.remove(resources::pods, {"default", "g-0"}));
+  ASSERT_TRUE(api.remove(resources::pod_groups, {"default", "g"}));
+  settle();
+  EXPECT_EQ(at(resources::queues, "", "default", {"status", "allocated"}), R"({"cpu":"0","memory":"0","pods":"0"})");
+  EXPECT_EQ(value_of(metrics, R"(volcano_queue_request_milli_cpu{queue_name="default"})"), "0");
+}
+
+TEST_F(SchedulerTest, AStatusFromBeforeTheRestartIsCorrected) {
+  node("{name: n1, cpu: 4, memory: 8Gi, resources: {nvidia.com/gpu: 4}}");
+  json::Value queue = shorthand::queue(Bench::yaml("{name: old}"));
+  json::at_path(queue, {"status", "allocated"}) = json::Object{
+      {"cpu", "1"}, {"memory", "0"}, {"pods", "1"}, {"nvidia.com/gpu", "4"}, {"long.gone/thing", "1"}};
+  ASSERT_TRUE(api.create(resources::queues, plain(queue)));
+  start();
+  settle();
+  EXPECT_EQ(at(resources::queues, "", "old", {"status", "allocated"}), R"({"cpu":"0","memory":"0","pods":"0"})");
+}
+
+TEST_F(SchedulerTest, FiguresAboutAQueueGoWithIt) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  json::Value queue = shorthand::queue(Bench::yaml("{name: passing, capability: {cpu: 2}}"));
+  ASSERT_TRUE(api.create(resources::queues, plain(queue)));
+  start();
+  settle();
+  const std::string capacity = R"(volcano_queue_capacity_milli_cpu{queue_name="passing"})";
+  EXPECT_EQ(value_of(metrics, capacity), "2000");
+  EXPECT_EQ(value_of(metrics, R"(volcano_queue_weight{queue_name="passing"})"), "1");
+  ASSERT_TRUE(api.remove(resources::queues, {"", "passing"}));
+  settle();
+  EXPECT_EQ(value_of(metrics, capacity), "(none)");
+  EXPECT_EQ(value_of(metrics, R"(volcano_queue_weight{queue_name="passing"})"), "(none)");
+}
+
+TEST_F(SchedulerTest, FiguresAboutAGroupGoWithIt) {
+  auto figure = [&](std::string series) { return value_of(metrics, std::move(series)); };
+  const std::string share = R"(volcano_job_share{job_id="g",job_ns="default"})";
+  const std::string unready = R"(volcano_unschedule_task_count{job_id="g"})";
+  const std::string duration =
+      R"(volcano_e2e_job_scheduling_duration{job_name="g",job_namespace="default",queue="default"})";
+  const std::string labels = R"({job_name="g",job_namespace="default",queue="default"})";
+  const std::string started = "volcano_e2e_job_scheduling_start_time" + labels;
+  const std::string last = "volcano_e2e_job_scheduling_last_time" + labels;
+  const std::string retries = R"(volcano_job_retry_counts{job_id="g"})";
+  start();
+  group("{name: g, minMember: 2, pods: 2, each: {cpu: 1}}");
+  settle();
+  EXPECT_EQ(figure(unready), "2");
+  EXPECT_EQ(figure(duration), "(none)");
+  EXPECT_NE(figure(retries), "(none)");
+  EXPECT_NE(figure(started), "(none)");
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  settle();
+  EXPECT_EQ(figure(unready), "0");
+  EXPECT_EQ(figure(share), "0.5");
+  EXPECT_NE(figure(duration), "(none)");
+  EXPECT_NE(figure(last), "(none)");
+  EXPECT_NE(metrics.text().find(R"(volcano_scheduling_stage_duration_milliseconds_count{stage="Bind"} 2)"),
+            std::string::npos);
+  EXPECT_NE(metrics.text().find(R"(volcano_task_scheduling_latency_milliseconds_count{stage="Bound"} 2)"),
+            std::string::npos);
+  ASSERT_TRUE(api.remove(resources::pods, {"default", "g-0"}));
+  ASSERT_TRUE(api.remove(resources::pods, {"default", "g-1"}));
+  ASSERT_TRUE(api.remove(resources::pod_groups, {"default", "g"}));
+  settle();
+  EXPECT_EQ(figure(unready), "(none)");
+  EXPECT_EQ(figure(share), "(none)");
+  for (const std::string& gone : {duration, started, last, retries}) EXPECT_EQ(figure(gone), "(none)") << gone;
+}
+
 TEST_F(SchedulerTest, OwnWritesStartNoSessionForEver) {
   node("{name: n1, cpu: 4, memory: 8Gi}");
   start();

@@ -76,7 +76,8 @@ std::vector<kube::Write> device_claim_writes(const BindPreparation::DeviceDecisi
   static const std::string kProtection = "resource.kubernetes.io/delete-protection";
   static const kube::Resource kClaims{"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim"};
   std::vector<kube::Write> out;
-  json::Object status{{"reservedFor", claim.reserved_for}};
+  json::Object status;
+  if (!claim.reserved_for.get_array().empty()) status["reservedFor"] = claim.reserved_for;
   if (!claim.allocation.is_null()) {
     status["allocation"] = claim.allocation;
     json::Array all;
@@ -86,9 +87,12 @@ std::vector<kube::Write> device_claim_writes(const BindPreparation::DeviceDecisi
     out.push_back(patch(kClaims, {claim.ns, claim.name},
                         json::Object{{"metadata", json::Object{{"finalizers", std::move(all)}}}}));
   }
+  if (status.empty()) return out;
+  // Users are merged by their uid: several pods may join a claim at once.
   out.push_back(patch(kClaims, {claim.ns, claim.name},
                       json::Object{{"status", std::move(status)}}));
   out.back().subresource = "status";
+  out.back().patch_type = kube::PatchType::strategic;
   return out;
 }
 
@@ -140,7 +144,8 @@ kube::Write queue_write(const Cluster& cluster, QueueId id) {
   };
   for (Dim dim : {kCpu, kMemory, kPods}) add(dim);
   // A dimension that was allocated once and is not any more must be taken out again.
-  for (std::size_t d = kPods + 1u; d < cluster.dimensions().size(); ++d) {
+  for (const std::string& name : queue.stale_names) allocated[name] = nullptr;
+  for (std::size_t d = kFirstExtended; d < cluster.dimensions().size(); ++d) {
     auto dim = static_cast<Dim>(d);
     if (queue.written_allocated[dim] != 0)
       add(dim);

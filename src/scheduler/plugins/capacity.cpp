@@ -22,7 +22,7 @@ constexpr std::size_t kDeepestQueue = 16;
 struct CapacityQueue {
   bool known = false;
   Resources deserved, guarantee, capability, real_capability;
-  Resources allocated, inqueue, elastic;
+  Resources allocated, request, inqueue, elastic;
   double share = 0;
   bool has_children = false;
   std::vector<std::size_t> ancestors;  // the root first
@@ -71,28 +71,25 @@ class Capacity final : public Plugin {
       build_tree();
     else
       divide_flat();
-    for (JobId job : session.jobs()) count_job(job);
+    for (JobId job : session.jobs())
+      if (session.is_in_queue(job)) count_job(job);
     for (CapacityQueue& queue : queues_) update_share(queue);
   }
 
-  void close(Session& session) override {
-    if (!session.gauges_wanted()) return;
-    for (std::size_t i = 0; i + 1 < queues_.size(); ++i) {
+  std::vector<QueueAccount> accounts(QueueId id) override {
+    std::vector<QueueAccount> out;
+    auto add = [&](std::size_t i) {
       const CapacityQueue& queue = queues_[i];
-      if (!queue.known) continue;
-      const Queue& object = session.at(QueueId(i));
-      auto amounts = [&](std::string_view cpu, std::string_view memory, const Resources& amount) {
-        session.record_gauge(cpu, object, static_cast<double>(amount[kCpu]));
-        session.record_gauge(memory, object, static_cast<double>(amount[kMemory]));
-      };
-      amounts("volcano_queue_deserved_milli_cpu", "volcano_queue_deserved_memory_bytes",
-              queue.deserved);
-      amounts("volcano_queue_allocated_milli_cpu", "volcano_queue_allocated_memory_bytes",
-              queue.allocated);
-      amounts("volcano_queue_real_capacity_milli_cpu", "volcano_queue_real_capacity_memory_bytes",
-              queue.real_capability);
-      session.record_gauge("volcano_queue_share", object, queue.share);
-    }
+      // Volcano's word: it holds all it deserves of something.
+      bool overused = !queue.deserved.is_empty() && !less_equal(queue.allocated, queue.deserved, Missing::zero);
+      out.push_back({i + 1 < queues_.size() ? QueueId(i) : QueueId(), false, to_shares(queue.deserved),
+                     to_shares(queue.real_capability), queue.allocated, queue.request, queue.inqueue,
+                     queue.elastic, queue.share, overused});
+    };
+    if (!queues_[id.index()].known) return out;
+    add(id.index());
+    for (auto i = at(id).ancestors.rbegin(); i != at(id).ancestors.rend(); ++i) add(*i);
+    return out;
   }
 
   int queue_order(QueueId a, QueueId b) const override {
@@ -114,6 +111,7 @@ class Capacity final : public Plugin {
   }
 
   bool allocatable(QueueId id, TaskId task) override {
+    if (!session_->is_in_queue(session_->at(task).job)) return true;
     if (!sound_ || !session_->at(id).open || at(id).has_children) return false;
     const Resources& request = request_of(task);
     return all_levels(at(id), [&](const CapacityQueue& queue) {
@@ -158,7 +156,8 @@ class Capacity final : public Plugin {
     });
     if (fits) return Vote::permit;
     session_->record_rejection(id, "queue resource quota insufficient: " +
-                                       session_->cluster().dimensions().list(over, "insufficient"));
+                                       session_->cluster().dimensions().list(over, "insufficient",
+                                                                         job.min_unknown));
     return Vote::reject;
   }
   void job_enqueued(JobId id) override {
@@ -169,10 +168,12 @@ class Capacity final : public Plugin {
   }
 
   void on_allocate(TaskId id) override {
+    if (!session_->is_in_queue(session_->at(id).job)) return;
     for_each_level(queue_of(id), [&](CapacityQueue& q) { q.allocated += request_of(id); });
     for_each_level(queue_of(id), update_share);
   }
   void on_release(TaskId id) override {
+    if (!session_->is_in_queue(session_->at(id).job)) return;
     for_each_level(queue_of(id), [&](CapacityQueue& q) { q.allocated -= request_of(id); });
     for_each_level(queue_of(id), update_share);
   }
@@ -291,12 +292,13 @@ class Capacity final : public Plugin {
   void count_job(JobId id) {
     const Job& job = session_->at(id);
     CapacityQueue& queue = queues_[job.queue.index()];
-    // Plain pods in a queue that has children are nobody's mistake to punish all for.
-    if (queue.has_children && !job.implicit) return refuse(job.queue.index(), "it has jobs");
+    if (queue.has_children) return refuse(job.queue.index(), "it has jobs");
     bool running = job.phase == Phase::running && job.allocated_tasks() >= job.min_available;
     Resources elastic = excess(job.allocated, job.min_resources);
     for_each_level(queue, [&](CapacityQueue& level) {
       level.allocated += job.claimed;
+      level.request += job.allocated;
+      level.request += job.pending_request;
       level.elastic += elastic;
       if (job.has_min_resources && (job.phase == Phase::inqueue || running))
         level.inqueue += job.outstanding();

@@ -85,9 +85,14 @@ class DeviceShare final : public Plugin {
       : by_memory_(arguments.boolean("deviceshare.GPUSharingEnable", false)),
         by_number_(arguments.boolean("deviceshare.GPUNumberEnable", false)),
         virtual_(arguments.boolean("deviceshare.VGPUEnable", false)),
-        binpack_(arguments.text("deviceshare.SchedulePolicy") == "binpack"),
-        spread_(arguments.text("deviceshare.SchedulePolicy") == "spread"),
-        weight_(arguments.number("deviceshare.ScheduleWeight", 0)) {}
+        weight_(arguments.number("deviceshare.ScheduleWeight", 0)) {
+    std::string policy = arguments.choice("deviceshare.SchedulePolicy", {"binpack", "spread"});
+    binpack_ = policy == "binpack";
+    spread_ = policy == "spread";
+    arguments.ignore("deviceshare.NodeLockEnable");  // nodes are not locked
+    arguments.ignore("deviceshare.AscendMindClusterVNPUEnable");
+    arguments.ignore("deviceshare.AscendHAMiVNPUEnable");
+  }
   Hooks hooks() const override {
     if (!by_memory_ && !by_number_ && !virtual_) return {};
     return hooks_of({Hook::task_predicate, Hook::batch_node_order, Hook::reserve,

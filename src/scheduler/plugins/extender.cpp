@@ -34,10 +34,9 @@ class Extender final : public Plugin {
       : prefix_(arguments.text("extender.urlPrefix")),
         ignorable_(arguments.boolean("extender.ignorable", false)) {
     while (prefix_.ends_with('/')) prefix_.pop_back();
-    Result<Nanos> timeout = model::parse_go_duration(arguments.text("extender.httpTimeout", "1s"));
-    if (timeout && timeout->count() > 0)
-      timeout_ = std::chrono::duration_cast<std::chrono::milliseconds>(*timeout);
-    if (const json::Array* names = json::array_at(arguments.object(), {"extender.managedResources"}))
+    timeout_ = std::chrono::duration_cast<std::chrono::milliseconds>(
+        arguments.duration("extender.httpTimeout", std::chrono::seconds(1)));
+    if (const json::Array* names = arguments.list("extender.managedResources"))
       for (const json::Value& name : *names)
         if (name.is_string()) managed_.emplace(json::sv(name.get_string()));
     for (std::string_view verb : kVerbs)
@@ -83,8 +82,10 @@ class Extender final : public Plugin {
 
   bool concerns(TaskId id) const override {
     if (managed_.empty()) return true;
-    const Resources& request = session_->cluster().class_of(session_->at(id)).request;
-    bool any = false;
+    const PodClass& pods = session_->cluster().class_of(session_->at(id));
+    const Resources& request = pods.request;
+    bool any = std::ranges::any_of(pods.unknown,
+                                   [&](const auto& one) { return managed_.contains(one.first); });
     each_dim(request.present, [&](Dim d) {
       any |= request[d] > 0 && managed_.contains(session_->cluster().dimensions().name(d));
     });
@@ -198,7 +199,7 @@ class Extender final : public Plugin {
   json::Object amounts(const Resources& of) const {
     json::Object out;
     const Dimensions& dimensions = session_->cluster().dimensions();
-    each_dim(of.present, [&](Dim d) {
+    each_dim(of.present & ~(1u << kUnknown), [&](Dim d) {
       if (of[d] != 0) out[dimensions.name(d)] = dimensions.quantity(d, of[d]).text();
     });
     return out;

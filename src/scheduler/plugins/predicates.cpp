@@ -36,7 +36,9 @@ class Predicates final : public Plugin {
         volumes_{arguments.boolean("predicate.VolumeBindingEnable", true),
                  arguments.boolean("predicate.VolumeZoneEnable", true),
                  arguments.boolean("predicate.NodeVolumeLimitsEnable", true)},
-        devices_(arguments.boolean("predicate.DynamicResourceAllocationEnable", true)) {}
+        devices_(arguments.boolean("predicate.DynamicResourceAllocationEnable", true)) {
+    arguments.ignore("predicate.CacheEnable");  // what a class of pods may use is always remembered
+  }
 
   Hooks hooks() const override {
     return hooks_of({Hook::predicate, Hook::task_predicate, Hook::reserve, Hook::prepare_bind});
@@ -97,7 +99,7 @@ class Predicates final : public Plugin {
     std::string why;
     std::optional<std::vector<ClaimDevices>> devices = choose_devices(id, node, why);
     if (!devices) return false;
-    if (!devices->empty()) session_->assume(id, node, std::move(*devices));
+    if (!devices->empty()) session_->assume(id, node, *devices);
     if (!volumes_.binding) return true;
     for (const ClaimPlan& plan : plan_claims(session_->cluster(), session_->at(id), node))
       session_->assume(id, plan.claim, plan.volume, node);

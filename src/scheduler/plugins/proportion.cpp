@@ -35,38 +35,26 @@ class Proportion final : public Plugin {
   void open(Session& session) override {
     session_ = &session;
     queues_.assign(session.cluster().queues().size(), QueueAttributes());
-    Resources guaranteed;
+    guaranteed_ = Resources();
     for (const Queue& queue : session.cluster().queues())
-      if (queue.live) guaranteed += queue.guarantee;
-    for (JobId job : session.jobs()) count(job, guaranteed);
+      if (queue.live) guaranteed_ += queue.guarantee;
+    for (JobId job : session.jobs())
+      if (session.is_in_queue(job)) count(job);
     fill();
   }
 
-  void close(Session& session) override {
-    if (!session.gauges_wanted()) return;
-    for (const QueueAttributes& attributes : queues_) {
-      if (!attributes.has_jobs) continue;
-      const Queue& queue = session.at(attributes.id);
-      auto amounts = [&](std::string_view cpu, std::string_view memory, double c, double m) {
-        session.record_gauge(cpu, queue, c);
-        session.record_gauge(memory, queue, m);
-      };
-      amounts("volcano_queue_deserved_milli_cpu", "volcano_queue_deserved_memory_bytes",
-              attributes.deserved[kCpu], attributes.deserved[kMemory]);
-      amounts("volcano_queue_request_milli_cpu", "volcano_queue_request_memory_bytes",
-              static_cast<double>(attributes.request[kCpu]),
-              static_cast<double>(attributes.request[kMemory]));
-      amounts("volcano_queue_capacity_milli_cpu", "volcano_queue_capacity_memory_bytes",
-              static_cast<double>(queue.capability[kCpu]),
-              static_cast<double>(queue.capability[kMemory]));
-      amounts("volcano_queue_real_capacity_milli_cpu", "volcano_queue_real_capacity_memory_bytes",
-              attributes.real_capability[kCpu], attributes.real_capability[kMemory]);
-      amounts("volcano_queue_inqueue_milli_cpu", "volcano_queue_inqueue_memory_bytes",
-              static_cast<double>(attributes.inqueue[kCpu]),
-              static_cast<double>(attributes.inqueue[kMemory]));
-      session.record_gauge("volcano_queue_share", queue, attributes.share);
-      session.record_gauge("volcano_queue_overused", queue, overused(attributes.id) ? 1 : 0);
-    }
+  std::vector<QueueAccount> accounts(QueueId id) override {
+    const QueueAttributes& queue = queues_[id.index()];
+    QueueAccount out{id, true, {}, real_capability(session_->at(id), guaranteed_)};
+    if (!queue.has_jobs) return {out};
+    out.deserved = queue.deserved;
+    out.allocated = queue.allocated;
+    out.request = queue.request;
+    out.inqueue = queue.inqueue;
+    out.elastic = queue.elastic;
+    out.share = queue.share;
+    out.overused = overused(id);
+    return {out};
   }
 
   int queue_order(QueueId a, QueueId b) const override {
@@ -80,6 +68,7 @@ class Proportion final : public Plugin {
     return less_equal(queue.deserved, queue.allocated, Missing::zero) && !session_->keeps_room(id);
   }
   bool allocatable(QueueId id, TaskId task) override {
+    if (!session_->is_in_queue(session_->at(task).job)) return true;
     if (!session_->at(id).open) return false;
     const QueueAttributes& queue = queues_[id.index()];
     const Resources& request = session_->cluster().class_of(session_->at(task)).request;
@@ -126,7 +115,8 @@ class Proportion final : public Plugin {
     std::uint32_t over = exceeded(wanted, queue.real_capability, job.min_resources);
     if (over == 0) return Vote::permit;
     session_->record_rejection(id, "queue resource quota insufficient: " +
-                                       session_->cluster().dimensions().list(over, "insufficient"));
+                                       session_->cluster().dimensions().list(over, "insufficient",
+                                                                         job.min_unknown));
     return Vote::reject;
   }
   void job_enqueued(JobId id) override {
@@ -135,11 +125,13 @@ class Proportion final : public Plugin {
   }
 
   void on_allocate(TaskId id) override {
+    if (!session_->is_in_queue(session_->at(id).job)) return;
     QueueAttributes& queue = queue_of(id);
     queue.allocated += session_->cluster().class_of(session_->at(id)).request;
     queue.share = dominant_share(queue.allocated, queue.deserved);
   }
   void on_release(TaskId id) override {
+    if (!session_->is_in_queue(session_->at(id).job)) return;
     QueueAttributes& queue = queue_of(id);
     queue.allocated -= session_->cluster().class_of(session_->at(id)).request;
     queue.share = dominant_share(queue.allocated, queue.deserved);
@@ -150,14 +142,14 @@ class Proportion final : public Plugin {
     return queues_[session_->at(session_->at(id).job).queue.index()];
   }
 
-  void count(JobId id, const Resources& guaranteed) {
+  void count(JobId id) {
     const Job& job = session_->at(id);
     QueueAttributes& queue = queues_[job.queue.index()];
     if (!queue.has_jobs) {
       queue.has_jobs = true;
       queue.id = job.queue;
       queue.guarantee = session_->at(job.queue).guarantee;
-      queue.real_capability = real_capability(session_->at(job.queue), guaranteed);
+      queue.real_capability = real_capability(session_->at(job.queue), guaranteed_);
     }
     queue.allocated += job.claimed;
     queue.request += job.allocated;
@@ -226,6 +218,7 @@ class Proportion final : public Plugin {
   }
 
   Session* session_ = nullptr;
+  Resources guaranteed_;
   std::vector<QueueAttributes> queues_;
 };
 

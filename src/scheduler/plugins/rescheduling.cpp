@@ -39,12 +39,15 @@ Limits limits_at(const json::Value& params, std::string_view name) {
 class Rescheduling final : public Plugin {
  public:
   explicit Rescheduling(const Arguments& arguments) {
-    Result<Nanos> interval = model::parse_go_duration(arguments.text("interval", "5m"));
-    interval_ = interval && interval->count() > 0 ? *interval : kInterval;
-    const json::Array* strategies = json::array_at(arguments.object(), {"strategies"});
+    interval_ = arguments.duration("interval", kInterval);
+    arguments.ignore("metricsPeriod");
+    const json::Array* strategies = arguments.list("strategies");
     active_ = strategies == nullptr || strategies->empty();
     for (std::size_t i = 0; strategies != nullptr && i < strategies->size(); ++i) {
-      if (json::string_at((*strategies)[i], {"name"}) != "lowNodeUtilization") continue;
+      if (json::string_at((*strategies)[i], {"name"}) != "lowNodeUtilization") {
+        arguments.complain("strategies", "a list of lowNodeUtilization");
+        continue;
+      }
       active_ = true;
       const json::Value* params = json::find((*strategies)[i], "params");
       if (params == nullptr || !params->is_object()) continue;

@@ -54,13 +54,13 @@ class ResourceStrategyFit final : public Plugin {
  public:
   explicit ResourceStrategyFit(const Arguments& arguments)
       : weight_(arguments.number("resourceStrategyFitWeight", 10)) {
-    if (const json::Object* given = json::object_at(arguments.object(), {"resources"}))
+    if (const json::Object* given = arguments.object("resources"))
       for (const auto& member : *given)
         rules_.push_back({std::string(member.key()),
                           json::string_at(member.value(), {"type"}) == "MostAllocated",
                           number_of(json::find(member.value(), "weight"), 1)});
     if (rules_.empty()) rules_ = {{"cpu", false, 1}, {"memory", false, 1}};
-    read_scarce(arguments.object());
+    read_scarce(arguments);
   }
   Hooks hooks() const override {
     Hooks hooks = hooks_of({Hook::node_order});
@@ -128,14 +128,14 @@ class ResourceStrategyFit final : public Plugin {
     std::array<double, kMaxDimensions> weights{};
   };
 
-  void read_scarce(const json::Value& arguments) {
-    if (const json::Value* part = json::find(arguments, "sra"); part && is_enabled(*part)) {
+  void read_scarce(const Arguments& arguments) {
+    if (const json::Value* part = arguments.find("sra"); part && is_enabled(*part)) {
       scarce_weight_ = number_of(json::find(*part, "weight"), 1);
       for (const std::string& name : split_names(json::string_at(*part, {"resources"})))
         scarce_.emplace_back(
             name, number_of(json::find_path(*part, {"resourceWeight", name}), 1));
     }
-    if (const json::Value* part = json::find(arguments, "proportional"); part && is_enabled(*part))
+    if (const json::Value* part = arguments.find("proportional"); part && is_enabled(*part))
       for (const std::string& name : split_names(json::string_at(*part, {"resources"})))
         proportions_.push_back(
             {name, number_of(json::find_path(*part, {"resourceProportion", name + ".cpu"}), 1),

@@ -11,7 +11,10 @@ namespace {
 
 class Sla final : public Plugin {
  public:
-  explicit Sla(const Arguments& arguments) : limit_(read(arguments.text("sla-waiting-time"))) {}
+  explicit Sla(const Arguments& arguments) : limit_(read(arguments.text("sla-waiting-time"))) {
+    if (!limit_ && !arguments.text("sla-waiting-time").empty())
+      arguments.complain("sla-waiting-time", "a duration like 1h");
+  }
   Hooks hooks() const override {
     return hooks_of({Hook::job_order, Hook::job_enqueueable, Hook::job_pipelined});
   }

@@ -34,18 +34,17 @@ std::optional<std::int64_t> minute_of_day(std::string_view text) {
 class TimeDivision final : public Plugin {
  public:
   explicit TimeDivision(const Arguments& arguments) {
-    if (arguments.object().is_object())
-      for (const auto& member : arguments.object().get_object()) {
-        std::string_view name = member.key();
-        if (!name.starts_with(kZoneArgument) || !member.value().is_string()) continue;
-        std::string_view hours = json::sv(member.value().get_string());
-        std::size_t dash = hours.find('-');
-        if (dash == std::string_view::npos) continue;
-        auto from = minute_of_day(hours.substr(0, dash)), to = minute_of_day(hours.substr(dash + 1));
-        if (from && to) zones_[std::string(name.substr(kZoneArgument.size()))] = {*from, *to};
-      }
-    Result<Nanos> period = model::parse_go_duration(arguments.text("tdm.evict.period", "1m"));
-    period_ = period && period->count() > 0 ? *period : std::chrono::minutes(1);
+    for (const auto& [zone, text] : arguments.texts_after(kZoneArgument)) {
+      std::string_view hours = text;
+      std::size_t dash = std::min(hours.find('-'), hours.size());
+      auto from = minute_of_day(hours.substr(0, dash));
+      auto to = minute_of_day(hours.substr(std::min(dash + 1, hours.size())));
+      if (from && to)
+        zones_[zone] = {*from, *to};
+      else
+        arguments.complain(std::string(kZoneArgument) + zone, "hours like 10:00-21:00");
+    }
+    period_ = arguments.duration("tdm.evict.period", std::chrono::minutes(1));
   }
   Hooks hooks() const override {
     return hooks_of({Hook::task_predicate, Hook::batch_node_order, Hook::preemptable,

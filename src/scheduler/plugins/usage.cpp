@@ -20,15 +20,11 @@ namespace {
 
 constexpr Nanos kValidFor = std::chrono::minutes(5);
 
-double number_at(const json::Value* part, std::string_view name, double otherwise) {
-  if (part == nullptr || !part->is_object()) return otherwise;
-  return Arguments(*part).number(name, otherwise);
-}
-
-std::int64_t milli_at(const json::Value* part, std::string_view name, std::int64_t otherwise) {
-  const json::Value* given = part == nullptr ? nullptr : json::find(*part, name);
+std::int64_t milli_at(const Arguments& part, std::string_view name, std::int64_t otherwise) {
+  const json::Value* given = part.find(name);
   if (given == nullptr) return otherwise;
   Result<model::Quantity> amount = model::Quantity::from_json(*given);
+  if (!amount) part.complain(name, "a quantity");
   return amount ? amount->milli_value() : otherwise;
 }
 
@@ -38,14 +34,14 @@ class Usage final : public Plugin {
       : weight_(arguments.number("usage.weight", 5)),
         cpu_weight_(arguments.number("cpu.weight", 1)),
         memory_weight_(arguments.number("memory.weight", 1)) {
-    const json::Value* thresholds = json::find(arguments.object(), "thresholds");
-    cpu_limit_ = number_at(thresholds, "cpu", 80);
-    memory_limit_ = number_at(thresholds, "mem", 80);
-    const json::Value* estimator = json::find(arguments.object(), "estimator");
-    estimates_ = estimator != nullptr && Arguments(*estimator).boolean("enable", true);
-    request_ratio_ = number_at(estimator, "request_ratio", 0.7);
-    risk_threshold_ = number_at(estimator, "risk_threshold", 0.6);
-    risk_factor_ = number_at(estimator, "risk_factor", 1.2);
+    const Arguments thresholds = arguments.part("thresholds");
+    cpu_limit_ = thresholds.number("cpu", 80);
+    memory_limit_ = thresholds.number("mem", 80);
+    const Arguments estimator = arguments.part("estimator");
+    estimates_ = arguments.find("estimator") != nullptr && estimator.boolean("enable", true);
+    request_ratio_ = estimator.number("request_ratio", 0.7);
+    risk_threshold_ = estimator.number("risk_threshold", 0.6);
+    risk_factor_ = estimator.number("risk_factor", 1.2);
     be_cpu_ = milli_at(estimator, "be_cpu", 250);
     be_memory_ = milli_at(estimator, "be_mem", 200LL * 1024 * 1024 * 1000) / 1000;
   }

@@ -14,6 +14,7 @@ struct ActionInfo {
   std::string_view name;
   std::string_view summary;
   void (*execute)(Session& session, const Arguments& arguments);
+  std::string_view arguments = {};  // their names, by spaces
 };
 
 // Generated from the files in scheduler/actions.

@@ -87,50 +87,70 @@ void ClassTable::judge_groups(const NodeRules& rules) {
 }
 
 void ClassTable::rebuild(const Cluster& cluster, const NodeRules& rules, Reasons& reasons) {
-  bool reshaped = serial_ != pods_->serial || shape_version_ != cluster.shape_version() ||
-                  rules_version_ != rules.version;
-  if (reshaped) {
+  bool same_nodes = shape_version_ == cluster.shape_version() && rules_version_ == rules.version;
+  if (!same_nodes || serial_ != pods_->serial) {
     serial_ = pods_->serial;
     shape_version_ = cluster.shape_version();
     rules_version_ = rules.version;
-    make_profiles(cluster, rules);
+    Columns raw = raw_values(cluster, rules);
+    // A table that is handed on to another class mostly finds the nodes in the profiles it has.
+    if (!same_nodes || !are_profiled(raw)) make_profiles(cluster, raw);
   }
   std::fill(reason_counts_.begin(), reason_counts_.end(), 0u);
-  for (NodeId node : live_) entries_[node.index()].reason = kFeasible;
   std::span<const NodeId> all = live_;
   for (; !all.empty(); all = all.subspan(std::min(kLot, all.size())))
     evaluate(cluster, all.first(std::min(kLot, all.size())), rules, reasons);
-  for (Profile& profile : profiles_) grow_tree(profile);
+  for (Profile& profile : profiles_) {
+    profile.tree.clear();
+    profile.winner = kNobody;
+    for (std::uint32_t member : profile.members) profile.winner = better(profile.winner, member);
+  }
 }
 
-void ClassTable::make_profiles(const Cluster& cluster, const NodeRules& rules) {
-  live_.assign(cluster.live().begin(), cluster.live().end());
-  entries_.assign(cluster.nodes().size(), Entry());
+ClassTable::Columns ClassTable::raw_values(const Cluster& cluster, const NodeRules& rules) {
   how_.clear();
-  std::vector<std::vector<std::int64_t>> raw(rules.normalized.size());
+  Columns raw(rules.normalized.size());
   for (std::size_t k = 0; k < raw.size(); ++k) {
     const NodeRules::Normalized& rule = rules.normalized[k];
     how_.push_back(rule.how);
-    raw[k].assign(live_.size(), 0);
-    rule.plugin->raw_score(rule.which, *pods_, live_, raw[k]);
+    raw[k].assign(cluster.live().size(), 0);
+    rule.plugin->raw_score(rule.which, *pods_, cluster.live(), raw[k]);
   }
   std::vector<const Topology*> groups;
   for (Plugin* plugin : rules.filters) plugin->group_by(*pods_, groups);
   grouped_ = !groups.empty();
   for (const Topology* topology : groups) {
     std::vector<std::int64_t>& domain = raw.emplace_back();
-    for (NodeId node : live_) domain.push_back(topology->domain_of[node.index()]);
+    for (NodeId node : cluster.live()) domain.push_back(topology->domain_of[node.index()]);
   }
+  return raw;
+}
+
+bool ClassTable::are_profiled(const Columns& raw) const {
+  for (std::size_t i = 0; i < live_.size(); ++i) {
+    const std::vector<std::int64_t>& known = profiles_[entries_[live_[i].index()].profile].raw;
+    if (known.size() != raw.size()) return false;
+    for (std::size_t k = 0; k < raw.size(); ++k)
+      if (known[k] != raw[k][i]) return false;
+  }
+  return true;
+}
+
+void ClassTable::make_profiles(const Cluster& cluster, const Columns& raw) {
+  live_.assign(cluster.live().begin(), cluster.live().end());
+  entries_.assign(cluster.nodes().size(), Entry());
   profiles_.clear();
   std::map<std::vector<std::int64_t>, std::size_t> by_raw;
   std::vector<std::int64_t> key(raw.size());
+  std::size_t at = 0;
   for (std::size_t i = 0; i < live_.size(); ++i) {
-    for (std::size_t k = 0; k < raw.size(); ++k) key[k] = raw[k][i];
     // Neighbours mostly look alike.
-    std::size_t at = profiles_.empty() ? 0 : profiles_.size() - 1;
-    if (profiles_.empty() || profiles_[at].raw != key) {
+    const bool as_before =
+        i > 0 && std::ranges::all_of(raw, [i](const auto& column) { return column[i] == column[i - 1]; });
+    if (!as_before) {
+      for (std::size_t k = 0; k < raw.size(); ++k) key[k] = raw[k][i];
       auto [found, added] = by_raw.emplace(key, profiles_.size());
-      if (added) profiles_.push_back({key, {}, {}, kFeasible});
+      if (added) profiles_.push_back({key, {}, {}, kNobody, kFeasible});
       at = found->second;
     }
     Entry& entry = entries_[live_[i].index()];
@@ -157,13 +177,12 @@ void ClassTable::evaluate(const Cluster& cluster, std::span<const NodeId> nodes,
     entry.reason = kFeasible;
     entry.score = 0;
     entry.fit = Fit::idle;
-    if (!pods_->untracked_resource.empty()) {
-      entry.fit = Fit::none;
-      entry.reason = reasons.intern("Insufficient " + pods_->untracked_resource);
-    } else if (!pods_->best_effort) {
+    if (!pods_->best_effort) {
       Fitting fitting = resource_fit(pods_->request, cluster.at(id));
       entry.fit = fitting.fit;
-      if (fitting.fit == Fit::none) {
+      if (fitting.fit == Fit::none && fitting.lacking == kUnknown) {
+        entry.reason = reasons.intern("Insufficient " + pods_->unknown.begin()->first);
+      } else if (fitting.fit == Fit::none) {
         if (fitting.lacking >= insufficient_.size()) insufficient_.resize(fitting.lacking + 1u);
         ReasonId& known = insufficient_[fitting.lacking];
         if (known == kFeasible)
@@ -179,16 +198,22 @@ void ClassTable::evaluate(const Cluster& cluster, std::span<const NodeId> nodes,
   if (feasible_.empty()) return;
   reason_scratch_.assign(feasible_.size(), kFeasible);
   for (Plugin* plugin : rules.filters) plugin->filter(*pods_, feasible_, reason_scratch_);
-  score_scratch_.assign(feasible_.size(), 0.0);
-  for (Plugin* plugin : rules.scores) plugin->score(*pods_, feasible_, score_scratch_);
+  std::size_t passing = 0;
   for (std::size_t i = 0; i < feasible_.size(); ++i) {
+    if (reason_scratch_[i] == kFeasible) {
+      feasible_[passing++] = feasible_[i];
+      continue;
+    }
     Entry& entry = entries_[feasible_[i].index()];
-    entry.score = score_scratch_[i];
-    if (reason_scratch_[i] == kFeasible) continue;
     entry.fit = Fit::none;
     entry.reason = reason_scratch_[i];
     count_reason(entry.reason, +1);
   }
+  if (passing == 0) return;
+  feasible_.resize(passing);
+  score_scratch_.assign(passing, 0.0);
+  for (Plugin* plugin : rules.scores) plugin->score(*pods_, feasible_, score_scratch_);
+  for (std::size_t i = 0; i < passing; ++i) entries_[feasible_[i].index()].score = score_scratch_[i];
 }
 
 std::uint32_t ClassTable::better(std::uint32_t a, std::uint32_t b) const {
@@ -216,30 +241,33 @@ void ClassTable::update(const Cluster& cluster, NodeId node, const NodeRules& ru
   count_reason(entry.reason, -1);
   evaluate(cluster, std::span<const NodeId>(&node, 1), rules, reasons);
   Profile& profile = profiles_[entry.profile];
-  std::size_t leaves = profile.tree.size() / 2;
-  for (std::size_t i = (leaves + entry.leaf) / 2; i >= 1; i /= 2)
-    profile.tree[i] = better(profile.tree[2 * i], profile.tree[2 * i + 1]);
+  if (profile.tree.empty()) {
+    grow_tree(profile);
+  } else {
+    for (std::size_t i = (profile.tree.size() / 2 + entry.leaf) / 2; i >= 1; i /= 2)
+      profile.tree[i] = better(profile.tree[2 * i], profile.tree[2 * i + 1]);
+  }
+  profile.winner = profile.tree[1];
 }
 
 std::optional<ClassTable::Pick> ClassTable::best() const {
   Fit wanted = Fit::none;
-  auto winner = [](const Profile& profile) { return profile.tree[1]; };
   for (const Profile& profile : profiles_)
-    if (profile.reason == kFeasible) wanted = std::max(wanted, entries_[winner(profile)].fit);
+    if (profile.reason == kFeasible) wanted = std::max(wanted, entries_[profile.winner].fit);
   if (wanted == Fit::none) return std::nullopt;
   if (profiles_.size() == 1) {
-    std::uint32_t node = winner(profiles_.front());
+    std::uint32_t node = profiles_.front().winner;
     return Pick{NodeId(node), wanted, entries_[node].score};
   }
   // A profile has a candidate exactly if its winner is one.
   boost::container::small_vector<std::int64_t, 8> largest(how_.size(), 0);
   for (const Profile& profile : profiles_)
-    if (profile.reason == kFeasible && entries_[winner(profile)].fit == wanted)
+    if (profile.reason == kFeasible && entries_[profile.winner].fit == wanted)
       for (std::size_t k = 0; k < how_.size(); ++k)
         largest[k] = std::max(largest[k], profile.raw[k]);
   std::optional<Pick> pick;
   for (const Profile& profile : profiles_) {
-    std::uint32_t node = winner(profile);
+    std::uint32_t node = profile.winner;
     if (profile.reason != kFeasible || entries_[node].fit != wanted) continue;
     double score = entries_[node].score;
     for (std::size_t k = 0; k < how_.size(); ++k)

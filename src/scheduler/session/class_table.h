@@ -88,12 +88,18 @@ class ClassTable {
   struct Profile {
     std::vector<std::int64_t> raw;       // one per normalised score, then one per kind of group
     std::vector<std::uint32_t> members;  // node indexes, ascending
-    std::vector<std::uint32_t> tree;     // winners; leaves in the second half
+    // Winners; leaves in the second half. Empty until a node changes: many a table is asked once.
+    std::vector<std::uint32_t> tree;
+    std::uint32_t winner = kNobody;
     ReasonId reason = kFeasible;         // the whole group is out of the question
   };
 
   void rebuild(const Cluster& cluster, const NodeRules& rules, Reasons& reasons);
-  void make_profiles(const Cluster& cluster, const NodeRules& rules);
+  // Per normalised score, then per kind of group, the values of the live nodes.
+  using Columns = std::vector<std::vector<std::int64_t>>;
+  Columns raw_values(const Cluster& cluster, const NodeRules& rules);
+  bool are_profiled(const Columns& raw) const;
+  void make_profiles(const Cluster& cluster, const Columns& raw);
   void evaluate(const Cluster& cluster, std::span<const NodeId> nodes, const NodeRules& rules,
                 Reasons& reasons);
   void update(const Cluster& cluster, NodeId node, const NodeRules& rules, Reasons& reasons);

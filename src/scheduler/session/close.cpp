@@ -1,6 +1,7 @@
 // The end of a session: phases, conditions, events and pod conditions, to the letter of Volcano's
 // messages, and only where something has changed since they were last written.
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "scheduler/session/session.h"
@@ -41,6 +42,21 @@ constexpr std::string_view kUnschedulable = "Unschedulable";
 constexpr int kMaxQueueDepth = 16;
 // A group that was let in gets its pods within milliseconds; only a longer wait is worth a warning.
 constexpr Nanos kPodsAppearWithin = std::chrono::seconds(1);
+
+// Of cpu, memory and the others.
+using GaugeNames = std::array<std::string_view, 3>;
+constexpr GaugeNames kAllocated{"volcano_queue_allocated_milli_cpu", "volcano_queue_allocated_memory_bytes",
+                                "volcano_queue_allocated_scalar_resources"};
+constexpr GaugeNames kCapacity{"volcano_queue_capacity_milli_cpu", "volcano_queue_capacity_memory_bytes",
+                                "volcano_queue_capacity_scalar_resources"};
+constexpr GaugeNames kDeserved{"volcano_queue_deserved_milli_cpu", "volcano_queue_deserved_memory_bytes",
+                                "volcano_queue_deserved_scalar_resources"};
+constexpr GaugeNames kRequest{"volcano_queue_request_milli_cpu", "volcano_queue_request_memory_bytes",
+                                "volcano_queue_request_scalar_resources"};
+constexpr GaugeNames kRealCapacity{"volcano_queue_real_capacity_milli_cpu", "volcano_queue_real_capacity_memory_bytes",
+                                "volcano_queue_real_capacity_scalar_resources"};
+constexpr GaugeNames kInqueue{"volcano_queue_inqueue_milli_cpu", "volcano_queue_inqueue_memory_bytes",
+                                "volcano_queue_inqueue_scalar_resources"};
 
 }  // namespace
 
@@ -134,6 +150,7 @@ void Session::close() {
   undo_kept();
   start_rules_->close();
   write_queues();
+  if (collect_gauges_) record_gauges();
 }
 
 Phase Session::phase_at_close(const Job& job, bool unschedulable) const {
@@ -246,6 +263,7 @@ void Session::report_pod(TaskId id) {
   task.condition_digest = now;
   record_event({}, id, true, "FailedScheduling", message);
   decisions_.pods.push_back({id, std::string(reason), std::move(message), nominated});
+  if (nominated.valid()) task.nominated = nominated;
 }
 
 void Session::undo_kept() {
@@ -267,27 +285,26 @@ void Session::write_queues() {
   for (Resources& amount : queue_allocated_) amount.set(kPods, 0);
   for (JobId id : jobs_) {
     const Job& job = at(id);
+    if (!is_in_queue(id)) continue;
     QueueCounts& counts = queue_counts_[job.queue.index()];
-    if (!job.implicit) {
-      switch (job.phase) {
-        case Phase::pending:
-          ++counts.pending;
-          break;
-        case Phase::running:
-          ++counts.running;
-          break;
-        case Phase::unknown:
-          ++counts.unknown;
-          break;
-        case Phase::inqueue:
-          ++counts.inqueue;
-          break;
-        case Phase::completed:
-          ++counts.completed;
-          break;
-        case Phase::none:
-          break;
-      }
+    switch (job.phase) {
+      case Phase::pending:
+        ++counts.pending;
+        break;
+      case Phase::running:
+        ++counts.running;
+        break;
+      case Phase::unknown:
+        ++counts.unknown;
+        break;
+      case Phase::inqueue:
+        ++counts.inqueue;
+        break;
+      case Phase::completed:
+        ++counts.completed;
+        break;
+      case Phase::none:
+        break;
     }
     queue_own_[job.queue.index()] += job.allocated;
   }
@@ -308,9 +325,40 @@ void Session::write_queues() {
                 queue.written_allocated.value == queue_allocated_[i].value;
     if (same) continue;
     queue.status_known = true;
+    // What its status names and nobody holds any more must be taken out of it.
+    std::uint32_t named = queue.written_allocated.present;
     queue.written_allocated = queue_allocated_[i];
+    queue.written_allocated.present |= named;
     queue.written_counts = queue_counts_[i];
     decisions_.queues.push_back({QueueId(i)});
+  }
+}
+
+// Volcano's figures, of every queue there is: one that has lost its jobs has none of anything.
+void Session::record_gauges() {
+  for (std::size_t i = 0; i < cluster_.queues().size(); ++i) {
+    const Queue& queue = cluster_.queues()[i];
+    if (!queue.live) continue;
+    auto record = [&](std::string_view name, double value, int resource = -1) {
+      decisions_.gauges.push_back({name, QueueId(i), static_cast<std::int16_t>(resource), value});
+    };
+    auto amounts = [&](const GaugeNames& names, const auto& amount) {
+      record(names[0], static_cast<double>(amount[kCpu]));
+      record(names[1], static_cast<double>(amount[kMemory]));
+      each_dim(amount.present & ~((1u << kFirstExtended) - 1),
+               [&](Dim d) { record(names[2], static_cast<double>(amount[d]), d); });
+    };
+    amounts(kAllocated, queue.written_allocated);
+    amounts(kCapacity, queue.capability);
+    record("volcano_queue_weight", queue.weight);
+    std::vector<QueueAccount> known = accounts(QueueId(i));
+    if (known.empty()) continue;
+    amounts(kDeserved, known.front().deserved);
+    amounts(kRequest, known.front().request);
+    amounts(kRealCapacity, known.front().limit);
+    amounts(kInqueue, known.front().inqueue);
+    record("volcano_queue_share", known.front().share);
+    record("volcano_queue_overused", known.front().overused ? 1 : 0);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "json/parse.h"
+#include "model/time.h"
 #include "scheduler/session/action.h"
 #include "scheduler/session/plugin.h"
 
@@ -108,9 +109,21 @@ const PluginInfo* plugin_named(std::string_view name) {
   return found == all.end() ? nullptr : *found;
 }
 
-bool known_action(std::string_view name) {
+const ActionInfo* action_named(std::string_view name) {
   auto all = all_actions();
-  return std::any_of(all.begin(), all.end(), [&](const ActionInfo* a) { return a->name == name; });
+  auto found = std::find_if(all.begin(), all.end(), [&](const ActionInfo* a) { return a->name == name; });
+  return found == all.end() ? nullptr : *found;
+}
+
+// An action reads its arguments when it runs: what it looks for stands in its description.
+ArgumentUse use_of(const ActionInfo& action) {
+  ArgumentUse out;
+  for (std::string_view rest = action.arguments; !rest.empty();) {
+    std::size_t space = std::min(rest.find(' '), rest.size());
+    out.names.emplace(rest.substr(0, space));
+    rest.remove_prefix(std::min(space + 1, rest.size()));
+  }
+  return out;
 }
 
 Result<void> add_actions(const json::Value& document, Configuration& out) {
@@ -124,7 +137,7 @@ Result<void> add_actions(const json::Value& document, Configuration& out) {
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
     while (!name.empty() && name.front() == ' ') name.remove_prefix(1);
     while (!name.empty() && name.back() == ' ') name.remove_suffix(1);
-    if (!known_action(name))
+    if (action_named(name) == nullptr)
       return fail(Code::invalid, "failed to find Action " + std::string(name) + ", ignore it");
     out.actions.emplace_back(name);
   }
@@ -168,6 +181,14 @@ Result<PluginOption> read_plugin(const json::Value& value, const std::string& pl
   return option;
 }
 
+// A plugin reads its arguments when it is made, so that one is made and thrown away.
+void add_complaints(const PluginInfo& info, PluginOption option, const std::string& place, Configuration& out) {
+  auto use = std::make_shared<ArgumentUse>();
+  option.arguments.note_use(use);
+  info.make(option);
+  for (const std::string& one : use->complaints(option.arguments.all())) out.warnings.push_back(place + ": " + one);
+}
+
 Result<Tier> read_tier(const json::Value& value, const std::string& place, Configuration& out) {
   Tier tier;
   if (!value.is_object()) return misfit(place, "an object with plugins", value);
@@ -187,6 +208,7 @@ Result<Tier> read_tier(const json::Value& value, const std::string& place, Confi
       if (Result<void> checked = info->check(option); !checked)
         return fail(Code::invalid,
                     "scheduler configuration: " + where + ": " + checked.error().message);
+    add_complaints(*info, option, where + " (" + option.name + ")", out);
     tier.plugins.push_back(std::move(option));
   }
   if (hierarchical_drf && proportion)
@@ -204,11 +226,15 @@ Result<void> add_action_arguments(const json::Value& document, Configuration& ou
     std::string name(json::string_at(one, {"name"}));
     if (name.empty())
       return fail(Code::invalid, "scheduler configuration: " + place + " has no name");
-    if (!known_action(name))
+    const ActionInfo* action = action_named(name);
+    if (action == nullptr)
       out.warnings.push_back(place + ": there is no action " + name + " to take these arguments");
     const json::Value* arguments = json::find(one, "arguments");
     if (arguments != nullptr && !arguments->is_object() && !arguments->is_null())
       return misfit(place + ".arguments", "an object", *arguments);
+    if (action != nullptr && arguments != nullptr)
+      for (const std::string& one : use_of(*action).complaints(*arguments))
+        out.warnings.push_back(place + " (" + name + "): " + one);
     out.action_arguments[name] = Arguments(arguments == nullptr ? json::Value() : *arguments);
   }
   return {};
@@ -226,6 +252,14 @@ bool Configuration::has_plugin(std::string_view name) const {
   return std::any_of(tiers.begin(), tiers.end(), [&](const Tier& tier) {
     return std::any_of(tier.plugins.begin(), tier.plugins.end(),
                        [&](const PluginOption& plugin) { return plugin.name == name; });
+  });
+}
+
+bool Configuration::has_hierarchy(std::string_view name) const {
+  return std::any_of(tiers.begin(), tiers.end(), [&](const Tier& tier) {
+    return std::any_of(tier.plugins.begin(), tier.plugins.end(), [&](const PluginOption& plugin) {
+      return plugin.name == name && plugin.hierarchy;
+    });
   });
 }
 
@@ -249,7 +283,16 @@ Result<Configuration> parse_configuration(std::string_view text) {
 }
 
 const json::Value* Arguments::find(std::string_view key) const {
-  return object_.is_object() ? json::find(object_, key) : nullptr;
+  if (use_) use_->names.emplace(key);
+  const json::Value* found = object_.is_object() ? json::find(object_, key) : nullptr;
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+void Arguments::complain(std::string_view key, std::string_view wanted) const {
+  if (!use_) return;
+  const json::Value* given = json::find(object_, key);
+  use_->problems.push_back(std::string(key) + " must be " + std::string(wanted) + ", not " +
+                           (given == nullptr ? "absent" : json::serialize(*given)) + "; the default is used");
 }
 
 double Arguments::number(std::string_view key, double otherwise) const {
@@ -259,11 +302,12 @@ double Arguments::number(std::string_view key, double otherwise) const {
     std::string_view text = json::sv(value->get_string());
     double parsed = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-    return error == std::errc() && end == text.data() + text.size() ? parsed : otherwise;
+    if (error == std::errc() && end == text.data() + text.size()) return parsed;
+  } else if (value->is_number()) {
+    return value->to_number<double>();
   }
-  boost::json::error_code error;
-  double parsed = value->to_number<double>(error);
-  return error ? otherwise : parsed;
+  complain(key, "a number");
+  return otherwise;
 }
 
 std::int64_t Arguments::integer(std::string_view key, std::int64_t otherwise) const {
@@ -273,13 +317,76 @@ std::int64_t Arguments::integer(std::string_view key, std::int64_t otherwise) co
 
 bool Arguments::boolean(std::string_view key, bool otherwise) const {
   const json::Value* value = find(key);
-  return value == nullptr ? otherwise : truth(*value, otherwise);
+  if (value == nullptr) return otherwise;
+  std::optional<bool> read = read_bool(*value);
+  if (!read) complain(key, "true or false");
+  return read.value_or(otherwise);
 }
 
 std::string Arguments::text(std::string_view key, std::string_view otherwise) const {
   const json::Value* value = find(key);
-  if (value == nullptr || !value->is_string()) return std::string(otherwise);
-  return std::string(json::sv(value->get_string()));
+  if (value == nullptr) return std::string(otherwise);
+  if (value->is_string()) return std::string(json::sv(value->get_string()));
+  complain(key, "a text");
+  return std::string(otherwise);
+}
+
+std::string Arguments::choice(std::string_view key, std::initializer_list<std::string_view> words) const {
+  std::string given = text(key);
+  if (given.empty() || std::find(words.begin(), words.end(), given) != words.end()) return given;
+  std::string all;
+  for (std::string_view word : words) all.append(all.empty() ? "" : " or ").append(word);
+  complain(key, all);
+  return {};
+}
+
+Nanos Arguments::duration(std::string_view key, Nanos otherwise) const {
+  const json::Value* value = find(key);
+  if (value == nullptr) return otherwise;
+  if (value->is_string()) {
+    Result<Nanos> parsed = model::parse_go_duration(json::sv(value->get_string()));
+    if (parsed && parsed->count() > 0) return *parsed;
+  }
+  complain(key, "a duration like 90s");
+  return otherwise;
+}
+
+const json::Object* Arguments::object(std::string_view key) const {
+  const json::Value* value = find(key);
+  if (value == nullptr) return nullptr;
+  if (value->is_object()) return &value->get_object();
+  complain(key, "an object");
+  return nullptr;
+}
+
+Arguments Arguments::part(std::string_view key) const {
+  const json::Object* given = object(key);
+  Arguments out(given == nullptr ? json::Value() : json::Value(*given));
+  if (use_) out.note_use(use_->parts[std::string(key)] = std::make_shared<ArgumentUse>());
+  return out;
+}
+
+const json::Array* Arguments::list(std::string_view key) const {
+  const json::Value* value = find(key);
+  if (value == nullptr) return nullptr;
+  if (value->is_array()) return &value->get_array();
+  complain(key, "a list");
+  return nullptr;
+}
+
+std::vector<std::pair<std::string, std::string>> Arguments::texts_after(std::string_view prefix) const {
+  std::vector<std::pair<std::string, std::string>> out;
+  if (use_) use_->prefixes.emplace_back(prefix);
+  if (!object_.is_object()) return out;
+  for (const auto& member : object_.get_object()) {
+    std::string_view key = member.key();
+    if (!key.starts_with(prefix) || key.size() == prefix.size()) continue;
+    if (member.value().is_string())
+      out.emplace_back(key.substr(prefix.size()), json::sv(member.value().get_string()));
+    else
+      complain(key, "a text");
+  }
+  return out;
 }
 
 }  // namespace hekla::scheduler

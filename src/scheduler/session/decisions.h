@@ -28,7 +28,7 @@ struct BindPreparation {
   struct DeviceDecision {
     std::string ns, name;
     json::Value allocation;   // null: as it is
-    json::Value reserved_for;  // all of it
+    json::Value reserved_for;  // the pod, in a list; empty: it stands there
   };
   TaskId task;
   std::vector<std::pair<std::string, std::string>> annotations;
@@ -68,9 +68,13 @@ struct QueueDecision {
 
 // A figure about a queue, for metrics.
 struct GaugeDecision {
-  std::string_view name;
-  std::string queue;
+  std::string_view name;  // a literal
+  QueueId queue;
+  std::int16_t resource = -1;  // the dimension, of scalar resources
   double value = 0;
+  bool is_about_the_same(const GaugeDecision& other) const {
+    return name.data() == other.name.data() && queue == other.queue && resource == other.resource;
+  }
 };
 
 struct SessionTimes {
@@ -95,6 +99,7 @@ struct Decisions {
   // Something waits for what only time or a plugin's clock can bring: look again after the period.
   bool waiting = false;
   std::size_t unschedulable_jobs = 0;
+  std::size_t preemption_attempts = 0;  // nodes on which pods were asked to leave for somebody of their queue
 
   void clear();
 };

@@ -20,7 +20,7 @@ bool GangEviction::may_go(TaskId id, JobId job) const {
   const Task& task = session_.at(id);
   bool up = task.status == TaskStatus::running ||
             (kind_ == Eviction::Kind::preempt && task.status == TaskStatus::bound);
-  if (!up || !task.preemptable || task.job == job || !session_.takes_part(task.job)) return false;
+  if (!up || !task.preemptable || task.job == job || !session_.is_in_queue(task.job)) return false;
   const Job &owner = session_.at(task.job), &wants = session_.at(job);
   if (kind_ == Eviction::Kind::preempt)
     return owner.queue == wants.queue && owner.priority < wants.priority;

@@ -148,6 +148,15 @@ bool Session::passes_filters(TaskId id, NodeId node) {
   return once_they_left(node, [&] { return check() == kFeasible; });
 }
 
+bool Session::will_take(TaskId id, NodeId node) {
+  const Node& there = cluster_.at(node);
+  const PodClass& pods = cluster_.class_of(at(id));
+  if (!there.live || (domain_.valid() && !std::ranges::binary_search(nodes_at_hand(table(at(id).pod_class)), node)))
+    return false;
+  return (pods.best_effort || less_equal(pods.request, there.future_idle(), Missing::zero)) &&
+         pre_filter(id) == kFeasible && passes_filters(id, node);
+}
+
 bool Session::once_they_left(NodeId node, const std::function<bool()>& check) {
   std::vector<TaskId> leaving;
   for (TaskId task : cluster_.at(node).tasks)
@@ -158,23 +167,52 @@ bool Session::once_they_left(NodeId node, const std::function<bool()>& check) {
   return holds;
 }
 
-std::vector<NodeId> Session::evictable_nodes(TaskId id, bool scored) {
-  std::vector<NodeId> out;
+std::vector<NodeId> Session::evictable_among(TaskId id, std::vector<NodeId> nodes) {
   const PodClass& pods = cluster_.class_of(at(id));
-  if (!pods.untracked_resource.empty() || pre_filter(id) != kFeasible) return out;
-  ClassTable& known = table(at(id).pod_class);
-  std::vector<NodeId> nodes;
-  for (NodeId node : known.nodes())
-    if (fits_empty(pods.request, cluster_.at(node))) nodes.push_back(node);
+  if (nodes.empty() || !pods.unknown.empty() || pre_filter(id) != kFeasible) return {};
   std::vector<ReasonId> reasons(nodes.size(), kFeasible);
   filter_class(pods, nodes, reasons);
   filter_concerned(id, nodes, reasons);
+  std::size_t kept = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (reasons_.removable(reasons[i])) out.push_back(nodes[i]);
+    if (reasons_.removable(reasons[i])) nodes[kept++] = nodes[i];
+  nodes.resize(kept);
+  return nodes;
+}
+
+std::vector<NodeId> Session::roomy_nodes(TaskId id) {
+  ClassTable& known = table(at(id).pod_class);
+  std::vector<NodeId> nodes;
+  for (NodeId node : known.nodes())
+    if (reasons_.removable(known.reason(node))) nodes.push_back(node);
+  return evictable_among(id, std::move(nodes));
+}
+
+void Session::try_evictable_nodes(TaskId id, const std::function<bool(NodeId)>& taken) {
+  const Resources& request = cluster_.class_of(at(id)).request;
+  std::span<const NodeId> live = cluster_.live();
+  // Mostly one of the first nodes is taken. The lots grow, so that whoever is asked about many nodes at once (an
+  // extender) is asked seldom.
+  std::size_t next = 0;
+  for (std::size_t lot = 8; next < live.size(); lot *= 2) {
+    std::vector<NodeId> nodes;
+    for (; next < live.size() && nodes.size() < lot; ++next)
+      if (fits_empty(request, cluster_.at(live[next]))) nodes.push_back(live[next]);
+    for (NodeId node : evictable_among(id, std::move(nodes)))
+      if (taken(node)) return;
+  }
+}
+
+std::vector<NodeId> Session::evictable_nodes(TaskId id, bool scored) {
+  const PodClass& pods = cluster_.class_of(at(id));
+  std::vector<NodeId> out;
+  for (NodeId node : cluster_.live())
+    if (fits_empty(pods.request, cluster_.at(node))) out.push_back(node);
+  out = evictable_among(id, std::move(out));
   if (!scored || out.size() < 2) return out;
   std::vector<double> scores(out.size(), 0.0);
   for (Plugin* plugin : rules_.scores) plugin->score(pods, out, scores);
-  known.add_relative_scores(out, scores);
+  table(at(id).pod_class).add_relative_scores(out, scores);
   score_concerned(id, out, scores);
   std::vector<std::size_t> order(out.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;

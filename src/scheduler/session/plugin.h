@@ -48,6 +48,16 @@ struct JobPart {
   std::int32_t sub_job = -1;
 };
 
+// A queue in the books of the plugin that divides the cluster among queues.
+struct QueueAccount {
+  QueueId queue;           // invalid: the root, when nobody has made it
+  bool by_weight = false;  // what it deserves follows from its weight and bounds what it gets; otherwise the limit does
+  Shares deserved, limit;
+  Resources allocated, request, inqueue, elastic;
+  double share = 0;
+  bool overused = false;
+};
+
 class Plugin {
  public:
   virtual ~Plugin() = default;
@@ -105,6 +115,8 @@ class Plugin {
   virtual void job_enqueued(JobId) {}
 
   virtual bool overused(QueueId) { return false; }
+  // The queue's account and those of its ancestors that bound it too, the nearest first.
+  virtual std::vector<QueueAccount> accounts(QueueId) { return {}; }
   virtual bool allocatable(QueueId, TaskId) { return true; }
   virtual bool preemptive(QueueId, TaskId) { return true; }
   virtual Victims preemptable(TaskId, std::span<const TaskId>) { return {true, {}}; }

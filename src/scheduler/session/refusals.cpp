@@ -14,17 +14,25 @@ bool Session::keeps_room(QueueId queue) const { return start_rules_->keeps_room(
 void Session::begin_turn(JobId job) { start_rules_->begin_turn(job); }
 void Session::end_turn(JobId job) { start_rules_->end_turn(job); }
 
-std::vector<Session::Refusal> Session::refusals(ClassId pods) {
-  std::vector<NodeId> nodes;
-  for (std::size_t i = 0; i < cluster_.nodes().size(); ++i)
-    if (cluster_.nodes()[i].live) nodes.push_back(NodeId(i));
+std::vector<Session::Refusal> Session::refusals(TaskId task) {
+  std::span<const NodeId> nodes = cluster_.live();
   std::map<std::pair<std::string, std::string>, std::size_t> counts;
+  std::vector<ReasonId> reasons;
   for (const PluginSlot& slot : plugins_) {
-    if (std::find(rules_.filters.begin(), rules_.filters.end(), slot.plugin.get()) ==
-        rules_.filters.end())
-      continue;
-    std::vector<ReasonId> reasons(nodes.size(), kFeasible);
-    filter_by(*slot.plugin, cluster_.at(pods), nodes, reasons);
+    Plugin& plugin = *slot.plugin;
+    reasons.assign(nodes.size(), kFeasible);
+    if (std::find(rules_.filters.begin(), rules_.filters.end(), &plugin) != rules_.filters.end())
+      filter_by(plugin, cluster_.class_of(at(task)), nodes, reasons);
+    bool asked_about_tasks =
+        std::ranges::any_of(asked(Hook::task_predicate), [&](const std::vector<Plugin*>& tier) {
+          return std::find(tier.begin(), tier.end(), &plugin) != tier.end();
+        });
+    if (asked_about_tasks && plugin.concerns(task)) {
+      if (ReasonId at_once = plugin.pre_filter(task); at_once != kFeasible)
+        reasons.assign(nodes.size(), at_once);
+      else
+        plugin.filter_task(task, nodes, reasons);
+    }
     for (ReasonId reason : reasons)
       for (const std::string& text : reasons_.texts(reason)) ++counts[{slot.name, text}];
   }

@@ -15,6 +15,7 @@ namespace {
 
 // A job that has outlived its estimate is expected to end this soon.
 constexpr Nanos kOverdue = std::chrono::minutes(1);
+constexpr int kDeepest = 16;  // queue; ends a cycle of parents
 // Plans for larger gangs than this would take too long to make in a session.
 constexpr std::size_t kLargestPlan = 4096;
 
@@ -94,12 +95,45 @@ Nanos StartRules::patience(const Job& job) const {
   return job.reserve_after.count() >= 0 ? job.reserve_after : cluster_.at(job.queue).reserve_after;
 }
 
-bool StartRules::within_capability(const Job& job, const Resources& more) const {
-  const Queue& queue = cluster_.at(job.queue);
-  if (!queue.has_capability) return true;
-  Resources after = job.claimed;
-  after += more;
-  return exceeded(after, queue.capability, more) == 0;
+// What the queues hold, a parent with what its children do.
+const Resources& StartRules::held(QueueId queue) {
+  if (held_.empty()) {
+    held_.resize(cluster_.queues().size());
+    for (JobId id : session_->jobs()) {
+      const Job& job = cluster_.at(id);
+      if (job.implicit || job.allocated_tasks() + job.of(TaskStatus::pipelined) == 0) continue;
+      each_limit(job.queue, [&](QueueId level) { held_[level.index()] += job.claimed; });
+    }
+  }
+  return held_[queue.index()];
+}
+
+// The queue itself and, where limits hold on every level, its ancestors.
+template <class Visit>
+void StartRules::each_limit(QueueId queue, Visit visit) const {
+  for (int depth = 0; queue.valid() && depth < kDeepest; ++depth) {
+    visit(queue);
+    const std::string& parent = cluster_.at(queue).parent;
+    if (!hierarchy_ || parent.empty()) return;
+    queue = cluster_.find_queue(parent);
+  }
+}
+
+bool StartRules::within_capability(const Job& job, const Resources& more) {
+  bool within = true;
+  each_limit(job.queue, [&](QueueId id) {
+    const Queue& queue = cluster_.at(id);
+    if (!queue.has_capability || !within) return;
+    // For cpu and memory a limit of zero is none; other resources are limited if they are named.
+    std::uint32_t limited = 0;
+    each_dim(queue.capability.present & ~(1u << kPods), [&](Dim d) {
+      if (queue.capability[d] > 0 || (d != kCpu && d != kMemory)) limited |= 1u << d;
+    });
+    Resources after = held(id);
+    after += more;
+    within = (exceeded(after, queue.capability, more) & limited) == 0;
+  });
+  return within;
 }
 
 bool StartRules::starves(JobId id) const {

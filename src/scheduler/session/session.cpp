@@ -41,6 +41,7 @@ void Decisions::clear() {
   times = {};
   waiting = false;
   unschedulable_jobs = 0;
+  preemption_attempts = 0;
 }
 
 Session::Session(Cluster& cluster)
@@ -197,6 +198,12 @@ void Session::job_enqueued(JobId job) {
 }
 bool Session::overused(QueueId queue) const {
   return evaluate<AnyOne>(asked(Hook::overused), [&](Plugin& p) { return p.overused(queue); });
+}
+std::vector<QueueAccount> Session::accounts(QueueId queue) const {
+  std::vector<QueueAccount> out;
+  for (const PluginSlot& slot : plugins_)
+    for (QueueAccount& one : slot.plugin->accounts(queue)) out.push_back(std::move(one));
+  return out;
 }
 bool Session::allocatable(QueueId queue, TaskId task) const {
   return evaluate<Unanimous>(asked(Hook::allocatable),
@@ -382,6 +389,7 @@ Session::JobNotes& Session::notes(JobId job) {
     found.first_failed = {};
     found.failed_roles.clear();
     found.fit_error.clear();
+    found.obstacle = JobObstacle::none;
     found.job_error.clear();
   }
   return found;

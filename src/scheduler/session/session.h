@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
@@ -24,6 +25,9 @@
 namespace hekla::scheduler {
 
 class StartRules;
+
+// Why a job as a whole was not tried.
+enum class JobObstacle : std::uint8_t { none, fifo_head, queue_job_limit, network };
 
 // How long a group that did not fit rests, where sessions follow events (look_again_after).
 inline constexpr Nanos kLookAgain = std::chrono::seconds(1);
@@ -61,6 +65,9 @@ class Session {
   // Jobs that take part: their group exists (or they are plain pods) and so does their queue.
   std::span<const JobId> jobs() const { return jobs_; }
   bool takes_part(JobId job) const;
+  // Plain pods are in no queue: shares and limits of queues are not about them, and what is done for
+  // a queue's sake is not done to them.
+  bool is_in_queue(JobId job) const { return takes_part(job) && !at(job).implicit; }
   const Task& at(TaskId id) const { return cluster_.at(id); }
   const Job& at(JobId id) const { return cluster_.at(id); }
   const Queue& at(QueueId id) const { return cluster_.at(id); }
@@ -86,6 +93,8 @@ class Session {
   void begin_turn(JobId job);
   void end_turn(JobId job);
   bool overused(QueueId queue) const;
+  // What the plugins know of the queue and of the ancestors that bound it, the nearest first.
+  std::vector<QueueAccount> accounts(QueueId queue) const;
   bool allocatable(QueueId queue, TaskId task) const;
   bool preemptive(QueueId queue, TaskId task) const;
   std::vector<TaskId> preemptable(TaskId preemptor, std::span<const TaskId> candidates) const;
@@ -113,6 +122,13 @@ class Session {
   std::string explain_no_node(TaskId task);
   // Nodes that could take the task if pods left them, the best first if scored, else by id.
   std::vector<NodeId> evictable_nodes(TaskId task, bool scored);
+  // Offers the same nodes one by one, by id, until one is taken; no more are looked at than need be.
+  void try_evictable_nodes(TaskId task, const std::function<bool(NodeId)>& taken);
+  // Those of them with room enough once the pods that are leaving are gone, by id. The room is not looked at for
+  // best-effort pods.
+  std::vector<NodeId> roomy_nodes(TaskId task);
+  // Whether the node takes the task once the pods that are leaving it are gone.
+  bool will_take(TaskId task, NodeId node);
   // Whether the filters let the task onto the node once the pods that are leaving it are gone;
   // resources are not looked at.
   bool passes_filters(TaskId task, NodeId node);
@@ -123,8 +139,8 @@ class Session {
   void assume(TaskId task, ClaimId claim, VolumeId volume, NodeId node) {
     cluster_.edit_volumes().assume(task, claim, volume, node);
   }
-  void assume(TaskId task, NodeId node, std::vector<ClaimDevices> chosen) {
-    cluster_.edit_dynamic_resources().assume(at(task).uid, cluster_.at(node), std::move(chosen));
+  void assume(TaskId task, NodeId node, const std::vector<ClaimDevices>& chosen) {
+    cluster_.edit_dynamic_resources().assume(at(task).uid, cluster_.at(node), chosen);
   }
   // Where the job sits, written down as the group's annotation.
   void settle_in(JobId job, HyperNodeId hyper_node);
@@ -147,6 +163,8 @@ class Session {
   // A released task really goes; upstream names the action as the reason. For a plain pod's sake the
   // victim is told in kube-scheduler's words.
   void evict(TaskId task, std::string_view reason, TaskId plain_pod = {});
+  // Victims have been found on a node; whether it works out or not.
+  void note_preemption_attempt() { ++decisions_.preemption_attempts; }
   // Pods were evicted to make room for this pipelined task: its node is written down as nominated.
   void nominate(TaskId task) { cluster_.edit(task).nominated_stamp = stamp_; }
   // Places a task outside any statement; binds everything the job holds once it is ready
@@ -155,18 +173,29 @@ class Session {
 
   // Why the task found no node; the first one per job becomes the origin in messages.
   void set_fit_error(TaskId task, std::string text);
-  // Why the job as a whole was not tried.
-  void set_job_error(JobId job, std::string text) { notes(job).job_error = std::move(text); }
-  const std::string* job_error(JobId job) const {
-    const JobNotes* found = find_notes(job);
-    return found != nullptr && !found->job_error.empty() ? &found->job_error : nullptr;
+  void set_job_error(JobId job, JobObstacle obstacle, std::string text) {
+    notes(job).obstacle = obstacle;
+    notes(job).job_error = std::move(text);
   }
-  // Why no node takes pods of the class although it has room, one plugin after the other.
+  std::pair<JobObstacle, std::string> job_error(JobId job) const {
+    const JobNotes* found = find_notes(job);
+    if (found == nullptr || found->job_error.empty()) return {};
+    return {found->obstacle, found->job_error};
+  }
+  // Why the first of its tasks that found no node did not; nullptr: none was tried in vain.
+  const std::string* first_fit_error(JobId job) const {
+    const JobNotes* found = find_notes(job);
+    return found != nullptr && found->first_failed.valid() ? fit_text(found->first_failed) : nullptr;
+  }
+  // Why nodes do not take the task although they have room, one plugin after the other.
   struct Refusal {
     std::string plugin, reason;
     std::size_t nodes = 0;
+    bool operator<(const Refusal& other) const {
+      return std::tie(plugin, reason, nodes) < std::tie(other.plugin, other.reason, other.nodes);
+    }
   };
-  std::vector<Refusal> refusals(ClassId pods);
+  std::vector<Refusal> refusals(TaskId task);
   // Nodes whose only objection, if any, is their room.
   std::vector<bool> admitting_nodes(ClassId pods);
   // Where the tasks would go if the nodes had this room, first fit over the nodes that would take
@@ -189,10 +218,6 @@ class Session {
   void record_rejection(JobId job, std::string message);
   // "pod group is not ready, 1 Running, 3 Pending, 4 minAvailable; ..."
   const std::string& fit_error(JobId job);
-  bool gauges_wanted() const { return collect_gauges_; }
-  void record_gauge(std::string_view name, const Queue& queue, double value) {
-    decisions_.gauges.push_back({name, queue.name, value});
-  }
   // Pods of the gang are still being created: not the moment to complain that some are missing.
   bool is_arriving(JobId job) const { return at(job).arriving && !job_valid(job); }
   // Pending tasks that a discarded statement had already given a node.
@@ -211,6 +236,7 @@ class Session {
     TaskId first_failed;
     std::vector<std::uint32_t> failed_roles;
     std::string fit_error;
+    JobObstacle obstacle = JobObstacle::none;
     std::string job_error;
   };
   struct TaskNote {
@@ -229,6 +255,7 @@ class Session {
   void report_pod(TaskId task);
   void report_group_event(JobId job, bool changed);
   void write_queues();
+  void record_gauges();
   void undo_kept();
   JobNotes& notes(JobId job);
   const JobNotes* find_notes(JobId job) const;
@@ -251,6 +278,8 @@ class Session {
   void filter_concerned(TaskId task, std::span<const NodeId> nodes, std::span<ReasonId> reasons);
   void score_concerned(TaskId task, std::span<const NodeId> nodes, std::span<double> scores);
   ReasonId pre_filter(TaskId task);
+  // Those of the nodes whose objections, if any, would go with the pods that are there.
+  std::vector<NodeId> evictable_among(TaskId task, std::vector<NodeId> nodes);
   bool reserve(TaskId task, NodeId node);
   void unreserve(TaskId task, NodeId node);
   // Whether it holds without the pods that are leaving: they will be gone when another one comes.

@@ -5,7 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include "scheduler/builders_test.h"
-#include "scheduler/invariants_test.h"
+#include "scheduler/session/invariants.h"
 
 namespace hekla::scheduler {
 namespace {
@@ -118,7 +118,7 @@ TEST(Session, FiguresAreReportedWhenWanted) {
     return g.name == "volcano_queue_deserved_milli_cpu";
   });
   ASSERT_NE(deserved, decisions.gauges.end());
-  EXPECT_EQ(deserved->queue, "default");
+  EXPECT_EQ(bench.cluster.at(deserved->queue).name, "default");
   EXPECT_EQ(deserved->value, 1000);
 }
 

@@ -56,6 +56,8 @@ Nanos StartRules::estimate(JobId id) const {
 void StartRules::open(Session& session) {
   session_ = &session;
   claims_.clear();
+  held_.clear();
+  hierarchy_ = session.configuration().has_hierarchy("capacity");
   queues_.assign(cluster_.queues().size(), {});
   for (JobId id : session.jobs()) follow_job(id);
   for (std::size_t i = 0; i < queues_.size(); ++i)
@@ -135,12 +137,14 @@ bool StartRules::may_place(JobId id) {
 bool StartRules::may_go_on(JobId id, JobId first, std::int32_t others) {
   const Queue& queue = cluster_.at(cluster_.at(id).queue);
   if (first.valid() && first != id) {
-    session_->set_job_error(id, "queue " + queue.name + " is fifo and " + cluster_.at(first).ns +
+    session_->set_job_error(id, JobObstacle::fifo_head,
+                            "queue " + queue.name + " is fifo and " + cluster_.at(first).ns +
                                     "/" + cluster_.at(first).name + " is ahead");
     return false;
   }
   if (queue.max_running > 0 && others >= queue.max_running) {
-    session_->set_job_error(id, "queue " + queue.name + " runs at most " +
+    session_->set_job_error(id, JobObstacle::queue_job_limit,
+                            "queue " + queue.name + " runs at most " +
                                     std::to_string(queue.max_running) + " jobs at a time");
     return false;
   }

@@ -89,7 +89,10 @@ class StartRules {
   // False when room for it cannot be kept: the next one gets its chance.
   bool make_reservation(JobId id);
   Nanos patience(const Job& job) const;
-  bool within_capability(const Job& job, const Resources& more) const;
+  bool within_capability(const Job& job, const Resources& more);
+  const Resources& held(QueueId queue);
+  template <class Visit>
+  void each_limit(QueueId queue, Visit visit) const;
   std::vector<TaskId> missing_tasks(JobId id) const;
   std::vector<End> expected_ends() const;
   std::optional<Plan> plan(const std::vector<TaskId>& tasks) const;
@@ -101,6 +104,8 @@ class StartRules {
   Session* session_ = nullptr;
   std::vector<QueueState> queues_;
   std::vector<Claim> claims_;
+  bool hierarchy_ = false;      // limits hold for a queue's ancestors too
+  std::vector<Resources> held_;  // by queue, as the session found it; empty until somebody asks
   // Of all nodes, counted again when an account has changed.
   const Resources& idle();
   Resources idle_;

@@ -469,6 +469,8 @@ std::string report_text(const SimulationResult& result) {
     if (!job.started())
       out += "\nnever started: " + job.ns + "/" + job.name + " (" + job.queue + "): " + job.waits;
   if (totals.started < result.jobs.size()) out += "\n";
+  for (const auto& [what, sessions] : result.broken_invariants)
+    out += "\nan invariant did not hold after " + std::to_string(sessions) + " sessions: " + what + "\n";
   return out;
 }
 

@@ -119,6 +119,96 @@ jobs:
   EXPECT_LT(wait("hekla.io/reserve-after: 1m"), Nanos(minutes(10)));
 }
 
+TEST(Simulate, TemplatesKeepLabelsAnnotationsAndTheNetwork) {
+  const std::string text = R"(
+nodes: [{name: a, count: 2, cpu: 4, memory: 8Gi}, {name: b, count: 2, cpu: 4, memory: 8Gi}]
+---
+apiVersion: topology.volcano.sh/v1alpha1
+kind: HyperNode
+metadata: {name: rack-a}
+spec: {tier: 1, members: [{type: Node, selector: {regexMatch: {pattern: "a-.*"}}}]}
+---
+apiVersion: topology.volcano.sh/v1alpha1
+kind: HyperNode
+metadata: {name: rack-b}
+spec: {tier: 1, members: [{type: Node, selector: {regexMatch: {pattern: "b-.*"}}}]}
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: near, annotations: {volcano.sh/preemptable: "false"}}
+spec:
+  minAvailable: 12
+  networkTopology: {mode: hard, highestTierAllowed: 1}
+  tasks:
+  - {name: w, replicas: 12, template: {spec: {containers: [{name: c, resources: {requests: {cpu: "1"}}}]}}}
+---
+apiVersion: batch.volcano.sh/v1alpha1
+kind: Job
+metadata: {name: apart}
+spec:
+  minAvailable: 5
+  tasks:
+  - name: w
+    replicas: 5
+    partitionPolicy: {totalPartitions: 5, partitionSize: 1, minPartitions: 5}
+    template:
+      metadata: {labels: {app: apart}, annotations: {example.com/a: b}}
+      spec:
+        containers: [{name: c, resources: {requests: {cpu: "1"}}}]
+        affinity:
+          podAntiAffinity:
+            requiredDuringSchedulingIgnoredDuringExecution:
+            - {labelSelector: {matchLabels: {app: apart}}, topologyKey: kubernetes.io/hostname}
+)";
+  SimulationInput input = input_of(text);
+  EXPECT_EQ(input.jobs[1].roles[0].labels.at("app"), "apart");
+  EXPECT_EQ(input.jobs[1].roles[0].annotations.at("example.com/a"), "b");
+  EXPECT_EQ(input.jobs[0].roles[0].annotations.at("volcano.sh/preemptable"), "false");
+  ASSERT_TRUE(input.jobs[1].roles[0].partitions);
+  for (model::Node& node : input.nodes) node.metadata.labels["kubernetes.io/hostname"] = node.metadata.name;
+  Result<SimulationResult> result = simulate(input, R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang},
+    {name: predicates}, {name: network-topology-aware}]}]})", true);
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->jobs[0].started()) << "a rack takes 8 of the 12";
+  EXPECT_FALSE(result->jobs[1].started()) << "there are 4 hosts";
+  EXPECT_TRUE(result->broken_invariants.empty()) << result->broken_invariants.begin()->first;
+}
+
+TEST(Simulate, PodsOfTheClusterTakeUpTheirRoomAndWhatIsLeftOutIsNamed) {
+  const std::string text = R"(
+nodes: [{name: m, cpu: 4, memory: 8Gi, colour: red}]
+jobs: [{name: j, pods: 3, cpu: 1, duration: 1m}, {name: k, pods: 2, cpu: 1, duration: 1m}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: daemon, namespace: kube-system}
+spec: {nodeName: m, containers: [{name: c, resources: {requests: {cpu: "2"}}}]}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: j-task-0, namespace: default, annotations: {volcano.sh/job-name: j}}
+spec: {nodeName: m, containers: [{name: c, resources: {requests: {cpu: "2"}}}]}
+status: {phase: Running}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: waits, namespace: default}
+spec: {containers: [{name: c}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: s, namespace: default}
+)";
+  EXPECT_EQ(input_of(text).warnings(),
+            (std::vector<std::string>{"Pod without a node or at its end has no part in the simulation: default/waits",
+                                      "Service has no part in the simulation: default/s",
+                                      "member colour of nodes has no part in the simulation: m"}));
+  SimulationResult result = run(text);
+  EXPECT_FALSE(result.jobs[0].started());
+  EXPECT_TRUE(result.jobs[1].started()) << "the job's own pod of the time of the recording is not there";
+}
+
 TEST(Simulate, BadInputIsNamed) {
   sim::SeededRng rng(1);
   auto error = [&](std::string_view text) {

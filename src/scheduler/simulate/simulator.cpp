@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <queue>
 
+#include "base/log.h"
 #include "json/codec.h"
+#include "scheduler/session/invariants.h"
 #include "scheduler/session/session.h"
 
 namespace hekla::scheduler {
@@ -47,9 +49,10 @@ struct Happening {
 
 class Simulator {
  public:
-  Simulator(const SimulationInput& input, Configuration configuration)
+  Simulator(const SimulationInput& input, Configuration configuration, bool check_everything)
       : input_(input), session_(cluster_), live_(input.jobs.size()) {
     session_.configure(std::move(configuration));
+    invariants_ = invariants::expected_of(session_.configuration(), !check_everything);
   }
 
   SimulationResult run() {
@@ -89,13 +92,8 @@ class Simulator {
     for (const auto& [kind, one] : input_.companions) cluster_.put(kind, one);
     for (const model::Node& one : input_.nodes) cluster_.put(one);
     for (const model::Queue& one : input_.queues) add_queue(one);
-    for (const SimulatedJob& job : input_.jobs)
-      if (!queue_index_.contains(job.queue)) {
-        model::Queue made;
-        made.metadata.name = job.queue;
-        made.spec.weight = 1;
-        add_queue(made);
-      }
+    for (const SimulatedJob& job : input_.jobs) need_queue(job.queue);
+    add_running_pods();
     for (std::size_t d = 0; d < cluster_.dimensions().size(); ++d)
       if (d != kPods && cluster_.total()[static_cast<Dim>(d)] > 0) {
         dims_.push_back(static_cast<Dim>(d));
@@ -109,6 +107,26 @@ class Simulator {
       result_.jobs.push_back({job.ns, job.name, job.queue, pods, job.arrival});
       happenings_.push({job.arrival, true, i, 0});
       by_group_[job.ns + "/" + job.name] = i;
+    }
+  }
+
+  void need_queue(const std::string& name) {
+    if (queue_index_.contains(name)) return;
+    model::Queue made;
+    made.metadata.name = name;
+    made.spec.weight = 1;
+    add_queue(made);
+  }
+
+  void add_running_pods() {
+    for (model::PodGroup group : input_.groups) {
+      if (group.spec.queue.empty()) group.spec.queue = "default";
+      need_queue(group.spec.queue);
+      cluster_.put(group);
+    }
+    for (const model::Pod& pod : input_.pods) {
+      standing_[pod.metadata.ns + "/" + pod.metadata.name] = pod;
+      cluster_.put(pod);
     }
   }
 
@@ -135,6 +153,8 @@ class Simulator {
     group.metadata.uid = "group-" + std::to_string(index);
     group.metadata.creationTimestamp.at = clock_.wall();
     group.metadata.annotations = job.annotations;
+    group.metadata.labels = job.labels;
+    group.spec.networkTopology = job.topology;
     group.spec.minMember = job.min_available;
     group.spec.queue = job.queue;
     group.spec.priorityClassName = job.priority_class;
@@ -142,6 +162,7 @@ class Simulator {
     std::int32_t left = job.min_available;
     for (const SimulatedRole& role : job.roles) {
       if (role.min) group.spec.minTaskMember[role.name] = *role.min;
+      if (role.partitions) group.spec.subGroupPolicy.push_back(sub_group(role));
       model::PodSpec spec = spec_of(role);
       std::int32_t counted = std::min(left, role.replicas);
       left -= counted;
@@ -156,11 +177,27 @@ class Simulator {
     cluster_.put(group);
   }
 
-  static model::PodSpec spec_of(const SimulatedRole& role) {
-    Result<model::PodSpec> decoded = json::decode<model::PodSpec>(role.pod_spec);
-    model::PodSpec spec = decoded ? *decoded : model::PodSpec();
+  // As the job controller makes it of a task's partitionPolicy.
+  static model::SubGroupPolicy sub_group(const SimulatedRole& role) {
+    model::SubGroupPolicy policy;
+    policy.name = role.name;
+    policy.subGroupSize = role.partitions->partitionSize;
+    policy.minSubGroups = role.partitions->minPartitions;
+    policy.networkTopology = role.partitions->networkTopology;
+    policy.labelSelector = json::Object{{"matchLabels", json::Object{{model::keys::task_spec, role.name}}}};
+    policy.matchLabelKeys = {model::keys::partition_id};
+    return policy;
+  }
+
+  // The API fills the priority in from the class.
+  model::PodSpec spec_of(const SimulatedRole& role) const {
+    model::PodSpec spec = role.spec;
     spec.schedulerName = "volcano";
     spec.nodeName.clear();
+    if (!spec.priority)
+      for (const model::PriorityClass& one : input_.priority_classes)
+        if (spec.priorityClassName.empty() ? one.globalDefault : one.metadata.name == spec.priorityClassName)
+          spec.priority = one.value;
     return spec;
   }
 
@@ -171,6 +208,11 @@ class Simulator {
       pod.metadata.ns = job.ns;
       pod.metadata.name = job.name + "-" + role.name + "-" + std::to_string(i);
       pod.metadata.uid = "pod-" + std::to_string(++uids_);
+      pod.metadata.labels = role.labels;
+      pod.metadata.labels[model::keys::task_spec] = role.name;
+      if (role.partitions && role.partitions->partitionSize > 0)
+        pod.metadata.labels[model::keys::partition_id] = std::to_string(i / role.partitions->partitionSize);
+      pod.metadata.annotations = role.annotations;
       pod.metadata.annotations[model::keys::group_name] = job.name;
       pod.metadata.annotations[model::keys::task_spec] = role.name;
       pod.spec = spec;
@@ -185,11 +227,21 @@ class Simulator {
     for (int i = 0; i < kSessionsAtOnce; ++i) {
       const Decisions& decisions = session_.run(clock_, "s" + std::to_string(++result_.sessions));
       waits = decisions.waiting;
+      check(decisions);
       bool changed = create_pods(decisions);
       changed |= carry_out(decisions);
       if (!changed) break;
     }
     return waits;
+  }
+
+  // A broken one is a bug of the scheduler: the simulation goes on, and says so.
+  void check(const Decisions& decisions) {
+    for (std::string_view name : invariants_)
+      if (std::string broken = invariants::check(name, cluster_, decisions); !broken.empty())
+        if (++result_.broken_invariants[std::string(name) + ": " + broken] == 1)
+          log_error("scheduler", "an invariant does not hold after session " + session_.uid(),
+                    {{"invariant", std::string(name)}, {"problem", broken}});
   }
 
   bool create_pods(const Decisions& decisions) {
@@ -210,12 +262,21 @@ class Simulator {
   bool carry_out(const Decisions& decisions) {
     std::vector<std::pair<std::size_t, std::string>> bound, evicted;
     std::vector<std::string> nodes;
+    bool changed = false;
     for (const BindDecision& bind : decisions.binds) {
       bound.emplace_back(index_of_task(bind.task), cluster_.at(bind.task).name);
       nodes.push_back(cluster_.at(bind.node).name);
     }
-    for (const EvictDecision& evict : decisions.evictions)
-      evicted.emplace_back(index_of_task(evict.task), cluster_.at(evict.task).name);
+    for (const EvictDecision& evict : decisions.evictions) {
+      const Task& task = cluster_.at(evict.task);
+      if (auto stood = standing_.find(task.ns + "/" + task.name); stood != standing_.end()) {
+        cluster_.remove(model::Pod(stood->second));
+        standing_.erase(stood);
+        changed = true;
+        continue;
+      }
+      evicted.emplace_back(index_of_task(evict.task), task.name);
+    }
     for (std::size_t i = 0; i < bound.size(); ++i) {
       model::Pod& pod = pod_named(bound[i].first, bound[i].second);
       pod.spec.nodeName = nodes[i];
@@ -224,7 +285,7 @@ class Simulator {
       begin_if_complete(bound[i].first);
     }
     for (const auto& [index, name] : evicted) restart_pod(index, name);
-    return !bound.empty() || !evicted.empty();
+    return changed || !bound.empty() || !evicted.empty();
   }
 
   std::size_t index_of_task(TaskId task) const {
@@ -289,6 +350,7 @@ class Simulator {
       std::size_t queue = queue_index_.at(cluster_.at(job.queue).name);
       for (std::size_t r = 0; r < dims_.size(); ++r)
         now.used[r][queue] += units(dims_[r], job.allocated);
+      if (!by_group_.contains(job.ns + "/" + job.name)) continue;
       ++(job.is_ready() && !job.tasks.empty() ? now.running : now.waiting);
     }
     if (!result_.samples.empty() && result_.samples.back().at == now.at)
@@ -365,6 +427,8 @@ class Simulator {
   Cluster cluster_;
   Session session_;
   std::vector<LiveJob> live_;
+  std::map<std::string, model::Pod> standing_;  // since before the beginning
+  std::vector<std::string_view> invariants_;
   std::map<std::string, std::size_t> by_group_, queue_index_;
   std::vector<std::int32_t> weights_;
   std::vector<Dim> dims_;
@@ -376,12 +440,14 @@ class Simulator {
 
 }  // namespace
 
-Result<SimulationResult> simulate(const SimulationInput& input, std::string_view configuration) {
+Result<SimulationResult> simulate(const SimulationInput& input, std::string_view configuration,
+                                  bool check_everything) {
   if (input.nodes.empty()) return fail(Code::invalid, "the cluster has no nodes");
   if (input.jobs.empty()) return fail(Code::invalid, "the workload has no jobs");
   Configuration parsed = TRY(
       parse_configuration(configuration.empty() ? helm_default_configuration() : configuration));
-  return Simulator(input, std::move(parsed)).run();
+  for (const std::string& warning : parsed.warnings) log_warn("scheduler", "in the configuration, " + warning);
+  return Simulator(input, std::move(parsed), check_everything).run();
 }
 
 }  // namespace hekla::scheduler

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "json/codec.h"
 #include "json/parse.h"
@@ -46,9 +47,26 @@ json::Object resource_list(const json::Value& from) {
   return list;
 }
 
+// A member of a shorthand that nobody reads is misspelt, or not to be had.
+void note_unread(const json::Value& from, const std::string& list, std::initializer_list<std::string_view> read,
+                 SimulationInput& out) {
+  if (!from.is_object()) return;
+  for (const auto& member : from.get_object())
+    if (std::find(read.begin(), read.end(), std::string_view(member.key())) == read.end())
+      out.ignored["member " + std::string(member.key()) + " of " + list].emplace_back(json::string_at(from, {"name"}));
+}
+
+std::map<std::string, std::string> text_members(const json::Value& from, std::initializer_list<std::string_view> path) {
+  std::map<std::string, std::string> out;
+  if (const json::Object* given = json::object_at(from, path))
+    for (const auto& member : *given) out[std::string(member.key())] = plain_text(member.value());
+  return out;
+}
+
 Result<void> add_node_shorthand(const json::Value& from, SimulationInput& out) {
   std::string name(json::string_at(from, {"name"}));
   if (name.empty()) return fail(Code::invalid, "nodes: an entry has no name");
+  note_unread(from, "nodes", {"name", "count", "cpu", "memory", "pods", "resources", "labels", "taints"}, out);
   json::Object allocatable = resource_list(from);
   if (!allocatable.contains("pods")) allocatable["pods"] = "110";
   std::int64_t count = json::int_at(from, {"count"}, 0);
@@ -67,6 +85,10 @@ Result<void> add_node_shorthand(const json::Value& from, SimulationInput& out) {
 }
 
 Result<void> add_queue_shorthand(const json::Value& from, SimulationInput& out) {
+  note_unread(from, "queues",
+              {"name", "annotations", "weight", "priority", "reclaimable", "parent", "capability", "deserved",
+               "guarantee", "dequeueStrategy"},
+              out);
   json::Object meta{{"name", json::string_at(from, {"name"})}};
   if (const json::Value* given = json::find(from, "annotations")) meta["annotations"] = *given;
   json::Object spec{{"weight", 1}};
@@ -80,13 +102,18 @@ Result<void> add_queue_shorthand(const json::Value& from, SimulationInput& out) 
   return {};
 }
 
-// {name, count, at, every, random, duration, queue, pods, minAvailable, cpu, memory, resources,
-// priorityClassName, estimate, annotations}
+// {name, count, at, every, random, duration, queue, pods, minAvailable, cpu, memory, resources, nodeSelector,
+// tolerations, affinity, priorityClassName, estimate, networkTopology, labels and annotations (of group and pods)}
 Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwise,
                                SimulationInput& out) {
   std::string name(json::string_at(from, {"name"}));
   if (name.empty()) return fail(Code::invalid, "jobs: an entry has no name");
   const std::string where = "jobs: " + name;
+  note_unread(from, "jobs",
+              {"name", "count", "at", "every", "random", "duration", "queue", "pods", "minAvailable", "cpu", "memory",
+               "resources", "nodeSelector", "tolerations", "affinity", "priorityClassName", "estimate",
+               "networkTopology", "labels", "annotations"},
+              out);
   std::int64_t count = json::int_at(from, {"count"}, 1);
   if (count < 1 || count > kMostJobs)
     return fail(Code::invalid, where + ": count must be between 1 and 1000000");
@@ -96,15 +123,23 @@ Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwis
   if (const json::Value* given = json::find(from, "every"))
     every = TRY(duration_of(*given, where + ".every"));
   bool random = json::bool_at(from, {"random"});
-  SimulatedRole role{"task", static_cast<std::int32_t>(json::int_at(from, {"pods"}, 1)), {}, {}};
-  role.pod_spec = json::Object{
+  SimulatedRole role;
+  role.name = "task";
+  role.replicas = static_cast<std::int32_t>(json::int_at(from, {"pods"}, 1));
+  role.labels = text_members(from, {"labels"});
+  role.annotations = text_members(from, {"annotations"});
+  json::Value spec = json::Object{
       {"containers",
        json::Array{json::Object{{"name", "c"},
                                 {"image", "any"},
                                 {"resources", json::Object{{"requests", resource_list(from)}}}}}}};
   for (std::string_view member : {"nodeSelector", "tolerations", "affinity"})
     if (const json::Value* given = json::find(from, member))
-      role.pod_spec.as_object()[member] = *given;
+      spec.as_object()[member] = *given;
+  role.spec = TRY(json::decode<model::PodSpec>(spec));
+  std::optional<model::NetworkTopologySpec> topology;
+  if (const json::Value* given = json::find(from, "networkTopology"))
+    topology = TRY(json::decode<model::NetworkTopologySpec>(*given));
   for (std::int64_t i = 0; i < count; ++i) {
     SimulatedJob job;
     job.name = count > 1 ? name + "-" + std::to_string(i) : name;
@@ -118,9 +153,9 @@ Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwis
     job.roles = {role};
     job.min_available =
         static_cast<std::int32_t>(json::int_at(from, {"minAvailable"}, role.replicas));
-    if (const json::Object* given = json::object_at(from, {"annotations"}))
-      for (const auto& member : *given)
-        job.annotations[std::string(member.key())] = plain_text(member.value());
+    job.annotations = role.annotations;
+    job.labels = role.labels;
+    job.topology = topology;
     if (const json::Value* estimate = json::find(from, "estimate"))
       job.annotations[kEstimateKey] = plain_text(*estimate);
     out.jobs.push_back(std::move(job));
@@ -134,6 +169,27 @@ Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwis
   return {};
 }
 
+// What the job controller gives a task's pods of the job's own.
+void hand_on(const model::VcJob& job, const model::TaskSpec& task, SimulatedRole& role) {
+  if (role.spec.priorityClassName.empty()) role.spec.priorityClassName = job.spec.priorityClassName;
+  if (!task.topologyPolicy.empty()) role.annotations[model::keys::numa_topology_policy] = task.topologyPolicy;
+  for (const std::string& key : {model::keys::preemptable, model::keys::cooldown_time, model::keys::revocable_zone,
+                                 model::keys::jdb_min_available, model::keys::jdb_max_unavailable})
+    if (const std::string& value = job.metadata.annotation(key); !value.empty()) role.annotations[key] = value;
+  for (const std::string& key : {model::keys::preemptable, model::keys::cooldown_time})
+    if (const std::string& value = job.metadata.label(key); !value.empty()) role.labels[key] = value;
+}
+
+// A pod that runs takes up its room from the beginning; one without a node is nobody's.
+void add_pod(model::Pod pod, SimulationInput& out) {
+  const std::string& phase = pod.status.phase;
+  bool over = phase == "Succeeded" || phase == "Failed" || pod.metadata.deletionTimestamp;
+  if (pod.spec.nodeName.empty() || over)
+    out.ignored["Pod without a node or at its end"].push_back(pod.metadata.ns + "/" + pod.metadata.name);
+  else
+    out.pods.push_back(std::move(pod));
+}
+
 Result<void> add_vcjob(const json::Value& object, Nanos otherwise, SimulationInput& out) {
   model::VcJob job = TRY(json::decode<model::VcJob>(object));
   SimulatedJob made;
@@ -142,6 +198,8 @@ Result<void> add_vcjob(const json::Value& object, Nanos otherwise, SimulationInp
   if (!job.spec.queue.empty()) made.queue = job.spec.queue;
   made.priority_class = job.spec.priorityClassName;
   made.annotations = job.metadata.annotations;
+  made.labels = job.metadata.labels;
+  made.topology = job.spec.networkTopology;
   if (!job.spec.runningEstimate.empty()) made.annotations[kEstimateKey] = job.spec.runningEstimate;
   const std::string where = "job " + made.ns + "/" + made.name;
   if (const std::string& text = job.metadata.annotation(kArrival); !text.empty())
@@ -157,11 +215,19 @@ Result<void> add_vcjob(const json::Value& object, Nanos otherwise, SimulationInp
   }
   std::int32_t replicas = 0;
   for (const model::TaskSpec& task : job.spec.tasks) {
-    const json::Value* spec = json::find(task.podTemplate, "spec");
-    made.roles.push_back({task.name, task.replicas, task.minAvailable,
-                          spec != nullptr ? *spec : json::Value(json::Object{})});
+    SimulatedRole role{task.name, task.replicas, task.minAvailable, {}, {}, {}, task.partitionPolicy};
+    if (const json::Value* spec = json::find(task.podTemplate, "spec")) {
+      Result<model::PodSpec> decoded = json::decode<model::PodSpec>(*spec);
+      if (!decoded) return fail(Code::invalid, where + ": task " + task.name + ": " + decoded.error().message);
+      role.spec = std::move(*decoded);
+    }
+    role.labels = text_members(task.podTemplate, {"metadata", "labels"});
+    role.annotations = text_members(task.podTemplate, {"metadata", "annotations"});
+    hand_on(job, task, role);
+    made.roles.push_back(std::move(role));
     replicas += task.replicas;
   }
+  if (!job.spec.volumes.empty()) out.ignored["spec.volumes of jobs"].push_back(made.ns + "/" + made.name);
   made.min_available = job.spec.minAvailable > 0 ? job.spec.minAvailable : replicas;
   out.jobs.push_back(std::move(made));
   return {};
@@ -170,17 +236,26 @@ Result<void> add_vcjob(const json::Value& object, Nanos otherwise, SimulationInp
 Result<void> add_simulation_object(const json::Value& object, Nanos otherwise,
                                    SimulationInput& out) {
   std::string_view kind = json::string_at(object, {"kind"});
-  if (kind == "Node") out.nodes.push_back(TRY(json::decode<model::Node>(object)));
-  if (kind == "Queue") {
+  if (kind == "Node") {
+    out.nodes.push_back(TRY(json::decode<model::Node>(object)));
+  } else if (kind == "Queue") {
     out.queues.push_back(TRY(json::decode<model::Queue>(object)));
     out.queues.back().status = {};
-  }
-  if (kind == "PriorityClass")
+  } else if (kind == "PriorityClass") {
     out.priority_classes.push_back(TRY(json::decode<model::PriorityClass>(object)));
-  if (std::optional<CompanionKind> companion = companion_kind(kind))
+  } else if (kind == "Pod") {
+    add_pod(TRY(json::decode<model::Pod>(object)), out);
+  } else if (kind == "PodGroup") {
+    out.groups.push_back(TRY(json::decode<model::PodGroup>(object)));
+  } else if (std::optional<CompanionKind> companion = companion_kind(kind)) {
     out.companions.emplace_back(*companion, TRY(json::decode<Companion>(object)));
-  bool vcjob = kind == "Job" && json::string_at(object, {"apiVersion"}).starts_with("batch.volcano.sh/");
-  if (vcjob) return add_vcjob(object, otherwise, out);
+  } else if (kind == "Job" && json::string_at(object, {"apiVersion"}).starts_with("batch.volcano.sh/")) {
+    return add_vcjob(object, otherwise, out);
+  } else {
+    std::string ns(json::string_at(object, {"metadata", "namespace"}));
+    out.ignored[std::string(kind)].push_back((ns.empty() ? "" : ns + "/") +
+                                             std::string(json::string_at(object, {"metadata", "name"})));
+  }
   return {};
 }
 
@@ -214,7 +289,43 @@ Result<void> read_simulation_file(std::string_view text, Rng& rng, Nanos otherwi
   return {};
 }
 
+std::vector<std::string> SimulationInput::warnings() const {
+  constexpr std::size_t kNamed = 5;
+  std::vector<std::string> out;
+  for (const auto& [what, names] : ignored) {
+    std::string list;
+    for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i)
+      list.append(i == 0 ? "" : ", ").append(names[i].empty() ? "?" : names[i]);
+    if (names.size() > kNamed) list += " and " + std::to_string(names.size() - kNamed) + " more";
+    out.push_back(what + " has no part in the simulation: " + list);
+  }
+  return out;
+}
+
+namespace {
+
+// Jobs are simulated from the beginning: what they had at the time of the recording does not run beside that.
+void drop_past_of_jobs(SimulationInput& input) {
+  std::set<std::string> jobs;
+  for (const SimulatedJob& job : input.jobs) jobs.insert(job.ns + "/" + job.name);
+  auto owned = [&](const model::ObjectMeta& meta) {
+    for (const model::OwnerReference& owner : meta.ownerReferences)
+      if (owner.kind == "Job" && jobs.contains(meta.ns + "/" + owner.name)) return true;
+    return jobs.contains(meta.ns + "/" + meta.annotation(model::keys::job_name));
+  };
+  std::erase_if(input.pods, [&](const model::Pod& pod) { return owned(pod.metadata); });
+  std::set<std::string> used;
+  for (const model::Pod& pod : input.pods)
+    used.insert(pod.metadata.ns + "/" + pod.metadata.annotation(model::keys::group_name));
+  std::erase_if(input.groups, [&](const model::PodGroup& group) {
+    return owned(group.metadata) || !used.contains(group.metadata.ns + "/" + group.metadata.name);
+  });
+}
+
+}  // namespace
+
 void settle_arrivals(SimulationInput& input) {
+  drop_past_of_jobs(input);
   std::stable_sort(
       input.jobs.begin(), input.jobs.end(),
       [](const SimulatedJob& a, const SimulatedJob& b) { return a.arrival < b.arrival; });

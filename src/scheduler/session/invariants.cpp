@@ -1,20 +1,20 @@
-// What must hold after every session, as named checkers: used by scenarios, random tests and
-// whoever simulates. Each returns what is wrong, or nothing.
-#pragma once
+#include "scheduler/session/invariants.h"
 
-#include <string>
-
-#include "scheduler/cluster/cluster.h"
-#include "scheduler/session/decisions.h"
+#include <map>
+#include <set>
 
 namespace hekla::scheduler::invariants {
 
-// No node that got a pod in this session has more on it than it can hold.
-inline std::string no_overcommit(const Cluster& cluster, const Decisions& decisions) {
+namespace {
+
+// No node that got a pod in this session has more on it than it can hold of anything that pod asked for. (Of the
+// rest it may have lost some since its other pods came.)
+std::string no_overcommit(const Cluster& cluster, const Decisions& decisions) {
   for (const BindDecision& bind : decisions.binds) {
     const Node& node = cluster.at(bind.node);
+    const Resources& request = cluster.class_of(cluster.at(bind.task)).request;
     for (std::size_t d = 0; d < cluster.dimensions().size(); ++d)
-      if (node.used.value[d] > node.shape.allocatable.value[d])
+      if (request.value[d] > 0 && node.used.value[d] > node.shape.allocatable.value[d])
         return "node " + node.name + " has more " + cluster.dimensions().name(static_cast<Dim>(d)) +
                " used than it can allocate";
   }
@@ -22,7 +22,7 @@ inline std::string no_overcommit(const Cluster& cluster, const Decisions& decisi
 }
 
 // A job that got a pod bound has at least its minimum placed.
-inline std::string gang_all_or_none(const Cluster& cluster, const Decisions& decisions) {
+std::string gang_all_or_none(const Cluster& cluster, const Decisions& decisions) {
   for (const BindDecision& bind : decisions.binds) {
     const Job& job = cluster.at(cluster.at(bind.task).job);
     if (!job.is_ready()) return "job " + job.name + " got pods bound without being ready";
@@ -32,26 +32,30 @@ inline std::string gang_all_or_none(const Cluster& cluster, const Decisions& dec
 
 // Whoever was evicted made room on that node for a pod that now waits for it. Shuffled pods leave
 // for no one in particular, and a gang that gives up what it has for whoever comes next.
-inline std::string no_victim_in_vain(const Cluster& cluster, const Decisions& decisions) {
+std::string no_victim_in_vain(const Cluster& cluster, const Decisions& decisions) {
+  std::set<NodeId> awaited;
+  for (const BindDecision& wait : decisions.pipelined) awaited.insert(wait.node);
   for (const EvictDecision& evict : decisions.evictions) {
     if (evict.reason == "shuffle" || evict.reason == "gang") continue;
-    NodeId node = cluster.at(evict.task).node;
-    bool used = false;
-    for (const BindDecision& wait : decisions.pipelined) used |= wait.node == node;
-    if (!used) return "task " + cluster.at(evict.task).name + " was evicted and nobody waits";
+    const Task& victim = cluster.at(evict.task);
+    if (!awaited.contains(victim.node)) return "task " + victim.name + " was evicted and nobody waits";
   }
   return {};
 }
 
-// A queue that got a pod bound holds no more than its capability of anything that pod asked for.
-inline std::string within_capability(const Cluster& cluster, const Decisions& decisions) {
+// A queue that got a pod bound holds no more than its capability of anything that pod asked for. Plain
+// pods are in no queue.
+std::string within_capability(const Cluster& cluster, const Decisions& decisions) {
+  std::map<QueueId, Resources> by_queue;
   for (const BindDecision& bind : decisions.binds) {
     QueueId id = cluster.at(cluster.at(bind.task).job).queue;
     const Queue& queue = cluster.at(id);
     if (!queue.has_capability || cluster.at(bind.task).best_effort) continue;
-    Resources held;
+    if (cluster.at(cluster.at(bind.task).job).implicit) continue;
+    auto [known, fresh] = by_queue.try_emplace(id);
+    Resources& held = known->second;
     for (const Job& job : cluster.jobs())
-      if (job.live && job.queue == id) held += job.allocated;
+      if (fresh && job.live && !job.implicit && job.queue == id) held += job.allocated;
     const Resources& request = cluster.class_of(cluster.at(bind.task)).request;
     for (std::size_t d = 0; d < cluster.dimensions().size(); ++d) {
       auto dim = static_cast<Dim>(d);
@@ -65,7 +69,7 @@ inline std::string within_capability(const Cluster& cluster, const Decisions& de
 }
 
 // Nothing that was not committed survives its session.
-inline std::string nothing_left_over(const Cluster& cluster, const Decisions&) {
+std::string nothing_left_over(const Cluster& cluster, const Decisions&) {
   for (const Task& task : cluster.tasks())
     if (task.live && (task.status == TaskStatus::allocated || task.status == TaskStatus::pipelined))
       return "task " + task.name + " is still " + std::string(name_of(task.status));
@@ -73,19 +77,19 @@ inline std::string nothing_left_over(const Cluster& cluster, const Decisions&) {
 }
 
 // No task is bound twice in one session, and each bound one is on the node the decision names.
-inline std::string bound_once(const Cluster& cluster, const Decisions& decisions) {
-  std::vector<bool> seen(cluster.tasks().size());
+std::string bound_once(const Cluster& cluster, const Decisions& decisions) {
+  std::set<TaskId> seen;
   for (const BindDecision& bind : decisions.binds) {
     const Task& task = cluster.at(bind.task);
-    if (seen[bind.task.index()]) return "task " + task.name + " is bound twice";
+    if (!seen.insert(bind.task).second) return "task " + task.name + " is bound twice";
     if (task.node != bind.node) return "task " + task.name + " is not on the node it was bound to";
-    seen[bind.task.index()] = true;
   }
   return {};
 }
 
-// Every count and account equals what one gets by adding up the tasks anew.
-inline std::string accounts_add_up(const Cluster& cluster, const Decisions&) {
+}  // namespace
+
+std::string accounts_add_up(const Cluster& cluster, const Decisions&) {
   std::vector<Resources> used(cluster.nodes().size()), releasing(used.size());
   std::vector<std::int32_t> pods(used.size());
   std::vector<StatusCounts> counts(cluster.jobs().size());
@@ -120,7 +124,7 @@ inline std::string accounts_add_up(const Cluster& cluster, const Decisions&) {
   return {};
 }
 
-inline std::string check(std::string_view name, const Cluster& cluster,
+std::string check(std::string_view name, const Cluster& cluster,
                          const Decisions& decisions) {
   if (name == "no-overcommit") return no_overcommit(cluster, decisions);
   if (name == "gang-all-or-none") return gang_all_or_none(cluster, decisions);
@@ -130,6 +134,15 @@ inline std::string check(std::string_view name, const Cluster& cluster,
   if (name == "bound-once") return bound_once(cluster, decisions);
   if (name == "accounts-add-up") return accounts_add_up(cluster, decisions);
   return "there is no invariant called " + std::string(name);
+}
+
+std::vector<std::string_view> expected_of(const Configuration& configuration, bool cheap) {
+  std::vector<std::string_view> out{"bound-once", "no-overcommit", "no-victim-in-vain"};
+  if (configuration.has_plugin("gang")) out.push_back("gang-all-or-none");
+  if (configuration.has_plugin("proportion") || configuration.has_plugin("capacity"))
+    out.push_back("within-capability");
+  if (!cheap) out.insert(out.end(), {"accounts-add-up", "nothing-left-over"});
+  return out;
 }
 
 }  // namespace hekla::scheduler::invariants
