@@ -67,6 +67,18 @@ TEST(Crds, PrintTheColumnsOfTheTutorials) {
   EXPECT_EQ(columns(crds["queues.scheduling.volcano.sh"]), "AGE PARENT ");
 }
 
+TEST(Crds, AHyperNodeSelectsByTextsThatAreNotEmpty) {
+  std::map<std::string, json::Value> crds = definitions();
+  const json::Value& version =
+      json::array_at(crds["hypernodes.topology.volcano.sh"], {"spec", "versions"})->at(0);
+  const json::Value* selector = json::find_path(
+      version, {"schema", "openAPIV3Schema", "properties", "spec", "properties", "members", "items",
+                "properties", "selector", "properties"});
+  ASSERT_TRUE(selector);
+  EXPECT_EQ(json::int_at(*selector, {"exactMatch", "properties", "name", "minLength"}), 1);
+  EXPECT_EQ(json::int_at(*selector, {"regexMatch", "properties", "pattern", "minLength"}), 1);
+}
+
 TEST(Crds, KeepTheStatusOfAPodGroupInTheObject) {
   std::map<std::string, json::Value> crds = definitions();
   auto has_status = [&](const char* name) {

@@ -27,7 +27,8 @@ const kube::Resource* resource_of(std::string_view kind, std::string_view api_ve
         &resources::network_policies, &resources::persistent_volume_claims,
         &resources::priority_classes, &resources::events, &resources::replica_sets,
         &resources::stateful_sets, &resources::vc_cron_jobs, &resources::job_flows,
-        &resources::job_templates, &resources::hyper_nodes, &resources::nodes})
+        &resources::job_templates, &resources::hyper_nodes, &resources::nodes,
+        &resources::daemon_sets, &resources::batch_jobs})
     if (one->kind == kind && (api_version.empty() || one->api_version() == api_version)) return one;
   return nullptr;
 }
@@ -80,6 +81,12 @@ class Scenario {
       : simulation_(1), api_(simulation_.clock()), executor_(&simulation_.add("controllers")) {}
 
   void run(const json::Value& document) {
+    if (const json::Array* names = json::array_at(document, {"disabled"}))
+      for (const json::Value& name : *names) options_.disabled.insert(text_of(name));
+    options_.max_requeue = static_cast<int>(json::int_at(document, {"maxRequeue"}, 15));
+    options_.queue_commands = json::bool_at(document, {"queueCommands"}, true);
+    options_.follow_owners = json::bool_at(document, {"followOwners"}, true);
+    options_.inherit_owner_annotations = json::bool_at(document, {"inheritAnnotations"}, true);
     if (const json::Array* given = json::array_at(document, {"given"}))
       for (const json::Value& object : *given) apply(object);
     start();
@@ -99,7 +106,7 @@ class Scenario {
   void start() {
     client_ = std::make_unique<test::FakeClient>(api_, *executor_);
     controllers_ =
-        std::make_unique<VolcanoControllers>(*client_, VolcanoControllers::Options{}, nullptr);
+        std::make_unique<VolcanoControllers>(*client_, options_, &metrics_);
     controllers_->start();
     if (streams_) controllers_->set_pod_streams(streams_.get());
   }
@@ -151,6 +158,9 @@ class Scenario {
     kube::WriteResult done = api_.find(*resource, key) ? api_.patch(*resource, key, object)
                                                        : api_.create(*resource, object);
     ASSERT_TRUE(done) << done.error().message;
+    const json::Value* status = json::find(object, "status");
+    if (*resource != resources::pods || !status) return;  // the node writes it by itself
+    ASSERT_TRUE(api_.patch(*resource, key, json::Object{{"status", *status}}, "status"));
   }
 
   static kube::Key key_of(const kube::Resource& resource, const json::Value& object) {
@@ -167,16 +177,19 @@ class Scenario {
     ASSERT_TRUE(api_.remove(*resource, key_of(*resource, object)));
   }
 
-  // "Running", "Failed 137" (exit code), "Running x3" (restarts).
+  // "Running", "Failed 137 OOMKilled" (exit code and the container's reason), "Running x3" (restarts).
   void set_pod(const std::string& name, const json::Value& value) {
     std::istringstream text(text_of(value));
-    std::string phase, more;
-    text >> phase >> more;
+    std::string phase, more, why;
+    text >> phase >> more >> why;
     json::Object container{{"name", "main"}, {"ready", phase == "Running"}, {"restartCount", 0}};
     if (more.starts_with('x')) container["restartCount"] = std::stoi(more.substr(1));
     if (phase == "Failed" || phase == "Succeeded") {
       int code = phase == "Succeeded" ? 0 : more.empty() ? 1 : std::stoi(more);
-      container["state"] = json::Object{{"terminated", json::Object{{"exitCode", code}}}};
+      json::Object ended{{"exitCode", code},
+                         {"finishedAt", model::format_rfc3339(simulation_.clock().wall())}};
+      if (!why.empty()) ended["reason"] = why;
+      container["state"] = json::Object{{"terminated", std::move(ended)}};
     }
     kube::Key key{"default", name};
     ASSERT_TRUE(api_.find(resources::pods, key)) << "no pod " << name;
@@ -236,14 +249,17 @@ class Scenario {
   void refuse(const json::Value& value) {
     auto left = std::make_shared<std::int64_t>(json::int_at(value, {"times"}, 1));
     std::string kind(json::string_at(value, {"kind"})), verb(json::string_at(value, {"verb"}));
-    api_.on_write = [left, kind, verb](const kube::Write& write) -> std::optional<Error> {
+    std::string cause(json::string_at(value, {"cause"}));
+    api_.on_write = [left, kind, verb, cause](const kube::Write& write) -> std::optional<Error> {
       bool hit = write.resource.kind == kind &&
                  ((verb == "create" && write.verb == kube::Write::Verb::create) ||
                   (verb == "patch" && write.verb == kube::Write::Verb::patch) ||
                   (verb == "delete" && write.verb == kube::Write::Verb::remove));
       if (!hit || *left <= 0) return std::nullopt;
       --*left;
-      return Error{Code::unavailable, "the server is busy"};
+      Error error{Code::unavailable, "the server is busy"};
+      if (!cause.empty()) error.details.causes.push_back({cause, "", ""});
+      return error;
     };
   }
 
@@ -258,6 +274,8 @@ class Scenario {
         EXPECT_EQ(pods(), json::serialize(member.value()));
       } else if (what == "events") {
         for (const json::Value& event : member.value().get_array()) expect_event(event);
+      } else if (what == "metrics") {
+        for (const json::Value& line : member.value().get_array()) expect_metric(text_of(line));
       } else if (what == "status") {
         for (const auto& job : member.value().get_object())
           expect_object(
@@ -306,6 +324,15 @@ class Scenario {
     EXPECT_NE(found, absent) << "wanted event: " << text << "\nthere are:\n" << all;
   }
 
+  // A line of the text form; a leading "no " wants no line to begin with the rest.
+  void expect_metric(const std::string& wanted) {
+    std::string all = "\n" + metrics_.text();
+    if (wanted.starts_with("no "))
+      EXPECT_EQ(all.find("\n" + wanted.substr(3)), std::string::npos) << all;
+    else
+      EXPECT_NE(all.find("\n" + wanted + "\n"), std::string::npos) << wanted << " in" << all;
+  }
+
   std::string names(const kube::Resource& resource) const {
     std::string all;
     for (const json::Value* object : api_.list(resource))
@@ -324,10 +351,12 @@ class Scenario {
     return json::serialize(all);
   }
 
+  VolcanoControllers::Options options_;
   sim::Simulation simulation_;
   test::FakeApi api_;
   sim::SimExecutor* executor_;
   std::unique_ptr<ListeningPods> streams_;
+  Metrics metrics_;
   std::unique_ptr<test::FakeClient> client_;
   std::unique_ptr<VolcanoControllers> controllers_;
 };

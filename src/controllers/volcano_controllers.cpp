@@ -4,6 +4,7 @@
 #include "controllers/flow/flow_controller.h"
 #include "controllers/framework/caches.h"
 #include "controllers/framework/commands.h"
+#include "controllers/framework/phase_metrics.h"
 #include "controllers/gc/job_ttl.h"
 #include "controllers/hypernode/hyper_node_controller.h"
 #include "controllers/job/job_controller.h"
@@ -16,37 +17,49 @@ namespace hekla::controllers {
 struct VolcanoControllers::Parts {
   Caches caches;
   kube::EventRecorder events;
-  JobController jobs;
-  QueueController queues;
-  PodGroupController groups;
-  JobTtlController ttl;
-  CronController crons;
-  FlowController flows;
-  HyperNodeController hyper_nodes;
+  std::optional<JobController> jobs;
+  std::optional<QueueController> queues;
+  std::optional<PodGroupController> groups;
+  std::optional<JobTtlController> ttl;
+  std::optional<CronController> crons;
+  std::optional<FlowController> flows;
+  std::optional<HyperNodeController> hyper_nodes;
   CommandBus bus;
+  std::optional<PhaseMetrics> phases;
 
   Parts(kube::Client& client, const Options& options, Metrics* metrics)
       : caches(client),
         events(client, "vc-controller-manager"),
-        jobs(client, caches, events, metrics),
-        queues(client, caches, events),
-        groups(client, caches, {options.scheduler_names, options.inherit_owner_annotations}),
-        ttl(client, caches),
-        crons(client, caches, events),
-        flows(client, caches, events),
-        hyper_nodes(client),
         bus(client, caches) {
-    bus.on_command("Job", [this](const model::Command& command) { jobs.command(command); });
-    bus.on_command("Queue", [this](const model::Command& command) { queues.command(command); });
-    caches.on_synced([this] {
-      jobs.enable();
-      queues.enable();
-      groups.enable();
-      ttl.enable();
-      crons.enable();
-      flows.enable();
-      bus.enable();
-    });
+    auto runs = [&](const char* name) { return !options.disabled.contains(name); };
+    if (runs("job-controller")) jobs.emplace(client, caches, events, metrics, options.max_requeue);
+    if (runs("queue-controller")) queues.emplace(client, caches, events, options.max_requeue);
+    if (runs("pg-controller"))
+      groups.emplace(client, caches,
+                     PodGroupController::Options{options.scheduler_names,
+                                                 options.inherit_owner_annotations,
+                                                 options.follow_owners});
+    if (runs("gc-controller")) ttl.emplace(client, caches);
+    if (runs("cronjob-controller")) crons.emplace(client, caches, events);
+    FlowController::Parts flow_parts{runs("jobflow-controller"), runs("jobtemplate-controller")};
+    if (flow_parts.flows || flow_parts.templates) flows.emplace(client, caches, events, flow_parts);
+    if (runs("hyperNode-controller")) hyper_nodes.emplace(client);
+    if (metrics) phases.emplace(caches, flows ? &flows->flows() : nullptr, *metrics);
+    if (jobs)
+      bus.on_command("Job", [this](const model::Command& command) { jobs->command(command); });
+    if (queues && options.queue_commands)
+      bus.on_command("Queue", [this](const model::Command& command) { queues->command(command); });
+    caches.on_synced([this] { enable(); });
+  }
+
+  void enable() {
+    if (jobs) jobs->enable();
+    if (queues) queues->enable();
+    if (groups) groups->enable();
+    if (ttl) ttl->enable();
+    if (crons) crons->enable();
+    if (flows) flows->enable();
+    bus.enable();
   }
 };
 
@@ -55,15 +68,24 @@ VolcanoControllers::VolcanoControllers(kube::Client& client, Options options, Me
 
 VolcanoControllers::~VolcanoControllers() = default;
 
+const std::vector<std::string>& VolcanoControllers::names() {
+  static const std::vector<std::string> names = {
+      "job-controller",     "queue-controller",   "pg-controller",
+      "gc-controller",      "cronjob-controller", "jobflow-controller",
+      "jobtemplate-controller", "hyperNode-controller"};
+  return names;
+}
+
 void VolcanoControllers::start() {
   parts_->caches.start();
-  parts_->crons.start();
-  parts_->flows.start();
-  parts_->hyper_nodes.start();
+  if (parts_->groups) parts_->groups->start();
+  if (parts_->crons) parts_->crons->start();
+  if (parts_->flows) parts_->flows->start();
+  if (parts_->hyper_nodes) parts_->hyper_nodes->start();
 }
 
 void VolcanoControllers::set_pod_streams(kube::PodStreams* streams) {
-  parts_->flows.set_pod_streams(streams);
+  if (parts_->flows) parts_->flows->set_pod_streams(streams);
 }
 
 bool VolcanoControllers::synced() const { return parts_->caches.synced(); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,18 @@ class VolcanoControllers {
   struct Options {
     std::vector<std::string> scheduler_names{"volcano"};
     bool inherit_owner_annotations = true;
+    // The groups of plain pods follow their owners (the gate WorkLoadSupport).
+    bool follow_owners = true;
+    // Queues are opened and closed by Commands (the gate QueueCommandSync).
+    bool queue_commands = true;
+    // A job's round that fails so often in a row ends the job, a queue's command is dropped;
+    // -1: never.
+    int max_requeue = 15;
+    // Of names(): those that do not run.
+    std::set<std::string> disabled;
   };
+  // What vc-controller-manager calls them.
+  static const std::vector<std::string>& names();
 
   // `metrics` may be null. The client should act as "vc-controller-manager".
   VolcanoControllers(kube::Client& client, Options options, Metrics* metrics);

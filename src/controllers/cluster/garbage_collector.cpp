@@ -19,19 +19,27 @@ constexpr Nanos kRetry = std::chrono::milliseconds(500);
 constexpr std::size_t kBatch = 512;
 
 // Any object, as far as ownership goes.
-struct Owned {
-  model::ObjectMeta metadata;
-};
-BOOST_DESCRIBE_STRUCT(Owned, (), (metadata))
+using Owned = model::ObjectMeta;
 
 bool has_finalizer(const Owned& object, std::string_view name) {
-  const auto& all = object.metadata.finalizers;
+  const auto& all = object.finalizers;
   return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+// Most changes are of a status: nothing here.
+bool owns_as_before(const Owned& before, const Owned& after) {
+  auto same = [](const model::OwnerReference& a, const model::OwnerReference& b) {
+    return a.uid == b.uid && a.blockOwnerDeletion == b.blockOwnerDeletion && a.controller == b.controller &&
+           a.name == b.name && a.kind == b.kind && a.apiVersion == b.apiVersion;
+  };
+  return before.uid == after.uid && !before.deletionTimestamp && !after.deletionTimestamp &&
+         std::equal(before.ownerReferences.begin(), before.ownerReferences.end(), after.ownerReferences.begin(),
+                    after.ownerReferences.end(), same);
 }
 
 json::Value finalizers_without(const Owned& object, std::string_view name) {
   json::Array left;
-  for (const std::string& finalizer : object.metadata.finalizers)
+  for (const std::string& finalizer : object.finalizers)
     if (finalizer != name) left.emplace_back(std::string_view(finalizer));
   return left;
 }
@@ -88,40 +96,41 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
   }
 
   void changed(std::size_t kind, const Ref& before, const Ref& after) {
-    if (before && (!after || before->metadata.uid != after->metadata.uid)) forget(*before);
+    if (before && after && owns_as_before(*before, *after)) return;
+    if (before && (!after || before->uid != after->uid)) forget(*before);
     if (!after) return;
-    const std::string& uid = after->metadata.uid;
+    const std::string& uid = after->uid;
     if (before) unlink(*before);
-    by_uid[uid] = {kind, {after->metadata.ns, after->metadata.name}};
-    for (const auto& owner : after->metadata.ownerReferences) dependents[owner.uid].insert(uid);
-    bool waits = after->metadata.deletionTimestamp &&
+    by_uid[uid] = {kind, {after->ns, after->name}};
+    for (const auto& owner : after->ownerReferences) dependents[owner.uid].insert(uid);
+    bool waits = after->deletionTimestamp &&
                  (has_finalizer(*after, kForeground) || has_finalizer(*after, kOrphan));
-    if (waits || (!before && !after->metadata.ownerReferences.empty())) enqueue(uid);
-    if (after->metadata.deletionTimestamp) enqueue_owners(*after);
+    if (waits || (!before && !after->ownerReferences.empty())) enqueue(uid);
+    if (after->deletionTimestamp) enqueue_owners(*after);
     if (before) enqueue_owners(*before);  // it may have stopped blocking one of them
   }
 
   void unlink(const Owned& object) {
-    for (const auto& owner : object.metadata.ownerReferences)
+    for (const auto& owner : object.ownerReferences)
       if (auto found = dependents.find(owner.uid); found != dependents.end()) {
-        found->second.erase(object.metadata.uid);
+        found->second.erase(object.uid);
         if (found->second.empty()) dependents.erase(found);
       }
   }
 
   void forget(const Owned& object) {
     unlink(object);
-    by_uid.erase(object.metadata.uid);
-    if (auto found = dependents.find(object.metadata.uid); found != dependents.end())
+    by_uid.erase(object.uid);
+    if (auto found = dependents.find(object.uid); found != dependents.end())
       for (const std::string& uid : found->second) enqueue(uid);
     enqueue_owners(object);
   }
 
   // Owners in foreground deletion count their dependents down.
   void enqueue_owners(const Owned& object) {
-    for (const auto& owner : object.metadata.ownerReferences)
+    for (const auto& owner : object.ownerReferences)
       if (Ref found = object_of(owner.uid);
-          found && found->metadata.deletionTimestamp && has_finalizer(*found, kForeground))
+          found && found->deletionTimestamp && has_finalizer(*found, kForeground))
         enqueue(owner.uid);
   }
 
@@ -178,12 +187,12 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
   void look_at(const std::string& uid, std::vector<kube::Write>& writes) {
     Ref object = object_of(uid);
     if (!object) return;
-    if (object->metadata.deletionTimestamp) {
+    if (object->deletionTimestamp) {
       if (has_finalizer(*object, kOrphan)) return orphan(uid, *object, writes);
       if (has_finalizer(*object, kForeground)) return remove_dependents_first(uid, *object, writes);
       return;
     }
-    if (!object->metadata.ownerReferences.empty()) judge(uid, *object);
+    if (!object->ownerReferences.empty()) judge(uid, *object);
   }
 
   struct Verdict {
@@ -196,11 +205,11 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
   void judge(const std::string& uid, const Owned& object) {
     auto verdict = std::make_shared<Verdict>();
     std::vector<model::OwnerReference> unknown;
-    for (const auto& owner : object.metadata.ownerReferences) {
+    for (const auto& owner : object.ownerReferences) {
       Ref found = object_of(owner.uid);
       if (!found) {
         unknown.push_back(owner);
-      } else if (!found->metadata.ns.empty() && found->metadata.ns != object.metadata.ns) {
+      } else if (!found->ns.empty() && found->ns != object.ns) {
         report_foreign_owner(uid, object, owner);
         verdict->dead.push_back(owner.uid);
       } else if (is_waiting(*found)) {
@@ -215,7 +224,7 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
     if (unknown.empty()) return sentence(uid, *verdict);
     for (const auto& owner : unknown) {
       const kube::Resource* resource = resource_of(owner);
-      kube::Key key{resource->namespaced ? object.metadata.ns : "", owner.name};
+      kube::Key key{resource->namespaced ? object.ns : "", owner.name};
       client.get(*resource, key,
                  [weak = weak_from_this(), verdict, uid,
                   owner_uid = owner.uid](Result<kube::ObjectPtr> got) {
@@ -235,21 +244,21 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
   void report_foreign_owner(const std::string& uid, const Owned& object,
                             const model::OwnerReference& owner) {
     const kube::Resource& resource = kinds[by_uid.at(uid).kind].resource;
-    events.record({resource.api_version(), resource.kind, object.metadata.ns, object.metadata.name, uid},
+    events.record({resource.api_version(), resource.kind, object.ns, object.name, uid},
                   "Warning", "OwnerRefInvalidNamespace",
                   "ownerRef [" + owner.apiVersion + "/" + owner.kind + ", namespace: " +
-                      object.metadata.ns + ", name: " + owner.name + ", uid: " + owner.uid +
-                      "] does not exist in namespace \"" + object.metadata.ns + "\"");
+                      object.ns + ", name: " + owner.name + ", uid: " + owner.uid +
+                      "] does not exist in namespace \"" + object.ns + "\"");
   }
 
   static bool is_waiting(const Owned& object) {
-    return object.metadata.deletionTimestamp && has_finalizer(object, kForeground);
+    return object.deletionTimestamp && has_finalizer(object, kForeground);
   }
 
   void sentence(const std::string& uid, const Verdict& verdict) {
     if (verdict.uncertain) return enqueue_later(uid);
     Ref object = object_of(uid);
-    if (!object || object->metadata.deletionTimestamp) return;
+    if (!object || object->deletionTimestamp) return;
     if (verdict.alive > 0) {
       if (!verdict.dead.empty())
         send({metadata_patch(uid, *object, json::Object{{"ownerReferences",
@@ -267,7 +276,7 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
 
   static json::Array owners_without(const Owned& object, const std::vector<std::string>& uids) {
     json::Array left;
-    for (const auto& owner : object.metadata.ownerReferences)
+    for (const auto& owner : object.ownerReferences)
       if (std::find(uids.begin(), uids.end(), owner.uid) == uids.end())
         left.push_back(json::encode(owner));
     return left;
@@ -297,7 +306,7 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
     kube::Write write;
     write.verb = kube::Write::Verb::remove;
     write.resource = kinds[by_uid.at(uid).kind].resource;
-    write.key = {object.metadata.ns, object.metadata.name};
+    write.key = {object.ns, object.name};
     write.propagation_policy = std::move(policy);
     write.precondition_uid = uid;
     return write;
@@ -308,9 +317,9 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
     kube::Write write;
     write.verb = kube::Write::Verb::patch;
     write.resource = kinds[by_uid.at(uid).kind].resource;
-    write.key = {object.metadata.ns, object.metadata.name};
+    write.key = {object.ns, object.name};
     metadata["uid"] = uid;
-    metadata["resourceVersion"] = object.metadata.resourceVersion;  // lists are replaced whole
+    metadata["resourceVersion"] = object.resourceVersion;  // lists are replaced whole
     write.body = json::Object{{"metadata", std::move(metadata)}};
     return write;
   }
@@ -322,16 +331,16 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
       for (const std::string& child_uid : found->second) {
         Ref child = object_of(child_uid);
         if (!child) continue;
-        if (!child->metadata.deletionTimestamp && has_other_owner(*child, uid)) {
+        if (!child->deletionTimestamp && has_other_owner(*child, uid)) {
           writes.push_back(metadata_patch(
               child_uid, *child, json::Object{{"ownerReferences", owners_without(*child, {uid})}}));
           blocked = true;  // until the reference is gone
           continue;
         }
         const bool circle = owns_a_waiting_one(child_uid);
-        for (const auto& reference : child->metadata.ownerReferences)
+        for (const auto& reference : child->ownerReferences)
           if (reference.uid == uid && reference.blockOwnerDeletion.value_or(false)) blocked = true;
-        if (child->metadata.deletionTimestamp) continue;
+        if (child->deletionTimestamp) continue;
         if (circle) writes.push_back(unblocking(child_uid, *child));
         writes.push_back(removal(child_uid, *child, "Foreground"));
       }
@@ -341,7 +350,7 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
   }
 
   bool has_other_owner(const Owned& child, const std::string& uid) const {
-    return std::any_of(child.metadata.ownerReferences.begin(), child.metadata.ownerReferences.end(),
+    return std::any_of(child.ownerReferences.begin(), child.ownerReferences.end(),
                        [&](const model::OwnerReference& owner) {
                          Ref found = owner.uid == uid ? nullptr : object_of(owner.uid);
                          return found && !is_waiting(*found);
@@ -360,7 +369,7 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
 
   kube::Write unblocking(const std::string& uid, const Owned& object) const {
     json::Array owners;
-    for (model::OwnerReference owner : object.metadata.ownerReferences) {
+    for (model::OwnerReference owner : object.ownerReferences) {
       owner.blockOwnerDeletion = false;
       owners.push_back(json::encode(owner));
     }

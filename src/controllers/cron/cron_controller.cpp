@@ -1,6 +1,7 @@
 #include "controllers/cron/cron_controller.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "controllers/job/state_machine.h"
 
@@ -15,9 +16,32 @@ std::string scheduled_job_name(const std::string& cron, WallTime scheduled) {
   return cron + "-" + std::to_string(minutes);
 }
 
+// The zone that stands before a schedule as robfig's cron reads it ("TZ=Asia/Tokyo 0 * * * *"), and
+// the rest; admission refuses such, but where it does not run they come through.
+std::optional<std::pair<std::string, std::string>> split_zone(const std::string& schedule) {
+  if (!schedule.starts_with("TZ=") && !schedule.starts_with("CRON_TZ=")) return std::nullopt;
+  std::size_t begin = schedule.find('=') + 1, end = schedule.find(' ', begin);
+  if (end == std::string::npos) return std::nullopt;
+  return std::pair(schedule.substr(begin, end - begin), schedule.substr(end + 1));
+}
+
+bool is_terminating_namespace(const Error& error) {
+  return std::any_of(error.details.causes.begin(), error.details.causes.end(),
+                     [](const Cause& cause) { return cause.reason == "NamespaceTerminating"; });
+}
+
 bool of_cron_job(const model::ObjectMeta& meta) {
   const model::OwnerReference* owner = meta.controller();
   return owner && owner->kind == "CronJob" && owner->apiVersion.starts_with("batch.volcano.sh/");
+}
+
+// A run that neither the status lists nor this controller can just have started.
+bool is_orphan(const model::VcCronJob& cron, const model::VcJob& job) {
+  for (const model::JobReference& known : cron.status.active)
+    if (known.uid == job.metadata.uid) return false;
+  Result<WallTime> scheduled = model::parse_rfc3339(job.metadata.annotation(kScheduledAt));
+  return !scheduled ||
+         (cron.status.lastScheduleTime && *scheduled <= *cron.status.lastScheduleTime.at);
 }
 
 json::Value scheduled_job(const model::VcCronJob& cron, WallTime scheduled,
@@ -98,7 +122,7 @@ kube::Round CronController::reconcile(const kube::Key& key, WallTime now) {
   return std::move(turn.round);
 }
 
-void CronController::sort_children(Turn& turn) const {
+void CronController::sort_children(Turn& turn) {
   const model::VcCronJob& cron = *turn.cron;
   std::vector<JobRef> children = caches_.jobs_of(cron.metadata.uid);
   std::stable_sort(children.begin(), children.end(), [](const JobRef& a, const JobRef& b) {
@@ -116,6 +140,10 @@ void CronController::sort_children(Turn& turn) const {
       turn.failed.push_back(job);
     } else if (!is_finished(phase) && !job->metadata.deletionTimestamp) {
       turn.active.push_back(job);
+      if (is_orphan(cron, *job))
+        record(cron, "Warning", "OrphanedJob",
+               "Detected orphaned job forgotted or not managed by controller: " +
+                   job->metadata.name + " (UID: " + job->metadata.uid + ")");
     }
   }
 }
@@ -124,11 +152,16 @@ void CronController::trim_history(Turn& turn) {
   const model::VcCronJob& cron = *turn.cron;
   for (const model::JobReference& known : cron.status.active) {
     JobRef job = caches_.jobs.get(kube::Key{known.ns, known.name});
-    if (!job || job->metadata.uid != known.uid)
-      record(cron, "Normal", "StaleReference", "Active job went missing: " + known.name);
+    if (!job)
+      record(cron, "Warning", "StaleReference",
+             "Active job \"" + known.name + "\" no longer exists (UID: " + known.uid + ")");
+    else if (job->metadata.uid != known.uid)
+      record(cron, "Warning", "StaleReference",
+             "Active job reference \"" + known.name + "\" points to a different UID (expected: " +
+                 known.uid + ", actual: " + job->metadata.uid + ")");
     else if (is_finished(parse_phase(job->status.state.phase)))
       record(cron, "Normal", "SawCompletedJob",
-             "Saw completed job: " + known.name + ", status: " + job->status.state.phase);
+             "Saw completed job: " + known.name + " in active, remove");
   }
   auto trim = [&](const std::vector<JobRef>& ended, std::int32_t limit) {
     for (std::size_t i = 0; i + static_cast<std::size_t>(limit) < ended.size(); ++i) {
@@ -137,27 +170,43 @@ void CronController::trim_history(Turn& turn) {
       kube::Write write = remove(kube::resources::vcjobs, {meta.ns, meta.name}, meta.uid);
       write.propagation_policy = "Background";
       turn.round.writes.push_back(std::move(write));
-      record(cron, "Normal", "SuccessfulDelete", "Deleted job " + meta.name);
     }
   };
   trim(turn.succeeded, std::max(cron.spec.successfulJobsHistoryLimit.value_or(3), 0));
   trim(turn.failed, std::max(cron.spec.failedJobsHistoryLimit.value_or(1), 0));
 }
 
+std::optional<model::CronSchedule> CronController::read_schedule(const model::VcCronJob& cron) {
+  std::string zone = cron.spec.timeZone.value_or(""), text = cron.spec.schedule;
+  if (!zone.empty() && !model::is_time_zone(zone)) {
+    record(cron, "Warning", "InvalidTimeZone",
+           "Invalid time zone \"" + zone + "\": unknown time zone " + zone);
+    return std::nullopt;
+  }
+  if (text.find("TZ") != std::string::npos)
+    record(cron, "Warning", "UnsupportedSchedule",
+           "CRON_TZ or TZ in the schedule \"" + text +
+               "\" is not officially supported. If set, the TimeZone field will be ignored during "
+               "execution.");
+  if (auto parts = split_zone(text)) std::tie(zone, text) = std::move(*parts);
+  Result<model::CronSchedule> schedule = model::CronSchedule::parse(text, zone);
+  if (schedule) return std::move(*schedule);
+  record(cron, "Warning", "UnParseableCronJobSchedule",
+         "unparseable schedule for cronjob: " + cron.spec.schedule + ": " +
+             schedule.error().message);
+  return std::nullopt;
+}
+
 void CronController::start_due(Turn& turn) {
   const model::VcCronJob& cron = *turn.cron;
-  const std::string zone = cron.spec.timeZone.value_or("");
-  Result<model::CronSchedule> schedule = model::CronSchedule::parse(cron.spec.schedule, zone);
-  if (!schedule) {
-    bool bad_zone = !zone.empty() && !model::is_time_zone(zone);
-    record(cron, "Warning", bad_zone ? "InvalidTimeZone" : "UnParseableCronJobSchedule",
-           (bad_zone ? "invalid timeZone: \"" + zone : "unparseable schedule: \"" +
-                                                           cron.spec.schedule) +
-               "\": " + schedule.error().message);
-    return;
-  }
-  if (std::optional<WallTime> next = schedule->next(turn.now))
-    turn.round.again_after = *next - turn.now + kSlack;
+  std::optional<model::CronSchedule> schedule = read_schedule(cron);
+  if (!schedule) return;
+  std::optional<WallTime> next = schedule->next(turn.now);
+  if (!next)  // the thirtieth of February
+    return record(cron, "Warning", "InvalidSchedule",
+                  "Error getting schedule time: time difference between two schedules is less than "
+                  "1 second");
+  turn.round.again_after = *next - turn.now + kSlack;
   model::Time since =
       cron.status.lastScheduleTime ? cron.status.lastScheduleTime : cron.metadata.creationTimestamp;
   if (!since) return;
@@ -181,17 +230,18 @@ void CronController::make_job(Turn& turn, WallTime scheduled, const std::string&
     const model::OwnerReference* owner = job->metadata.controller();
     if (!owner || owner->uid != cron.metadata.uid)
       record(cron, "Warning", "ForeignJob",
-             "Job " + name + " exists but does not belong to this CronJob");
+             "Job " + name + " exists but is not owned by this CronJob (current owner: " +
+                 (owner ? owner->name : "none") + ")");
     turn.status.lastScheduleTime = model::Time(scheduled);
     return;
   }
   if (!turn.active.empty() && cron.spec.concurrencyPolicy == "Forbid") {
-    record(cron, "Normal", "ForbidConcurrent",
+    record(cron, "Warning", "ForbidConcurrent",
            "Skipping job creation because another job is already running");
     return;
   }
   if (!turn.active.empty() && cron.spec.concurrencyPolicy == "Replace") {
-    record(cron, "Normal", "ReplaceConcurrent", "Replacing active job for CronJob");
+    record(cron, "Warning", "ReplaceConcurrent", "Replacing active job for CronJob");
     for (const JobRef& job : turn.active) {
       kube::Write write = remove(kube::resources::vcjobs, {job->metadata.ns, job->metadata.name},
                                  job->metadata.uid);
@@ -223,25 +273,39 @@ void CronController::write_status(Turn& turn) {
                           const std::vector<kube::WriteResult>& results) -> Result<void> {
     std::optional<Error> first;
     for (std::size_t i = 0; i < results.size(); ++i) {
-      const kube::Write& write = (*sent)[i];
-      bool creating = write.verb == kube::Write::Verb::create;
-      if (results[i]) {
-        if (creating)
-          record(*cron, "Normal", "SuccessfulCreate", "Created job " + write.key.name);
-        continue;
-      }
+      report(*cron, (*sent)[i], results[i]);
+      if (results[i]) continue;
       const Error& error = results[i].error();
-      if (!creating && error.code == Code::not_found) continue;
-      if (creating && error.code == Code::already_exists) continue;
-      if (creating)
-        record(*cron, "Warning", "FailedCreate", "Error creating job: " + error.message);
-      else if (write.verb == kube::Write::Verb::remove)
-        record(*cron, "Warning", "FailedDelete", "Deleted job: " + error.message);
+      bool creating = (*sent)[i].verb == kube::Write::Verb::create;
+      if (error.code == (creating ? Code::already_exists : Code::not_found)) continue;
       if (!first) first = error;
     }
     if (first) return std::unexpected(*first);
     return {};
   };
+}
+
+void CronController::report(const model::VcCronJob& cron, const kube::Write& write,
+                            const kube::WriteResult& result) {
+  const std::string quoted = "\"" + write.key.name + "\"";
+  if (write.verb == kube::Write::Verb::create) {
+    if (result)
+      record(cron, "Normal", "SuccessfulCreate",
+             "Created job " + write.key.name + " for CronJob " + cron.metadata.ns + "/" +
+                 cron.metadata.name);
+    else if (is_terminating_namespace(result.error()))
+      record(cron, "Warning", "NamespaceTerminating",
+             "Namespace " + cron.metadata.ns + " is terminating, skipping job creation");
+    else if (result.error().code != Code::already_exists)
+      record(cron, "Warning", "FailedCreate",
+             "Failed to create job: " + result.error().message);
+  } else if (write.verb == kube::Write::Verb::remove) {
+    if (result)
+      record(cron, "Normal", "SuccessfulDelete", "Deleted job " + quoted);
+    else if (result.error().code != Code::not_found)
+      record(cron, "Warning", "FailedDelete",
+             "Error deleting job " + quoted + ": " + result.error().message);
+  }
 }
 
 void CronController::record(const model::VcCronJob& cron, const char* type, const char* reason,

@@ -24,11 +24,16 @@ class CronController {
   struct Turn;  // one round of one cron job
 
   kube::Round reconcile(const kube::Key& key, WallTime now);
-  void sort_children(Turn& turn) const;
+  void sort_children(Turn& turn);
   void trim_history(Turn& turn);
+  // Nothing, and an event, when it cannot be read.
+  std::optional<model::CronSchedule> read_schedule(const model::VcCronJob& cron);
   void start_due(Turn& turn);
   void make_job(Turn& turn, WallTime scheduled, const std::string& zone);
   void write_status(Turn& turn);
+  // Tells what became of a write to a job.
+  void report(const model::VcCronJob& cron, const kube::Write& write,
+              const kube::WriteResult& result);
   void record(const model::VcCronJob& cron, const char* type, const char* reason,
               const std::string& message);
   void try_enable();

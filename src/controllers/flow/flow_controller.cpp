@@ -94,8 +94,10 @@ json::Value patched_job_spec(const json::Value& from, const json::Value& patch) 
   return spec;
 }
 
-FlowController::FlowController(kube::Client& client, Caches& caches, kube::EventRecorder& events)
-    : caches_(caches),
+FlowController::FlowController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
+                               Parts parts)
+    : parts_(parts),
+      caches_(caches),
       events_(events),
       flows_(client, kube::resources::job_flows),
       templates_(client, kube::resources::job_templates),
@@ -145,8 +147,8 @@ void FlowController::enable() {
 
 void FlowController::try_enable() {
   if (!caches_ready_ || !flows_.synced() || !templates_.synced()) return;
-  flow_loop_.enable();
-  template_loop_.enable();
+  if (parts_.flows) flow_loop_.enable();
+  if (parts_.templates) template_loop_.enable();
 }
 
 void FlowController::job_changed(const JobRef& before, const JobRef& after) {

@@ -18,10 +18,16 @@ json::Value patched_job_spec(const json::Value& from, const json::Value& patch);
 // Lives on the client's executor.
 class FlowController {
  public:
-  FlowController(kube::Client& client, Caches& caches, kube::EventRecorder& events);
+  // Which of the two controllers run.
+  struct Parts {
+    bool flows = true, templates = true;
+  };
+  FlowController(kube::Client& client, Caches& caches, kube::EventRecorder& events, Parts parts);
   // Until it is told who runs the pods, http and tcp probes are refused by an event.
   void set_pod_streams(kube::PodStreams* streams) { streams_ = streams; }
   void start();
+  // For those who count them; before start().
+  kube::Informer<model::JobFlow>& flows() { return flows_; }
   // The shared caches have synced.
   void enable();
 
@@ -41,6 +47,7 @@ class FlowController {
               const std::string& message);
   void try_enable();
 
+  const Parts parts_;
   Caches& caches_;
   kube::EventRecorder& events_;
   kube::Informer<model::JobFlow> flows_;

@@ -1,6 +1,7 @@
 #include "controllers/job/job_controller.h"
 
 #include "base/log.h"
+#include "controllers/framework/phase_metrics.h"
 #include "controllers/job/kill.h"
 #include "controllers/job/names.h"
 #include "controllers/job/pod_group.h"
@@ -9,7 +10,6 @@
 namespace hekla::controllers {
 namespace {
 
-constexpr int kRetryLimit = 15;
 constexpr Nanos kPodsAppearWithin = std::chrono::seconds(1);
 
 kube::Key job_key(const model::ObjectMeta& meta) { return {meta.ns, meta.name}; }
@@ -26,7 +26,7 @@ Plan plan_round(const JobView& view, Action action, const Request& request) {
     case PodAction::sync:
       return sync_job(view, transition.rule);
     case PodAction::kill_job:
-      return kill_job(view, transition.retain, transition.rule,
+      return kill_job(view, transition, action, request,
                       action != Action::sync || request.phase_changed);
     case PodAction::kill_target:
       return kill_target(view, action, request, transition.rule);
@@ -35,16 +35,17 @@ Plan plan_round(const JobView& view, Action action, const Request& request) {
 }
 
 JobController::JobController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
-                             Metrics* metrics)
+                             Metrics* metrics, int max_requeue)
     : client_(client),
       caches_(caches),
       events_(events),
       metrics_(metrics),
+      max_requeue_(max_requeue),
       loop_(
           client,
           {.name = "job-controller",
            .on_failure = [this](const kube::Key& key, int failures,
-                                const Error&) { gave_up(key, failures); }},
+                                const Error& error) { gave_up(key, failures, error); }},
           [this](const kube::Key& key, WallTime now) { return reconcile(key, now); },
           [this](const kube::Write& write, const kube::ObjectPtr& result) {
             caches_.overlay(write, result);
@@ -71,7 +72,6 @@ void JobController::job_changed(const JobRef& before, const JobRef& after) {
   if (before && before->metadata.uid != after->metadata.uid) work_.erase(key);
   bool fresh = !before || before->metadata.uid != after->metadata.uid;
   bool phase_changed = !fresh && before->status.state.phase != after->status.state.phase;
-  if (phase_changed) count_phase(*after);
   if (!fresh && !phase_changed && before->metadata.generation == after->metadata.generation) return;
   Request wanted;
   wanted.phase_changed = phase_changed;
@@ -138,6 +138,10 @@ void JobController::command(const model::Command& command) {
   Request wanted;
   wanted.event = Event::command_issued;
   wanted.action = parse_action(command.action);
+  wanted.reason = "CommandIssued";
+  wanted.message = "Command " + command.metadata.name + " asked for " + command.action;
+  for (const std::string& more : {command.reason, command.message})
+    if (!more.empty()) wanted.message += ": " + more;
   request(key, std::move(wanted));
 }
 
@@ -189,10 +193,12 @@ kube::Round JobController::reconcile(const kube::Key& key, WallTime now) {
   std::optional<WallTime> deadline = deadline_of(view);
   if (deadline && *deadline <= now && !work.deadline_passed) {
     work.deadline_passed = true;
-    record(*job, {"Warning", "DeadlineExceeded", "Job was active longer than specified deadline"});
     Request end;
     end.event = Event::command_issued;
     end.action = Action::terminate_job;
+    end.reason = "DeadlineExceeded";
+    end.message = "Job was active longer than specified deadline";
+    record(*job, {"Warning", end.reason, end.message});
     work.queue.push(std::move(end));
   }
   std::vector<EventText> events;
@@ -239,8 +245,14 @@ kube::Round JobController::start_round(const kube::Key& key, const JobView& view
     return round;
   }
   work.killed.insert(plan.killed.begin(), plan.killed.end());
-  auto planned = std::make_shared<std::vector<Planned>>(std::move(plan.writes));
-  for (const Planned& one : *planned) round.writes.push_back(one.write);
+  // Of what was written only a plugin's objects are looked at again: not ten thousand pods.
+  auto planned = std::make_shared<std::vector<Planned>>();
+  for (Planned& one : plan.writes) {
+    Planned& kept = planned->emplace_back(Planned{{}, one.purpose});
+    kept.write.verb = one.write.verb;
+    if (one.purpose == Purpose::plugin) kept.write = one.write;
+    round.writes.push_back(std::move(one.write));
+  }
   round.settle = [this, key, job = view.job, planned, outcome = std::move(outcome)](
                      const std::vector<kube::WriteResult>& results) -> Result<void> {
     TRY(settle(key, job, *planned, results));
@@ -255,7 +267,11 @@ Result<void> JobController::settle(const kube::Key& key, const JobRef& job,
                                    const std::vector<kube::WriteResult>& results) {
   std::optional<Error> first;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    if (results[i]) continue;
+    if (results[i]) {
+      if (metrics_ && planned[i].purpose == Purpose::pod_create)
+        observe_pod_creation(*metrics_, *job, client_.executor().clock().wall());
+      continue;
+    }
     std::optional<Error> error = judge(job, work_[key], planned[i], results[i].error());
     if (error && !first) first = std::move(error);
   }
@@ -328,16 +344,18 @@ void JobController::finish(const kube::Key& key, const Outcome& outcome) {
   if (!work.queue.empty() && !outcome.keep_requests) loop_.add(key);
 }
 
-void JobController::gave_up(const kube::Key& key, int failures) {
-  if (failures != kRetryLimit) return;
+void JobController::gave_up(const kube::Key& key, int failures, const Error& error) {
+  if (failures != max_requeue_) return;
   auto work = work_.find(key);
   JobRef job = caches_.jobs.get(key);
   if (work == work_.end() || !job) return;
-  record(*job, {"Normal", "ExecuteAction",
-                "Job failed on action " + std::string(text(work->second.action)) +
-                    " for retry limit reached"});
+  std::string failed = "Job failed on action " + std::string(text(work->second.action)) +
+                       " for retry limit reached";
+  record(*job, {"Normal", "ExecuteAction", failed});
   work->second.queue.drop(work->second.trying);
   Request end;
+  end.reason = "RetryLimitReached";
+  end.message = failed + ": " + error.message;
   end.event = Event::command_issued;
   end.action = Action::terminate_job;
   end.announced = true;
@@ -352,16 +370,6 @@ void JobController::record(const model::VcJob& job, const EventText& event) {
                            job.metadata.uid,
                            0};
   events_.record(target, event.type, event.reason, event.message);
-}
-
-void JobController::count_phase(const model::VcJob& job) {
-  if (!metrics_) return;
-  Phase phase = parse_phase(job.status.state.phase);
-  if (phase != Phase::completed && phase != Phase::failed) return;
-  metrics_->count(
-      phase == Phase::completed ? "volcano_job_completed_phase_count"
-                                : "volcano_job_failed_phase_count",
-      {{"job_name", job.metadata.ns + "/" + job.metadata.name}, {"queue_name", job.spec.queue}});
 }
 
 }  // namespace hekla::controllers

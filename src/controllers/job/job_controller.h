@@ -19,7 +19,7 @@ namespace hekla::controllers {
 class JobController {
  public:
   JobController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
-                Metrics* metrics);
+                Metrics* metrics, int max_requeue);
 
   void enable() { loop_.enable(); }
   // A bus command for a job; it is gone from the API already.
@@ -63,16 +63,16 @@ class JobController {
     bool keep_requests = false;
   };
   void finish(const kube::Key& key, const Outcome& outcome);
-  void gave_up(const kube::Key& key, int failures);
+  void gave_up(const kube::Key& key, int failures, const Error& error);
   JobView make_view(const JobRef& job, const Work& work, WallTime now) const;
   void record(const model::VcJob& job, const EventText& event);
-  void count_phase(const model::VcJob& job);
 
   kube::Client& client_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   Caches& caches_;
   kube::EventRecorder& events_;
   Metrics* metrics_;
+  const int max_requeue_;
   std::map<kube::Key, Work> work_;
   kube::ReconcileLoop loop_;
 };

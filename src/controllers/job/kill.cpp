@@ -1,5 +1,6 @@
 #include "controllers/job/kill.h"
 
+#include "controllers/job/reason.h"
 #include "controllers/job/status.h"
 
 namespace hekla::controllers {
@@ -78,8 +79,10 @@ void remove_plugin_objects(const JobView& view, model::VcJobStatus& status, Plan
 
 }  // namespace
 
-Plan kill_job(const JobView& view, Retain retain, Rule rule, bool even_if_idle) {
+Plan kill_job(const JobView& view, const Transition& transition, Action action,
+              const Request& request, bool even_if_idle) {
   const model::VcJob& job = *view.job;
+  Retain retain = transition.retain;
   // The last retry keeps the evidence of what went wrong.
   if (job.status.retryCount >= job.spec.maxRetry - 1) retain = Retain::soft;
 
@@ -96,7 +99,8 @@ Plan kill_job(const JobView& view, Retain retain, Rule rule, bool even_if_idle) 
 
   model::VcJobStatus status = with_counts(job.status, job.spec, counts);
   Plan plan;
-  plan.phase_changed = apply_rule(rule, job.spec, status);
+  plan.phase_changed = apply_rule(transition.rule, job.spec, status);
+  if (plan.phase_changed) give_reason(view, action, request, status);
   if (plan.phase_changed) stamp(status, view.now);
   set_running_duration(job, plan.phase_changed, view.now, status);
   mark_plugin_objects(view, job.status, status);
@@ -141,6 +145,7 @@ Plan kill_target(const JobView& view, Action action, const Request& target, Rule
   model::VcJobStatus status = with_counts(job.status, job.spec, counts);
   Plan plan;
   plan.phase_changed = apply_rule(rule, job.spec, status);
+  if (plan.phase_changed) give_reason(view, action, target, status);
   if (plan.phase_changed) stamp(status, view.now);
   kill_pods(victims, status_patch(job, status), plan);
   return plan;

@@ -10,7 +10,8 @@ namespace hekla::controllers {
 // Kills the pods outside the retained phases, removes what the plugins made and the pod group,
 // raises the version, and applies the rule to counters that include the pods that are kept. When
 // `even_if_idle` is false and nothing would change but the version, the plan is empty.
-Plan kill_job(const JobView& view, Retain retain, Rule rule, bool even_if_idle);
+Plan kill_job(const JobView& view, const Transition& transition, Action action,
+              const Request& request, bool even_if_idle);
 
 // Kills the pods a restart of a task, pod or partition is about. Everything else stays: Volcano
 // also tears down Service, hosts and keys under the pods that keep running.

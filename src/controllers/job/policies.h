@@ -38,6 +38,8 @@ struct Request {
   std::string job_uid;
   std::string task, pod, pod_uid, partition;
   std::int32_t exit_code = 0;
+  // Why the action was asked for, when no event of a pod or group says so.
+  std::string reason, message;
   // The version the pod was created with; absent when the request is not about a pod.
   std::optional<std::int32_t> version;
   // The job has just entered its phase: a whole-job kill runs even when there is nothing left to

@@ -6,6 +6,7 @@
 #include "controllers/job/names.h"
 #include "controllers/job/pod_group.h"
 #include "controllers/job/pods.h"
+#include "controllers/job/reason.h"
 #include "controllers/job/status.h"
 #include "controllers/job/volumes.h"
 
@@ -183,6 +184,7 @@ Plan sync_job(const JobView& view, Rule rule) {
   model::VcJobStatus after = with_counts(status, job.spec, counts);
   after.runningDuration.clear();
   plan.phase_changed = apply_rule(rule, job.spec, after);
+  if (plan.phase_changed) give_reason(view, Action::sync, Request{}, after);
   mark_plugin_objects(view, job.status, after);
   plan.clears_prepared = !may_make_objects(after);
   if (same(after, job.status)) return plan;

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "controllers/framework/quota.h"
+#include "json/patch.h"
 
 namespace hekla::controllers {
 namespace {
@@ -51,10 +52,12 @@ std::string plain_group_name(const model::Pod& pod) {
   return "podgroup-" + (owner ? owner->uid : pod.metadata.uid);
 }
 
-json::Value make_plain_group(const model::Pod& pod,
-                             const std::map<std::string, std::string>& owner_annotations) {
+namespace {
+
+json::Object group_annotations(const model::Pod& pod,
+                               const std::map<std::string, std::string>& owner_annotations) {
   const auto& annotated = pod.metadata.annotations;
-  json::Object annotations, labels;
+  json::Object annotations;
   for (const auto& [key, value] : owner_annotations)
     if (key.starts_with("volcano.sh/")) annotations[key] = value;
   for (const std::string& key : {keys::preemptable, keys::cooldown_time, keys::revocable_zone})
@@ -63,17 +66,48 @@ json::Value make_plain_group(const model::Pod& pod,
        annotated.contains(keys::jdb_min_available) ? keys::jdb_min_available
                                                    : keys::jdb_max_unavailable,
        annotations);
+  return annotations;
+}
+
+json::Object group_labels(const model::Pod& pod) {
+  json::Object labels;
   for (const std::string& key : {keys::preemptable, keys::cooldown_time})
     copy(pod.metadata.labels, key, labels);
+  return labels;
+}
 
-  model::PodGroupSpec spec;
+// What pod and owner say; everything else of `spec` stays.
+void fill_spec(const model::Pod& pod, const std::map<std::string, std::string>& owner_annotations,
+               model::PodGroupSpec& spec) {
   spec.minMember = min_member(owner_annotations);
   spec.priorityClassName = pod.spec.priorityClassName;
   const std::string& queue = pod.metadata.annotation(keys::queue_name);
-  spec.queue = queue.empty() ? "default" : queue;
-  spec.networkTopology = topology(pod);
+  if (!queue.empty()) spec.queue = queue;
+  if (auto wish = topology(pod)) spec.networkTopology = wish;
   spec.minResources.emplace();
   add_times(*spec.minResources, pod_quota_usage(pod.spec), spec.minMember);
+}
+
+// Those of `wanted` that `have` lacks or has otherwise.
+json::Object missing(const json::Object& wanted, const std::map<std::string, std::string>& have) {
+  json::Object more;
+  for (const auto& member : wanted) {
+    auto found = have.find(std::string(member.key()));
+    if (found == have.end() || found->second != json::sv(member.value().get_string()))
+      more[member.key()] = member.value();
+  }
+  return more;
+}
+
+}  // namespace
+
+json::Value make_plain_group(const model::Pod& pod,
+                             const std::map<std::string, std::string>& owner_annotations) {
+  json::Object annotations = group_annotations(pod, owner_annotations);
+  json::Object labels = group_labels(pod);
+  model::PodGroupSpec spec;
+  spec.queue = "default";
+  fill_spec(pod, owner_annotations, spec);
 
   json::Array owners;
   if (pod.metadata.controller())
@@ -90,6 +124,22 @@ json::Value make_plain_group(const model::Pod& pod,
                       {"metadata", std::move(metadata)},
                       {"spec", json::encode(spec)},
                       {"status", json::Object{{"phase", "Pending"}}}};
+}
+
+json::Object plain_group_patch(const model::PodGroup& group, const model::Pod& pod,
+                               const std::map<std::string, std::string>& owner_annotations) {
+  model::PodGroupSpec spec = group.spec;
+  fill_spec(pod, owner_annotations, spec);
+  json::Object patch, metadata;
+  json::Value before = json::encode(group.spec), after = json::encode(spec);
+  if (!json::equal(before, after)) patch["spec"] = json::diff_merge(before, after);
+  json::Object annotations =
+      missing(group_annotations(pod, owner_annotations), group.metadata.annotations);
+  json::Object labels = missing(group_labels(pod), group.metadata.labels);
+  if (!annotations.empty()) metadata["annotations"] = std::move(annotations);
+  if (!labels.empty()) metadata["labels"] = std::move(labels);
+  if (!metadata.empty()) patch["metadata"] = std::move(metadata);
+  return patch;
 }
 
 }  // namespace hekla::controllers

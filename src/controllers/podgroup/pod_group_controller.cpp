@@ -33,6 +33,8 @@ PodGroupController::PodGroupController(kube::Client& client, Caches& caches, Opt
     : client_(client),
       caches_(caches),
       options_(std::move(options)),
+      replica_sets_(client, kube::resources::replica_sets),
+      stateful_sets_(client, kube::resources::stateful_sets),
       loop_(
           client, {.name = "podgroup-controller"},
           [this](const kube::Key& key, WallTime) { return reconcile(key); },
@@ -41,6 +43,9 @@ PodGroupController::PodGroupController(kube::Client& client, Caches& caches, Opt
           }) {
   caches_.pods.on_change(
       [this](const auto& before, const auto& after) { pod_changed(before, after); });
+  for (kube::Informer<MetadataOnly>* owners : {&replica_sets_, &stateful_sets_})
+    owners->on_change(
+        [this](const auto& before, const auto& after) { owner_changed(before, after); });
   caches_.groups.on_change([this](const auto& before, const auto& after) {
     // A group removed under pods that still need it is made again.
     if (after || !before->metadata.name.starts_with(kGroupPrefix)) return;
@@ -48,6 +53,17 @@ PodGroupController::PodGroupController(kube::Client& client, Caches& caches, Opt
     for (const PodRef& pod : caches_.pods_of(owner))
       if (is_ours(*pod)) loop_.add(kube::Key{pod->metadata.ns, pod->metadata.name});
   });
+}
+
+void PodGroupController::start() {
+  if (!options_.inherit_owner_annotations || !options_.follow_owners) return;
+  replica_sets_.start();
+  stateful_sets_.start();
+}
+
+void PodGroupController::owner_changed(const OwnerRef& before, const OwnerRef& after) {
+  if (!after || (before && before->metadata.annotations == after->metadata.annotations)) return;
+  loop_.add(kube::Key{after->metadata.ns, kGroupPrefix + after->metadata.uid});
 }
 
 bool PodGroupController::is_ours(const model::Pod& pod) const {
@@ -67,8 +83,11 @@ void PodGroupController::pod_changed(const PodRef& before, const PodRef& after) 
     if (owner && caches_.pods_of(owner->uid).empty()) owners_.erase(owner->uid);
     return;
   }
-  if (!before || pod.metadata.annotation(model::keys::group_name).empty())
-    loop_.add(kube::Key{pod.metadata.ns, pod.metadata.name});
+  bool grouped = !pod.metadata.annotation(model::keys::group_name).empty();
+  if (!before || !grouped) loop_.add(kube::Key{pod.metadata.ns, pod.metadata.name});
+  // Of several pods of one owner the newest tells what the group needs.
+  if (!before && pod.metadata.controller())
+    loop_.add(kube::Key{pod.metadata.ns, plain_group_name(pod)});
 }
 
 std::optional<std::map<std::string, std::string>> PodGroupController::owner_annotations(
@@ -76,6 +95,11 @@ std::optional<std::map<std::string, std::string>> PodGroupController::owner_anno
   const model::OwnerReference* owner = pod.metadata.controller();
   const kube::Resource* kind = owner ? workload_of(*owner) : nullptr;
   if (!kind || !options_.inherit_owner_annotations) return std::map<std::string, std::string>{};
+  for (const kube::Informer<MetadataOnly>* owners : {&replica_sets_, &stateful_sets_}) {
+    if (owners->resource() != *kind) continue;
+    OwnerRef known = owners->get(kube::Key{pod.metadata.ns, owner->name});
+    if (known && known->metadata.uid == owner->uid) return known->metadata.annotations;
+  }
   if (auto found = owners_.find(owner->uid); found != owners_.end()) return found->second;
   bool first = fetching_[owner->uid].empty();
   fetching_[owner->uid].insert(key);
@@ -97,19 +121,36 @@ std::optional<std::map<std::string, std::string>> PodGroupController::owner_anno
   return std::nullopt;
 }
 
-kube::Round PodGroupController::drop_group(const kube::Key& key) {
+kube::Round PodGroupController::reconcile_group(const kube::Key& key) {
   kube::Round round;
   auto group = caches_.groups.get(key);
   if (!group || group->metadata.deletionTimestamp) return round;
-  if (!caches_.pods_of(key.name.substr(kGroupPrefix.size())).empty()) return round;
-  round.writes.push_back(remove(kube::resources::pod_groups, key, group->metadata.uid));
+  std::vector<PodRef> pods = caches_.pods_of(key.name.substr(kGroupPrefix.size()));
+  if (pods.empty()) {
+    const model::OwnerReference* owner = group->metadata.controller();
+    if (!owner || !scales_to_zero(*owner)) return round;
+    round.writes.push_back(remove(kube::resources::pod_groups, key, group->metadata.uid));
+    return round;
+  }
+  PodRef newest;
+  for (const PodRef& pod : pods) {
+    if (pod->metadata.deletionTimestamp || is_over(*pod) || !is_ours(*pod)) continue;
+    if (!newest || pod->metadata.creationTimestamp.at > newest->metadata.creationTimestamp.at)
+      newest = pod;
+  }
+  if (!newest || !options_.follow_owners) return round;
+  auto annotations = owner_annotations(key, *newest);
+  if (!annotations) return round;
+  json::Object patch = plain_group_patch(*group, *newest, *annotations);
+  if (!patch.empty())
+    round.writes.push_back(merge_patch(kube::resources::pod_groups, key, std::move(patch)));
   return round;
 }
 
 kube::Round PodGroupController::reconcile(const kube::Key& key) {
   kube::Round round;
   PodRef pod = caches_.pods.get(key);
-  if (!pod) return key.name.starts_with(kGroupPrefix) ? drop_group(key) : round;
+  if (!pod) return key.name.starts_with(kGroupPrefix) ? reconcile_group(key) : round;
   if (pod->metadata.deletionTimestamp || is_over(*pod) || !is_ours(*pod)) return round;
   std::string name = plain_group_name(*pod);
   if (!caches_.groups.get(kube::Key{key.ns, name})) {

@@ -5,14 +5,15 @@
 namespace hekla::controllers {
 namespace {
 
-constexpr int kRetryLimit = 15;
 const std::string kRoot = "root";
 
 }  // namespace
 
-QueueController::QueueController(kube::Client& client, Caches& caches, kube::EventRecorder& events)
+QueueController::QueueController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
+                                 int max_requeue)
     : caches_(caches),
       events_(events),
+      max_requeue_(max_requeue),
       loop_(
           client,
           {.name = "queue-controller",
@@ -122,7 +123,7 @@ kube::Round QueueController::reconcile(const std::string& name) {
 
 void QueueController::gave_up(const std::string& name, int failures, const Error& error) {
   auto requested = requests_.find(name);
-  if (failures < kRetryLimit || requested == requests_.end() || requested->second.empty()) return;
+  if (max_requeue_ < 0 || failures < max_requeue_ || requested == requests_.end() || requested->second.empty()) return;
   std::string action(text(requested->second.front()));
   requested->second.pop_front();
   if (QueueRef queue = caches_.queues.get(kube::Key{"", name}))

@@ -17,7 +17,8 @@ namespace hekla::controllers {
 class QueueController {
  public:
   // The queues `root` and `default` are made by the scheduler.
-  QueueController(kube::Client& client, Caches& caches, kube::EventRecorder& events);
+  QueueController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
+                  int max_requeue);
   void enable() { loop_.enable(); }
   // A bus command for a queue; it is gone from the API already.
   void command(const model::Command& command);
@@ -32,6 +33,7 @@ class QueueController {
 
   Caches& caches_;
   kube::EventRecorder& events_;
+  const int max_requeue_;
   std::map<std::string, std::deque<QueueAction>> requests_;
   kube::ReconcileLoop loop_;
 };

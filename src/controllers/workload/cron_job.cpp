@@ -65,8 +65,12 @@ void CronRound::look_at_jobs() {
                         return json::string_at(one, {"uid"}) == job->metadata.uid;
                       });
     if (!batch_job_finished(*job, &succeeded)) {
-      // A job that a person started from this template is not one of ours.
-      if (scheduled || was_active) active_.push_back(job);
+      if (scheduled || was_active)
+        active_.push_back(job);
+      else  // a job that a person started from this template is not one of ours
+        plan_.events.push_back({"Warning", "UnexpectedJob",
+                                "Saw a job that the controller did not create or forgot: " +
+                                    job->metadata.name});
       continue;
     }
     if (succeeded)
@@ -103,14 +107,26 @@ void CronRound::trim(bool succeeded, std::int64_t limit) {
 
 void CronRound::keep_schedule() {
   std::string text(json::string_at(cron_.spec, {"schedule"}));
-  Result<model::CronSchedule> schedule =
-      model::CronSchedule::parse(text, std::string(json::string_at(cron_.spec, {"timeZone"})));
+  std::string zone(json::string_at(cron_.spec, {"timeZone"}));
+  if (!zone.empty() && !model::is_time_zone(zone)) {
+    plan_.events.push_back({"Warning", "UnknownTimeZone",
+                            "invalid timeZone: \"" + zone + "\": unknown time zone " + zone});
+    return;
+  }
+  Result<model::CronSchedule> schedule = model::CronSchedule::parse(text, zone);
   if (!schedule) {
     plan_.events.push_back({"Warning", "UnparseableSchedule",
                             "unparseable schedule: \"" + text + "\" : " + schedule.error().message});
     return;
   }
-  if (auto next = schedule->next(now_)) wake_in(plan_.again_after, *next - now_);
+  std::optional<WallTime> next = schedule->next(now_);
+  if (!next) {  // the thirtieth of February
+    plan_.events.push_back({"Warning", "InvalidSchedule",
+                            "invalid schedule: " + text +
+                                " : time difference between two schedules is less than 1 second"});
+    return;
+  }
+  wake_in(plan_.again_after, *next - now_);
   WallTime from = last_ ? *last_ : cron_.metadata.creationTimestamp.at.value_or(now_);
   if (const json::Value* deadline = json::find(cron_.spec, "startingDeadlineSeconds"))
     from = std::max(from, now_ - std::chrono::seconds(deadline->to_number<std::int64_t>()));

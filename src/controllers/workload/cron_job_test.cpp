@@ -84,6 +84,25 @@ TEST_F(CronJobTest, KeepsAsManyAsAsked) {
   EXPECT_EQ(jobs().size(), 2u);
 }
 
+TEST_F(CronJobTest, SaysWhatIsWrong) {
+  cron("", "0 0 30 2 *");
+  EXPECT_TRUE(has_event("InvalidSchedule",
+                        "invalid schedule: 0 0 30 2 * : time difference between two schedules is "
+                        "less than 1 second"));
+  apply(workload_resources::cron_jobs,
+        "metadata: {name: mars}\nspec: {schedule: '* * * * *', timeZone: Mars/Base}\n");
+  EXPECT_TRUE(has_event("UnknownTimeZone",
+                        "invalid timeZone: \"Mars/Base\": unknown time zone Mars/Base"));
+  apply(resources::batch_jobs,
+        "metadata: {name: by-hand, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: tick, "
+        "uid: " +
+            std::string(json::string_at(object(workload_resources::cron_jobs, "tick"),
+                                        {"metadata", "uid"})) +
+            ", controller: true}]}\nspec: {completions: 1, parallelism: 0, template: {spec: {}}}\n");
+  EXPECT_TRUE(has_event("UnexpectedJob",
+                        "Saw a job that the controller did not create or forgot: by-hand"));
+}
+
 TEST_F(CronJobTest, SuspendedDoesNothing) {
   cron("  suspend: true\n");
   advance(std::chrono::seconds(200));

@@ -1,32 +1,18 @@
 #include "controllers/workload/revisions.h"
 
 #include <algorithm>
-#include <map>
+
+#include "json/go_text.h"
 
 namespace hekla::controllers {
 namespace {
-
-// Members by name, as Go writes a map.
-json::Value with_sorted_members(const json::Value& value) {
-  if (value.is_array()) {
-    json::Array items;
-    for (const json::Value& item : value.get_array()) items.push_back(with_sorted_members(item));
-    return items;
-  }
-  if (!value.is_object()) return value;
-  std::map<std::string_view, const json::Value*> members;
-  for (const auto& member : value.get_object()) members.emplace(member.key(), &member.value());
-  json::Object sorted;
-  for (const auto& [name, member] : members) sorted.emplace(name, with_sorted_members(*member));
-  return sorted;
-}
 
 // What kubectl rollout undo lays over the set. kubectl tells whether a set is at a revision already by the
 // bytes, which it makes from the set: hence the order.
 json::Value revision_data(const Workload& set) {
   json::Value pod_template = set.pod_template();
   json::at_path(pod_template, {"$patch"}) = "replace";
-  pod_template = with_sorted_members(pod_template);
+  pod_template = json::sorted(pod_template);
   return json::Object{{"spec", json::Object{{"template", std::move(pod_template)}}}};
 }
 

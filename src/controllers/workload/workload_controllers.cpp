@@ -1,6 +1,7 @@
 #include "controllers/workload/workload_controllers.h"
 
 #include "controllers/cluster/pod_removal.h"
+#include "controllers/cluster/resource_claims.h"
 #include "controllers/cluster/storage_protection.h"
 #include "controllers/workload/autoscaler.h"
 #include "controllers/workload/batch_job.h"
@@ -24,6 +25,7 @@ struct WorkloadControllers::State {
   DisruptionBudgets budgets;
   Autoscalers autoscalers;
   StorageProtection storage;
+  ResourceClaims resource_claims;
   std::optional<NodeHealth> nodes;
   std::optional<PodRemoval> removal;
 
@@ -38,7 +40,8 @@ struct WorkloadControllers::State {
         daemon_sets(caches),
         budgets(caches),
         autoscalers(caches),
-        storage(caches) {
+        storage(caches),
+        resource_claims(caches) {
     if (!options.look_after_nodes) return;
     nodes.emplace(caches);
     removal.emplace(caches, *nodes);
@@ -55,6 +58,7 @@ void WorkloadControllers::start() {
   state_->budgets.start();
   state_->autoscalers.start();
   state_->storage.start();
+  state_->resource_claims.start();
   if (!state_->nodes) return;
   state_->nodes->start();
   state_->removal->start();
