@@ -12,13 +12,16 @@
 #include <map>
 #include <sstream>
 
+#include "agent/dns/dns_service.h"
 #include "agent/dns/server.h"
+#include "agent/image/hidden_places.h"
 #include "agent/linux_machine.h"
 #include "agent/logs/kept_log_expiry.h"
 #include "agent/logs/log_choice.h"
 #include "agent/network/network_policies.h"
 #include "agent/network/service_routing.h"
 #include "agent/node.h"
+#include "agent/pod_paths.h"
 #include "agent/pod_worker.h"
 #include "agent/pressure/node_upkeep.h"
 #include "agent/streams/node_streams.h"
@@ -35,7 +38,6 @@ namespace {
 constexpr std::uint16_t kApiPort = 6443;  // in the pods' network, on the bridge's address
 constexpr std::chrono::seconds kRelistPeriod{10};
 constexpr std::chrono::seconds kRefreshPeriod{60};
-constexpr const char* kPrograms[] = {"/usr/bin/crun", "/usr/bin/conmon"};
 
 bool is_terminal(const model::Pod& pod) {
   return pod.status.phase == "Succeeded" || pod.status.phase == "Failed";
@@ -48,10 +50,6 @@ bool is_in_process(const model::Pod& pod) {
 Result<void> check_machine(const std::string& data_dir) {
   if (::geteuid() != 0)
     return fail(Code::forbidden, "running pods needs root: start hekla with sudo");
-  for (const char* program : kPrograms)
-    if (::access(program, X_OK) != 0)
-      return fail(Code::not_found, std::string("running pods needs ") + program +
-                                       ": install it with apt install crun conmon");
   // Both separate things in overlayfs' mount options.
   if (data_dir.find_first_of(",:\\") != std::string::npos)
     return fail(Code::bad_request,
@@ -68,15 +66,15 @@ Result<FileDescriptor> lock_data_dir(const std::string& data_dir) {
   return file;
 }
 
-// Of a text like /etc/resolv.conf, those with IPv4 addresses.
-std::vector<std::uint32_t> name_servers(const std::string& text) {
-  std::vector<std::uint32_t> out;
+// Of a text like /etc/resolv.conf.
+std::vector<std::string> name_servers(const std::string& text) {
+  std::vector<std::string> out;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string word, address;
     words >> word >> address;
-    if (auto parsed = parse_ipv4(address); word == "nameserver" && parsed) out.push_back(*parsed);
+    if (word == "nameserver" && !address.empty()) out.push_back(address);
   }
   return out;
 }
@@ -121,7 +119,10 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   FileDescriptor lock;
   std::unique_ptr<LinuxMachine> machine;
   std::unique_ptr<DnsServer> dns;
-  std::unique_ptr<HostPorts> host_ports;
+  std::vector<std::string> outside_servers;  // that it asks
+  std::vector<Subnet> own_ranges;            // of pods and services
+  std::unique_ptr<HostPorts> host_ports, pod_ports;  // of services, of pods
+  std::vector<HostPort> pod_ports_wanted;
   std::unique_ptr<ServiceRouting> routing;
   std::unique_ptr<NetworkPolicies> policies;
   net::Socket api_socket;
@@ -136,11 +137,14 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   std::unique_ptr<NodeRegistration> node;
   std::map<std::string, std::shared_ptr<PodWorker>> workers;  // by uid
   GpuPool gpus;
+  GpuDriver gpu_driver;
   std::unique_ptr<NodeUpkeep> upkeep;
   UsageMeter usage;
   bool adopted = false;                                       // the first list has been seen
   bool zone_pending = false;
+  bool started = false;
   bool stopping = false;
+  bool keeping = false;  // pods run on after the end
   std::move_only_function<void()> stopped;
 
   Result<void> open(const MachineFacts& facts);
@@ -152,11 +156,16 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   void adopt_orphan(const PodRecord& record);
   void container_exited(const std::string& id);
   void every(Nanos period, void (PodWorker::*call)());
+  void tend_outside();
+  void make_dns_service();
   void zone_changed();
   std::vector<PolicyInput::Pod> policy_pods() const;
   void publish_zone();
+  void publish_pod_ports();
+  std::optional<std::pair<std::string, std::string>> resize_refusal(const AgentPod& pod) const;
   void worker_gone(const std::string& uid);
   void shut_down(bool keep_pods, std::move_only_function<void()> done);
+  void end_pods();
   void finish_shutdown();
   const PodWorker* find_worker(const std::string& ns, const std::string& pod,
                                const std::string& uid) const;
@@ -169,6 +178,9 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
 
 Result<void> Agent::State::open(const MachineFacts& facts) {
   lock = TRY(lock_data_dir(options.data_dir));
+  gpu_driver = find_gpus();
+  if (const auto found = static_cast<std::int64_t>(gpu_driver.cards.size()); found > 0)
+    options.node_resources.try_emplace(kGpuResource, model::Quantity::of(found));
   if (auto declared = options.node_resources.find(kGpuResource);
       declared != options.node_resources.end()) {
     gpus = {static_cast<int>(declared->second.value()), std::max(1, options.gpu_replicas)};
@@ -177,8 +189,12 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   }
   LinuxMachineOptions machine_options;
   machine_options.data_dir = options.data_dir;
+  machine_options.programs = TRY(find_programs(options.runtime, program_directories()));
   machine_options.subnet = TRY(Subnet::parse(options.pod_cidr));
-  machine_options.hidden_paths = options.hidden_paths;
+  machine_options.hidden_paths = TRY(remember_hidden(options.data_dir, options.hidden_paths));
+  if (!options.instances.empty())
+    for (std::string& other : TRY(remember_instance(options.instances, options.data_dir)))
+      machine_options.hidden_paths.push_back(std::move(other));
   machine_options.registries = {options.insecure_registries,
                                 TRY(parse_mirrors(options.registry_mirrors)),
                                 TRY(parse_authorities(options.registry_authorities))};
@@ -194,10 +210,8 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
       }));
   dns = TRY(DnsServer::start(TRY(machine->parent_socket(SOCK_DGRAM)),
                              TRY(machine->parent_socket(SOCK_STREAM)),
-                             machine_options.subnet.gateway(),
-                             machine->reaches_outside()
-                                 ? name_servers(read_or_empty(options.resolv_conf))
-                                 : std::vector<std::uint32_t>()));
+                             machine_options.subnet.gateway()));
+  own_ranges = {machine_options.subnet, TRY(Subnet::parse(options.service_cidr))};
   api_socket = TRY(listen_in_parent(*machine, machine_options.subnet.gateway()));
   routing = std::make_unique<ServiceRouting>(
       client, services,
@@ -208,16 +222,20 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
           [this](std::string rules, Done<void> done) {
             machine->set_rules("services", std::move(rules), std::move(done));
           },
-          [this](auto ports, auto held) { host_ports->set(std::move(ports), std::move(held)); }});
-  host_ports = TRY(HostPorts::open(client.executor(), [this](bool udp, Done<FileDescriptor> done) {
+          [this](auto ports, auto held) { host_ports->set(std::move(ports), std::move(held)); },
+          [this] { zone_changed(); }});
+  auto dial = [this](bool udp, Done<FileDescriptor> done) {
     machine->dial_parent(udp ? SOCK_DGRAM : SOCK_STREAM, std::move(done));
-  }));
+  };
+  host_ports = TRY(HostPorts::open(client.executor(), dial));
+  pod_ports = TRY(HostPorts::open(client.executor(), dial));
   policies = std::make_unique<NetworkPolicies>(
       client, NetworkPolicies::Options{
                   [this] { return policy_pods(); },
                   [this](std::string rules, Done<void> done) {
                     machine->set_rules("policies", std::move(rules), std::move(done));
-                  }});
+                  },
+                  ipv4_text(machine_options.subnet.gateway()), machine->is_new()});
   LogSource source;
   source.find = [self](const std::string& ns, const std::string& pod, const std::string& uid,
                        const kube::LogOptions& log_options) -> Result<LogTarget> {
@@ -297,6 +315,9 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
     return found;
   };
   context->gpus = gpus;
+  context->gpu_driver = gpu_driver;
+  context->apparmor = read_apparmor();
+  context->default_seccomp = options.default_seccomp;
   context->gpus_in_use = [this] {
     std::vector<std::int32_t> used;
     for (const auto& [uid, worker] : workers)
@@ -313,12 +334,17 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
              other.record().outcome.empty() && host_ports_clash(other.pod()->spec, pod.spec);
     });
   };
+  context->await_policies = [this](const AgentPod& pod, Done<void> done) {
+    if (policies) policies->await(pod, std::move(done));
+  };
+  context->resize_refusal = [this](const AgentPod& pod) { return resize_refusal(pod); };
   context->on_change = [this] { zone_changed(); };
   context->on_gone = [this](const std::string& uid) { worker_gone(uid); };
 }
 
 void Agent::State::start() {
   if (stopping) return;
+  started = true;
   pods.on_change([this](const auto& before, const auto& after) {
     if (adopted) pod_changed(before, after);
   });
@@ -340,13 +366,16 @@ void Agent::State::start() {
       KeptLogWork{[this](const std::string& job) { machine->remove_kept_logs(job); },
                   [this] { machine->trim_kept_logs(); }});
   kept_log_expiry->look();
+  make_dns_service();
+  tend_outside();
   every(kRelistPeriod, &PodWorker::look);
   every(kRefreshPeriod, &PodWorker::refresh_volumes);
 }
 
 // Once both lists are there: pods found on disk meet the API's.
 void Agent::State::settle() {
-  if (adopted || stopping || !pods.synced() || !services.synced()) return;
+  if (adopted || !pods.synced() || !services.synced()) return;
+  if (stopping && (keeping || machine->found().empty())) return;
   adopted = true;
   std::map<std::string, PodWorker::PodRef> wanted;
   pods.for_each([&](const PodWorker::PodRef& pod) { wanted.emplace(pod->metadata.uid, pod); });
@@ -360,6 +389,7 @@ void Agent::State::settle() {
     add_worker(found->second, record, true);
     wanted.erase(found);
   }
+  if (stopping) return end_pods();  // the others are left to the next start
   for (const auto& [uid, pod] : wanted) pod_changed(nullptr, pod);
   upkeep->start();  // now that it is known who runs here
 }
@@ -420,6 +450,26 @@ void Agent::State::every(Nanos period, void (PodWorker::*call)()) {
   });
 }
 
+void Agent::State::tend_outside() {
+  machine->tend_outside();
+  if (machine->reaches_outside() && dns) {
+    std::vector<std::string> servers = name_servers(read_or_empty(options.resolv_conf));
+    if (servers != outside_servers) dns->use_name_servers(outside_servers = std::move(servers));
+  }
+  client.executor().post_after(kRelistPeriod, [self = weak_from_this()] {
+    auto state = self.lock();
+    if (state && !state->stopping) state->tend_outside();
+  });
+}
+
+void Agent::State::make_dns_service() {
+  client.batch(dns_service_writes(own_ranges[1], context->dns_address), [](const std::vector<kube::WriteResult>& done) {
+    for (const kube::WriteResult& result : done)
+      if (!result && result.error().code != Code::already_exists)
+        log_warn("agent", "make the service kube-system/kube-dns", {{"error", result.error().message}});
+  });
+}
+
 // Many changes in one turn of the loop are one new zone.
 void Agent::State::zone_changed() {
   if (std::exchange(zone_pending, true)) return;
@@ -432,13 +482,62 @@ void Agent::State::publish_zone() {
   zone_pending = false;
   if (policies) policies->changed();
   if (!dns) return;  // shut down
+  publish_pod_ports();
   std::vector<PodAddress> addresses;
   for (const auto& [uid, worker] : workers)
     if (auto address = worker->address()) addresses.push_back(std::move(*address));
   std::vector<const model::Service*> all;
   services.for_each([&](const auto& service) { all.push_back(service.get()); });
-  dns->publish(make_zone(options.cluster_domain, all, addresses));
+  Zone zone = make_zone(options.cluster_domain, all, addresses,
+                        [this](const model::Service& service) { return routing->endpoints_of(service); });
+  zone.ranges = own_ranges;
+  dns->publish(std::move(zone));
   if (metrics) metrics->gauge("hekla_agent_pods", static_cast<double>(workers.size()));
+}
+
+// In the kubelet's words.
+std::optional<std::pair<std::string, std::string>> Agent::State::resize_refusal(const AgentPod& pod) const {
+  auto amount = [](const model::ResourceList& list, const char* name) -> std::int64_t {
+    auto found = list.find(name);
+    if (found == list.end()) return 0;
+    return name == std::string_view("cpu") ? found->second.milli_value() : found->second.value();
+  };
+  for (const char* name : {"cpu", "memory"}) {
+    const std::int64_t wanted = amount(model::pod_requests(pod.spec), name);
+    const std::int64_t capacity = amount(context->allocatable, name);
+    std::int64_t used = 0;
+    for (const auto& [uid, worker] : workers)
+      if (uid != pod.metadata.uid && worker->record().outcome.empty())
+        used += amount(model::pod_requests(worker->pod()->spec), name);
+    const std::string asked = std::string(name) + ", requested: " + std::to_string(wanted);
+    const std::string limit = ", capacity: " + std::to_string(capacity);
+    if (wanted > capacity)
+      return std::pair("Infeasible", "Node didn't have enough capacity: " + asked + limit);
+    if (wanted + used > capacity)
+      return std::pair("Deferred", "Node didn't have enough resource: " + asked + ", used: " +
+                                       std::to_string(used) + limit);
+  }
+  return std::nullopt;
+}
+
+void Agent::State::publish_pod_ports() {
+  std::vector<HostPort> wanted;
+  for (const auto& [uid, worker] : workers)
+    if (worker->address())
+      for (HostPort& one : host_ports_of(worker->pod()->spec, worker->record().address))
+        wanted.push_back(std::move(one));
+  if (wanted == pod_ports_wanted) return;
+  pod_ports_wanted = wanted;
+  pod_ports->set(std::move(wanted), [self = weak_from_this()](const std::vector<PortKey>& ours) {
+    auto state = self.lock();
+    if (!state || ours.size() >= state->pod_ports_wanted.size()) return;
+    state->client.executor().post_after(kRelistPeriod, [self] {
+      auto later = self.lock();
+      if (!later) return;
+      later->pod_ports_wanted.clear();  // somebody else's port may be free by now
+      later->zone_changed();
+    });
+  });
 }
 
 std::vector<PolicyInput::Pod> Agent::State::policy_pods() const {
@@ -458,15 +557,21 @@ void Agent::State::worker_gone(const std::string& uid) {
 void Agent::State::shut_down(bool keep_pods, std::move_only_function<void()> done) {
   CHECK(!stopping, "an agent is shut down once");
   stopping = true;
+  keeping = keep_pods;
   stopped = std::move(done);
   node->stop();
   machine->stop_pulling();
   upkeep.reset();
-  // Pods that were found but not yet compared with the API are left to the next start.
-  if (keep_pods || (!adopted && !machine->found().empty())) {
+  if (keep_pods || (!started && !machine->found().empty())) {
     workers.clear();
     return stopped();
   }
+  // Pods that were found are compared with the API first: settle() goes on.
+  if (started && !adopted && !machine->found().empty()) return;
+  end_pods();
+}
+
+void Agent::State::end_pods() {
   if (workers.empty()) return finish_shutdown();
   auto all = workers;
   for (const auto& [uid, worker] : all) worker->shut_down();
@@ -477,6 +582,7 @@ void Agent::State::finish_shutdown() {
   routing.reset();
   policies.reset();
   host_ports.reset();
+  pod_ports.reset();
   kept_log_expiry.reset();
   if (Result<void> removed = machine->remove_instance(); !removed)
     log_warn("agent", "leave the machine clean", {{"error", removed.error().message}});

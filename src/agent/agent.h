@@ -1,4 +1,4 @@
-// The node agent: runs the pods bound to this machine, as a kubelet does. Needs root.
+// The node agent: runs the pods bound to this machine, as a kubelet does. Needs root, if only a namespace's.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,18 @@ inline const std::string kInProcessAnnotation = "hekla.io/in-process";
 struct Options {
   std::string data_dir;
   std::string node_name;               // empty: the machine's host name in lower case
-  std::vector<std::string> image_map;  // "PATTERN=host"
+  std::vector<std::string> image_map;  // mappings or files of them (image/image_map.h)
   std::vector<std::string> insecure_registries, registry_mirrors;  // "HOST", "HOST=URL"
   std::vector<std::string> registry_authorities;                   // "HOST=FILE"
   model::ResourceList node_resources;  // declared beside or instead of what the machine has
+  std::string runtime;                 // crun, runc or a path; empty: crun, or runc where that is missing
   EvictionFlags eviction;
   ImageGcOptions image_gc;
   bool outside = true;                 // pods may reach the world outside, where pasta is installed
   std::string resolv_conf = "/etc/resolv.conf";  // name servers of the outside
   std::int64_t pod_max_pids = 0;       // 0: no limit beside that of each container
-  int gpu_replicas = 1;                // containers that may share one declared GPU
+  int gpu_replicas = 1;                // containers that may share one GPU
+  bool default_seccomp = false;        // RuntimeDefault for pods that say nothing of it
   std::string api_host;                // where pods find the API server; empty: they are not told
   std::uint16_t api_port = 443;
   std::string ca_pem;  // the API server's, until the kube-root-ca.crt ConfigMap exists
@@ -42,6 +44,7 @@ struct Options {
   std::string service_cidr = "10.96.0.0/16";
   std::string cluster_domain = "cluster.local";
   std::vector<std::string> hidden_paths;  // never shown to pods: kubeconfigs and the like
+  std::string instances;  // where instances leave word of their data directories; empty: nowhere
   // Without one, projected service-account tokens are left out of their volumes.
   TokenSource token_source;
 };

@@ -13,6 +13,7 @@
 #include "agent/runtime/instance.h"
 #include "base/disk.h"
 #include "base/loop.h"
+#include "base/patience_test.h"
 #include "base/temp_dir_test.h"
 #include "json/parse.h"
 #include "support/fake_client.h"
@@ -37,12 +38,12 @@ class CollectingSink final : public kube::ByteSink {
 
   bool wait_for_text(const std::string& wanted) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(20),
+    return changed_.wait_for(lock, kPatience,
                              [&] { return text_.find(wanted) != std::string::npos; });
   }
   std::string wait_for_end() {
     std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(20), [&] { return ended_; }));
+    EXPECT_TRUE(changed_.wait_for(lock, kPatience, [&] { return ended_; }));
     return text_;
   }
 
@@ -72,6 +73,7 @@ class AgentTest : public ::testing::Test {
     out.data_dir = data_dir_;
     out.node_name = kNode;
     out.image_map = {"busybox*=host"};
+    out.eviction.hard = "memory.available<1Mi";  // whatever else fills this machine's disk and memory
     return out;
   }
 
@@ -86,7 +88,7 @@ class AgentTest : public ::testing::Test {
   void end(bool keep_pods) {
     std::promise<void> promise;
     agent_->shutdown(keep_pods, [&] { promise.set_value(); });
-    EXPECT_EQ(promise.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+    EXPECT_EQ(promise.get_future().wait_for(kPatience), std::future_status::ready);
     agent_.reset();
   }
 
@@ -114,23 +116,21 @@ class AgentTest : public ::testing::Test {
                spec_members + R"("containers":[{"name":"c","image":"host",)" + container_members +
                R"("command":["/bin/sh","-c",)" + quoted + R"(]}]},"status":{"phase":"Pending"}})");
   }
+  // The same with a script in which `await X` returns after let_go("X"): it lives as long as the test wants it to.
+  void create_led_pod(const std::string& name, const std::string& script) {
+    create_pod(name, "await() { until test -e /gates/$1; do sleep 0.05; done; }; " + script,
+               R"("volumes":[{"name":"gates","hostPath":{"path":")" + gates_.path() + R"("}}],)",
+               R"("volumeMounts":[{"name":"gates","mountPath":"/gates"}],)");
+  }
+  void let_go(const std::string& gate) { ASSERT_TRUE(write_file_atomically(gates_.path() + "/" + gate, "", 0644)); }
   json::Value pod(const std::string& name) {
     return on_loop([&] {
       const json::Value* found = api_.find(kube::resources::pods, {"default", name});
       return found ? *found : json::Value(nullptr);
     });
   }
-  bool eventually(const std::function<bool()>& holds,
-                  std::chrono::milliseconds limit = std::chrono::seconds(20)) {
-    auto end = std::chrono::steady_clock::now() + limit;
-    while (std::chrono::steady_clock::now() < end) {
-      if (holds()) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    }
-    return holds();
-  }
   bool wait_for_phase(const std::string& name, const std::string& phase) {
-    bool reached = eventually([&] {
+    bool reached = soon([&] {
       return json::string_at(pod(name), {"status", "phase"}) == phase;
     });
     if (!reached) ADD_FAILURE() << json::serialize(pod(name)) << "\n" << events();
@@ -163,22 +163,26 @@ class AgentTest : public ::testing::Test {
     });
   }
   bool wait_until_deleted(const std::string& name) {
-    return eventually([&] { return pod(name).is_null(); });
+    return soon([&] { return pod(name).is_null(); });
   }
   std::string logs(const std::string& name, kube::LogOptions log_options = {}) {
     auto sink = std::make_shared<CollectingSink>();
+    Result<void> result = begin_logs(name, log_options, sink);
+    return result ? sink->wait_for_end() : "error: " + result.error().message;
+  }
+  Result<void> begin_logs(const std::string& name, const kube::LogOptions& log_options,
+                          std::shared_ptr<CollectingSink> sink) {
     std::promise<Result<void>> started;
     agent_->streams().logs("default", name, "", log_options, sink,
                            [&](Result<void> result) { started.set_value(std::move(result)); });
-    Result<void> result = started.get_future().get();
-    return result ? sink->wait_for_end() : "error: " + result.error().message;
+    return started.get_future().get();
   }
   std::string uid(const std::string& name) {
     return std::string(json::string_at(pod(name), {"metadata", "uid"}));
   }
   InstancePaths paths() const { return instance_paths(data_dir_); }
 
-  TempDir temp_;
+  TempDir temp_, gates_;
   const std::string& data_dir_ = temp_.path();
   Loop loop_{"agent-test"};
   test::FakeApi api_{real_clock()};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,15 @@ struct AgentPod : model::Pod {
   // containers whose processes they see ("" for none).
   std::map<std::string, std::string> ephemeral;
   std::vector<std::string> readiness_gates;  // types of conditions
+  std::string os;                            // that its containers are made for; empty: not said
+  // Resources of which another amount needs another run, by container.
+  std::map<std::string, std::set<std::string>> restart_to_resize;
+
+  bool own_users = false;      // hostUsers: false
+  bool fqdn_hostname = false;  // setHostnameAsFQDN
+  std::set<std::string> block_volumes;  // that containers want as devices
+  // Mount paths below which everything is to be read-only, by container.
+  std::map<std::string, std::set<std::string>> recursive_read_only;
 
   static Result<AgentPod> from_node(const json::Node& node);
   json::Value to_json() const;

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "agent/agent_fixture_test.h"
+#include "agent/image/hidden_places.h"
 #include "agent/runtime/cgroup.h"
 
 namespace hekla::agent {
@@ -19,11 +20,10 @@ TEST_F(AgentTest, RunsAContainerToItsExitCode) {
   EXPECT_EQ(json::string_at(end, {"reason"}), "Error");
   EXPECT_TRUE(json::string_at(end, {"containerID"}).starts_with("hekla://"));
   EXPECT_EQ(logs("seven"), "hello\noops\n");
-  std::string all = events();
   for (const char* wanted :
        {"Normal Pulled Container image \"host\" already present on machine",
         "Normal Created Created container: c", "Normal Started Started container c"})
-    EXPECT_NE(all.find(wanted), std::string::npos) << all;
+    EXPECT_TRUE(soon([&] { return events().find(wanted) != std::string::npos; })) << wanted << "\n" << events();
 }
 
 TEST_F(AgentTest, SucceedsAndSaysSo) {
@@ -45,7 +45,7 @@ TEST_F(AgentTest, TerminatesByTermThenKill) {
   create_pod("deaf", "trap '' TERM; echo up; while :; do sleep 0.05; done");
   ASSERT_TRUE(wait_for_phase("polite", "Running"));
   ASSERT_TRUE(wait_for_phase("deaf", "Running"));
-  ASSERT_TRUE(eventually([&] { return logs("polite") == "up\n" && logs("deaf") == "up\n"; }));
+  ASSERT_TRUE(soon([&] { return logs("polite") == "up\n" && logs("deaf") == "up\n"; }));
   // The last state before the object goes is what everybody sees.
   std::vector<std::string> last;
   on_loop([&] {
@@ -61,15 +61,15 @@ TEST_F(AgentTest, TerminatesByTermThenKill) {
     return true;
   });
   auto begun = std::chrono::steady_clock::now();
-  delete_pod("polite", 30);
+  delete_pod("polite", 90);
   ASSERT_TRUE(wait_until_deleted("polite"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(60)) << "it was waited for in vain";
   begun = std::chrono::steady_clock::now();
   delete_pod("deaf", 1);
   ASSERT_TRUE(wait_until_deleted("deaf"));
   auto took = std::chrono::steady_clock::now() - begun;
   EXPECT_GE(took, std::chrono::milliseconds(990));
-  EXPECT_LT(took, std::chrono::seconds(6));
+  EXPECT_LT(took, std::chrono::seconds(25)) << "the grace of pods that name none is 30";
   ASSERT_EQ(last.size(), 2u);
   EXPECT_NE(last[0].find("\"exitCode\":3"), std::string::npos) << last[0];
   EXPECT_NE(last[1].find("\"exitCode\":137"), std::string::npos) << last[1];
@@ -94,6 +94,46 @@ TEST_F(AgentTest, TwoPodsTalkByName) {
   EXPECT_TRUE(wait_for_phase("server", "Succeeded"));
 }
 
+// Neither a frame for everybody on the link nor a packet with another's address gets to a neighbour.
+TEST_F(AgentTest, APodSpeaksForItselfAlone) {
+  create_pod("server", R"(exec /usr/bin/python3 -c '
+import socket
+s = socket.socket(type=socket.SOCK_DGRAM); s.bind(("", 5000))
+print("bound", flush=True)
+while True:
+  words, sender = s.recvfrom(99)
+  print(words.decode(), sender[0], flush=True)
+  if words == b"honest": break
+')");
+  ASSERT_TRUE(wait_for_phase("server", "Running"));
+  ASSERT_TRUE(soon([&] { return logs("server") == "bound\n"; }));
+  const std::string server(json::string_at(pod("server"), {"status", "podIP"}));
+  create_pod("liar", R"(exec /usr/bin/python3 -c '
+import socket, struct
+me, server = socket.gethostbyname(socket.gethostname()), ")" + server + R"("
+def total(b):
+  n = sum(struct.unpack("!%dH" % (len(b) // 2), b)); n = (n & 0xffff) + (n >> 16); return ~(n + (n >> 16)) & 0xffff
+def packet(source, words):
+  ends = socket.inet_aton(source) + socket.inet_aton(server)
+  udp = struct.pack("!HHHH", 5001, 5000, 8 + len(words), 0) + words
+  head = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0) + ends
+  return head[:10] + struct.pack("!H", total(head)) + head[12:] + udp
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); link.bind(("eth0", 0x0800))
+own = link.getsockname()[4]
+for i in range(3):
+  raw.sendto(packet("10.244.77.77", b"another"), (server, 0))
+  raw.sendto(packet("10.244.0.1", b"gateway"), (server, 0))
+  link.send(b"\xff" * 6 + own + b"\x08\x00" + packet(me, b"frame"))
+  raw.sendto(packet(me, b"raw"), (server, 0))
+socket.socket(type=socket.SOCK_DGRAM).sendto(b"honest", (server, 5000))
+')");
+  ASSERT_TRUE(wait_for_phase("liar", "Succeeded")) << logs("liar");
+  ASSERT_TRUE(wait_for_phase("server", "Succeeded"));
+  const std::string from = " " + std::string(json::string_at(pod("liar"), {"status", "podIP"})) + "\n";
+  EXPECT_EQ(logs("server"), "bound\nraw" + from + "raw" + from + "raw" + from + "honest" + from);
+}
+
 TEST_F(AgentTest, ServesNamesAsTheResolverAsks) {
   create(kube::resources::services,
          R"({"metadata":{"name":"job","namespace":"default"},
@@ -112,16 +152,18 @@ TEST_F(AgentTest, ServesNamesAsTheResolverAsks) {
 }
 
 TEST_F(AgentTest, AdoptsWhatAKilledProcessLeft) {
-  create_pod("long", "for i in $(seq 20); do echo line $i; sleep 0.1; done; exit 5");
-  create_pod("short", "sleep 0.3; echo done; exit 4");
+  create_led_pod("long", "for i in $(seq 20); do echo line $i; test $i = 10 && await long; done; exit 5");
+  create_led_pod("short", "await short; echo done; exit 4");
   ASSERT_TRUE(wait_for_phase("long", "Running"));
   ASSERT_TRUE(wait_for_phase("short", "Running"));
   drop();
-  std::this_thread::sleep_for(std::chrono::milliseconds(700));  // short ends unwatched
+  let_go("short");
+  ASSERT_TRUE(soon([&] { return !fs::is_empty(paths().exits()); }));  // it ended unwatched
   begin();
   ASSERT_TRUE(wait_for_phase("short", "Failed"));
   EXPECT_EQ(json::int_at(terminated("short"), {"exitCode"}), 4);
   EXPECT_EQ(logs("short"), "done\n");
+  let_go("long");
   ASSERT_TRUE(wait_for_phase("long", "Failed"));
   EXPECT_EQ(json::int_at(terminated("long"), {"exitCode"}), 5);
   std::string wanted;
@@ -144,7 +186,7 @@ TEST_F(AgentTest, RemovesPodsThatWentWhileNobodyLooked) {
   });
   ASSERT_FALSE(cgroup_directories(paths().pod_cgroup(ghost)).empty());
   begin();
-  EXPECT_TRUE(eventually([&] { return !fs::exists(paths().pod(ghost)); }));
+  EXPECT_TRUE(soon([&] { return !fs::exists(paths().pod(ghost)); }));
   EXPECT_TRUE(cgroup_directories(paths().pod_cgroup(ghost)).empty());
 }
 
@@ -178,20 +220,67 @@ TEST_F(AgentTest, LeavesNothingBehind) {
   EXPECT_EQ(json::string_at(object, {"status", "reason"}), "Terminated");
 }
 
+TEST_F(AgentTest, EndsWhatItFoundEvenIfItIsStoppedAtOnce) {
+  create_pod("found", "trap 'exit 0' TERM; while :; do sleep 0.05; done");
+  ASSERT_TRUE(wait_for_phase("found", "Running"));
+  drop();
+  begin();
+  end(false);
+  EXPECT_EQ(traces(paths()), "");
+  EXPECT_TRUE(fs::is_empty(paths().pods()));
+  EXPECT_EQ(json::string_at(pod("found"), {"status", "reason"}), "Terminated");
+}
+
+TEST_F(AgentTest, ResizesARunningContainer) {
+  create_pod("big", "trap 'exit 0' TERM; while :; do sleep 0.05; done", "",
+             R"("resources":{"limits":{"cpu":"500m","memory":"64Mi"}},)");
+  ASSERT_TRUE(wait_for_phase("big", "Running"));
+  // The one of v1 or that of v2, whichever there is.
+  auto limit = [&](const char* old_file, const char* new_file) {
+    for (const std::string& pod_cgroup : cgroup_directories(paths().pod_cgroup(uid("big"))))
+      for (const fs::directory_entry& container : fs::directory_iterator(pod_cgroup))
+        for (const char* file : {old_file, new_file})
+          if (Result<std::string> text = read_file(container.path().string() + "/" + file)) return *text;
+    return std::string();
+  };
+  auto memory = [&] { return limit("memory.limit_in_bytes", "memory.max"); };
+  auto cpu = [&] { return limit("cpu.cfs_quota_us", "cpu.max"); };
+  EXPECT_EQ(memory(), "67108864\n");
+  for (const auto& [amounts, bytes, quota] :
+       {std::tuple(R"({"cpu":"1500m","memory":"128Mi"})", "134217728\n", "150000"),
+        std::tuple(R"({"cpu":"250m","memory":"96Mi"})", "100663296\n", "25000")}) {
+    json::Value object = pod("big");
+    json::Value& spec = json::at_path(object, {"spec", "containers"}).as_array()[0];
+    json::at_path(spec, {"resources", "limits"}) = json::parse(amounts).value();
+    on_loop([&] {
+      return api_.patch(kube::resources::pods, {"default", "big"},
+                        json::Object{{"spec", *json::find(object, "spec")}}).has_value();
+    });
+    EXPECT_TRUE(soon([&] { return memory() == bytes && cpu().starts_with(quota); }))
+        << memory() << cpu() << events();
+  }
+  EXPECT_EQ(json::int_at(*json::array_at(pod("big"), {"status", "containerStatuses"})->begin(), {"restartCount"}), 0);
+}
+
 TEST_F(AgentTest, KeepsPodsOverARestartOnRequest) {
-  create_pod("keep", "sleep 1; exit 0");
+  create_led_pod("keep", "await end; exit 0");
   ASSERT_TRUE(wait_for_phase("keep", "Running"));
   end(true);
   EXPECT_EQ(json::string_at(pod("keep"), {"status", "phase"}), "Running");
   begin();
+  let_go("end");
   ASSERT_TRUE(wait_for_phase("keep", "Succeeded"));
 }
 
 TEST_F(AgentTest, HidesTheMachinesSecrets) {
+  std::string files, directories;
+  for (const std::string& path : hidden_files()) files += path + " ";
+  for (const std::string& path : hidden_directories()) directories += path + " ";
+  for (const std::string& path : home_directories(read_file("/etc/passwd").value())) directories += path + " ";
   create_pod("spy",
-             "for f in /etc/shadow /etc/gshadow /run/hekla " + data_dir_ +
+             "for f in " + files + "/run/hekla " + data_dir_ +
                  "; do test -e $f && echo $f is there; done; "
-                 "ls -A /root /home/* /etc/ssh /tmp /var/backups 2>/dev/null | grep -v : | grep .; "
+                 "for d in " + directories + "; do ls -A $d 2>/dev/null; done; "
                  "cat /etc/hostname; touch /etc/mine /root/mine /tmp/mine && echo wrote; "
                  "test -e /usr/bin/env && echo usr");
   ASSERT_TRUE(wait_for_phase("spy", "Succeeded"));
@@ -240,12 +329,12 @@ TEST_F(AgentTest, VolumesInsideOthersAreSeenAndTheirFilesOutliveThePod) {
                  host.path() + R"("}},{"name":"e","emptyDir":{}}],)",
              R"("volumeMounts":[{"name":"h","mountPath":"/data/sub","subPath":"outer"},
                 {"name":"e","mountPath":"/data"},{"name":"e","mountPath":"/etc","subPath":"etc"}],)");
-  ASSERT_TRUE(eventually([&] { return fs::exists(host.path() + "/outer/more"); })) << events();
+  ASSERT_TRUE(soon([&] { return fs::exists(host.path() + "/outer/more"); })) << events();
   const std::string place = paths().pod(uid("nested"));
-  EXPECT_TRUE(eventually([&] { return logs("nested") == "kept\nnested\n"; })) << logs("nested");
+  EXPECT_TRUE(soon([&] { return logs("nested") == "kept\nnested\n"; })) << logs("nested");
   delete_pod("nested", 0);
   ASSERT_TRUE(wait_until_deleted("nested"));
-  EXPECT_TRUE(eventually([&] { return !fs::exists(place); }));
+  EXPECT_TRUE(soon([&] { return !fs::exists(place); }));
   EXPECT_EQ(read_file(host.path() + "/outer/keep").value(), "kept\n");
   EXPECT_EQ(read_file(host.path() + "/outer/more").value(), "more\n");
 }
@@ -275,7 +364,7 @@ print("clone", r, os.strerror(ctypes.get_errno()))
 TEST_F(AgentTest, ServicesMayChangeAfterTheShutdown) {
   std::promise<void> promise;
   agent_->shutdown(false, [&] { promise.set_value(); });
-  ASSERT_EQ(promise.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  ASSERT_EQ(promise.get_future().wait_for(kPatience), std::future_status::ready);
   create(kube::resources::services, R"({"metadata":{"name":"late","namespace":"default"}})");
   on_loop([] { return 0; });
   on_loop([] { return 0; });
@@ -288,12 +377,12 @@ TEST_F(AgentTest, WaitsLoudlyForWhatItCannotHave) {
   create(kube::resources::pods,
          R"({"metadata":{"name":"noimage","namespace":"default"},"spec":{"nodeName":"test-node",
              "restartPolicy":"Never","containers":[{"name":"c","image":"127.0.0.1:1/x:1"}]}})");
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(soon([&] {
     return events().find(
                "Warning FailedMount MountVolume.SetUp failed for volume \"v\" : configmap "
                "\"later\" not found") != std::string::npos;
   })) << events();
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(soon([&] {
     return json::serialize(pod("noimage")).find("\"reason\":\"ErrImagePull\"") != std::string::npos;
   })) << json::serialize(pod("noimage"));
   EXPECT_NE(json::serialize(pod("noimage")).find("failed to pull and unpack image"),
@@ -319,14 +408,42 @@ TEST_F(AgentTest, ReportsAProgramThatIsNotThere) {
 }
 
 TEST_F(AgentTest, FollowsLogsToTheEnd) {
-  create_pod("talker", "for i in 1 2 3; do echo $i; sleep 0.3; done; printf tail");
+  create_led_pod("talker", "for i in 1 2 3; do echo $i; await $i; done; printf tail");
   ASSERT_TRUE(wait_for_phase("talker", "Running"));
   kube::LogOptions follow;
   follow.follow = true;
-  EXPECT_EQ(logs("talker", follow), "1\n2\n3\ntail");
+  auto sink = std::make_shared<CollectingSink>();
+  ASSERT_TRUE(begin_logs("talker", follow, sink));
+  for (const char* line : {"1", "2", "3"}) {
+    EXPECT_TRUE(sink->wait_for_text(line + std::string("\n")));
+    let_go(line);
+  }
+  EXPECT_EQ(sink->wait_for_end(), "1\n2\n3\ntail");
   kube::LogOptions last;
   last.tail_lines = 2;
   EXPECT_EQ(logs("talker", last), "3\ntail");
+}
+
+TEST_F(AgentTest, ALongLogKeepsItsBeginningAndItsEnd) {
+  // Three files and a half, a line of a kilobyte each.
+  create_pod("talker", R"(exec /usr/bin/python3 -c '
+import sys
+for i in range(57000): sys.stdout.write("%06d" % i + "x" * 993 + "\n")
+sys.stderr.write("done\n")
+')");
+  ASSERT_TRUE(wait_for_phase("talker", "Succeeded"));
+  std::string all = logs("talker");
+  EXPECT_TRUE(all.starts_with("000000x"));
+  EXPECT_NE(all.find("056999x"), std::string::npos);
+  EXPECT_GT(all.size(), 32'000'000u);
+  EXPECT_LT(all.size(), 50'000'000u);
+  kube::LogOptions tail;
+  tail.tail_lines = 18'000;  // more than one file holds
+  std::string end = logs("talker", tail);
+  EXPECT_EQ(std::ranges::count(end, '\n'), 18'000);
+  kube::LogOptions errors;
+  errors.stream = "stderr";
+  EXPECT_EQ(logs("talker", errors), "done\n");
 }
 
 TEST_F(AgentTest, RunsInitContainersInOrderAndRestarts) {
@@ -377,7 +494,7 @@ TEST_F(AgentTest, RunsAsTheUserAndWithinTheLimitsAskedFor) {
 }
 
 TEST_F(AgentTest, RegistersTheNode) {
-  ASSERT_TRUE(eventually([&] {
+  ASSERT_TRUE(soon([&] {
     return on_loop([&] {
       return api_.find(kube::resources::nodes, {"", kNode}) &&
              json::find_path(*api_.find(kube::resources::nodes, {"", kNode}),

@@ -3,8 +3,12 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <set>
 #include <sstream>
 
+#include "agent/gpu_driver.h"
+#include "agent/network/pod_network.h"
+#include "agent/rootless/holder.h"
 #include "base/disk.h"
 
 namespace hekla::agent {
@@ -19,8 +23,15 @@ Finding program_finding(const std::string& path, const std::string& why, const s
 
 Finding root_finding() {
   if (::geteuid() == 0) return {Grade::good, "running as root", ""};
-  return {Grade::bad, "not running as root: pods need namespaces, mounts and control groups",
-          "start hekla with sudo, or use --no-agent for the API and the scheduler alone"};
+  Result<void> tried = try_rootless();
+  if (tried)
+    return {Grade::note,
+            "not root, but user namespaces work: pods run as you and as no other user, without limits (rootless)",
+            "start hekla with sudo for limits and other users"};
+  const std::string setting = user_namespace_fix();
+  return {Grade::bad, "neither root nor able to run pods rootless: " + tried.error().message,
+          (setting.empty() ? "" : setting + ", or ") +
+              "start hekla with sudo, or use --no-agent for the API and the scheduler alone"};
 }
 
 Finding overlay_finding() {
@@ -30,9 +41,31 @@ Finding overlay_finding() {
           "modprobe overlay"};
 }
 
+// Where version 2 is mounted alone, or beside version 1.
+std::string unified_controllers() {
+  for (const char* place : {"/sys/fs/cgroup/cgroup.controllers", "/sys/fs/cgroup/unified/cgroup.controllers"})
+    if (Result<std::string> text = read_file(place)) return *text;
+  return {};
+}
+
+Finding cgroup_finding() {
+  if (::geteuid() != 0)
+    return {Grade::note, "control groups are root's: no limits for cpu, memory and processes", ""};
+  return judge_cgroups(read_file("/proc/self/mountinfo").value_or(""), unified_controllers());
+}
+
+Finding network_finding() {
+  if (::geteuid() != 0)
+    return {Grade::note, "whether pods get networks is not known without root", "sudo hekla doctor"};
+  return judge_network(PodNetwork::try_out());
+}
+
 Finding outside_finding() {
+  const std::string obstacle = PodNetwork::outside_obstacle();
+  if (obstacle.empty()) return {Grade::good, "/usr/bin/pasta is installed: pods reach the outside", ""};
   if (::access("/usr/bin/pasta", X_OK) == 0)
-    return {Grade::good, "/usr/bin/pasta is installed: pods reach the outside", ""};
+    return {Grade::note, obstacle + " by pasta: pods reach each other, but nothing outside",
+            "sudo modprobe tun; sudo chmod 666 /dev/net/tun"};
   return {Grade::note, "/usr/bin/pasta is missing: pods reach each other, but nothing outside",
           "apt install passt"};
 }
@@ -45,17 +78,13 @@ Finding kubectl_finding() {
 }
 
 Finding gpu_finding() {
-  int cards = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/dev", error)) {
-    std::string name = entry.path().filename();
-    bool card = name.starts_with("nvidia") && name.size() > 6 && name[6] >= '0' && name[6] <= '9';
-    if (card) ++cards;
-  }
-  if (cards == 0) return {Grade::note, "no NVIDIA GPUs in /dev", ""};
-  const std::string count = std::to_string(cards);
-  return {Grade::good, count + " NVIDIA GPUs in /dev",
-          "declare them with --node-resources nvidia.com/gpu=" + count};
+  const GpuDriver driver = find_gpus();
+  if (driver.cards.empty()) return {Grade::note, "no NVIDIA GPUs in /dev", ""};
+  const std::string count = std::to_string(driver.cards.size()) + " NVIDIA GPUs, offered as nvidia.com/gpu";
+  if (driver.files.empty())
+    return {Grade::note, count + "; the driver's libraries are not found: images must have their own",
+            "install the NVIDIA driver's libraries (libcuda.so.1, libnvidia-ml.so.1)"};
+  return {Grade::good, count, ""};
 }
 
 }  // namespace
@@ -67,23 +96,54 @@ bool has_file_system(const std::string& filesystems, const std::string& name) {
   return false;
 }
 
-Finding judge_cgroups(const std::string& mountinfo) {
-  bool unified = mountinfo.find(" - cgroup2 ") != std::string::npos;
-  bool legacy = mountinfo.find(" - cgroup ") != std::string::npos;
-  if (unified && legacy)
+Finding judge_cgroups(const std::string& mountinfo, const std::string& unified) {
+  std::set<std::string> controllers;
+  bool version1 = false, version2 = false;
+  std::istringstream lines(mountinfo);
+  for (std::string line; std::getline(lines, line);) {
+    version2 = version2 || line.find(" - cgroup2 ") != std::string::npos;
+    const std::size_t at = line.find(" - cgroup ");
+    if (at == std::string::npos) continue;
+    version1 = true;
+    std::istringstream options(line.substr(line.rfind(' ') + 1));
+    for (std::string one; std::getline(options, one, ',');) controllers.insert(one);
+  }
+  if (!version1 && !version2)
+    return {Grade::bad, "no control groups are mounted: limits and OOM reports need them",
+            "mount -t cgroup2 none /sys/fs/cgroup"};
+  std::istringstream words(unified);
+  for (std::string one; words >> one;) controllers.insert(one);
+  std::string missing;
+  for (const char* wanted : {"cpu", "memory", "pids"})
+    if (!controllers.contains(wanted)) missing += (missing.empty() ? "" : ", ") + std::string(wanted);
+  if (!missing.empty())
+    return {Grade::bad, "control groups without " + missing + ": pods cannot be limited",
+            "start the kernel with cgroup_enable=memory and without cgroup_disable=; in a container, delegate its "
+            "control group"};
+  if (version1 && version2)
     return {Grade::good, "control groups: version 1 with version 2 beside it; limits use version 1", ""};
-  if (unified) return {Grade::good, "control groups: version 2", ""};
-  if (legacy) return {Grade::good, "control groups: version 1", ""};
-  return {Grade::bad, "no control groups are mounted: limits and OOM reports need them",
-          "mount -t cgroup2 none /sys/fs/cgroup"};
+  return {Grade::good, std::string("control groups: version ") + (version2 ? "2" : "1"), ""};
+}
+
+Finding judge_network(const Result<void>& tried) {
+  if (tried) return {Grade::good, "the kernel has bridges, veth pairs and nftables: pods get networks", ""};
+  const std::string& why = tried.error().message;
+  std::string fix = "run hekla with the capabilities SYS_ADMIN and NET_ADMIN";
+  if (why.starts_with("bridge")) fix = "modprobe bridge";
+  if (why.starts_with("veth")) fix = "modprobe veth";
+  if (why.starts_with("nftables"))
+    fix = "apt install nftables; modprobe -a nf_tables nft_ct nft_nat nft_masq nft_numgen nft_reject_inet";
+  return {Grade::bad, "pods get no network: " + why, fix};
 }
 
 std::vector<Finding> examine_machine() {
   return {root_finding(),
           program_finding("/usr/bin/crun", "it runs the containers", "crun"),
           program_finding("/usr/bin/conmon", "it keeps the containers' output and exit codes", "conmon"),
+          program_finding("/usr/sbin/nft", "services and network policies need it", "nftables"),
           overlay_finding(),
-          judge_cgroups(read_file("/proc/self/mountinfo").value_or("")),
+          cgroup_finding(),
+          network_finding(),
           outside_finding(),
           kubectl_finding(),
           gpu_finding()};

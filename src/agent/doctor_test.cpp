@@ -1,18 +1,45 @@
 #include "agent/doctor.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "agent/network/pod_network.h"
 
 namespace hekla::agent {
 namespace {
 
 TEST(Doctor, KnowsTheWaysToMountControlGroups) {
-  const std::string v1 = "31 30 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+  const std::string v1 =
+      "31 30 0:26 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+      "32 30 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+      "33 30 0:28 / /sys/fs/cgroup/pids rw - cgroup cgroup rw,pids\n";
   const std::string v2 = "30 24 0:25 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
-  EXPECT_EQ(judge_cgroups(v2).what, "control groups: version 2");
-  EXPECT_EQ(judge_cgroups(v1).what, "control groups: version 1");
-  EXPECT_NE(judge_cgroups(v1 + v2).what.find("beside"), std::string::npos);
-  EXPECT_EQ(judge_cgroups("").grade, Finding::Grade::bad);
-  EXPECT_FALSE(judge_cgroups("").fix.empty());
+  EXPECT_EQ(judge_cgroups(v2, "cpuset cpu io memory pids\n").what, "control groups: version 2");
+  EXPECT_EQ(judge_cgroups(v1, "").what, "control groups: version 1");
+  EXPECT_NE(judge_cgroups(v1 + v2, "hugetlb").what.find("beside"), std::string::npos);
+  EXPECT_EQ(judge_cgroups("", "").grade, Finding::Grade::bad);
+  EXPECT_FALSE(judge_cgroups("", "").fix.empty());
+  EXPECT_EQ(judge_cgroups(v2, "cpuset cpu io pids\n").what, "control groups without memory: pods cannot be limited");
+  EXPECT_EQ(judge_cgroups(v2, "").grade, Finding::Grade::bad);
+}
+
+TEST(Doctor, SaysWhatANetworkLacksAndHowToGetIt) {
+  EXPECT_EQ(judge_network({}).grade, Finding::Grade::good);
+  const Finding veth = judge_network(fail(Code::internal, "veth: Operation not supported"));
+  EXPECT_EQ(veth.grade, Finding::Grade::bad);
+  EXPECT_EQ(veth.what, "pods get no network: veth: Operation not supported");
+  EXPECT_EQ(veth.fix, "modprobe veth");
+  EXPECT_TRUE(judge_network(fail(Code::not_found, "nftables: no nft")).fix.starts_with("apt install nftables"));
+}
+
+TEST(Doctor, TriesANetworkOutAndLeavesNothing) {
+  ASSERT_EQ(::geteuid(), 0u) << "namespaces are made: run this as root";
+  const auto before = std::filesystem::read_symlink("/proc/thread-self/ns/net");
+  Result<void> tried = PodNetwork::try_out();
+  EXPECT_TRUE(tried) << tried.error().message;
+  EXPECT_EQ(std::filesystem::read_symlink("/proc/thread-self/ns/net"), before);
 }
 
 TEST(Doctor, ReadsTheKernelsFileSystems) {

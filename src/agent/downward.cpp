@@ -1,36 +1,10 @@
 #include "agent/downward.h"
 
 #include "base/bytes.h"
+#include "json/go_text.h"
 
 namespace hekla::agent {
 namespace {
-
-// Go's %q for the characters that occur.
-std::string quoted(const std::string& text) {
-  std::string out = "\"";
-  for (char c : text) {
-    switch (c) {
-      case '"':
-        out += "\\\"";
-        break;
-      case '\\':
-        out += "\\\\";
-        break;
-      case '\n':
-        out += "\\n";
-        break;
-      case '\t':
-        out += "\\t";
-        break;
-      case '\r':
-        out += "\\r";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out + "\"";
-}
 
 // metadata.labels['key'] to key; empty when `path` is something else.
 std::string subscript(const std::string& path, const std::string& base) {
@@ -45,7 +19,7 @@ std::string format_map(const std::map<std::string, std::string>& map) {
   std::string out;
   for (const auto& [key, value] : map) {
     if (!out.empty()) out += '\n';
-    out += key + "=" + quoted(value);
+    out += key + "=" + json::go_quote(value);
   }
   return out;
 }

@@ -1,8 +1,7 @@
 #include "agent/fake_nodes.h"
 
-#include <set>
+#include <functional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "agent/fake_pod.h"
 #include "base/log.h"
@@ -16,6 +15,7 @@ namespace {
 constexpr Nanos kRetry = std::chrono::milliseconds(200);
 constexpr Nanos kRestartPause = std::chrono::seconds(1);
 constexpr std::string_view kPrefix = "fake-";
+constexpr const char* kFakeLabel = "hekla.io/fake-node";
 constexpr std::string_view kHostIp = "10.127.0.1";
 
 json::Value node_object(const std::string& name, const model::ResourceList& resources,
@@ -30,7 +30,7 @@ json::Value node_object(const std::string& name, const model::ResourceList& reso
                                                         {"kubernetes.io/os", "linux"},
                                                         {"kubernetes.io/arch", "amd64"},
                                                         {"type", "fake"},
-                                                        {"hekla.io/fake-node", "true"}}}}},
+                                                        {kFakeLabel, "true"}}}}},
       {"spec", json::Object{}},
       {"status",
        json::Object{
@@ -56,6 +56,10 @@ json::Value node_object(const std::string& name, const model::ResourceList& reso
                                      {"systemUUID", ""}}}}}};
 }
 
+bool is_played(const std::shared_ptr<const model::Node>& node) {
+  return node && !node->metadata.label(kFakeLabel).empty();
+}
+
 }  // namespace
 
 std::string fake_node_name(int index) { return std::string(kPrefix) + std::to_string(index); }
@@ -65,7 +69,9 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
 
   FakeNodesOptions options;
   kube::Client& client;
+  kube::Informer<model::Node> nodes;
   kube::Informer<model::Pod> pods;
+  bool knows_nodes = false;
   std::uint32_t addresses = 0;
 
   // What has been asked for each pod (by uid) and is not to be asked again.
@@ -75,13 +81,34 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
   };
   std::unordered_map<std::string, Progress> progress;
   std::vector<kube::Write> outgoing;
+  // What an outgoing write is for, should it have to be made once more.
+  struct Purpose {
+    kube::Key key;
+    std::string uid;
+    std::optional<int> exit_code;  // of a pod that has ended; none: it started or was removed
+  };
+  std::vector<Purpose> purposes;
 
   State(FakeNodesOptions o, kube::Client& c)
-      : options(std::move(o)), client(c), pods(c, kube::resources::pods) {}
+      : options(std::move(o)),
+        client(c),
+        nodes(c, kube::resources::nodes),
+        pods(c, kube::resources::pods) {}
 
-  bool is_mine(const model::Pod& pod) const { return pod.spec.nodeName.starts_with(kPrefix); }
+  bool is_mine(const model::Pod& pod) const {
+    return !pod.spec.nodeName.empty() && is_played(nodes.get({"", pod.spec.nodeName}));
+  }
 
   void start() {
+    nodes.on_change([this](const auto& before, const auto& after) {
+      if (is_played(after) && !is_played(before)) look_at_pods_of(after->metadata.name);
+    });
+    // Pods are looked at when the nodes are known: whose pod it is follows from its node.
+    nodes.on_settled([this] {
+      if (!knows_nodes && nodes.synced()) pods.start();
+      knows_nodes = nodes.synced();
+      send();
+    });
     pods.on_change([this](const PodRef& before, const PodRef& after) {
       if (after)
         look_at(*after);
@@ -89,8 +116,14 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
         progress.erase(before->metadata.uid);
     });
     pods.on_settled([this] { send(); });
-    pods.start();
+    nodes.start();
     register_nodes();
+  }
+
+  void look_at_pods_of(const std::string& node) {
+    pods.for_each([&](const PodRef& pod) {
+      if (pod->spec.nodeName == node) look_at(*pod);
+    });
   }
 
   void register_nodes() {
@@ -116,21 +149,41 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
     if (!is_mine(pod)) return;
     Progress& mine = progress[pod.metadata.uid];
     if (pod.metadata.deletionTimestamp) {
-      if (!mine.ending) remove(pod);
+      if (!mine.ending) after_delay(pod, [this](const model::Pod& now) { remove(now); });
       mine.ending = true;
       return;
     }
     if (mine.ending) return;
     if (pod.status.phase == "Pending" && !mine.started) {
       mine.started = true;
-      std::uint32_t n = addresses++;
-      std::string ip = "10." + std::to_string(128 + (n >> 16) % 64) + "." +
-                       std::to_string((n >> 8) & 255) + "." + std::to_string(n & 255);
-      patch(pod,
-            fake_running_status(pod, ip, std::string(kHostIp), client.executor().clock().wall()));
+      after_delay(pod, [this](const model::Pod& now) {
+        if (!now.metadata.deletionTimestamp) run(now);
+      });
     } else if (pod.status.phase == "Running") {
       arm(pod, mine);
     }
+  }
+
+  // With the pod as it is by then, if it is still there.
+  void after_delay(const model::Pod& pod, std::function<void(const model::Pod&)> act) {
+    if (options.pod_delay == Nanos(0)) return act(pod);
+    client.executor().post_after(
+        options.pod_delay, [weak = weak_from_this(), key = kube::Key{pod.metadata.ns, pod.metadata.name},
+                            uid = pod.metadata.uid, act = std::move(act)] {
+          auto self = weak.lock();
+          PodRef now = self ? self->pods.get(key) : nullptr;
+          if (!now || now->metadata.uid != uid) return;
+          act(*now);
+          self->send();
+        });
+  }
+
+  void run(const model::Pod& pod) {
+    std::uint32_t n = addresses++;
+    std::string ip = "10." + std::to_string(128 + (n >> 16) % 64) + "." +
+                     std::to_string((n >> 8) & 255) + "." + std::to_string(n & 255);
+    patch(pod,
+          fake_running_status(pod, ip, std::string(kHostIp), client.executor().clock().wall()));
   }
 
   // The timer of a pod that was Running before a restart of Hekla runs for what is left.
@@ -161,15 +214,15 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
     if (!pod || pod->metadata.uid != uid || pod->metadata.deletionTimestamp) return;
     WallTime now = client.executor().clock().wall();
     if (fake_restarts(*pod, exit_code)) {
-      patch(*pod, fake_restarted_status(*pod, exit_code, now));
+      patch(*pod, fake_restarted_status(*pod, exit_code, now), exit_code);
     } else {
       progress[uid].ending = true;
-      patch(*pod, fake_finished_status(*pod, exit_code, now));
+      patch(*pod, fake_finished_status(*pod, exit_code, now), exit_code);
     }
     send();
   }
 
-  void patch(const model::Pod& pod, json::Value body) {
+  void patch(const model::Pod& pod, json::Value body, std::optional<int> exit_code = {}) {
     kube::Write write;
     write.verb = kube::Write::Verb::patch;
     write.resource = kube::resources::pods;
@@ -177,6 +230,7 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
     write.subresource = "status";
     body.as_object()["metadata"] = json::Object{{"uid", pod.metadata.uid}};
     write.body = std::move(body);
+    purposes.push_back({write.key, pod.metadata.uid, exit_code});
     outgoing.push_back(std::move(write));
   }
 
@@ -187,23 +241,23 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
     write.key = {pod.metadata.ns, pod.metadata.name};
     write.grace_period_seconds = 0;
     write.precondition_uid = pod.metadata.uid;
+    purposes.push_back({write.key, pod.metadata.uid, {}});
     outgoing.push_back(std::move(write));
   }
 
   void send() {
     if (outgoing.empty()) return;
-    auto sent = std::make_shared<std::vector<kube::Write>>(outgoing);
     client.batch(std::exchange(outgoing, {}),
-                 [weak = weak_from_this(), sent](const std::vector<kube::WriteResult>& results) {
-                   if (auto self = weak.lock()) self->sent_back(*sent, results);
+                 [weak = weak_from_this(),
+                  sent = std::exchange(purposes, {})](const std::vector<kube::WriteResult>& results) {
+                   if (auto self = weak.lock()) self->sent_back(sent, results);
                  });
   }
 
-  // What failed for a passing reason goes out again; a pod that has gone meanwhile is nobody's
+  // What failed for a passing reason is made again; a pod that has gone meanwhile is nobody's
   // business.
-  void sent_back(const std::vector<kube::Write>& sent,
-                 const std::vector<kube::WriteResult>& results) {
-    std::vector<kube::Write> again;
+  void sent_back(const std::vector<Purpose>& sent, const std::vector<kube::WriteResult>& results) {
+    std::vector<Purpose> again;
     for (std::size_t i = 0; i < results.size(); ++i) {
       if (results[i]) continue;
       Code code = results[i].error().code;
@@ -211,14 +265,21 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
       again.push_back(sent[i]);
     }
     if (again.empty()) return;
-    client.executor().post_after(kRetry,
-                                 [weak = weak_from_this(), again = std::move(again)]() mutable {
-                                   auto self = weak.lock();
-                                   if (!self) return;
-                                   for (kube::Write& write : again)
-                                     self->outgoing.push_back(std::move(write));
-                                   self->send();
-                                 });
+    client.executor().post_after(kRetry, [weak = weak_from_this(), again = std::move(again)] {
+      auto self = weak.lock();
+      if (!self) return;
+      for (const Purpose& purpose : again) self->try_again(purpose);
+      self->send();
+    });
+  }
+
+  void try_again(const Purpose& purpose) {
+    if (purpose.exit_code) return finish(purpose.key, purpose.uid, *purpose.exit_code);
+    PodRef pod = pods.get(purpose.key);
+    if (!pod || pod->metadata.uid != purpose.uid) return;
+    Progress& mine = progress[purpose.uid];
+    mine.started = mine.ending = false;
+    look_at(*pod);
   }
 };
 

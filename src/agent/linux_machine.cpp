@@ -9,15 +9,18 @@
 #include <filesystem>
 #include <future>
 #include <ranges>
-#include <span>
 #include <sstream>
 
 #include "agent/image/login_file.h"
+#include "agent/pod_paths.h"
 #include "agent/pressure/node_readings.h"
 #include "agent/probes/probe_run.h"
+#include "agent/rootless/process_usage.h"
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/cgroup.h"
 #include "agent/runtime/files.h"
 #include "agent/runtime/pause.h"
+#include "agent/runtime/pod_memory.h"
 #include "agent/volumes/volume_store.h"
 #include "base/check.h"
 #include "base/disk.h"
@@ -31,20 +34,6 @@ namespace fs = std::filesystem;
 constexpr int kProbeThreads = 8, kHookThreads = 8;
 constexpr std::size_t kTerminationMessageLimit = 4096;
 constexpr std::size_t kLogTailLimit = 2048, kLogTailRead = 64 * 1024;
-
-std::string containers_dir(const InstancePaths& paths, const std::string& uid) {
-  return paths.pod(uid) + "/containers";
-}
-
-std::string container_dir(const InstancePaths& paths, const std::string& uid,
-                          const std::string& container) {
-  return containers_dir(paths, uid) + "/" + container;
-}
-
-// Below it the container's sub-paths are mounted; not in the bundle, which is removed whole.
-std::string pins_dir(const InstancePaths& paths, const std::string& uid, const ContainerRun& run) {
-  return paths.pod(uid) + "/subpaths/" + run.id.substr(0, 16);
-}
 
 Result<void> remove_tree(const std::string& path) {
   std::error_code error;
@@ -108,6 +97,11 @@ std::string log_tail(const std::string& path) {
   return out.size() > kLogTailLimit ? out.substr(out.size() - kLogTailLimit) : out;
 }
 
+RegistryOptions until(RegistryOptions options, const std::atomic<bool>& cancelled) {
+  options.cancelled = &cancelled;
+  return options;
+}
+
 std::string termination_message(const InstancePaths& paths, const PodRecord& record,
                                 const ContainerRecord& container, const model::Container* spec) {
   const ContainerRun& run = *container.current;
@@ -124,29 +118,27 @@ std::string termination_message(const InstancePaths& paths, const PodRecord& rec
 
 }  // namespace
 
-std::string log_path(const std::string& containers, const std::string& container, int attempt) {
-  return containers + "/" + container + "/" + std::to_string(attempt) + ".log";
-}
-
 LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& executor)
     : options_(std::move(options)),
       executor_(executor),
       paths_(instance_paths(options_.data_dir)),
       addresses_(options_.subnet),
-      runtime_(paths_),
+      runtime_(paths_, options_.programs),
       image_(paths_, options_.hidden_paths),
-      images_(ImageStoreOptions{options_.data_dir + "/images", options_.registries}),
+      images_(ImageStoreOptions{options_.data_dir + "/images", until(options_.registries, stopping_)}),
       kept_logs_(options_.data_dir + "/joblogs"),
       pool_(std::make_unique<WorkerPool>("hekla-agent", options_.threads)),
       probe_pool_(std::make_unique<WorkerPool>("hekla-probes", kProbeThreads)),
       hook_pool_(std::make_unique<WorkerPool>("hekla-hooks", kHookThreads)),
-      image_pool_(std::make_unique<WorkerPool>("hekla-images", 1)) {}
+      image_pool_(std::make_unique<WorkerPool>("hekla-images", 1)),
+      disk_pool_(std::make_unique<WorkerPool>("hekla-disk", 1)) {}
 
 LinuxMachine::~LinuxMachine() {
   stop_pulling();
   probe_pool_->stop();
   hook_pool_->stop();
   image_pool_->stop();
+  disk_pool_->stop();
   exits_.reset();
   pool_->stop();
 }
@@ -155,18 +147,16 @@ Result<std::unique_ptr<LinuxMachine>> LinuxMachine::open(
     LinuxMachineOptions options, Executor& executor,
     std::function<void(const std::string& id)> on_exit) {
   auto machine = std::make_unique<LinuxMachine>(Private{}, std::move(options), executor);
+  machine->log_keeper_ = TRY(LogKeeper::open());
   TRY(machine->blocking<void>([raw = machine.get()]() -> Result<void> { return raw->prepare(); }));
-  for (const PodRecord& record : machine->found_)
+  for (const PodRecord& record : machine->found_) {
     if (auto address = parse_ipv4(record.address)) machine->addresses_.claim(*address);
-  // Nobody waits for it: the first pod may be a moment ahead of its way out.
-  if (machine->reaches_outside_)
-    machine->background<void>(
-        [raw = machine.get()] {
-          return raw->network_->connect_outside({raw->options_.pod_cidr, raw->options_.service_cidr});
-        },
-        [](const Result<void>& done) {
-          if (!done) log_warn("agent", "connect pods to the outside", {{"error", done.error().message}});
-        });
+    for (const ContainerRecord& container : record.containers)
+      if (container.current && container.current->is_live())
+        machine->log_keeper_->begin(container.current->id,
+                                    log_path(containers_dir(machine->paths_, record.uid), container.name,
+                                             container.current->attempt));
+  }
   machine->exits_ = TRY(FileWatch::open("hekla-exits"));
   TRY(machine->exits_->add(machine->paths_.exits(), [&executor, on_exit](const std::string& name) {
     executor.post([on_exit, name] { on_exit(name); });
@@ -198,12 +188,27 @@ Result<T> LinuxMachine::blocking(std::move_only_function<Result<T>()> work) {
   return future.get();
 }
 
+// Nobody waits for it: the first pod may be a moment ahead of its way out.
+void LinuxMachine::tend_outside() {
+  if (!reaches_outside_ || std::exchange(outside_->busy, true)) return;
+  background<void>(
+      [this] { return network_->connect_outside({options_.pod_cidr, options_.service_cidr}); },
+      [outside = outside_](const Result<void>& done) {
+        outside->busy = false;
+        if (!std::exchange(outside->failing, !done) && !done)
+          log_warn("agent", "connect pods to the outside", {{"error", done.error().message}});
+      });
+}
+
 Result<void> LinuxMachine::prepare() {
   namespace_ = TRY(InstanceNamespace::open(paths_));
+  runtime_.set_program(TRY(keep_runtime(paths_.run_dir(), options_.programs.runtime)));
   TRY(namespace_->enter());
-  network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns());
+  std::unique_ptr<NetnsThread> visits;
+  if (is_rootless()) visits = TRY(NetnsThread::start(*namespace_));
+  network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns(), std::move(visits));
   TRY(network_->prepare());
-  reaches_outside_ = options_.outside && PodNetwork::can_reach_outside();
+  reaches_outside_ = options_.outside && PodNetwork::outside_obstacle().empty();
   TRY(image_.prepare());
   TRY(images_.prepare());
   TRY(kept_logs_.open());
@@ -248,6 +253,8 @@ void LinuxMachine::sweep() {
     std::string uid = entry.path().filename();
     if (uid != "parent" && !pods.contains(uid)) report(network_->remove_pod(uid));
   }
+  for (const fs::directory_entry& entry : fs::directory_iterator(paths_.ipc_dir(), error))
+    if (!pods.contains(entry.path().filename())) report(remove_ipc_namespace(entry.path()));
   for (const std::string& hierarchy : cgroup_directories(paths_.cgroup()))
     for (const fs::directory_entry& entry : fs::directory_iterator(hierarchy, error))
       if (entry.is_directory(error) && !pods.contains(entry.path().filename()))
@@ -303,6 +310,10 @@ Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
   TRY(lay_out_volumes(dir + "/volumes", request.volumes));
   if (auto address = parse_ipv4(request.record.address))
     TRY(network_->add_pod(request.record.uid, *address));
+  if (!request.host_ipc) {
+    TRY(network_->elsewhere([&] { return make_ipc_namespace(paths_.ipc(request.record.uid)); }));
+    TRY(mount_shared_memory(shm_dir(paths_, request.record.uid)));
+  }
   if (request.record.share_processes)
     TRY(start_pause(paths_.pod_cgroup(request.record.uid) + "/pause", dir + "/pause.pid"));
   PodRecord ready = request.record;
@@ -337,98 +348,6 @@ void LinuxMachine::launch(LaunchRequest request, Done<Launch> done) {
                      std::move(done));
 }
 
-Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
-                                                 const std::string& bundle) {
-  const std::string dir = paths_.pod(request.record.uid);
-  const ContainerRecord& container = request.record.containers[request.container];
-  BundleSpec spec = request.bundle;
-  spec.rootfs = bundle + "/rootfs";
-  spec.cgroup = cgroup_of(request.record, *container.current);
-  if (!request.record.host_network) spec.network_namespace = paths_.netns(request.record.uid);
-  spec.pid_namespace = TRY(pid_namespace(request.record, container));
-  if (!request.image || request.image->host) spec.mounts = image_.extra_mounts();
-  const std::size_t first = spec.mounts.size();
-  auto bind = [&](const std::string& source, const std::string& destination) {
-    spec.mounts.push_back({destination, "none", source, {"bind", "rprivate", "rw"}});
-  };
-  bind(dir + "/hosts", "/etc/hosts");
-  bind(dir + "/hostname", "/etc/hostname");
-  bind(dir + "/resolv.conf", "/etc/resolv.conf");
-  const std::string own = container_dir(paths_, request.record.uid, container.name);
-  TRY(make_directories(own));
-  TRY(replace_file(own + "/termination-log", "", 0666));
-  bind(own + "/termination-log", request.spec.terminationMessagePath.empty()
-                                     ? "/dev/termination-log"
-                                     : request.spec.terminationMessagePath);
-  VolumeSources sources = volume_sources_of(*request.pod, dir + "/volumes");
-  const std::string pins = pins_dir(paths_, request.record.uid, *container.current);
-  for (OciMount& mount : TRY(volume_mounts(request.spec, sources, pins)))
-    spec.mounts.push_back(std::move(mount));
-  order_by_depth(std::span(spec.mounts).subspan(first));
-  return spec;
-}
-
-// The pod's, or that of the container which an ephemeral one is to look into; empty for its own.
-Result<std::string> LinuxMachine::pid_namespace(const PodRecord& record,
-                                                const ContainerRecord& container) const {
-  if (record.share_processes) return pause_namespace(paths_.pod(record.uid) + "/pause.pid");
-  if (container.target.empty()) return std::string();
-  for (const ContainerRecord& other : record.containers) {
-    if (other.name != container.target || !other.current ||
-        other.current->phase != run_phase::running)
-      continue;
-    std::string pid = TRY(read_file(bundle_dir(record, *other.current) + "/pid"));
-    return "/proc/" + pid.substr(0, pid.find('\n')) + "/ns/pid";
-  }
-  return fail(Code::unavailable, "the container " + container.target + " does not run");
-}
-
-Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
-  ContainerRecord& container = request.record.containers[request.container];
-  ContainerRun& run = *container.current;
-  TRY(save(request.record));
-  // A log older than the previous run's can no longer be asked for.
-  std::error_code ignored;
-  const std::string containers = containers_dir(paths_, request.record.uid);
-  fs::remove(log_path(containers, container.name, run.attempt - 2), ignored);
-  const std::string bundle = bundle_dir(request.record, run);
-  TRY(make_directories(bundle));
-  if (Result<void> mounted = mount_root(request, bundle); !mounted)
-    return Launch{now(), mounted.error().message};
-  BundleSpec spec = TRY(complete_bundle(request, bundle));
-  CreateRequest create{run.id,
-                       bundle,
-                       log_path(containers, container.name, run.attempt),
-                       oci_config(spec),
-                       spec.terminal,
-                       request.spec.stdin,
-                       request.spec.stdinOnce,
-                       spec.limits.oom_score_adjust};
-  if (Result<void> created = runtime_.create(create); !created)
-    return Launch{now(), created.error().message};
-  if (options_.pod_max_pids > 0)
-    TRY(limit_processes(paths_.pod_cgroup(request.record.uid), options_.pod_max_pids));
-  run.phase = run_phase::starting;
-  TRY(save(request.record));
-  if (Result<void> started = runtime_.start(run.id); !started)
-    return Launch{now(), started.error().message};
-  Launch launch{now(), std::nullopt};
-  run.phase = run_phase::running;
-  run.started_ns = to_ns(launch.started);
-  TRY(save(request.record));
-  return launch;
-}
-
-Result<void> LinuxMachine::mount_root(LaunchRequest& request, const std::string& bundle) {
-  if (!request.image) {
-    TRY(image_.mount_root(bundle));
-    return {};
-  }
-  const std::string base = request.image->host ? TRY(image_.mount_base(bundle)) : std::string();
-  TRY(images_.mount_root(*request.image, bundle, base));
-  return apply_image_user(request.image->config.user, bundle + "/rootfs", request.bundle.security);
-}
-
 void LinuxMachine::signal(const PodRecord& record, const ContainerRun& run, int number) {
   background<void>(
       [this, id = run.id, number] { return runtime_.signal(id, number); },
@@ -438,12 +357,31 @@ void LinuxMachine::signal(const PodRecord& record, const ContainerRun& run, int 
       });
 }
 
+void LinuxMachine::resize(const PodRecord& record, const ContainerRun& run, const Limits& limits,
+                          const Limits& pod_limits, Done<void> done) {
+  background<void>(
+      [this, id = run.id, bundle = bundle_dir(record, run), cgroup = cgroup_of(record, run),
+       pod = paths_.pod_cgroup(record.uid), limits, pod_limits]() -> Result<void> {
+        // The kernel would take back what it can and kill for the rest.
+        if (auto usage = cgroup_usage(cgroup);
+            usage && limits.memory_limit_bytes && usage->memory_bytes > *limits.memory_limit_bytes)
+          return fail(Code::conflict, "attempting to set memory limit (" +
+                                          std::to_string(*limits.memory_limit_bytes) +
+                                          ") below current usage (" +
+                                          std::to_string(usage->memory_bytes) + ")");
+        TRY(limit_pod(pod, pod_limits, true));
+        TRY(runtime_.update(id, bundle, oci_limits(limits)));
+        return limit_pod(pod, pod_limits, false);
+      },
+      std::move(done));
+}
+
 void LinuxMachine::probe(const PodRecord& record, std::size_t container, const ProbeAction& action,
                          Done<ProbeOutcome> done) {
   const ContainerRun& run = *record.containers[container].current;
   ProbeTarget target{record.uid, record.host_network ? "127.0.0.1" : record.address,
                      record.host_network,
-                     ExecPlace{paths_.crun_root(), run.id, bundle_dir(record, run),
+                     ExecPlace{runtime_.program(), paths_.crun_root(), run.id, bundle_dir(record, run),
                                paths_.exec_dir() + "/" + std::to_string(++exec_number_)}};
   background_on<ProbeOutcome>(
       action.hook ? *hook_pool_ : *probe_pool_,
@@ -525,6 +463,7 @@ void LinuxMachine::remove_container(PodRecord record, std::size_t container, Don
 Result<void> LinuxMachine::remove_run(const PodRecord& record, const ContainerRun& run) {
   const std::string bundle = bundle_dir(record, run);
   TRY(runtime_.remove(run.id, bundle, cgroup_of(record, run)));
+  log_keeper_->end(run.id);
   TRY(image_.unmount_root(bundle));
   std::error_code ignored;
   if (const std::string pins = pins_dir(paths_, record.uid, run); fs::exists(pins, ignored)) {
@@ -548,6 +487,10 @@ void LinuxMachine::dismantle(PodRecord record, Done<void> done) {
 Result<void> LinuxMachine::dismantle_now(const PodRecord& record) {
   TRY(network_->remove_pod(record.uid));
   TRY(remove_cgroup(paths_.pod_cgroup(record.uid)));
+  TRY(remove_ipc_namespace(paths_.ipc(record.uid)));
+  TRY(unmount_shared_memory(shm_dir(paths_, record.uid)));
+  TRY(unmount_below(shared_dir(paths_, record.uid)));
+  stop_pause(paths_.pod(record.uid) + "/pause.pid");  // which no control group has ended where there is none
   return remove_volumes(paths_.pod(record.uid) + "/volumes");
 }
 
@@ -589,9 +532,9 @@ void LinuxMachine::trim_kept_logs() {
 
 void LinuxMachine::measure(std::vector<std::string> cgroups, Done<UsageReading> done) {
   background<UsageReading>(
-      [cgroups = std::move(cgroups)]() -> Result<UsageReading> {
+      [this, cgroups = std::move(cgroups)]() -> Result<UsageReading> {
         UsageReading reading = TRY(read_machine_usage());
-        for (const std::string& cgroup : cgroups) reading.cgroups.push_back(cgroup_usage(cgroup));
+        reading.cgroups = container_usages(paths_, cgroups);
         return reading;
       },
       std::move(done));
@@ -610,10 +553,11 @@ PodUse LinuxMachine::measure_pod(const MeasuredUse& pod) const {
     if (!container.current || container.current->removed) continue;
     const std::string cgroup = cgroup_of(pod.record, *container.current);
     ContainerUse one{container.name, 0, 0};
-    if (auto read = cgroup_usage(cgroup)) one.memory_bytes = read->memory_bytes;
+    if (auto read = container_usages(paths_, {&cgroup, 1}).front()) one.memory_bytes = read->memory_bytes;
     use.processes += process_count(cgroup);
     if (pod.disk)
       one.disk_bytes = tree_bytes(bundle_dir(pod.record, *container.current) + "/upper") +
+                       tree_bytes(bundle_dir(pod.record, *container.current) + "/laid-upper") +
                        tree_bytes(container_dir(paths_, pod.record.uid, container.name));
     use.containers.push_back(std::move(one));
   }
@@ -623,11 +567,11 @@ PodUse LinuxMachine::measure_pod(const MeasuredUse& pod) const {
   return use;
 }
 
-// Counting files takes its time: it has the thread that pulls images.
+// Counting files takes its time: it has a thread of its own.
 void LinuxMachine::measure_uses(std::vector<MeasuredUse> pods, Done<std::vector<PodUse>> done) {
   const bool slow = std::ranges::any_of(pods, &MeasuredUse::disk);
   background_on<std::vector<PodUse>>(
-      slow ? *image_pool_ : *pool_,
+      slow ? *disk_pool_ : *pool_,
       [this, pods = std::move(pods)]() -> Result<std::vector<PodUse>> {
         std::vector<PodUse> out;
         for (const MeasuredUse& pod : pods) out.push_back(measure_pod(pod));
@@ -651,9 +595,9 @@ void LinuxMachine::remove_images(std::vector<std::string> names, Done<Removed> d
 
 void LinuxMachine::prune_images(Done<void> done) {
   background_on<void>(
-      *image_pool_,
+      *disk_pool_,
       [this]() -> Result<void> {
-        TRY(images_.prune([this] { return images_of_pods(paths_.pods()); }, now()));
+        TRY(images_.prune([this] { return images_of_pods(paths_.pods()); }, now(), false));
         return {};
       },
       std::move(done));
@@ -678,7 +622,7 @@ void LinuxMachine::refresh_volumes(const std::string& uid, std::vector<VolumePla
 void LinuxMachine::start_exec(const PodRecord& record, std::size_t container, ExecSpec spec,
                               Done<StartedExec> done) {
   const ContainerRun& run = *record.containers[container].current;
-  ExecPlace place{paths_.crun_root(), run.id, bundle_dir(record, run),
+  ExecPlace place{runtime_.program(), paths_.crun_root(), run.id, bundle_dir(record, run),
                   paths_.exec_dir() + "/" + std::to_string(++exec_number_)};
   background<StartedExec>(
       [place = std::move(place), spec = std::move(spec)] {

@@ -10,6 +10,7 @@
 
 #include "agent/image/host_image.h"
 #include "agent/logs/kept_logs.h"
+#include "agent/logs/log_files.h"
 #include "agent/network/pod_network.h"
 #include "agent/pod_machine.h"
 #include "agent/pressure/eviction.h"
@@ -31,6 +32,7 @@ struct MeasuredUse {
 
 struct LinuxMachineOptions {
   std::string data_dir;  // absolute
+  RuntimePrograms programs;
   Subnet subnet;
   std::vector<std::string> hidden_paths;
   RegistryOptions registries;
@@ -55,6 +57,8 @@ class LinuxMachine final : public PodMachine {
   const InstancePaths& paths() const { return paths_; }
   // The pods an earlier process was running.
   const std::vector<PodRecord>& found() const { return found_; }
+  // Nothing of the network was there.
+  bool is_new() const { return namespace_->is_new(); }
   const KeptLogs& kept_logs() const { return kept_logs_; }
   void remove_kept_logs(const std::string& job_uid);
   void trim_kept_logs();
@@ -65,10 +69,12 @@ class LinuxMachine final : public PodMachine {
   void find_image(const ImageReference& image, Done<std::optional<StoredImage>> done) override;
   void pull_image(const ImageReference& image, RegistryLogins logins,
                   Done<StoredImage> done) override;
-  // Pulls that have not begun fail from now on: nobody waits for them any more.
+  // Pulls fail from now on, also the one under way: nobody waits for them any more.
   void stop_pulling() { stopping_ = true; }
   void launch(LaunchRequest request, Done<Launch> done) override;
   void signal(const PodRecord& record, const ContainerRun& run, int number) override;
+  void resize(const PodRecord& record, const ContainerRun& run, const Limits& limits,
+              const Limits& pod_limits, Done<void> done) override;
   void probe(const PodRecord& record, std::size_t container, const ProbeAction& action,
              Done<ProbeOutcome> done) override;
   void inspect(std::shared_ptr<const model::Pod> pod, PodRecord record,
@@ -80,6 +86,8 @@ class LinuxMachine final : public PodMachine {
 
   // Whether pods have a way to the outside.
   bool reaches_outside() const { return reaches_outside_; }
+  // Opens it, and opens it again when whatever carries it has ended; called from time to time.
+  void tend_outside();
 
   // Of the whole machine and of each of these cgroups.
   void measure(std::vector<std::string> cgroups, Done<UsageReading> done);
@@ -91,7 +99,7 @@ class LinuxMachine final : public PodMachine {
   void list_images(Done<std::vector<StoredImage>> done);
   // Those that a pod has come to use meanwhile are an error.
   void remove_images(std::vector<std::string> names, Done<Removed> done);
-  // All that no pod uses.
+  // All that no pod uses; at once, or not at all while one is being pulled.
   void prune_images(Done<void> done);
 
   // A process beside the container's own.
@@ -127,6 +135,9 @@ class LinuxMachine final : public PodMachine {
   Result<void> save(const PodRecord& record) const;
   Result<void> sandbox_now(const SandboxRequest& request);
   Result<Launch> launch_now(LaunchRequest& request);
+  Result<void> refine_volumes(const LaunchRequest& request, std::vector<OciMount>& mounts,
+                              BundleSpec& bundle) const;
+  Result<void> limit_whole_pod(const LaunchRequest& request) const;
   Result<void> mount_root(LaunchRequest& request, const std::string& bundle);
   Result<std::string> pid_namespace(const PodRecord& record,
                                     const ContainerRecord& container) const;
@@ -142,6 +153,7 @@ class LinuxMachine final : public PodMachine {
   WallTime now() const { return executor_.clock().wall(); }
 
   LinuxMachineOptions options_;
+  std::atomic<bool> stopping_ = false;
   Executor& executor_;
   InstancePaths paths_;
   AddressPool addresses_;
@@ -153,16 +165,18 @@ class LinuxMachine final : public PodMachine {
   std::unique_ptr<PodNetwork> network_;
   std::vector<PodRecord> found_;
   bool reaches_outside_ = false;
+  struct Outside {
+    bool busy = false, failing = false;
+  };
+  std::shared_ptr<Outside> outside_ = std::make_shared<Outside>();
   std::uint64_t exec_number_ = 0;
-  std::atomic<bool> stopping_ = false;
   std::unique_ptr<FileWatch> exits_;
+  std::unique_ptr<LogKeeper> log_keeper_;
   std::unique_ptr<WorkerPool> pool_;
   std::unique_ptr<WorkerPool> probe_pool_;
   std::unique_ptr<WorkerPool> hook_pool_;   // of their own: a hook may take as long as it likes
   std::unique_ptr<WorkerPool> image_pool_;  // one thread: images are pulled one after the other
+  std::unique_ptr<WorkerPool> disk_pool_;   // of its own: a pull may take long, and eviction must not wait for it
 };
-
-// Where the log of one run is, below the pod's directory `containers`.
-std::string log_path(const std::string& containers, const std::string& container, int attempt);
 
 }  // namespace hekla::agent

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "agent/network/address_pool.h"
+#include "agent/rootless/rootless.h"
 #include "base/disk.h"
 #include "base/log.h"
 #include "json/codec.h"
@@ -71,29 +72,34 @@ json::Object condition(const char* type, bool value, const char* reason, const c
   return out;
 }
 
+// What a node can be short of, with the kubelet's words for both cases.
+struct Shortage {
+  const char* condition;
+  bool NodePressure::*felt;
+  WallTime NodeOptions::*since;
+  const char *reason, *message;
+  const char *reason_if_not, *message_if_not;
+};
+constexpr Shortage kShortages[] = {
+    {"MemoryPressure", &NodePressure::memory, &NodeOptions::memory_since, "KubeletHasInsufficientMemory",
+     "kubelet has insufficient memory available", "KubeletHasSufficientMemory",
+     "kubelet has sufficient memory available"},
+    {"DiskPressure", &NodePressure::disk, &NodeOptions::disk_since, "KubeletHasDiskPressure",
+     "kubelet has disk pressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+    {"PIDPressure", &NodePressure::pids, &NodeOptions::pids_since, "KubeletHasInsufficientPID",
+     "kubelet has insufficient PID available", "KubeletHasSufficientPID",
+     "kubelet has sufficient PID available"},
+};
+
 json::Array node_conditions(const NodeOptions& options, WallTime since, WallTime now) {
   json::Array out;
-  const NodePressure& pressure = options.pressure;
-  auto changed = [&](WallTime when) { return when == WallTime{} ? since : when; };
-  out.emplace_back(pressure.memory
-                       ? condition("MemoryPressure", true, "KubeletHasInsufficientMemory",
-                                   "kubelet has insufficient memory available",
-                                   changed(options.memory_since), now)
-                       : condition("MemoryPressure", false, "KubeletHasSufficientMemory",
-                                   "kubelet has sufficient memory available",
-                                   changed(options.memory_since), now));
-  out.emplace_back(pressure.disk
-                       ? condition("DiskPressure", true, "KubeletHasDiskPressure",
-                                   "kubelet has disk pressure", changed(options.disk_since), now)
-                       : condition("DiskPressure", false, "KubeletHasNoDiskPressure",
-                                   "kubelet has no disk pressure", changed(options.disk_since), now));
-  out.emplace_back(pressure.pids
-                       ? condition("PIDPressure", true, "KubeletHasInsufficientPID",
-                                   "kubelet has insufficient PID available",
-                                   changed(options.pids_since), now)
-                       : condition("PIDPressure", false, "KubeletHasSufficientPID",
-                                   "kubelet has sufficient PID available",
-                                   changed(options.pids_since), now));
+  for (const Shortage& one : kShortages) {
+    const bool felt = options.pressure.*one.felt;
+    const WallTime changed = options.*one.since;
+    out.emplace_back(condition(one.condition, felt, felt ? one.reason : one.reason_if_not,
+                               felt ? one.message : one.message_if_not,
+                               changed == WallTime{} ? since : changed, now));
+  }
   out.emplace_back(
       condition("Ready", true, "KubeletReady", "kubelet is posting ready status", since, now));
   return out;
@@ -106,6 +112,7 @@ json::Object labels(const NodeOptions& options) {
     out[std::string(prefix) + "kubernetes.io/os"] = "linux";
   }
   out["kubernetes.io/hostname"] = options.name;
+  if (is_rootless()) out["hekla.io/rootless"] = "true";
   return out;
 }
 
@@ -350,10 +357,8 @@ void NodeRegistration::start() {
 void NodeRegistration::set_pressure(const NodePressure& pressure) {
   NodeOptions& options = state_->options;
   if (pressure == options.pressure) return;
-  const WallTime now = state_->now();
-  if (pressure.memory != options.pressure.memory) options.memory_since = now;
-  if (pressure.disk != options.pressure.disk) options.disk_since = now;
-  if (pressure.pids != options.pressure.pids) options.pids_since = now;
+  for (const Shortage& one : kShortages)
+    if (pressure.*one.felt != options.pressure.*one.felt) options.*one.since = state_->now();
   options.pressure = pressure;
   state_->changed();
 }

@@ -8,8 +8,10 @@
 #include "agent/agent_pod.h"
 #include "agent/environment.h"
 #include "agent/gpu_choice.h"
+#include "agent/gpu_driver.h"
 #include "agent/image/image_map.h"
 #include "agent/pod_machine.h"
+#include "agent/runtime/apparmor.h"
 #include "agent/source_fetch.h"
 #include "agent/volumes/claim_store.h"
 #include "base/metrics.h"
@@ -33,10 +35,17 @@ struct PodContext {
   Metrics* metrics = nullptr;
   ClaimStore* claims = nullptr;  // without one, pods with claims wait
   GpuPool gpus;
+  GpuDriver gpu_driver;
+  AppArmor apparmor;
+  bool default_seccomp = false;  // for pods that say nothing of it
   // The cards that this node's containers hold.
   std::function<std::vector<std::int32_t>()> gpus_in_use;
+  // Calls back when the network policies that select the pod hold for it.
+  std::function<void(const AgentPod& pod, Done<void> done)> await_policies;
   // Another pod of this node has a port of the host's that this one wants.
   std::function<bool(const AgentPod& pod)> host_port_taken;
+  // Why the node cannot give the pod what its spec asks for now: Deferred or Infeasible, and the words.
+  std::function<std::optional<std::pair<std::string, std::string>>(const AgentPod& pod)> resize_refusal;
   // The services of a namespace, for environment variables.
   std::function<std::vector<const model::Service*>(const std::string& ns)> services;
   // The pod's address or readiness has changed: DNS is to follow.

@@ -91,7 +91,7 @@ void PodWorker::send_term(std::size_t index, const std::string& run_id) {
       container.current->phase != run_phase::running)
     return;
   context_.machine.signal(record_, *container.current,
-                          stop->second.grace > Nanos(0) ? SIGTERM : SIGKILL);
+                          stop->second.grace > Nanos(0) ? container.current->stop_signal : SIGKILL);
 }
 
 // SIGKILL when the grace period is over, and again from time to time.

@@ -7,7 +7,7 @@
 namespace hekla::agent {
 namespace {
 
-constexpr std::size_t kHostnameLimit = 63;
+constexpr std::size_t kHostnameLimit = 63, kKernelHostnameLimit = 64;
 
 struct Resolver {
   std::vector<std::string> nameservers, searches, options;
@@ -126,9 +126,22 @@ std::string pod_hostname(const model::Pod& pod, const std::string& node_name) {
   return name;
 }
 
+Result<std::string> kernel_hostname(const model::Pod& pod, const std::string& node_name,
+                                    const std::string& cluster_domain, bool fqdn) {
+  std::string name = pod_hostname(pod, node_name);
+  if (!fqdn || pod.spec.subdomain.empty() || pod.spec.hostNetwork) return name;
+  name += "." + pod.spec.subdomain + "." + pod.metadata.ns + ".svc." + cluster_domain;
+  if (name.size() > kKernelHostnameLimit)
+    return fail(Code::invalid, "failed to construct FQDN from pod hostname and cluster domain, FQDN " + name +
+                                   " is too long (64 characters is the max, " + std::to_string(name.size()) +
+                                   " characters requested)");
+  return name;
+}
+
 PodFiles pod_files(const model::Pod& pod, const PodFilesInput& input) {
   const std::string hostname = pod_hostname(pod, input.node_name);
-  return PodFiles{hosts(pod, input, hostname), hostname + "\n", resolv_conf(pod, input)};
+  const std::string& kernel = input.kernel_hostname.empty() ? hostname : input.kernel_hostname;
+  return PodFiles{hosts(pod, input, hostname), kernel + "\n", resolv_conf(pod, input)};
 }
 
 }  // namespace hekla::agent

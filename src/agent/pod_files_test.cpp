@@ -53,5 +53,19 @@ TEST(PodFiles, HostNames) {
   EXPECT_EQ(pod_hostname(longer, "n"), std::string(62, 'x'));
 }
 
+TEST(PodFiles, TheKernelsNameMayBeTheWholeOne) {
+  model::Pod pod;
+  pod.metadata.name = "p";
+  pod.metadata.ns = "team";
+  EXPECT_EQ(kernel_hostname(pod, "n", "cluster.local", true), "p") << "it has no domain";
+  pod.spec.subdomain = "sub";
+  EXPECT_EQ(kernel_hostname(pod, "n", "cluster.local", false), "p");
+  EXPECT_EQ(kernel_hostname(pod, "n", "cluster.local", true), "p.sub.team.svc.cluster.local");
+  pod.metadata.name = std::string(37, 'x');
+  EXPECT_EQ(kernel_hostname(pod, "n", "cluster.local", true).value().size(), 64u);
+  pod.metadata.name += "x";
+  EXPECT_TRUE(kernel_hostname(pod, "n", "cluster.local", true).error().message.contains("65 characters requested"));
+}
+
 }  // namespace
 }  // namespace hekla::agent

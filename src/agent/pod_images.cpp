@@ -47,12 +47,11 @@ bool is_all_digits(const std::string& text) {
 
 }  // namespace
 
-Result<void> PodWorker::check_non_root(const BundleSpec& bundle,
+Result<void> PodWorker::check_non_root(const BundleSpec& bundle, const std::string& image_user,
                                        const std::string& container) const {
   if (!bundle.security.non_root_required) return {};
   const std::string where = " (pod: \"" + described() + "\", container: " + container + ")";
-  const std::string user =
-      image_ ? image_->config.user.substr(0, image_->config.user.find(':')) : std::string();
+  const std::string user = image_user.substr(0, image_user.find(':'));
   if (!bundle.security.uid_given && !user.empty()) {
     if (!is_all_digits(user))
       return fail(Code::invalid, "container has runAsNonRoot and image has non-numeric user (" +
@@ -123,28 +122,29 @@ void PodWorker::image_refused(std::size_t container, const char* state, const ch
 void PodWorker::pull_image(std::size_t container, const ImageReference& image) {
   const model::Container& spec = *container_spec(*pod_, record_.containers[container]);
   event("Normal", "Pulling", "Pulling image \"" + spec.image + "\"");
-  busy_ = true;
+  busy_ = pulling_ = true;
+  const int number = ++pulls_;
   SourceFetch fetch{record_.ns, pull_secrets(*pod_), {}};
   fetch_sources(
       context_.client, context_.token_source, std::move(fetch),
-      [self = weak_from_this(), container, image](Result<PodSources> sources) {
+      [self = weak_from_this(), container, image, number](Result<PodSources> sources) {
         auto worker = self.lock();
-        if (!worker) return;
+        if (!worker || worker->pulls_ != number) return;
         if (!sources) {
-          worker->busy_ = false;
+          worker->busy_ = worker->pulling_ = false;
           return worker->pull_failed(container, sources.error().message);
         }
         worker->context_.machine.pull_image(
             image, logins_of(*sources, worker->described()),
-            [self, container, begun = worker->now()](Result<StoredImage> result) {
-              if (auto again = self.lock()) again->pulled(container, begun, std::move(result));
+            [self, container, number, begun = worker->now()](Result<StoredImage> result) {
+              if (auto again = self.lock(); again && again->pulls_ == number)
+                again->pulled(container, begun, std::move(result));
             });
       });
 }
 
 void PodWorker::pulled(std::size_t container, WallTime begun, Result<StoredImage> image) {
-  busy_ = false;
-  if (ending_ != Ending::no) return step();
+  busy_ = pulling_ = false;
   if (!image) return pull_failed(container, image.error().message);
   const model::Container& spec = *container_spec(*pod_, record_.containers[container]);
   const std::string took = model::format_go_duration(

@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "agent/image/image_map.h"
 #include "agent/image/image_store.h"
 #include "agent/pod_files.h"
 #include "agent/pod_record.h"
@@ -25,6 +27,7 @@ struct SandboxRequest {
   PodRecord record;
   PodFiles files;
   std::vector<VolumePlan> volumes;
+  bool host_ipc = false;
 };
 
 struct LaunchRequest {
@@ -34,6 +37,8 @@ struct LaunchRequest {
   model::Container spec;  // sub-paths expanded
   BundleSpec bundle;      // root, namespaces, cgroup and mounts are the machine's to fill in
   std::optional<StoredImage> image;  // without one, the machine's own file system
+  HostImageSpec host_image;          // and what that brings along
+  std::set<std::string> recursive_read_only;  // mount paths below which nothing can be written
 };
 
 // How a launch ended when it did not simply succeed: the text is the OCI runtime's own.
@@ -58,6 +63,10 @@ class PodMachine {
                           Done<StoredImage> done) = 0;
   virtual void launch(LaunchRequest request, Done<Launch> done) = 0;
   virtual void signal(const PodRecord& record, const ContainerRun& run, int number) = 0;
+  // Other limits for a running container, and what its pod has as a whole then; those it cannot have
+  // at present are an error.
+  virtual void resize(const PodRecord& record, const ContainerRun& run, const Limits& limits,
+                      const Limits& pod_limits, Done<void> done) = 0;
   // A probe or a hook of a running container; an error when it could not be tried.
   virtual void probe(const PodRecord& record, std::size_t container, const ProbeAction& action,
                      Done<ProbeOutcome> done) = 0;

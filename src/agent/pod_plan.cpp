@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::chrono::seconds kFirstDelay{10};
 constexpr std::chrono::seconds kLongestDelay{300};
+constexpr const char* kResizable[] = {"cpu", "memory"};
 
 bool has_exited(const ContainerRecord& container) {
   return container.current && container.current->phase == run_phase::exited;
@@ -45,6 +46,7 @@ class Decider {
         want_start(i);
       } else if (!has_exited(container)) {
         live = true;
+        replace_if_superseded(i);
       } else if (restarts(container)) {
         live = true;
         want_restart(i);
@@ -72,6 +74,7 @@ class Decider {
       }
       if (!has_exited(container)) {
         if (!container.sidecar) return false;
+        replace_if_superseded(i);
         if (!main_begun && is_started_ && !is_started_(i)) return false;
         continue;
       }
@@ -93,10 +96,14 @@ class Decider {
   }
 
   bool restarts(const ContainerRecord& container) const {
+    if (container.current->replaced) return true;
     if (spec_.restartPolicy == "Never") return false;
     return spec_.restartPolicy != "OnFailure" || container.current->exit_code != 0;
   }
 
+  void replace_if_superseded(std::size_t i) {
+    if (is_superseded(spec_, record_.containers[i])) decision_.replace.push_back(i);
+  }
   void want_start(std::size_t i) {
     if (decision_.start) return;
     if (std::optional<WallTime> until = held_until_(i); until && *until > now_) {
@@ -106,8 +113,11 @@ class Decider {
     decision_.start = i;
   }
   void want_restart(std::size_t i) {
-    WallTime when = restart_time(record_.containers[i]);
-    if (when <= now_) return want_start(i);
+    const ContainerRecord& container = record_.containers[i];
+    WallTime when = restart_time(container);
+    // What failed before says nothing about a changed spec.
+    if (when <= now_ || container.current->replaced || is_superseded(spec_, container))
+      return want_start(i);
     decision_.backing_off.push_back(i);
     wake_at(when);
   }
@@ -138,6 +148,37 @@ Nanos restart_delay(int restarts_in_a_row) {
   Nanos delay = kFirstDelay;
   for (int i = 1; i < restarts_in_a_row && delay < kLongestDelay; ++i) delay *= 2;
   return std::min<Nanos>(delay, kLongestDelay);
+}
+
+model::ResourceRequirements resizable(const model::ResourceRequirements& all) {
+  model::ResourceRequirements out;
+  for (const char* name : kResizable) {
+    if (auto found = all.limits.find(name); found != all.limits.end()) out.limits.insert(*found);
+    if (auto found = all.requests.find(name); found != all.requests.end()) out.requests.insert(*found);
+  }
+  return out;
+}
+
+std::vector<std::string> resized(const model::ResourceRequirements& has,
+                                 const model::ResourceRequirements& shall_have) {
+  auto amount = [](const model::ResourceList& list, const char* name) {
+    auto found = list.find(name);
+    return found == list.end() ? std::nullopt : std::optional(found->second);
+  };
+  std::vector<std::string> out;
+  for (const char* name : kResizable)
+    if (amount(has.limits, name) != amount(shall_have.limits, name) ||
+        amount(has.requests, name) != amount(shall_have.requests, name))
+      out.emplace_back(name);
+  return out;
+}
+
+bool is_superseded(const model::PodSpec& spec, const ContainerRecord& container) {
+  if (!container.current || container.current->image.empty()) return false;
+  for (const auto* containers : {&spec.initContainers, &spec.containers})
+    for (const model::Container& one : *containers)
+      if (one.name == container.name) return one.image != container.current->image;
+  return false;
 }
 
 int backoff_steps(const ContainerRecord& container) {

@@ -13,6 +13,7 @@ struct PodDecision {
   std::optional<std::size_t> start;      // this container, now
   std::vector<std::size_t> backing_off;  // exited, waiting for their next run
   std::vector<std::size_t> stop;         // sidecars that have outlived their pod's work
+  std::vector<std::size_t> replace;      // they run what the spec no longer says
   std::optional<WallTime> wake;          // look again then
   std::optional<bool> finished;          // all is over: true when it went well
 };
@@ -30,6 +31,15 @@ PodDecision decide(const model::PodSpec& spec, const PodRecord& record, WallTime
 Nanos restart_delay(int restarts_in_a_row);
 // A run that long clears the slate.
 inline constexpr std::chrono::minutes kBackoffReset{10};
+
+// What a running container can be given more or less of: cpu and memory.
+model::ResourceRequirements resizable(const model::ResourceRequirements& all);
+// Those of which it has another amount than it shall have.
+std::vector<std::string> resized(const model::ResourceRequirements& has,
+                                 const model::ResourceRequirements& shall_have);
+
+// The spec has another image than the container's latest run.
+bool is_superseded(const model::PodSpec& spec, const ContainerRecord& container);
 
 // Of an exited container: how many restarts in a row count, and when the next run may begin.
 int backoff_steps(const ContainerRecord& container);

@@ -42,6 +42,19 @@ void PodWorker::tend_probes() {
   }
 }
 
+// What the API says of the run that goes on here.
+ContainerProbes::Known PodWorker::known_of(const ContainerRun& run, const std::string& name) const {
+  ContainerProbes::Known known;
+  if (run.started_ns > 0) known.age = std::max(Nanos(0), now() - from_ns(run.started_ns));
+  for (const auto* list : {&pod_->status.containerStatuses, &pod_->status.initContainerStatuses})
+    for (const model::ContainerStatus& status : *list)
+      if (status.name == name && status.containerID.ends_with(run.id)) {
+        known.started = status.started.value_or(false);
+        known.ready = status.ready;
+      }
+  return known;
+}
+
 void PodWorker::start_probes(std::size_t index) {
   const std::string name = record_.containers[index].name;
   const model::Container* spec = container_spec(*pod_, record_.containers[index]);
@@ -61,6 +74,7 @@ void PodWorker::start_probes(std::size_t index) {
     step();
   };
   auto probes = std::make_shared<ContainerProbes>(context_.client.executor(), *spec,
+                                                  known_of(*record_.containers[index].current, name),
                                                   std::move(callbacks));
   probes_[name] = probes;
   probes->start();

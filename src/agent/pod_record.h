@@ -3,6 +3,7 @@
 // action.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,12 +32,16 @@ struct ContainerRun {
   std::string reason, message;
   std::string image_id;  // repository@digest; empty for the machine's own file system
   bool removed = false;  // nothing of it is left but the log
+  std::int32_t stop_signal = SIGTERM;
+  std::string image;      // as the spec called it then
+  std::optional<model::ResourceRequirements> resources;  // cpu and memory that it has now
+  bool replaced = false;  // asked to end for another run of a changed spec, whatever the restart policy
 
   bool is_live() const { return phase != run_phase::exited; }
 };
 BOOST_DESCRIBE_STRUCT(ContainerRun, (),
                       (id, attempt, phase, started_ns, finished_ns, exit_code, reason, message,
-                       image_id, removed))
+                       image_id, removed, stop_signal, image, resources, replaced))
 
 struct ContainerRecord {
   std::string name;

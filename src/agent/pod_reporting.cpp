@@ -55,12 +55,12 @@ void PodWorker::report() {
   std::string old_ip = status_.podIP, old_phase = status_.phase;
   const StatusInput input{*pod_,          record_, std::move(waiting), context_.host_ip,
                           facts().pod_ip, now(),   previous,           probe_views(),
-                          pod_->readiness_gates};
+                          pod_->readiness_gates, resize_};
   status_ = compute_status(input);
   ephemeral_status_ = ephemeral_statuses(input);
   if (was_ready != is_ready(status_) || old_ip != status_.podIP || old_phase != status_.phase)
     context_.on_change();
-  json::Value patch = status_patch(record_.uid, status_, ephemeral_status_);
+  json::Value patch = status_patch(record_, status_, ephemeral_status_, pod_->status.conditions);
   if (sent_status_ && json::equal(*sent_status_, patch)) return;
   status_dirty_ = true;
   send_status();
@@ -71,7 +71,7 @@ void PodWorker::send_status() {
   if (status_in_flight_ || !status_dirty_) return;
   status_dirty_ = false;
   status_in_flight_ = true;
-  sent_status_ = status_patch(record_.uid, status_, ephemeral_status_);
+  sent_status_ = status_patch(record_, status_, ephemeral_status_, pod_->status.conditions);
   kube::Write write;
   write.verb = kube::Write::Verb::patch;
   write.resource = kube::resources::pods;
@@ -86,8 +86,8 @@ void PodWorker::send_status() {
 
 void PodWorker::status_sent(kube::WriteResult result) {
   status_in_flight_ = false;
-  bool heard =
-      result || result.error().code == Code::not_found || result.error().code == Code::conflict;
+  // A conflict of the uid is a pod that is gone and followed by another: its watch says so.
+  bool heard = result || result.error().code == Code::not_found;
   if (!heard) {
     log_warn("agent", "write a pod's status",
              {{"pod", described()}, {"error", result.error().message}});

@@ -32,6 +32,7 @@ struct TokenRequest {
 struct ClaimVolume {
   std::string path;
   bool provisioned = false;  // by us: the pod's fsGroup applies
+  bool must_exist = false;   // somebody prepared it: a local volume
 };
 
 // All from the pod's own namespace. An object that does not exist is simply not in it.

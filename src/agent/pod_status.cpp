@@ -8,6 +8,7 @@ namespace hekla::agent {
 namespace {
 
 constexpr const char* kRuntimePrefix = "hekla://";
+constexpr const char *kResizePending = "PodResizePending", *kResizeInProgress = "PodResizeInProgress";
 
 model::Time time_of(std::int64_t ns) { return ns == 0 ? model::Time() : model::Time(from_ns(ns)); }
 
@@ -110,7 +111,8 @@ class StatusBuilder {
     if (run->phase == run_phase::running) {
       out.state.running = model::ContainerStateRunning{time_of(run->started_ns)};
       out.started = view_of(record.name).started;
-      out.ready = view_of(record.name).ready;
+      // An init container that works is not done.
+      out.ready = view_of(record.name).ready && (!record.init || record.sidecar);
       return out;
     }
     auto waiting = in_.waiting.find(record.name);
@@ -121,7 +123,6 @@ class StatusBuilder {
     } else {
       out.state.terminated = terminated_state(*run);
     }
-    // An init container that has done its work counts as ready.
     out.ready = record.init && !record.sidecar && run->exit_code == 0;
     return out;
   }
@@ -167,6 +168,10 @@ class StatusBuilder {
     else
       add(status, "Ready", all_ready, reason, message);
     add(status, "ContainersReady", all_ready, reason, message);
+    if (!in_.resize.pending.empty())
+      add(status, kResizePending, true, in_.resize.pending, in_.resize.message);
+    if (in_.resize.under_way)
+      add(status, kResizeInProgress, true, in_.resize.error.empty() ? "" : "Error", in_.resize.error);
   }
 
   // In the kubelet's words.
@@ -211,7 +216,8 @@ json::Array addresses(const std::string& ip) {
 }
 
 // Kubernetes always sends these members, zero or not; clients read them without asking.
-json::Array container_statuses(const std::vector<model::ContainerStatus>& statuses) {
+json::Array container_statuses(const std::vector<model::ContainerStatus>& statuses,
+                               const PodRecord& record) {
   json::Array out;
   for (const model::ContainerStatus& status : statuses) {
     json::Value value = json::encode(status);
@@ -220,6 +226,12 @@ json::Array container_statuses(const std::vector<model::ContainerStatus>& status
     object["imageID"] = status.imageID;
     object["ready"] = status.ready;
     object["restartCount"] = status.restartCount;
+    auto found = std::ranges::find(record.containers, status.name, &ContainerRecord::name);
+    if (status.state.running && found != record.containers.end() && found->current && found->current->resources) {
+      object["resources"] = json::encode(*found->current->resources);
+      if (const auto& requests = found->current->resources->requests; !requests.empty())
+        object["allocatedResources"] = json::encode(requests);
+    }
     for (const char* state : {"state", "lastState"}) {
       json::Object& holder = object[state].as_object();
       if (json::Value* ended = holder.if_contains("terminated"))
@@ -246,8 +258,9 @@ bool is_ready(const model::PodStatus& status) {
   });
 }
 
-json::Value status_patch(const std::string& uid, const model::PodStatus& status,
-                         const std::vector<model::ContainerStatus>& ephemeral) {
+json::Value status_patch(const PodRecord& record, const model::PodStatus& status,
+                         const std::vector<model::ContainerStatus>& ephemeral,
+                         const std::vector<model::PodCondition>& known) {
   json::Object body;
   body["phase"] = status.phase;
   auto optional_text = [&](const char* name, const std::string& text) {
@@ -277,13 +290,18 @@ json::Value status_patch(const std::string& uid, const model::PodStatus& status,
     if (condition.message.empty()) object["message"] = nullptr;
     conditions.push_back(std::move(value));
   }
+  for (const char* passing : {kResizePending, kResizeInProgress}) {
+    auto is_it = [&](const model::PodCondition& one) { return one.type == passing; };
+    if (std::ranges::any_of(known, is_it) && std::ranges::none_of(status.conditions, is_it))
+      conditions.push_back(json::Object{{"$patch", "delete"}, {"type", passing}});
+  }
   body["conditions"] = std::move(conditions);
-  body["containerStatuses"] = container_statuses(status.containerStatuses);
+  body["containerStatuses"] = container_statuses(status.containerStatuses, record);
   if (!status.initContainerStatuses.empty())
-    body["initContainerStatuses"] = container_statuses(status.initContainerStatuses);
-  if (!ephemeral.empty()) body["ephemeralContainerStatuses"] = container_statuses(ephemeral);
+    body["initContainerStatuses"] = container_statuses(status.initContainerStatuses, record);
+  if (!ephemeral.empty()) body["ephemeralContainerStatuses"] = container_statuses(ephemeral, record);
   json::Object metadata;
-  metadata["uid"] = uid;  // a pod of the same name made since must not get it
+  metadata["uid"] = record.uid;  // a pod of the same name made since must not get it
   json::Object patch;
   patch["metadata"] = std::move(metadata);
   patch["status"] = std::move(body);

@@ -18,6 +18,14 @@ struct ProbeView {
   bool started = true, ready = true;
 };
 
+// How far another amount of cpu or memory for the pod's containers has come.
+struct ResizeView {
+  std::string pending, message;  // Deferred or Infeasible, and why
+  bool under_way = false;
+  std::string error;  // of the last attempt
+  bool operator==(const ResizeView&) const = default;
+};
+
 struct StatusInput {
   const model::Pod& pod;  // the API's latest
   const PodRecord& record;
@@ -29,15 +37,17 @@ struct StatusInput {
   const std::vector<model::PodCondition>& previous;
   std::map<std::string, ProbeView> probes = {};  // by container; absent ones have nothing to say
   std::vector<std::string> readiness_gates = {};
+  ResizeView resize = {};
 };
 
 model::PodStatus compute_status(const StatusInput& input);
 std::vector<model::ContainerStatus> ephemeral_statuses(const StatusInput& input);
 
 // The strategic merge patch that brings the API's status to `status`. Conditions of other writers
-// (PodScheduled, DisruptionTarget) stay: the list is merged by type.
-json::Value status_patch(const std::string& uid, const model::PodStatus& status,
-                         const std::vector<model::ContainerStatus>& ephemeral = {});
+// (PodScheduled, DisruptionTarget) stay: the list is merged by type. `known` are those the API has.
+json::Value status_patch(const PodRecord& record, const model::PodStatus& status,
+                         const std::vector<model::ContainerStatus>& ephemeral = {},
+                         const std::vector<model::PodCondition>& known = {});
 
 // Ready as the API will say, for DNS: the agent knows first.
 bool is_ready(const model::PodStatus& status);

@@ -59,6 +59,17 @@ TEST_F(PodStatusTest, BeginsPending) {
   EXPECT_EQ(condition(now, "PodReadyToStartContainers"), "False//");
 }
 
+TEST_F(PodStatusTest, AnInitContainerIsReadyOnlyWhenItHasDoneItsWork) {
+  set(0, run_phase::running);
+  EXPECT_FALSE(status().initContainerStatuses[0].ready);
+  EXPECT_EQ(condition(status(), "Initialized"),
+            "False/ContainersNotInitialized/containers with incomplete status: [i]");
+  set(0, run_phase::exited, 1);
+  EXPECT_FALSE(status().initContainerStatuses[0].ready);
+  set(0, run_phase::exited);
+  EXPECT_TRUE(status().initContainerStatuses[0].ready);
+}
+
 TEST_F(PodStatusTest, RunsWhenAllHaveBegun) {
   set(0, run_phase::exited);
   set(1, run_phase::running);
@@ -124,7 +135,7 @@ TEST_F(PodStatusTest, TransitionTimesMoveOnlyWithTheStatus) {
 
 TEST_F(PodStatusTest, ThePatchIsCompleteAndGuarded) {
   set(0, run_phase::exited);
-  json::Value patch = status_patch("u", status());
+  json::Value patch = status_patch(record_, status());
   EXPECT_EQ(json::string_at(patch, {"metadata", "uid"}), "u");
   EXPECT_EQ(json::string_at(json::array_at(patch, {"status", "podIPs"})->at(0), {"ip"}),
             "10.244.0.2");

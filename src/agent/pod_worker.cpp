@@ -69,7 +69,8 @@ Result<void> check_seccomp(const json::Value& pod_context, const json::Value& co
 }  // namespace
 
 PodWorker::PodWorker(PodContext& context, PodRef pod, PodRecord record, bool adopted)
-    : context_(context), pod_(std::move(pod)), record_(std::move(record)), inspected_(!adopted) {}
+    : context_(context), pod_(std::move(pod)), record_(std::move(record)), inspected_(!adopted),
+      policies_hold_(!context.await_policies || record_.host_network) {}
 
 WallTime PodWorker::now() const { return context_.client.executor().clock().wall(); }
 
@@ -80,6 +81,14 @@ void PodWorker::start() {
 }
 
 void PodWorker::update(PodRef pod) {
+  for (const ContainerRecord& container : record_.containers) {
+    const model::Container* before = container_spec(*pod_, container);
+    const model::Container* after = container_spec(*pod, container);
+    if (before && after && !resized(before->resources, after->resources).empty()) resize_after_.reset();
+    if (!before || !after || before->image == after->image) continue;
+    holds_.erase(container.name);  // what was wrong with the old image
+    pull_failures_.erase(container.name);
+  }
   pod_ = std::move(pod);
   step();
 }
@@ -128,6 +137,11 @@ void PodWorker::step() {
   if (pod_->metadata.deletionTimestamp &&
       (ending_ == Ending::no || ending_ == Ending::deadline || ending_ == Ending::evicted))
     ending_ = Ending::deleted;
+  if (pulling_ && ending_ == Ending::no && check_deadline()) ending_ = Ending::deadline;
+  if (pulling_ && ending_ != Ending::no) {
+    ++pulls_;  // the image may still come, for the next pod
+    busy_ = pulling_ = false;
+  }
   if (busy_) return;
   sync_ephemeral(record_, *pod_);
   if (!inspected_) {
@@ -176,6 +190,7 @@ void PodWorker::step_run() {
                                 [this](std::size_t i) { return is_started(i); });
   note_backing_off(decision);
   stop_all(decision.stop);
+  for (std::size_t i : decision.replace) replace(i, "definition changed");
   if (decision.finished) {
     record_.outcome = *decision.finished ? "Succeeded" : "Failed";
     report();
@@ -184,11 +199,32 @@ void PodWorker::step_run() {
   report();
   kill_overdue();
   if (decision.wake) wake_at(*decision.wake);
-  if (!decision.start) return;
-  if (record_.sandbox) return launch(*decision.start);
+  if (resize() || !decision.start) return;
+  if (record_.sandbox && policies_hold_) return launch(*decision.start);
   auto held = holds_.find(kSandbox);
   if (held != holds_.end() && held->second.until > now()) return wake_at(held->second.until);
-  make_sandbox();
+  if (!record_.sandbox) return make_sandbox();
+  await_policies();
+}
+
+// A pod that policies select does not run a single instruction before they hold for its address.
+void PodWorker::await_policies() {
+  busy_ = true;
+  context_.await_policies(*pod_, resume<void>([this](Result<void> done) {
+    policies_hold_ = done.has_value();
+    if (!done)
+      sandbox_failed("FailedCreatePodSandBox",
+                     Error{Code::unavailable, "Failed to create pod sandbox: network policies are not in force: " +
+                                                  done.error().message});
+  }));
+}
+
+// Ends a run, so that another one begins as the spec says now.
+void PodWorker::replace(std::size_t index, const std::string& why) {
+  ContainerRecord& container = record_.containers[index];
+  if (container.current->phase != run_phase::running) return;
+  container.current->replaced = true;
+  stop_run(index, "Container " + container.name + " " + why + ", will be restarted", grace());
 }
 
 void PodWorker::note_backing_off(const PodDecision& decision) {
@@ -234,16 +270,25 @@ bool PodWorker::remove_exited() {
 // What the node does not take: the scheduler knows nothing of sysctls, and pods that their maker has
 // put here have passed it by.
 bool PodWorker::refuse() {
-  std::optional<std::string> sysctl =
-      forbidden_sysctl(pod_->spec.securityContext, record_.host_network, pod_->spec.hostIPC);
-  const bool port_taken = context_.host_port_taken && context_.host_port_taken(*pod_);
-  if (!sysctl && !port_taken) return false;
+  std::string why;
+  if (!pod_->os.empty() && pod_->os != "linux") {
+    record_.reason = "PodOSNotSupported";
+    why = "Failed to admit pod as the OS field doesn't match node OS";
+  } else if (auto sysctl = forbidden_sysctl(pod_->spec.securityContext, record_.host_network, pod_->spec.hostIPC)) {
+    record_.reason = "SysctlForbidden";
+    why = *sysctl;
+  } else if (auto profile = missing_apparmor(*pod_, context_.apparmor)) {
+    record_.reason = "AppArmor";
+    why = *profile;
+  } else if (context_.host_port_taken && context_.host_port_taken(*pod_)) {
+    record_.reason = "NodePorts";
+    why = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
+  } else {
+    return false;
+  }
   record_.outcome = "Failed";
-  record_.reason = sysctl ? "SysctlForbidden" : "NodePorts";
-  record_.message = "Pod was rejected: " +
-                    sysctl.value_or("Predicate NodePorts failed: node(s) didn't have free ports for the "
-                                    "requested pod ports");
-  event("Warning", record_.reason.c_str(), record_.message.substr(sizeof "Pod was rejected: " - 1));
+  record_.message = "Pod was rejected: " + why;
+  event("Warning", record_.reason.c_str(), why);
   report();
   return true;
 }
@@ -257,6 +302,7 @@ void PodWorker::make_sandbox() {
           "FailedCreatePodSandBox",
           Error{Code::unavailable, "Failed to create pod sandbox: " + address.error().message});
     record_.address = *address;
+    policies_hold_ = !context_.await_policies;
   }
   report();
   busy_ = true;
@@ -268,8 +314,29 @@ void PodWorker::make_sandbox() {
   });
 }
 
+// What a kubelet says that lacks the same things.
+std::optional<std::pair<const char*, std::string>> PodWorker::sandbox_refusal() const {
+  using Refusal = std::pair<const char*, std::string>;
+  if (pod_->own_users)
+    return Refusal("FailedCreatePodSandBox",
+                   "Failed to create pod sandbox: RuntimeClass handler \"\" does not support user namespaces");
+  if (!pod_->block_volumes.empty())
+    return Refusal("FailedMount", "MountVolume.SetUp failed for volume \"" + *pod_->block_volumes.begin() +
+                                      "\" : volume " + *pod_->block_volumes.begin() +
+                                      " has volumeMode Filesystem, but is specified in volumeDevices");
+  if (Result<std::string> name =
+          kernel_hostname(*pod_, context_.node_name, context_.cluster_domain, pod_->fqdn_hostname);
+      !name)
+    return Refusal("FailedCreatePodSandBox", "Failed to create pod sandbox: " + name.error().message);
+  return std::nullopt;
+}
+
 void PodWorker::plan_sandbox(PodSources sources) {
   if (ending_ != Ending::no) return step();
+  if (auto refusal = sandbox_refusal()) {
+    sandbox_failed(refusal->first, Error{Code::invalid, refusal->second});
+    return step();
+  }
   Result<std::vector<VolumePlan>> volumes =
       plan_volumes(*pod_, facts(), sources, VolumePlanOptions{context_.ca_pem});
   if (!volumes) {
@@ -280,8 +347,12 @@ void PodWorker::plan_sandbox(PodSources sources) {
   request.record = record_;
   request.files = pod_files(
       *pod_, PodFilesInput{facts().pod_ip, context_.node_name, context_.cluster_domain,
-                           context_.dns_address, context_.host_hosts, context_.host_resolv_conf});
+                           context_.dns_address, context_.host_hosts, context_.host_resolv_conf,
+                           kernel_hostname(*pod_, context_.node_name, context_.cluster_domain,
+                                           pod_->fqdn_hostname)
+                               .value_or("")});
   request.volumes = std::move(*volumes);
+  request.host_ipc = pod_->spec.hostIPC;
   busy_ = true;
   context_.machine.make_sandbox(
       std::move(request), resume<void>([this](Result<void> done) {
@@ -404,15 +475,22 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
   BundleSpec& bundle = request.bundle;
   bundle.security = merge_security(pod_->spec.securityContext, spec.securityContext);
   bundle.security.grantable = context_.capabilities;
+  if (!bundle.security.seccomp_given) bundle.security.default_seccomp = context_.default_seccomp;
   bundle.sysctls = sysctls_of(pod_->spec.securityContext);
-  TRY(check_non_root(bundle, spec.name));
   TRY(check_seccomp(pod_->spec.securityContext, spec.securityContext));
-  const ImageConfig defaults = image_ ? image_->config : ImageConfig{};
+  if (const HostImageSpec* host = context_.images.find(spec.image); host && !image_)
+    request.host_image = *host;
+  const ImageConfig& defaults = image_ ? image_->config : request.host_image.config;
+  TRY(check_non_root(bundle, defaults.user, spec.name));
   bundle.args = command_line(spec, defaults, env);
   if (bundle.args.empty())
     return fail(Code::invalid, image_ ? "no command specified"
                                       : "no command specified: the host image has none of its own");
-  bundle.hostname = pod_hostname(*pod_, context_.node_name);
+  bundle.hostname =
+      TRY(kernel_hostname(*pod_, context_.node_name, context_.cluster_domain, pod_->fqdn_hostname));
+  bundle.apparmor = TRY(apparmor_profile(pod_->spec.securityContext, spec.securityContext, context_.apparmor));
+  if (auto found = pod_->recursive_read_only.find(spec.name); found != pod_->recursive_read_only.end())
+    request.recursive_read_only = found->second;
   auto given = [&](std::string_view name) {
     return std::ranges::any_of(env, [&](const auto& entry) { return entry.first == name; });
   };
@@ -426,9 +504,7 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
   if (!given("HOSTNAME")) bundle.env.push_back("HOSTNAME=" + bundle.hostname);
   if (spec.tty && !given("TERM")) bundle.env.emplace_back("TERM=xterm");
   for (const auto& [name, value] : env) bundle.env.push_back(name + "=" + value);
-  if (const auto& cards = record_.containers[index].gpus; !cards.empty())
-    for (const char* name : {"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"})
-      if (!given(name)) bundle.env.push_back(std::string(name) + "=" + gpu_list(cards));
+  add_gpus(record_.containers[index].gpus, given, bundle);
   if (!defaults.working_dir.empty()) bundle.cwd = defaults.working_dir;
   if (!spec.workingDir.empty()) bundle.cwd = spec.workingDir;
   request.image = image_;
@@ -437,6 +513,22 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
   bundle.host_ipc = pod_->spec.hostIPC;
   bundle.limits = limits_of(spec.resources, pod_->status.qosClass, context_.machine_memory_bytes);
   return request;
+}
+
+// A container that has the nodes of its own cards alone sees them numbered from 0 by CUDA.
+void PodWorker::add_gpus(const std::vector<std::int32_t>& cards,
+                         const std::function<bool(std::string_view)>& given, BundleSpec& bundle) const {
+  if (cards.empty()) return;
+  const bool own_libraries = !image_ || image_->host;
+  give_gpus(context_.gpu_driver, cards, own_libraries, bundle);
+  std::vector<std::int32_t> seen = cards;
+  if (!bundle.devices.empty() && !bundle.security.privileged) {
+    const auto distinct = std::set<std::int32_t>(cards.begin(), cards.end()).size();
+    seen.clear();
+    for (std::size_t i = 0; i < distinct; ++i) seen.push_back(static_cast<std::int32_t>(i));
+  }
+  if (!given("NVIDIA_VISIBLE_DEVICES")) bundle.env.push_back("NVIDIA_VISIBLE_DEVICES=" + gpu_list(cards));
+  if (!given("CUDA_VISIBLE_DEVICES")) bundle.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu_list(seen));
 }
 
 // A container keeps its cards over its restarts.
@@ -467,13 +559,19 @@ void PodWorker::launch_with(std::size_t index, const PodSources& sources) {
   }
   event("Normal", "Pulled", pulled_message_);
   if (container.current) {
-    container.backoff = backoff_steps(container) + 1;
+    const bool anew = container.current->replaced || is_superseded(pod_->spec, container);
+    container.backoff = anew ? 0 : backoff_steps(container) + 1;
     container.previous = std::move(container.current);
   }
   ContainerRun run;
   run.attempt = container.attempts++;
   run.id = container_id(record_.uid, container.name, run.attempt);
-  if (image_) run.image_id = image_->id;
+  run.image = request->spec.image;
+  run.resources = resizable(request->spec.resources);
+  if (image_) {
+    run.image_id = image_->id;
+    run.stop_signal = signal_number(image_->config.stop_signal);
+  }
   container.current = run;
   request->record = record_;
   busy_ = true;

@@ -6,6 +6,7 @@
 // most one piece of work. Lives on the agent's executor.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -61,6 +62,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   WallTime now() const;
   void step();
   void step_run();
+  void replace(std::size_t container, const std::string& why);
   void note_backing_off(const PodDecision& decision);
   void step_end();
   void finish_ending();
@@ -70,17 +72,22 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
 
   bool refuse();
   void make_sandbox();
+  void await_policies();
   // `next` may use `this`.
   void fetch_volume_sources(std::move_only_function<void(Result<PodSources>)> next);
   void keep_tokens(PodSources& sources);
   void add_claims(PodSources sources, std::move_only_function<void(Result<PodSources>)> next);
+  std::optional<std::pair<const char*, std::string>> sandbox_refusal() const;
   void plan_sandbox(PodSources sources);
   void sandbox_failed(const std::string& reason, const Error& error);
   void launch(std::size_t container);
   Result<void> take_gpus(std::size_t container);
   void launch_with(std::size_t container, const PodSources& sources);
   Result<LaunchRequest> launch_request(std::size_t container, const PodSources& sources);
-  Result<void> check_non_root(const BundleSpec& bundle, const std::string& container) const;
+  void add_gpus(const std::vector<std::int32_t>& cards, const std::function<bool(std::string_view)>& given,
+                BundleSpec& bundle) const;
+  Result<void> check_non_root(const BundleSpec& bundle, const std::string& image_user,
+                              const std::string& container) const;
 
   // Images, in pod_images.cpp. `image_` is that of the container being launched.
   void launch_from_registry(std::size_t container);
@@ -93,7 +100,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   void launched(std::size_t container, Result<Launch> outcome);
   bool check_deadline();
   void stop_all(const std::vector<std::size_t>& containers);
-  // Asks a running container to end: preStop hook, SIGTERM, and SIGKILL after the grace period.
+  // Asks a running container to end: preStop hook, SIGTERM or what its image says, and SIGKILL after the grace period.
   void stop_run(std::size_t container, const std::string& why, Nanos grace);
   void send_term(std::size_t container, const std::string& run_id);
   void kill_overdue();
@@ -101,12 +108,17 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   // Probes and hooks, in pod_probing.cpp.
   void tend_probes();
   void start_probes(std::size_t container);
+  ContainerProbes::Known known_of(const ContainerRun& run, const std::string& name) const;
   void post_start(std::size_t container);
   void run_action(std::size_t container, const ProbeAction& action,
                   std::move_only_function<void(Result<ProbeOutcome>)> done);
   bool is_started(std::size_t container) const;
   std::map<std::string, ProbeView> probe_views() const;
   Nanos grace() const;
+
+  // Other amounts of cpu and memory for running containers, in pod_resizing.cpp. True when it has begun work.
+  bool resize();
+  bool resize_run(std::size_t container, const model::ResourceRequirements& wanted);
 
   void report();
   void send_status();
@@ -164,8 +176,13 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   bool status_in_flight_ = false;
   bool status_dirty_ = false;
   bool look_again_ = false;
+  bool policies_hold_;  // for the address it has
   std::optional<StoredImage> image_;
   std::string pulled_message_;
+  ResizeView resize_;
+  std::optional<WallTime> resize_after_;  // the last attempt failed
+  bool pulling_ = false;  // busy with a pull, for which an end does not wait
+  int pulls_ = 0;         // begun or given up: only the latest is listened to
   std::map<std::string, int> pull_failures_;  // in a row, by container
 };
 

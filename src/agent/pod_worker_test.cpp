@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstring>
 
 #include "json/codec.h"
 #include "support/fake_client.h"
@@ -20,11 +22,14 @@ class FakeMachine final : public PodMachine {
 
   std::vector<std::string> calls;
   std::map<std::string, int> exits;  // containers that end, by name
-  std::string sandbox_failure, launch_failure, removal_failure;
+  std::string sandbox_failure, launch_failure, removal_failure, resize_failure;
   std::vector<std::string> env, args;
+  Limits resized_pod;
+  std::vector<OciDevice> devices;
   std::string cwd;
   std::map<std::string, StoredImage> images, registry;  // by canonical name
   std::optional<RegistryLogin> login;
+  bool endless_pulls = false;  // they are never answered
   std::vector<std::string> probed;  // the first words of their commands
   std::set<std::string> failing;
 
@@ -44,6 +49,7 @@ class FakeMachine final : public PodMachine {
                   Done<StoredImage> done) override {
     calls.push_back("pull " + image.canonical());
     login = logins.find(image.registry, image.repository);
+    if (endless_pulls) return unanswered_.push_back(std::move(done));
     auto found = registry.find(image.canonical());
     if (found == registry.end())
       return answer<StoredImage>(std::move(done), fail(Code::not_found, "no such image"));
@@ -53,6 +59,7 @@ class FakeMachine final : public PodMachine {
   void launch(LaunchRequest request, Done<Launch> done) override {
     args = request.bundle.args;
     cwd = request.bundle.cwd;
+    devices = request.bundle.devices;
     const ContainerRecord& container = request.record.containers[request.container];
     calls.push_back("launch " + container.name + "#" + std::to_string(container.current->attempt));
     env = request.bundle.env;
@@ -61,7 +68,15 @@ class FakeMachine final : public PodMachine {
     answer<Launch>(std::move(done), launch);
   }
   void signal(const PodRecord&, const ContainerRun&, int number) override {
-    calls.push_back(number == SIGTERM ? "TERM" : "KILL");
+    calls.push_back(::sigabbrev_np(number));
+  }
+  void resize(const PodRecord&, const ContainerRun&, const Limits& limits, const Limits& pod_limits,
+              Done<void> done) override {
+    calls.push_back("resize " + std::to_string(limits.cpu_limit_milli.value_or(0)) + "m " +
+                    std::to_string(limits.memory_limit_bytes.value_or(0)));
+    resized_pod = pod_limits;
+    if (resize_failure.empty()) return answer<void>(std::move(done), {});
+    answer<void>(std::move(done), fail(Code::conflict, resize_failure));
   }
   void probe(const PodRecord&, std::size_t, const ProbeAction& action,
              Done<ProbeOutcome> done) override {
@@ -105,6 +120,7 @@ class FakeMachine final : public PodMachine {
     });
   }
   Executor& executor_;
+  std::vector<Done<StoredImage>> unanswered_;
 };
 
 class PodWorkerTest : public ::testing::Test {
@@ -204,6 +220,24 @@ TEST_F(PodWorkerTest, AnEndThatWasDecidedButNotReportedIsReportedByTheNextProces
   EXPECT_EQ(container().state.terminated->exitCode, 0);
 }
 
+TEST_F(PodWorkerTest, PoliciesHoldBeforeTheFirstInstruction) {
+  std::vector<Done<void>> waiting;
+  context_.await_policies = [&](const AgentPod&, Done<void> done) { waiting.push_back(std::move(done)); };
+  begin("Always");
+  EXPECT_EQ(calls(), "sandbox");
+  ASSERT_EQ(waiting.size(), 1u);
+  waiting[0](fail(Code::internal, "no nft"));
+  simulation_.run_until_idle();
+  EXPECT_EQ(calls(), "");
+  EXPECT_TRUE(has_event("FailedCreatePodSandBox",
+                        "Failed to create pod sandbox: network policies are not in force: no nft"));
+  ASSERT_EQ(waiting.size(), 2u);
+  waiting[1]({});
+  simulation_.run_until_idle();
+  exit(0);
+  EXPECT_EQ(calls(), "launch c#0, remove c, launch c#1");  // asked once for each address
+}
+
 TEST_F(PodWorkerTest, WhatCannotBeRemovedIsNotForgotten) {
   begin("Always");
   machine_.removal_failure = "busy";
@@ -215,6 +249,49 @@ TEST_F(PodWorkerTest, WhatCannotBeRemovedIsNotForgotten) {
   exit(0);
   EXPECT_EQ(calls(), "remove c");
   EXPECT_TRUE(container().current->removed);
+}
+
+TEST_F(PodWorkerTest, WhatTheNodeLacksIsNotLeftOutInSilence) {
+  begin("Never", R"("hostUsers":false,)");
+  EXPECT_EQ(phase(), "Pending");
+  EXPECT_TRUE(has_event("FailedCreatePodSandBox", "does not support user namespaces"));
+  EXPECT_EQ(calls(), "");
+}
+
+TEST_F(PodWorkerTest, BlockVolumesAreRefused) {
+  begin("Never", R"("volumes":[{"name":"v","emptyDir":{}}],)", "host",
+        R"("volumeDevices":[{"name":"v","devicePath":"/dev/x"}],)");
+  EXPECT_EQ(phase(), "Pending");
+  EXPECT_TRUE(has_event("FailedMount", "volume v has volumeMode Filesystem, but is specified in volumeDevices"));
+}
+
+TEST_F(PodWorkerTest, ProfilesThatAreNotThereFailThePod) {
+  begin("Never", R"("securityContext":{"appArmorProfile":{"type":"Localhost","localhostProfile":"x"}},)");
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "AppArmor");
+  EXPECT_TRUE(has_event("AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"));
+}
+
+TEST_F(PodWorkerTest, CardsComeWithTheirNodes) {
+  context_.gpus = {3, 1};
+  context_.gpus_in_use = [] { return std::vector<std::int32_t>{0}; };
+  for (std::uint32_t i = 0; i < 3; ++i)
+    context_.gpu_driver.cards.push_back({"/dev/nvidia" + std::to_string(i), 'c', 195, i});
+  context_.gpu_driver.shared = {{"/dev/nvidiactl", 'c', 195, 255}};
+  begin("Never", "", "host", R"("resources":{"limits":{"nvidia.com/gpu":"2"}},)");
+  ASSERT_EQ(machine_.devices.size(), 3u);
+  EXPECT_EQ(machine_.devices[0].path, "/dev/nvidia1");
+  auto has = [&](const char* entry) { return std::ranges::count(machine_.env, entry) == 1; };
+  EXPECT_TRUE(has("NVIDIA_VISIBLE_DEVICES=1,2"));
+  EXPECT_TRUE(has("CUDA_VISIBLE_DEVICES=0,1")) << "CUDA counts the nodes it finds";
+}
+
+TEST_F(PodWorkerTest, DeclaredCardsHaveNoNodes) {
+  context_.gpus = {2, 1};
+  context_.gpus_in_use = [] { return std::vector<std::int32_t>{0}; };
+  begin("Never", "", "host", R"("resources":{"limits":{"nvidia.com/gpu":"1"}},)");
+  EXPECT_TRUE(machine_.devices.empty());
+  EXPECT_EQ(std::ranges::count(machine_.env, "CUDA_VISIBLE_DEVICES=1"), 1);
 }
 
 TEST_F(PodWorkerTest, SubPathsWithoutAValueAreRefused) {
@@ -271,6 +348,121 @@ TEST_F(PodWorkerTest, CrashLoops) {
   EXPECT_EQ(calls(), "remove c, launch c#4") << "ten minutes of life clear the slate";
 }
 
+TEST_F(PodWorkerTest, AnotherImageIsAnotherRunWhateverThePolicy) {
+  context_.images = ImageMap::parse({"*=host"}).value();
+  begin("Never", "", "host");
+  calls();
+  change(R"({"spec":{"containers":[{"name":"c","image":"host:2","command":["x"]}]}})");
+  EXPECT_EQ(calls(), "TERM");
+  exit(143);
+  EXPECT_EQ(calls(), "remove c, launch c#1");
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_EQ(container().restartCount, 1);
+  EXPECT_TRUE(has_event("Killing", "Container c definition changed, will be restarted"));
+}
+
+TEST_F(PodWorkerTest, AnotherImageEndsTheBackOff) {
+  context_.images = ImageMap::parse({"*=host"}).value();
+  begin("Always", "", "host");
+  for (int i = 0; i < 3; ++i) {
+    exit(1);
+    pass(seconds(60));
+  }
+  exit(1);
+  EXPECT_EQ(container().state.waiting->reason, "CrashLoopBackOff");
+  calls();
+  change(R"({"spec":{"containers":[{"name":"c","image":"host:2","command":["x"]}]}})");
+  EXPECT_EQ(calls(), "launch c#4");
+  exit(1);
+  EXPECT_EQ(calls(), "remove c, launch c#5") << "as if for the first time";
+}
+
+class ResizeTest : public PodWorkerTest {
+ protected:
+  static std::string spec(const std::string& amounts) {
+    return R"("resources":{"limits":)" + amounts + R"(,"requests":)" + amounts + "},";
+  }
+  void resize(const std::string& amounts) {
+    change((R"({"spec":{"containers":[{"name":"c","image":"host","command":["x"],)" + more_ +
+            R"("resources":{"limits":)" + amounts + R"(,"requests":)" + amounts + "}}]}}")
+               .c_str());
+  }
+  std::string status(std::initializer_list<std::string_view> path) {
+    const json::Array* statuses = json::array_at(object(), {"status", "containerStatuses"});
+    const json::Value* found = json::find_path(statuses->at(0), path);
+    return found ? json::serialize(*found) : "";
+  }
+  std::string condition(const std::string& type) {
+    for (const model::PodCondition& one : decoded().status.conditions)
+      if (one.type == type) return one.status + "/" + one.reason + "/" + one.message;
+    return "";
+  }
+  std::string more_;
+};
+
+TEST_F(ResizeTest, ARunningContainerIsGivenOtherLimits) {
+  begin("Never", "", "host", spec(R"({"cpu":"1","memory":"1Gi"})"));
+  EXPECT_EQ(status({"resources", "limits"}), R"({"cpu":"1","memory":"1Gi"})");
+  calls();
+  resize(R"({"cpu":"2","memory":"2Gi"})");
+  EXPECT_EQ(calls(), "resize 2000m 2147483648");
+  EXPECT_EQ(machine_.resized_pod.cpu_limit_milli, 2000) << "the pod as a whole follows";
+  EXPECT_EQ(machine_.resized_pod.memory_limit_bytes, 2LL << 30);
+  EXPECT_EQ(status({"resources", "limits"}), R"({"cpu":"2","memory":"2Gi"})");
+  EXPECT_EQ(status({"allocatedResources"}), R"({"cpu":"2","memory":"2Gi"})");
+  EXPECT_EQ(container().restartCount, 0);
+  pass(seconds(30));
+  EXPECT_EQ(calls(), "") << "once is enough";
+}
+
+TEST_F(ResizeTest, WhatTheNodeDoesNotHaveIsWaitedFor) {
+  bool room = false;
+  context_.resize_refusal = [&](const AgentPod&) -> std::optional<std::pair<std::string, std::string>> {
+    if (room) return std::nullopt;
+    return std::pair("Deferred", "no room");
+  };
+  begin("Never", "", "host", spec(R"({"cpu":"1"})"));
+  calls();
+  resize(R"({"cpu":"4"})");
+  EXPECT_EQ(calls(), "");
+  EXPECT_EQ(condition("PodResizePending"), "True/Deferred/no room");
+  EXPECT_EQ(status({"resources", "limits"}), R"({"cpu":"1"})");
+  room = true;
+  pass(seconds(11));
+  EXPECT_EQ(calls(), "resize 4000m 0");
+  EXPECT_EQ(status({"resources", "limits"}), R"({"cpu":"4"})");
+  change("{}");  // the worker hears what it wrote
+  EXPECT_EQ(condition("PodResizePending"), "");
+  EXPECT_EQ(condition("PodResizeInProgress"), "");
+}
+
+TEST_F(ResizeTest, WhatFailsIsSaidAndTriedAgain) {
+  machine_.resize_failure = "in use";
+  begin("Never", "", "host", spec(R"({"memory":"2Gi"})"));
+  calls();
+  resize(R"({"memory":"1Gi"})");
+  EXPECT_EQ(condition("PodResizeInProgress"), "True/Error/in use");
+  EXPECT_EQ(status({"resources", "limits"}), R"({"memory":"2Gi"})");
+  EXPECT_EQ(calls(), "resize 0m 1073741824");
+  machine_.resize_failure.clear();
+  pass(seconds(11));
+  EXPECT_EQ(calls(), "resize 0m 1073741824");
+  EXPECT_EQ(status({"resources", "limits"}), R"({"memory":"1Gi"})");
+}
+
+TEST_F(ResizeTest, AnotherRunWhereTheSpecWantsOne) {
+  more_ = R"("resizePolicy":[{"resourceName":"memory","restartPolicy":"RestartContainer"}],)";
+  begin("Always", "", "host", more_ + spec(R"({"cpu":"1","memory":"1Gi"})"));
+  calls();
+  resize(R"({"cpu":"2","memory":"1Gi"})");
+  EXPECT_EQ(calls(), "resize 2000m 1073741824") << "cpu needs no restart";
+  resize(R"({"cpu":"2","memory":"2Gi"})");
+  EXPECT_EQ(calls(), "TERM");
+  exit(143);
+  EXPECT_EQ(calls(), "remove c, launch c#1");
+  EXPECT_EQ(status({"resources", "limits"}), R"({"cpu":"2","memory":"2Gi"})");
+}
+
 TEST_F(PodWorkerTest, TermThenKillThenTheObjectGoes) {
   begin("Always");
   calls();
@@ -285,6 +477,19 @@ TEST_F(PodWorkerTest, TermThenKillThenTheObjectGoes) {
   EXPECT_EQ(calls(), "remove c, erase, release");
   EXPECT_EQ(api_.find(kube::resources::pods, {"default", "p"}), nullptr);
   EXPECT_TRUE(has_event("Killing", "Stopping container c"));
+}
+
+TEST_F(PodWorkerTest, TheImageSaysWhichSignalStopsIt) {
+  StoredImage image;
+  image.name = "docker.io/library/nginx:1.25";
+  image.config.stop_signal = "SIGQUIT";
+  machine_.images[image.name] = image;
+  begin("Never", "", "nginx:1.25");
+  calls();
+  change(R"({"metadata":{"deletionTimestamp":"2023-11-14T22:13:30Z","deletionGracePeriodSeconds":5}})");
+  EXPECT_EQ(calls(), "QUIT");
+  pass(seconds(6));
+  EXPECT_EQ(calls(), "KILL");
 }
 
 TEST_F(PodWorkerTest, AShorterGraceCounts) {
@@ -332,6 +537,15 @@ TEST_F(PodWorkerTest, AnEvictedPodFailsAndStaysInTheApi) {
   EXPECT_FALSE(gone_);
   worker_->evict("again", seconds(0));
   EXPECT_EQ(json::string_at(object(), {"status", "message"}), "The node was low on resource: memory. ");
+}
+
+TEST_F(PodWorkerTest, APodOfAnotherSystemIsRejected) {
+  begin("Never", R"("os":{"name":"windows"},)");
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "PodOSNotSupported");
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}),
+            "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS");
+  EXPECT_EQ(calls().find("launch"), std::string::npos);
 }
 
 TEST_F(PodWorkerTest, APodThatIsTurnedAwayNeverStarts) {
@@ -433,6 +647,24 @@ TEST_F(PodWorkerTest, AnImageThatCannotBePulledIsTriedAgain) {
   EXPECT_EQ(container().imageID, "docker.io/library/nginx@sha256:1");
   EXPECT_EQ(machine_.cwd, "/srv");
   EXPECT_EQ(std::ranges::count(machine_.env, "PATH=/p"), 1);
+}
+
+TEST_F(PodWorkerTest, NoEndWaitsForAPull) {
+  machine_.endless_pulls = true;
+  begin("Never", "", "nginx:1.25");
+  EXPECT_EQ(phase(), "Pending");
+  change(R"({"metadata":{"deletionTimestamp":"2023-11-14T22:13:30Z","deletionGracePeriodSeconds":30}})");
+  pass(seconds(1));
+  EXPECT_EQ(calls(), "sandbox, pull docker.io/library/nginx:1.25, erase, release");
+  EXPECT_TRUE(gone_);
+}
+
+TEST_F(PodWorkerTest, ADeadlineEndsAPodThatStillPulls) {
+  machine_.endless_pulls = true;
+  begin("Never", R"("activeDeadlineSeconds":5,)", "nginx:1.25");
+  pass(seconds(6));
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "DeadlineExceeded");
 }
 
 TEST_F(PodWorkerTest, AnImageNameThatIsNoneIsNotAskedFor) {
@@ -546,6 +778,26 @@ TEST_F(ProbingTest, ReadinessComesAndGoes) {
   pass(seconds(5));
   EXPECT_FALSE(container().ready);
   EXPECT_EQ(container().restartCount, 0);
+}
+
+TEST_F(ProbingTest, AnAdoptedContainerIsWhatItWas) {
+  begin_with(R"("startupProbe":)" + probe("up", 5, 2) + R"(,"readinessProbe":)" + probe("ready", 5, 2) +
+             R"(,"livenessProbe":{"exec":{"command":["alive"]},"initialDelaySeconds":60},)");
+  pass(seconds(30));
+  ASSERT_TRUE(container().ready);
+  const PodRecord record = worker_->record();
+  worker_.reset();  // the process is killed
+  machine_.failing = {"ready"};
+  machine_.probed.clear();
+  worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
+  worker_->start();
+  simulation_.run_until_idle();
+  EXPECT_TRUE(container().ready) << "one failure is below the threshold";
+  EXPECT_EQ(machine_.probed, std::vector<std::string>{"ready"}) << "it has started once";
+  pass(seconds(5));
+  EXPECT_FALSE(container().ready);
+  pass(seconds(26));
+  EXPECT_EQ(std::ranges::count(machine_.probed, "alive"), 1) << "sixty seconds after the container's start";
 }
 
 TEST_F(ProbingTest, LivenessKillsAndTheContainerStartsAgain) {

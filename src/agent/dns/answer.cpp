@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <ldns/ldns.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 
@@ -63,8 +64,8 @@ ldns_rr* service_record(const std::string& owner, const ServiceTarget& target) {
   return rr;
 }
 
-ldns_rr* authority_record(const Zone& zone) {
-  ldns_rr* rr = record(zone.domain, LDNS_RR_TYPE_SOA);
+ldns_rr* authority_record(const Zone& zone, const std::string& of) {
+  ldns_rr* rr = record(of, LDNS_RR_TYPE_SOA);
   ldns_rr_push_rdf(rr, dname("ns.dns." + zone.domain));
   ldns_rr_push_rdf(rr, dname("hostmaster." + zone.domain));
   for (std::uint32_t number : {1u, 7200u, 1800u, 86400u, kTtlSeconds})
@@ -77,9 +78,11 @@ bool is_inside(const std::string& name, const std::string& domain) {
   return name == domain || name.ends_with("." + domain);
 }
 
+constexpr std::string_view kReverse = "in-addr.arpa";
+
 // "4.3.2.1.in-addr.arpa" to 1.2.3.4.
 std::optional<std::uint32_t> reverse_address(const std::string& name) {
-  constexpr std::string_view kSuffix = ".in-addr.arpa";
+  const std::string kSuffix = "." + std::string(kReverse);
   if (!name.ends_with(kSuffix)) return std::nullopt;
   std::optional<std::uint32_t> flipped = parse_ipv4(name.substr(0, name.size() - kSuffix.size()));
   if (!flipped) return std::nullopt;
@@ -92,9 +95,16 @@ class Responder {
   Responder(const Zone& zone, ldns_pkt* response, ldns_rr_type type)
       : zone_(zone), response_(response), type_(type) {}
 
+  // The name that the answer leads to and that is not ours, if there is one.
+  const std::string& elsewhere() const { return elsewhere_; }
+
   ldns_pkt_rcode respond(const std::string& name) {
-    if (name.ends_with(".in-addr.arpa")) return respond_reverse(name);
-    if (!is_inside(name, zone_.domain)) return LDNS_RCODE_REFUSED;
+    if (std::optional<std::uint32_t> address = reverse_address(name); address && is_own(*address))
+      return respond_reverse(name, *address);
+    if (!is_inside(name, zone_.domain)) {
+      elsewhere_ = name;
+      return LDNS_RCODE_REFUSED;
+    }
     ldns_pkt_set_aa(response_, true);
     std::string at = name;
     for (int hops = 0; hops < kAliasLimit; ++hops) {
@@ -103,6 +113,7 @@ class Responder {
       push(name_record(at, LDNS_RR_TYPE_CNAME, alias->second));
       at = alias->second;
     }
+    if (!is_inside(at, zone_.domain) && type_ != LDNS_RR_TYPE_CNAME) elsewhere_ = at;
     bool any = type_ == LDNS_RR_TYPE_ANY;
     if (auto found = zone_.addresses.find(at);
         found != zone_.addresses.end() && (any || type_ == LDNS_RR_TYPE_A))
@@ -110,22 +121,29 @@ class Responder {
     if (auto found = zone_.services.find(at);
         found != zone_.services.end() && (any || type_ == LDNS_RR_TYPE_SRV))
       for (const ServiceTarget& target : found->second) push(service_record(at, target));
-    if (type_ == LDNS_RR_TYPE_SOA && at == zone_.domain) push(authority_record(zone_));
+    if (type_ == LDNS_RR_TYPE_SOA && at == zone_.domain) push(authority_record(zone_, at));
     if (pushed_) return LDNS_RCODE_NOERROR;
-    ldns_pkt_push_rr(response_, LDNS_SECTION_AUTHORITY, authority_record(zone_));
+    push_authority(zone_.domain);
     // A name without a record of this type exists all the same: glibc would give up on NXDOMAIN.
     return zone_.has(at) ? LDNS_RCODE_NOERROR : LDNS_RCODE_NXDOMAIN;
   }
 
  private:
-  ldns_pkt_rcode respond_reverse(const std::string& name) {
-    std::optional<std::uint32_t> address = reverse_address(name);
-    auto found = address ? zone_.reverse.find(*address) : zone_.reverse.end();
-    if (found == zone_.reverse.end()) return LDNS_RCODE_NXDOMAIN;
+  bool is_own(std::uint32_t address) const {
+    return zone_.reverse.contains(address) ||
+           std::ranges::any_of(zone_.ranges, [&](const Subnet& range) { return address - range.base < range.size(); });
+  }
+  ldns_pkt_rcode respond_reverse(const std::string& name, std::uint32_t address) {
+    auto found = zone_.reverse.find(address);
     ldns_pkt_set_aa(response_, true);
-    if (type_ == LDNS_RR_TYPE_PTR || type_ == LDNS_RR_TYPE_ANY)
+    if (found != zone_.reverse.end() && (type_ == LDNS_RR_TYPE_PTR || type_ == LDNS_RR_TYPE_ANY))
       push(name_record(name, LDNS_RR_TYPE_PTR, found->second));
-    return LDNS_RCODE_NOERROR;
+    else
+      push_authority(std::string(kReverse));
+    return found != zone_.reverse.end() ? LDNS_RCODE_NOERROR : LDNS_RCODE_NXDOMAIN;
+  }
+  void push_authority(const std::string& of) {
+    ldns_pkt_push_rr(response_, LDNS_SECTION_AUTHORITY, authority_record(zone_, of));
   }
   void push(ldns_rr* rr) {
     ldns_pkt_push_rr(response_, LDNS_SECTION_ANSWER, rr);
@@ -136,7 +154,20 @@ class Responder {
   ldns_pkt* response_;
   ldns_rr_type type_;
   bool pushed_ = false;
+  std::string elsewhere_;
 };
+
+Packet parse(std::string_view wire) {
+  ldns_pkt* parsed = nullptr;
+  if (ldns_wire2pkt(&parsed, reinterpret_cast<const std::uint8_t*>(wire.data()), wire.size()) != LDNS_STATUS_OK)
+    return nullptr;
+  return Packet(parsed);
+}
+
+ldns_rr* only_question(const ldns_pkt* packet) {
+  ldns_rr_list* questions = ldns_pkt_question(packet);
+  return ldns_rr_list_rr_count(questions) == 1 ? ldns_rr_list_rr(questions, 0) : nullptr;
+}
 
 std::optional<std::string> to_wire(const ldns_pkt* packet) {
   std::uint8_t* raw = nullptr;
@@ -151,42 +182,71 @@ Packet make_response(ldns_pkt* query, ldns_rr* question) {
   ldns_pkt_set_id(response.get(), ldns_pkt_id(query));
   ldns_pkt_set_qr(response.get(), true);
   ldns_pkt_set_rd(response.get(), ldns_pkt_rd(query));
+  ldns_pkt_set_ra(response.get(), true);
   ldns_pkt_set_opcode(response.get(), ldns_pkt_get_opcode(query));
   if (question) ldns_pkt_push_rr(response.get(), LDNS_SECTION_QUESTION, ldns_rr_clone(question));
   return response;
 }
 
+// Cut to its header when it is longer than the client of `query` can take.
+std::optional<std::string> fitted(ldns_pkt* query, const ldns_pkt* response, std::size_t limit) {
+  if (ldns_pkt_edns(query)) limit = std::max<std::size_t>(limit, ldns_pkt_edns_udp_size(query));
+  std::optional<std::string> wire = to_wire(response);
+  if (!wire || wire->size() <= limit) return wire;
+  Packet cut = make_response(query, only_question(query));
+  ldns_pkt_set_tc(cut.get(), true);
+  return to_wire(cut.get());
+}
+
 }  // namespace
 
-std::optional<std::string> answer_query(const Zone& zone, std::string_view query,
-                                        std::size_t limit) {
-  ldns_pkt* parsed = nullptr;
-  if (ldns_wire2pkt(&parsed, reinterpret_cast<const std::uint8_t*>(query.data()), query.size()) !=
-      LDNS_STATUS_OK)
-    return std::nullopt;
-  Packet packet(parsed);
-  if (ldns_pkt_qr(parsed)) return std::nullopt;
-  ldns_rr_list* questions = ldns_pkt_question(parsed);
-  ldns_rr* question =
-      ldns_rr_list_rr_count(questions) == 1 ? ldns_rr_list_rr(questions, 0) : nullptr;
-  Packet response = make_response(parsed, question);
-  if (ldns_pkt_get_opcode(parsed) != LDNS_PACKET_QUERY) {
+std::optional<DnsAnswer> answer_query(const Zone& zone, std::string_view query, std::size_t limit) {
+  Packet packet = parse(query);
+  if (!packet || ldns_pkt_qr(packet.get())) return std::nullopt;
+  ldns_rr* question = only_question(packet.get());
+  Packet response = make_response(packet.get(), question);
+  DnsAnswer answer;
+  if (ldns_pkt_get_opcode(packet.get()) != LDNS_PACKET_QUERY) {
     ldns_pkt_set_rcode(response.get(), LDNS_RCODE_NOTIMPL);
   } else if (!question) {
     ldns_pkt_set_rcode(response.get(), LDNS_RCODE_FORMERR);
   } else {
     Responder responder(zone, response.get(), ldns_rr_get_type(question));
     ldns_pkt_set_rcode(response.get(), responder.respond(name_of(ldns_rr_owner(question))));
+    answer.elsewhere = responder.elsewhere();
   }
-  if (ldns_pkt_edns(parsed)) {
-    limit = std::max<std::size_t>(limit, ldns_pkt_edns_udp_size(parsed));
-    ldns_pkt_set_edns_udp_size(response.get(), 4096);
+  if (ldns_pkt_edns(packet.get())) ldns_pkt_set_edns_udp_size(response.get(), 4096);
+  std::optional<std::string> wire = fitted(packet.get(), response.get(), limit);
+  if (!wire) return std::nullopt;
+  answer.wire = std::move(*wire);
+  return answer;
+}
+
+std::optional<std::string> query_for(std::string_view query, const std::string& name) {
+  Packet packet = parse(query);
+  ldns_rr* question = packet ? only_question(packet.get()) : nullptr;
+  if (!question) return std::nullopt;
+  if (name_of(ldns_rr_owner(question)) == name) return std::string(query);
+  ldns_rdf_deep_free(ldns_rr_owner(question));
+  ldns_rr_set_owner(question, dname(name));
+  return to_wire(packet.get());
+}
+
+std::optional<std::string> join_answers(std::string_view query, const std::string& own, const std::string& theirs,
+                                        std::size_t limit) {
+  Packet asked = parse(query), ours = parse(own), other = parse(theirs);
+  if (!asked || !ours || !other) return std::nullopt;
+  if (ldns_pkt_get_rcode(ours.get()) == LDNS_RCODE_REFUSED) return theirs;
+  ldns_pkt_set_aa(ours.get(), false);
+  ldns_pkt_set_tc(ours.get(), ldns_pkt_tc(other.get()));
+  ldns_pkt_set_rcode(ours.get(), ldns_pkt_get_rcode(other.get()));
+  for (ldns_pkt_section section : {LDNS_SECTION_ANSWER, LDNS_SECTION_AUTHORITY}) {
+    const ldns_rr_list* records =
+        section == LDNS_SECTION_ANSWER ? ldns_pkt_answer(other.get()) : ldns_pkt_authority(other.get());
+    for (std::size_t i = 0; i < ldns_rr_list_rr_count(records); ++i)
+      ldns_pkt_push_rr(ours.get(), section, ldns_rr_clone(ldns_rr_list_rr(records, i)));
   }
-  std::optional<std::string> wire = to_wire(response.get());
-  if (!wire || wire->size() <= limit) return wire;
-  Packet cut = make_response(parsed, question);
-  ldns_pkt_set_tc(cut.get(), true);
-  return to_wire(cut.get());
+  return fitted(asked.get(), ours.get(), limit);
 }
 
 }  // namespace hekla::agent

@@ -53,11 +53,17 @@ Zone sample() {
                     {{"app", "x"}},
                     *parse_ipv4("10.244.0.2") + static_cast<std::uint32_t>(i),
                     true});
-  return make_zone("cluster.local", {&job, &outside}, pods);
+  ServiceEndpoints endpoints;
+  endpoints.subsets = {{{{"10.244.0.2", "w0"}, {"10.244.0.3", "w1"}}, {{"rdzv", "TCP", 29400}}}};
+  Zone zone = make_zone("cluster.local", {&job, &outside}, pods, [&](const model::Service& service) {
+    return service.metadata.name == "job" ? &endpoints : nullptr;
+  });
+  zone.ranges = {Subnet::parse("10.244.0.0/16").value()};
+  return zone;
 }
 
 std::string ask(const std::string& name, int type, std::size_t limit = 512) {
-  return answer_query(sample(), query(name, type), limit).value();
+  return answer_query(sample(), query(name, type), limit).value().wire;
 }
 
 TEST(DnsAnswer, GivesEveryAddressWithAShortLife) {
@@ -95,6 +101,41 @@ TEST(DnsAnswer, ReverseNamesThePod) {
   EXPECT_EQ(header(wire).answers, 1);
   EXPECT_NE(wire.find("w1"), std::string::npos);
   EXPECT_EQ(header(ask("9.0.244.10.in-addr.arpa", kPtr)).code, 3);
+  EXPECT_EQ(header(ask("9.0.244.10.in-addr.arpa", kPtr)).authorities, 1);
+  EXPECT_EQ(header(ask("3.0.244.10.in-addr.arpa", kA)).code, 0);
+}
+
+TEST(DnsAnswer, WhatIsElsewhereIsSaid) {
+  auto elsewhere = [](const std::string& name, int type) {
+    return answer_query(sample(), query(name, type), 512)->elsewhere;
+  };
+  EXPECT_EQ(elsewhere("Example.com", kA), "example.com");
+  EXPECT_EQ(elsewhere("4.4.8.8.in-addr.arpa", kPtr), "4.4.8.8.in-addr.arpa");
+  EXPECT_EQ(elsewhere("9.0.244.10.in-addr.arpa", kPtr), "");
+  EXPECT_EQ(elsewhere("job.default.svc.cluster.local", kA), "");
+  EXPECT_EQ(elsewhere("db.default.svc.cluster.local", kA), "db.example.com");
+}
+
+TEST(DnsAnswer, AnAliasIsFollowedToItsAddress) {
+  const std::string asked = query("db.default.svc.cluster.local", kA);
+  const DnsAnswer own = *answer_query(sample(), asked, 512);
+  EXPECT_EQ(header(own.wire).answers, 1);
+  EXPECT_EQ(query_for(asked, own.elsewhere), query("db.example.com", kA));
+  std::string theirs = query("db.example.com", kA);
+  theirs[2] = static_cast<char>(0x81);
+  theirs[7] = 1;
+  theirs += std::string("\xc0\x0c\0\1\0\1\0\0\0\x3c\0\4\x01\x02\x03\x04", 16);
+  const std::string joined = *join_answers(asked, own.wire, theirs, 512);
+  EXPECT_EQ(joined.substr(0, 2), asked.substr(0, 2));
+  EXPECT_EQ(header(joined).answers, 2);
+  EXPECT_NE(joined.find(std::string("\0\0\0\x3c\0\4\x01\x02\x03\x04", 10)), std::string::npos);
+  theirs[3] = 3;
+  theirs[7] = 0;
+  theirs.resize(theirs.size() - 16);
+  EXPECT_EQ(header(*join_answers(asked, own.wire, theirs, 512)).code, 3);
+  // What was not ours at all is theirs as it is.
+  const std::string outside = query("example.com", kA);
+  EXPECT_EQ(join_answers(outside, answer_query(sample(), outside, 512)->wire, theirs, 512), theirs);
 }
 
 TEST(DnsAnswer, ServicePortsAndAliases) {

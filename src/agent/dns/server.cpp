@@ -19,17 +19,23 @@ namespace {
 constexpr std::size_t kUdpLimit = 512;
 constexpr std::size_t kTcpLimit = 65535;
 constexpr std::size_t kMaxConnections = 256;
+constexpr std::size_t kMostUnanswered = 32;  // questions of one connection
 constexpr int kBurst = 64;
 
+}  // namespace
+
 // One TCP client: a two-byte length before each message, both ways.
-class Connection {
+class DnsServer::Connection : public std::enable_shared_from_this<Connection> {
  public:
-  explicit Connection(FileDescriptor socket) : socket_(std::move(socket)) {}
+  Connection(DnsServer& server, FileDescriptor socket) : server_(server), socket_(std::move(socket)) {}
   int fd() const { return socket_.get(); }
-  short wanted() const { return out_.empty() ? POLLIN : POLLOUT; }
+  short wanted() const {
+    if (!out_.empty()) return POLLOUT;
+    return unanswered_ < kMostUnanswered ? POLLIN : 0;
+  }
 
   // False when the connection is done.
-  bool progress(const Zone& zone) {
+  bool progress() {
     if (!out_.empty()) return flush();
     char buffer[4096];
     ssize_t n = ::recv(fd(), buffer, sizeof buffer, MSG_DONTWAIT);
@@ -39,71 +45,85 @@ class Connection {
       std::size_t size = (static_cast<std::size_t>(static_cast<unsigned char>(in_[0])) << 8) |
                          static_cast<unsigned char>(in_[1]);
       if (in_.size() < 2 + size) break;
-      auto answer = answer_query(zone, std::string_view(in_).substr(2, size), kTcpLimit);
+      const std::string query = in_.substr(2, size);
       in_.erase(0, 2 + size);
-      if (!answer) return false;
-      out_ += static_cast<char>(answer->size() >> 8);
-      out_ += static_cast<char>(answer->size() & 0xff);
-      out_ += *answer;
+      ++unanswered_;
+      server_.respond(query, true, [weak = weak_from_this()](const std::string& answer) {
+        if (auto self = weak.lock()) self->say(answer);
+      });
     }
     return out_.empty() || flush();
   }
 
  private:
+  void say(const std::string& answer) {
+    --unanswered_;
+    out_ += static_cast<char>(answer.size() >> 8);
+    out_ += static_cast<char>(answer.size() & 0xff);
+    out_ += answer;
+  }
   bool flush() {
     ssize_t n = ::send(fd(), out_.data(), out_.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) return errno == EAGAIN;
     out_.erase(0, static_cast<std::size_t>(n));
     return true;
   }
+  DnsServer& server_;
   FileDescriptor socket_;
   std::string in_, out_;
+  std::size_t unanswered_ = 0;
 };
 
-constexpr unsigned kRefused = 5;
-
-bool is_refusal(const std::string& answer) {
-  return answer.size() > 3 && (static_cast<unsigned char>(answer[3]) & 0x0f) == kRefused;
+// What is not the cluster's is asked of others, and so is the name that an alias of the cluster leads to: the
+// resolvers of programs do not follow it themselves.
+void DnsServer::respond(std::string_view query, bool stream, DnsReply reply) {
+  const std::size_t limit = stream ? kTcpLimit : kUdpLimit;
+  std::optional<DnsAnswer> answer = answer_query(*zone(), query, limit);
+  if (!answer) return;
+  if (answer->elsewhere.empty() || !forwarder_.is_open()) return reply(std::move(answer->wire));
+  std::optional<std::string> question = query_for(query, answer->elsewhere);
+  auto shared = std::make_shared<DnsReply>(std::move(reply));
+  auto join = [shared, own = answer->wire, asked = std::string(query), limit](const std::string& theirs) {
+    (*shared)(join_answers(asked, own, theirs, limit).value_or(own));
+  };
+  if (!question || !forwarder_.ask(*question, stream, std::move(join), real_clock().mono()))
+    (*shared)(std::move(answer->wire));
 }
 
-void serve_udp(int socket, const Zone& zone, DnsForwarder& forwarder) {
+void DnsServer::serve_udp() {
   char buffer[4096];
   for (int i = 0; i < kBurst; ++i) {
     sockaddr_in peer{};
     socklen_t length = sizeof peer;
-    ssize_t n = ::recvfrom(socket, buffer, sizeof buffer, MSG_DONTWAIT,
+    ssize_t n = ::recvfrom(udp_.get(), buffer, sizeof buffer, MSG_DONTWAIT,
                            reinterpret_cast<sockaddr*>(&peer), &length);
     if (n < 0) return;
-    const std::string_view query(buffer, static_cast<std::size_t>(n));
-    auto answer = answer_query(zone, query, kUdpLimit);
-    if (answer && is_refusal(*answer) && forwarder.ask(query, peer, real_clock().mono())) continue;
-    if (answer)
-      ::sendto(socket, answer->data(), answer->size(), MSG_DONTWAIT,
-               reinterpret_cast<const sockaddr*>(&peer), length);
+    respond({buffer, static_cast<std::size_t>(n)}, false, [this, peer](const std::string& answer) {
+      ::sendto(udp_.get(), answer.data(), answer.size(), MSG_DONTWAIT,
+               reinterpret_cast<const sockaddr*>(&peer), sizeof peer);
+    });
   }
 }
 
-}  // namespace
-
 Result<std::unique_ptr<DnsServer>> DnsServer::start(FileDescriptor udp, FileDescriptor tcp,
-                                                    std::uint32_t address,
-                                                    const std::vector<std::uint32_t>& upstreams,
-                                                    std::uint16_t port) {
+                                                    std::uint32_t address, std::uint16_t port) {
   auto server = std::make_unique<DnsServer>(Private{});
-  TRY(server->forwarder_.open(upstreams));
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_port = htons(port);
   at.sin_addr.s_addr = htonl(address);
   int one = 1;
   ::setsockopt(tcp.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  // Room for what comes while the machine is busy elsewhere; without the privilege the default stays.
+  int room = 4 << 20;
+  ::setsockopt(udp.get(), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
   for (const FileDescriptor* socket : {&udp, &tcp})
     if (::bind(socket->get(), reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0)
       return errno_error("serve DNS on " + ipv4_text(address));
   if (::listen(tcp.get(), 64) != 0) return errno_error("listen for DNS");
   server->udp_ = std::move(udp);
   server->tcp_ = std::move(tcp);
-  server->wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC));
+  server->wake_ = FileDescriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!server->wake_) return errno_error("open an eventfd");
   server->thread_ = std::make_unique<WorkerPool>("hekla-dns", 1);
   Task loop = [raw = server.get()] { raw->run(); };
@@ -113,6 +133,7 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(FileDescriptor udp, FileDesc
 
 DnsServer::~DnsServer() {
   if (!thread_) return;
+  stopping_ = true;
   eventfd_write(wake_.get(), 1);
   thread_->stop();
 }
@@ -123,34 +144,47 @@ void DnsServer::publish(Zone zone) {
   zone_ = std::move(next);
 }
 
+void DnsServer::use_name_servers(std::vector<std::string> addresses, std::uint16_t port) {
+  {
+    std::lock_guard lock(mutex_);
+    new_servers_.emplace(std::move(addresses), port);
+  }
+  eventfd_write(wake_.get(), 1);
+}
+
 std::shared_ptr<const Zone> DnsServer::zone() {
   std::lock_guard lock(mutex_);
   return zone_;
 }
 
+void DnsServer::take_name_servers() {
+  eventfd_t woken = 0;
+  eventfd_read(wake_.get(), &woken);
+  std::lock_guard lock(mutex_);
+  if (auto servers = std::exchange(new_servers_, std::nullopt)) forwarder_.use(servers->first, servers->second);
+}
+
 void DnsServer::run() {
-  std::list<Connection> connections;
-  while (true) {
+  std::list<std::shared_ptr<Connection>> connections;
+  while (!stopping_) {
     std::vector<pollfd> waiting = {
         {wake_.get(), POLLIN, 0}, {udp_.get(), POLLIN, 0}, {tcp_.get(), POLLIN, 0}};
-    const std::vector<int> upstreams = forwarder_.sockets();
-    for (int fd : upstreams) waiting.push_back({fd, POLLIN, 0});
-    for (const Connection& connection : connections)
-      waiting.push_back({connection.fd(), connection.wanted(), 0});
+    for (const auto& connection : connections)
+      waiting.push_back({connection->fd(), connection->wanted(), 0});
+    forwarder_.add_waits(waiting);
     if (::poll(waiting.data(), waiting.size(), -1) < 0) continue;
-    if (waiting[0].revents != 0) return;
-    std::shared_ptr<const Zone> now = zone();
-    forwarder_.answer(udp_.get());
-    std::size_t i = 3 + upstreams.size();
+    if (waiting[0].revents != 0) take_name_servers();
+    forwarder_.progress();
+    std::size_t i = 3;
     for (auto at = connections.begin(); at != connections.end(); ++i)
-      at = waiting[i].revents == 0 || at->progress(*now) ? std::next(at) : connections.erase(at);
-    if (waiting[1].revents != 0) serve_udp(udp_.get(), *now, forwarder_);
+      at = waiting[i].revents == 0 || (*at)->progress() ? std::next(at) : connections.erase(at);
+    if (waiting[1].revents != 0) serve_udp();
     if (waiting[2].revents == 0) continue;
     FileDescriptor accepted(::accept4(tcp_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     // Past the limit the oldest goes: a client that keeps its connection open cannot lock others
     // out.
     if (connections.size() >= kMaxConnections) connections.pop_front();
-    if (accepted) connections.emplace_back(std::move(accepted));
+    if (accepted) connections.push_back(std::make_shared<Connection>(*this, std::move(accepted)));
   }
 }
 

@@ -1,6 +1,7 @@
 #include "agent/dns/zone.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "agent/network/address_pool.h"
 
@@ -35,12 +36,15 @@ class ZoneBuilder {
     add_address(name, pod.address);
     zone_.reverse.emplace(pod.address, name);
   }
-  void add_service(const model::Service& service, const std::vector<const PodAddress*>& pods) {
+  void add_service(const model::Service& service, const std::vector<const PodAddress*>& pods,
+                   const ServiceEndpoints* endpoints) {
     const std::string name =
         lower(service.metadata.name + "." + service.metadata.ns + ".svc." + zone_.domain);
     if (service.spec.type == "ExternalName") {
-      if (service.spec.externalName.empty()) return;
-      zone_.aliases[name] = lower(service.spec.externalName);
+      std::string target = lower(service.spec.externalName);
+      if (target.ends_with('.')) target.pop_back();
+      if (target.empty()) return;
+      zone_.aliases[name] = target;
       note(name);
       return;
     }
@@ -49,20 +53,22 @@ class ZoneBuilder {
       if (auto address = parse_ipv4(service.spec.clusterIP)) {
         add_address(name, *address);
         zone_.reverse[*address] = name;
-        add_ports(service, name, name);
+        for (const model::ServicePort& port : service.spec.ports)
+          add_port(port.name, port.protocol, port.port, name, name);
       }
       return;
     }
+    std::set<std::uint32_t> unready;
     for (const PodAddress* pod : pods) {
       if (!selects(service.spec.selector, *pod)) continue;
-      if (!pod->ready && !service.spec.publishNotReadyAddresses) continue;
-      add_address(name, pod->address);
       bool named = !pod->hostname.empty() && pod->subdomain == service.metadata.name;
-      std::string own = (named ? lower(pod->hostname) : dashed(pod->address)) + "." + name;
-      add_address(own, pod->address);
-      if (named) zone_.reverse[pod->address] = own;
-      add_ports(service, name, own);
+      if (pod->ready || service.spec.publishNotReadyAddresses)
+        add_member(name, pod->address, named ? pod->hostname : "");
+      else
+        unready.insert(pod->address);
     }
+    if (endpoints)
+      for (const EndpointSubset& subset : endpoints->subsets) add_subset(name, subset, unready);
   }
   Zone take() {
     note(zone_.domain);
@@ -82,14 +88,28 @@ class ZoneBuilder {
     if (std::ranges::find(all, address) == all.end()) all.push_back(address);
     note(name);
   }
-  void add_ports(const model::Service& service, const std::string& name, const std::string& host) {
-    for (const model::ServicePort& port : service.spec.ports) {
-      if (port.name.empty()) continue;
-      std::string protocol = port.protocol.empty() ? "tcp" : lower(port.protocol);
-      std::string record = "_" + lower(port.name) + "._" + protocol + "." + name;
-      zone_.services[record].push_back({static_cast<std::uint16_t>(port.port), host});
-      note(record);
+  // One address of a headless service; returns its own name.
+  std::string add_member(const std::string& service, std::uint32_t address, const std::string& hostname) {
+    add_address(service, address);
+    std::string own = (hostname.empty() ? dashed(address) : lower(hostname)) + "." + service;
+    add_address(own, address);
+    if (!hostname.empty()) zone_.reverse[address] = own;
+    return own;
+  }
+  void add_subset(const std::string& service, const EndpointSubset& subset, const std::set<std::uint32_t>& unready) {
+    for (const EndpointAddress& endpoint : subset.addresses) {
+      std::optional<std::uint32_t> address = parse_ipv4(endpoint.ip);
+      if (!address || unready.contains(*address)) continue;
+      const std::string own = add_member(service, *address, endpoint.hostname);
+      for (const EndpointPort& port : subset.ports) add_port(port.name, port.protocol, port.port, service, own);
     }
+  }
+  void add_port(const std::string& port, const std::string& protocol, std::int32_t number, const std::string& service,
+                const std::string& host) {
+    if (port.empty()) return;
+    std::string record = "_" + lower(port) + "._" + (protocol.empty() ? "tcp" : lower(protocol)) + "." + service;
+    zone_.services[record].push_back({static_cast<std::uint16_t>(number), host});
+    note(record);
   }
 
   Zone zone_;
@@ -98,7 +118,7 @@ class ZoneBuilder {
 }  // namespace
 
 Zone make_zone(const std::string& domain, const std::vector<const model::Service*>& services,
-               const std::vector<PodAddress>& pods) {
+               const std::vector<PodAddress>& pods, const EndpointsOf& endpoints_of) {
   ZoneBuilder builder(domain);
   std::map<std::string, std::vector<const PodAddress*>> by_namespace;
   for (const PodAddress& pod : pods) {
@@ -106,7 +126,7 @@ Zone make_zone(const std::string& domain, const std::vector<const model::Service
     by_namespace[pod.ns].push_back(&pod);
   }
   for (const model::Service* service : services)
-    builder.add_service(*service, by_namespace[service->metadata.ns]);
+    builder.add_service(*service, by_namespace[service->metadata.ns], endpoints_of ? endpoints_of(*service) : nullptr);
   return builder.take();
 }
 

@@ -76,6 +76,26 @@ TEST(Zone, ReverseIsThePodsOwnName) {
   EXPECT_EQ(zone.reverse.at(*parse_ipv4("10.0.0.9")), "10-0-0-9.default.pod.cluster.local");
 }
 
+TEST(Zone, AHeadlessServiceHasTheEndpointsThatAreNotPodsOfThisNode) {
+  model::Service db = service("db", "None", {});
+  db.spec.ports = {{.name = "sql", .protocol = "TCP", .port = 1}};
+  model::Service job = service("job", "None");
+  ServiceEndpoints by_hand, of_pods;
+  by_hand.subsets = {{{{"192.168.7.1", "first"}, {"192.168.7.2", ""}}, {{"sql", "TCP", 5432}, {"", "TCP", 9}}}};
+  of_pods.subsets = {{{{"10.0.0.4", "late"}, {"192.168.0.1", ""}}, {}}};  // one that we know better, one of the host's
+  Zone zone = make_zone("cluster.local", {&db, &job}, {pod("late", "10.0.0.4", false)},
+                        [&](const model::Service& one) { return one.metadata.name == "db" ? &by_hand : &of_pods; });
+  EXPECT_EQ(lookup(zone, "db.default.svc.cluster.local"), (Addresses{"192.168.7.1", "192.168.7.2"}));
+  EXPECT_EQ(lookup(zone, "first.db.default.svc.cluster.local"), (Addresses{"192.168.7.1"}));
+  EXPECT_EQ(lookup(zone, "192-168-7-2.db.default.svc.cluster.local"), (Addresses{"192.168.7.2"}));
+  EXPECT_EQ(zone.reverse.at(*parse_ipv4("192.168.7.1")), "first.db.default.svc.cluster.local");
+  const auto& targets = zone.services.at("_sql._tcp.db.default.svc.cluster.local");
+  ASSERT_EQ(targets.size(), 2u);
+  EXPECT_EQ(targets[0].port, 5432);
+  EXPECT_EQ(targets[0].host, "first.db.default.svc.cluster.local");
+  EXPECT_EQ(lookup(zone, "job.default.svc.cluster.local"), (Addresses{"192.168.0.1"}));
+}
+
 TEST(Zone, InnerNamesExist) {
   model::Service job = service("job", "None");
   Zone zone = make_zone("cluster.local", {&job}, {});

@@ -117,7 +117,8 @@ Result<void> Copier::take_archive(const std::string& path, const std::string& ro
     target = open_in_root(root_.get(), target_, O_RDONLY | O_DIRECTORY);
   }
   if (!target) return errno_error("open " + request_.destination);
-  return unpack_layer(place, "/proc/self/fd/" + std::to_string(target.get()), {});
+  TRY(unpack_layer(place, "/proc/self/fd/" + std::to_string(target.get()), {}));
+  return {};
 }
 
 Result<void> Copier::take(const std::string& path, bool into_directory,

@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/network/pod_network.h"
+#include "agent/rootless/netns_thread.h"
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/cgroup.h"
 #include "agent/runtime/files.h"
 #include "base/crypto.h"
@@ -52,15 +55,19 @@ class LogTail {
 
 }  // namespace
 
-BuildMachine::BuildMachine(Private, InstancePaths paths, std::vector<std::string> hidden_paths)
-    : paths_(std::move(paths)), host_(paths_, std::move(hidden_paths)), runtime_(paths_) {}
+BuildMachine::BuildMachine(Private, InstancePaths paths, RuntimePrograms programs,
+                           std::vector<std::string> hidden_paths)
+    : paths_(std::move(paths)),
+      host_(paths_, std::move(hidden_paths)),
+      runtime_(paths_, std::move(programs)) {}
 
 Result<std::unique_ptr<BuildMachine>> BuildMachine::open(const std::string& store_dir,
                                                          std::vector<std::string> hidden_paths) {
   const std::string place = store_dir + "/build";
   TRY(make_directories(place));
-  auto machine =
-      std::make_unique<BuildMachine>(Private{}, instance_paths(place), std::move(hidden_paths));
+  auto machine = std::make_unique<BuildMachine>(Private{}, instance_paths(place),
+                                                TRY(find_programs("", program_directories())),
+                                                std::move(hidden_paths));
   machine->lock_ =
       FileDescriptor(::open((place + "/lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   if (!machine->lock_) return errno_error("open " + place + "/lock");
@@ -128,6 +135,12 @@ Result<std::string> BuildMachine::mount(const ImageStore& store,
   return bundle;
 }
 
+Result<std::string> BuildMachine::scratch(const std::string& name) {
+  const std::string place = paths_.pods() + "/scratch-" + sha256_hex(name).substr(0, 16);
+  TRY(make_directories(place, 0755));
+  return place;
+}
+
 Result<int> BuildMachine::run(const BuildCommand& command,
                               const std::function<void(std::string_view)>& print) {
   const std::string id = sha256_hex(paths_.name + std::to_string(++commands_));
@@ -144,6 +157,13 @@ Result<int> BuildMachine::run(const BuildCommand& command,
   for (const char* file : {"/etc/resolv.conf", "/etc/hosts"})
     if (::access(file, R_OK) == 0)
       spec.mounts.push_back({file, "none", file, {"bind", "rprivate", "ro"}});
+  spec.mounts.insert(spec.mounts.end(), command.mounts.begin(), command.mounts.end());
+  const std::string silence = bundle + "/netns";
+  if (!command.network) {
+    auto make = [&] { return PodNetwork::make_empty(silence); };
+    TRY(is_rootless() ? TRY(NetnsThread::start(*namespace_))->run<void>(make) : make());
+    spec.network_namespace = silence;
+  }
   TRY(apply_image_user(command.user, command.rootfs, spec.security));
   const std::string log = bundle + "/log";
   Result<void> created =
@@ -161,6 +181,7 @@ Result<int> BuildMachine::run(const BuildCommand& command,
   }
   tail.print(print);
   TRY(runtime_.remove(id, bundle, spec.cgroup));
+  if (!command.network) ::umount2(silence.c_str(), MNT_DETACH);
   if (!created) return std::unexpected(created.error());
   return exit->code;
 }

@@ -19,6 +19,8 @@ struct BuildCommand {
   bool host = false;  // the root is this machine's own
   std::vector<std::string> args, env;
   std::string cwd, user;
+  std::vector<OciMount> mounts;
+  bool network = true;  // this machine's, or none
 };
 
 // One owner, one thread, which stays in the namespace while this lives. Needs root.
@@ -29,7 +31,7 @@ class BuildMachine {
   // Below `store_dir`; `hidden_paths` are never shown in a root that is this machine's own.
   static Result<std::unique_ptr<BuildMachine>> open(const std::string& store_dir,
                                                     std::vector<std::string> hidden_paths);
-  BuildMachine(Private, InstancePaths paths, std::vector<std::string> hidden_paths);
+  BuildMachine(Private, InstancePaths paths, RuntimePrograms programs, std::vector<std::string> hidden_paths);
   ~BuildMachine();
 
   // A fresh root: of an image, of this machine (host without image), or empty. The bundle's
@@ -38,6 +40,8 @@ class BuildMachine {
                             bool host);
   // The exit code; what it prints is handed over line by line.
   Result<int> run(const BuildCommand& command, const std::function<void(std::string_view)>& print);
+  // A directory that is shared by the commands of this build and goes with it.
+  Result<std::string> scratch(const std::string& name);
 
  private:
   Result<void> prepare();

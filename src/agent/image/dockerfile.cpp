@@ -13,7 +13,22 @@ constexpr const char* kInstructions[] = {
     "ADD",   "ARG",        "CMD",    "COPY", "ENTRYPOINT", "ENV",   "EXPOSE",     "FROM", "HEALTHCHECK",
     "LABEL", "MAINTAINER", "RUN",    "SHELL", "STOPSIGNAL", "USER", "VOLUME",     "WORKDIR"};
 constexpr const char* kListed[] = {"ADD", "CMD", "COPY", "ENTRYPOINT", "RUN", "SHELL", "VOLUME"};
-constexpr const char* kFlagged[] = {"ADD", "COPY", "FROM", "HEALTHCHECK", "RUN"};
+// What an instruction may be told, and what it could be told elsewhere: that is refused by name, for an image that
+// silently lacks what was asked for is worse than none.
+struct KnownFlags {
+  const char* instruction;
+  std::vector<std::string_view> served, refused;
+};
+const KnownFlags* flags_of(const std::string& instruction) {
+  static const std::vector<KnownFlags> kKnown = {
+      {"ADD", {"chown", "chmod", "checksum", "link"}, {"exclude", "keep-git-dir", "unpack"}},
+      {"COPY", {"from", "chown", "chmod", "link"}, {"exclude", "parents"}},
+      {"FROM", {"platform"}, {}},
+      {"HEALTHCHECK", {"interval", "timeout", "start-period", "start-interval", "retries"}, {}},
+      {"RUN", {"mount", "network"}, {"security", "device"}}};
+  auto found = std::ranges::find_if(kKnown, [&](const KnownFlags& one) { return instruction == one.instruction; });
+  return found == kKnown.end() ? nullptr : &*found;
+}
 
 std::string_view trim(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
@@ -46,6 +61,7 @@ class DockerfileReader {
   void read_directives();
   std::string logical_line(std::string_view first);
   Result<void> add_step(int line, std::string_view text);
+  Result<std::string_view> read_flags(DockerStep& step, std::string_view rest) const;
   Result<void> read_documents(DockerStep& step);
   void drop_trailing_comment(DockerStep& step);
   std::unexpected<Error> bad(int line, const std::string& why) const {
@@ -143,22 +159,38 @@ Result<void> DockerfileReader::read_documents(DockerStep& step) {
   return {};
 }
 
+// Returns what follows them.
+Result<std::string_view> DockerfileReader::read_flags(DockerStep& step, std::string_view rest) const {
+  const KnownFlags* known = flags_of(step.instruction);
+  while (known && rest.starts_with("--")) {
+    const std::size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
+    const std::string_view flag = rest.substr(2, end - 2);
+    rest = trim(rest.substr(end));
+    const std::size_t equals = flag.find('=');
+    const std::string name(flag.substr(0, equals));
+    const std::string value(equals == std::string_view::npos ? "true" : flag.substr(equals + 1));
+    if (std::ranges::find(known->refused, name) != known->refused.end())
+      return bad(step.line, step.instruction + " --" + name + " is not supported");
+    if (std::ranges::find(known->served, name) == known->served.end())
+      return bad(step.line, "unknown flag: --" + name + " of " + step.instruction);
+    if (name == "mount")
+      step.mounts.push_back(value);
+    else
+      step.flags[name] = value;
+  }
+  return rest;
+}
+
 Result<void> DockerfileReader::add_step(int line, std::string_view text) {
   DockerStep step;
   step.line = line;
   std::size_t blank = std::min(text.find_first_of(kBlanks), text.size());
   step.instruction = upper_case(text.substr(0, blank));
+  if (step.instruction == "ONBUILD")
+    return bad(line, "ONBUILD is not supported: write its instruction where it is used");
   if (!is_one_of(step.instruction, kInstructions))
     return bad(line, "unknown instruction: " + std::string(text.substr(0, blank)));
-  std::string_view rest = trim(text.substr(blank));
-  while (is_one_of(step.instruction, kFlagged) && rest.starts_with("--")) {
-    std::size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
-    std::string_view flag = rest.substr(2, end - 2);
-    std::size_t equals = flag.find('=');
-    step.flags[std::string(flag.substr(0, equals))] =
-        equals == std::string_view::npos ? "true" : std::string(flag.substr(equals + 1));
-    rest = trim(rest.substr(end));
-  }
+  std::string_view rest = TRY(read_flags(step, trim(text.substr(blank))));
   step.text = rest;
   if (step.text.empty() && step.instruction != "CMD" && step.instruction != "ENTRYPOINT")
     return bad(line, step.instruction + " requires at least one argument");
@@ -335,6 +367,40 @@ bool matches_part(std::string_view pattern, std::string_view text) {
 }
 
 }  // namespace
+
+Result<RunMount> parse_run_mount(std::string_view text) {
+  RunMount mount;
+  const std::map<std::string_view, std::string*> members = {
+      {"type", &mount.type}, {"target", &mount.target}, {"dst", &mount.target},  {"destination", &mount.target},
+      {"source", &mount.source}, {"src", &mount.source}, {"from", &mount.from},  {"id", &mount.id},
+      {"size", &mount.size},     {"mode", &mount.mode},  {"uid", &mount.uid},    {"gid", &mount.gid}};
+  while (!text.empty()) {
+    const std::string_view one = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(one.size() + 1, text.size()));
+    const std::size_t equals = one.find('=');
+    const std::string_view name = one.substr(0, equals);
+    const std::string_view value = equals == std::string_view::npos ? "true" : one.substr(equals + 1);
+    const bool yes = value == "true" || value == "1";
+    if (auto member = members.find(name); member != members.end())
+      *member->second = value;
+    else if (name == "required")
+      mount.required = yes;
+    else if ((name == "rw" || name == "readwrite") && yes)
+      return fail(Code::invalid, "--mount with " + std::string(name) + " is not supported: copy what is to be changed");
+    else if (name != "ro" && name != "readonly" && name != "rw" && name != "readwrite" && name != "sharing")
+      return fail(Code::invalid, "unexpected key '" + std::string(name) + "' in '" + std::string(one) + "'");
+  }
+  if (mount.type != "cache" && mount.type != "bind" && mount.type != "tmpfs" && mount.type != "secret")
+    return fail(Code::invalid, "--mount=type=" + mount.type + " is not supported");
+  if (mount.type == "secret") {
+    const std::string last = mount.target.substr(mount.target.rfind('/') + 1);
+    if (mount.id.empty()) mount.id = mount.source.empty() ? last : mount.source;
+    if (mount.id.empty()) return fail(Code::invalid, "a secret mount needs an id");
+    if (mount.target.empty()) mount.target = "/run/secrets/" + mount.id;
+  }
+  if (mount.target.empty()) return fail(Code::invalid, "--mount=type=" + mount.type + " needs a target");
+  return mount;
+}
 
 Result<Dockerfile> parse_dockerfile(std::string_view text) { return DockerfileReader(text).read(); }
 

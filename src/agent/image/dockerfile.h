@@ -22,6 +22,7 @@ struct DockerStep {
   int line = 0;
   std::string instruction;                   // in capitals
   std::map<std::string, std::string> flags;  // "chown" of --chown=...
+  std::vector<std::string> mounts;           // "type=cache,target=..." of RUN --mount=..., which may be repeated
   std::string text;                          // the rest, lines joined
   std::optional<std::vector<std::string>> list;  // when it is a JSON array of strings
   std::vector<HereDocument> documents;
@@ -35,6 +36,15 @@ struct Dockerfile {
 
 // The error begins with "Dockerfile:LINE: ".
 Result<Dockerfile> parse_dockerfile(std::string_view text);
+
+// RUN --mount: cache, bind, tmpfs and secret, with what each of them needs.
+struct RunMount {
+  std::string type = "bind", target, source, from, id;
+  std::string size;       // of a tmpfs, in bytes
+  std::string mode, uid, gid;
+  bool required = false;  // a secret
+};
+Result<RunMount> parse_run_mount(std::string_view text);
 
 using VariableLookup = std::function<std::optional<std::string>(const std::string&)>;
 

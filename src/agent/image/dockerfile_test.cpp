@@ -50,6 +50,40 @@ TEST(Dockerfile, MistakesNameTheirLine) {
   EXPECT_EQ(parse_dockerfile("# nothing\n").error().message, "Dockerfile: the file has no FROM");
 }
 
+TEST(Dockerfile, NoFlagIsSwallowed) {
+  auto said = [](const std::string& line) {
+    auto file = parse_dockerfile("FROM a\n" + line + "\n");
+    return file ? "fine" : file.error().message;
+  };
+  EXPECT_EQ(said("COPY --link --chown=1 x y"), "fine");
+  EXPECT_EQ(said("COPY --parents x y"), "Dockerfile:2: COPY --parents is not supported");
+  EXPECT_EQ(said("COPY --exclude=*.md x y"), "Dockerfile:2: COPY --exclude is not supported");
+  EXPECT_EQ(said("COPY --chwon=1 x y"), "Dockerfile:2: unknown flag: --chwon of COPY");
+  EXPECT_EQ(said("ADD --from=b x y"), "Dockerfile:2: unknown flag: --from of ADD");
+  EXPECT_EQ(said("RUN --security=insecure x"), "Dockerfile:2: RUN --security is not supported");
+  EXPECT_EQ(said("HEALTHCHECK --interval=5s CMD x"), "fine");
+  EXPECT_EQ(said("ENV --x=1"), "fine") << "no flag there";
+  EXPECT_EQ(said("ONBUILD RUN x"),
+            "Dockerfile:2: ONBUILD is not supported: write its instruction where it is used");
+  auto file = parse_dockerfile("FROM --platform=linux/amd64 a\nRUN --mount=type=cache,target=/c --mount=target=/b x\n");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->steps[0].flags.at("platform"), "linux/amd64");
+  EXPECT_EQ(file->steps[1].mounts, (std::vector<std::string>{"type=cache,target=/c", "target=/b"}));
+}
+
+TEST(Dockerfile, MountsOfCommands) {
+  auto cache = parse_run_mount("type=cache,id=pip,target=/var/cache/pip,sharing=locked,mode=0755");
+  ASSERT_TRUE(cache) << cache.error().message;
+  EXPECT_EQ(cache->type + " " + cache->id + " " + cache->target + " " + cache->mode, "cache pip /var/cache/pip 0755");
+  EXPECT_EQ(parse_run_mount("source=a,dst=/b,ro")->source, "a");
+  EXPECT_EQ(parse_run_mount("type=secret,id=key")->target, "/run/secrets/key");
+  EXPECT_TRUE(parse_run_mount("type=secret,target=/x/key,required")->required);
+  EXPECT_EQ(parse_run_mount("type=ssh").error().message, "--mount=type=ssh is not supported");
+  EXPECT_EQ(parse_run_mount("type=cache").error().message, "--mount=type=cache needs a target");
+  EXPECT_EQ(parse_run_mount("target=/x,colour=red").error().message, "unexpected key 'colour' in 'colour=red'");
+  EXPECT_FALSE(parse_run_mount("target=/x,rw"));
+}
+
 TEST(Dockerfile, AnotherEscapeAndWindowsLines) {
   auto file = parse_dockerfile("# escape=`\r\nFROM a\r\nRUN one `\r\n two\r\n");
   ASSERT_TRUE(file.has_value());

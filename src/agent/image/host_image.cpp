@@ -1,10 +1,14 @@
 #include "agent/image/host_image.h"
 
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +16,9 @@
 #include <filesystem>
 #include <sstream>
 
+#include "agent/image/hidden_places.h"
+#include "agent/rootless/host_root.h"
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/files.h"
 #include "base/disk.h"
 
@@ -21,20 +28,19 @@ namespace {
 namespace fs = std::filesystem;
 constexpr long kTmpfsMagic = 0x01021994;
 
-// Emptied for every pod; the pod sees a writable directory with the host's mode.
-constexpr const char* kHiddenDirectories[] = {
-    "/root",           "/home",           "/run",       "/tmp",           "/var/tmp",
-    "/etc/ssh",        "/etc/kubernetes", "/etc/hekla", "/var/lib/hekla", "/var/backups",
-    "/etc/ssl/private"};
-constexpr const char* kHiddenFiles[] = {"/etc/shadow", "/etc/shadow-", "/etc/gshadow",
-                                        "/etc/gshadow-"};
 // Stand-ins for the files every pod has mounted over them; the host's may be links out of the
 // picture.
 constexpr const char* kReplacedFiles[] = {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"};
+// What nobody but the host's root may write is the pod's own where its directory is a copy.
+constexpr const char* kOwnedDirectories[] = {"/var/cache", "/var/lib",       "/var/log",      "/var/spool",
+                                             "/usr/local", "/usr/local/bin", "/usr/local/lib"};
 constexpr const char* kCoverSize = "size=64m";
 constexpr const char* kDiskFileSystems[] = {"ext2",     "ext3",     "ext4", "xfs",  "btrfs",
                                             "zfs",      "f2fs",     "nfs",  "nfs4", "9p",
                                             "virtiofs", "squashfs", "erofs"};
+
+// Other disks that are part of a system; what is mounted elsewhere is somebody's data.
+constexpr const char* kSystemPlaces[] = {"/usr", "/opt", "/var", "/srv"};
 
 bool is_below(std::string_view path, std::string_view directory) {
   return path == directory || (path.starts_with(directory) && path.size() > directory.size() &&
@@ -53,7 +59,7 @@ bool is_inside_hidden(const std::string& mask, const std::string& path) {
        end = path.find('/', end + 1)) {
     const std::string copy = mask + path.substr(0, end);
     if (is_whiteout(copy) ||
-        ::getxattr(copy.c_str(), "trusted.overlay.opaque", value, 1) == 1)
+        ::getxattr(copy.c_str(), opaque_attribute(), value, 1) == 1)
       return true;
   }
   return false;
@@ -72,7 +78,7 @@ Result<void> copy_parents(const std::string& mask, const std::string& path) {
       if (errno == EEXIST) continue;
       return errno_error("create " + copy);
     }
-    if (::chown(copy.c_str(), host.st_uid, host.st_gid) != 0) return errno_error("chown " + copy);
+    if (change_owner(AT_FDCWD, copy.c_str(), host.st_uid, host.st_gid) != 0) return errno_error("chown " + copy);
     if (::chmod(copy.c_str(), host.st_mode & 07777) != 0) return errno_error("chmod " + copy);
   }
   return {};
@@ -102,9 +108,9 @@ Result<void> hide_directory(const std::string& mask, const std::string& path) {
   TRY(copy_parents(mask, real));
   std::string copy = mask + real.string();
   if (::mkdir(copy.c_str(), 0700) != 0 && errno != EEXIST) return errno_error("create " + copy);
-  if (::setxattr(copy.c_str(), "trusted.overlay.opaque", "y", 1, 0) != 0)
+  if (::setxattr(copy.c_str(), opaque_attribute(), "y", 1, 0) != 0)
     return errno_error("make " + copy + " opaque");
-  if (::chown(copy.c_str(), host.st_uid, host.st_gid) != 0) return errno_error("chown " + copy);
+  if (change_owner(AT_FDCWD, copy.c_str(), host.st_uid, host.st_gid) != 0) return errno_error("chown " + copy);
   if (::chmod(copy.c_str(), host.st_mode & 07777) != 0) return errno_error("chmod " + copy);
   return {};
 }
@@ -115,6 +121,25 @@ Result<void> hide_file(const std::string& mask, const std::string& path) {
   if (!fs::is_symlink(path, error)) return {};
   const fs::path target = fs::canonical(path, error);
   return error ? Result<void>() : hide_name(mask, target);
+}
+
+// ":" and the directory that a root has at `path`, by its own links; empty when there is nothing in it.
+Result<std::string> layer_of_root(const std::string& root, const std::string& path) {
+  FileDescriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!top) return errno_error("open " + root);
+  open_how how{};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT;
+  FileDescriptor found(
+      static_cast<int>(::syscall(SYS_openat2, top.get(), path.c_str(), &how, sizeof how)));
+  if (!found && (errno == ENOENT || errno == ENOTDIR)) return std::string();
+  if (!found) return errno_error("open " + path + " in " + root);
+  std::error_code error;
+  const fs::path real = fs::read_symlink("/proc/self/fd/" + std::to_string(found.get()), error);
+  if (error || fs::is_empty(real, error)) return std::string();
+  if (real.string().find_first_of(",:\\") != std::string::npos)
+    return fail(Code::invalid, real.string() + " must not contain a comma, colon or backslash");
+  return ":" + real.string();
 }
 
 struct MountLine {
@@ -139,16 +164,23 @@ std::vector<MountLine> mount_lines(std::string_view mountinfo) {
 
 }  // namespace
 
+std::vector<std::string> HostImage::directories() const {
+  std::vector<std::string> out = hidden_directories();
+  for (std::string& home : home_directories(read_file("/etc/passwd").value_or("")))
+    out.push_back(std::move(home));
+  out.push_back(paths_.data_dir);
+  return out;
+}
+
 Result<void> HostImage::prepare() {
   const std::string mask = paths_.mask_dir();
   struct statfs info {};
   if (::statfs(mask.c_str(), &info) != 0) return errno_error("look at " + mask);
-  if (info.f_type != kTmpfsMagic &&
+  if (info.f_type != kTmpfsMagic && !is_rootless() &&
       ::mount("hekla-mask", mask.c_str(), "tmpfs", MS_NODEV | MS_NOSUID, "mode=755,size=4m") != 0)
     return errno_error("mount a tmpfs at " + mask);
-  for (const char* path : kHiddenDirectories) TRY(hide_directory(mask, path));
-  TRY(hide_directory(mask, paths_.data_dir));
-  for (const char* path : kHiddenFiles) TRY(hide_file(mask, path));
+  for (const std::string& path : directories()) TRY(hide_directory(mask, path));
+  for (const std::string& path : hidden_files()) TRY(hide_file(mask, path));
   for (const std::string& path : hidden_paths_) {
     std::error_code error;
     if (fs::is_directory(path, error))
@@ -157,23 +189,77 @@ Result<void> HostImage::prepare() {
       TRY(hide_file(mask, path));
   }
   for (const char* path : kReplacedFiles) TRY(replace_file(mask + path, "", 0644));
+  if (is_rootless())
+    for (const char* path : kOwnedDirectories)
+      if (std::error_code error; fs::is_directory(path, error)) TRY(copy_parents(mask, std::string(path) + "/"));
   return {};
 }
 
-Result<std::string> HostImage::mount_root(const std::string& bundle) {
+Result<std::vector<OciMount>> HostImage::mount_root(const std::string& bundle,
+                                                    const std::vector<LaidDirectory>& files) {
+  if (is_rootless()) return assemble_root(bundle, files);
   std::string upper = bundle + "/upper", work = bundle + "/work", root = bundle + "/rootfs";
   TRY(make_directories(upper, 0755));
   if (::chmod(upper.c_str(), 0755) != 0) return errno_error("chmod " + upper);
   TRY(make_directories(work));
   TRY(make_directories(root, 0755));
-  std::string options =
-      "lowerdir=" + paths_.mask_dir() + ":/,upperdir=" + upper + ",workdir=" + work;
+  std::string lower = paths_.mask_dir() + ":/";
+  for (const LaidDirectory& one : files)
+    if (one.destination == "/") {
+      // It lies inside / itself, so that one overlay cannot have both.
+      if (lower.ends_with(":/")) lower = TRY(mount_base(bundle));
+      lower = one.source + ":" + lower;
+    }
+  const std::string options = "lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work;
   if (::mount("overlay", root.c_str(), "overlay", 0, options.c_str()) != 0)
     return errno_error("mount an overlay of / at " + root);
-  return root;
+  return lay_all(bundle, files);
+}
+
+Result<std::vector<OciMount>> HostImage::assemble_root(const std::string& bundle,
+                                                       const std::vector<LaidDirectory>& files) {
+  HostRoot root{bundle, {paths_.mask_dir()}, paths_.data_dir};
+  for (const LaidDirectory& one : files) {
+    if (one.destination == "/")
+      root.layers.insert(root.layers.begin(), one.source);
+    else
+      TRY(make_parents(bundle, one.destination));
+  }
+  TRY(mount_host_root(root));
+  return lay_all(bundle, files);
+}
+
+Result<std::vector<OciMount>> HostImage::lay_all(const std::string& bundle,
+                                                 const std::vector<LaidDirectory>& files) {
+  std::vector<OciMount> mounts;
+  for (const LaidDirectory& one : files)
+    if (one.destination != "/") mounts.push_back(TRY(lay(bundle, mounts.size(), one)));
+  return mounts;
+}
+
+Result<OciMount> HostImage::lay(const std::string& bundle, std::size_t number,
+                                const LaidDirectory& files) {
+  const std::string place = bundle + "/laid/" + std::to_string(number);
+  const std::string own = bundle + "/laid-upper/" + std::to_string(number);
+  struct stat source {};
+  if (::stat(files.source.c_str(), &source) != 0) return errno_error("look at " + files.source);
+  for (const std::string& part : {place, own + "/upper", own + "/work"})
+    TRY(make_directories(part, 0755));
+  // The topmost layer decides whose directory it is.
+  if (change_owner(AT_FDCWD, (own + "/upper").c_str(), source.st_uid, source.st_gid) != 0 ||
+      ::chmod((own + "/upper").c_str(), source.st_mode & 07777) != 0)
+    return errno_error("give " + own + " the mode of " + files.source);
+  std::string lower = files.source;
+  if (files.merged) lower += TRY(layer_of_root(bundle + "/rootfs", files.destination));
+  const std::string options = "lowerdir=" + lower + ",upperdir=" + own + "/upper,workdir=" + own +
+                              "/work" + overlay_options();
+  if (::mount("overlay", place.c_str(), "overlay", 0, options.c_str()) != 0)
+    return errno_error("lay " + files.source + " over " + files.destination);
+  return OciMount{files.destination, "none", place, {"rbind", "rprivate", "rw"}};
 }
 
 Result<std::string> HostImage::mount_base(const std::string& bundle) {
+  if (is_rootless()) return paths_.mask_dir();  // the image's layers are put together with / itself
   std::string base = bundle + "/base";
   TRY(make_directories(base, 0755));
   const std::string options = "lowerdir=" + paths_.mask_dir() + ":/";
@@ -183,22 +269,27 @@ Result<std::string> HostImage::mount_base(const std::string& bundle) {
 }
 
 Result<void> HostImage::unmount_root(const std::string& bundle) {
-  for (const char* part : {"/rootfs", "/base"})
-    if (::umount2((bundle + part).c_str(), MNT_DETACH) != 0 && errno != EINVAL && errno != ENOENT)
-      return errno_error("unmount " + bundle + part);
+  std::vector<std::string> places;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(bundle + "/laid", error))
+    places.push_back(entry.path());
+  places.insert(places.end(), {bundle + "/rootfs", bundle + "/base"});
+  for (const std::string& place : places)
+    if (::umount2(place.c_str(), MNT_DETACH) != 0 && errno != EINVAL && errno != ENOENT)
+      return errno_error("unmount " + place);
   return {};
 }
 
 std::vector<OciMount> HostImage::extra_mounts() const {
+  if (is_rootless()) return {};
   std::vector<std::string> hidden;
   auto add = [&](const std::string& path) {
     std::error_code error;
     if (fs::path real = fs::canonical(path, error); !error) hidden.push_back(real);
   };
-  for (const char* path : kHiddenDirectories) add(path);
-  for (const char* path : kHiddenFiles) add(path);
+  for (const std::string& path : directories()) add(path);
+  for (const std::string& path : hidden_files()) add(path);
   for (const std::string& path : hidden_paths_) add(path);
-  add(paths_.data_dir);
   std::vector<OciMount> mounts;
   Result<std::string> mountinfo = read_file("/proc/thread-self/mountinfo");
   if (!mountinfo) return mounts;
@@ -227,7 +318,8 @@ std::vector<std::string> mount_points_to_bind(std::string_view mountinfo,
     if (point == "/" ||
         std::ranges::find(kDiskFileSystems, type) == std::end(kDiskFileSystems))
       continue;
-    bool out = point.starts_with("/boot") || point.find('\\') != std::string::npos ||
+    const bool system = std::ranges::any_of(kSystemPlaces, [&](const char* place) { return is_below(point, place); });
+    bool out = !system || point.find('\\') != std::string::npos ||
                std::ranges::any_of(hidden, [&](const auto& dir) { return is_below(point, dir); });
     if (!out && std::ranges::find(found, point) == found.end()) found.push_back(point);
   }

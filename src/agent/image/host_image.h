@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/image/image_map.h"
 #include "agent/runtime/bundle.h"
 #include "agent/runtime/instance.h"
 #include "base/result.h"
@@ -22,8 +23,10 @@ class HostImage {
   // Builds the mask layer (a tmpfs: overlayfs refuses two layers of which one lies inside the
   // other).
   Result<void> prepare();
-  // Mounts a fresh root for a container at bundle/rootfs.
-  Result<std::string> mount_root(const std::string& bundle);
+  // Mounts a fresh root for a container at bundle/rootfs, with the directories that are to lie over the
+  // whole of it; the mounts of the others are answered.
+  Result<std::vector<OciMount>> mount_root(const std::string& bundle,
+                                           const std::vector<LaidDirectory>& files = {});
   // Mounts the machine's file system alone, read-only, for an image's layers to lie upon: the
   // directory of the mount. (Layers lie inside / themselves, so that one overlay cannot have both.)
   Result<std::string> mount_base(const std::string& bundle);
@@ -33,12 +36,20 @@ class HostImage {
   std::vector<OciMount> extra_mounts() const;
 
  private:
+  std::vector<std::string> directories() const;  // to be empty in every pod
+  // mount_root() for an ordinary user.
+  Result<std::vector<OciMount>> assemble_root(const std::string& bundle, const std::vector<LaidDirectory>& files);
+  // All but those that lie over the whole root.
+  Result<std::vector<OciMount>> lay_all(const std::string& bundle, const std::vector<LaidDirectory>& files);
+  Result<OciMount> lay(const std::string& bundle, std::size_t number, const LaidDirectory& files);
+
   InstancePaths paths_;
   std::vector<std::string> hidden_paths_;
 };
 
 // Pure half of extra_mounts(): mount points of disk file systems in the text of
-// /proc/self/mountinfo, outside the `hidden` directories.
+// /proc/self/mountinfo that are part of the system (/usr, /opt, /var, /srv), outside the `hidden`
+// directories.
 std::vector<std::string> mount_points_to_bind(std::string_view mountinfo,
                                               const std::vector<std::string>& hidden);
 // The hidden paths that those mounts would bring back to light. One below a mount that is not bound

@@ -84,6 +84,12 @@ std::size_t on_send(char* buffer, std::size_t size, std::size_t count, void* use
   return static_cast<std::size_t>(n);
 }
 
+// Asked about once a second, and with every piece: anything but 0 breaks off.
+int on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  const HttpRequest& request = static_cast<Transfer*>(user)->request;
+  return request.cancelled && *request.cancelled ? 1 : 0;
+}
+
 void set_body(CURL* curl, Transfer& transfer) {
   const HttpRequest& request = transfer.request;
   const std::int64_t size = request.body_fd >= 0 ? request.body_size
@@ -143,6 +149,9 @@ Result<HttpReply> http_transfer(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &transfer);
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   if (request.no_proxy) curl_easy_setopt(curl, CURLOPT_PROXY, "");
   if (!request.ca_file.empty()) curl_easy_setopt(curl, CURLOPT_CAINFO, request.ca_file.c_str());
   if (request.method == "HEAD") curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);

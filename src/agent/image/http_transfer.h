@@ -1,6 +1,7 @@
 // One HTTP request to a registry or its token server, by libcurl. Blocks.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -26,6 +27,7 @@ struct HttpRequest {
   // Takes the content of an answer of the 200s in pieces; false breaks the transfer off. The first
   // argument is the status.
   std::function<bool(long, std::string_view)> sink;
+  const std::atomic<bool>* cancelled = nullptr;  // once true, the transfer breaks off
 };
 
 struct HttpReply {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,7 +17,9 @@
 #include "agent/image/http_transfer.h"
 #include "agent/image/layer.h"
 #include "agent/image/layer_pack.h"
+#include "agent/rootless/rootless.h"
 #include "base/disk.h"
+#include "base/sha256.h"
 #include "json/parse.h"
 #include "model/time.h"
 
@@ -39,7 +42,6 @@ struct Stage {
   bool host = false;
   json::Value config;                             // the whole OCI configuration
   std::map<std::string, std::string> arguments;  // ARGs in force
-  std::vector<std::string> shell{std::begin(kShell), std::end(kShell)};
   bool cmd_given = false;
 
   std::string rootfs() const { return bundle + "/rootfs"; }
@@ -51,6 +53,14 @@ struct Stage {
     return dir.empty() ? "/" : dir;
   }
   std::vector<std::string> env() const { return read_image_config(config).env; }
+  // The image's own, which those built upon it have too.
+  std::vector<std::string> shell() const {
+    std::vector<std::string> words;
+    if (const json::Array* own = json::array_at(config, {"config", "Shell"}))
+      for (const json::Value& word : *own)
+        if (word.is_string()) words.emplace_back(json::sv(word.get_string()));
+    return words.empty() ? std::vector<std::string>(std::begin(kShell), std::end(kShell)) : words;
+  }
   json::Value& set(const char* member) { return json::at_path(config, {"config", member}); }
 };
 
@@ -77,7 +87,15 @@ std::string absolute_in(const std::string& directory, const std::string& path) {
 
 class Builder {
  public:
-  Builder(ImageStore& store, const BuildRequest& request) : store_(store), request_(request) {}
+  Builder(ImageStore& store, const BuildRequest& request) : store_(store), request_(request) {
+    // Known without an ARG before the first FROM; stages name them in one.
+    const Platform here = this_platform();
+    for (const char* side : {"BUILD", "TARGET"}) {
+      globals_[std::string(side) + "PLATFORM"] = here.os + "/" + here.architecture;
+      globals_[std::string(side) + "OS"] = here.os;
+      globals_[std::string(side) + "ARCH"] = here.architecture;
+    }
+  }
   Result<StoredImage> build();
 
  private:
@@ -93,6 +111,9 @@ class Builder {
   Result<void> workdir(const DockerStep& step);
   Result<void> copy(const DockerStep& step);
   Result<void> run(const DockerStep& step);
+  Result<std::optional<OciMount>> mount_of(const std::string& text);
+  Result<OciMount> cache_mount(const RunMount& mount);
+  Result<OciMount> bind_mount(const RunMount& mount);
   Result<void> cmd(const DockerStep& step);
   Result<void> entrypoint(const DockerStep& step);
   Result<void> shell(const DockerStep& step);
@@ -198,6 +219,12 @@ Result<void> Builder::from(const DockerStep& step) {
   if (words.size() != 1 && !named)
     return fail(Code::invalid, "FROM requires either one or three arguments");
   if (words[0].empty()) return fail(Code::invalid, "base name (" + step.text + ") should not be blank");
+  if (auto wanted = step.flags.find("platform"); wanted != step.flags.end()) {
+    const std::string platform = TRY(expand_word(wanted->second, lookup, file_.escape));
+    if (platform != globals_["BUILDPLATFORM"])
+      return fail(Code::invalid, "--platform=" + platform + " is not supported: images are built for this machine, " +
+                                     globals_["BUILDPLATFORM"]);
+  }
   Stage next;
   if (named) next.name = words[2];
   stages_.push_back(std::move(next));
@@ -322,6 +349,26 @@ Result<std::string> Builder::download(const std::string& url) {
   return name;
 }
 
+Result<std::string> file_digest(const std::string& path) {
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return errno_error("open " + path);
+  Sha256 digest;
+  char buffer[1 << 16];
+  while (true) {
+    ssize_t n = ::read(file.get(), buffer, sizeof buffer);
+    if (n < 0) return errno_error("read " + path);
+    if (n == 0) return "sha256:" + digest.finish_hex();
+    digest.add({buffer, static_cast<std::size_t>(n)});
+  }
+}
+
+Result<void> check_digest(const std::string& path, const std::string& wanted) {
+  if (!is_sha256_digest(wanted)) return fail(Code::invalid, "--checksum=" + wanted + " is not a sha256 digest");
+  const std::string found = TRY(file_digest(path));
+  if (found == wanted) return {};
+  return fail(Code::invalid, "digest mismatch " + found + ": " + wanted);
+}
+
 Result<void> Builder::copy(const DockerStep& step) {
   std::vector<std::string> words;
   if (step.list) {
@@ -347,8 +394,10 @@ Result<void> Builder::copy(const DockerStep& step) {
     request.from = TRY(root_of(TRY(word(other->second))));
     request.ignored = nullptr;
   }
+  const auto checksum = step.flags.find("checksum");
   for (const std::string& source : words) {
     if (step.instruction != "ADD" || source.find("://") == std::string::npos) {
+      if (checksum != step.flags.end()) return fail(Code::invalid, "checksum can't be specified for local sources");
       request.sources.push_back(source);
       continue;
     }
@@ -358,6 +407,8 @@ Result<void> Builder::copy(const DockerStep& step) {
     one.documents.clear();
     one.sources = {TRY(download(source))};
     one.from = TRY(store_.temporary("download"));
+    if (checksum != step.flags.end())
+      TRY(check_digest(one.from + "/" + one.sources[0], TRY(word(checksum->second))));
     if (!one.look.mode) one.look.mode = 0600;
     TRY(copy_into(one, stage().rootfs()));
   }
@@ -367,7 +418,7 @@ Result<void> Builder::copy(const DockerStep& step) {
 
 std::vector<std::string> Builder::shell_form(const DockerStep& step) const {
   if (step.list) return *step.list;
-  std::vector<std::string> out = stages_.back().shell;
+  std::vector<std::string> out = stages_.back().shell();
   std::string script = step.text;
   // A heredoc alone is the script; after a command it is left to the shell.
   if (step.documents.size() == 1 && script.starts_with("<<") &&
@@ -379,6 +430,58 @@ std::vector<std::string> Builder::shell_form(const DockerStep& step) const {
   }
   out.push_back(std::move(script));
   return out;
+}
+
+// Shared by the commands of one build, and gone with it: a cache may be empty at any time.
+Result<OciMount> Builder::cache_mount(const RunMount& mount) {
+  const std::string place = TRY(machine_->scratch(mount.id.empty() ? mount.target : mount.id));
+  auto number = [](const std::string& text, int base, unsigned otherwise) -> Result<unsigned> {
+    unsigned out = otherwise;
+    auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), out, base);
+    if (!text.empty() && (failed != std::errc{} || end != text.data() + text.size()))
+      return fail(Code::invalid, "\"" + text + "\" is not a number");
+    return out;
+  };
+  const unsigned uid = TRY(number(mount.uid, 10, 0)), gid = TRY(number(mount.gid, 10, 0));
+  const unsigned mode = TRY(number(mount.mode, 8, 0755));
+  if (change_owner(AT_FDCWD, place.c_str(), uid, gid) != 0 || ::chmod(place.c_str(), mode & 07777) != 0)
+    return errno_error("set up the cache " + mount.target);
+  return OciMount{mount.target, "none", place, {"bind", "rprivate", "rw"}};
+}
+
+Result<OciMount> Builder::bind_mount(const RunMount& mount) {
+  const std::string from = mount.from.empty() ? request_.context : TRY(root_of(mount.from));
+  FileDescriptor root(::open(from.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return errno_error("open " + from);
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  const std::string source = mount.source.empty() ? "." : mount.source;
+  FileDescriptor found(
+      static_cast<int>(::syscall(SYS_openat2, root.get(), source.c_str(), &how, sizeof how)));
+  if (!found) return errno_error("open the source " + source);
+  std::error_code error;
+  const fs::path place = fs::read_symlink("/proc/self/fd/" + std::to_string(found.get()), error);
+  if (error) return fail(Code::internal, "find " + source + ": " + error.message());
+  return OciMount{mount.target, "none", place, {"rbind", "rprivate", "ro"}};
+}
+
+// Nothing for a secret that was not given and is not required.
+Result<std::optional<OciMount>> Builder::mount_of(const std::string& text) {
+  RunMount mount = TRY(parse_run_mount(TRY(word(text))));
+  mount.target = absolute_in(stage().working_dir(), mount.target);
+  if (mount.type == "cache") return TRY(cache_mount(mount));
+  if (mount.type == "bind") return TRY(bind_mount(mount));
+  if (mount.type == "tmpfs") {
+    OciMount tmpfs{mount.target, "tmpfs", "tmpfs", {"nosuid", "nodev"}};
+    if (!mount.size.empty()) tmpfs.options.push_back("size=" + mount.size);
+    return tmpfs;
+  }
+  auto secret = request_.secrets.find(mount.id);
+  if (secret != request_.secrets.end())
+    return OciMount{mount.target, "none", secret->second, {"bind", "rprivate", "ro"}};
+  if (mount.required) return fail(Code::invalid, "secret " + mount.id + ": not found");
+  return std::nullopt;
 }
 
 Result<void> Builder::run(const DockerStep& step) {
@@ -399,6 +502,13 @@ Result<void> Builder::run(const DockerStep& step) {
   if (!has("PATH")) command.env.emplace_back(kBuildPath);
   command.cwd = stage().working_dir();
   command.user = stage().text("User");
+  for (const std::string& text : step.mounts)
+    if (std::optional<OciMount> mount = TRY(mount_of(text))) command.mounts.push_back(std::move(*mount));
+  if (auto network = step.flags.find("network"); network != step.flags.end()) {
+    command.network = network->second != "none";
+    if (command.network && network->second != "default" && network->second != "host")
+      return fail(Code::invalid, "unsupported network mode: " + network->second);
+  }
   int code = TRY(machine_->run(command, request_.print));
   if (code == 0) return {};
   std::string said;
@@ -423,7 +533,7 @@ Result<void> Builder::entrypoint(const DockerStep& step) {
 Result<void> Builder::shell(const DockerStep& step) {
   if (!step.list || step.list->empty())
     return fail(Code::invalid, "SHELL requires the arguments to be in JSON form");
-  stage().shell = *step.list;
+  stage().set("Shell") = to_array(*step.list);
   return {};
 }
 

@@ -18,6 +18,7 @@ struct BuildRequest {
   std::string dockerfile;  // empty: Dockerfile in the context
   std::vector<ImageReference> names;
   std::map<std::string, std::string> arguments;  // --build-arg
+  std::map<std::string, std::string> secrets;    // files by their ids: --secret
   std::string target;                            // the stage to stop at
   bool pull = false;                             // ask for base images even if they are here
   ImageMap images;                               // which base images are this machine

@@ -2,8 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "base/disk.h"
+#include "base/temp_dir_test.h"
+
 namespace hekla::agent {
 namespace {
+
+using Words = std::vector<std::string>;
 
 TEST(ImageMap, StarMatchesAnything) {
   EXPECT_TRUE(matches_glob("*", ""));
@@ -23,12 +30,80 @@ TEST(ImageMap, HostIsAlwaysTheHost) {
   EXPECT_FALSE(map.is_host("nginx"));
 }
 
-TEST(ImageMap, RefusesWhatItDoesNotUnderstand) {
-  EXPECT_FALSE(ImageMap::parse({"nginx"}));
-  EXPECT_FALSE(ImageMap::parse({"=host"}));
-  Result<ImageMap> other = ImageMap::parse({"nginx=busybox"});
-  ASSERT_FALSE(other);
-  EXPECT_EQ(other.error().message, "image map \"nginx=busybox\": the only target is \"host\"");
+class ImageMapTest : public ::testing::Test {
+ protected:
+  ImageMapTest() {
+    for (const char* name : {"/programs", "/tf/bin", "/conda/bin"})
+      std::filesystem::create_directories(temp_.path() + name);
+    root_ = std::filesystem::canonical(temp_.path());
+  }
+  HostImageSpec spec(const std::string& parts) {
+    Result<ImageMap> map = ImageMap::parse({"x = host, " + parts});
+    EXPECT_TRUE(map) << map.error().message;
+    return map ? *map->find("x") : HostImageSpec{};
+  }
+  static std::string refusal(const std::string& entry) {
+    Result<ImageMap> map = ImageMap::parse({entry});
+    return map ? "accepted" : map.error().message;
+  }
+  TempDir temp_;
+  std::string root_;
+};
+
+TEST_F(ImageMapTest, CarriesWhatAnImageHas) {
+  HostImageSpec made = spec("files=" + root_ + "/programs:/var/tf_dist_mnist, files=" + root_ +
+                            "/tf:/, workdir=/app, user=1000:7, env=MODE=a\\,b=c, cmd=[\"x,y\", \"[z]\"], "
+                            "entrypoint=exec python3 -u");
+  EXPECT_EQ(made.files, (std::vector<LaidDirectory>{{root_ + "/programs", "/var/tf_dist_mnist", true},
+                                                    {root_ + "/tf", "/", true}}));
+  EXPECT_EQ(made.config.working_dir, "/app");
+  EXPECT_EQ(made.config.user, "1000:7");
+  EXPECT_EQ(made.config.env, Words{"MODE=a,b=c"});
+  EXPECT_EQ(made.config.cmd, (Words{"x,y", "[z]"}));
+  EXPECT_EQ(made.config.entrypoint, (Words{"/bin/sh", "-c", "exec python3 -u"}));
+}
+
+TEST_F(ImageMapTest, AnEnvironmentIsFirstInThePath) {
+  HostImageSpec made = spec("env=PATH=/mine, venv=" + root_ + "/tf");
+  EXPECT_EQ(made.config.env, (Words{"VIRTUAL_ENV=" + root_ + "/tf", "PATH=" + root_ + "/tf/bin:/mine"}));
+  EXPECT_EQ(made.files, (std::vector<LaidDirectory>{{root_ + "/tf", root_ + "/tf", false}}));
+  made = spec("conda=" + root_ + "/conda");
+  ASSERT_EQ(made.config.env.size(), 2u);
+  EXPECT_EQ(made.config.env[0], "CONDA_PREFIX=" + root_ + "/conda");
+  EXPECT_TRUE(made.config.env[1].starts_with("PATH=" + root_ + "/conda/bin:/usr/local/sbin:"));
+}
+
+TEST_F(ImageMapTest, AFileHasOneOnEachLine) {
+  ASSERT_TRUE(write_file_atomically(root_ + "/images",
+                                    "# the tutorials'\n\nvolcanosh/* = host, files=programs:/p\n*=host\n", 0644));
+  ImageMap map = ImageMap::parse({root_ + "/images"}).value();
+  EXPECT_EQ(map.find("volcanosh/x")->files.at(0).source, root_ + "/programs") << "beside the file";
+  EXPECT_TRUE(map.find("other")->files.empty());
+  ASSERT_TRUE(write_file_atomically(root_ + "/bad", "a=host\nb=host, size=3\n", 0644));
+  const std::string why = refusal(root_ + "/bad");
+  EXPECT_TRUE(why.starts_with("image map " + root_ + "/bad:2: part \"size=3\": \"size\" is not one of files=")) << why;
+}
+
+TEST_F(ImageMapTest, SaysWhichPartIsWrong) {
+  EXPECT_EQ(refusal("nginx=busybox"),
+            "image map \"nginx=busybox\": the only target is \"host\", not \"busybox\"");
+  EXPECT_EQ(refusal("=host"), "image map \"=host\": expected PATTERN=host");
+  EXPECT_TRUE(refusal("nginx").starts_with(
+      "image map \"nginx\": expected PATTERN=host or a file of such lines: "));
+  auto part = [](const std::string& text) {
+    const std::string all = refusal("a=host, " + text);
+    return all.substr(all.find("\": part") + 3);
+  };
+  EXPECT_EQ(part("files=/etc"), "part \"files=/etc\": expected files=DIR:/PATH");
+  EXPECT_EQ(part("files=/etc:app"), "part \"files=/etc:app\": the place \"app\" must be an absolute path");
+  EXPECT_EQ(part("files=/etc/passwd:/a"), "part \"files=/etc/passwd:/a\": /etc/passwd is not a directory");
+  EXPECT_EQ(part("files=/no/such:/a"), "part \"files=/no/such:/a\": /no/such: No such file or directory");
+  EXPECT_EQ(part("venv=/etc"), "part \"venv=/etc\": /etc has no directory bin: it is no Python environment");
+  EXPECT_EQ(part("workdir=app"), "part \"workdir=app\": the path must be absolute");
+  EXPECT_EQ(part("env=X"), "part \"env=X\": expected env=NAME=VALUE");
+  EXPECT_EQ(part("user="), "part \"user=\": nothing stands behind the =");
+  EXPECT_EQ(part("cmd=[1]"), "part \"cmd=[1]\": expected a JSON array of words, like [\"python3\", \"-u\"]");
+  EXPECT_TRUE(part("quiet").starts_with("part \"quiet\": expected one of files="));
 }
 
 }  // namespace

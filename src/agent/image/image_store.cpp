@@ -13,6 +13,8 @@
 
 #include "agent/image/layer.h"
 #include "agent/pod_record.h"
+#include "agent/rootless/host_root.h"
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/files.h"
 #include "agent/runtime/instance.h"
 #include "base/crypto.h"
@@ -101,12 +103,18 @@ Result<void> ImageStore::prepare() {
   return {};
 }
 
-Result<FileDescriptor> ImageStore::lock_for_change() const {
+Result<FileDescriptor> ImageStore::lock_for_change(bool wait) const {
   const std::string path = options_.directory + "/lock";
   FileDescriptor lock = TRY(open_lock(path));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  if (!wait) return fail(Code::conflict, "an image is being pulled, built or removed");
   options_.say("waiting for another hekla that works on the images");
-  return take_lock(path, LOCK_EX);
+  const std::atomic<bool>* cancelled = options_.registries.cancelled;
+  while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (cancelled && *cancelled) return fail(Code::unavailable, "cancelled while waiting for the images");
+    ::poll(nullptr, 0, static_cast<int>(kLockPause.count()));
+  }
+  return lock;
 }
 
 Result<FileDescriptor> ImageStore::hold_layers() const {
@@ -197,13 +205,15 @@ Result<StoredImage> ImageStore::assemble(const ImageReference& name, const std::
   stored.host = host;
   stored.added_ns = to_ns(options_.clock->wall());
   stored.manifest = TRY(keep_text(manifest_text)).digest;
-  stored.config =
-      read_image_config(TRY(json::parse(TRY(read_file(blob_path(manifest.config.digest))))));
+  const json::Value config = TRY(json::parse(TRY(read_file(blob_path(manifest.config.digest)))));
+  const std::vector<std::string> diff_ids = TRY(read_diff_ids(config, manifest.layers.size()));
+  stored.config = read_image_config(config);
   stored.blobs = {stored.manifest, manifest.config.digest};
   std::string chain = host ? "host" : "";
-  for (const BlobDescriptor& layer : manifest.layers) {
+  for (std::size_t i = 0; i < manifest.layers.size(); ++i) {
+    const BlobDescriptor& layer = manifest.layers[i];
     chain = sha256_hex(chain + " " + layer.digest);
-    stored.layers.push_back(TRY(unpack(layer, chain, stored.layers)));
+    stored.layers.push_back(TRY(unpack(layer, diff_ids[i], chain, stored.layers)));
     stored.blobs.push_back(layer.digest);
     stored.size += layer.size;
   }
@@ -224,7 +234,9 @@ Result<void> ImageStore::write_record(const StoredImage& image) {
   return write_file_atomically(path, json::serialize(json::encode(image)), 0600);
 }
 
-Result<std::string> ImageStore::unpack(const BlobDescriptor& blob, const std::string& chain,
+// What was unpacked once has been checked against the digest that came with it then.
+Result<std::string> ImageStore::unpack(const BlobDescriptor& blob, const std::string& diff_id,
+                                       const std::string& chain,
                                        const std::vector<std::string>& below) {
   const std::string name = chain.substr(0, kChainDigits);
   const std::string place = layers_dir() + "/" + name;
@@ -238,7 +250,11 @@ Result<std::string> ImageStore::unpack(const BlobDescriptor& blob, const std::st
   std::vector<std::string> lowers;
   for (auto layer = below.rbegin(); layer != below.rend(); ++layer)
     lowers.push_back(layers_dir() + "/" + *layer);
-  if (Result<void> unpacked = unpack_layer(blob_path(blob.digest), tree, lowers); !unpacked) {
+  Result<std::string> unpacked =
+      unpack_layer(blob_path(blob.digest), tree, lowers, options_.registries.cancelled);
+  if (unpacked && *unpacked != diff_id)
+    unpacked = fail(Code::invalid, "wrong diff id calculated on extraction \"" + *unpacked + "\"");
+  if (!unpacked) {
     TRY(remove_if_there(tree));
     return fail(unpacked.error().code, "failed to extract layer " + blob.digest + ": " +
                                            unpacked.error().message);
@@ -279,8 +295,9 @@ Result<StoredImage> ImageStore::add(const ImageReference& name,
 }
 
 Result<Removed> ImageStore::remove(const std::vector<std::string>& names,
-                                   const std::function<Result<std::set<std::string>>()>& in_use) {
-  FileDescriptor lock = TRY(lock_for_change());
+                                   const std::function<Result<std::set<std::string>>()>& in_use,
+                                   bool wait) {
+  FileDescriptor lock = TRY(lock_for_change(wait));
   FileDescriptor mounts = TRY(open_lock(options_.directory + "/mounts.lock"));
   for (int i = 0; ::flock(mounts.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
     if (i == kLockTries)
@@ -305,12 +322,12 @@ Result<Removed> ImageStore::remove(const std::vector<std::string>& names,
 }
 
 Result<Removed> ImageStore::prune(const std::function<Result<std::set<std::string>>()>& in_use,
-                                  WallTime before) {
+                                  WallTime before, bool wait) {
   const std::set<std::string> used = TRY(in_use());
   std::vector<std::string> names;
   for (const StoredImage& image : TRY(list()))
     if (!used.contains(image.id) && image.last_used < before) names.push_back(image.name);
-  return remove(names, in_use);
+  return remove(names, in_use, wait);
 }
 
 Result<std::int64_t> ImageStore::sweep() {
@@ -348,9 +365,16 @@ Result<void> ImageStore::mount_root(const StoredImage& image, const std::string&
   struct stat top {};  // the root directory looks as in the topmost layer
   const std::string topmost = image.host ? base : layers_dir() + "/" + image.layers.back();
   if (::stat(topmost.c_str(), &top) != 0) return errno_error("look at the image's root");
-  if (::chown(upper.c_str(), top.st_uid, top.st_gid) != 0 ||
+  if (change_owner(AT_FDCWD, upper.c_str(), top.st_uid, top.st_gid) != 0 ||
       ::chmod(upper.c_str(), top.st_mode & 07777) != 0)
     return errno_error("chmod " + upper);
+  if (image.host && is_rootless()) {
+    HostRoot whole{bundle, {}, fs::path(options_.directory).parent_path()};
+    for (auto layer = image.layers.rbegin(); layer != image.layers.rend(); ++layer)
+      whole.layers.push_back(layers_dir() + "/" + *layer);
+    whole.layers.push_back(base);
+    return mount_host_root(whole);
+  }
   std::string lowers;
   for (auto layer = image.layers.rbegin(); layer != image.layers.rend(); ++layer)
     lowers += (lowers.empty() ? "" : ":") + *layer;
@@ -358,7 +382,7 @@ Result<void> ImageStore::mount_root(const StoredImage& image, const std::string&
   // Directories are copied when they are moved, and files whole: a layer can be made of what lies
   // on top.
   std::string options = "lowerdir=" + lowers + ",upperdir=" + upper + ",workdir=" + work +
-                        ",redirect_dir=nofollow,metacopy=off,index=off";
+                        ",redirect_dir=nofollow,metacopy=off,index=off" + overlay_options();
   if (::chdir(layers_dir().c_str()) != 0) return errno_error("enter " + layers_dir());
   int mounted = ::mount("overlay", root.c_str(), "overlay", MS_NODEV, options.c_str());
   const int why = errno;

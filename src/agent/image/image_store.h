@@ -94,10 +94,11 @@ class ImageStore {
 
   // Takes away names and whatever is needed by none any more. Those `in_use` (by id) are refused.
   Result<Removed> remove(const std::vector<std::string>& names,
-                         const std::function<Result<std::set<std::string>>()>& in_use);
-  // All that are not in use and were last used before `before`.
-  Result<Removed> prune(const std::function<Result<std::set<std::string>>()>& in_use,
-                        WallTime before);
+                         const std::function<Result<std::set<std::string>>()>& in_use, bool wait = true);
+  // All that are not in use and were last used before `before`. Without `wait` a pull under way is an error: it may
+  // take as long as it likes.
+  Result<Removed> prune(const std::function<Result<std::set<std::string>>()>& in_use, WallTime before,
+                        bool wait = true);
 
   // Mounts a fresh root for a container at bundle/rootfs, upon `base` if the image wants one. The
   // calling thread has a file system context of its own: its working directory is moved.
@@ -114,7 +115,7 @@ class ImageStore {
  private:
   std::string layers_dir() const { return options_.directory + "/layers"; }
   std::string reference_file(const std::string& name) const;
-  Result<FileDescriptor> lock_for_change() const;
+  Result<FileDescriptor> lock_for_change(bool wait = true) const;
   Result<StoredImage> pull_now(const ImageReference& image, const RegistryLogins& logins);
   Result<void> fetch_blob(RegistrySession& session, const BlobDescriptor& blob,
                           const std::string& what);
@@ -124,8 +125,8 @@ class ImageStore {
   // The blobs are here: unpacks the layers and gives the image its name.
   Result<StoredImage> assemble(const ImageReference& name, const std::string& digest,
                                const std::string& manifest_text, bool host);
-  Result<std::string> unpack(const BlobDescriptor& blob, const std::string& chain,
-                             const std::vector<std::string>& below);
+  Result<std::string> unpack(const BlobDescriptor& blob, const std::string& diff_id,
+                             const std::string& chain, const std::vector<std::string>& below);
   Result<void> write_record(const StoredImage& image);
   Result<std::int64_t> sweep();
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -82,6 +83,24 @@ TEST_F(ImageStoreTest, LayersAreNotTakenAwayFromUnderABuild) {
   EXPECT_FALSE(is_here("a:1"));
 }
 
+TEST_F(ImageStoreTest, ALayerThatIsNotWhatTheConfigurationSaysIsRefused) {
+  LayerPacker packer;
+  const std::string file = *store_.temporary("layer");
+  ASSERT_TRUE(packer.open(file, true));
+  ASSERT_TRUE(packer.add_text("etc/content", "other", {}));
+  ASSERT_TRUE(packer.close());
+  const std::string right = *uncompressed_digest(file);
+  Result<StoredImage> added =
+      store_.add(*parse_reference("a:1"), std::nullopt, false, json::Object(),
+                 {{file, "sha256:" + std::string(64, '0')}});
+  ASSERT_FALSE(added);
+  EXPECT_NE(added.error().message.find("wrong diff id calculated on extraction \"" + right + "\""),
+            std::string::npos)
+      << added.error().message;
+  EXPECT_FALSE(is_here("a:1"));
+  EXPECT_TRUE(fs::is_empty(dir_.path() + "/images/layers"));
+}
+
 TEST_F(ImageStoreTest, WhatIsSharedStaysUntilTheLastNameGoes) {
   StoredImage image = import("a:1", "one");
   ASSERT_TRUE(store_.tag(image, *parse_reference("b:1")).has_value());
@@ -92,6 +111,14 @@ TEST_F(ImageStoreTest, WhatIsSharedStaysUntilTheLastNameGoes) {
   };
   EXPECT_EQ(store_.remove({"docker.io/library/b:1"}, used).error().message,
             "the image docker.io/library/b:1 is used by a pod");
+  {
+    // Somebody pulls: eviction does not wait for that.
+    FileDescriptor lock(::open((dir_.path() + "/images/lock").c_str(), O_RDWR | O_CLOEXEC));
+    ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+    auto refused = store_.prune(nobody, WallTime::max(), false);
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, Code::conflict);
+  }
   auto pruned = store_.prune(nobody, WallTime::max());
   ASSERT_TRUE(pruned.has_value());
   EXPECT_GT(pruned->bytes, 0);

@@ -86,7 +86,7 @@ Result<void> apply_image_user(const std::string& user, const std::string& root,
                   "unable to find group " + group + ": no matching entries in group file");
     security.gid = *gid;
   }
-  if (line.empty()) return {};
+  if (line.empty() || security.strict_groups) return {};
   // The groups that list the user as a member.
   std::istringstream lines(groups);
   for (std::string text; std::getline(lines, text);) {

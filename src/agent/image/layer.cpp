@@ -16,7 +16,9 @@
 #include <memory>
 #include <string_view>
 
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/file_descriptor.h"
+#include "base/sha256.h"
 
 namespace hekla::agent {
 namespace {
@@ -89,7 +91,7 @@ Result<void> set_opaque(int parent, const std::string& name) {
   FileDescriptor dir(::openat(parent, name.empty() ? "." : name.c_str(),
                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!dir) return errno_error("open the directory " + name);
-  if (::fsetxattr(dir.get(), "trusted.overlay.opaque", "y", 1, 0) != 0)
+  if (::fsetxattr(dir.get(), opaque_attribute(), "y", 1, 0) != 0)
     return errno_error("make a directory opaque");
   return {};
 }
@@ -99,7 +101,7 @@ Result<void> LayerWriter::copy_look(int parent, const std::string& name, const s
   for (const FileDescriptor& lower : lowers_) {
     FileDescriptor found = open_inside(lower.get(), path, O_PATH | O_NOFOLLOW);
     if (!found || ::fstat(found.get(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
-    if (::fchownat(parent, name.c_str(), info.st_uid, info.st_gid, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if (change_owner(parent, name.c_str(), info.st_uid, info.st_gid, AT_SYMLINK_NOFOLLOW) != 0 ||
         ::fchmodat(parent, name.c_str(), info.st_mode & kModeBits, 0) != 0)
       return errno_error("copy the mode of " + path);
     return {};
@@ -199,6 +201,7 @@ Result<void> LayerWriter::make(archive* reader, archive_entry* entry, int parent
     case AE_IFCHR:
     case AE_IFBLK:
       // Without effect in a container: its root is mounted nodev.
+      if (is_rootless() && type != AE_IFIFO) return {};  // nobody else could make one either
       if (::mknodat(parent, name.c_str(), type | 0600, archive_entry_rdev(entry)) != 0)
         return errno_error("create the node " + name);
       break;
@@ -212,7 +215,7 @@ Result<void> LayerWriter::make(archive* reader, archive_entry* entry, int parent
 Result<void> LayerWriter::finish(archive_entry* entry, int parent, const std::string& name) {
   auto uid = static_cast<uid_t>(archive_entry_uid(entry));
   auto gid = static_cast<gid_t>(archive_entry_gid(entry));
-  if (::fchownat(parent, name.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW) != 0)
+  if (change_owner(parent, name.c_str(), uid, gid, AT_SYMLINK_NOFOLLOW) != 0)
     return errno_error("chown " + name);
   const bool link = archive_entry_filetype(entry) == AE_IFLNK;
   if (!link && ::fchmodat(parent, name.c_str(), archive_entry_perm(entry) & kModeBits, 0) != 0)
@@ -225,7 +228,9 @@ Result<void> LayerWriter::finish(archive_entry* entry, int parent, const std::st
   std::size_t size = 0;
   while (archive_entry_xattr_next(entry, &key, &value, &size) == ARCHIVE_OK) {
     std::string_view attribute = key ? key : "";
-    if (attribute != "security.capability" && !attribute.starts_with("user.")) continue;
+    if (attribute != "security.capability" &&
+        (!attribute.starts_with("user.") || attribute.starts_with("user.overlay.")))
+      continue;
     if (::lsetxattr(path.c_str(), key, value, size, 0) != 0 && errno != ENOTSUP && errno != EPERM)
       return errno_error("set " + std::string(attribute) + " of " + name);
   }
@@ -250,10 +255,52 @@ Result<void> LayerWriter::add(archive* reader, archive_entry* entry) {
   return make(reader, entry, parent.get(), name);
 }
 
+// The tar file within a layer's file, uncompressed and digested on its way to the one who reads it.
+struct TarStream {
+  Archive file;
+  Sha256 digest;
+  const std::atomic<bool>* cancelled;
+  bool ended = false;
+
+  Result<void> open(const std::string& path) {
+    archive_read_support_filter_gzip(file.get());
+    archive_read_support_filter_zstd(file.get());
+    archive_read_support_format_raw(file.get());
+    archive_read_support_format_empty(file.get());
+    archive_entry* whole = nullptr;
+    int status = archive_read_open_filename(file.get(), path.c_str(), kBlock);
+    if (status == ARCHIVE_OK) status = archive_read_next_header(file.get(), &whole);
+    ended = status == ARCHIVE_EOF;
+    if (status == ARCHIVE_OK || ended) return {};
+    const char* why = archive_error_string(file.get());
+    return fail(Code::invalid, std::string("read the layer: ") + (why ? why : "unknown error"));
+  }
+  static la_ssize_t read(archive* reader, void* user, const void** piece) {
+    auto* self = static_cast<TarStream*>(user);
+    if (self->cancelled && *self->cancelled) {
+      archive_set_error(reader, ECANCELED, "cancelled");
+      return ARCHIVE_FATAL;
+    }
+    if (self->ended) return 0;
+    std::size_t size = 0;
+    la_int64_t offset = 0;
+    int status = archive_read_data_block(self->file.get(), piece, &size, &offset);
+    self->ended = status == ARCHIVE_EOF;
+    if (self->ended) return 0;
+    if (status != ARCHIVE_OK) {
+      archive_set_error(reader, archive_errno(self->file.get()), "%s", archive_error_string(self->file.get()));
+      return ARCHIVE_FATAL;
+    }
+    self->digest.add({static_cast<const char*>(*piece), size});
+    return static_cast<la_ssize_t>(size);
+  }
+};
+
 }  // namespace
 
-Result<void> unpack_layer(const std::string& path, const std::string& target,
-                          const std::vector<std::string>& lowers) {
+Result<std::string> unpack_layer(const std::string& path, const std::string& target,
+                                 const std::vector<std::string>& lowers,
+                                 const std::atomic<bool>* cancelled) {
   FileDescriptor root(::open(target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!root) return errno_error("open " + target);
   std::vector<FileDescriptor> below;
@@ -261,28 +308,35 @@ Result<void> unpack_layer(const std::string& path, const std::string& target,
     below.emplace_back(::open(lower.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!below.back()) return errno_error("open " + lower);
   }
+  TarStream stream{Archive(archive_read_new()), {}, cancelled};
   Archive reader(archive_read_new());
-  if (!reader) return fail(Code::internal, "out of memory");
-  archive_read_support_filter_gzip(reader.get());
-  archive_read_support_filter_zstd(reader.get());
+  if (!reader || !stream.file) return fail(Code::internal, "out of memory");
+  TRY(stream.open(path));
   archive_read_support_format_tar(reader.get());
   archive_read_support_format_empty(reader.get());
   auto broken = [&] {
     const char* why = archive_error_string(reader.get());
     return fail(Code::invalid, std::string("read the layer: ") + (why ? why : "unknown error"));
   };
-  if (archive_read_open_filename(reader.get(), path.c_str(), kBlock) != ARCHIVE_OK) return broken();
+  if (archive_read_open(reader.get(), &stream, nullptr, TarStream::read, nullptr) != ARCHIVE_OK) return broken();
   LayerWriter writer(std::move(root), std::move(below));
   archive_entry* entry = nullptr;
   while (true) {
     int status = archive_read_next_header(reader.get(), &entry);
-    if (status == ARCHIVE_EOF) return {};
+    if (status == ARCHIVE_EOF) break;
     if (status < ARCHIVE_WARN) return broken();
     const char* name = archive_entry_pathname(entry);
     if (Result<void> added = writer.add(reader.get(), entry); !added)
       return fail(added.error().code, "layer entry \"" + std::string(name ? name : "") +
                                           "\": " + added.error().message);
   }
+  // The digest is that of the whole file, whatever follows the last entry.
+  const void* rest = nullptr;
+  la_ssize_t size = 0;
+  do size = TarStream::read(reader.get(), &stream, &rest);
+  while (size > 0);
+  if (size < 0) return broken();
+  return "sha256:" + stream.digest.finish_hex();
 }
 
 }  // namespace hekla::agent

@@ -3,6 +3,7 @@
 // that was opened inside the target, so that neither "..", absolute names nor links lead out.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@
 namespace hekla::agent {
 
 // `target` is an empty directory; `lowers` are the unpacked layers below, topmost first: a
-// directory that the layer only passes through looks as it does there. Blocks; needs root.
-Result<void> unpack_layer(const std::string& archive, const std::string& target,
-                          const std::vector<std::string>& lowers);
+// directory that the layer only passes through looks as it does there. Fails soon after `cancelled`
+// has become true. Answers the digest of the tar file within ("sha256:..."). Blocks; needs root.
+Result<std::string> unpack_layer(const std::string& archive, const std::string& target,
+                                 const std::vector<std::string>& lowers,
+                                 const std::atomic<bool>* cancelled = nullptr);
 
 }  // namespace hekla::agent

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/file_descriptor.h"
 
 namespace hekla::agent {
@@ -56,7 +57,7 @@ bool is_whiteout(const struct stat& info) {
 
 bool is_opaque(int directory) {
   char value = 0;
-  return ::fgetxattr(directory, "trusted.overlay.opaque", &value, 1) == 1 && value == 'y';
+  return ::fgetxattr(directory, opaque_attribute(), &value, 1) == 1 && value == 'y';
 }
 
 }  // namespace
@@ -144,7 +145,7 @@ Result<void> LayerPacker::State::one(int parent, const std::string& name, const 
     for (const char *key = list.data(), *end = key + std::max<ssize_t>(0, size); key < end;
          key += std::string_view(key).size() + 1) {
       std::string_view text = key;
-      if (text != "security.capability" && !text.starts_with("user.")) continue;
+      if (text != "security.capability" && (!text.starts_with("user.") || text.starts_with("user.overlay."))) continue;
       ssize_t n = ::lgetxattr(path.c_str(), key, value.data(), value.size());
       if (n >= 0)
         archive_entry_xattr_add_entry(out.get(), key, value.data(), static_cast<std::size_t>(n));

@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "agent/image/image_store.h"
+#include "agent/image/manifest.h"
 #include "agent/runtime/files.h"
 #include "base/disk.h"
 #include "base/temp_dir_test.h"
@@ -65,7 +66,7 @@ class LayerTest : public ::testing::Test {
   std::string unpack(const std::string& name, const std::vector<TarEntry>& entries,
                      const std::vector<std::string>& lowers = {}, bool zip = true) {
     fs::create_directory(at(name));
-    Result<void> done = unpack_layer(tar(entries, zip), at(name), lowers);
+    Result<std::string> done = unpack_layer(tar(entries, zip), at(name), lowers);
     return done ? "" : done.error().message;
   }
   std::string at(const std::string& path) const { return dir_ + "/" + path; }
@@ -172,6 +173,33 @@ TEST_F(LayerTest, DamagedArchivesAreRefused) {
   ASSERT_TRUE(replace_file(path, whole.substr(0, whole.size() / 2), 0600));
   fs::create_directory(at("t"));
   EXPECT_FALSE(unpack_layer(path, at("t"), {}));
+}
+
+TEST_F(LayerTest, TheDigestIsThatOfTheTarFileWithin) {
+  const std::vector<TarEntry> entries = {{"a", AE_IFREG, std::string(300'000, 'a')}, {"b", AE_IFREG, "b"}};
+  std::string plain, zipped;
+  for (bool zip : {false, true}) {
+    const std::string path = tar(entries, zip);
+    fs::create_directory(at(zip ? "z" : "p"));
+    Result<std::string> digest = unpack_layer(path, at(zip ? "z" : "p"), {});
+    ASSERT_TRUE(digest) << digest.error().message;
+    (zip ? zipped : plain) = *digest;
+    EXPECT_EQ(*digest == describe_file(path)->digest, !zip) << "of what is in the archive, not of its compression";
+  }
+  EXPECT_EQ(zipped, plain);
+  // What follows the end of the archive is no entry, but part of the file.
+  const std::string path = tar(entries, false);
+  ASSERT_TRUE(replace_file(path, *read_file(path) + "more", 0600));
+  fs::create_directory(at("m"));
+  EXPECT_EQ(*unpack_layer(path, at("m"), {}), describe_file(path)->digest);
+}
+
+TEST_F(LayerTest, UnpackingEndsWhenItIsCancelled) {
+  const std::atomic<bool> cancelled = true;
+  fs::create_directory(at("t"));
+  Result<std::string> done = unpack_layer(tar({{"a", AE_IFREG, "a"}}), at("t"), {}, &cancelled);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "read the layer: cancelled");
 }
 
 TEST_F(LayerTest, UsersAreLookedUpInTheImage) {

@@ -4,7 +4,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <cctype>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <optional>
 
 #include "agent/image/reference.h"
 #include "agent/runtime/file_descriptor.h"
@@ -95,6 +100,37 @@ ImageConfig read_image_config(const json::Value& document) {
           std::string(json::string_at(document, {"config", "WorkingDir"})),
           text_list(document, "Env"), text_list(document, "Entrypoint"), text_list(document, "Cmd"),
           std::string(json::string_at(document, {"config", "StopSignal"}))};
+}
+
+int signal_number(std::string_view text) {
+  auto number_in = [](std::string_view digits) -> std::optional<int> {
+    int number = 0;
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+    return number;
+  };
+  std::string name(text);
+  for (char& c : name) c = static_cast<char>(::toupper(static_cast<unsigned char>(c)));
+  std::string_view rest = name;
+  if (rest.starts_with("SIG")) rest.remove_prefix(3);
+  std::optional<int> number = number_in(rest);
+  if (rest.starts_with("RTMIN")) {
+    rest.remove_prefix(std::string_view("RTMIN").size());
+    std::optional<int> beyond = rest.starts_with('+') ? number_in(rest.substr(1)) : std::nullopt;
+    if (beyond || rest.empty()) number = SIGRTMIN + beyond.value_or(0);
+  }
+  for (int known = 1; known < SIGRTMIN && !number; ++known)
+    if (const char* short_name = ::sigabbrev_np(known); short_name && rest == short_name) number = known;
+  return number && *number > 0 && *number <= SIGRTMAX ? *number : SIGTERM;
+}
+
+Result<std::vector<std::string>> read_diff_ids(const json::Value& document, std::size_t layers) {
+  std::vector<std::string> out;
+  if (const json::Array* digests = json::array_at(document, {"rootfs", "diff_ids"}))
+    for (const json::Value& digest : *digests)
+      out.emplace_back(digest.is_string() ? json::sv(digest.get_string()) : std::string_view());
+  if (out.size() != layers) return fail(Code::invalid, "mismatched image rootfs and manifest layers");
+  return out;
 }
 
 json::Value layer_descriptor(const BlobDescriptor& layer, bool compressed) {

@@ -60,5 +60,9 @@ struct ImageConfig {
 BOOST_DESCRIBE_STRUCT(ImageConfig, (), (user, working_dir, env, entrypoint, cmd, stop_signal))
 
 ImageConfig read_image_config(const json::Value& document);
+// "SIGQUIT", "quit", "3" or "SIGRTMIN+3" as a number; SIGTERM for what is none of these.
+int signal_number(std::string_view text);
+// The digests of the layers before they were compressed, bottom first; as many as there are layers.
+Result<std::vector<std::string>> read_diff_ids(const json::Value& document, std::size_t layers);
 
 }  // namespace hekla::agent

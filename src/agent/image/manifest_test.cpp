@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "json/parse.h"
 
 namespace hekla::agent {
@@ -84,6 +86,16 @@ TEST(ImageManifest, TheConfigSaysWhatRuns) {
   EXPECT_EQ(config.env, std::vector<std::string>{"A=1"});
   EXPECT_EQ(config.entrypoint, std::vector<std::string>{"/run"});
   EXPECT_EQ(config.cmd, std::vector<std::string>{"x"});
+}
+
+TEST(ImageManifest, SignalsByNameAndNumber) {
+  EXPECT_EQ(signal_number("SIGQUIT"), SIGQUIT);
+  EXPECT_EQ(signal_number("quit"), SIGQUIT);
+  EXPECT_EQ(signal_number("3"), 3);
+  EXPECT_EQ(signal_number("SIGRTMIN+3"), SIGRTMIN + 3);
+  EXPECT_EQ(signal_number(""), SIGTERM);
+  for (const char* none : {"SIGNOTHING", "0", "-9", "1000", "SIGRTMIN+", "9x"})
+    EXPECT_EQ(signal_number(none), SIGTERM) << none;
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ constexpr long kOk = 200, kPartial = 206, kUnauthorized = 401, kForbidden = 403,
                kBadRange = 416, kTooMany = 429, kServerError = 500;
 constexpr int kMostRetries = 4, kMostResumptions = 5;
 constexpr std::chrono::seconds kLongestWait{30};
+constexpr std::chrono::milliseconds kPauseSlice{100};
 
 std::string host_part(const std::string& registry) {
   if (registry.starts_with('[')) return registry.substr(0, registry.find(']') + 1);
@@ -52,10 +53,6 @@ std::chrono::milliseconds wait_time(const HttpReply& reply, std::chrono::millise
       seconds >= 0)
     return std::min<std::chrono::milliseconds>(std::chrono::seconds(seconds), kLongestWait);
   return std::min<std::chrono::milliseconds>(otherwise, kLongestWait);
-}
-
-void pause_for(std::chrono::milliseconds time) {
-  ::poll(nullptr, 0, static_cast<int>(time.count()));
 }
 
 // The registry's own explanation, or the beginning of what it said.
@@ -132,7 +129,8 @@ Result<std::map<std::string, std::string>> parse_authorities(
 
 RegistrySession::RegistrySession(const RegistryOptions& options, ImageReference image,
                                  std::optional<RegistryLogin> login)
-    : image_(std::move(image)), login_(std::move(login)), retry_delay_(options.retry_delay) {
+    : image_(std::move(image)), login_(std::move(login)), retry_delay_(options.retry_delay),
+      cancelled_(options.cancelled) {
   auto authority = [&](const std::string& host) {
     auto found = options.authorities.find(host);
     return found == options.authorities.end() ? std::string() : found->second;
@@ -154,11 +152,18 @@ HttpRequest RegistrySession::request_to(const Endpoint& endpoint, std::string me
   request.plain_allowed = !endpoint.secure;
   request.no_proxy = is_loopback(host_of_url(endpoint.base));
   request.ca_file = endpoint.ca_file;
+  request.cancelled = cancelled_;
   return request;
 }
 
 std::string RegistrySession::url_of(const Endpoint& endpoint, const std::string& path) const {
   return endpoint.base + "/v2/" + image_.repository + path;
+}
+
+// The request that follows finds out why it was short.
+void RegistrySession::pause_for(std::chrono::milliseconds time) const {
+  for (; time.count() > 0 && !(cancelled_ && *cancelled_); time -= kPauseSlice)
+    ::poll(nullptr, 0, static_cast<int>(std::min(time, kPauseSlice).count()));
 }
 
 Result<HttpReply> RegistrySession::patiently(const HttpRequest& request) const {
@@ -378,7 +383,8 @@ Result<void> RegistrySession::blob_from(const Endpoint& endpoint, const BlobDesc
     arrived = arrived || download.size > from;
     breaks = download.size > from ? 1 : breaks + 1;
     if (download.size > from) delay = retry_delay_;
-    if (!arrived || breaks > kMostResumptions) return std::unexpected(status.error());
+    if (!arrived || breaks > kMostResumptions || (cancelled_ && *cancelled_))
+      return std::unexpected(status.error());
     pause_for(delay);
     delay = std::min<std::chrono::milliseconds>(delay * 2, kLongestWait);
   }

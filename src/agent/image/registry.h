@@ -22,6 +22,8 @@ struct RegistryOptions {
   std::map<std::string, std::string> authorities;  // registry -> file of its certificate authority
   // Before the first repetition of what a busy registry refused; doubled each time.
   std::chrono::milliseconds retry_delay{1000};
+  // Once true, what is under way fails: nobody waits for it any more.
+  const std::atomic<bool>* cancelled = nullptr;
 };
 
 // "--registry-mirror HOST=URL".
@@ -69,6 +71,7 @@ class RegistrySession {
   // With authorization where it is asked for, and with patience.
   Result<HttpReply> call(const Endpoint& endpoint, const HttpRequest& request);
   Result<HttpReply> patiently(const HttpRequest& request) const;
+  void pause_for(std::chrono::milliseconds time) const;
   Result<std::string> authorize(const Endpoint& endpoint, const HttpReply& refused);
   Result<std::string> fetch_token(const Endpoint& endpoint, AuthChallenge challenge);
   Result<FetchedManifest> manifest_from(const Endpoint& endpoint, const std::string& wanted);
@@ -82,6 +85,7 @@ class RegistrySession {
   ImageReference image_;
   std::optional<RegistryLogin> login_;
   std::chrono::milliseconds retry_delay_;
+  const std::atomic<bool>* cancelled_;
   std::vector<Endpoint> endpoints_;                  // in the order they are asked
   std::map<std::string, std::string> authorization_;  // by endpoint: the header's value
 };

@@ -1,7 +1,10 @@
 #include "agent/logs/kept_logs.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "agent/runtime/file_descriptor.h"
 #include "agent/runtime/files.h"
@@ -19,8 +22,12 @@ namespace fs = std::filesystem;
 std::int64_t bytes_below(const std::string& directory) {
   std::error_code error;
   std::int64_t sum = 0;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory, error))
-    if (entry.is_regular_file(error)) sum += static_cast<std::int64_t>(entry.file_size(error));
+  std::set<ino_t> known;  // a file may have two names
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory, error)) {
+    struct stat info {};
+    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISREG(info.st_mode) && known.insert(info.st_ino).second)
+      sum += info.st_size;
+  }
   return sum;
 }
 

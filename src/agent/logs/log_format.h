@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -23,6 +24,7 @@ struct LogFormat {
   bool timestamps = false;
   std::optional<WallTime> since;
   std::optional<std::int64_t> limit_bytes;
+  std::string stream;  // stdout or stderr; empty: both
 };
 
 // Fed with the file's bytes in order, in pieces of any size.
@@ -41,7 +43,8 @@ class LogFormatter {
   bool inside_line_ = false;
 };
 
-// Where the last `lines` full lines begin in the open file.
-Result<std::uint64_t> tail_offset(int file, std::int64_t lines);
+// Where the last `lines` lines begin in open files that follow one another: an offset in each, its end where nothing of
+// it is wanted. One that is still being written is a line, and one that is cut between two files is only one.
+Result<std::vector<std::uint64_t>> tail_offsets(const std::vector<int>& files, std::int64_t lines);
 
 }  // namespace hekla::agent

@@ -51,12 +51,20 @@ TEST(LogFormat, SkipsWhatIsNoRecord) {
   EXPECT_EQ(formatted({}, "2024-01-01T00:00:01Z stdout F unfinished"), "");
 }
 
-std::string tail(const std::string& text, std::int64_t lines) {
-  FileDescriptor file(::memfd_create("log", 0));
-  EXPECT_EQ(::write(file.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
-  std::uint64_t offset = tail_offset(file.get(), lines).value();
-  return formatted({}, std::string_view(text).substr(offset));
+std::string tail(const std::vector<std::string>& texts, std::int64_t lines) {
+  std::vector<FileDescriptor> open;
+  std::vector<int> files;
+  for (const std::string& text : texts) {
+    open.emplace_back(::memfd_create("log", 0));
+    files.push_back(open.back().get());
+    EXPECT_EQ(::write(files.back(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  const std::vector<std::uint64_t> offsets = tail_offsets(files, lines).value();
+  std::string wanted;
+  for (std::size_t i = 0; i < texts.size(); ++i) wanted += texts[i].substr(offsets[i]);
+  return formatted({}, wanted);
 }
+std::string tail(const std::string& text, std::int64_t lines) { return tail(std::vector{text}, lines); }
 
 TEST(LogTail, CountsFullLines) {
   EXPECT_EQ(tail(kLog, 0), "");
@@ -71,6 +79,19 @@ TEST(LogTail, ALineBeingWrittenCounts) {
   std::string text = std::string(kLog) + "2024-01-01T00:00:06Z stdout P six\n";
   EXPECT_EQ(tail(text, 1), "six");
   EXPECT_EQ(tail(text, 2), "five\nsix");
+}
+
+TEST(LogTail, ALineCutBetweenTwoFilesIsOne) {
+  std::string record = "2024-01-01T00:00:01Z stdout ";
+  std::vector<std::string> files = {record + "F one\n" + record + "F two\n" + record + "P three-",
+                                    record + "F end\n" + record + "F four\n", ""};
+  files[0] += "\n";
+  EXPECT_EQ(tail(files, 0), "");
+  EXPECT_EQ(tail(files, 1), "four\n");
+  EXPECT_EQ(tail(files, 2), "three-end\nfour\n");
+  EXPECT_EQ(tail(files, 3), "two\nthree-end\nfour\n");
+  EXPECT_EQ(tail(files, 9), "one\ntwo\nthree-end\nfour\n");
+  EXPECT_EQ(tail({files[0], ""}, 2), "two\nthree-");
 }
 
 TEST(LogTail, ReachesBeyondTheFirstBlock) {
@@ -114,6 +135,13 @@ TEST(LogChoice, WaitingAndPreviousInTheApisWords) {
   a.current->phase = run_phase::running;
   EXPECT_EQ((*choose_log_run(record, a, {}, false))->attempt, 1);
   EXPECT_EQ((*choose_log_run(record, a, {}, true))->attempt, 0);
+}
+
+TEST(LogFormat, OneStreamAlone) {
+  LogFormat format;
+  format.stream = "stderr";
+  LogFormatter formatter(format);
+  EXPECT_EQ(formatter.feed("2026-01-01T00:00:00Z stdout F a\n2026-01-01T00:00:00Z stderr F b\n"), "b\n");
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <deque>
 #include <mutex>
 
+#include "agent/logs/log_files.h"
 #include "agent/logs/log_format.h"
 #include "base/log.h"
 
@@ -50,10 +52,14 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
   // A log that is not there yet, or never will be, is an empty one.
   Result<void> open(const std::string& path, std::optional<std::int64_t> tail_lines) {
     path_ = path;
-    file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file_ && errno == ENOENT) return {};
-    if (!file_) return errno_error("open the log " + path);
-    if (tail_lines) offset_ = TRY(tail_offset(file_.get(), *tail_lines));
+    for (const std::string& name : log_files(path)) {
+      FileDescriptor file(::open(name.c_str(), O_RDONLY | O_CLOEXEC));
+      if (!file && errno == ENOENT) continue;
+      if (!file) return errno_error("open the log " + name);
+      pieces_.push_back({std::move(file), 0});
+    }
+    if (tail_lines) TRY(cut_to_tail(*tail_lines));
+    if (!next_piece()) return {};
     return follow_ ? watch() : Result<void>();
   }
 
@@ -70,6 +76,25 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
   bool is_over() const { return over_; }
 
  private:
+  struct Piece {
+    FileDescriptor file;
+    std::uint64_t offset = 0;
+  };
+  // Only the last lines of all files together.
+  Result<void> cut_to_tail(std::int64_t lines) {
+    std::vector<int> files;
+    for (const Piece& piece : pieces_) files.push_back(piece.file.get());
+    const std::vector<std::uint64_t> offsets = TRY(tail_offsets(files, lines));
+    for (std::size_t i = 0; i < offsets.size(); ++i) pieces_[i].offset = offsets[i];
+    return {};
+  }
+  bool next_piece() {
+    if (pieces_.empty()) return false;
+    file_ = std::move(pieces_.front().file);
+    offset_ = pieces_.front().offset;
+    pieces_.pop_front();
+    return true;
+  }
   void run() {
     for (int seen = wakes_.load(); seen > 0; seen = wakes_.fetch_sub(seen) - seen) {
       if (!over_) step();
@@ -83,7 +108,7 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
       if (sink_->pending_bytes() > kMaxPendingBytes) return pause();
       buffer_.resize(kChunkBytes);
       ssize_t n = ::pread(file_.get(), buffer_.data(), buffer_.size(), static_cast<off_t>(offset_));
-      if (n <= 0 && reopen()) continue;
+      if (n == 0 && (next_piece() || reopen())) continue;
       if (n <= 0) break;
       offset_ += static_cast<std::uint64_t>(n);
       std::string text =
@@ -101,8 +126,10 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
   }
   // At the end of a file that has been begun anew because it had become too long: go on with that.
   bool reopen() {
-    struct stat info {};
-    if (::fstat(file_.get(), &info) != 0 || info.st_nlink != 0) return false;
+    struct stat read {}, now {};
+    if (::fstat(file_.get(), &read) != 0 || ::stat(path_.c_str(), &now) != 0 || read.st_ino == now.st_ino) return false;
+    // What came between our last look and the change of names.
+    if (static_cast<std::uint64_t>(read.st_size) > offset_) return true;
     FileDescriptor next(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
     if (!next) return false;
     file_ = std::move(next);
@@ -125,6 +152,7 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
   const bool follow_;
   std::shared_ptr<kube::ByteSink> sink_;
   std::string path_;
+  std::deque<Piece> pieces_;  // that follow
   FileDescriptor file_;
   std::uint64_t offset_ = 0;
   std::string buffer_;
@@ -144,6 +172,7 @@ LogStreams::LogStreams(Executor& executor, LogSource source, std::unique_ptr<Fil
 LogStreams::~LogStreams() {
   state_->stopped = true;
   state_->pool.stop();
+  state_->watch->stop();  // a callback that holds the last of its pump may not end its own thread
 }
 
 namespace {
@@ -169,7 +198,7 @@ void LogStreams::logs(const std::string& ns, const std::string& pod, const std::
     if (state->stopped) return started(fail(Code::unavailable, "the agent is stopping"));
     Result<LogTarget> target = state->source.find(ns, pod, pod_uid, options);
     if (!target) return started(std::unexpected(target.error()));
-    LogFormat format{options.timestamps, options.since_time, options.limit_bytes};
+    LogFormat format{options.timestamps, options.since_time, options.limit_bytes, options.stream};
     if (options.since_seconds)
       format.since = state->executor.clock().wall() - std::chrono::seconds(*options.since_seconds);
     auto pump = std::make_shared<LogPump>(state, state->executor, state->pool, *state->watch,

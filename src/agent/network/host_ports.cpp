@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <set>
 
+#include "agent/network/address_pool.h"
 #include "agent/network/udp_port.h"
 #include "agent/streams/fd_pipe.h"
 #include "base/log.h"
@@ -29,17 +30,18 @@ sockaddr_in socket_address(std::uint32_t address, int port) {
   return name;
 }
 
-Result<FileDescriptor> listen_on_loopback(const PortKey& key) {
+Result<FileDescriptor> listen_on_host(const PortKey& key) {
   FileDescriptor socket(::socket(
       AF_INET, (key.udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error("open a socket");
   int on = 1;
   // Of two programs on one UDP port, neither would know what it gets.
   if (!key.udp) ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in name = socket_address(INADDR_LOOPBACK, key.port);
+  sockaddr_in name = socket_address(key.address, key.port);
   if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 ||
       (!key.udp && ::listen(socket.get(), kBacklog) != 0))
-    return errno_error("listen on 127.0.0.1:" + std::to_string(key.port) + (key.udp ? "/udp" : ""));
+    return errno_error("listen on " + ipv4_text(key.address) + ":" + std::to_string(key.port) +
+                       (key.udp ? "/udp" : ""));
   return socket;
 }
 
@@ -89,6 +91,24 @@ class Relay : public std::enable_shared_from_this<Relay> {
 };
 
 }  // namespace
+
+std::vector<HostPort> host_ports_of(const model::PodSpec& pod, const std::string& address) {
+  std::vector<HostPort> out;
+  for (const auto* containers : {&pod.initContainers, &pod.containers})
+    for (const model::Container& container : *containers)
+      for (const model::ContainerPort& port : container.ports) {
+        const bool udp = port.protocol == "UDP";
+        if (port.hostPort <= 0 || (!udp && !port.protocol.empty() && port.protocol != "TCP")) continue;
+        HostPort one{{static_cast<std::uint16_t>(port.hostPort), udp}, {{address, port.containerPort}}};
+        if (!port.hostIP.empty()) {
+          std::optional<std::uint32_t> at = parse_ipv4(port.hostIP);
+          if (!at) continue;  // IPv6
+          one.key.address = *at;
+        }
+        out.push_back(std::move(one));
+      }
+  return out;
+}
 
 struct HostPorts::State : std::enable_shared_from_this<HostPorts::State> {
   State(Executor& executor, Dial dial, std::unique_ptr<FdLoop> loop)
@@ -145,10 +165,10 @@ std::vector<PortKey> HostPorts::State::change(std::vector<HostPort> ports) {
 }
 
 void HostPorts::State::open_listener(const PortKey& key) {
-  Result<FileDescriptor> socket = listen_on_loopback(key);
+  Result<FileDescriptor> socket = listen_on_host(key);
   if (!socket) {
     if (failing.insert(key).second)
-      log_warn("agent", "a service's port on the host does not work",
+      log_warn("agent", "a port of the host does not work",
                {{"error", socket.error().message}});
     return;
   }

@@ -1,6 +1,6 @@
-// Services at ports of the host's loopback: node ports and load balancers. A connection is accepted
-// in the host's network namespace and carried on by a socket of the pods' parent namespace; the
-// host itself has no way to a pod.
+// Ports of the host: node ports and load balancers of services on its loopback, host ports of pods
+// where they say. A connection is accepted in the host's network namespace and carried on by a
+// socket of the pods' parent namespace; the host itself has no way to a pod.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,14 @@
 #include "agent/runtime/file_descriptor.h"
 #include "agent/streams/fd_loop.h"
 #include "base/executor.h"
+#include "model/core.h"
 
 namespace hekla::agent {
 
 struct PortKey {
   std::uint16_t port = 0;
   bool udp = false;
+  std::uint32_t address = 0x7f000001;  // of the host
   auto operator<=>(const PortKey&) const = default;
 };
 
@@ -28,6 +30,10 @@ struct HostPort {
   std::vector<std::pair<std::string, std::int32_t>> targets;  // none: connections are refused
   bool operator==(const HostPort&) const = default;
 };
+
+// Those that a pod's containers ask for, led to the pod's address. Without a hostIP they are on the
+// loopback, as all that Hekla opens by itself: 0.0.0.0 has to be asked for.
+std::vector<HostPort> host_ports_of(const model::PodSpec& pod, const std::string& address);
 
 class HostPorts {
  public:

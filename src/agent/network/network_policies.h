@@ -17,17 +17,22 @@ class NetworkPolicies {
   struct Options {
     std::function<std::vector<PolicyInput::Pod>()> pods;
     std::function<void(std::string rules, Done<void> done)> set_rules;
+    std::string dns_address;
+    bool fresh = true;  // nobody has set rules before us
   };
   NetworkPolicies(kube::Client& client, Options options);
 
   void start();
   // Pods have changed their labels or addresses.
   void changed();
+  // Calls back when the policies that select the pod hold for its address; at once when none does.
+  void await(const model::Pod& pod, Done<void> done);
 
  private:
   std::optional<std::string> rules() const;
 
   std::function<std::vector<PolicyInput::Pod>()> pods_;
+  std::string dns_address_;
   kube::Informer<NetworkPolicy> policies_;
   kube::Informer<NamespaceLabels> namespaces_;
   RulesInForce rules_;

@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +21,7 @@
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "agent/runtime/process.h"
 #include "base/check.h"
@@ -29,9 +31,11 @@
 namespace hekla::agent {
 namespace {
 
-constexpr const char* kBridge = "hekla0";
+// Bears the gateway's address and nothing else: a bridge without ports, for not every kernel has dummy interfaces.
+constexpr const char* kGateway = "hekla0";
 constexpr const char* kNft = "/usr/sbin/nft";
 constexpr const char* kPasta = "/usr/bin/pasta";
+constexpr const char* kTun = "/dev/net/tun";
 constexpr const char* kOutside = "hekla-out";
 // Between the parent namespace and pasta alone; seen nowhere else.
 constexpr const char *kOutsideAddress = "169.254.77.2", *kOutsideGateway = "169.254.77.1";
@@ -92,27 +96,14 @@ class NetnsVisit {
   int home_;
 };
 
-Result<void> set_up(nl_sock* socket, const char* name, int master = 0) {
+Result<void> set_up(nl_sock* socket, const char* name) {
   Link link(rtnl_link_alloc()), change(rtnl_link_alloc());
   unsigned index = ::if_nametoindex(name);
   if (index == 0) return errno_error(std::string("find the interface ") + name);
   rtnl_link_set_ifindex(link.get(), static_cast<int>(index));
   rtnl_link_set_flags(change.get(), IFF_UP);
-  if (master != 0) rtnl_link_set_master(change.get(), master);
   return netlink_result(rtnl_link_change(socket, link.get(), change.get(), 0),
                         std::string("set ") + name + " up");
-}
-
-// Lets a bridge port send back what came in through it: a pod that reaches itself by its service.
-Result<void> set_hairpin(nl_sock* socket, const char* name) {
-  Link link(rtnl_link_alloc()), change(rtnl_link_alloc());
-  rtnl_link_set_ifindex(link.get(), static_cast<int>(::if_nametoindex(name)));
-  rtnl_link_set_family(link.get(), AF_BRIDGE);
-  rtnl_link_set_family(change.get(), AF_BRIDGE);
-  TRY(netlink_result(rtnl_link_bridge_set_flags(change.get(), RTNL_BRIDGE_HAIRPIN_MODE),
-                     "set a bridge port's flags"));
-  return netlink_result(rtnl_link_change(socket, link.get(), change.get(), 0),
-                        std::string("set the hairpin mode of ") + name);
 }
 
 NlAddress nl_address(std::uint32_t address, int prefix) {
@@ -131,15 +122,20 @@ Result<void> add_address(nl_sock* socket, const char* name, std::uint32_t addres
                         std::string("give ") + name + " the address " + ipv4_text(address));
 }
 
-// Over eth0, through `gateway` or, without one, directly.
-Result<void> add_route(nl_sock* socket, const NlAddress& to, std::optional<std::uint32_t> gateway) {
+struct Way {
+  const char* over;  // an interface
+  std::optional<std::uint32_t> gateway, source;
+};
+
+Result<void> add_route(nl_sock* socket, const NlAddress& to, const Way& way) {
   Route route(rtnl_route_alloc());
   rtnl_route_set_family(route.get(), AF_INET);
-  rtnl_route_set_scope(route.get(), gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK);
+  rtnl_route_set_scope(route.get(), way.gateway ? RT_SCOPE_UNIVERSE : RT_SCOPE_LINK);
   rtnl_route_set_dst(route.get(), to.get());
+  if (way.source) rtnl_route_set_pref_src(route.get(), nl_address(*way.source, 32).get());
   rtnl_nexthop* hop = rtnl_route_nh_alloc();
-  if (gateway) rtnl_route_nh_set_gateway(hop, nl_address(*gateway, 32).get());
-  rtnl_route_nh_set_ifindex(hop, static_cast<int>(::if_nametoindex("eth0")));
+  if (way.gateway) rtnl_route_nh_set_gateway(hop, nl_address(*way.gateway, 32).get());
+  rtnl_route_nh_set_ifindex(hop, static_cast<int>(::if_nametoindex(way.over)));
   rtnl_route_add_nexthop(route.get(), hop);  // owns it now
   return netlink_result(rtnl_route_add(socket, route.get(), NLM_F_CREATE), "add a route");
 }
@@ -157,16 +153,18 @@ Result<void> add_veth(nl_sock* socket, const std::string& name, int pod_netns) {
                         "make the veth pair " + name);
 }
 
-// Settings of the namespace the thread is in: a pod's packets to a cluster IP come in on the bridge and
-// go out on it again, and no pod may be told of a shorter way past the translation.
-Result<void> route_through_bridge() {
+// Settings of the parent namespace, which the thread is in, for interfaces to come: it routes between pods, tells no
+// pod of a shorter way past the translation, and believes a source address only on the interface that leads back to
+// it, so that a pod speaks for itself alone. Pods have no IPv6 address, and no policy would see such packets.
+Result<void> route_between_pods() {
   const std::string conf = "/proc/sys/net/ipv4/conf/";
   const std::pair<std::string, const char*> settings[] = {
-      {"/proc/sys/net/ipv4/ip_forward", "1"},
-      {conf + "all/send_redirects", "0"},
-      {conf + kBridge + "/send_redirects", "0"}};
+      {"/proc/sys/net/ipv4/ip_forward", "1"},      {conf + "all/send_redirects", "0"},
+      {conf + "default/send_redirects", "0"},      {conf + "all/rp_filter", "0"},  // the greater of the two counts
+      {conf + "default/rp_filter", "1"},           {"/proc/sys/net/ipv6/conf/default/disable_ipv6", "1"}};
   for (const auto& [path, value] : settings) {
     FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!file && errno == ENOENT) continue;  // a kernel without IPv6
     if (!file || ::write(file.get(), value, 1) != 1) return errno_error("write " + path);
   }
   return {};
@@ -176,22 +174,23 @@ std::string veth_name(const std::string& uid) { return "v" + sha256_hex(uid).sub
 
 }  // namespace
 
-Result<void> PodNetwork::prepare() {
-  if (is_pinned_namespace(parent())) return {};
+Result<void> PodNetwork::prepare_here() {
   NetnsVisit visit(host_netns_);
-  TRY(visit.make(parent()));
+  const bool known = is_pinned_namespace(parent());
+  TRY(known ? visit.enter(parent()) : visit.make(parent()));
+  TRY(route_between_pods());
+  if (known) return {};
   Netlink socket = TRY(open_netlink());
   TRY(set_up(socket.get(), "lo"));
-  Link bridge(rtnl_link_bridge_alloc());
-  rtnl_link_set_name(bridge.get(), kBridge);
-  TRY(netlink_result(rtnl_link_add(socket.get(), bridge.get(), NLM_F_CREATE | NLM_F_EXCL),
-                     "make the bridge"));
-  TRY(add_address(socket.get(), kBridge, subnet_.gateway(), subnet_.prefix));
-  TRY(route_through_bridge());
-  return set_up(socket.get(), kBridge);
+  Link gateway(rtnl_link_bridge_alloc());
+  rtnl_link_set_name(gateway.get(), kGateway);
+  TRY(netlink_result(rtnl_link_add(socket.get(), gateway.get(), NLM_F_CREATE | NLM_F_EXCL),
+                     "make the gateway's interface"));
+  TRY(add_address(socket.get(), kGateway, subnet_.gateway(), subnet_.prefix));
+  return set_up(socket.get(), kGateway);
 }
 
-Result<void> PodNetwork::add_pod(const std::string& uid, std::uint32_t address) {
+Result<void> PodNetwork::add_pod_here(const std::string& uid, std::uint32_t address) {
   TRY(remove_pod(uid));
   NetnsVisit visit(host_netns_);
   TRY(visit.make(paths_.netns(uid)));
@@ -203,18 +202,18 @@ Result<void> PodNetwork::add_pod(const std::string& uid, std::uint32_t address) 
   Netlink outside = TRY(open_netlink());
   const std::string veth = veth_name(uid);
   TRY(add_veth(outside.get(), veth, pod.get()));
-  TRY(set_up(outside.get(), veth.c_str(), static_cast<int>(::if_nametoindex(kBridge))));
-  TRY(set_hairpin(outside.get(), veth.c_str()));
+  TRY(set_up(outside.get(), veth.c_str()));
+  TRY(add_route(outside.get(), nl_address(address, 32), {veth.c_str(), std::nullopt, subnet_.gateway()}));
   TRY(visit.enter(paths_.netns(uid)));
-  // A network of one address: everything goes through the gateway, also to the neighbour, so that
-  // translations and policies see both directions of a connection.
+  // A network of one address: everything is routed, also to the neighbour. Nobody shares a link with another pod,
+  // so nothing goes past translations and policies, and nobody can answer in another's name.
   TRY(add_address(inside.get(), "eth0", address, 32));
   TRY(set_up(inside.get(), "eth0"));
-  TRY(add_route(inside.get(), nl_address(subnet_.gateway(), 32), std::nullopt));
-  return add_route(inside.get(), nl_address(0, 0), subnet_.gateway());
+  TRY(add_route(inside.get(), nl_address(subnet_.gateway(), 32), {"eth0", std::nullopt, std::nullopt}));
+  return add_route(inside.get(), nl_address(0, 0), {"eth0", subnet_.gateway(), std::nullopt});
 }
 
-Result<void> PodNetwork::remove_pod(const std::string& uid) {
+Result<void> PodNetwork::remove_pod_here(const std::string& uid) {
   const std::string path = paths_.netns(uid);
   // A namespace still held by a dying process would keep its end of the veth; take it away by name.
   if (is_pinned_namespace(path)) {
@@ -232,7 +231,7 @@ Result<void> PodNetwork::remove_pod(const std::string& uid) {
   return {};
 }
 
-Result<FileDescriptor> PodNetwork::socket_at(const std::string& netns, int type) {
+Result<FileDescriptor> PodNetwork::socket_at_here(const std::string& netns, int type) {
   NetnsVisit visit(host_netns_);
   TRY(visit.enter(netns));
   FileDescriptor socket(::socket(AF_INET, type | SOCK_CLOEXEC, 0));
@@ -246,7 +245,7 @@ Result<FileDescriptor> PodNetwork::socket_in_pod(const std::string& uid, int typ
   return socket_at(paths_.netns(uid), type);
 }
 
-Result<void> PodNetwork::set_rules(const std::string& name, const std::string& rules) {
+Result<void> PodNetwork::set_rules_here(const std::string& name, const std::string& rules) {
   if (::access(kNft, X_OK) != 0)
     return fail(Code::not_found, std::string("services need ") + kNft +
                                      ": install it with apt install nftables");
@@ -270,10 +269,22 @@ std::optional<pid_t> PodNetwork::outside_process() const {
   return pid;
 }
 
-bool PodNetwork::can_reach_outside() { return ::access(kPasta, X_OK) == 0; }
+std::string PodNetwork::outside_obstacle() {
+  if (::access(kPasta, X_OK) != 0) return std::string(kPasta) + " is missing";
+  if (::access(kTun, R_OK | W_OK) != 0) return std::string(kTun) + " cannot be opened";
+  return {};
+}
+
+Result<bool> PodNetwork::is_connected_here() {
+  NetnsVisit visit(host_netns_);
+  TRY(visit.enter(parent()));
+  return ::if_nametoindex(kOutside) != 0;
+}
 
 Result<void> PodNetwork::connect_outside(const std::vector<std::string>& inner) {
-  if (outside_process()) return {};
+  std::lock_guard lock(outside_mutex_);
+  if (removed_ || outside_process()) return {};
+  if (outside_child_ > 0) ::waitpid(std::exchange(outside_child_, 0), nullptr, WNOHANG);
   // What pods send to each other and to services has its way already; the rest gets the address of
   // this end, and whatever is left of the inner networks is refused here.
   std::string networks;
@@ -295,25 +306,60 @@ Result<void> PodNetwork::connect_outside(const std::vector<std::string>& inner) 
        "none", "-U", "none", "-I", kOutside, "-a", kOutsideAddress, "-n", "24", "-g",
        kOutsideGateway},
       null.get(), null.get(), words.get()));
+  outside_child_ = pid;
   TRY(write_file_atomically(outside_pid_file(), std::to_string(pid) + "\n", 0600));
   for (int look = 0; look < kOutsideLooks; ++look) {
-    {
-      NetnsVisit visit(host_netns_);
-      TRY(visit.enter(parent()));
-      if (::if_nametoindex(kOutside) != 0) return {};
-    }
+    if (TRY(visiting<bool>([this] { return is_connected_here(); }))) return {};
     ::poll(nullptr, 0, kOutsidePauseMs);
   }
   ::kill(pid, SIGKILL);
-  wait_for(pid);
+  wait_for(std::exchange(outside_child_, 0));
   std::string why = read_file(log).value_or("");
   return fail(Code::unavailable, "pasta does not connect the pods to the outside: " +
                                      why.substr(0, why.find('\n')));
 }
 
-Result<void> PodNetwork::remove() {
-  if (std::optional<pid_t> pid = outside_process()) ::kill(*pid, SIGTERM);
+Result<void> PodNetwork::make_empty(const std::string& path) {
+  FileDescriptor home(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!home) return errno_error("open the network namespace");
+  NetnsVisit visit(home.get());
+  TRY(visit.make(path));
+  Netlink socket = TRY(open_netlink());
+  return set_up(socket.get(), "lo");
+}
 
+Result<void> PodNetwork::try_out() {
+  FileDescriptor home(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
+  if (!home) return errno_error("open the network namespace");
+  NetnsVisit visit(home.get());
+  if (::unshare(CLONE_NEWNET) != 0) return errno_error("make a network namespace");
+  Netlink socket = TRY(open_netlink());
+  Link bridge(rtnl_link_bridge_alloc()), veth(rtnl_link_veth_alloc());
+  if (!bridge || !veth) return fail(Code::internal, "allocate links");
+  rtnl_link_set_name(bridge.get(), kGateway);
+  TRY(netlink_result(rtnl_link_add(socket.get(), bridge.get(), NLM_F_CREATE | NLM_F_EXCL), "bridge"));
+  rtnl_link_set_name(veth.get(), "hekla-try");
+  TRY(netlink_result(rtnl_link_add(socket.get(), veth.get(), NLM_F_CREATE | NLM_F_EXCL), "veth"));
+  if (::access(kNft, X_OK) != 0) return fail(Code::not_found, std::string("nftables: no ") + kNft);
+  // One rule of each kind that services and policies use.
+  const char* rules =
+      "table inet hekla_try { chain a { type filter hook forward priority 0; ct state established return; "
+      "ip saddr vmap { 10.0.0.1 : drop }; meta l4proto tcp reject with tcp reset; }; }; "
+      "table ip hekla_try { chain b { type nat hook prerouting priority dstnat; "
+      "tcp dport 80 dnat ip addr . port to numgen random mod 2 map { 0 : 10.0.0.1 . 1, 1 : 10.0.0.2 . 1 }; }; "
+      "chain c { type nat hook postrouting priority srcnat; "
+      "ip saddr . ip daddr { 10.0.0.1 . 10.0.0.1 } masquerade; }; }";
+  if (Result<std::string> loaded = run_checked({kNft, rules}); !loaded)
+    return fail(loaded.error().code, "nftables: " + loaded.error().message);
+  return {};
+}
+
+Result<void> PodNetwork::remove() {
+  {
+    std::lock_guard lock(outside_mutex_);
+    removed_ = true;
+    if (std::optional<pid_t> pid = outside_process()) ::kill(*pid, SIGTERM);
+  }
   if (is_pinned_namespace(parent()) && ::umount2(parent().c_str(), MNT_DETACH) != 0)
     return errno_error("unpin " + parent());
   if (::unlink(parent().c_str()) != 0 && errno != ENOENT) return errno_error("remove " + parent());

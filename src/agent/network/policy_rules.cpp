@@ -85,6 +85,19 @@ Ports ports_of(const json::Value& rule, const model::Pod* target) {
   return out;
 }
 
+const model::Pod& dns_pod() {
+  static const model::Pod pod = [] {
+    model::Pod made;
+    made.metadata.ns = "kube-system";
+    made.metadata.labels = {{"k8s-app", "kube-dns"}};
+    made.spec.containers.resize(1);
+    made.spec.containers[0].ports = {{.name = "dns", .protocol = "UDP", .containerPort = 53},
+                                     {.name = "dns-tcp", .protocol = "TCP", .containerPort = 53}};
+    return made;
+  }();
+  return pod;
+}
+
 // One direction of one pod.
 struct Direction {
   const char *type, *rules, *peers, *side;
@@ -132,6 +145,9 @@ class ChainWriter {
         else
           put("ip daddr " + other.address, ports_of(rule, other.pod));
       }
+      // The API server has the same address: the port is part of who is meant.
+      if (!is_ingress() && !input_.dns_address.empty() && is_peer(policy, peer, dns_pod()))
+        put("ip daddr " + input_.dns_address + " meta l4proto { tcp, udp } th dport 53", ports_of(rule, &dns_pod()));
     }
     if (!addresses.empty()) put("ip saddr " + braces(addresses), own);
   }
@@ -191,6 +207,10 @@ std::string base_chain(const char* hook, const std::string& body) {
 }
 
 }  // namespace
+
+bool isolates(const NetworkPolicy& policy, const model::Pod& pod) {
+  return applies(policy, pod, kIngress.type) || applies(policy, pod, kEgress.type);
+}
 
 std::string policy_rules(const PolicyInput& input) {
   std::map<std::string, std::string> sources, targets;  // address: chain

@@ -37,7 +37,13 @@ struct PolicyInput {
   std::vector<const NetworkPolicy*> policies;
   std::map<std::string, model::Labels> namespaces;
   std::vector<Pod> pods;  // those with an address
+  // Where names are answered. To peers it looks like the pod that answers them in other clusters, for that is how
+  // policies say "names may be asked for": k8s-app=kube-dns in kube-system.
+  std::string dns_address;
 };
+
+// Whether the pod is one that the policy restricts.
+bool isolates(const NetworkPolicy& policy, const model::Pod& pod);
 
 // The whole table, replacing the one before in one step. Selectors that cannot be read select
 // nothing.

@@ -31,7 +31,7 @@ class PolicyRulesTest : public ::testing::Test {
     NetworkPolicy policy;
     policy.metadata.ns = "default";
     policy.spec = json::decode_text<NetworkPolicySpec>(spec).value();
-    PolicyInput input{{&policy}, namespaces_, {}};
+    PolicyInput input{{&policy}, namespaces_, {}, dns_address_};
     for (std::size_t i = 0; i < pods_.size(); ++i) input.pods.push_back({addresses_[i], &pods_[i]});
     std::string text = policy_rules(input);
     const std::string begin = "table inet hekla_policy\ndelete table inet hekla_policy\n";
@@ -41,6 +41,7 @@ class PolicyRulesTest : public ::testing::Test {
   std::vector<model::Pod> pods_;
   std::vector<std::string> addresses_;
   std::map<std::string, model::Labels> namespaces_;
+  std::string dns_address_;
 };
 
 TEST_F(PolicyRulesTest, NothingWithoutAPolicyForAnyPod) {
@@ -87,6 +88,27 @@ TEST_F(PolicyRulesTest, EgressWithBlocks) {
                       "    ip saddr vmap { 10.0.0.2 : jump egress_10_0_0_2 }\n"),
             std::string::npos)
       << text;
+}
+
+TEST_F(PolicyRulesTest, NamesAreAnsweredByThePodThatOtherClustersHave) {
+  namespaces_["kube-system"] = {{"kubernetes.io/metadata.name", "kube-system"}};
+  dns_address_ = "10.0.0.254";
+  auto egress = [&](const std::string& to, const std::string& ports) {
+    std::string text = rules(R"({"podSelector":{"matchLabels":{"app":"client"}},"policyTypes":["Egress"],)"
+                             R"("egress":[{"to":[)" + to + "]" + ports + "}]}");
+    const std::string begin = "chain egress_10_0_0_2 {\n";
+    text = text.substr(text.find(begin) + begin.size());
+    return text.substr(0, text.find("  }\n"));
+  };
+  const std::string system = R"("namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"kube-system"}})";
+  const std::string names = R"("podSelector":{"matchLabels":{"k8s-app":"kube-dns"}})";
+  const std::string ports = R"(,"ports":[{"protocol":"UDP","port":53},{"protocol":"TCP","port":"dns-tcp"}])";
+  const std::string begin = "    ip daddr 10.0.0.254 meta l4proto { tcp, udp } th dport 53 ";
+  EXPECT_EQ(egress("{" + system + "," + names + "}", ports),
+            begin + "tcp dport { 53 } return\n" + begin + "udp dport { 53 } return\n    drop\n");
+  // Without ports every port of that pod is meant, and it has this one only: not the API server's.
+  EXPECT_EQ(egress("{" + system + "}", ""), begin + "return\n    drop\n");
+  EXPECT_EQ(egress("{" + names + "}", ""), "    drop\n");  // in the policy's own namespace there is none
 }
 
 TEST_F(PolicyRulesTest, BlocksThatAreNotIPv4AdmitNothing) {

@@ -19,10 +19,17 @@ void RulesInForce::changed() {
   });
 }
 
+void RulesInForce::when_in_force(Done<void> done) {
+  waiting_.push_back(std::move(done));
+  changed();
+}
+
 void RulesInForce::publish() {
   pending_ = false;
   std::optional<std::string> rules = options_.make();
-  if (!rules || *rules == in_force_) return;
+  if (!rules) return;
+  pledged_ = std::exchange(waiting_, {});
+  if (*rules == in_force_) return tell({});
   in_flight_ = true;
   options_.set(*rules, [this, rules = *rules,
                         alive = std::weak_ptr<bool>(alive_)](const Result<void>& result) {
@@ -30,18 +37,24 @@ void RulesInForce::publish() {
   });
 }
 
+void RulesInForce::tell(const Result<void>& result) {
+  for (Done<void>& done : std::exchange(pledged_, {})) done(result);
+}
+
 void RulesInForce::was_set(const std::string& rules, const Result<void>& result) {
   in_flight_ = false;
   if (result) {
     in_force_ = rules;
     failing_ = false;
-    return changed();  // what came in between
+    changed();  // what came in between
+    return tell(result);
   }
   if (!std::exchange(failing_, true))
     log_error("agent", options_.when_failing, {{"error", result.error().message}});
   executor_.post_after(kRulesRetry, [this, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.lock()) changed();
   });
+  tell(result);
 }
 
 }  // namespace hekla::agent

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/pod_machine.h"
 #include "base/executor.h"
@@ -26,14 +27,19 @@ class RulesInForce {
 
   // Many changes in one turn of the loop, or while rules are being set, are one new set of rules.
   void changed();
+  // Calls back once rules that know all of this moment are in force, or could not be set.
+  void when_in_force(Done<void> done);
 
  private:
   void publish();
+  void tell(const Result<void>& result);
   void was_set(const std::string& rules, const Result<void>& result);
 
   Executor& executor_;
   Options options_;
   std::string in_force_;
+  std::vector<Done<void>> waiting_;  // for the next rules to be made
+  std::vector<Done<void>> pledged_;  // to be told what becomes of those being set
   bool pending_ = false;    // a publish is posted
   bool in_flight_ = false;  // rules are being set
   bool failing_ = false;    // said once, not every time

@@ -26,10 +26,10 @@ ServiceRouting::ServiceRouting(kube::Client& client, const kube::Informer<model:
                                  "cluster IPs of services do not work"}) {}
 
 void ServiceRouting::start() {
-  endpoints_.on_change([this](const auto&, const auto&) { changed(); });
-  endpoints_.on_settled([this] { changed(); });
-  slices_.on_change([this](const auto&, const auto&) { changed(); });
-  slices_.on_settled([this] { changed(); });
+  endpoints_.on_change([this](const auto&, const auto&) { endpoints_changed(); });
+  endpoints_.on_settled([this] { endpoints_changed(); });
+  slices_.on_change([this](const auto&, const auto&) { endpoints_changed(); });
+  slices_.on_settled([this] { endpoints_changed(); });
   rest_.on_change([this](const auto&, const auto&) { changed(); });
   rest_.on_settled([this] { changed(); });
   endpoints_.start();
@@ -39,7 +39,14 @@ void ServiceRouting::start() {
 
 void ServiceRouting::changed() { rules_.changed(); }
 
+void ServiceRouting::endpoints_changed() {
+  sliced_stale_ = true;
+  changed();
+  options_.on_endpoints();
+}
+
 void ServiceRouting::read_slices() {
+  if (!std::exchange(sliced_stale_, false)) return;
   sliced_.clear();
   slices_.for_each([&](const auto& slice) {
     if (std::string service = service_of(*slice); !service.empty())
@@ -47,7 +54,8 @@ void ServiceRouting::read_slices() {
   });
 }
 
-const ServiceEndpoints* ServiceRouting::endpoints_of(const model::Service& service) const {
+const ServiceEndpoints* ServiceRouting::endpoints_of(const model::Service& service) {
+  read_slices();
   const kube::Key key{service.metadata.ns, service.metadata.name};
   if (auto found = sliced_.find(key); found != sliced_.end()) return &found->second;
   return endpoints_.get(key).get();
@@ -57,7 +65,6 @@ const ServiceEndpoints* ServiceRouting::endpoints_of(const model::Service& servi
 std::optional<std::string> ServiceRouting::publish() {
   if (!endpoints_.synced() || !slices_.synced() || !services_.synced() || !rest_.synced())
     return std::nullopt;
-  read_slices();
   std::vector<ServiceRoute> routes;
   std::vector<const model::Service*> outside;
   services_.for_each([&](const auto& service) {
@@ -105,15 +112,15 @@ void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>
       if (service->spec.type == "LoadBalancer") want(routes[i].port, routes[i]);
     }
   }
-  if (wanted == host_ports_) return;
+  if (wanted == host_ports_) return announce_all();
   host_ports_ = wanted;
+  held_.clear();
   options_.set_host_ports(
       std::move(wanted),
       [this, alive = std::weak_ptr<bool>(alive_)](const std::vector<PortKey>& held) {
         if (!alive.lock()) return;
-        services_.for_each([&](const auto& service) {
-          if (service->spec.type == "LoadBalancer") announce(*service, held);
-        });
+        held_ = held;
+        announce_all();
         if (held.size() < host_ports_.size())
           client_.executor().post_after(kRetry, [this, alive] {
             if (!alive.lock()) return;
@@ -123,15 +130,20 @@ void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>
       });
 }
 
+void ServiceRouting::announce_all() {
+  services_.for_each([&](const auto& service) {
+    if (service->spec.type == "LoadBalancer") announce(*service);
+  });
+}
+
 // A load balancer has its address once all of its ports are ours; SCTP ones cannot be.
-void ServiceRouting::announce(const model::Service& service,
-                              const std::vector<PortKey>& held) {
+void ServiceRouting::announce(const model::Service& service) {
   auto rest = rest_.get({service.metadata.ns, service.metadata.name});
   if (!rest || !rest->status.loadBalancer.ingress.empty()) return;
   for (const model::ServicePort& port : service.spec.ports)
     if (port.protocol == "SCTP" ||
-        std::ranges::count(held, PortKey{static_cast<std::uint16_t>(port.port),
-                                         port.protocol == "UDP"}) == 0)
+        std::ranges::count(held_, PortKey{static_cast<std::uint16_t>(port.port),
+                                          port.protocol == "UDP"}) == 0)
       return;
   json::Array ingress;
   ingress.push_back(json::Object{{"ip", kLoopback}});
@@ -142,10 +154,13 @@ void ServiceRouting::announce(const model::Service& service,
   write.subresource = "status";
   write.body = json::Object{
       {"status", json::Object{{"loadBalancer", json::Object{{"ingress", std::move(ingress)}}}}}};
-  client_.write(std::move(write), [name = service.metadata.name](const kube::WriteResult& done) {
-    if (!done && done.error().code != Code::not_found)
-      log_warn("agent", "announce a load balancer",
-               {{"service", name}, {"error", done.error().message}});
+  client_.write(std::move(write), [this, alive = std::weak_ptr<bool>(alive_),
+                                   name = service.metadata.name](const kube::WriteResult& done) {
+    if (done || done.error().code == Code::not_found || !alive.lock()) return;
+    log_warn("agent", "announce a load balancer", {{"service", name}, {"error", done.error().message}});
+    client_.executor().post_after(kRetry, [this, alive] {
+      if (alive.lock()) changed();
+    });
   });
 }
 

@@ -27,6 +27,7 @@ class ServiceRouting {
     // Ports of the host's loopback; answers which of them are held.
     std::function<void(std::vector<HostPort>, std::function<void(std::vector<PortKey>)>)>
         set_host_ports;
+    std::function<void()> on_endpoints;  // endpoints_of() answers otherwise than before
   };
   ServiceRouting(kube::Client& client, const kube::Informer<model::Service>& services,
                  Options options);
@@ -34,13 +35,16 @@ class ServiceRouting {
   void start();
   // Services have changed.
   void changed();
+  // Null for none.
+  const ServiceEndpoints* endpoints_of(const model::Service& service);
 
  private:
   std::optional<std::string> publish();
+  void endpoints_changed();
   void read_slices();
-  const ServiceEndpoints* endpoints_of(const model::Service& service) const;
   void publish_host_ports(const std::vector<const model::Service*>& services);
-  void announce(const model::Service& service, const std::vector<PortKey>& held);
+  void announce_all();
+  void announce(const model::Service& service);
 
   kube::Client& client_;
   const kube::Informer<model::Service>& services_;
@@ -48,8 +52,10 @@ class ServiceRouting {
   kube::Informer<ServiceEndpoints> endpoints_;
   kube::Informer<ServiceSlice> slices_;
   std::map<kube::Key, ServiceEndpoints> sliced_;  // by service
+  bool sliced_stale_ = true;
   kube::Informer<ServiceRest> rest_;
   std::vector<HostPort> host_ports_;
+  std::vector<PortKey> held_;  // of these
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   RulesInForce rules_;
 };

@@ -51,7 +51,7 @@ EndpointSubset subset_of(const ServiceSlice& slice) {
   subset.ports = slice.ports;
   for (const SliceEndpoint& endpoint : slice.endpoints)
     if (endpoint.conditions.ready.value_or(true) && !endpoint.addresses.empty())
-      subset.addresses.push_back({endpoint.addresses.front()});
+      subset.addresses.push_back({endpoint.addresses.front(), endpoint.hostname});
   return subset;
 }
 

@@ -12,9 +12,9 @@
 namespace hekla::agent {
 
 struct EndpointAddress {
-  std::string ip;
+  std::string ip, hostname;
 };
-BOOST_DESCRIBE_STRUCT(EndpointAddress, (), (ip))
+BOOST_DESCRIBE_STRUCT(EndpointAddress, (), (ip, hostname))
 struct EndpointPort {
   std::string name, protocol;
   std::int32_t port = 0;
@@ -39,8 +39,9 @@ BOOST_DESCRIBE_STRUCT(SliceConditions, (), (ready))
 struct SliceEndpoint {
   std::vector<std::string> addresses;
   SliceConditions conditions;
+  std::string hostname;
 };
-BOOST_DESCRIBE_STRUCT(SliceEndpoint, (), (addresses, conditions))
+BOOST_DESCRIBE_STRUCT(SliceEndpoint, (), (addresses, conditions, hostname))
 struct ServiceSlice {
   model::ObjectMeta metadata;
   std::vector<SliceEndpoint> endpoints;

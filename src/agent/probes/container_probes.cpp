@@ -10,17 +10,17 @@ const char* title_of(int which) {
 
 }  // namespace
 
-ContainerProbes::ContainerProbes(Executor& executor, const model::Container& spec,
+ContainerProbes::ContainerProbes(Executor& executor, const model::Container& spec, const Known& known,
                                  Callbacks callbacks)
-    : executor_(executor), callbacks_(std::move(callbacks)) {
+    : executor_(executor), callbacks_(std::move(callbacks)), begun_(executor.clock().mono() - known.age) {
   auto take = [&](const json::Value& value, std::optional<Probe>& probe) {
     if (auto parsed = parse_probe(value, spec)) probe.emplace(Probe{*parsed, ProbeCounter(*parsed)});
   };
   take(spec.startupProbe, startup_);
   take(spec.livenessProbe, liveness_);
   take(spec.readinessProbe, readiness_);
-  started_ = !startup_;
-  ready_ = !readiness_;
+  started_ = !startup_ || known.started;
+  ready_ = !readiness_ || known.ready;
 }
 
 std::optional<ContainerProbes::Probe>& ContainerProbes::probe(Which which) {
@@ -29,10 +29,15 @@ std::optional<ContainerProbes::Probe>& ContainerProbes::probe(Which which) {
 }
 
 void ContainerProbes::start() {
-  begun_ = executor_.clock().mono();
-  if (startup_) return schedule(Which::startup, startup_->spec.initial_delay);
-  for (Which which : {Which::liveness, Which::readiness})
-    if (probe(which)) schedule(which, probe(which)->spec.initial_delay);
+  if (!started_) return begin(Which::startup);
+  for (Which which : {Which::liveness, Which::readiness}) begin(which);
+}
+
+// Delays count from the container's start.
+void ContainerProbes::begin(Which which) {
+  if (!probe(which)) return;
+  const Nanos passed = executor_.clock().mono() - begun_;
+  schedule(which, std::max(Nanos(0), probe(which)->spec.initial_delay - passed));
 }
 
 void ContainerProbes::schedule(Which which, Nanos delay) {
@@ -79,10 +84,7 @@ void ContainerProbes::on_verdict(Which which, bool success) {
   }
   if (which != Which::startup) return;
   started_ = true;
-  Nanos passed = executor_.clock().mono() - begun_;
-  for (Which next : {Which::liveness, Which::readiness})
-    if (probe(next))
-      schedule(next, std::max(Nanos(0), probe(next)->spec.initial_delay - passed));
+  for (Which next : {Which::liveness, Which::readiness}) begin(next);
   callbacks_.on_change();
 }
 

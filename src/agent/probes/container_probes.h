@@ -26,7 +26,12 @@ class ContainerProbes : public std::enable_shared_from_this<ContainerProbes> {
     std::function<void(const std::string& probe, std::optional<std::int64_t> grace_seconds)> on_kill;
   };
 
-  ContainerProbes(Executor& executor, const model::Container& spec, Callbacks callbacks);
+  // What is known of the run already: probes of an adopted container go on where an earlier process left them.
+  struct Known {
+    Nanos age{0};  // since the container's start
+    bool started = false, ready = false;
+  };
+  ContainerProbes(Executor& executor, const model::Container& spec, const Known& known, Callbacks callbacks);
   void start();
   // No callback runs after this.
   void stop() { stopped_ = true; }
@@ -40,6 +45,7 @@ class ContainerProbes : public std::enable_shared_from_this<ContainerProbes> {
     ProbeSpec spec;
     ProbeCounter counter;
   };
+  void begin(Which which);
   void schedule(Which which, Nanos delay);
   void run(Which which);
   void on_result(Which which, const Result<ProbeOutcome>& result);
@@ -49,7 +55,7 @@ class ContainerProbes : public std::enable_shared_from_this<ContainerProbes> {
   Executor& executor_;
   Callbacks callbacks_;
   std::optional<Probe> startup_, liveness_, readiness_;
-  MonoTime begun_{};
+  MonoTime begun_{};  // the container
   bool started_, ready_;
   bool stopped_ = false;
 };

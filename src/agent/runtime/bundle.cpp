@@ -10,8 +10,6 @@
 namespace hekla::agent {
 namespace {
 
-constexpr std::int64_t kCpuPeriodUs = 100'000;
-
 constexpr const char* kDefaultCapabilities[] = {
     "CHOWN",   "DAC_OVERRIDE", "FSETID",           "FOWNER",
     "MKNOD",   "NET_RAW",      "SETGID",           "SETUID",
@@ -99,8 +97,17 @@ json::Object mount_entry(const OciMount& mount) {
   return out;
 }
 
+// A pod without a network namespace of its own sees the host's sysfs: the kernel refuses a fresh mount
+// of it in some set-ups. Alone, without what is mounted below: a runtime's `ro` is that of the topmost
+// mount, and the host's control groups would stay writable.
+OciMount host_sysfs(bool privileged) {
+  if (privileged) return {"/sys", "none", "/sys", {"rbind", "nosuid", "noexec", "nodev", "rw"}};
+  return {"/sys", "none", "/sys", {"bind", "nosuid", "noexec", "nodev", "ro"}};
+}
+
 std::vector<OciMount> standard_mounts(const BundleSpec& spec) {
-  const char* sys_access = spec.security.privileged ? "rw" : "ro";
+  const bool privileged = spec.security.privileged;
+  const char* sys_access = privileged ? "rw" : "ro";
   std::vector<OciMount> mounts = {
       {"/proc", "proc", "proc", {"nosuid", "noexec", "nodev"}},
       {"/dev", "tmpfs", "tmpfs", {"nosuid", "strictatime", "mode=755", "size=65536k"}},
@@ -112,10 +119,15 @@ std::vector<OciMount> standard_mounts(const BundleSpec& spec) {
       {"/dev/shm", "tmpfs", "shm", {"nosuid", "noexec", "nodev", "mode=1777", "size=65536k"}},
       {"/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", sys_access}},
   };
-  // sysfs belongs to a network namespace; without one of our own the kernel refuses a fresh mount
-  // in some set-ups, and the host's is what the pod is entitled to see.
-  if (spec.network_namespace.empty())
-    mounts.back() = {"/sys", "none", "/sys", {"rbind", "nosuid", "noexec", "nodev", sys_access}};
+  if (!spec.shared_memory.empty())
+    mounts[4] = {"/dev/shm", "none", spec.shared_memory, {"rbind", "nosuid", "noexec", "nodev", "rw"}};
+  const bool host_network = spec.network_namespace.empty();
+  if (host_network) mounts.back() = host_sysfs(privileged);
+  // Programs size themselves by the limits they find here. Those of the whole machine have come with
+  // the host's sysfs.
+  if (!host_network || !privileged)
+    mounts.push_back(
+        {"/sys/fs/cgroup", "cgroup", "cgroup", {"nosuid", "noexec", "nodev", "relatime", sys_access}});
   return mounts;
 }
 
@@ -144,26 +156,13 @@ json::Object process_of(const BundleSpec& spec) {
   process["env"] = strings(spec.env);
   process["cwd"] = spec.cwd;
   process["capabilities"] = std::move(capabilities);
+  if (!spec.apparmor.empty()) process["apparmorProfile"] = spec.apparmor;
   process["noNewPrivileges"] = !spec.security.allow_privilege_escalation;
   return process;
 }
 
 json::Object resources_of(const BundleSpec& spec) {
-  json::Object cpu;
-  cpu["shares"] =
-      std::max<std::int64_t>(2, spec.limits.cpu_request_milli.value_or(0) * 1024 / 1000);
-  if (spec.limits.cpu_limit_milli) {
-    cpu["period"] = kCpuPeriodUs;
-    cpu["quota"] = std::max<std::int64_t>(1000, *spec.limits.cpu_limit_milli * kCpuPeriodUs / 1000);
-  }
-  json::Object resources;
-  resources["cpu"] = std::move(cpu);
-  if (spec.limits.memory_limit_bytes) {
-    json::Object memory;
-    memory["limit"] = *spec.limits.memory_limit_bytes;
-    memory["swap"] = *spec.limits.memory_limit_bytes;  // memory plus swap: none of the latter
-    resources["memory"] = std::move(memory);
-  }
+  json::Object resources = oci_limits(spec.limits);
   json::Object pids;
   pids["limit"] = spec.limits.pids;
   resources["pids"] = std::move(pids);
@@ -171,9 +170,34 @@ json::Object resources_of(const BundleSpec& spec) {
   devices["allow"] = spec.security.privileged;
   devices["access"] = "rwm";
   json::Array rules;
-  rules.emplace_back(std::move(devices));  // crun adds the standard devices itself
+  rules.emplace_back(std::move(devices));  // the runtime adds the standard devices itself
+  for (const OciDevice& device : spec.devices) {
+    json::Object rule;
+    rule["allow"] = true;
+    rule["type"] = std::string(1, device.type);
+    rule["major"] = device.major;
+    rule["minor"] = device.minor;
+    rule["access"] = "rwm";
+    rules.emplace_back(std::move(rule));
+  }
   resources["devices"] = std::move(rules);
   return resources;
+}
+
+json::Array devices_of(const BundleSpec& spec) {
+  json::Array out;
+  for (const OciDevice& device : spec.devices) {
+    json::Object node;
+    node["path"] = device.path;
+    node["type"] = std::string(1, device.type);
+    node["major"] = device.major;
+    node["minor"] = device.minor;
+    node["fileMode"] = device.mode;
+    node["uid"] = device.uid;
+    node["gid"] = device.gid;
+    out.emplace_back(std::move(node));
+  }
+  return out;
 }
 
 json::Object linux_of(const BundleSpec& spec) {
@@ -181,21 +205,26 @@ json::Object linux_of(const BundleSpec& spec) {
   namespaces.emplace_back(namespaces_member("mount"));
   namespaces.emplace_back(namespaces_member("uts"));
   if (!spec.host_pid) namespaces.emplace_back(namespaces_member("pid", spec.pid_namespace));
-  if (!spec.host_ipc) namespaces.emplace_back(namespaces_member("ipc"));
+  if (!spec.host_ipc) namespaces.emplace_back(namespaces_member("ipc", spec.ipc_namespace));
+  if (!spec.security.privileged) namespaces.emplace_back(namespaces_member("cgroup"));
   if (!spec.network_namespace.empty())
     namespaces.emplace_back(namespaces_member("network", spec.network_namespace));
   json::Object linux_section;
   linux_section["namespaces"] = std::move(namespaces);
   linux_section["cgroupsPath"] = spec.cgroup;
+  if (!spec.root_propagation.empty()) linux_section["rootfsPropagation"] = spec.root_propagation;
   linux_section["resources"] = resources_of(spec);
+  if (!spec.devices.empty()) linux_section["devices"] = devices_of(spec);
   if (!spec.sysctls.empty()) {
     json::Object values;
     for (const auto& [name, value] : spec.sysctls) values[name] = value;
     linux_section["sysctl"] = std::move(values);
   }
   if (!spec.security.privileged) {
-    linux_section["maskedPaths"] = strings(kMaskedPaths);
-    linux_section["readonlyPaths"] = strings(kReadonlyPaths);
+    if (!spec.security.unmasked_proc) {
+      linux_section["maskedPaths"] = strings(kMaskedPaths);
+      linux_section["readonlyPaths"] = strings(kReadonlyPaths);
+    }
     if (spec.security.default_seccomp)
       linux_section["seccomp"] = default_seccomp(capability_set(spec.security));
   }
@@ -212,8 +241,10 @@ void read_context(const json::Value& context, Security& out) {
     out.gid_given = true;
   }
   if (std::string_view profile = json::string_at(context, {"seccompProfile", "type"});
-      !profile.empty())
+      !profile.empty()) {
     out.default_seccomp = profile == "RuntimeDefault";
+    out.seccomp_given = true;
+  }
   out.non_root_required = json::bool_at(context, {"runAsNonRoot"}, out.non_root_required);
 }
 
@@ -240,7 +271,9 @@ Security merge_security(const json::Value& pod_context, const json::Value& conta
       if (group.is_number()) out.groups.push_back(group.to_number<std::uint32_t>());
   if (const json::Value* group = json::find(pod_context, "fsGroup"); group && group->is_number())
     out.groups.push_back(static_cast<std::uint32_t>(json::int_at(pod_context, {"fsGroup"})));
+  out.strict_groups = json::string_at(pod_context, {"supplementalGroupsPolicy"}) == "Strict";
   read_context(container_context, out);
+  out.unmasked_proc = json::string_at(container_context, {"procMount"}) == "Unmasked";
   out.privileged = json::bool_at(container_context, {"privileged"});
   out.read_only_root = json::bool_at(container_context, {"readOnlyRootFilesystem"});
   out.allow_privilege_escalation =
@@ -346,11 +379,84 @@ Limits limits_of(const model::ResourceRequirements& resources, const std::string
   return limits;
 }
 
+// An init container runs beside the sidecars that were started before it, and alone otherwise.
+Limits pod_limits_of(const model::PodSpec& spec, const std::string& qos_class) {
+  struct Sum {
+    std::int64_t all = 0, sidecars = 0, peak = 0;
+    bool everywhere = true;
+    void add(std::int64_t amount, bool init, bool sidecar) {
+      everywhere = everywhere && amount > 0;
+      if (!init || sidecar) all += amount;
+      if (sidecar) sidecars += amount;
+      if (init) peak = std::max(peak, sidecars + (sidecar ? 0 : amount));
+    }
+    std::optional<std::int64_t> total(std::int64_t overhead) const {
+      if (!everywhere) return std::nullopt;
+      return std::max(all, peak) + overhead;
+    }
+  };
+  auto milli = [](const model::ResourceList& list, const char* name) -> std::int64_t {
+    auto found = list.find(name);
+    return found == list.end() ? 0 : found->second.milli_value();
+  };
+  auto bytes = [](const model::ResourceList& list, const char* name) -> std::int64_t {
+    auto found = list.find(name);
+    return found == list.end() ? 0 : found->second.value();
+  };
+  Sum cpu, memory;
+  for (const auto* containers : {&spec.initContainers, &spec.containers})
+    for (const model::Container& one : *containers) {
+      const bool init = containers == &spec.initContainers;
+      const bool sidecar = init && one.restartPolicy == "Always";
+      cpu.add(milli(one.resources.limits, "cpu"), init, sidecar);
+      memory.add(bytes(one.resources.limits, "memory"), init, sidecar);
+    }
+  Limits out;
+  if (qos_class != "BestEffort") out.cpu_request_milli = milli(model::pod_requests(spec), "cpu");
+  out.cpu_limit_milli = cpu.total(milli(spec.overhead, "cpu"));
+  out.memory_limit_bytes = memory.total(bytes(spec.overhead, "memory"));
+  if (std::int64_t own = milli(spec.resources.limits, "cpu"); own > 0)
+    out.cpu_limit_milli = own + milli(spec.overhead, "cpu");
+  if (std::int64_t own = bytes(spec.resources.limits, "memory"); own > 0)
+    out.memory_limit_bytes = own + bytes(spec.overhead, "memory");
+  return out;
+}
+
+std::int64_t cpu_shares(const Limits& limits) {
+  constexpr std::int64_t kLeast = 2, kMost = 262'144;  // the kernel's own bounds
+  return std::clamp<std::int64_t>(limits.cpu_request_milli.value_or(0) * 1024 / 1000, kLeast, kMost);
+}
+
+std::int64_t cpu_weight(std::int64_t shares) { return 1 + (shares - 2) * 9999 / 262'142; }
+
+std::optional<std::int64_t> cpu_quota_us(const Limits& limits) {
+  if (!limits.cpu_limit_milli) return std::nullopt;
+  return std::max<std::int64_t>(1000, *limits.cpu_limit_milli * kCpuPeriodUs / 1000);
+}
+
 void order_by_depth(std::span<OciMount> mounts) {
   std::ranges::stable_sort(mounts, {}, [](const OciMount& mount) {
     const std::filesystem::path path = std::filesystem::path(mount.destination).lexically_normal();
     return std::ranges::count_if(path, [](const auto& part) { return !part.empty(); });
   });
+}
+
+json::Object oci_limits(const Limits& limits) {
+  json::Object cpu;
+  cpu["shares"] = cpu_shares(limits);
+  if (auto quota = cpu_quota_us(limits)) {
+    cpu["period"] = kCpuPeriodUs;
+    cpu["quota"] = *quota;
+  }
+  json::Object resources;
+  resources["cpu"] = std::move(cpu);
+  if (limits.memory_limit_bytes) {
+    json::Object memory;
+    memory["limit"] = *limits.memory_limit_bytes;
+    memory["swap"] = *limits.memory_limit_bytes;  // memory plus swap: none of the latter
+    resources["memory"] = std::move(memory);
+  }
+  return resources;
 }
 
 json::Value oci_config(const BundleSpec& spec) {

@@ -19,6 +19,14 @@ struct OciMount {
   bool operator==(const OciMount&) const = default;
 };
 
+// A device node of the machine.
+struct OciDevice {
+  std::string path;
+  char type = 'c';
+  std::uint32_t major = 0, minor = 0, mode = 0666, uid = 0, gid = 0;
+  bool operator==(const OciDevice&) const = default;
+};
+
 // securityContext of pod and container, merged; the container's word is the last.
 struct Security {
   std::uint32_t uid = 0, gid = 0;
@@ -29,6 +37,9 @@ struct Security {
   bool read_only_root = false;
   bool non_root_required = false;
   bool default_seccomp = false;  // the profile RuntimeDefault
+  bool seccomp_given = false;    // otherwise the node decides
+  bool unmasked_proc = false;    // procMount: Unmasked
+  bool strict_groups = false;    // none beside those the pod names, whatever the image's files say
   std::vector<std::string> added_capabilities, dropped_capabilities;  // without CAP_
   std::uint64_t grantable = ~std::uint64_t{0};  // the capabilities there are to give, by number
 };
@@ -56,6 +67,10 @@ int oom_score_adjust(const std::string& qos_class, const model::ResourceRequirem
 Limits limits_of(const model::ResourceRequirements& resources, const std::string& qos_class,
                  std::int64_t machine_memory_bytes);
 
+// What all containers of a pod may take together: requests are added up, limits only when every
+// container has one, and what the pod's own spec.resources say counts for more.
+Limits pod_limits_of(const model::PodSpec& spec, const std::string& qos_class);
+
 // Mounts nearer to the root first, otherwise in the order given, so that none hides another.
 void order_by_depth(std::span<OciMount> mounts);
 
@@ -68,14 +83,27 @@ struct BundleSpec {
   std::string network_namespace;  // empty: the host's network
   bool host_pid = false, host_ipc = false;
   std::string pid_namespace;  // to join; empty: one of its own
+  std::string ipc_namespace;  // the pod's; empty: one of its own
+  std::string shared_memory;  // the pod's directory for /dev/shm; empty: one of its own
   std::string cgroup;
   Security security;
   std::map<std::string, std::string> sysctls;
   Limits limits;
   std::vector<OciMount> mounts;  // after the standard ones, in order
+  std::string root_propagation;  // rslave or rshared where a volume's mounts are to be passed on
+  std::string apparmor;          // a profile that the kernel knows
+  std::vector<OciDevice> devices;  // beside those that every container has
 };
 
 json::Value oci_config(const BundleSpec& spec);
+// cgroup v1's, and v2's that means the same.
+std::int64_t cpu_shares(const Limits& limits);
+std::int64_t cpu_weight(std::int64_t shares);
+// Microseconds in each period of kCpuPeriodUs.
+inline constexpr std::int64_t kCpuPeriodUs = 100'000;
+std::optional<std::int64_t> cpu_quota_us(const Limits& limits);
+// The part of it that a running container can be given anew.
+json::Object oci_limits(const Limits& limits);
 
 // Docker's default set, which Kubernetes pods have too.
 std::vector<std::string> capability_set(const Security& security);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "json/codec.h"
 #include "json/parse.h"
 
 namespace hekla::agent {
@@ -29,11 +30,80 @@ std::string namespaces(const json::Value& config) {
 }
 
 TEST(Bundle, HasTheNamespacesOfAPod) {
-  EXPECT_EQ(namespaces(oci_config(sample())), "mount= uts= pid= ipc= network=/run/ns ");
+  EXPECT_EQ(namespaces(oci_config(sample())), "mount= uts= pid= ipc= cgroup= network=/run/ns ");
   BundleSpec host = sample();
   host.network_namespace.clear();
   host.host_pid = host.host_ipc = true;
-  EXPECT_EQ(namespaces(oci_config(host)), "mount= uts= ");
+  EXPECT_EQ(namespaces(oci_config(host)), "mount= uts= cgroup= ");
+  BundleSpec shared = sample();
+  shared.ipc_namespace = "/run/ipc";
+  shared.security.privileged = true;
+  EXPECT_EQ(namespaces(oci_config(shared)), "mount= uts= pid= ipc=/run/ipc network=/run/ns ");
+}
+
+std::string mount_at(const BundleSpec& spec, std::string_view destination) {
+  const json::Value config = oci_config(spec);
+  std::string out;
+  for (const json::Value& mount : *json::array_at(config, {"mounts"}))
+    if (json::string_at(mount, {"destination"}) == destination) {
+      out = std::string(json::string_at(mount, {"source"})) + ":";
+      for (const json::Value& option : *json::array_at(mount, {"options"}))
+        out += " " + std::string(json::sv(option.get_string()));
+    }
+  return out;
+}
+
+TEST(Bundle, ControlGroupsCanBeReadAndNotWritten) {
+  BundleSpec spec = sample();
+  EXPECT_EQ(mount_at(spec, "/sys"), "sysfs: nosuid noexec nodev ro");
+  EXPECT_EQ(mount_at(spec, "/sys/fs/cgroup"), "cgroup: nosuid noexec nodev relatime ro");
+  spec.network_namespace.clear();
+  EXPECT_EQ(mount_at(spec, "/sys"), "/sys: bind nosuid noexec nodev ro") << "ro reaches no mount below";
+  EXPECT_EQ(mount_at(spec, "/sys/fs/cgroup"), "cgroup: nosuid noexec nodev relatime ro");
+  spec.security.privileged = true;
+  EXPECT_EQ(mount_at(spec, "/sys"), "/sys: rbind nosuid noexec nodev rw");
+  EXPECT_EQ(mount_at(spec, "/sys/fs/cgroup"), "") << "it has come with the host's /sys";
+}
+
+TEST(Bundle, SharedMemoryIsThePods) {
+  BundleSpec spec = sample();
+  EXPECT_TRUE(mount_at(spec, "/dev/shm").starts_with("shm: "));
+  spec.shared_memory = "/p/shm";
+  EXPECT_EQ(mount_at(spec, "/dev/shm"), "/p/shm: rbind nosuid noexec nodev rw");
+}
+
+model::PodSpec pod_spec(const char* text) {
+  return json::decode_text<model::PodSpec>(text).value();
+}
+
+TEST(Bundle, APodIsTheSumOfItsContainers) {
+  model::PodSpec spec = pod_spec(
+      R"({"initContainers":[
+            {"name":"i","resources":{"requests":{"cpu":"3"},"limits":{"cpu":"3","memory":"1Ki"}}},
+            {"name":"s","restartPolicy":"Always","resources":{"limits":{"cpu":"1","memory":"2Ki"}}}],
+          "containers":[
+            {"name":"a","resources":{"requests":{"cpu":"500m"},"limits":{"cpu":"1","memory":"4Ki"}}},
+            {"name":"b","resources":{"requests":{"cpu":"250m"},"limits":{"cpu":"500m","memory":"8Ki"}}}]})");
+  Limits limits = pod_limits_of(spec, "Burstable");
+  EXPECT_EQ(limits.cpu_request_milli, 3000) << "the first init container is alone and needs most";
+  EXPECT_EQ(limits.cpu_limit_milli, 3000);
+  EXPECT_EQ(limits.memory_limit_bytes, 14 * 1024);
+  spec.containers[1].resources.limits.erase("memory");
+  limits = pod_limits_of(spec, "Burstable");
+  EXPECT_EQ(limits.cpu_limit_milli, 3000);
+  EXPECT_FALSE(limits.memory_limit_bytes) << "one of them has no limit";
+  spec.resources.limits["memory"] = model::Quantity::of(4096);
+  EXPECT_EQ(pod_limits_of(spec, "Burstable").memory_limit_bytes, 4096);
+  limits = pod_limits_of(pod_spec(R"({"containers":[{"name":"a"}]})"), "BestEffort");
+  EXPECT_EQ(cpu_shares(limits), 2);
+  EXPECT_FALSE(limits.cpu_limit_milli);
+}
+
+TEST(Bundle, SharesAndWeights) {
+  EXPECT_EQ(cpu_shares({.cpu_request_milli = 1500}), 1536);
+  EXPECT_EQ(cpu_weight(2), 1);
+  EXPECT_EQ(cpu_weight(1024), 39);
+  EXPECT_EQ(cpu_weight(262'144), 10'000);
 }
 
 TEST(Bundle, NoMountHidesAnother) {

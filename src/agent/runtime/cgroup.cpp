@@ -57,6 +57,13 @@ Result<void> remove_directory(const std::string& directory) {
   return errno_error("remove the cgroup " + directory);
 }
 
+Result<void> write_value(const std::string& path, const std::string& text) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (!file || ::write(file.get(), text.data(), text.size()) < 0)
+    return errno_error("write " + text + " to " + path);
+  return {};
+}
+
 // The number behind `name` at the beginning of a line.
 std::optional<std::int64_t> number_after(const Result<std::string>& text, std::string_view name) {
   if (!text) return std::nullopt;
@@ -129,11 +136,45 @@ Result<void> limit_processes(const std::string& cgroup, std::int64_t most,
     const std::string path = directory + "/pids.max";
     std::error_code error;
     if (!fs::exists(path, error)) continue;
-    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    const std::string text = std::to_string(most);
-    if (!file || ::write(file.get(), text.data(), text.size()) < 0)
-      return errno_error("write " + text + " to " + path);
+    TRY(write_value(path, std::to_string(most)));
   }
+  return {};
+}
+
+Result<void> limit_pod(const std::string& cgroup, const Limits& limits, bool only_raise,
+                       const std::string& mount_root) {
+  const std::int64_t shares = cpu_shares(limits);
+  const std::string period = std::to_string(kCpuPeriodUs);
+  const std::optional<std::int64_t> quota = cpu_quota_us(limits);
+  auto amount = [](const std::optional<std::int64_t>& value, const char* none) {
+    return value ? std::to_string(*value) : std::string(none);
+  };
+  struct Knob {
+    const char* file;
+    std::string text;
+    std::optional<std::int64_t> value;  // absent: unlimited
+  };
+  // The files of version 1, then those of version 2; a hierarchy has what it controls.
+  const Knob knobs[] = {
+      {"cpu.shares", std::to_string(shares), shares},
+      {"cpu.cfs_period_us", period, kCpuPeriodUs},
+      {"cpu.cfs_quota_us", amount(quota, "-1"), quota},
+      {"memory.limit_in_bytes", amount(limits.memory_limit_bytes, "-1"), limits.memory_limit_bytes},
+      {"cpu.weight", std::to_string(cpu_weight(shares)), cpu_weight(shares)},
+      {"cpu.max", amount(quota, "max") + " " + period, quota},
+      {"memory.max", amount(limits.memory_limit_bytes, "max"), limits.memory_limit_bytes},
+  };
+  for (const std::string& directory : cgroup_directories(cgroup, mount_root))
+    for (const Knob& knob : knobs) {
+      const std::string path = directory + "/" + knob.file;
+      Result<std::string> now = read_file(path);
+      if (!now) continue;
+      // Without a limit it says "max" or -1.
+      std::optional<std::int64_t> has = number_after(now, "");
+      const bool limited = has && *has >= 0;
+      if (only_raise && knob.value && (!limited || *has >= *knob.value)) continue;
+      TRY(write_value(path, knob.text));
+    }
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/runtime/bundle.h"
 #include "base/result.h"
 
 namespace hekla::agent {
@@ -29,6 +30,11 @@ std::int64_t process_count(const std::string& cgroup,
 // At most so many in it and all below it. Where nobody counts them, nothing is limited.
 Result<void> limit_processes(const std::string& cgroup, std::int64_t most,
                              const std::string& mount_root = "/sys/fs/cgroup");
+
+// The limits of a pod's whole cgroup; its containers' own lie below. `only_raise` leaves alone whatever
+// would become less, for as long as a container may still have more than that.
+Result<void> limit_pod(const std::string& cgroup, const Limits& limits, bool only_raise,
+                       const std::string& mount_root = "/sys/fs/cgroup");
 
 // How often the kernel's OOM killer has struck in the cgroup; 0 when it cannot be read.
 std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root = "/sys/fs/cgroup");

@@ -9,6 +9,8 @@
 #include <csignal>
 #include <filesystem>
 
+#include "agent/logs/log_files.h"
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/cgroup.h"
 #include "agent/runtime/file_descriptor.h"
 #include "agent/runtime/files.h"
@@ -20,11 +22,7 @@
 namespace hekla::agent {
 namespace {
 
-constexpr const char* kCrun = "/usr/bin/crun";
-constexpr const char* kConmon = "/usr/bin/conmon";
 constexpr std::chrono::milliseconds kCreateTimeout{120'000};
-// The monitor then begins the file anew: a pod that talks without end fills no disk.
-constexpr std::int64_t kMaxLogBytes = 32LL << 20;
 constexpr int kKilled = 128 + SIGKILL;
 
 std::string monitor_pid_file(const std::string& bundle) { return bundle + "/conmon.pid"; }
@@ -74,11 +72,17 @@ Result<void> set_oom_score(std::int64_t pid, int adjust) {
 
 }  // namespace
 
+Result<std::string> ContainerRuntime::call(std::vector<std::string> words) const {
+  words.insert(words.begin(), {programs_.runtime, "--root=" + paths_.crun_root()});
+  return run_checked(words);
+}
+
 Result<void> ContainerRuntime::create(const CreateRequest& request) {
-  TRY(replace_file(request.bundle + "/config.json", json::serialize(request.config),
-                            0600));
+  json::Value config = request.config;
+  if (is_rootless()) adapt_to_one_user(config, TRY(read_file("/proc/thread-self/mountinfo")));
+  TRY(replace_file(request.bundle + "/config.json", json::serialize(config), 0600));
   const std::string stderr_path = request.bundle + "/conmon.err";
-  std::vector<std::string> argv = {kConmon,
+  std::vector<std::string> argv = {programs_.monitor,
                                    "--api-version",
                                    "1",
                                    "-c",
@@ -88,7 +92,7 @@ Result<void> ContainerRuntime::create(const CreateRequest& request) {
                                    "-n",
                                    request.id,
                                    "-r",
-                                   kCrun,
+                                   programs_.runtime,
                                    "--runtime-arg",
                                    "--root=" + paths_.crun_root(),
                                    "-b",
@@ -106,10 +110,12 @@ Result<void> ContainerRuntime::create(const CreateRequest& request) {
                                    "--socket-dir-path",
                                    paths_.sockets(),
                                    "--no-sync-log",
+                                   // The file is then begun anew: a pod that talks without end fills no disk.
                                    "--log-size-max",
-                                   std::to_string(kMaxLogBytes),
+                                   std::to_string(kLogFileBytes),
                                    "--log-level",
                                    "warning"};
+  if (is_rootless()) argv.insert(argv.end(), {"--runtime-arg", "--cgroup-manager=disabled"});
   if (request.terminal) argv.emplace_back("-t");
   if (request.keep_stdin_open) argv.emplace_back("-i");
   if (request.keep_stdin_open && !request.stdin_once) argv.emplace_back("--leave-stdin-open");
@@ -124,12 +130,21 @@ Result<void> ContainerRuntime::create(const CreateRequest& request) {
 }
 
 Result<void> ContainerRuntime::start(const std::string& id) {
-  TRY(run_checked({kCrun, "--root=" + paths_.crun_root(), "start", id}));
+  TRY(call({"start", id}));
+  return {};
+}
+
+Result<void> ContainerRuntime::update(const std::string& id, const std::string& bundle,
+                                      const json::Object& resources) {
+  if (is_rootless()) return {};  // there are no limits to be changed
+  const std::string file = bundle + "/resources.json";
+  TRY(replace_file(file, json::serialize(resources), 0600));
+  TRY(call({"update", "--resources=" + file, id}));
   return {};
 }
 
 RuntimeStatus ContainerRuntime::status(const std::string& id) {
-  Result<std::string> text = run_checked({kCrun, "--root=" + paths_.crun_root(), "state", id});
+  Result<std::string> text = call({"state", id});
   if (!text) return RuntimeStatus::unknown;
   Result<json::Value> state = json::parse(*text);
   if (!state) return RuntimeStatus::unknown;
@@ -142,7 +157,7 @@ RuntimeStatus ContainerRuntime::status(const std::string& id) {
 
 Result<void> ContainerRuntime::signal(const std::string& id, int number) {
   Result<std::string> sent =
-      run_checked({kCrun, "--root=" + paths_.crun_root(), "kill", id, std::to_string(number)});
+      call({"kill", id, std::to_string(number)});
   if (sent || status(id) != RuntimeStatus::running) return {};
   return std::unexpected(sent.error());
 }
@@ -151,7 +166,7 @@ Result<void> ContainerRuntime::remove(const std::string& id, const std::string& 
                                       const std::string& cgroup) {
   std::error_code error;
   if (std::filesystem::exists(paths_.crun_root() + "/" + id, error))
-    TRY(run_checked({kCrun, "--root=" + paths_.crun_root(), "delete", "--force", id}));
+    TRY(call({"delete", "--force", id}));
   if (!cgroup.empty()) TRY(remove_cgroup(cgroup));
   if (is_monitored(id, bundle))
     if (auto pid = read_pid(monitor_pid_file(bundle))) ::kill(*pid, SIGKILL);

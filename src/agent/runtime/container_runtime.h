@@ -1,4 +1,4 @@
-// Containers by crun under conmon. conmon outlives us: it holds stdio, writes the log and leaves
+// Containers by crun or runc under conmon. conmon outlives us: it holds stdio, writes the log and leaves
 // the exit code in a file, so nothing is lost when Hekla is killed. Every call blocks and is made
 // on a thread inside the instance's mount namespace; calls for different containers may run in
 // parallel.
@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "agent/runtime/instance.h"
+#include "agent/runtime/programs.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "json/value.h"
@@ -39,11 +41,18 @@ enum class RuntimeStatus { unknown, created, running, stopped };
 
 class ContainerRuntime {
  public:
-  explicit ContainerRuntime(InstancePaths paths) : paths_(std::move(paths)) {}
+  ContainerRuntime(InstancePaths paths, RuntimePrograms programs)
+      : paths_(std::move(paths)), programs_(std::move(programs)) {}
+
+  const std::string& program() const { return programs_.runtime; }
+  // Before the first container.
+  void set_program(std::string path) { programs_.runtime = std::move(path); }
 
   // The container exists and waits for start(). The error is crun's own text.
   Result<void> create(const CreateRequest& request);
   Result<void> start(const std::string& id);
+  // Other limits for a running one: resources as in the OCI configuration.
+  Result<void> update(const std::string& id, const std::string& bundle, const json::Object& resources);
   RuntimeStatus status(const std::string& id);
   // Signals the container's first process. A container that is gone is not an error.
   Result<void> signal(const std::string& id, int number);
@@ -58,7 +67,9 @@ class ContainerRuntime {
 
  private:
   std::string exit_file(const std::string& id) const { return paths_.exits() + "/" + id; }
+  Result<std::string> call(std::vector<std::string> words) const;  // the runtime, with its state's place
   InstancePaths paths_;
+  RuntimePrograms programs_;
 };
 
 }  // namespace hekla::agent

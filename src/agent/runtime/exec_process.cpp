@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/files.h"
 #include "agent/runtime/instance.h"
 #include "agent/runtime/process.h"
@@ -107,7 +108,7 @@ Result<Ends> make_ends(const ExecSpec& spec) {
 
 Result<StartedExec> start_in_directory(const ExecPlace& place, const ExecSpec& spec) {
   TRY(write_process_file(place, spec));
-  std::vector<std::string> argv = {"/usr/bin/crun",
+  std::vector<std::string> argv = {place.runtime,
                                    "--root=" + place.crun_root,
                                    "--log=" + place.directory + "/log",
                                    "exec",
@@ -119,6 +120,7 @@ Result<StartedExec> start_in_directory(const ExecPlace& place, const ExecSpec& s
     argv.emplace_back("--tty");
     argv.push_back("--console-socket=" + place.directory + "/c");
   }
+  if (is_rootless()) argv.insert(argv.begin() + 1, "--cgroup-manager=disabled");
   argv.push_back(place.container_id);
   Ends ends = TRY(make_ends(spec));
   auto end_or_null = [&](const FileDescriptor& end) { return end ? end.get() : ends.null.get(); };

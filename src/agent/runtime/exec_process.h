@@ -1,4 +1,4 @@
-// A process beside a container's own: `crun exec` with its ends in our hands.
+// A process beside a container's own: the runtime's `exec` with its ends in our hands.
 #pragma once
 
 #include <string>
@@ -15,6 +15,7 @@ struct ExecSpec {
 };
 
 struct ExecPlace {
+  std::string runtime;  // the program
   std::string crun_root, container_id, bundle;
   std::string directory;  // of this process alone; made by start_exec
 };

@@ -28,15 +28,23 @@ Result<std::unique_ptr<FileWatch>> FileWatch::open(const std::string& thread_nam
   return watch;
 }
 
-FileWatch::~FileWatch() {
+void FileWatch::stop() {
   if (!thread_) return;
   eventfd_write(wake_.get(), 1);
   thread_->stop();
 }
 
 Result<int> FileWatch::add(const std::string& path, Callback callback) {
+  return add(path, kEvents, std::move(callback));
+}
+
+Result<int> FileWatch::add_moves(const std::string& path, Callback callback) {
+  return add(path, IN_MOVED_TO, std::move(callback));
+}
+
+Result<int> FileWatch::add(const std::string& path, std::uint32_t events, Callback callback) {
   std::lock_guard lock(mutex_);
-  int descriptor = ::inotify_add_watch(inotify_.get(), path.c_str(), kEvents);
+  int descriptor = ::inotify_add_watch(inotify_.get(), path.c_str(), events);
   if (descriptor < 0) return errno_error("watch " + path);
   int number = next_number_++;
   entries_.emplace(number, Entry{descriptor, std::move(callback)});

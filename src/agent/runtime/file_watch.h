@@ -24,14 +24,19 @@ class FileWatch {
   using Callback = std::function<void(const std::string& name)>;
 
   static Result<std::unique_ptr<FileWatch>> open(const std::string& thread_name);
-  ~FileWatch();
+  ~FileWatch() { stop(); }
+  // Joins the thread. Idempotent, not on the thread itself.
+  void stop();
 
   // A directory: entries written to their end or moved in. A file: bytes appended, moved or
   // removed. The number takes the callback off again; several may watch one path.
   Result<int> add(const std::string& path, Callback callback);
+  // A directory: entries moved in alone, however much is written there.
+  Result<int> add_moves(const std::string& path, Callback callback);
   void remove(int number);
 
  private:
+  Result<int> add(const std::string& path, std::uint32_t events, Callback callback);
   void run();
   void dispatch(int descriptor, const std::string& name);
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/rootless/rootless.h"
 #include "base/crypto.h"
 #include "base/log.h"
 
@@ -63,11 +64,39 @@ Result<FileDescriptor> make_mount_namespace() {
   return open_namespace("/proc/thread-self/ns/mnt");
 }
 
+// The thread is back in its own namespace afterwards. Linux 6.18 numbers namespaces in a range for each CPU, and
+// refuses to pin one with a number below that of the namespace it is pinned in (as if it held itself): where that is
+// not the machine's first one, another CPU may have to make it.
+Result<FileDescriptor> make_pinned_namespace(const std::string& pin, int home) {
+  cpu_set_t usual;
+  if (::sched_getaffinity(0, sizeof usual, &usual) != 0) return errno_error("ask for the CPUs");
+  int refused = EINVAL;
+  FileDescriptor made;
+  for (int cpu = -1; cpu < CPU_SETSIZE && refused == EINVAL; ++cpu) {
+    if (cpu >= 0 && !CPU_ISSET(cpu, &usual)) continue;
+    if (cpu >= 0) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      ::sched_setaffinity(0, sizeof one, &one);
+    }
+    made = TRY(make_mount_namespace());
+    if (::setns(home, CLONE_NEWNS) != 0) return errno_error("return to the host's mount namespace");
+    const std::string source = "/proc/self/fd/" + std::to_string(made.get());
+    refused = ::mount(source.c_str(), pin.c_str(), nullptr, MS_BIND, nullptr) == 0 ? 0 : errno;
+  }
+  ::sched_setaffinity(0, sizeof usual, &usual);
+  if (refused != 0) return errno_error("pin the mount namespace at " + pin, refused);
+  return made;
+}
+
 }  // namespace
 
 InstancePaths instance_paths(const std::string& absolute_data_dir) {
   return InstancePaths{absolute_data_dir, sha256_hex(absolute_data_dir).substr(0, 8)};
 }
+
+std::string InstancePaths::mask_dir() const { return (is_rootless() ? data_dir : run_dir()) + "/mask"; }
 
 bool is_pinned_namespace(const std::string& path) {
   struct statfs info {};
@@ -89,6 +118,10 @@ Result<std::unique_ptr<InstanceNamespace>> InstanceNamespace::open(const Instanc
   instance->host_netns_ = TRY(open_namespace("/proc/thread-self/ns/net"));
   TRY(make_directories(paths.pods()));
   TRY(make_directories(paths.exits()));
+  if (is_rootless()) {
+    TRY(instance->open_held(paths));
+    return instance;
+  }
   if (is_pinned_namespace(paths.mount_pin())) {
     instance->namespace_ = TRY(open_namespace(paths.mount_pin()));
     return instance;
@@ -104,13 +137,19 @@ Result<std::unique_ptr<InstanceNamespace>> InstanceNamespace::open(const Instanc
   FileDescriptor pin(::open(paths.mount_pin().c_str(), O_CREAT | O_RDONLY | O_CLOEXEC, 0600));
   if (!pin) return errno_error("create " + paths.mount_pin());
   if (::unshare(CLONE_FS) != 0) return errno_error("unshare the file system context");
-  instance->namespace_ = TRY(make_mount_namespace());
-  if (::setns(instance->host_mounts_.get(), CLONE_NEWNS) != 0)
-    return errno_error("return to the host's mount namespace");
-  std::string source = "/proc/self/fd/" + std::to_string(instance->namespace_.get());
-  if (::mount(source.c_str(), paths.mount_pin().c_str(), nullptr, MS_BIND, nullptr) != 0)
-    return errno_error("pin the mount namespace at " + paths.mount_pin());
+  instance->namespace_ = TRY(make_pinned_namespace(paths.mount_pin(), instance->host_mounts_.get()));
   return instance;
+}
+
+// The namespace that a rootless process has joined is nobody else's, and kept by its holder: no pin is needed.
+Result<void> InstanceNamespace::open_held(const InstancePaths& paths) {
+  namespace_ = TRY(open_namespace("/proc/thread-self/ns/mnt"));
+  std::error_code ignored;
+  is_new_ = !std::filesystem::exists(paths.run_dir(), ignored);
+  if (is_new_) std::filesystem::remove_all(paths.mask_dir(), ignored);
+  for (const std::string& dir : {paths.netns_dir(), paths.crun_root(), paths.sockets(), paths.mask_dir()})
+    TRY(make_directories(dir));
+  return {};
 }
 
 Result<void> InstanceNamespace::enter() const {
@@ -127,13 +166,14 @@ Result<void> InstanceNamespace::remove(const InstancePaths& paths) {
   if (::setns(host_mounts_.get(), CLONE_NEWNS) != 0)
     return errno_error("return to the host's mount namespace");
   entered = nullptr;
-  if (::umount2(paths.mount_pin().c_str(), MNT_DETACH) != 0)
+  if (!is_rootless() && ::umount2(paths.mount_pin().c_str(), MNT_DETACH) != 0)
     return errno_error("unpin " + paths.mount_pin());
-  if (::umount2(paths.run_dir().c_str(), MNT_DETACH) != 0)
+  if (!is_rootless() && ::umount2(paths.run_dir().c_str(), MNT_DETACH) != 0)
     return errno_error("unmount " + paths.run_dir());
   std::error_code error;
   std::filesystem::remove_all(paths.run_dir(), error);
   if (error) return fail(Code::internal, "remove " + paths.run_dir() + ": " + error.message());
+  std::filesystem::remove_all(paths.mask_dir(), error);
   ::rmdir("/run/hekla");  // the last instance on the machine takes the parent with it
   return {};
 }

@@ -28,7 +28,10 @@ struct InstancePaths {
   std::string mount_pin() const { return run_dir() + "/mnt"; }
   std::string netns_dir() const { return run_dir() + "/netns"; }
   std::string netns(const std::string& uid) const { return netns_dir() + "/" + uid; }
-  std::string mask_dir() const { return run_dir() + "/mask"; }
+  std::string ipc_dir() const { return run_dir() + "/ipc"; }
+  std::string ipc(const std::string& uid) const { return ipc_dir() + "/" + uid; }
+  // Not below /run for an ordinary user, whose marks for overlayfs need a disk on most kernels.
+  std::string mask_dir() const;
   std::string crun_root() const { return run_dir() + "/crun"; }
   std::string exec_dir() const { return run_dir() + "/x"; }
   std::string sockets() const { return run_dir() + "/s"; }
@@ -55,6 +58,8 @@ class InstanceNamespace {
   Result<void> remove(const InstancePaths& paths);
 
  private:
+  Result<void> open_held(const InstancePaths& paths);
+
   FileDescriptor namespace_, host_mounts_, host_netns_;
   bool is_new_ = false;
 };

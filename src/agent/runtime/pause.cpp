@@ -11,6 +11,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/files.h"
 #include "agent/runtime/process.h"
 #include "base/disk.h"
@@ -44,6 +45,7 @@ constexpr unsigned kFirstOpen = 3;
 }
 
 Result<void> join_cgroup(const std::string& cgroup, pid_t pid) {
+  if (is_rootless()) return {};
   const std::string root = "/sys/fs/cgroup";
   std::error_code error;
   const bool unified = std::filesystem::exists(root + "/cgroup.controllers", error);
@@ -76,6 +78,14 @@ Result<void> start_pause(const std::string& cgroup, const std::string& pid_file)
     return joined;
   }
   return replace_file(pid_file, std::to_string(pid), 0600);
+}
+
+void stop_pause(const std::string& pid_file) {
+  Result<std::string> place = pause_namespace(pid_file);
+  pid_t pid = 0;
+  const std::string text = read_file(pid_file).value_or("");
+  if (place && std::from_chars(text.data(), text.data() + text.size(), pid).ec == std::errc{} && pid > 1)
+    ::kill(pid, SIGKILL);
 }
 
 Result<std::string> pause_namespace(const std::string& pid_file) {

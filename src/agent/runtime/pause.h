@@ -13,6 +13,8 @@ namespace hekla::agent {
 
 // Starts it in a new PID namespace, in `cgroup`, its pid written to `pid_file`. Blocks.
 Result<void> start_pause(const std::string& cgroup, const std::string& pid_file);
+// Ends it, if it runs.
+void stop_pause(const std::string& pid_file);
 // /proc/<pid>/ns/pid of the one started before.
 Result<std::string> pause_namespace(const std::string& pid_file);
 

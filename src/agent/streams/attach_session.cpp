@@ -42,12 +42,18 @@ class AttachSession final : public kube::PodProcess,
   }
   void write_input(std::string bytes) override {
     core_->loop->post([self = shared_from_this(), bytes = std::move(bytes)]() mutable {
-      if (self->pipe_ && self->options_.in) self->pipe_->write(std::move(bytes));
+      if (!self->options_.in) return;
+      if (!self->begun_)
+        self->early_ += bytes;
+      else if (self->pipe_)
+        self->pipe_->write(std::move(bytes));
     });
   }
   void end_input() override {
     core_->loop->post([self = shared_from_this()] {
-      if (self->pipe_ && self->options_.in) self->pipe_->finish_writing();
+      if (!self->options_.in) return;
+      self->input_ended_ = true;
+      if (self->pipe_) self->pipe_->finish_writing();
     });
   }
   void resize(int width, int height) override {
@@ -66,6 +72,8 @@ class AttachSession final : public kube::PodProcess,
  private:
   void run(std::shared_ptr<kube::ProcessClient> client) {
     client_ = std::move(client);
+    begun_ = true;
+    if (client_->is_closed()) return client_.reset();  // it left before anything began
     Result<FileDescriptor> socket = connect_packets(place_.socket);
     if (!socket) return std::exchange(client_, nullptr)->finish(std::unexpected(socket.error()));
     std::weak_ptr<AttachSession> weak = weak_from_this();
@@ -86,6 +94,8 @@ class AttachSession final : public kube::PodProcess,
     pipe_ = std::make_shared<FdPipe>(*core_->loop, std::move(*socket), FdPipe::Kind::packets,
                                      std::move(callbacks));
     pipe_->start();
+    if (!early_.empty()) pipe_->write(std::exchange(early_, {}));
+    if (input_ended_) pipe_->finish_writing();
   }
   void on_packet(std::string packet) {
     bool err = packet.front() == kErrPacket && !options_.tty;
@@ -105,6 +115,9 @@ class AttachSession final : public kube::PodProcess,
   const kube::ExecOptions options_;
   std::shared_ptr<kube::ProcessClient> client_;
   std::shared_ptr<FdPipe> pipe_;
+  // The client may speak, on its connection's thread, before anybody has begun.
+  bool begun_ = false, input_ended_ = false;
+  std::string early_;
 };
 
 }  // namespace

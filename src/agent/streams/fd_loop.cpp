@@ -67,13 +67,15 @@ void FdLoop::after(Nanos delay, Task task) {
   timers_.emplace(real_clock().mono() + delay, std::move(task));
 }
 
-void FdLoop::run_tasks() {
+bool FdLoop::run_tasks() {
   std::vector<Task> tasks;
   {
     std::lock_guard lock(mutex_);
+    if (stopping_) return false;
     tasks.swap(tasks_);
   }
   for (Task& task : tasks) task();
+  return true;
 }
 
 int FdLoop::run_timers() {
@@ -90,14 +92,10 @@ int FdLoop::run_timers() {
 
 void FdLoop::run() {
   std::array<epoll_event, 64> events;
-  while (true) {
-    run_tasks();
+  // Whether to stop is asked after the wake-up has been read: one that came later is still there.
+  while (run_tasks()) {
     int timeout = run_timers();
     int ready = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), timeout);
-    {
-      std::lock_guard lock(mutex_);
-      if (stopping_) break;
-    }
     for (int i = 0; i < ready; ++i) {
       const epoll_event& event = events[static_cast<std::size_t>(i)];
       if (event.data.fd == wake_.get()) {

@@ -39,7 +39,7 @@ class FdLoop {
 
  private:
   void run();
-  void run_tasks();
+  bool run_tasks();  // false: the loop stops
   int run_timers();  // milliseconds until the next
   struct Watch {
     std::uint32_t events = 0;

@@ -9,10 +9,6 @@
 namespace hekla::agent {
 namespace {
 
-std::string text_at(const json::Value& value, std::initializer_list<std::string_view> path) {
-  return std::string(json::string_at(value, path));
-}
-
 model::Quantity storage_of(const json::Value& object,
                            std::initializer_list<std::string_view> path) {
   const json::Value* found = json::find_path(object, path);
@@ -51,10 +47,10 @@ bool is_reserved(const json::Value& volume) {
 bool is_free_for(const json::Value& volume, const json::Value& claim) {
   if (!is_reserved(volume)) return true;
   const json::Value* ref = json::find_path(volume, {"spec", "claimRef"});
-  std::string uid = text_at(*ref, {"uid"});
-  return text_at(*ref, {"name"}) == text_at(claim, {"metadata", "name"}) &&
-         text_at(*ref, {"namespace"}) == text_at(claim, {"metadata", "namespace"}) &&
-         (uid.empty() || uid == text_at(claim, {"metadata", "uid"}));
+  std::string uid = json::text_at(*ref, {"uid"});
+  return json::text_at(*ref, {"name"}) == json::text_at(claim, {"metadata", "name"}) &&
+         json::text_at(*ref, {"namespace"}) == json::text_at(claim, {"metadata", "namespace"}) &&
+         (uid.empty() || uid == json::text_at(claim, {"metadata", "uid"}));
 }
 
 json::Value parsed(const std::string& text) {
@@ -82,8 +78,8 @@ std::optional<std::size_t> match_volume(const json::Value& claim,
     const json::Value& volume = volumes[i];
     if (!named.empty() && json::string_at(volume, {"metadata", "name"}) != named) continue;
     model::Quantity size = storage_of(volume, {"spec", "capacity", "storage"});
-    bool fits = text_at(volume, {"spec", "storageClassName"}) ==
-                    text_at(claim, {"spec", "storageClassName"}) &&
+    bool fits = json::text_at(volume, {"spec", "storageClassName"}) ==
+                    json::text_at(claim, {"spec", "storageClassName"}) &&
                 size.value() >= wanted.value() && offers_modes(volume, claim) &&
                 (!named.empty() || has_labels(volume, claim)) && is_free_for(volume, claim);
     if (!fits) continue;
@@ -100,7 +96,7 @@ json::Value volume_claim_ref(const json::Value& claim) {
   ref["apiVersion"] = "v1";
   ref["kind"] = "PersistentVolumeClaim";
   for (const char* member : {"name", "namespace", "uid"})
-    ref[member] = text_at(claim, {"metadata", member});
+    ref[member] = json::text_at(claim, {"metadata", member});
   return ref;
 }
 
@@ -112,7 +108,7 @@ json::Value provisioned_volume(const json::Value& claim, const json::Value& stor
       R"("nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":)"
       R"([{"key":"kubernetes.io/hostname","operator":"In","values":[]}]}]}}}})");
   json::Object& metadata = volume.as_object()["metadata"].as_object();
-  metadata["name"] = "pvc-" + text_at(claim, {"metadata", "uid"});
+  metadata["name"] = "pvc-" + json::text_at(claim, {"metadata", "uid"});
   metadata["annotations"].as_object()[kProvisionedBy] = kLocalPathProvisioner;
   json::Object& spec = volume.as_object()["spec"].as_object();
   spec["hostPath"].as_object()["path"] = path;
@@ -121,9 +117,9 @@ json::Value provisioned_volume(const json::Value& claim, const json::Value& stor
     spec["capacity"].as_object()["storage"] = *size;
   if (const json::Value* modes = json::find_path(claim, {"spec", "accessModes"}))
     spec["accessModes"] = *modes;
-  std::string reclaim = text_at(storage_class, {"reclaimPolicy"});
+  std::string reclaim = json::text_at(storage_class, {"reclaimPolicy"});
   spec["persistentVolumeReclaimPolicy"] = reclaim.empty() ? "Delete" : reclaim;
-  spec["storageClassName"] = text_at(storage_class, {"metadata", "name"});
+  spec["storageClassName"] = json::text_at(storage_class, {"metadata", "name"});
   spec["claimRef"] = volume_claim_ref(claim);
   json::Value& terms = spec["nodeAffinity"].as_object()["required"].as_object()["nodeSelectorTerms"];
   terms.as_array()[0].as_object()["matchExpressions"].as_array()[0].as_object()["values"]
@@ -155,8 +151,8 @@ json::Value claim_bound_status(const json::Value& volume) {
 
 Result<std::string> volume_path(const json::Value& volume) {
   for (std::string_view source : {"hostPath", "local"})
-    if (std::string path = text_at(volume, {"spec", source, "path"}); !path.empty()) return path;
-  return fail(Code::invalid, "persistentvolume \"" + text_at(volume, {"metadata", "name"}) +
+    if (std::string path = json::text_at(volume, {"spec", source, "path"}); !path.empty()) return path;
+  return fail(Code::invalid, "persistentvolume \"" + json::text_at(volume, {"metadata", "name"}) +
                                  "\" is neither a hostPath nor a local volume");
 }
 

@@ -2,12 +2,15 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "agent/runtime/instance.h"
 #include "agent/volumes/claim_match.h"
 #include "base/log.h"
 #include "json/parse.h"
+#include "kube/events.h"
 #include "kube/informer.h"
 
 namespace hekla::agent {
@@ -20,7 +23,7 @@ struct Stirred {
 };
 BOOST_DESCRIBE_STRUCT(Stirred, (), (metadata))
 constexpr mode_t kOpenToAll = 0777;
-constexpr std::size_t kBindsPerSweep = 256;
+constexpr std::size_t kBindsPerSweep = 256, kMostTold = 10'000;
 constexpr const char* kBindCompleted = "pv.kubernetes.io/bind-completed";
 using ClaimDone = std::move_only_function<void(Result<ClaimVolume>)>;
 using Written = std::move_only_function<void(kube::WriteResult)>;
@@ -51,6 +54,12 @@ kube::Key key_of(const json::Value& object) {
   return {std::string(json::string_at(object, {"metadata", "namespace"})), name_of(object)};
 }
 
+// The name of the claim's class; empty for none. One that was made before there was a default has no member at all.
+std::string class_of(const json::Value& claim) {
+  if (!json::find_path(claim, {"spec", "storageClassName"})) return kLocalPathClass;
+  return std::string(json::string_at(claim, {"spec", "storageClassName"}));
+}
+
 Error not_bound(const std::string& claim) {
   return Error{Code::unavailable, "persistentvolumeclaim \"" + claim + "\" not bound"};
 }
@@ -77,6 +86,8 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
   State(ClaimStoreOptions options, kube::Client& client)
       : options(std::move(options)),
         client(client),
+        binder(client, "persistentvolume-controller"),
+        provisioner(client, kLocalPathProvisioner),
         volumes(client, kube::resources::persistent_volumes),
         claims(client, kube::resources::persistent_volume_claims) {
     volumes.on_settled([this] { unswept = true; });
@@ -122,14 +133,14 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
   static Result<ClaimVolume> located(const json::Value& volume) {
     ClaimVolume out;
     out.path = TRY(volume_path(volume));
+    out.must_exist = json::object_at(volume, {"spec", "local"}) != nullptr;
     out.provisioned =
         json::string_at(volume, {"metadata", "annotations", kProvisionedBy}) == kLocalPathProvisioner;
     return out;
   }
 
   void provision(json::Value claim, ClaimDone done) {
-    std::string name(json::string_at(claim, {"spec", "storageClassName"}));
-    if (!json::find_path(claim, {"spec", "storageClassName"})) name = kLocalPathClass;
+    const std::string name = class_of(claim);
     if (name.empty()) return done(std::unexpected(not_bound(name_of(claim))));
     get(kube::resources::storage_classes, {"", name},
         [this, claim = std::move(claim), done = std::move(done)](Result<json::Value> found) mutable {
@@ -143,8 +154,14 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     const std::string path = options.directory + "/pvc-" +
                              std::string(json::string_at(claim, {"metadata", "uid"})) + "_" +
                              key.ns + "_" + key.name;
-    if (Result<void> made = make_directories(path); !made)
+    provisioner.record(target_of(claim), "Normal", "Provisioning",
+                       "External provisioner is provisioning volume for claim \"" + key.ns + "/" + key.name + "\"");
+    if (Result<void> made = make_directories(path); !made) {
+      provisioner.record(target_of(claim), "Warning", "ProvisioningFailed",
+                         "failed to provision volume with StorageClass \"" + name_of(storage_class) +
+                             "\": " + made.error().message);
       return done(std::unexpected(made.error()));
+    }
     ::chmod(path.c_str(), kOpenToAll);  // whoever the pod runs as may write
     json::Value volume = provisioned_volume(claim, storage_class, path, options.node_name);
     kube::Write create;
@@ -157,10 +174,24 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     writes.push_back(patch_of(kube::resources::persistent_volume_claims, key, std::move(binding)));
     add_bound(writes, key, volume);
     write_in_turn(std::move(create), std::move(writes),
-                  [path, done = std::move(done)](Result<void> written) mutable {
+                  [weak = weak_from_this(), path, target = target_of(claim), name = name_of(volume),
+                   done = std::move(done)](Result<void> written) mutable {
+                    auto self = weak.lock();
+                    if (!self) return;
                     if (!written) return done(std::unexpected(written.error()));
+                    self->provisioner.record(target, "Normal", "ProvisioningSucceeded",
+                                             "Successfully provisioned volume " + name);
                     done(ClaimVolume{path, true});
                   });
+  }
+  static kube::EventTarget target_of(const json::Value& claim) {
+    kube::EventTarget target;
+    target.api_version = "v1";
+    target.kind = "PersistentVolumeClaim";
+    target.ns = key_of(claim).ns;
+    target.name = name_of(claim);
+    target.uid = std::string(json::string_at(claim, {"metadata", "uid"}));
+    return target;
   }
   // The volume first: a claim that says it is bound is never looked at again.
   void write_in_turn(kube::Write first, std::vector<kube::Write> rest,
@@ -211,28 +242,82 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
       alive.insert(json::string_at(claim, {"metadata", "uid"}));
     for (const json::Value& volume : volumes) look_after_volume(volume, alive);
     std::vector<const json::Value*> unbound;
+    std::vector<json::Value> left_over;                // that no volume fits
     std::unordered_set<std::string_view> waiting{""};  // whose volumes may be theirs
     for (const json::Value& claim : claims) {
-      if (!is_to_be_bound(claim)) continue;
+      if (!is_to_be_bound(claim)) {
+        if (is_waiting(claim)) left_over.push_back(claim);
+        continue;
+      }
       unbound.push_back(&claim);
       waiting.insert(json::string_at(claim, {"metadata", "uid"}));
     }
-    if (unbound.empty()) return;
     std::erase_if(volumes, [&](const json::Value& volume) {
       return !waiting.contains(json::string_at(volume, {"spec", "claimRef", "uid"}));
     });
     std::size_t left = kBindsPerSweep;
     for (const json::Value* claim : unbound) {
       auto fitting = match_volume(*claim, volumes);
-      if (!fitting) continue;
+      if (!fitting) {
+        if (is_waiting(*claim)) left_over.push_back(*claim);
+        continue;
+      }
       if (left-- == 0) {
         unswept = true;
-        return;
+        break;
       }
       json::Value& volume = volumes[*fitting];
       volume.as_object()["spec"].as_object()["claimRef"] = volume_claim_ref(*claim);
       bind(*claim, volume);
     }
+    if (!left_over.empty()) look_after_unbound(std::move(left_over));
+  }
+  static bool is_waiting(const json::Value& claim) {
+    return json::string_at(claim, {"spec", "volumeName"}).empty() &&
+           json::string_at(claim, {"metadata", "deletionTimestamp"}).empty();
+  }
+  // Volumes for those that want theirs at once, and a word for those that wait.
+  void look_after_unbound(std::vector<json::Value> unbound) {
+    client.list(kube::resources::storage_classes, {},
+                [weak = weak_from_this(), unbound = std::move(unbound)](Result<kube::List> list) {
+                  auto self = weak.lock();
+                  if (!self) return;
+                  if (!list) {
+                    self->unswept = true;
+                    return;
+                  }
+                  std::vector<json::Value> classes = parse_all(*list);
+                  for (const json::Value& claim : unbound) self->look_after_unbound(claim, classes);
+                });
+  }
+  void look_after_unbound(const json::Value& claim, const std::vector<json::Value>& classes) {
+    const std::string wanted = class_of(claim);
+    auto found = std::ranges::find_if(classes, [&](const json::Value& one) { return name_of(one) == wanted; });
+    if (wanted.empty())
+      return tell(claim, "Normal", "FailedBinding",
+                  "no persistent volumes available for this claim and no storage class is set");
+    if (found == classes.end())
+      return tell(claim, "Warning", "ProvisioningFailed",
+                  "storageclass.storage.k8s.io \"" + wanted + "\" not found");
+    if (json::string_at(*found, {"volumeBindingMode"}) == "WaitForFirstConsumer")
+      return tell(claim, "Normal", "WaitForFirstConsumer",
+                  "waiting for first consumer to be created before binding");
+    const std::string by(json::string_at(*found, {"provisioner"}));
+    tell(claim, "Normal", "ExternalProvisioning",
+         "Waiting for a volume to be created either by the external provisioner '" + by +
+             "' or manually by the system administrator. If volume creation is delayed, please verify that the "
+             "provisioner is running and correctly registered.");
+    if (by != kLocalPathProvisioner) return;
+    auto again = again_unless_done("provision a volume");
+    make_volume(claim, *found, [again = std::move(again)](const Result<ClaimVolume>& made) mutable {
+      again(made ? Result<void>() : std::unexpected(made.error()));
+    });
+  }
+  // Once for each reason: a sweep comes with every change of any claim.
+  void tell(const json::Value& claim, const char* type, const char* reason, const std::string& message) {
+    std::string uid(json::string_at(claim, {"metadata", "uid"}));
+    if (told.size() >= kMostTold) told.clear();
+    if (std::exchange(told[std::move(uid)], reason) != reason) binder.record(target_of(claim), type, reason, message);
   }
   // Those of our own class get their volume when their first pod comes.
   static bool is_to_be_bound(const json::Value& claim) {
@@ -312,6 +397,8 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
 
   ClaimStoreOptions options;
   kube::Client& client;
+  kube::EventRecorder binder, provisioner;
+  std::unordered_map<std::string, std::string> told;  // the last reason, by claim
   kube::Informer<Stirred> volumes, claims;
   bool unswept = true;  // something has changed since the last sweep
 };

@@ -1,6 +1,6 @@
 // Persistent volume claims on this node: finds where a pod's claims are, makes volumes for those of
-// the class local-path when their first pod comes, binds others to volumes made by hand, and takes
-// away what deleted claims leave. Lives on the agent's executor.
+// the class local-path when their first pod comes (at once where a class says so), binds others to
+// volumes made by hand, and takes away what deleted claims leave. Lives on the agent's executor.
 #pragma once
 
 #include <functional>

@@ -126,6 +126,46 @@ TEST_F(ClaimStoreTest, WhatTheApiRefusedIsTriedAgain) {
   EXPECT_EQ(claim_phase("c"), "Bound");
 }
 
+TEST_F(ClaimStoreTest, AClassThatDoesNotWaitGetsItsVolumesAtOnce) {
+  auto storage_class = [&](const std::string& name, const std::string& provisioner) {
+    api_.create(kube::resources::storage_classes,
+                json::parse(R"({"metadata":{"name":")" + name + R"("},"provisioner":")" + provisioner +
+                            R"(","reclaimPolicy":"Retain","volumeBindingMode":"Immediate"})")
+                    .value());
+  };
+  storage_class("now", "rancher.io/local-path");
+  storage_class("far", "ebs.csi.aws.com");
+  auto of_class = [&](const std::string& name) {
+    claim(name);
+    api_.patch(persistent_volume_claims, {"n", name},
+               json::parse(R"({"spec":{"storageClassName":")" + name + "\"}}").value());
+  };
+  for (const char* name : {"now", "far", "local-path", "nowhere", ""})
+    of_class(name[0] == '\0' ? std::string("none") : std::string(name));
+  api_.patch(persistent_volume_claims, {"n", "none"}, json::parse(R"({"spec":{"storageClassName":""}})").value());
+  start();
+  EXPECT_EQ(claim_phase("now"), "Bound");
+  const std::string made = volume_of("now");
+  EXPECT_EQ(json::string_at(stored(made), {"spec", "persistentVolumeReclaimPolicy"}), "Retain");
+  EXPECT_TRUE(resolved("now").starts_with(temp_.path() + "/" + made));
+  for (const char* name : {"far", "local-path", "nowhere", "none"}) EXPECT_EQ(volume_of(name), "") << name;
+  simulation_.run_for(seconds(60));
+  std::set<std::string> said;
+  for (const json::Value* event : api_.list(kube::resources::events)) {
+    EXPECT_LE(json::int_at(*event, {"count"}, 1), 1);
+    said.insert(json::text_at(*event, {"involvedObject", "name"}) + " " + json::text_at(*event, {"reason"}) + " " +
+                json::text_at(*event, {"message"}).substr(0, 40));
+  }
+  EXPECT_EQ(said, (std::set<std::string>{
+                      "far ExternalProvisioning Waiting for a volume to be created eithe",
+                      "local-path WaitForFirstConsumer waiting for first consumer to be created",
+                      "none FailedBinding no persistent volumes available for this",
+                      "now ExternalProvisioning Waiting for a volume to be created eithe",
+                      "now Provisioning External provisioner is provisioning vol",
+                      "now ProvisioningSucceeded Successfully provisioned volume pvc-" + made.substr(4, 4),
+                      "nowhere ProvisioningFailed storageclass.storage.k8s.io \"nowhere\" no"}));
+}
+
 TEST_F(ClaimStoreTest, TheVolumeOfADeletedClaimIsReleased) {
   volume("v");
   claim("c");

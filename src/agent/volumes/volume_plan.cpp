@@ -19,6 +19,8 @@ class Planner {
     if (const json::Value* group = json::find(pod_.spec.securityContext, "fsGroup");
         group && group->is_number())
       plan.group = static_cast<std::uint32_t>(json::int_at(pod_.spec.securityContext, {"fsGroup"}));
+    plan.group_on_mismatch =
+        json::string_at(pod_.spec.securityContext, {"fsGroupChangePolicy"}) == "OnRootMismatch";
     if (const json::Value* source = member(volume, "configMap")) {
       plan.kind = VolumePlan::Kind::files;
       TRY(add_config_map(*source, json::string_at(*source, {"name"}), default_mode(*source), plan));
@@ -44,6 +46,7 @@ class Planner {
       plan.kind = VolumePlan::Kind::claim;
       plan.host_path = found->second.path;
       plan.provisioned = found->second.provisioned;
+      plan.must_exist = found->second.must_exist;
     } else if (const json::Value* source = member(volume, "emptyDir")) {
       bool memory = json::string_at(*source, {"medium"}) == "Memory";
       plan.kind = memory ? VolumePlan::Kind::memory : VolumePlan::Kind::directory;

@@ -29,6 +29,8 @@ struct VolumePlan {
   std::optional<std::int64_t> size_limit_bytes;  // memory
   std::string host_path, host_path_type;         // host_path; of a claim the path alone
   bool provisioned = false;                      // claim: a directory of ours
+  bool must_exist = false;                       // claim: nothing is made in its place
+  bool group_on_mismatch = false;                // fsGroupChangePolicy: OnRootMismatch
   std::optional<std::uint32_t> group;            // fsGroup
 };
 

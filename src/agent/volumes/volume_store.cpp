@@ -9,8 +9,10 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/file_descriptor.h"
 #include "agent/runtime/instance.h"
+#include "agent/volumes/group_ownership.h"
 #include "agent/volumes/sub_path.h"
 #include "base/crypto.h"
 #include "base/disk.h"
@@ -23,7 +25,7 @@ constexpr long kTmpfsMagic = 0x01021994;
 constexpr mode_t kSharedDirectory = 0777;
 
 Result<void> set_group(const std::string& path, std::optional<std::uint32_t> group) {
-  if (group && ::lchown(path.c_str(), static_cast<uid_t>(-1), *group) != 0)
+  if (group && change_owner(AT_FDCWD, path.c_str(), static_cast<uid_t>(-1), *group, AT_SYMLINK_NOFOLLOW) != 0)
     return errno_error("chown " + path);
   return {};
 }
@@ -78,6 +80,14 @@ Result<void> check_host_path(const VolumePlan& plan) {
     TRY(make_directories(path, 0755));
   }
   return {};
+}
+
+Result<void> prepare_claim(const VolumePlan& plan) {
+  if (!plan.must_exist) return make_directories(plan.host_path, 0755);
+  std::error_code error;
+  if (fs::exists(plan.host_path, error)) return {};
+  return fail(Code::invalid, "MountVolume.NewMounter initialization failed for volume \"" + plan.name +
+                                 "\" : path \"" + plan.host_path + "\" does not exist");
 }
 
 std::string payload_name(const std::vector<VolumeFile>& files) {
@@ -173,8 +183,10 @@ Result<void> lay_out_volumes(const std::string& volumes_dir, const std::vector<V
         TRY(check_host_path(plan));
         break;
       case VolumePlan::Kind::claim:
-        TRY(make_directories(plan.host_path, 0755));
-        if (plan.provisioned && plan.group) TRY(open_to_all(plan.host_path, plan.group));
+        TRY(prepare_claim(plan));
+        // As in Kubernetes not for volumes that are a hostPath of somebody else's.
+        if ((plan.provisioned || plan.must_exist) && plan.group)
+          TRY(give_to_group(plan.host_path, *plan.group, plan.group_on_mismatch));
         TRY(make_directories(volumes_dir));
         TRY(replace_link(plan.host_path, directory));
         break;

@@ -131,5 +131,16 @@ TEST_F(VolumeStoreTest, HostPathTypesAreChecked) {
   EXPECT_TRUE(check(dir_ + "/file", "File"));
 }
 
+TEST_F(VolumeStoreTest, ALocalVolumeMustExist) {
+  VolumePlan plan{.name = "l", .kind = VolumePlan::Kind::claim, .host_path = dir_ + "/disk", .must_exist = true};
+  Result<void> missing = lay_out_volumes(dir_ + "/volumes", {plan});
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, "MountVolume.NewMounter initialization failed for volume \"l\" : path \"" +
+                                         plan.host_path + "\" does not exist");
+  EXPECT_FALSE(fs::exists(plan.host_path));
+  fs::create_directories(plan.host_path);
+  EXPECT_TRUE(lay_out_volumes(dir_ + "/volumes", {plan}));
+}
+
 }  // namespace
 }  // namespace hekla::agent

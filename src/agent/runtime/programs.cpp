@@ -1,0 +1,74 @@
+#include "agent/runtime/programs.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "agent/rootless/rootless.h"
+#include "agent/runtime/files.h"
+#include "base/disk.h"
+#include "base/log.h"
+
+namespace hekla::agent {
+namespace {
+
+std::optional<std::string> look_up(const std::string& name, const std::vector<std::string>& directories) {
+  for (const std::string& directory : directories) {
+    const std::string path = directory + "/" + name;
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0) return path;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::string> program_directories() {
+  return {"/usr/local/sbin",         "/usr/local/bin",           "/usr/sbin",
+          "/usr/bin",                "/sbin",                    "/bin",
+          "/usr/local/libexec/podman", "/usr/libexec/podman",    "/usr/lib/podman",
+          "/usr/libexec/crio",       "/usr/lib/crio",            "/usr/lib/cri-o-runc/sbin"};
+}
+
+Result<RuntimePrograms> find_programs(const std::string& runtime, const std::vector<std::string>& directories) {
+  RuntimePrograms out;
+  std::optional<std::string> monitor = look_up("conmon", directories);
+  if (!monitor) return fail(Code::not_found, "running pods needs conmon: install it with apt install conmon");
+  out.monitor = *monitor;
+  // It alone can be told to leave control groups alone.
+  const bool rootless = is_rootless();
+  if (rootless && runtime.ends_with("runc"))
+    return fail(Code::bad_request, "a rootless hekla runs pods with crun, not with runc: use --runtime crun or sudo");
+  if (runtime.starts_with('/')) {
+    if (::access(runtime.c_str(), X_OK) != 0) return fail(Code::not_found, "the runtime " + runtime + " cannot be run");
+    out.runtime = runtime;
+    return out;
+  }
+  if (!runtime.empty() && runtime != "crun" && runtime != "runc")
+    return fail(Code::bad_request, "the runtime is crun, runc or an absolute path, not \"" + runtime + "\"");
+  std::vector<std::string> names = {runtime};
+  if (runtime.empty()) names = rootless ? std::vector<std::string>{"crun"} : std::vector<std::string>{"crun", "runc"};
+  for (const std::string& name : names)
+    if (std::optional<std::string> found = look_up(name, directories)) {
+      out.runtime = *found;
+      return out;
+    }
+  const std::string wanted = runtime.empty() ? "crun" : runtime;
+  return fail(Code::not_found, "running pods needs " + wanted + (runtime.empty() && !rootless ? " (or runc)" : "") +
+                                   ": install it with apt install " + wanted);
+}
+
+Result<std::string> keep_runtime(const std::string& run_dir, const std::string& wanted) {
+  const std::string file = run_dir + "/runtime";
+  const std::string kept = read_file(file).value_or("");
+  if (!kept.empty() && kept != wanted && ::access(kept.c_str(), X_OK) == 0) {
+    log_warn("agent", "pods of an earlier start keep their runtime until all have ended",
+             {{"runtime", kept}, {"wanted", wanted}});
+    return kept;
+  }
+  TRY(replace_file(file, wanted, 0600));
+  return wanted;
+}
+
+}  // namespace hekla::agent
