@@ -16,9 +16,9 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
   libcli11-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev \
   libcurl4-openssl-dev libarchive-dev libhowardhinnant-date-dev libmimalloc-dev
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables passt
-TEST_PACKAGES := libgtest-dev libgmock-dev librapidcheck-dev python3-yaml openssl
+TEST_PACKAGES := runc libgtest-dev libgmock-dev librapidcheck-dev python3-yaml python3-venv openssl procps
 
-.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance test-node-conformance test-frameworks fuzz bench tidy clean
+.PHONY: deps deps-test build run run-long test test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance test-node-conformance test-volcano-e2e test-frameworks fuzz bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -61,16 +61,18 @@ test: build
 	@echo "== unit tests and scenarios"
 	@$(SUDO) ctest --test-dir $(BUILD) --output-on-failure -j 2
 	@echo "== end to end"
-	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 -m unittest discover -v -s test/e2e -p '*_test.py'
+	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/e2e/run.py
 	@echo "== all tests passed"
 
 test-asan test-tsan: test-%: deps-test
 	@cmake --preset $* >/dev/null && cmake --build build/$* -j $(JOBS)
 	@$(SUDO) ctest --test-dir build/$* --output-on-failure
 
-# Jobs under failing writes, restarts of the controllers and random pod events.
+# Jobs under failing writes, restarts of the controllers and random pod events; the API server on a bad disk, killed at
+# any moment.
 test-sim: build
 	@$(BUILD)/sim/job_chaos
+	@$(BUILD)/sim/server_chaos
 
 # kill -9 of the API server under 32 writers; the whole suite has a short form.
 test-crash: $(BUILD)/hekla
@@ -132,6 +134,13 @@ test-node-conformance: $(BUILD)/hekla
 	@tools/fetch_kubectl $(CACHE)
 	@test/conformance/build $(CACHE)
 	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/conformance/run.py $(CACHE) --node
+
+# Volcano's own end-to-end suites; Go builds them from Volcano's modules, once. SUITES="jobp vcctl" runs some.
+test-volcano-e2e: $(BUILD)/hekla
+	@$(call install_packages,python3-venv busybox-static)
+	@tools/fetch_kubectl $(CACHE)
+	@test/volcano-e2e/build $(CACHE)
+	@$(SUDO) env HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/volcano-e2e/run.py $(CACHE) $(SUITES)
 
 # Training with TensorFlow and XGBoost from PyPI, PyTorch and Open MPI from Debian (about 2 GB, once).
 test-frameworks: $(BUILD)/hekla

@@ -1,26 +1,33 @@
-// bench/api_load: load for any Kubernetes API server, with prepared bodies so that the client is not
-// the limit. One mode per run, one line of JSON:
+// bench/api_load: load for any Kubernetes API server over TLS. One thread, prepared requests, answers read no further
+// than their framing demands, so that the client is not the limit. One mode per run, one line of JSON:
 //   --mode create --kind configmap|pod|pod4k   creates over 64 connections: {"per_s","p50_ms","p99_ms",...}
 //   --mode list                          lists of all pods as JSON, one after another: {"p50_ms",...}
 //   --mode watch                         updates of one object to many watchers: {"events_per_s",...}
 // Connections and watches are open before the clock starts. Every line carries the program's own CPU time per request
 // and, with --server-pids P,P, that of those processes meanwhile.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
-#include <mutex>
-#include <optional>
+#include <limits>
 #include <sstream>
 
 #include "base/clock.h"
 #include "kube/rest_client.h"
-#include "net/client.h"
+#include "net/channel.h"
+#include "net/http_parser.h"
+#include "net/tls.h"
+#include "net/url.h"
 
 namespace hekla {
 namespace {
@@ -87,14 +94,173 @@ double percentile(std::vector<double>& values, double p) {
   return values[static_cast<std::size_t>(p / 100 * last)];
 }
 
+// Where to, and as whom.
+struct Target {
+  net::Url url;
+  net::SslContext tls;
+  std::string common_headers;
+};
+
+Target target_of(const kube::ClusterAccess& access) {
+  Result<net::Url> url = net::parse_url(access.server + "/");
+  if (!url) give_up(url.error().message);
+  if (url->origin.scheme != net::Origin::Scheme::https) give_up("the server's URL must be an https:// one");
+  const net::ClientOptions& http = access.http;
+  Result<net::SslContext> tls =
+      net::make_client_context({http.ca_pem, http.certificate, http.insecure_skip_verify});
+  if (!tls) give_up(tls.error().message);
+  SSL_CTX_clear_mode(tls->get(), SSL_MODE_RELEASE_BUFFERS);  // every connection is busy all the time
+  std::string headers = "Host: " + url->authority + "\r\nAccept: application/json\r\nUser-Agent: api_load\r\n";
+  if (!http.bearer_token.empty()) headers += "Authorization: Bearer " + http.bearer_token + "\r\n";
+  return {std::move(*url), std::move(*tls), std::move(headers)};
+}
+
+// What a request is made of, but for its number.
+struct Form {
+  std::string method = "GET", path, content_type = {};
+};
+
+void append_request(const Target& target, const Form& form, std::string_view body, std::string& out) {
+  out.append(form.method).append(" ").append(form.path).append(" HTTP/1.1\r\n").append(target.common_headers);
+  if (!form.content_type.empty())
+    out.append("Content-Type: ").append(form.content_type).append("\r\nContent-Length: ")
+        .append(std::to_string(body.size())).append("\r\n");
+  out.append("\r\n").append(body);
+}
+
+// One connection. Its socket is non-blocking once the handshake is done.
+class Link {
+ public:
+  explicit Link(const Target& target) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(target.url.origin.port);
+    if (::inet_pton(AF_INET, target.url.origin.host.c_str(), &address.sin_addr) != 1)
+      give_up(target.url.origin.host + " is not an IPv4 address");
+    if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) give_up("cannot connect");
+    net::tune_socket(fd_);
+    Result<net::Ssl> ssl = net::make_client_session(*target.tls, target.url.origin.host);
+    if (!ssl) give_up(ssl.error().message);
+    ssl_ = std::move(*ssl);
+    SSL_set_fd(ssl_.get(), fd_);
+    if (SSL_connect(ssl_.get()) != 1) give_up(net::tls_failure(*ssl_));
+    ::fcntl(fd_, F_SETFL, O_NONBLOCK);
+  }
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link() { ::close(fd_); }
+
+  int fd() const { return fd_; }
+
+  void send(std::string_view request) {
+    sent_at_ = real_clock().mono();
+    while (!request.empty()) {
+      std::size_t taken = 0;
+      const int done = SSL_write_ex(ssl_.get(), request.data(), request.size(), &taken);
+      if (done == 1) {
+        request.remove_prefix(taken);
+        continue;
+      }
+      if (SSL_get_error(ssl_.get(), done) != SSL_ERROR_WANT_WRITE) give_up("cannot send");
+      pollfd writable{fd_, POLLOUT, 0};
+      ::poll(&writable, 1, -1);
+    }
+  }
+  MonoTime sent_at() const { return sent_at_; }
+
+  // Reads what has come; `on_body` gets the answer's body piece by piece. True when an answer has come to its end.
+  template <class OnBody>
+  bool read(OnBody&& on_body) {
+    thread_local std::array<char, 64 * 1024> buffer;
+    bool complete = false;
+    while (true) {
+      std::size_t got = 0;
+      const int done = SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &got);
+      if (done != 1) {
+        if (SSL_get_error(ssl_.get(), done) != SSL_ERROR_WANT_READ) give_up("the server has closed a connection");
+        return complete;
+      }
+      for (std::string_view data(buffer.data(), got); !data.empty();) complete = take(data, on_body) || complete;
+      if (got < buffer.size() && SSL_has_pending(ssl_.get()) == 0) return complete;
+    }
+  }
+  int status() const { return status_; }
+
+ private:
+  template <class OnBody>
+  bool take(std::string_view& data, OnBody&& on_body) {
+    if (!in_body_ && !read_head(data)) return false;
+    piece_.clear();
+    if (!body_.feed(data, piece_)) give_up("cannot read an answer's body");
+    if (!piece_.empty()) on_body(std::string_view(piece_));
+    in_body_ = !body_.complete();
+    return !in_body_;
+  }
+
+  bool read_head(std::string_view& data) {
+    net::Parsed<bool> whole = head_.feed(data);
+    if (!whole) give_up("cannot read an answer: " + whole.error().message);
+    if (!*whole) return false;
+    net::Parsed<net::ResponseHead> head = net::parse_response_head(head_.text());
+    if (!head) give_up("cannot read an answer: " + head.error().message);
+    net::Parsed<net::BodyReader> body =
+        net::BodyReader::for_response(*head, false, std::numeric_limits<std::size_t>::max());
+    if (!body) give_up("cannot read an answer: " + body.error().message);
+    head_.reset();
+    status_ = head->status;
+    body_ = std::move(*body);
+    in_body_ = true;
+    return true;
+  }
+
+  int fd_;
+  net::Ssl ssl_;
+  MonoTime sent_at_{};
+  net::HeadReader head_{64 * 1024};
+  net::BodyReader body_;
+  std::string piece_;
+  int status_ = 0;
+  bool in_body_ = false;
+};
+
+// Connections whose sockets are waited for together.
+class Links {
+ public:
+  explicit Links(const Target& target) : target_(target) {}
+  ~Links() { ::close(epoll_); }
+
+  Link& add() {
+    Link& link = *links_.emplace_back(std::make_unique<Link>(target_));
+    epoll_event event{.events = EPOLLIN, .data = {.ptr = &link}};
+    if (::epoll_ctl(epoll_, EPOLL_CTL_ADD, link.fd(), &event) != 0) give_up("epoll_ctl failed");
+    return link;
+  }
+
+  // Calls `on_ready(Link&)` for those that have something to read until `done()`.
+  template <class OnReady, class Done>
+  void run(OnReady&& on_ready, Done&& done) {
+    std::array<epoll_event, 256> events;
+    while (!done()) {
+      const int ready = ::epoll_wait(epoll_, events.data(), events.size(), 60'000);
+      if (ready == 0) give_up("nothing has come for a minute");
+      for (int i = 0; i < ready; ++i) on_ready(*static_cast<Link*>(events[static_cast<std::size_t>(i)].data.ptr));
+    }
+  }
+
+ private:
+  const Target& target_;
+  int epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+  std::vector<std::unique_ptr<Link>> links_;
+};
+
 // A 2 KB ConfigMap, or a pod as a tutorial would write it.
-std::string body_of(const LoadOptions& options, int number) {
-  std::string name = options.kind + "-" + std::to_string(number);
-  if (options.kind == "configmap")
+std::string body_of(const std::string& kind, int number) {
+  std::string name = kind + "-" + std::to_string(number);
+  if (kind == "configmap")
     return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":")" + name +
            R"("},"data":{"text":")" + std::string(1900, 'x') + R"("}})";
   // Stored with what the server adds, a pod4k is about 4 KB.
-  std::string note = options.kind == "pod4k" ? std::string(2000, 'x') : "none";
+  std::string note = kind == "pod4k" ? std::string(2000, 'x') : "none";
   return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
          R"(","labels":{"app":"load"},"annotations":{"note":")" + note + R"("}},)"
          R"("spec":{"schedulerName":"nobody","containers":[{"name":"main",)"
@@ -102,167 +268,118 @@ std::string body_of(const LoadOptions& options, int number) {
          R"("resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1"}}}]}})";
 }
 
-// `count` requests with `connections` of them under way at any time.
-class Pump {
- public:
-  using Make = std::function<net::ClientRequest(int)>;
-  Pump(net::Client& client, int count, Make make)
-      : client_(client), count_(count), make_(std::move(make)) {}
-
-  // Latencies in ms, one per request.
-  std::vector<double> run(int connections) {
-    for (int i = 0; i < connections; ++i) {
-      std::unique_lock lock(mutex_);
-      std::optional<int> number = take();
-      lock.unlock();
-      if (number) send(*number);
-    }
-    std::unique_lock lock(mutex_);
-    finished_.wait(lock, [this] { return static_cast<int>(latencies_.size()) == count_; });
-    return std::move(latencies_);
-  }
-
- private:
-  // Takes the next number, if there is one left. Whoever has one keeps this object alive; nobody else may touch it.
-  std::optional<int> take() { return sent_ == count_ ? std::nullopt : std::optional(sent_++); }
-
-  void send(int number) {
-    MonoTime start = real_clock().mono();
-    client_.send(make_(number), [this, start](Result<net::Response> answer) {
-      if (!answer) give_up(answer.error().message);
-      if (answer->status >= 300) give_up(answer->body.substr(0, 400));
-      std::optional<int> another;
-      {
-        std::lock_guard lock(mutex_);
-        latencies_.push_back(ms_since(start));
-        another = take();
-        if (static_cast<int>(latencies_.size()) == count_) finished_.notify_all();
-      }
-      if (another) send(*another);
+// `count` requests with `connections` of them under way at any time, and what they cost.
+void pump(const Target& target, const LoadOptions& options, int connections, const Form& form,
+          const std::function<std::string(int)>& make_body) {
+  Links links(target);
+  std::vector<Link*> idle;
+  for (int i = 0; i < connections; ++i) idle.push_back(&links.add());
+  std::vector<double> latencies;
+  latencies.reserve(static_cast<std::size_t>(options.count));
+  int sent = 0;
+  std::string request;
+  auto send_next = [&](Link& link) {
+    if (sent == options.count) return;
+    request.clear();
+    append_request(target, form, make_body(sent++), request);
+    link.send(request);
+  };
+  Meter meter(options);
+  for (Link* link : idle) send_next(*link);
+  auto on_ready = [&](Link& link) {
+    std::string refusal;
+    const bool answered = link.read([&](std::string_view body) {
+      if (link.status() >= 300) refusal += body;
     });
-  }
-
-  net::Client& client_;
-  int count_, sent_ = 0;
-  Make make_;
-  std::mutex mutex_;
-  std::condition_variable finished_;
-  std::vector<double> latencies_;
-};
-
-void print_requests(const char* mode, std::vector<double> latencies, const Meter& meter) {
+    if (!answered) return;
+    if (link.status() >= 300) give_up(refusal.substr(0, 400));
+    latencies.push_back(ms_since(link.sent_at()));
+    send_next(link);
+  };
+  links.run(on_ready, [&] { return static_cast<int>(latencies.size()) == options.count; });
   double seconds = meter.seconds(), client = meter.client_us(), server = meter.server_us();
   auto n = static_cast<double>(latencies.size());
   std::printf("{\"mode\":\"%s\",\"requests\":%.0f,\"per_s\":%.0f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
               "\"client_cpu_us\":%.1f,\"server_cpu_us\":%.1f}\n",
-              mode, n, n / seconds, percentile(latencies, 50), percentile(latencies, 99), client / n, server / n);
+              options.mode.c_str(), n, n / seconds, percentile(latencies, 50), percentile(latencies, 99), client / n,
+              server / n);
 }
 
-// Handshakes are not what is measured here.
-void open_connections(net::Client& client, const std::string& server, int connections) {
-  Pump(client, connections, [&](int) { return net::ClientRequest{.url = server + "/version"}; }).run(connections);
+void create(const Target& target, const LoadOptions& options) {
+  const std::string resource = options.kind == "configmap" ? "configmaps" : "pods";
+  const Form form{"POST", "/api/v1/namespaces/" + options.space + "/" + resource, "application/json"};
+  pump(target, options, options.connections, form, [&](int number) { return body_of(options.kind, number); });
 }
 
-void create(net::Client& client, const std::string& server, const LoadOptions& options) {
-  std::string url = server + "/api/v1/namespaces/" + options.space + "/" +
-                    (options.kind == "configmap" ? "configmaps" : "pods");
-  Pump pump(client, options.count, [&](int number) {
-    net::ClientRequest request{.method = "POST", .url = url, .body = body_of(options, number)};
-    request.headers.add("Content-Type", "application/json");
-    request.headers.add("Accept", "application/json");
-    return request;
-  });
-  open_connections(client, server, options.connections);
-  Meter meter(options);
-  std::vector<double> latencies = pump.run(options.connections);
-  print_requests("create", std::move(latencies), meter);
+void list(const Target& target, const LoadOptions& options) {
+  pump(target, options, 1, {.path = "/api/v1/pods"}, [](int) { return std::string(); });
 }
 
-void list(net::Client& client, const std::string& server, const LoadOptions& options) {
-  Pump pump(client, options.count, [&](int) {
-    net::ClientRequest request{.url = server + "/api/v1/pods"};
-    request.headers.add("Accept", "application/json");
-    request.headers.add("Accept-Encoding", "identity");
-    return request;
-  });
-  open_connections(client, server, 1);
-  Meter meter(options);
-  std::vector<double> latencies = pump.run(1);
-  print_requests("list", std::move(latencies), meter);
-}
+// One object, many watchers: each update is sent when every watcher has seen the one before.
+class Watch {
+ public:
+  Watch(const Target& target, const LoadOptions& options)
+      : target_(target),
+        options_(options),
+        base_("/api/v1/namespaces/" + options.space + "/configmaps"),
+        links_(target),
+        writer_(links_.add()) {}
 
-// Counts the events each update causes. An event's own time is that of the update before it: the
-// next update is sent only when every watcher has seen the last one.
-struct Delivery {
-  std::mutex mutex;
-  std::condition_variable changed;
-  MonoTime sent{};
-  int seen = 0;
-  std::vector<double> latencies;
-};
-
-std::vector<std::unique_ptr<net::StreamHandle>> open_watches(net::Client& client,
-                                                             const std::string& url, int watchers,
-                                                             Delivery& delivery) {
-  std::vector<std::unique_ptr<net::StreamHandle>> streams;
-  for (int i = 0; i < watchers; ++i) {
-    net::StreamCallbacks callbacks;
-    callbacks.on_data = [&delivery](std::string_view data) {
-      auto lines = static_cast<int>(std::count(data.begin(), data.end(), '\n'));
-      std::lock_guard lock(delivery.mutex);
-      delivery.seen += lines;
-      for (int k = 0; k < lines; ++k) delivery.latencies.push_back(ms_since(delivery.sent));
-      delivery.changed.notify_all();
-    };
-    net::ClientRequest request{.url = url, .timeout = std::chrono::milliseconds(0)};
-    request.headers.add("Accept", "application/json");
-    streams.push_back(client.stream(std::move(request), std::move(callbacks)));
-  }
-  return streams;
-}
-
-void watch(net::Client& client, const std::string& server, const LoadOptions& options) {
-  std::string base = server + "/api/v1/namespaces/" + options.space + "/configmaps";
-  LoadOptions one = options;
-  one.kind = "configmap";
-  net::ClientRequest make{.method = "POST", .url = base, .body = body_of(one, 0)};
-  make.headers.add("Content-Type", "application/json");
-  if (auto answer = client.fetch(make); !answer || answer->status >= 300)
-    if (!answer || answer->status != 409) give_up("cannot create the object to watch");
-  Delivery delivery;
-  auto streams = open_watches(client, base + "?watch=true&fieldSelector=metadata.name%3Dconfigmap-0",
-                              options.watchers, delivery);
-  auto wait_for = [&](int events) {
-    std::unique_lock lock(delivery.mutex);
-    if (!delivery.changed.wait_for(lock, std::chrono::seconds(60),
-                                   [&] { return delivery.seen >= events; }))
-      give_up("an update did not reach every watcher");
-  };
-  wait_for(options.watchers);  // the object as it is, once to each
-  {
-    std::lock_guard lock(delivery.mutex);
-    delivery.latencies.clear();
-  }
-  Meter meter(options);
-  for (int update = 1; update <= options.count; ++update) {
-    net::ClientRequest patch{.method = "PATCH", .url = base + "/configmap-0"};
-    patch.body = R"({"metadata":{"annotations":{"n":")" + std::to_string(update) + R"("}}})";
-    patch.headers.add("Content-Type", "application/merge-patch+json");
-    {
-      std::lock_guard lock(delivery.mutex);
-      delivery.sent = real_clock().mono();
+  void run() {
+    const int status = write({"POST", base_, "application/json"}, body_of("configmap", 0), 0);
+    if (status >= 300 && status != 409) give_up("cannot create the object to watch");
+    std::string request;
+    append_request(target_, {.path = base_ + "?watch=true&fieldSelector=metadata.name%3Dconfigmap-0"}, "", request);
+    for (int i = 0; i < options_.watchers; ++i) links_.add().send(request);
+    links_.run([this](Link& link) { on_ready(link); }, [this] { return seen_ >= options_.watchers; });
+    latencies_.clear();  // that was the object as it is, once to each
+    Meter meter(options_);
+    const Form patch{"PATCH", base_ + "/configmap-0", "application/merge-patch+json"};
+    for (int update = 1; update <= options_.count; ++update) {
+      const std::string body = R"({"metadata":{"annotations":{"n":")" + std::to_string(update) + R"("}}})";
+      if (write(patch, body, options_.watchers * (update + 1)) != 200) give_up("patch failed");
     }
-    if (auto answer = client.fetch(patch); !answer || answer->status != 200) give_up("patch failed");
-    wait_for(options.watchers * (update + 1));
+    double seconds = meter.seconds(), cpu = meter.client_us(), server_cpu = meter.server_us();
+    auto events = static_cast<double>(latencies_.size());
+    std::printf("{\"mode\":\"watch\",\"events\":%.0f,\"events_per_s\":%.0f,\"p50_ms\":%.3f,"
+                "\"p99_ms\":%.3f,\"client_cpu_us\":%.1f,\"server_cpu_us\":%.1f}\n",
+                events, events / seconds, percentile(latencies_, 50), percentile(latencies_, 99), cpu / events,
+                server_cpu / events);
   }
-  double seconds = meter.seconds(), cpu = meter.client_us(), server_cpu = meter.server_us();
-  std::vector<double> latencies = delivery.latencies;
-  auto events = static_cast<double>(latencies.size());
-  std::printf("{\"mode\":\"watch\",\"events\":%.0f,\"events_per_s\":%.0f,\"p50_ms\":%.3f,"
-              "\"p99_ms\":%.3f,\"client_cpu_us\":%.1f,\"server_cpu_us\":%.1f}\n",
-              events, events / seconds, percentile(latencies, 50), percentile(latencies, 99),
-              cpu / events, server_cpu / events);
-}
+
+ private:
+  // Sends a write and waits for its answer and until the watchers together have seen so many events.
+  int write(const Form& form, std::string_view body, int events) {
+    std::string request;
+    append_request(target_, form, body, request);
+    answered_ = false;
+    writer_.send(request);
+    links_.run([this](Link& link) { on_ready(link); }, [&] { return answered_ && seen_ >= events; });
+    return writer_.status();
+  }
+
+  void on_ready(Link& link) {
+    if (&link == &writer_) {
+      answered_ = link.read([](std::string_view) {}) || answered_;
+      return;
+    }
+    link.read([this](std::string_view data) {
+      const auto lines = std::count(data.begin(), data.end(), '\n');
+      seen_ += static_cast<int>(lines);
+      latencies_.insert(latencies_.end(), static_cast<std::size_t>(lines), ms_since(writer_.sent_at()));
+    });
+    if (link.status() >= 300) give_up("a watch was refused");
+  }
+
+  const Target& target_;
+  const LoadOptions& options_;
+  const std::string base_;
+  Links links_;
+  Link& writer_;
+  bool answered_ = false;
+  int seen_ = 0;
+  std::vector<double> latencies_;
+};
 
 LoadOptions parse_arguments(int argc, char** argv) {
   LoadOptions options;
@@ -294,12 +411,10 @@ int main(int argc, char** argv) {
   LoadOptions options = parse_arguments(argc, argv);
   auto access = kube::load_kubeconfig(options.kubeconfig);
   if (!access) give_up(access.error().message);
-  access->http.max_connections_per_origin = static_cast<std::size_t>(options.connections);
-  auto client = net::Client::make(access->http);
-  if (!client) give_up(client.error().message);
-  if (options.mode == "create") create(**client, access->server, options);
-  else if (options.mode == "list") list(**client, access->server, options);
-  else if (options.mode == "watch") watch(**client, access->server, options);
+  const Target target = target_of(*access);
+  if (options.mode == "create") create(target, options);
+  else if (options.mode == "list") list(target, options);
+  else if (options.mode == "watch") Watch(target, options).run();
   else give_up("--mode is create, list or watch");
   return 0;
 }

@@ -3,7 +3,8 @@
 //   {"first_post_to_last_bound_s","pods_per_s","latency_p50_ms","cpu_s","rss_mb"}
 // Whoever counts bound pods watches over TLS (--observer tls: the real binary, another process) or from
 // within (--observer process: the platform runs in this program). cpu_s is the platform's while the pods
-// came, within also that of the load.
+// came, within also that of the load. With --kubeconfig a cluster that is there gets the same load, and
+// --pids says which processes it consists of (bench/platform.py: the real Volcano).
 // Latency: 20 one-pod jobs one after another on the otherwise idle platform, POST until the pod has
 // a node.
 #include <fcntl.h>
@@ -39,7 +40,8 @@ namespace hekla {
 namespace {
 
 struct Options {
-  std::string hekla;
+  std::string hekla, kubeconfig;
+  std::vector<pid_t> pids;
   int jobs = 100, pods_per_job = 100, fake_nodes = 1000, latency_jobs = 20;
   bool within = false;  // the observer, and so the platform
 };
@@ -51,42 +53,63 @@ struct Options {
 
 constexpr const char* kNodeResources = "cpu=32,memory=256Gi,pods=110";
 
-// The platform under test, in a temporary directory, gone with this object.
+double rss_mb(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  std::string line;
+  while (std::getline(status, line))
+    if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
+  return 0;
+}
+
+double cpu_s(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  std::istringstream fields(text.substr(text.rfind(')') + 1));
+  std::string skipped;
+  for (int i = 0; i < 11; ++i) fields >> skipped;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+// What is measured. Here: a cluster that is there, made of some processes of this machine.
 class Subject {
  public:
-  Subject() {
-    char name[] = "/tmp/hekla-bench.XXXXXX";
-    dir_ = ::mkdtemp(name);
+  explicit Subject(const Options& options) : pids_(options.pids), kubeconfig_(options.kubeconfig) {}
+  virtual ~Subject() = default;
+  const std::string& kubeconfig() const { return kubeconfig_; }
+  virtual std::unique_ptr<kube::Client> observer(Loop& loop, const kube::ClusterAccess& access) {
+    Result<std::unique_ptr<kube::Client>> client = kube::make_rest_client(access, loop, {"bench"});
+    if (!client) die(client.error().message);
+    return std::move(*client);
   }
-  virtual ~Subject() { std::filesystem::remove_all(dir_); }
-  std::string kubeconfig() const { return dir_ + "/admin.kubeconfig"; }
-  virtual std::unique_ptr<kube::Client> observer(Loop& loop, const kube::ClusterAccess& access) = 0;
-  double rss_mb() const {
-    std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
-    std::string line;
-    while (std::getline(status, line))
-      if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
-    return 0;
-  }
-  double cpu_s() const {
-    std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
-    std::string text((std::istreambuf_iterator<char>(file)), {});
-    std::istringstream fields(text.substr(text.rfind(')') + 1));
-    std::string skipped;
-    for (int i = 0; i < 11; ++i) fields >> skipped;
-    double user = 0, system = 0;
-    fields >> user >> system;
-    return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  double sum(double (*figure)(pid_t)) const {
+    double total = 0;
+    for (pid_t pid : pids_) total += figure(pid);
+    return total;
   }
 
  protected:
-  std::string dir_;
-  pid_t pid_ = ::getpid();
+  std::vector<pid_t> pids_;
+  std::string kubeconfig_;
 };
 
-class OtherProcess final : public Subject {
+// Hekla, in a temporary directory, gone with this object.
+class Hekla : public Subject {
  public:
-  explicit OtherProcess(const Options& options) {
+  explicit Hekla(const Options& options) : Subject(options) {
+    char name[] = "/tmp/hekla-bench.XXXXXX";
+    dir_ = ::mkdtemp(name);
+    kubeconfig_ = dir_ + "/admin.kubeconfig";
+  }
+  ~Hekla() override { std::filesystem::remove_all(dir_); }
+ protected:
+  std::string dir_;
+};
+
+class OtherProcess final : public Hekla {
+ public:
+  explicit OtherProcess(const Options& options) : Hekla(options) {
     int fds[2];
     if (::pipe2(fds, O_CLOEXEC) != 0) die("pipe failed");
     posix_spawn_file_actions_t actions;
@@ -108,6 +131,7 @@ class OtherProcess final : public Subject {
     argv.push_back(nullptr);
     if (::posix_spawn(&pid_, options.hekla.c_str(), &actions, nullptr, argv.data(), environ) != 0)
       die("cannot start " + options.hekla);
+    pids_ = {pid_};
     posix_spawn_file_actions_destroy(&actions);
     ::close(fds[1]);
     char buffer[512];
@@ -123,16 +147,15 @@ class OtherProcess final : public Subject {
     ::kill(pid_, SIGTERM);
     ::waitpid(pid_, nullptr, 0);
   }
-  std::unique_ptr<kube::Client> observer(Loop& loop, const kube::ClusterAccess& access) override {
-    Result<std::unique_ptr<kube::Client>> client = kube::make_rest_client(access, loop, {"bench"});
-    if (!client) die(client.error().message);
-    return std::move(*client);
-  }
+
+ private:
+  pid_t pid_ = 0;
 };
 
-class ThisProcess final : public Subject {
+class ThisProcess final : public Hekla {
  public:
-  explicit ThisProcess(const Options& options) {
+  explicit ThisProcess(const Options& options) : Hekla(options) {
+    pids_ = {::getpid()};
     set_log_level(LogLevel::warn);
     cli::UpOptions up;
     up.data_dir = dir_;
@@ -228,7 +251,9 @@ void post(net::Client& http, const kube::ClusterAccess& access, const json::Valu
 
 int run(const Options& options) {
   std::unique_ptr<Subject> subject;
-  if (options.within)
+  if (!options.kubeconfig.empty())
+    subject = std::make_unique<Subject>(options);
+  else if (options.within)
     subject = std::make_unique<ThisProcess>(options);
   else
     subject = std::make_unique<OtherProcess>(options);
@@ -252,19 +277,19 @@ int run(const Options& options) {
   }
   std::sort(latencies.begin(), latencies.end());
 
-  double cpu = subject->cpu_s();
+  double cpu = subject->sum(cpu_s);
   MonoTime begin = real_clock().mono();
   for (int i = 0; i < options.jobs; ++i)
     post(**http, *access, job("gang-" + std::to_string(i), options.pods_per_job));
   int pods = options.jobs * options.pods_per_job;
   MonoTime end = bound.wait_for(expected + pods);
   double seconds = std::chrono::duration<double>(end - begin).count();
-  cpu = subject->cpu_s() - cpu;
+  cpu = subject->sum(cpu_s) - cpu;
   std::printf(
       "{\"jobs\":%d,\"pods\":%d,\"fake_nodes\":%d,\"first_post_to_last_bound_s\":%.3f,"
       "\"pods_per_s\":%.0f,\"latency_p50_ms\":%.2f,\"cpu_s\":%.2f,\"rss_mb\":%.0f}\n",
       options.jobs, pods, options.fake_nodes, seconds, pods / seconds,
-      latencies.empty() ? 0 : latencies[latencies.size() / 2], cpu, subject->rss_mb());
+      latencies.empty() ? 0 : latencies[latencies.size() / 2], cpu, subject->sum(rss_mb));
   loop.stop();
   return 0;
 }
@@ -289,9 +314,15 @@ int main(int argc, char** argv) {
       options.fake_nodes = std::stoi(value);
     else if (flag == "--observer" && (value == "tls" || value == "process"))
       options.within = value == "process";
+    else if (flag == "--kubeconfig")
+      options.kubeconfig = value;
+    else if (flag == "--pids")
+      for (std::istringstream pids(value); std::getline(pids, value, ',');)
+        options.pids.push_back(std::stoi(value));
     else
       hekla::die("unknown flag " + flag + " " + value +
-                 "; use --jobs J --pods-per-job P --fake-nodes N --observer tls|process [--hekla FILE]");
+                 "; use --jobs J --pods-per-job P --fake-nodes N --observer tls|process [--hekla FILE], "
+                 "or --jobs J --pods-per-job P --kubeconfig FILE --pids N,N");
   }
   return hekla::run(options);
 }

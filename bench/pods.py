@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Real pods on this machine: how soon a job's process runs, how many pods a second, what an idle agent costs.
+"""Real pods on this machine: how soon a job's process runs, how many pods a second, what an idle agent costs, how soon
+a log line is seen, and what a pod that writes 100 MB/s of log costs its neighbours and the disk.
 
-usage (as root): bench/pods.py BUILD_DIR [--starts N] [--pods N]
+usage (as root): bench/pods.py BUILD_DIR [--starts N] [--pods N] [--flood-starts N] [--idle-pods N]
 Prints one line of JSON and fails when a threshold is missed.
 """
 import argparse
@@ -20,8 +21,21 @@ sys.path.insert(0, os.path.join(ROOT, "test/e2e"))
 
 JOBS = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs"
 PODS = "/api/v1/namespaces/default/pods"
-THRESHOLDS = {"start_p50_ms": 60, "start_p99_ms": 200, "log_line_p50_ms": 20, "agent_rss_mb": 15, "idle_cpu_percent": 0.5}
+THRESHOLDS = {"start_p50_ms": 60, "start_p99_ms": 200, "log_line_p50_ms": 20, "log_line_p99_ms": 20,
+              "flood_start_ratio": 1.5, "flood_disk_mb": 100, "idle_pods_cpu_percent": 1, "agent_rss_mb": 15, "idle_cpu_percent": 0.5}
 AT_LEAST = {"pods_per_s": 30}
+# Lines of a kilobyte, a hundred thousand a second in pieces of ten milliseconds; as fast as it can be when that is less.
+FLOOD = """
+import os, time
+piece = (b"x" * 999 + b"\\n") * 1000
+start, sent = time.time(), 0
+while True:
+    os.write(1, piece)
+    sent += len(piece)
+    ahead = sent / 100e6 - (time.time() - start)
+    if ahead > 0: time.sleep(ahead)
+    with open("/tmp/sent", "w") as file: file.write("%d %f" % (sent, time.time() - start))
+"""
 
 
 class Api:
@@ -79,11 +93,11 @@ def percentile(values, part):
     return sorted(values)[min(len(values) - 1, int(len(values) * part))]
 
 
-def starts(api, count):
+def starts(api, count, prefix="start"):
     """Milliseconds from just before the POST to the process's own clock."""
     found = []
     for i in range(count):
-        name = "start-%d" % i
+        name = "%s-%d" % (prefix, i)
         begin = time.time()
         api.call("POST", JOBS, job(name, 1, ["bash", "-c", "echo $EPOCHREALTIME"]))
         wait_done(api, name, 1)
@@ -99,13 +113,55 @@ def throughput(api, count):
     return count / (time.time() - begin)
 
 
-def log_latency(api):
-    api.call("POST", JOBS, job("talk", 1, ["bash", "-c", "for i in {1..60}; do echo $EPOCHREALTIME; sleep 0.05; done"]))
-    end = time.time() + 30
-    while json.loads(api.call("GET", JOBS + "/talk")).get("status", {}).get("running", 0) == 0:
+def wait_running(api, name, count=1, timeout=60):
+    end = time.time() + timeout
+    while json.loads(api.call("GET", JOBS + "/" + name)).get("status", {}).get("running", 0) < count:
         if time.time() > end:
-            raise RuntimeError("talk does not run")
+            raise RuntimeError("%s does not run" % name)
         time.sleep(0.01)
+
+
+def bytes_below(directory):
+    """Of disk, every file once however many names it has."""
+    found = {}
+    for place, _, names in os.walk(directory):
+        for name in names:
+            try:
+                info = os.lstat(os.path.join(place, name))
+                found[info.st_ino] = info.st_blocks * 512
+            except OSError:
+                pass  # gone meanwhile
+    return sum(found.values())
+
+
+def flood(api, data_dir, count):
+    """One pod that writes 100 MB/s of log beside others that start: their starts, what it got rid of, and the disk."""
+    calm = starts(api, count, "calm")
+    before = bytes_below(os.path.join(data_dir, "pods"))
+    api.call("POST", JOBS, job("flood", 1, ["python3", "-c", FLOOD]))
+    wait_running(api, "flood")
+    most = 0
+    busy = []
+    for i in range(count):
+        busy += starts(api, 1, "busy-%d" % i)
+        most = max(most, bytes_below(os.path.join(data_dir, "pods")) - before)
+    uid = json.loads(api.call("GET", PODS + "/flood-t-0"))["metadata"]["uid"]
+    rate = 0.0
+    for place, _, names in os.walk(os.path.join(data_dir, "pods", uid)):
+        if "sent" in names and place.endswith("/tmp"):
+            with open(os.path.join(place, "sent")) as file:
+                sent, seconds = file.read().split()
+            rate = float(sent) / float(seconds) / 1e6
+    api.call("DELETE", JOBS + "/flood?propagationPolicy=Background")
+    return {"flood_start_p50_ms": percentile(busy, 0.5), "calm_start_p50_ms": percentile(calm, 0.5),
+            "flood_start_ratio": percentile(busy, 0.5) / percentile(calm, 0.5), "flood_mb_per_s": rate,
+            "flood_disk_mb": most / 1e6}
+
+
+def log_latency(api, lines=400):
+    script = "for i in {1..%d}; do echo $EPOCHREALTIME; sleep 0.02; done" % lines
+    api.call("POST", JOBS, job("talk", 1, ["bash", "-c", script]))
+    wait_running(api, "talk")
     connection = api.connect()
     connection.request("GET", PODS + "/talk-t-0/log?follow=true&tailLines=0")
     answer = connection.getresponse()
@@ -132,6 +188,8 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--starts", type=int, default=100)
     parser.add_argument("--pods", type=int, default=200)
+    parser.add_argument("--flood-starts", type=int, default=20)
+    parser.add_argument("--idle-pods", type=int, default=20)
     arguments = parser.parse_args()
     os.environ["HEKLA"] = os.path.join(os.path.abspath(arguments.build), "hekla")
     import platform_under_test as put
@@ -153,7 +211,14 @@ def main():
         values = starts(api, arguments.starts)
         figures["start_p50_ms"], figures["start_p99_ms"] = percentile(values, 0.5), percentile(values, 0.99)
         figures["pods_per_s"] = throughput(api, arguments.pods)
-        figures["log_line_p50_ms"] = percentile(log_latency(api), 0.5)
+        lines = log_latency(api)
+        figures["log_line_p50_ms"], figures["log_line_p99_ms"] = percentile(lines, 0.5), percentile(lines, 0.99)
+        figures.update(flood(api, platform.data_dir, arguments.flood_starts))
+        api.call("POST", JOBS, job("idle", arguments.idle_pods, ["sleep", "3600"]))
+        wait_running(api, "idle", arguments.idle_pods)
+        time.sleep(5)  # their events and statuses go out
+        figures["idle_pods_cpu_percent"], rss = idle(platform)
+        figures["idle_pods_rss_mb"] = rss - server_rss
     finally:
         platform.destroy()
     figures = {name: round(value, 2) for name, value in figures.items()}

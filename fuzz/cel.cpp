@@ -3,12 +3,11 @@
 #include <string>
 #include <string_view>
 
-#include "apiserver/cel/program.h"
+#include "cel/program.h"
 #include "base/check.h"
 #include "json/parse.h"
 
 using namespace hekla;
-using namespace hekla::apiserver;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const json::Value self =

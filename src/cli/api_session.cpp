@@ -126,29 +126,4 @@ std::string ApiSession::path_of(const kube::Resource& resource, const std::strin
   return path;
 }
 
-Result<ApiSession::Applied> ApiSession::apply(const json::Value& object) {
-  Applied applied;
-  applied.resource = TRY(resource_of(object));
-  std::string ns(json::string_at(object, {"metadata", "namespace"}));
-  if (ns.empty()) ns = access_.default_namespace;
-  std::string name(json::string_at(object, {"metadata", "name"}));
-  const std::string query = "?fieldManager=hekla&fieldValidation=Strict";
-  if (!name.empty()) {
-    Result<json::Value> there = call("GET", path_of(applied.resource, ns, name));
-    if (there) {
-      applied.object = TRY(call("PATCH", path_of(applied.resource, ns, name) + query,
-                                json::serialize(object), "application/merge-patch+json"));
-      bool same = json::string_at(*there, {"metadata", "resourceVersion"}) ==
-                  json::string_at(applied.object, {"metadata", "resourceVersion"});
-      applied.outcome = same ? "unchanged" : "configured";
-      return applied;
-    }
-    if (there.error().code != Code::not_found) return std::unexpected(there.error());
-  }
-  applied.object =
-      TRY(call("POST", path_of(applied.resource, ns) + query, json::serialize(object)));
-  applied.outcome = "created";
-  return applied;
-}
-
 }  // namespace hekla::cli

@@ -32,14 +32,6 @@ class ApiSession {
 
   // The resource that serves an object's apiVersion and kind.
   Result<kube::Resource> resource_of(const json::Value& object);
-  // Creates the object, or merges it into the one that is there. The text says which: "created",
-  // "configured", "unchanged".
-  struct Applied {
-    kube::Resource resource;
-    json::Value object;
-    std::string outcome;
-  };
-  Result<Applied> apply(const json::Value& object);
   Result<json::Value> call(const std::string& method, const std::string& path,
                            const std::string& body = {},
                            const std::string& content_type = "application/json",

@@ -82,6 +82,11 @@ Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
     if (!flags.master.empty()) access.server = flags.master;
     return ApiSession::open(access);
   }
+  if (!flags.master.empty()) {
+    kube::ClusterAccess access;
+    access.server = flags.master;
+    return ApiSession::open(access);
+  }
   return fail(Code::unavailable,
               "no cluster found: start one with hekla up, or name a kubeconfig with --kubeconfig");
 }

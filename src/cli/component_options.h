@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hekla::cli {
@@ -17,15 +18,21 @@ struct ComponentOptions {
   bool healthz = false, metrics = false;
   std::string healthz_address = ":11251", metrics_address;
   std::string log_level = "info";
-  std::vector<std::string> unused;  // values of flags that change nothing here
+  std::string feature_gates;
+  // Flags that were given and change nothing here, and why.
+  std::vector<std::pair<std::string, std::string>> idle;
 };
 
 struct ControllersOptions : ComponentOptions {
   bool inherit_owner_annotations = true;
+  std::vector<std::string> controllers{"*"};
+  int max_requeue = 15;
 };
 
 struct SchedulerOptions : ComponentOptions {
   std::string configuration, default_queue = "default", period = "1s";
+  std::vector<std::string> node_selector;  // "label:value"; empty: all nodes
+  std::string sharding_mode = "none";
 };
 
 struct WebhookOptions : ComponentOptions {

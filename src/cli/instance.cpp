@@ -71,7 +71,9 @@ Result<std::unique_ptr<InstanceLock>> InstanceLock::take(const std::string& data
 bool has_left_pods(const std::string& data_dir) {
   std::error_code error;
   std::filesystem::directory_iterator pods(data_dir + "/pods", error);
-  return !error && pods != std::filesystem::directory_iterator();
+  // The holder of a rootless platform's namespaces is something left, too.
+  return (!error && pods != std::filesystem::directory_iterator()) ||
+         std::filesystem::exists(data_dir + "/holder", error);
 }
 
 InstanceLock::~InstanceLock() { ::close(fd_); }
@@ -95,6 +97,12 @@ Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds pat
 Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& executable,
                                                             const UpOptions& options,
                                                             std::chrono::seconds patience) {
+  return start(executable, up_arguments(options), patience);
+}
+
+Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& executable,
+                                                            std::vector<std::string> arguments,
+                                                            std::chrono::seconds patience) {
   int pipe_fds[2];
   if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return fail(Code::internal, "pipe: no descriptors left");
   posix_spawn_file_actions_t actions;
@@ -104,7 +112,6 @@ Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& e
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
-  std::vector<std::string> arguments = up_arguments(options);
   arguments.insert(arguments.begin(), executable);
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());

@@ -44,6 +44,9 @@ class ChildInstance {
   static Result<std::unique_ptr<ChildInstance>> start(const std::string& executable,
                                                       const UpOptions& options,
                                                       std::chrono::seconds patience);
+  static Result<std::unique_ptr<ChildInstance>> start(const std::string& executable,
+                                                      std::vector<std::string> arguments,
+                                                      std::chrono::seconds patience);
   ~ChildInstance();
   const std::string& ready_line() const { return ready_line_; }
   // SIGTERM, then wait; the child's exit code.

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/clock.h"
+#include "json/go_text.h"
 #include "json/parse.h"
 
 namespace hekla::cli {
@@ -236,45 +237,53 @@ bool covers(const json::Value& object, const json::Value& patch) {
          std::equal(have.begin(), have.end(), want.begin(), want.end(), covers);
 }
 
-// Three-way, with the annotation kubectl keeps what it applied last in.
-Result<std::string> apply_one(ApiSession& session, const kube::Resource& resource,
-                              const std::string& ns, json::Value object) {
+std::string namespace_for(ApiSession& session, const std::string& ns, const json::Value& object) {
+  std::string own(json::string_at(object, {"metadata", "namespace"}));
+  if (own.empty()) own = ns.empty() ? session.access().default_namespace : ns;
+  return own;
+}
+
+}  // namespace
+
+// With the annotation kubectl keeps what it applied last in.
+Result<Applied> apply_object(ApiSession& session, const json::Value& given,
+                             const std::string& otherwise) {
   const std::string query = "?fieldManager=kubectl-client-side-apply&fieldValidation=Strict";
-  std::string name(json::string_at(object, {"metadata", "name"}));
+  const kube::Resource resource = TRY(session.resource_of(given));
+  const std::string ns = namespace_for(session, otherwise, given);
+  std::string name(json::string_at(given, {"metadata", "name"}));
+  json::Value object = given;
+  if (name.empty())
+    return Applied{resource,
+                   TRY(session.call("POST", ApiSession::path_of(resource, ns) + query,
+                                    json::serialize(object))),
+                   "created"};
   json::Value plain = object;
   if (resource.namespaced) json::at_path(plain, {"metadata", "namespace"}) = ns;
   if (!json::object_at(plain, {"metadata", "annotations"}))
     json::at_path(plain, {"metadata", "annotations"}) = json::Object();
   object = plain;
   json::at_path(object, {"metadata", "annotations"}).get_object()[kLastApplied] =
-      json::serialize(plain) + "\n";
+      json::go_text(plain) + "\n";
   Result<json::Value> there = session.call("GET", ApiSession::path_of(resource, ns, name));
   if (!there && there.error().code != Code::not_found) return std::unexpected(there.error());
-  if (!there) {
-    TRY(session.call("POST", ApiSession::path_of(resource, ns) + query, json::serialize(object)));
-    return std::string("created");
-  }
+  if (!there)
+    return Applied{resource,
+                   TRY(session.call("POST", ApiSession::path_of(resource, ns) + query,
+                                    json::serialize(object))),
+                   "created"};
   json::Value last = json::Object();
   std::string_view text = json::string_at(*there, {"metadata", "annotations", kLastApplied});
   if (Result<json::Value> parsed = json::parse(text); parsed) last = std::move(*parsed);
   json::Value patch = apply_patch_of(last, object);
-  if (covers(*there, patch)) return std::string("unchanged");
+  if (covers(*there, patch)) return Applied{resource, std::move(*there), "unchanged"};
   json::Value after =
       TRY(session.call("PATCH", ApiSession::path_of(resource, ns, name) + query,
                        json::serialize(patch), "application/merge-patch+json"));
   bool same = json::string_at(*there, {"metadata", "resourceVersion"}) ==
               json::string_at(after, {"metadata", "resourceVersion"});
-  return std::string(same ? "unchanged" : "configured");
+  return Applied{resource, std::move(after), same ? "unchanged" : "configured"};
 }
-
-std::string namespace_for(ApiSession& session, const ApplyOptions& options,
-                          const json::Value& object) {
-  std::string ns(json::string_at(object, {"metadata", "namespace"}));
-  if (ns.empty()) ns = options.ns.empty() ? session.access().default_namespace : options.ns;
-  return ns;
-}
-
-}  // namespace
 
 Result<void> apply_files(ApiSession& session, const ApplyOptions& options) {
   std::vector<Manifest> manifests = TRY(read_manifests(TRY(expand(options.files))));
@@ -283,7 +292,7 @@ Result<void> apply_files(ApiSession& session, const ApplyOptions& options) {
   for (const Manifest& manifest : manifests) {
     auto one = [&]() -> Result<void> {
       kube::Resource resource = TRY(session.resource_of(manifest.object));
-      std::string ns = namespace_for(session, options, manifest.object);
+      std::string ns = namespace_for(session, options.ns, manifest.object);
       std::string name(json::string_at(manifest.object, {"metadata", "name"}));
       std::string outcome = "serverside-applied";
       if (options.server_side)
@@ -291,7 +300,7 @@ Result<void> apply_files(ApiSession& session, const ApplyOptions& options) {
                          ApiSession::path_of(resource, ns, name) + "?fieldManager=kubectl",
                          json::serialize(manifest.object), "application/apply-patch+yaml"));
       else
-        outcome = TRY(apply_one(session, resource, ns, manifest.object));
+        outcome = TRY(apply_object(session, manifest.object, options.ns)).outcome;
       std::printf("%s/%s %s\n", qualified(resource).c_str(), name.c_str(), outcome.c_str());
       return {};
     };
@@ -310,7 +319,7 @@ Result<void> delete_files(ApiSession& session, const ApplyOptions& options) {
   for (const Manifest& manifest : TRY(read_manifests(TRY(expand(options.files))))) {
     kube::Resource resource = TRY(session.resource_of(manifest.object));
     std::string name(json::string_at(manifest.object, {"metadata", "name"}));
-    std::string ns = namespace_for(session, options, manifest.object);
+    std::string ns = namespace_for(session, options.ns, manifest.object);
     TRY(session.call("DELETE", ApiSession::path_of(resource, ns, name)));
     std::printf("%s \"%s\" deleted\n", qualified(resource).c_str(), name.c_str());
   }
@@ -318,6 +327,9 @@ Result<void> delete_files(ApiSession& session, const ApplyOptions& options) {
 }
 
 Result<void> delete_objects(ApiSession& session, const GetOptions& options) {
+  if (options.what.empty())
+    return fail(Code::bad_request,
+                "name what to delete: TYPE NAME..., TYPE -l LABELS, or -f FILE (see hekla delete --help)");
   for (const Wanted& wanted : wanted_of(options.what)) {
     kube::Resource resource = TRY(find_resource(session, wanted.type));
     std::string ns = namespace_of(session, options);

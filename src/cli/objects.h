@@ -30,6 +30,15 @@ struct ApplyOptions {
   bool server_side = false;
 };
 Result<void> apply_files(ApiSession& session, const ApplyOptions& options);
+// One object: created, or three ways with what was applied last and what is there; without a name
+// it is always a new one. The outcome is "created", "configured" or "unchanged".
+struct Applied {
+  kube::Resource resource;
+  json::Value object;
+  std::string outcome;
+};
+Result<Applied> apply_object(ApiSession& session, const json::Value& object,
+                             const std::string& ns = {});
 Result<void> delete_files(ApiSession& session, const ApplyOptions& options);
 Result<void> delete_objects(ApiSession& session, const GetOptions& options);
 Result<void> describe_objects(ApiSession& session, const GetOptions& options);

@@ -4,13 +4,21 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/disk.h"
+#include "base/environment.h"
+#include "base/log.h"
+#include "cli/pod_security_flag.h"
 
 namespace hekla::cli {
 
 std::string default_data_dir() {
   if (::geteuid() == 0) return "/var/lib/hekla";
+  if (std::string given = environment_variable("XDG_DATA_HOME"); given.starts_with('/')) return given + "/hekla";
   const passwd* user = ::getpwuid(::geteuid());
-  return std::string(user ? user->pw_dir : "/tmp") + "/.local/share/hekla";
+  std::string home = user ? user->pw_dir : environment_variable("HOME");
+  return (home.empty() ? "/tmp" : home) + "/.local/share/hekla";
 }
 
 void add_up_flags(CLI::App& command, UpOptions& options) {
@@ -23,6 +31,10 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
       "--listen", options.listen,
       "ADDR:PORT of the API server; port 0 takes a free one (default: 127.0.0.1 and a "
       "free port, kept for later starts)");
+  command.add_option("--tls-san", options.tls_sans,
+                     "name or address that the API server's certificate shall have as well; repeatable (those of this "
+                     "machine's interfaces are there when --listen names a wildcard)");
+  add_pod_security_flag(command, options.pod_security_default);
   command
       .add_option("--scheduler-conf", options.scheduler_conf,
                   "scheduler configuration file in Volcano's format, read again when it changes; "
@@ -33,7 +45,9 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                      "--replay");
   command.add_option("--image-map", options.image_maps,
                      "'PATTERN=host' runs matching images on this machine's own root file system; "
-                     "repeatable, '*=host' for all");
+                     "repeatable, '*=host' for all. It may bring what an image has: 'PATTERN=host, "
+                     "files=DIR:/PATH, venv=DIR, conda=DIR, workdir=/PATH, entrypoint=TEXT, cmd=TEXT, "
+                     "env=NAME=VALUE, user=NAME'. A FILE of such lines is taken as well");
   command.add_option("--insecure-registry", options.insecure_registries,
                      "HOST[:PORT] of an image registry that is spoken to in plain HTTP; repeatable "
                      "(loopback always is)");
@@ -48,9 +62,13 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                      "extended resources to declare, e.g. nvidia.com/gpu=4,example.com/fpga=1");
   command
       .add_option("--gpu-replicas", options.gpu_replicas,
-                  "containers that may share one GPU declared by --node-resources (time slicing)")
+                  "containers that may share one GPU, found or declared by --node-resources (time slicing)")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
+  command.add_option("--runtime", options.runtime,
+                     "the OCI runtime: crun, runc or a path (default: crun, or runc where that is missing)");
+  command.add_flag("--seccomp-default", options.seccomp_default,
+                   "the profile RuntimeDefault for pods whose securityContext names none");
   command
       .add_option("--eviction-hard", options.eviction_hard,
                   "what the node must have left, or pods are ended at once: SIGNAL<QUANTITY or "
@@ -108,6 +126,11 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                   "capacity of each fake node")
       ->capture_default_str();
   command
+      .add_option("--fake-pod-delay", options.fake_pod_delay_seconds,
+                  "seconds that a pod of a fake node takes to start, and to end when it is deleted")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 3600.0));
+  command
       .add_option("--history-changes", options.history_changes,
                   "changes kept for watches and paged lists to go on from; older ones are answered with 410")
       ->check(CLI::PositiveNumber)
@@ -116,6 +139,7 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
   command.add_option("--log-level", options.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
+  command.add_flag("--only-stop", options.only_stop)->group("");  // not in the help
 }
 
 std::vector<std::string> up_arguments(const UpOptions& options) {
@@ -127,6 +151,9 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   };
   add("--kubeconfig-out", options.kubeconfig_out);
   add("--listen", options.listen);
+  for (const std::string& name : options.tls_sans) add("--tls-san", name);
+  if (options.pod_security_default != UpOptions().pod_security_default)
+    add("--pod-security-default", options.pod_security_default);
   add("--scheduler-conf", options.scheduler_conf);
   add("--record", options.record);
   for (const std::string& map : options.image_maps) add("--image-map", map);
@@ -136,6 +163,8 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   add("--node-name", options.node_name);
   add("--node-resources", options.node_resources);
   if (options.gpu_replicas > 1) add("--gpu-replicas", std::to_string(options.gpu_replicas));
+  add("--runtime", options.runtime);
+  if (options.seccomp_default) arguments.emplace_back("--seccomp-default");
   const UpOptions defaults;
   auto add_changed = [&](const char* flag, const auto& value, const auto& usual) {
     if (value == usual) return;
@@ -163,11 +192,45 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   if (options.fake_nodes > 0) {
     add("--fake-nodes", std::to_string(options.fake_nodes));
     add("--fake-node-resources", options.fake_node_resources);
+    add_changed("--fake-pod-delay", options.fake_pod_delay_seconds, 0);
   }
   if (options.history_changes != UpOptions().history_changes)
     add("--history-changes", std::to_string(options.history_changes));
   for (std::string& one : audit_arguments(options.audit)) arguments.push_back(std::move(one));
   add("--log-level", options.log_level);
+  if (options.only_stop) arguments.emplace_back("--only-stop");
+  return arguments;
+}
+
+void remember_arguments(const UpOptions& options) {
+  // Only what decides whose pods they are and how they end; nothing that is opened or written.
+  UpOptions kept;
+  kept.data_dir = options.data_dir;
+  kept.node_name = options.node_name;
+  kept.node_resources = options.node_resources;
+  kept.gpu_replicas = options.gpu_replicas;
+  kept.runtime = options.runtime;
+  kept.only_stop = true;
+  std::string text;
+  for (const std::string& one : up_arguments(kept)) text += one + '\0';
+  if (Result<void> written = write_file_atomically(options.data_dir + "/stop.args", text, 0600); !written)
+    log_warn("main", "how to stop after a crash could not be kept",
+             {{"error", written.error().message}});
+}
+
+std::vector<std::string> arguments_to_stop(const std::string& data_dir) {
+  UpOptions usual;
+  usual.data_dir = data_dir;
+  usual.only_stop = true;
+  std::vector<std::string> arguments;
+  if (Result<std::string> text = read_file(data_dir + "/stop.args"))
+    for (std::string_view rest = *text; !rest.empty();) {
+      std::size_t end = std::min(rest.find('\0'), rest.size());
+      arguments.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  if (arguments.size() < 3) return up_arguments(usual);
+  arguments[2] = data_dir;  // which may have been moved, or named from elsewhere
   return arguments;
 }
 

@@ -11,10 +11,6 @@
 namespace hekla::cli {
 namespace {
 
-std::string text_at(const json::Value& object, std::initializer_list<std::string_view> path) {
-  return std::string(json::string_at(object, path));
-}
-
 std::string fitted(std::string text, std::size_t width) {
   text.resize(std::max(text.size(), width), ' ');
   return text;
@@ -29,7 +25,7 @@ Result<GroupCounts> count_groups(ApiSession& session) {
   GroupCounts counts;
   if (const json::Array* groups = json::array_at(list, {"items"}))
     for (const json::Value& group : *groups)
-      ++counts[text_at(group, {"spec", "queue"})][text_at(group, {"status", "phase"})];
+      ++counts[json::text_at(group, {"spec", "queue"})][json::text_at(group, {"status", "phase"})];
   return counts;
 }
 
@@ -40,10 +36,10 @@ const kube::Resource& flow_kind(const FlowOptions& options) {
 Result<std::vector<json::Value>> flow_manifests(const FlowOptions& options) {
   std::vector<json::Value> objects;
   for (Manifest& manifest : TRY(read_manifests({options.file}))) {
-    if (text_at(manifest.object, {"kind"}) != flow_kind(options).kind)
+    if (json::text_at(manifest.object, {"kind"}) != flow_kind(options).kind)
       return fail(Code::bad_request, manifest.file + ":" + std::to_string(manifest.line) +
                                          ": not a " + flow_kind(options).kind);
-    if (text_at(manifest.object, {"metadata", "namespace"}).empty())
+    if (json::text_at(manifest.object, {"metadata", "namespace"}).empty())
       json::at_path(manifest.object, {"metadata", "namespace"}) = options.ns;
     objects.push_back(std::move(manifest.object));
   }
@@ -89,7 +85,7 @@ Result<void> operate_queue(ApiSession& session, const QueueOptions& options) {
   json::Object target{{"apiVersion", kube::resources::queues.api_version()},
                       {"kind", kube::resources::queues.kind},
                       {"name", options.name},
-                      {"uid", text_at(queue, {"metadata", "uid"})},
+                      {"uid", json::text_at(queue, {"metadata", "uid"})},
                       {"controller", true},
                       {"blockOwnerDeletion", true}};
   json::Object metadata{{"generateName", options.name + "-" + options.action + "queue-"},
@@ -129,11 +125,11 @@ Result<void> list_queues(ApiSession& session, const std::string& name, bool shor
   line({"Name", "Weight", "State", "Parent", "Inqueue", "Pending", "Running", "Unknown",
         "Completed"});
   for (const json::Value& queue : queues) {
-    auto& phases = counts[text_at(queue, {"metadata", "name"})];
+    auto& phases = counts[json::text_at(queue, {"metadata", "name"})];
     auto count = [&](const char* phase) { return std::to_string(phases[phase]); };
-    line({text_at(queue, {"metadata", "name"}),
+    line({json::text_at(queue, {"metadata", "name"}),
           std::to_string(json::int_at(queue, {"spec", "weight"})),
-          text_at(queue, {"status", "state"}), text_at(queue, {"spec", "parent"}),
+          json::text_at(queue, {"status", "state"}), json::text_at(queue, {"spec", "parent"}),
           count("Inqueue"), count("Pending"), count("Running"), count("Unknown"),
           count("Completed")});
   }
@@ -142,11 +138,11 @@ Result<void> list_queues(ApiSession& session, const std::string& name, bool shor
 
 Result<void> create_flow(ApiSession& session, const FlowOptions& options) {
   for (const json::Value& object : TRY(flow_manifests(options))) {
-    std::string ns = text_at(object, {"metadata", "namespace"});
+    std::string ns = json::text_at(object, {"metadata", "namespace"});
     TRY(session.call("POST", ApiSession::path_of(flow_kind(options), ns),
                      json::serialize(object)));
     std::printf("Created %s: %s/%s\n", flow_kind(options).kind.c_str(), ns.c_str(),
-                text_at(object, {"metadata", "name"}).c_str());
+                json::text_at(object, {"metadata", "name"}).c_str());
   }
   return {};
 }
@@ -155,8 +151,8 @@ Result<void> delete_flow(ApiSession& session, const FlowOptions& options) {
   std::vector<kube::Key> keys;
   if (!options.file.empty())
     for (const json::Value& object : TRY(flow_manifests(options)))
-      keys.push_back({text_at(object, {"metadata", "namespace"}),
-                      text_at(object, {"metadata", "name"})});
+      keys.push_back({json::text_at(object, {"metadata", "namespace"}),
+                      json::text_at(object, {"metadata", "name"})});
   else if (!options.name.empty())
     keys.push_back({options.ns, options.name});
   else
@@ -185,12 +181,12 @@ Result<void> list_flows(ApiSession& session, const FlowOptions& options) {
   std::vector<std::vector<std::string>> rows{{"Name", "Namespace"}};
   if (!options.is_template) rows[0].insert(rows[0].end(), {"Phase", "Age"});
   for (const json::Value& object : objects) {
-    rows.push_back({text_at(object, {"metadata", "name"}),
-                    text_at(object, {"metadata", "namespace"})});
+    rows.push_back({json::text_at(object, {"metadata", "name"}),
+                    json::text_at(object, {"metadata", "namespace"})});
     if (options.is_template) continue;
     Result<WallTime> made =
-        model::parse_rfc3339(text_at(object, {"metadata", "creationTimestamp"}));
-    rows.back().push_back(text_at(object, {"status", "state", "phase"}));
+        model::parse_rfc3339(json::text_at(object, {"metadata", "creationTimestamp"}));
+    rows.back().push_back(json::text_at(object, {"status", "state", "phase"}));
     rows.back().push_back(made ? model::human_duration(real_clock().wall() - *made) : "");
   }
   std::fputs(columns(rows).c_str(), stdout);

@@ -13,10 +13,12 @@
 #include "base/rng.h"
 #include "cli/instance.h"
 #include "cli/verb.h"
+#include "kube/rest_client.h"
 #include "main/audit_options.h"
 #include "main/end_signal.h"
 #include "main/listen.h"
 #include "main/pki.h"
+#include "main/server_names.h"
 #include "main/store_disk.h"
 #include "main/token_file.h"
 #include "main/up.h"
@@ -64,6 +66,7 @@ Result<apiserver::AuthOptions> auth_options(const cli::ApiServerOptions& options
     auth.static_tokens = TRY(parse_token_file(TRY(read_file(options.token_auth_file))));
   // As kube-apiserver's union of authorizers: one that allows everything decides.
   const std::vector<std::string>& modes = options.authorization_modes;
+  auth.anonymous = options.anonymous_auth;
   auth.allow_everything = std::find(modes.begin(), modes.end(), "AlwaysAllow") != modes.end();
   return auth;
 }
@@ -74,19 +77,15 @@ Result<void> bootstrap(LoneApi& lone) {
   return promise.get_future().get();
 }
 
-Result<void> start(LoneApi& lone, const cli::ApiServerOptions& options) {
-  if (options.data_dir.empty() && options.cert_dir.empty())
-    return fail(Code::bad_request, "say where to keep the objects: --data-dir or --cert-dir");
-  if (!options.etcd_servers.empty())
-    log_warn("main", "--etcd-servers is not used: objects are kept in Hekla's own store",
-             {{"etcd-servers", options.etcd_servers}});
-  const std::string data_dir =
-      options.data_dir.empty() ? options.cert_dir + "/hekla-data" : options.data_dir;
-  lone.lock = TRY(cli::InstanceLock::take(data_dir));
-  Pki pki = TRY(load_or_make_pki(data_dir, {"127.0.0.1", options.bind_address}, real_clock()));
-  lone.disk = TRY(open_store_disk(data_dir + "/store"));
-  lone.store = TRY(store::Store::open({}, *lone.disk, lone.committer, lone.snapshots,
-                                      apiserver::attach_header, &lone.metrics));
+// One of the two limits alone means upstream's default for the other.
+std::size_t max_requests(const cli::ApiServerOptions& options) {
+  constexpr int kReading = 400, kWriting = 200;
+  const int reading = options.max_requests_inflight, writing = options.max_mutating_requests_inflight;
+  if (reading == 0 && writing == 0) return 0;
+  return static_cast<std::size_t>((reading > 0 ? reading : kReading) + (writing > 0 ? writing : kWriting));
+}
+
+Result<apiserver::Options> api_options(LoneApi& lone, const cli::ApiServerOptions& options, const Pki& pki) {
   apiserver::Options api;
   api.store = lone.store.get();
   api.loop = &lone.loop;
@@ -96,22 +95,62 @@ Result<void> start(LoneApi& lone, const cli::ApiServerOptions& options) {
   api.auth = TRY(auth_options(options, pki));
   api.audit = TRY(audit_options(options.audit));
   api.service_cidr = options.service_cidr;
-  api.advertise_address =
-      options.advertise_address.empty() ? options.bind_address : options.advertise_address;
-  api.advertise_port = options.secure_port;
+  api.advertise_address = options.advertise_address.empty() ? advertised_address(options.bind_address)
+                                                            : options.advertise_address;
+  api.max_requests = max_requests(options);
+  api.pod_security_default = apiserver::parse_pod_security_level(options.pod_security_default)
+                                 .value_or(apiserver::PodSecurityLevel::restricted);
   api.disabled_admission = options.disable_admission;
   api.platform_objects = false;
+  return api;
+}
+
+// For `hekla backup --data-dir` and whoever has no credentials of his own. A certificate that was given is trusted as
+// it is: who signed it need not be known here.
+Result<void> write_kubeconfig(const std::string& data_dir, const std::string& url, const KeyPair& certificate,
+                              const Pki& pki) {
+  const bool own = certificate.certificate_pem == pki.server.certificate_pem;
+  return write_file_atomically(
+      data_dir + "/admin.kubeconfig",
+      kube::make_kubeconfig("hekla", url, own ? pki.ca.certificate_pem : certificate.certificate_pem, pki.admin), 0600);
+}
+
+void tell_of_flags(const cli::ApiServerOptions& options) {
+  for (const std::string& flag : options.without_meaning)
+    log_warn("main", flag + " is accepted and has no meaning here");
+  if (!options.etcd_servers.empty())
+    log_warn("main", "--etcd-servers is not used: objects are kept in Hekla's own store",
+             {{"etcd-servers", options.etcd_servers}});
+}
+
+Result<void> start(LoneApi& lone, const cli::ApiServerOptions& options) {
+  if (options.data_dir.empty() && options.cert_dir.empty())
+    return fail(Code::bad_request, "say where to keep the objects: --data-dir or --cert-dir");
+  tell_of_flags(options);
+  const std::string data_dir =
+      options.data_dir.empty() ? options.cert_dir + "/hekla-data" : options.data_dir;
+  lone.lock = TRY(cli::InstanceLock::take(data_dir));
+  std::vector<std::string> names = server_names(options.bind_address, options.tls_sans);
+  if (!options.advertise_address.empty()) names.push_back(options.advertise_address);
+  const Pki pki = TRY(load_or_make_pki(data_dir, names, real_clock()));
+  const KeyPair certificate = TRY(server_certificate(options, pki));
+  net::Socket listener = TRY(net::listen_on(options.bind_address, options.secure_port));
+  const std::uint16_t port = net::local_port(listener);
+  lone.disk = TRY(open_store_disk(data_dir + "/store"));
+  lone.store = TRY(store::Store::open({}, *lone.disk, lone.committer, lone.snapshots,
+                                      apiserver::attach_header, &lone.metrics));
+  apiserver::Options api = TRY(api_options(lone, options, pki));
+  api.advertise_port = port;
   lone.api = TRY(apiserver::ApiServer::create(std::move(api)));
   TRY(bootstrap(lone));
 
   net::ServerOptions server;
-  server.address = options.bind_address;
-  server.port = options.secure_port;
-  server.certificate = TRY(server_certificate(options, pki));
-  server.client_ca_pem = options.client_ca_file.empty() ? pki.ca.certificate_pem
-                                                        : TRY(read_file(options.client_ca_file));
-  lone.server = TRY(net::Server::start(server, lone.api->handler()));
-  return {};
+  server.certificate = certificate;
+  // The administrator of the data directory is known whoever else's certificates are.
+  server.client_ca_pem = pki.ca.certificate_pem;
+  if (!options.client_ca_file.empty()) server.client_ca_pem += "\n" + TRY(read_file(options.client_ca_file));
+  lone.server = TRY(net::Server::start(server, lone.api->handler(), std::move(listener)));
+  return write_kubeconfig(data_dir, local_url(options.bind_address, port), certificate, pki);
 }
 
 }  // namespace
@@ -124,8 +163,7 @@ int run_apiserver(const cli::ApiServerOptions& options) {
     cli::complain(started.error().message);
     return cli::kFailed;
   }
-  std::printf("hekla apiserver is ready at https://%s:%d\n", options.bind_address.c_str(),
-              lone.server->port());
+  std::printf("hekla apiserver is ready at %s\n", local_url(options.bind_address, lone.server->port()).c_str());
   std::fflush(stdout);
   end.wait();
   return 0;

@@ -50,6 +50,8 @@ std::string identity() {
 ClusterProcess::ClusterProcess(const cli::ComponentOptions& options, std::string component)
     : options_(options), component_(std::move(component)), loop_(component_) {
   set_log_level(log_level_of(options.log_level));
+  for (const auto& [flag, why] : options.idle)
+    log_info(component_, "a flag changes nothing here", {{"flag", flag}, {"reason", why}});
 }
 
 ClusterProcess::~ClusterProcess() { loop_.stop(); }

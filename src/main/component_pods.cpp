@@ -9,10 +9,11 @@
 namespace hekla {
 namespace {
 
-// volcano-scheduler-7878844b4f-swztb: the same whenever it is computed.
+// volcano-scheduler-7878844b4f-swztb, volcano-admission-init-5qtt8: the same whenever it is computed.
 std::string pod_name(const Component& component) {
   constexpr std::size_t kTemplateDigits = 10, kPodDigits = 5;
   const std::string digest = sha256_hex(component.ns + "/" + component.name);
+  if (component.once) return component.name + "-" + digest.substr(0, kPodDigits);
   return component.name + "-" + digest.substr(0, kTemplateDigits) + "-" +
          digest.substr(kTemplateDigits, kPodDigits);
 }
@@ -35,6 +36,31 @@ json::Object container_status(const Component& component, const std::string& sin
     status.emplace("lastState", json::Object{{"terminated", std::move(ended)}});
   }
   return status;
+}
+
+// What was done when the process started.
+json::Object done_status(const Component& component, const std::string& since) {
+  json::Array conditions;
+  for (const auto& [type, status] : {std::pair("Initialized", "True"), std::pair("Ready", "False"),
+                                     std::pair("ContainersReady", "False"),
+                                     std::pair("PodScheduled", "True")}) {
+    json::Object condition{{"type", type}, {"status", status}, {"lastTransitionTime", since}};
+    if (std::string_view(type) != "PodScheduled") condition["reason"] = "PodCompleted";
+    conditions.push_back(std::move(condition));
+  }
+  json::Object ended{
+      {"exitCode", 0}, {"reason", "Completed"}, {"startedAt", since}, {"finishedAt", since}};
+  json::Object container{{"name", component.name},
+                         {"image", image()},
+                         {"imageID", ""},
+                         {"ready", false},
+                         {"started", false},
+                         {"restartCount", 0},
+                         {"state", json::Object{{"terminated", std::move(ended)}}}};
+  return {{"phase", "Succeeded"},
+          {"startTime", since},
+          {"conditions", std::move(conditions)},
+          {"containerStatuses", json::Array{std::move(container)}}};
 }
 
 json::Object status_of(const Component& component, const std::string& since,
@@ -64,6 +90,7 @@ json::Value pod_of(const Component& component, const std::string& name, const st
                     {"automountServiceAccountToken", false},
                     {"hostNetwork", true},
                     {"tolerations", std::move(tolerations)},
+                    {"restartPolicy", component.once ? "Never" : "Always"},
                     {"containers", std::move(containers)}};
   return json::Object{{"apiVersion", "v1"},
                       {"kind", "Pod"},
@@ -87,6 +114,7 @@ const std::vector<Component>& platform_components() {
   // Those of Kubeflow join when they are here.
   static const std::vector<Component> all{
       {"volcano-system", "volcano-admission", {"admission", "apiserver"}},
+      {"volcano-system", "volcano-admission-init", {"admission-init"}, true},
       {"volcano-system", "volcano-controllers", {"controllers", "job-controller"}},
       {"volcano-system", "volcano-scheduler", {"scheduler"}},
       {"local-path-storage", "local-path-provisioner", {"local-path"}}};
@@ -122,7 +150,8 @@ void ComponentPods::settle() {
       make_later(component, name);
     else if (pod->metadata.deletionTimestamp || pod->spec.nodeName != node_)
       remove(*pod);
-    else if (first || pod->status.phase != "Running")
+    else if (component.once ? pod->status.phase != "Succeeded"
+                            : first || pod->status.phase != "Running")
       update(component, *pod);
   }
 }
@@ -168,7 +197,9 @@ void ComponentPods::update(const Component& component, const model::Pod& pod) {
   write.resource = kube::resources::pods;
   write.key = {pod.metadata.ns, pod.metadata.name};
   write.subresource = "status";
-  write.body = json::Object{{"status", status_of(component, since, begun, restarts)}};
+  write.body = json::Object{{"status", component.once
+                                           ? done_status(component, since)
+                                           : status_of(component, since, begun, restarts)}};
   client_.write(std::move(write), report("update a component's pod", pod.metadata.name));
 }
 

@@ -18,6 +18,7 @@ namespace hekla {
 struct Component {
   std::string ns, name;                // volcano-system, volcano-scheduler
   std::vector<std::string> log_names;  // under which it logs
+  bool once = false;  // has done its work when the process has started, as a Job's pod
 };
 // Those of the embedded platform.
 const std::vector<Component>& platform_components();

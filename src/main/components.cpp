@@ -6,10 +6,12 @@
 #include "admission/webhook_server.h"
 #include "base/disk.h"
 #include "base/log.h"
+#include "cli/component_flags.h"
 #include "cli/verb.h"
 #include "controllers/volcano_controllers.h"
 #include "kube/http.h"
 #include "main/cluster_process.h"
+#include "main/node_filter.h"
 #include "model/time.h"
 #include "scheduler/loop/scheduler.h"
 
@@ -87,15 +89,56 @@ class Listener {
   std::unique_ptr<net::Server> server_;
 };
 
-}  // namespace
+// Gates that switch something here; others are logged.
+void apply_gates(const std::map<std::string, bool>& gates,
+                         controllers::VolcanoControllers::Options& chosen) {
+  for (const auto& [name, on] : gates) {
+    if (name == "WorkLoadSupport")
+      chosen.follow_owners = on;
+    else if (name == "QueueCommandSync")
+      chosen.queue_commands = on;
+    else if (name == "VolcanoJobSupport" && !on)
+      chosen.disabled.insert("job-controller");
+    else if ((name == "CronVolcanoJobSupport" || name == "VolcanoCronJobSupport") && !on)
+      chosen.disabled.insert("cronjob-controller");
+    else
+      log_info("vc-controller-manager", "a feature gate changes nothing here",
+               {{"gate", name}, {"value", on ? "true" : "false"}});
+  }
+}
 
-int run_controllers(const cli::ControllersOptions& options) {
-  ClusterProcess process(options, "vc-controller-manager");
-  if (Result<void> opened = process.open(); !opened) return failed(opened.error());
+Result<controllers::VolcanoControllers::Options> controllers_options(
+    const cli::ControllersOptions& options) {
+  // Volcano has them, this binary does not.
+  static const std::vector<std::string> absent = {"sharding-controller",
+                                                  "colocation-config-controller"};
   controllers::VolcanoControllers::Options chosen;
   chosen.scheduler_names = options.scheduler_names;
   chosen.inherit_owner_annotations = options.inherit_owner_annotations;
-  auto controllers = std::make_unique<controllers::VolcanoControllers>(process.client(), chosen,
+  chosen.max_requeue = options.max_requeue;
+  std::vector<std::string> disabled = TRY(cli::disabled_controllers(
+      options.controllers, controllers::VolcanoControllers::names(), absent));
+  chosen.disabled.insert(disabled.begin(), disabled.end());
+  for (const std::string& name : absent)
+    for (const std::string& wanted : {name, "+" + name})
+      if (std::find(options.controllers.begin(), options.controllers.end(), wanted) !=
+          options.controllers.end())
+        log_warn("vc-controller-manager", "a controller is not there", {{"controller", name}});
+  apply_gates(TRY(cli::parse_feature_gates(options.feature_gates)), chosen);
+  return chosen;
+}
+
+}  // namespace
+
+int run_controllers(const cli::ControllersOptions& options) {
+  Result<controllers::VolcanoControllers::Options> chosen = controllers_options(options);
+  if (!chosen) {
+    cli::complain(chosen.error().message);
+    return cli::kUsage;
+  }
+  ClusterProcess process(options, "vc-controller-manager");
+  if (Result<void> opened = process.open(); !opened) return failed(opened.error());
+  auto controllers = std::make_unique<controllers::VolcanoControllers>(process.client(), *chosen,
                                                                        process.metrics());
   return process.run(options.leader_elect, [&controllers] { controllers->start(); });
 }
@@ -113,11 +156,22 @@ int run_scheduler(const cli::SchedulerOptions& options) {
   // Pods of the default scheduler belong to the cluster's own.
   chosen.scheduler_names = options.scheduler_names;
   chosen.single_pod_schedulers.clear();
+  Result<NodeLabels> nodes = parse_node_selector(options.node_selector);
+  Result<std::map<std::string, bool>> gates = cli::parse_feature_gates(options.feature_gates);
+  if (!nodes || !gates) {
+    cli::complain((nodes ? gates.error() : nodes.error()).message);
+    return cli::kUsage;
+  }
+  for (const auto& [name, on] : *gates)
+    log_info("vc-scheduler", "a feature gate changes nothing here",
+             {{"gate", name}, {"value", on ? "true" : "false"}});
+  NodeFilter some_nodes(process.client(), *nodes);
+  kube::Client& client = nodes->empty() ? process.client() : some_nodes;
   Result<std::unique_ptr<kube::Http>> http = kube::make_http();
   if (!http) return failed(http.error());
   chosen.http = http->get();
   Result<std::unique_ptr<scheduler::Scheduler>> scheduler =
-      scheduler::Scheduler::create(chosen, process.client(), process.metrics());
+      scheduler::Scheduler::create(chosen, client, process.metrics());
   if (!scheduler) return failed(scheduler.error());
   return process.run(options.leader_elect, [&scheduler] { (*scheduler)->start(); });
 }

@@ -25,6 +25,8 @@ Result<ListenAddress> choose_listen_address(const std::string& text, const std::
       return fail(Code::bad_request,
                   "--listen " + text + ": write ADDR:PORT, for example 127.0.0.1:6443");
     if (colon > 0) chosen.address = text.substr(0, colon);
+    if (chosen.address.starts_with('[') && chosen.address.ends_with(']'))
+      chosen.address = chosen.address.substr(1, chosen.address.size() - 2);
     if (chosen.port != 0) return chosen;
   }
   if (Result<std::string> last = read_file(data_dir + "/port")) parse_port(*last, chosen.port);

@@ -5,6 +5,8 @@
 #include <filesystem>
 
 #include "base/disk.h"
+#include "base/log.h"
+#include "main/server_names.h"
 
 namespace hekla {
 namespace {
@@ -51,7 +53,7 @@ Result<std::vector<std::string>> old_token_keys(const std::string& dir) {
 
 }  // namespace
 
-Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std::string>& addresses,
+Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std::string>& names,
                              const Clock& clock) {
   std::string dir = data_dir + "/pki";
   std::error_code error;
@@ -77,7 +79,8 @@ Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std:
                       "kubernetes.default.svc.cluster.local",
                       "localhost",
                       host_name()};
-  server.ip_addresses = addresses;
+  for (const std::string& name : names)
+    (is_ip_address(name) ? server.ip_addresses : server.dns_names).push_back(name);
   pki.server = TRY(make_certificate(pki.ca, server, clock));
   TRY(save(dir, "server", pki.server));
 
@@ -89,6 +92,7 @@ Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std:
     TRY(write_file_atomically(token_path, pki.token_key, 0600));
   }
   pki.old_token_keys = TRY(old_token_keys(dir));
+  log_info("admission-init", "certificates are ready", {{"directory", dir}});
   return pki;
 }
 

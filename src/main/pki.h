@@ -21,8 +21,8 @@ struct Pki {
 };
 
 // Reads what is there and makes what is missing. The server certificate is made anew on each start,
-// since the addresses it must name may have changed; clients trust the CA.
-Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std::string>& addresses,
+// since the names and addresses it must have may have changed; clients trust the CA.
+Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std::string>& names,
                              const Clock& clock);
 
 }  // namespace hekla

@@ -10,6 +10,8 @@
 #include "admission/step.h"
 #include "agent/agent.h"
 #include "agent/fake_nodes.h"
+#include "agent/image/hidden_places.h"
+#include "agent/rootless/rootless.h"
 #include "apiserver/api_server.h"
 #include "apiserver/storage.h"
 #include "base/build_info.h"
@@ -35,6 +37,7 @@
 #include "main/listen.h"
 #include "main/pki.h"
 #include "main/resource_list.h"
+#include "main/server_names.h"
 #include "main/store_disk.h"
 #include "net/server.h"
 #include "scheduler/loop/scheduler.h"
@@ -44,7 +47,10 @@ namespace hekla {
 namespace {
 
 constexpr const char* kApiServiceAddress = "10.96.0.1";  // the first of the service range
+constexpr const char* kRunDirectory = "/run/hekla";     // where the agent pins namespaces and sockets
 constexpr std::size_t kLogLines = 5000;  // of each component, for kubectl logs
+// Fake nodes stand for other machines: when there is work for every core, theirs is not to take this one's.
+constexpr int kFakeNodesNice = 5;  // a third of the others' weight
 constexpr auto kStartPatience = std::chrono::seconds(30);
 constexpr auto kStopPatience = std::chrono::seconds(60);
 
@@ -88,6 +94,7 @@ struct Platform::Parts {
   // Each component owns its thread; see docs/ARCHITECTURE.md, "Threads".
   Loop committer{"store"}, snapshots{"snapshots"}, api_loop{"api"}, scheduler_loop{"scheduler"},
       volcano_loop{"volcano"}, cluster_loop{"cluster"}, agent_loop{"agent"};
+  std::unique_ptr<Loop> fake_loop;
   std::unique_ptr<Disk> disk;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<apiserver::ApiServer> api;
@@ -114,6 +121,7 @@ struct Platform::Parts {
 
   Result<void> open_store(const cli::UpOptions& options);
   Result<void> serve(const cli::UpOptions& options);
+  Result<apiserver::Options> api_options_for(const cli::UpOptions& options);
   Result<void> write_kubeconfig(const std::string& path);
   Result<void> start_control(const cli::UpOptions& options);
   Result<void> start_nodes(const cli::UpOptions& options);
@@ -132,9 +140,34 @@ Result<void> Platform::Parts::open_store(const cli::UpOptions& options) {
 
 Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   ListenAddress listen = TRY(choose_listen_address(options.listen, options.data_dir));
-  pki = TRY(
-      load_or_make_pki(options.data_dir, {"127.0.0.1", kApiServiceAddress, listen.address}, real_clock()));
+  std::vector<std::string> names = server_names(listen.address, options.tls_sans);
+  names.emplace_back(kApiServiceAddress);
+  pki = TRY(load_or_make_pki(options.data_dir, names, real_clock()));
+  Result<net::Socket> listener = net::listen_on(listen.address, listen.port);
+  if (!listener)
+    return fail(listener.error().code,
+                listener.error().message +
+                    "; choose another address with --listen ADDR:PORT (port 0 takes a free one)");
+  port = net::local_port(*listener);
 
+  apiserver::Options api_options = TRY(api_options_for(options));
+  api_options.advertise_address = advertised_address(listen.address);
+  api_options.advertise_port = port;
+  api = TRY(apiserver::ApiServer::create(std::move(api_options)));
+  TRY(wait_for<void>("preparing the API", kStartPatience,
+                     [this](auto done) { api->bootstrap(std::move(done)); }));
+
+  net::ServerOptions server_options;
+  server_options.certificate = pki.server;
+  server_options.client_ca_pem = pki.ca.certificate_pem;
+  server = TRY(net::Server::start(server_options, api->handler(), std::move(*listener)));
+  log_info("admission", "serving", {{"version", build_info().version}});
+  remember_port(options.data_dir, port);
+  url = local_url(listen.address, port);
+  return {};
+}
+
+Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions& options) {
   apiserver::Options api_options;
   api_options.store = store.get();
   api_options.loop = &api_loop;
@@ -150,28 +183,13 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   api_options.audit = TRY(audit_options(options.audit));
   auto crds = controllers::crd_yamls();
   api_options.crd_yamls.assign(crds.begin(), crds.end());
-  api_options.advertise_address = listen.address;
-  api = TRY(apiserver::ApiServer::create(std::move(api_options)));
-  TRY(wait_for<void>("preparing the API", kStartPatience,
-                     [this](auto done) { api->bootstrap(std::move(done)); }));
-
-  net::ServerOptions server_options;
-  server_options.address = listen.address;
-  server_options.port = listen.port;
-  server_options.certificate = pki.server;
-  server_options.client_ca_pem = pki.ca.certificate_pem;
-  Result<std::unique_ptr<net::Server>> started = net::Server::start(server_options, api->handler());
-  if (!started)
-    return fail(started.error().code,
-                started.error().message +
-                    "; choose another address with --listen ADDR:PORT (port 0 takes a free one)");
-  server = std::move(*started);
-  log_info("admission", "serving", {{"version", build_info().version}});
-  port = server->port();
-  remember_port(options.data_dir, port);
-  std::string host = listen.address == "0.0.0.0" ? "127.0.0.1" : listen.address;
-  url = "https://" + host + ":" + std::to_string(port);
-  return {};
+  api_options.pod_security_default = apiserver::parse_pod_security_level(options.pod_security_default)
+                                         .value_or(apiserver::PodSecurityLevel::restricted);
+  if (!options.no_agent) {
+    const std::string data_dir = std::filesystem::absolute(options.data_dir);
+    api_options.host_paths = {{data_dir, kRunDirectory}, {data_dir + "/storage"}};
+  }
+  return api_options;
 }
 
 Result<void> Platform::Parts::write_kubeconfig(const std::string& path) {
@@ -180,6 +198,8 @@ Result<void> Platform::Parts::write_kubeconfig(const std::string& path) {
 }
 
 Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
+  cluster_client = api->client(cluster_loop, {"kube-controller-manager"});
+  if (options.only_stop) return {};
   scheduler::Options scheduler_options;
   if (!options.scheduler_conf.empty())
     scheduler_options.read_configuration = [file = options.scheduler_conf] {
@@ -199,7 +219,6 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   volcano_loop.post([this] { volcano->start(); });
   log_info("controllers", "started", {{"version", build_info().version}});
 
-  cluster_client = api->client(cluster_loop, {"kube-controller-manager"});
   garbage = std::make_unique<controllers::GarbageCollector>(*cluster_client, api->discovery());
   namespaces = std::make_unique<controllers::Namespaces>(*cluster_client, api->discovery(),
                                                          pki.ca.certificate_pem);
@@ -226,9 +245,12 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
     agent::FakeNodesOptions fake;
     fake.count = options.fake_nodes;
     fake.resources = TRY(parse_resource_list(options.fake_node_resources, "--fake-node-resources"));
-    fake_client = api->client(agent_loop, {"hekla-fake-node"});
+    fake.pod_delay = std::chrono::duration_cast<Nanos>(
+        std::chrono::duration<double>(options.fake_pod_delay_seconds));
+    fake_loop = std::make_unique<Loop>("fake-nodes", kFakeNodesNice);
+    fake_client = api->client(*fake_loop, {"hekla-fake-node"});
     fake_nodes = std::make_unique<agent::FakeNodes>(std::move(fake), *fake_client);
-    agent_loop.post([this] { fake_nodes->start(); });
+    fake_loop->post([this] { fake_nodes->start(); });
     TRY(await("registering fake nodes", kube::resources::nodes,
               agent::fake_node_name(options.fake_nodes - 1)));
     nodes = std::to_string(options.fake_nodes) + " fake nodes";
@@ -247,9 +269,13 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   if (!options.node_resources.empty())
     agent_options.node_resources =
         TRY(parse_resource_list(options.node_resources, "--node-resources"));
-  for (const std::string& path : {options.kubeconfig_out, options.record})
-    if (!path.empty()) agent_options.hidden_paths.push_back(std::filesystem::absolute(path));
+  agent_options.instances = agent::instance_registry();
+  for (const std::string& path : {options.kubeconfig_out, options.record, options.audit.log_path,
+                                  agent::rootless_home()})
+    if (!path.empty() && path != "-") agent_options.hidden_paths.push_back(std::filesystem::absolute(path));
   agent_options.gpu_replicas = options.gpu_replicas;
+  agent_options.runtime = options.runtime;
+  agent_options.default_seccomp = options.seccomp_default;
   agent_options.eviction = {options.eviction_hard, options.eviction_soft,
                             options.eviction_soft_grace_period, options.eviction_minimum_reclaim,
                             std::chrono::seconds(options.eviction_transition_seconds),
@@ -273,12 +299,14 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   agent = TRY(agent::Agent::create(std::move(agent_options), *agent_client, &metrics));
   streams = with_component_logs(agent->streams(), *log_ring, agent_loop);
   api->set_pod_streams(streams.get());
-  volcano_loop.post([this] { volcano->set_pod_streams(&agent->streams()); });
+  if (volcano) volcano_loop.post([this] { volcano->set_pod_streams(&agent->streams()); });
   server->serve_on(agent->take_api_socket());
   agent->start();
-  component_pods = std::make_unique<ComponentPods>(*cluster_client, agent->node_name(),
-                                                   real_clock().wall());
-  cluster_loop.post([this] { component_pods->start(); });
+  if (!options.only_stop) {
+    component_pods = std::make_unique<ComponentPods>(*cluster_client, agent->node_name(),
+                                                     real_clock().wall());
+    cluster_loop.post([this] { component_pods->start(); });
+  }
   log_info("local-path", "volumes are made below the data directory",
            {{"path", options.data_dir + "/storage"}});
   TRY(await("registering this machine's node", kube::resources::nodes, agent->node_name()));
@@ -303,9 +331,9 @@ void Platform::Parts::stop() {
     if (!ended) log_error("main", ended.error().message);
   }
   if (server) server->stop();
-  for (Loop* loop : {&agent_loop, &cluster_loop, &volcano_loop, &scheduler_loop, &api_loop,
+  for (Loop* loop : {fake_loop.get(), &agent_loop, &cluster_loop, &volcano_loop, &scheduler_loop, &api_loop,
                      &committer, &snapshots})
-    loop->stop();
+    if (loop) loop->stop();
 }
 
 Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options) {
@@ -318,6 +346,7 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
     ring->add(component, real_clock().wall(), line);
   });
   parts->lock = TRY(cli::InstanceLock::take(options.data_dir));
+  if (!options.only_stop) cli::remember_arguments(options);
   auto platform = std::make_unique<Platform>(Private{}, std::move(parts));
   Parts& p = *platform->parts_;
   TRY(p.open_store(options));

@@ -1,13 +1,20 @@
 #include "main/up.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 
+#include "agent/network/pod_network.h"
+#include "agent/rootless/holder.h"
+#include "agent/rootless/rootless.h"
 #include "base/clock.h"
+#include "cli/instance.h"
 #include "cli/verb.h"
 #include "main/end_signal.h"
 #include "main/platform.h"
 
 namespace hekla {
+
 LogLevel log_level_of(const std::string& name) {
   if (name == "debug") return LogLevel::debug;
   if (name == "info") return LogLevel::info;
@@ -15,10 +22,10 @@ LogLevel log_level_of(const std::string& name) {
   return LogLevel::warn;
 }
 
-int run_up(const cli::UpOptions& options) {
-  set_log_level(log_level_of(options.log_level));
-  EndSignal end;
+namespace {
 
+int run_platform(const cli::UpOptions& options, const agent::Holder* rootless) {
+  EndSignal end;
   MonoTime begin = real_clock().mono();
   Result<std::unique_ptr<Platform>> platform = Platform::start(options);
   if (!platform) {
@@ -28,11 +35,47 @@ int run_up(const cli::UpOptions& options) {
   double ms = std::chrono::duration<double, std::milli>(real_clock().mono() - begin).count();
   std::printf("hekla is ready at %s after %.0f ms: %s; KUBECONFIG=%s\n", (*platform)->url().c_str(),
               ms, (*platform)->nodes().c_str(), (*platform)->kubeconfig().c_str());
+  if (rootless && !options.only_stop) {
+    const std::string closed = options.no_outside ? "--no-outside" : agent::PodNetwork::outside_obstacle();
+    std::fprintf(stderr, "%s\n", agent::rootless_notice(rootless->user(), closed).c_str());
+  }
   std::fflush(stdout);
 
   end.wait();
   platform->reset();
   return 0;
+}
+
+// With the last of the platform, unless somebody else has begun to use it.
+void end_rootless(agent::Holder& rootless, const std::string& data_dir) {
+  Result<std::unique_ptr<cli::InstanceLock>> lock = cli::InstanceLock::take(data_dir);
+  if (lock) rootless.end();
+}
+
+}  // namespace
+
+int run_up(const cli::UpOptions& options) {
+  set_log_level(log_level_of(options.log_level));
+  // While there is one thread only.
+  std::unique_ptr<agent::Holder> rootless;
+  if (!options.no_agent && ::geteuid() != 0) {
+    Result<std::unique_ptr<agent::Holder>> joined = agent::Holder::join(options.data_dir);
+    if (!joined && joined.error().code != Code::unavailable) {
+      cli::complain(joined.error().message);
+      return cli::kFailed;
+    }
+    if (!joined) {
+      const std::string fix = agent::user_namespace_fix();
+      cli::complain("running pods needs root, or user namespaces, which do not work here (" + joined.error().message +
+                    (fix.empty() ? "" : "; changed by " + fix) +
+                    "): use sudo hekla up, or --no-agent to run without this machine's own node");
+      return cli::kFailed;
+    }
+    rootless = std::move(*joined);
+  }
+  int code = run_platform(options, rootless.get());
+  if (rootless) end_rootless(*rootless, options.data_dir);
+  return code;
 }
 
 }  // namespace hekla

@@ -70,13 +70,22 @@ class Root:
         return raw.getvalue()
 
 
-def busybox():
+def own_shell_will_do():
+    """Whether busybox' shell passes on variables with odd names, as newer ones do and Debian 12's does not."""
+    said = subprocess.run(["busybox", "sh", "-c", "env"], env={"1-x": "kept"}, capture_output=True, text=True, check=True)
+    return "1-x=kept" in said.stdout
+
+
+def busybox(other_tools=False):
     root = Root().copy("/usr/bin/busybox" if os.path.exists("/usr/bin/busybox") else "/bin/busybox", "bin/busybox")
     for name in subprocess.run(["busybox", "--list"], capture_output=True, text=True, check=True).stdout.split():
         if name not in ("busybox", "sh"):
             root.link("bin/" + name, "busybox")
-    # Debian's busybox as a shell prefers its own programs to others of their names, and drops variables with odd names.
-    root.program("/bin/bash", "/bin/sh").link("bin/bash", "sh")
+    # Debian's busybox as a shell prefers its own programs to others of their names.
+    if other_tools or not own_shell_will_do():
+        root.program("/bin/bash", "/bin/sh").link("bin/bash", "sh")
+    else:
+        root.link("bin/sh", "busybox")
     root.file("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/home:/bin/false\n"
                             "user-defined-in-image:x:1000:1000::/home:/bin/sh\n")
     root.file("etc/group", "root:x:0:\nnobody:x:65534:\nuser-defined-in-image:x:1000:\n"
@@ -86,7 +95,7 @@ def busybox():
 
 
 def with_tools():
-    root = busybox()
+    root = busybox(other_tools=True)
     for tool in TOOLS:
         path, _, name = tool.partition(":")
         root.entries.pop((name or path).lstrip("/"), None)
@@ -147,13 +156,18 @@ def descriptions(cache):
 
 
 def build(cache):
-    """Makes what is missing; the directory: blobs by digest, and tags.json."""
-    directory = os.path.join(cache, "node-images")
+    """The images of Kubernetes' tests, as make()."""
+    return make(os.path.join(cache, "node-images"), lambda: descriptions(cache))
+
+
+def make(directory, descriptions):
+    """Makes what is missing of descriptions(), name -> (root, configuration); the directory: blobs by digest, and tags.json."""
     os.makedirs(os.path.join(directory, "blobs"), exist_ok=True)
     tags_path = os.path.join(directory, "tags.json")
-    if os.path.exists(tags_path) and os.path.getmtime(tags_path) > os.path.getmtime(__file__):
+    sources = {__file__, descriptions.__code__.co_filename}
+    if os.path.exists(tags_path) and os.path.getmtime(tags_path) > max(map(os.path.getmtime, sources)):
         return directory
-    print("== building the images of Kubernetes' tests", flush=True)
+    print("== building the tests' images", flush=True)
 
     def put(content, **more):
         content = content if isinstance(content, bytes) else json.dumps(content).encode()
@@ -164,7 +178,7 @@ def build(cache):
 
     machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
     tags = {}
-    for name, (root, config) in descriptions(cache).items():
+    for name, (root, config) in descriptions().items():
         layer = root.layer()
         described = put({"os": "linux", "architecture": machine, "config": dict(config, Env=ENVIRONMENT), "rootfs": {
             "type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]}},

@@ -2,10 +2,11 @@
 those that run containers, against one with this machine as its node.
 
 A list names them; a page of docs/compat says which do not pass, and why. The run fails when another one fails, when a listed
-one passes, or when fewer pass than the suite promises.
+one passes (unless it depends on the machine), or when fewer pass than the suite promises.
 
 Environment: as for test/e2e/platform_under_test.py. usage: run.py CACHE_DIR [--node] [REGULAR_EXPRESSION]
 """
+import concurrent.futures
 import contextlib
 import dataclasses
 import os
@@ -24,7 +25,8 @@ import platform_under_test as put  # noqa: E402
 # An address that Endpoints may name, in a network of our own; a history that is over within minutes.
 ADDRESS = "192.0.2.1"
 FLAGS = ["--no-agent", "--fake-nodes", "3", "--listen", ADDRESS + ":6443", "--history-changes", "2000"]
-AT_ONCE = 4  # most of a test's time is waiting
+LIMIT_S = 900  # of one test; the longest of them takes some six minutes
+SLOW_LIMIT_S = 2700
 
 
 @dataclasses.dataclass
@@ -34,10 +36,11 @@ class Suite:
     passing_share: float
     flags: list
     reports: str          # where in the cache
+    at_once: int          # most of a test's time is waiting
 
 
-API = Suite("tests.txt", "docs/compat/conformance.md", 0.9, FLAGS, "conformance")
-NODE = Suite("node_tests.txt", "docs/compat/node-conformance.md", 0.7, [], "node-conformance")
+API = Suite("tests.txt", "docs/compat/conformance.md", 0.9, FLAGS, "conformance", 4)
+NODE = Suite("node_tests.txt", "docs/compat/node-conformance.md", 0.7, [], "node-conformance", 6)
 
 
 def selected(suite, pattern):
@@ -53,46 +56,61 @@ def known_failures(suite):
     return {row.group(1): row.group(2) for row in rows if row}
 
 
-def run(program, names, kubeconfig, report_dir, label):
-    """Starts the tests of these names; its output goes to a file. The path of its report, and the process."""
-    report = os.path.join(report_dir, label + ".xml")
-    command = [program, "--kubeconfig=" + kubeconfig, "--provider=skeleton", "--kubectl-path=" + put.kubectls()[0],
-               "--disable-log-dump", "--ginkgo.no-color", "--ginkgo.timeout=3h", "--ginkgo.poll-progress-after=3m", "--ginkgo.junit-report=" + report]
-    command += ["--ginkgo.focus=" + re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", name) for name in names]  # as Go reads them
-    with open(os.path.join(report_dir, label + ".log"), "w") as log:
-        return report, subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=report_dir)
+class Running:
+    """The tests under way: a process for each, so that one which hangs ends alone."""
+
+    def __init__(self, program, kubeconfig, report_dir):
+        self.program, self.kubeconfig, self.report_dir = program, kubeconfig, report_dir
+        self.processes, self.ended = set(), False
+
+    def run(self, name):
+        """None or what went wrong. The test's output and report are files named after it."""
+        label = os.path.join(self.report_dir, re.sub(r"[^A-Za-z0-9]+", "-", name)[:200].strip("-"))
+        limit = SLOW_LIMIT_S if "[Slow]" in name else LIMIT_S
+        command = [self.program, "--kubeconfig=" + self.kubeconfig, "--provider=skeleton", "--kubectl-path=" + put.kubectls()[0],
+                   "--disable-log-dump", "--ginkgo.no-color", "--ginkgo.timeout=%ds" % limit,
+                   "--ginkgo.poll-progress-after=%ds" % (limit / 3), "--ginkgo.junit-report=" + label + ".xml",
+                   "--ginkgo.focus=" + re.sub(r"([\\.+*?()|\[\]{}^$])", r"\\\1", name)]  # as Go reads them
+        if self.ended:
+            return "not started"
+        with open(label + ".log", "w") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, cwd=self.report_dir)
+        self.processes.add(process)
+        try:
+            process.wait(limit + 120)  # the suite ends a test at its limit and cleans up; this is for when it does not
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        self.processes.discard(process)
+        trouble = outcome(label + ".xml", name) if os.path.exists(label + ".xml") else "died: see %s.log" % label
+        print("%s %s" % ("ok  " if trouble is None else "FAIL", name), flush=True)
+        return trouble
+
+    def end(self):
+        self.ended = True
+        for process in list(self.processes):
+            process.kill()
 
 
-def outcomes(report, names):
-    """name -> None or what went wrong, of those that ran."""
-    found = {}
+def outcome(report, name):
+    """None or what went wrong."""
     for case in xml.etree.ElementTree.parse(report).iter("testcase"):
-        name = next((one for one in names if one in case.get("name")), None)
-        if name is None:
+        if name not in case.get("name"):
             continue
-        status = case.get("status")
-        trouble = case.find("failure") if case.find("failure") is not None else case.find("error")
-        if status == "passed":
-            found[name] = None
-        elif trouble is not None:
-            found[name] = (trouble.get("message") or trouble.text or status).strip()
-        elif case.find("skipped") is not None:
-            why = case.find("skipped").get("message", "")
-            if why.startswith("skipped - "):  # by the test itself; the others were not selected
-                found[name] = why
-    return found
+        trouble = next((case.find(kind) for kind in ("failure", "error", "skipped") if case.find(kind) is not None), None)
+        if case.get("status") == "passed":
+            return None
+        return ((trouble.get("message") or trouble.text) if trouble is not None else None) or case.get("status")
+    return "the suite has no such test"
 
 
 def report(suite, names, found):
     """Prints the count; true when everything is as the page says."""
     known = known_failures(suite)
-    passed = [name for name in names if name in found and found[name] is None]
+    passed = [name for name in names if found[name] is None]
     good = True
     for name in names:
-        if name not in found:
-            print("NOT RUN  %s" % name)
-            good = False
-        elif found[name] is None and name in known:
+        if found[name] is None and name in known and not known[name].startswith("depends on the machine: "):
             print("PASSES, but %s lists it: %s" % (suite.page, name))
             good = False
         elif found[name] is not None and name not in known:
@@ -105,29 +123,20 @@ def report(suite, names, found):
     return good and share >= suite.passing_share
 
 
-def batches(names):
-    """Rounds of name lists: those of a round run at once. Tests that want the cluster for themselves come last, one by one."""
-    alone = [name for name in names if "[Serial]" in name or "[Disruptive]" in name]
-    # The slow ones first, and each to another process.
-    rest = sorted((name for name in names if name not in alone), key=lambda name: "[Slow]" not in name)
-    return [{"shared-%d" % i: rest[i::AT_ONCE] for i in range(AT_ONCE)}, {"serial": alone}]
-
-
-def run_all(program, names, kubeconfig, report_dir):
-    """name -> None or what went wrong, as outcomes(); no process stays behind."""
+def run_all(running, names, at_once):
+    """name -> None or what went wrong. Tests that want the cluster for themselves come last, one by one."""
+    # HostPath's begin by removing a file of this machine, which here is the node: one's file, in the middle of another.
+    alone = [name for name in names if re.search(r"\[Serial\]|\[Disruptive\]|\] HostPath ", name)]
+    # The slow ones first: they take as long as many others.
+    shared = sorted((name for name in names if name not in alone), key=lambda name: "[Slow]" not in name)
     found = {}
-    for one_round in batches(names):
-        running = [(batch, run(program, batch, kubeconfig, report_dir, label)) for label, batch in one_round.items() if batch]
-        try:
-            for batch, (path, process) in running:
-                process.wait()
-                if os.path.exists(path):  # or it died: its tests count as not run
-                    found.update(outcomes(path, batch))
-        finally:
-            for _, (_, process) in running:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
+    for workers, batch in (at_once, shared), (1, alone):
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            try:
+                found.update(zip(batch, pool.map(running.run, batch)))
+            except BaseException:
+                running.end()
+                raise
     return found
 
 
@@ -163,8 +172,8 @@ def main():
         cleanup.callback(platform.destroy)
         cleanup.callback(lambda: shutil.copy(os.path.join(platform.data_dir, "up.log"), reports))
         platform.up()
-        found.update(run_all(os.path.join(cache, "conformance.test"), [name for name in names if name not in found],
-                             platform.kubeconfig, reports))
+        running = Running(os.path.join(cache, "conformance.test"), platform.kubeconfig, reports)
+        found.update(run_all(running, [name for name in names if name not in found], suite.at_once))
     return 0 if report(suite, names, found) else 1
 
 

@@ -142,7 +142,8 @@ openssl rsa -in sa.key -pubout -out sa.pub
     subprocess.run(["bash", "-c", script], cwd=directory, check=True, capture_output=True)
 
 
-def kubernetes(durable=False):
+def kubernetes(durable=False, admission=("--disable-admission-plugins", "TaintNodesByCondition")):
+    """Nobody takes the taint of new nodes away here; without it they can be scheduled to."""
     server = Server("kubernetes")
     make_certificates(server.directory)
     etcd, peer, server.port = free_ports(3)
@@ -161,8 +162,7 @@ def kubernetes(durable=False):
                  "--authorization-mode", "RBAC", "--service-account-issuer",
                  "https://kubernetes.default.svc.cluster.local", "--service-account-key-file", pki("sa.pub"),
                  "--service-account-signing-key-file", pki("sa.key"), "--service-cluster-ip-range", SERVICE_RANGE,
-                 "--allow-privileged", "--disable-admission-plugins", "TaintNodesByCondition",
-                 "--cert-dir", server.directory)
+                 "--allow-privileged", *admission, "--cert-dir", server.directory)
     server.use_certificates(pki("ca.crt"), pki("admin.crt"), pki("admin.key"))
     return server
 

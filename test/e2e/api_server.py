@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -14,18 +13,12 @@ import platform_under_test as put
 TOKEN = "e2e-admin"
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class ApiServer:
     """Listens on a port of its own; the token TOKEN may do everything, `tokens` adds user names by token."""
 
     def __init__(self, *flags, tokens=None, environment=None):
         self.directory = tempfile.mkdtemp(prefix="hekla-e2e-api-")
-        self.port = free_port()
+        self.port = put.free_port()
         self.flags = list(flags)
         self.environment = dict(os.environ, **(environment or {}))
         self.process = None
@@ -43,7 +36,7 @@ class ApiServer:
                 [put.HEKLA, "apiserver", "--data-dir", os.path.join(self.directory, "data"), "--secure-port",
                  str(self.port), "--token-auth-file", os.path.join(self.directory, "tokens.csv")] + self.flags,
                 stdout=subprocess.PIPE, stderr=log, env=self.environment)
-        if not self.process.stdout.readline():
+        if not put.line_of(self.process):
             raise AssertionError("hekla apiserver did not get ready:\n" + self.log())
         return self
 
@@ -56,7 +49,7 @@ class ApiServer:
         self.wait()
 
     def wait(self):
-        self.process.wait(30)
+        self.process.wait(put.PATIENCE)
         self.process.stdout.close()
         self.process = None
 
@@ -66,7 +59,7 @@ class ApiServer:
             self.wait()
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def connect(self, token=TOKEN, timeout=30):
+    def connect(self, token=TOKEN, timeout=put.PATIENCE):
         return Client(self, token, timeout)
 
 

@@ -38,7 +38,8 @@ class Audit(unittest.TestCase):
                 all(event.get(key) == value for key, value in wanted.items())]
 
     def only(self, *arguments, **wanted):
-        found = self.events(*arguments, **wanted)
+        # The line is written when the answer has been: it may come after it.
+        found = put.wait_for("a line", lambda: self.events(*arguments, **wanted))
         self.assertEqual(len(found), 1, found)
         return found[0]
 
@@ -80,7 +81,7 @@ class Audit(unittest.TestCase):
 
     def test_a_policy_without_a_log_is_a_mistake(self):
         done = put.subprocess.run([put.HEKLA, "up", "--no-agent", "--data-dir", self.directory] + self.flags[2:],
-                                  capture_output=True, text=True, timeout=60)
+                                  capture_output=True, text=True, timeout=put.PATIENCE)
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("--audit-policy-file: say where to write: --audit-log-path", done.stderr)
 

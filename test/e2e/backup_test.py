@@ -31,7 +31,7 @@ class Backup(unittest.TestCase):
 
     def hekla(self, verb):
         return subprocess.run([put.HEKLA, verb, self.file, "--kubeconfig", self.kubeconfig], capture_output=True,
-                              text=True, timeout=60)
+                              text=True, timeout=put.PATIENCE)
 
     def test_there_and_back(self):
         for i in range(40):  # more than one part of a restore

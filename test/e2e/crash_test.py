@@ -1,4 +1,7 @@
 """kill -9 of hekla while a job runs: pods go on, logs are whole, the job completes; afterwards nothing is left."""
+import os
+import shutil
+import tempfile
 import unittest
 
 import platform_under_test as put
@@ -24,11 +27,23 @@ spec:
           command: [sh, -c, 'echo begin $$; for i in 1 2 3 4 5 6 7 8; do echo line $i; sleep 0.5; done; echo end $$']
 """
 
+POLITE = """
+apiVersion: v1
+kind: Pod
+metadata: {name: polite}
+spec:
+  containers:
+  - name: c
+    image: any
+    command: [sh, -c, 'trap "touch /marks/asked; exit 0" TERM; touch /marks/up; sleep 1000 & wait']
+    volumeMounts: [{name: marks, mountPath: /marks}]
+  volumes: [{name: marks, hostPath: {path: %s}}]
+"""
+
 
 class Crash(unittest.TestCase):
     def setUp(self):
-        self.before = put.machine_leftovers()
-        self.platform = put.Platform("--image-map", "*=host")
+        self.platform = put.Platform("--image-map", "*=host", "--node-name", "named")
         self.addCleanup(self.platform.destroy)
         self.platform.up()
 
@@ -57,12 +72,19 @@ class Crash(unittest.TestCase):
         p.apply_text(JOB.replace("sleep 0.5", "sleep 100"))
         p.wait_phase("survivor", "Running")
         self.assertNotEqual(put.leftovers(p.data_dir), [])
+        self.assertNotEqual(put.machine_leftovers(p.data_dir), [])
+        marks = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, marks)
+        p.apply_text(POLITE % marks)
+        p.kubectl("wait", "--for=condition=Ready", "pod/polite", "--timeout=110s")
+        put.wait_for("it listens", lambda: os.listdir(marks) == ["up"])
         p.kill()
         self.assertTrue(any("conmon" in x for x in put.leftovers(p.data_dir)), "pods outlive a crash")
         done = p.down()
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(os.listdir(marks)), ["asked", "up"], "they are asked to end before they are killed")
         self.assertEqual(put.leftovers(p.data_dir), [])
-        self.assertEqual(put.machine_leftovers(), self.before)
+        self.assertEqual(put.machine_leftovers(p.data_dir), [])
 
     def test_sigterm_ends_pods_and_leaves_nothing(self):
         p = self.platform
@@ -70,7 +92,7 @@ class Crash(unittest.TestCase):
         p.wait_phase("survivor", "Running")
         self.assertEqual(p.terminate(), 0)
         self.assertEqual(put.leftovers(p.data_dir), [])
-        self.assertEqual(put.machine_leftovers(), self.before)
+        self.assertEqual(put.machine_leftovers(p.data_dir), [])
 
 
 if __name__ == "__main__":

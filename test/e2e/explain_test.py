@@ -74,7 +74,7 @@ class Explain(put.PlatformTest):
 
     def hekla(self, *arguments, code=0):
         environment = {k: v for k, v in os.environ.items() if k != "KUBECONFIG"}
-        done = subprocess.run([put.HEKLA] + list(arguments), capture_output=True, text=True, timeout=60,
+        done = subprocess.run([put.HEKLA] + list(arguments), capture_output=True, text=True, timeout=put.PATIENCE,
                               env=environment)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         return done.stdout + done.stderr
@@ -101,7 +101,7 @@ class Explain(put.PlatformTest):
             made = json.loads(self.explain("job", job, "-n", namespace, "-o", "json"))
             return [x for x in made["findings"] if x["code"] == code] and made
         try:
-            made = put.wait_for("%s: %s" % (job, code), found, 10, 0.2)
+            made = put.wait_for("%s: %s" % (job, code), found, interval=0.2)
         except AssertionError as error:
             raise AssertionError("%s\n%s" % (error, self.explain("job", job, "-n", namespace)))
         finding = [x for x in made["findings"] if x["code"] == code][0]
@@ -140,13 +140,22 @@ class Explain(put.PlatformTest):
         p.apply_text(put.job("stranded", 2, 3))
         p.wait_phase("stranded", "Running")
         lost = p.get("pod", "stranded-w-0")["spec"]["nodeName"]
-        silent = {"status": {"conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
-                                             "message": "Kubelet stopped posting node status."}]}}
-        p.kubectl("patch", "node", lost, "--subresource", "status", "-p", json.dumps(silent))
+        self.report_ready(lost, status="Unknown", reason="NodeStatusUnknown",
+                          message="Kubelet stopped posting node status.")
         self.waits("stranded", "node-lost", "1 of its pods stand on node %s, which is not ready" % lost)
         p.kubectl("delete", "vcjob", "stranded")
-        silent["status"]["conditions"][0].update(status="True", reason="KubeletReady", message="")
-        p.kubectl("patch", "node", lost, "--subresource", "status", "-p", json.dumps(silent))
+        self.report_ready(lost, status="True", reason="KubeletReady", message="")
+
+    def report_ready(self, name, **condition):
+        """As the node's own agent would; kubectl 1.20 has no patch of a subresource."""
+        def written():
+            node = self.platform.get("node", name)
+            for one in node["status"]["conditions"]:
+                if one["type"] == "Ready":
+                    one.update(condition)
+            return self.platform.kubectl("replace", "--raw", "/api/v1/nodes/%s/status" % name, "-f", "-", check=False,
+                                         stdin=json.dumps(node)).returncode == 0
+        put.wait_for("the node's status is written", written)
 
     def test_the_configuration_is_watched(self):
         p = self.platform

@@ -34,10 +34,12 @@ spec:
 class FlowProbe(put.PlatformTest):
     def test_a_port_that_answers_starts_the_next_job(self):
         p = self.platform
-        p.apply_text(TEMPLATE % ("serve", "sleep 3; exec python3 -m http.server 8000 --bind 127.0.0.1") +
+        p.apply_text(TEMPLATE % ("serve", "until test -e /tmp/go; do sleep 0.1; done; "
+                                 "exec python3 -m http.server 8000 --bind 127.0.0.1") +
                      TEMPLATE % ("use", "true") + FLOW)
         p.wait_phase("f-serve", "Running")
         self.assertEqual(p.kubectl("get", "vcjob", "f-use", "--ignore-not-found"), "")
+        p.kubectl("exec", "f-serve-t-0", "--", "touch", "/tmp/go")
         put.wait_for("the second job", lambda: p.kubectl("get", "vcjob", "f-use", "--ignore-not-found"))
         p.wait_phase("f-use", "Completed")
         self.assertEqual(p.phase("f-serve"), "Running")

@@ -5,6 +5,8 @@ import platform_under_test as put
 
 
 class Gang(put.PlatformTest):
+    FLAGS = ["--image-map", "*=host", "--node-resources", "cpu=4"]  # whatever the machine has
+
     def cpus(self):
         return int(self.platform.get("nodes")["items"][0]["status"]["allocatable"]["cpu"])
 
@@ -24,7 +26,8 @@ class Gang(put.PlatformTest):
         uid = p.get("vcjob", "gang")["metadata"]["uid"]
         group = p.get("podgroup", "gang-" + uid)
         self.assertIn(group["status"]["phase"], ("Pending", "Inqueue"))
-        self.assertTrue(any(c["type"] == "Unschedulable" for c in group["status"]["conditions"]))
+        put.wait_for("the group says so", lambda: any(
+            c["type"] == "Unschedulable" for c in p.get("podgroup", "gang-" + uid)["status"]["conditions"]))
         self.assertIn("unschedul", p.kubectl("describe", "podgroup", "gang-" + uid))
         p.kubectl("delete", "vcjob", "holder")
         p.wait_phase("gang", "Running")

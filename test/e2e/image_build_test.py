@@ -1,5 +1,7 @@
 """hekla image build: the tutorials' Dockerfiles, and everything the others use, with commands run in containers."""
 import glob
+import hashlib
+import http.server
 import io
 import json
 import os
@@ -7,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import threading
 import unittest
 
 import platform_under_test as put
@@ -64,6 +67,15 @@ CMD ["-x"]
 ENTRYPOINT cat
 """
 
+MOUNTS = r"""FROM --platform=$BUILDPLATFORM host
+WORKDIR /srv
+RUN --mount=type=cache,id=c,target=/cache echo cached > /cache/file
+RUN --mount=type=cache,id=c,target=/cache --mount=type=bind,source=data,target=/in --mount=type=tmpfs,target=/t \
+    --mount=type=secret,id=key --mount=type=secret,id=other --network=none \
+    echo $(cat /cache/file /in/one.txt /run/secrets/key) $(cat /run/secrets/other 2>/dev/null || echo nothing) \
+    $(stat -f -c %T /t) $(tail -n +3 /proc/net/dev | cut -d: -f1) > said
+"""
+
 
 class Build(unittest.TestCase):
     def setUp(self):
@@ -81,7 +93,7 @@ class Build(unittest.TestCase):
 
     def hekla(self, verb, *arguments, code=0):
         done = subprocess.run([put.HEKLA, "image", verb, "--data-dir", self.data, *arguments], capture_output=True,
-                              timeout=120, text=True)
+                              timeout=2 * put.PATIENCE, text=True)
         self.assertEqual(done.returncode, code, done.stderr)
         self.said = done.stderr
         return done.stdout if code == 0 else done.stderr
@@ -179,13 +191,41 @@ class Build(unittest.TestCase):
         config = self.config(record)["config"]
         self.assertEqual(config["Env"], ["A=1", "B=two words", "C=welcome-"], "a line does not see its own variables")
         self.assertEqual((config["User"], config["Entrypoint"], config["Cmd"]),
-                         ("1234:56", ["/bin/sh", "-c", "cat"], ["-x"]))
+                         ("1234:56", ["/bin/bash", "-c", "cat"], ["-x"]))
         self.assertEqual(config["Labels"], {"some.label": "a value", "other": "b"})
         self.assertEqual(sorted(config["ExposedPorts"]), ["53/udp", "8080/tcp"])
         self.assertEqual((list(config["Volumes"]), config["StopSignal"]), (["/data"], "SIGINT"))
         self.assertEqual(self.hekla("list", "-o", "name").split(), ["docker.io/library/built:1"])
         self.build(ALL, "--target", "first", name="early:1")
         self.assertIsNone(self.find(self.record("docker.io/library/early:1"), "copied"))
+        self.assert_clean()
+
+    def test_mounts_checksums_and_platforms(self):
+        key = os.path.join(self.dir, "key")
+        with open(key, "w") as file:
+            file.write("hidden")
+        self.write("data/one.txt", "one")
+        self.build(MOUNTS, "--secret", "id=key,src=" + key)
+        record = self.record()
+        self.assertEqual(self.text(record, "srv/said"), "cached onehidden nothing tmpfs lo\n")
+        self.assertIsNone(self.find(record, "cache/file"))
+        self.assertNotIn("hidden", self.text(record, "run/secrets/key") if self.find(record, "run/secrets/key") else "")
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+        server.RequestHandlerClass.log_message = lambda *_: None
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        url = "http://127.0.0.1:%d/image_build_test.py" % server.server_port
+        with open(__file__, "rb") as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+        self.build("FROM scratch\nADD --checksum=sha256:%s %s /x\n" % (digest, url))
+        for text, why in (("ADD --checksum=sha256:%s %s /x" % ("0" * 64, url), "digest mismatch sha256:" + digest),
+                          ("ADD --checksum=sha256:%s data /x" % digest, "can't be specified for local sources"),
+                          ("COPY --parents data /x", "Dockerfile:2: COPY --parents is not supported"),
+                          ("RUN --mount=type=ssh true", "--mount=type=ssh is not supported"),
+                          ("RUN --mount=type=secret,id=other,required true", "secret other: not found"),
+                          ("FROM --platform=linux/vax scratch", "--platform=linux/vax is not supported")):
+            self.assertIn(why, self.build("FROM host\n%s\n" % text, code=1))
         self.assert_clean()
 
     def test_upon_an_image_of_a_registry_and_pushed(self):
@@ -241,6 +281,7 @@ class Build(unittest.TestCase):
         self.assertIn("not found", self.build("FROM host\nCOPY etc/shadow /stolen\n", code=1))
         # And the host's own secrets are not in a root that is the host's.
         self.build("FROM host\nRUN test ! -s /etc/shadow && ! ls %s/images\n" % self.data)
+        self.build("FROM host\nRUN for f in $(find /sys/fs/cgroup -name cgroup.procs); do ! echo $$ > $f || exit 1; done\n")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ class ImageCli(unittest.TestCase):
 
     def hekla(self, verb, *arguments, code=0, stdin=None):
         done = subprocess.run([put.HEKLA, "image", verb, "--data-dir", self.data, *arguments], capture_output=True,
-                              timeout=60, input=stdin)
+                              timeout=put.PATIENCE, input=stdin)
         self.assertEqual(done.returncode, code, done.stderr.decode())
         return (done.stdout if code == 0 else done.stderr).decode("utf-8", "replace")
 
@@ -240,7 +240,8 @@ class ImageCli(unittest.TestCase):
 
     def test_hostile_archives(self):
         layer_blob = layer(("../../outside", b"x", 0o644))
-        config = b'{"os":"linux","config":{}}'
+        config = json.dumps({"os": "linux", "config": {}, "rootfs": {"type": "layers", "diff_ids": [
+            "sha256:" + hashlib.sha256(gzip.decompress(layer_blob)).hexdigest()]}}).encode()
         docker = self.archive({"c.json": config, "l": layer_blob, "../../escape": b"x", "manifest.json": json.dumps([
             {"Config": "c.json", "RepoTags": ["x:1"], "Layers": ["l"]}]).encode()})
         self.assertIn("leaves the image's root", self.hekla("import", "-", stdin=docker, code=1))

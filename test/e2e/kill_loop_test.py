@@ -12,6 +12,7 @@ import time
 import unittest
 
 import api_server
+import platform_under_test as put
 
 KILLS = int(os.environ.get("HEKLA_KILLS", "5"))
 WRITERS = 32
@@ -184,13 +185,13 @@ def torture(server, kills):
         busy_at = sum(writer.acknowledged for writer in writers) + WRITERS
         for writer in writers:
             writer.begin()
-        patience = time.time() + 20
+        patience = time.time() + put.PATIENCE
         while sum(writer.acknowledged for writer in writers) < busy_at and time.time() < patience:
             time.sleep(0.01)
         time.sleep(chance.uniform(0, 0.4))
         server.kill()
         for thread in writers + [watcher]:
-            thread.join(30)
+            thread.join(put.PATIENCE)
             if thread.is_alive():
                 raise AssertionError("a client hangs")
         server.start()

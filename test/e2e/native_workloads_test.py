@@ -50,7 +50,7 @@ class NativeWorkloads(put.PlatformTest):
     def groups(self):
         """(kind of the owner, minMember, queue, running) of each group."""
         return sorted((group["metadata"]["ownerReferences"][0]["kind"], group["spec"]["minMember"],
-                       group["spec"]["queue"], group["status"].get("running", 0))
+                       group["spec"]["queue"], group.get("status", {}).get("running", 0))
                       for group in self.platform.get("podgroup")["items"])
 
     def test_groups_follow_their_owners(self):

@@ -27,7 +27,8 @@ spec:
     template:
       spec:
         restartPolicy: Never
-        containers: [{name: c, image: any, command: [sh, -c, "sleep 1; echo worker done"]}]
+        containers:
+        - {name: c, image: any, command: [sh, -c, "until test -e /tmp/end; do sleep 0.1; done; echo worker done"]}
 """
 BUSY = """
 apiVersion: v1
@@ -69,8 +70,8 @@ spec:
 
 class NodeReports(put.PlatformTest):
     def logs(self, *arguments, check=True):
-        done = subprocess.run([put.HEKLA, "logs"] + list(arguments), capture_output=True, text=True, timeout=60,
-                              env=dict(os.environ, KUBECONFIG=self.platform.kubeconfig))
+        done = subprocess.run([put.HEKLA, "logs"] + list(arguments), capture_output=True, text=True,
+                              timeout=put.PATIENCE, env=dict(os.environ, KUBECONFIG=self.platform.kubeconfig))
         if check:
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done
@@ -79,7 +80,7 @@ class NodeReports(put.PlatformTest):
         self.platform.apply_text(SCALED)
         self.addCleanup(self.platform.kubectl, "delete", "deployment,hpa", "scaled", "--wait=false")
         put.wait_for("the load asks for another pod",
-                     lambda: self.platform.get("deployment", "scaled")["spec"]["replicas"] == 2, timeout=60)
+                     lambda: self.platform.get("deployment", "scaled")["spec"]["replicas"] == 2)
         scaler = self.platform.get("hpa.v2.autoscaling", "scaled")
         self.assertGreater(scaler["status"]["currentMetrics"][0]["resource"]["current"]["averageUtilization"], 100)
         self.assertIn({"type": "ScalingActive", "status": "True", "reason": "ValidMetricFound"},
@@ -87,6 +88,10 @@ class NodeReports(put.PlatformTest):
 
     def test_logs_outlive_the_pods_of_a_job(self):
         self.platform.apply_text(JOB)
+        put.wait_for("the parameter server speaks", lambda: self.platform.kubectl("logs", "train-ps-0"))
+        put.wait_for("the worker runs", lambda: self.platform.get(
+            "pod", "train-worker-0")["status"]["phase"] == "Running")
+        self.platform.kubectl("exec", "train-worker-0", "--", "touch", "/tmp/end")
         self.platform.wait_phase("train", "Completed")
         put.wait_for("the parameter server is gone", lambda: "train-ps-0" not in self.platform.kubectl("get", "pods"))
         put.wait_for("its log is kept", lambda: "train-ps-0" in self.platform.kubectl("get", "podlogs"))
@@ -98,8 +103,7 @@ class NodeReports(put.PlatformTest):
         self.platform.up()
         self.assertIn("train-ps-0 | ps says hello\n", self.logs("train").stdout)
         self.platform.kubectl("delete", "vcjob", "train")
-        put.wait_for("the log has gone with the job", lambda: "train" not in self.platform.kubectl("get", "podlogs"),
-                     timeout=60)
+        put.wait_for("the log has gone with the job", lambda: "train" not in self.platform.kubectl("get", "podlogs"))
         gone = self.logs("train", check=False)
         self.assertEqual(gone.returncode, 1)
         self.assertIn('there is no pod and no job "train" in namespace default', gone.stderr)
@@ -109,15 +113,21 @@ class NodeReports(put.PlatformTest):
         return pods[0]["metadata"]["name"] if pods else None
 
     def test_components_show_themselves(self):
+        for name in ("volcano-admission", "volcano-admission-init", "volcano-controllers", "volcano-scheduler"):
+            put.wait_for(name, lambda: self.component("volcano-system", name))
         for tool in put.kubectls():
             self.assert_rows(self.platform.kubectl("get", "pods", "-n", "volcano-system", tool=tool), [
                 ["NAME", "READY", "STATUS", "RESTARTS", "AGE"],
                 [self.component("volcano-system", "volcano-admission"), "1/1", "Running", "*", "*"],
+                [self.component("volcano-system", "volcano-admission-init"), "0/1", "Completed", "*", "*"],
                 [self.component("volcano-system", "volcano-controllers"), "1/1", "Running", "*", "*"],
                 [self.component("volcano-system", "volcano-scheduler"), "1/1", "Running", "*", "*"]])
             scheduler = self.component("volcano-system", "volcano-scheduler")
             self.assertIn("info scheduler: started", self.platform.kubectl("logs", "-n", "volcano-system", scheduler,
                                                                            tool=tool))
+        init = self.component("volcano-system", "volcano-admission-init")
+        self.assertRegex(init, r"^volcano-admission-init-[0-9a-f]{5}$")
+        self.assertIn("certificates are ready", self.platform.kubectl("logs", "-n", "volcano-system", init))
         self.assertRegex(scheduler, r"^volcano-scheduler-[0-9a-f]{10}-[0-9a-f]{5}$")
         pod = self.platform.get("pod", scheduler, "-n", "volcano-system")
         self.assertIn("hekla.io/in-process", pod["metadata"]["annotations"])

@@ -1,14 +1,19 @@
 """A Hekla platform for end-to-end tests: started in a directory of its own, driven by kubectl, gone afterwards.
 
-Environment: HEKLA (the binary), HEKLA_CACHE (where tools/fetch_kubectl unpacked Debian's kubectl).
+Environment: HEKLA (the binary), HEKLA_CACHE (where tools/fetch_kubectl put its kubectls).
 """
+import functools
+import hashlib
 import json
 import os
+import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -16,32 +21,68 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 HEKLA = os.environ.get("HEKLA", os.path.join(ROOT, "build/release/hekla"))
 CACHE = os.environ.get("HEKLA_CACHE", os.path.join(ROOT, ".cache"))
 QUICKSTART = os.path.join(ROOT, "examples/quickstart")
+NEWER = (1, 32)  # of the two kubectls that are tested with, one is at least this
+PATIENCE = 120.0  # the longest that something which must happen may take, on a machine that is busy with other things
+# A time.Duration of some length as Go prints it: 1h2m3.5s, 798.002268ms.
+GO_DURATION = r"^(((\d+h)?\d+m)?\d+(\.\d{1,9})?s|\d+(\.\d{1,6})?ms)$"
+
+
+@functools.lru_cache(None)
+def version_of(tool):
+    """(1, 34) of a kubectl; (0, 0) where there is none."""
+    if not tool or not os.path.exists(tool):
+        return 0, 0
+    said = json.loads(subprocess.run([tool, "version", "--client", "-o", "json"], check=True, capture_output=True).stdout)
+    return tuple(int(re.match(r"\d+", said["clientVersion"][part]).group()) for part in ("major", "minor"))
 
 
 def kubectls():
-    """Every kubectl to test with: the one on PATH, if any, and Debian's."""
-    found = []
-    on_path = shutil.which("kubectl")
-    if on_path:
-        found.append(on_path)
+    """Every kubectl to test with: the one on PATH, or the cache's if that is too old or missing, and Debian's."""
+    newer = [shutil.which("kubectl"), os.path.join(CACHE, "kubectl-newer/kubectl")]
+    newer = [tool for tool in newer if version_of(tool) >= NEWER] or [tool for tool in newer if version_of(tool) > (0, 0)]
     debian = os.path.join(CACHE, "kubectl-debian/usr/bin/kubectl")
-    if os.path.exists(debian):
-        found.append(debian)
+    found = newer[:1] + ([debian] if os.path.exists(debian) else [])
     if not found:
         raise RuntimeError("no kubectl: run tools/fetch_kubectl %s" % CACHE)
     return found
 
 
-def wait_for(what, condition, timeout=30.0, interval=0.05):
-    """Polls until condition() is true; returns its value."""
-    deadline = time.time() + timeout
+def wait_for(what, condition, timeout=PATIENCE, interval=0.05):
+    """Polls until condition() is true; returns its value. What it asks for need not be there yet."""
+    deadline = time.monotonic() + timeout
     while True:
-        value = condition()
-        if value:
-            return value
-        if time.time() > deadline:
-            raise AssertionError("%s: not within %.0f s" % (what, timeout))
+        missing = None
+        try:
+            value = condition()
+            if value:
+                return value
+        except (AssertionError, LookupError, ValueError) as error:
+            missing = error
+        if time.monotonic() > deadline:
+            raise AssertionError("%s: not within %.0f s" % (what, timeout)) from missing
         time.sleep(interval)
+
+
+def line_of(process, timeout=PATIENCE):
+    """The next line that a process says. One that stays silent is ended, so that its test fails and does not hang."""
+    timer = threading.Timer(timeout, process.kill)
+    timer.start()
+    try:
+        return process.stdout.readline()
+    finally:
+        timer.cancel()
+
+
+def free_port():
+    """Of those that the system gives to no client and that are no node ports: nobody takes it before it is used."""
+    while True:
+        port = random.randrange(20000, 30000)
+        with socket.socket() as probe:
+            try:
+                probe.bind(("", port))
+                return port
+            except OSError:
+                pass
 
 
 def job(name, replicas, cpu, command="sleep 300"):
@@ -66,8 +107,9 @@ spec:
 
 
 class Platform:
-    def __init__(self, *flags, data_dir=None):
+    def __init__(self, *flags, data_dir=None, binary=HEKLA, process=None):
         self.flags = list(flags)
+        self.binary, self.process_options = binary, process or {}  # of subprocess, such as user
         self.tool = kubectls()[0]
         self.data_dir = data_dir or tempfile.mkdtemp(prefix="hekla-e2e-")
         self.kubeconfig = os.path.join(self.data_dir, "admin.kubeconfig")
@@ -76,11 +118,14 @@ class Platform:
         self.ready_line = ""
 
     def up(self):
+        flags = ["--log-level", "info"] + self.flags
+        if "--eviction-hard" not in flags:  # whatever else fills this machine's disk and memory
+            flags += ["--eviction-hard", "memory.available<1Mi"]
         with open(os.path.join(self.data_dir, "up.log"), "ab") as log:
-            self.process = subprocess.Popen(
-                [HEKLA, "up", "--data-dir", self.data_dir, "--log-level", "info"] + self.flags,
-                stdout=subprocess.PIPE, stderr=log, start_new_session=True)
-        self.ready_line = self.process.stdout.readline().decode().strip()
+            self.process = subprocess.Popen([self.binary, "up", "--data-dir", self.data_dir] + flags,
+                                            stdout=subprocess.PIPE, stderr=log, start_new_session=True,
+                                            **self.process_options)
+        self.ready_line = line_of(self.process).decode().strip()
         if not self.ready_line:
             raise AssertionError("hekla up did not get ready:\n" + self.log())
         return self
@@ -98,16 +143,16 @@ class Platform:
 
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(60)
+        code = self.process.wait(PATIENCE)
         self.process.stdout.close()
         self.process = None
         return code
 
     def down(self):
-        done = subprocess.run([HEKLA, "down", "--data-dir", self.data_dir], capture_output=True, text=True,
-                              timeout=90)
+        done = subprocess.run([self.binary, "down", "--data-dir", self.data_dir], capture_output=True, text=True,
+                              timeout=PATIENCE, **self.process_options)
         if self.process:
-            self.process.wait(30)
+            self.process.wait(PATIENCE)
             self.process.stdout.close()
             self.process = None
         return done
@@ -121,7 +166,7 @@ class Platform:
             shutil.rmtree(self.data_dir, ignore_errors=True)
             shutil.rmtree(self.home, ignore_errors=True)
 
-    def kubectl(self, *arguments, tool=None, check=True, stdin=None, timeout=60):
+    def kubectl(self, *arguments, tool=None, check=True, stdin=None, timeout=2 * PATIENCE):
         environment = dict(os.environ, KUBECONFIG=self.kubeconfig, HOME=self.home)
         done = subprocess.run([tool or self.tool] + list(arguments), capture_output=True, text=True,
                               input=stdin, env=environment, timeout=timeout)
@@ -145,7 +190,7 @@ class Platform:
     def phase(self, job, namespace="default"):
         return self.get("vcjob", job, "-n", namespace).get("status", {}).get("state", {}).get("phase")
 
-    def wait_phase(self, job, phase, timeout=60):
+    def wait_phase(self, job, phase, timeout=PATIENCE):
         try:
             wait_for("job %s is %s" % (job, phase), lambda: self.phase(job) == phase, timeout, 0.1)
         except AssertionError as error:
@@ -192,11 +237,10 @@ def leftovers(data_dir):
     return found
 
 
-def machine_leftovers():
-    """What any platform keeps outside its data directory: pinned namespaces and control groups."""
-    found = []
-    if os.path.isdir("/run/hekla"):
-        found += ["/run/hekla/" + name for name in os.listdir("/run/hekla")]
+def machine_leftovers(data_dir):
+    """What a platform keeps outside its data directory, after which it is named: pinned namespaces, control groups."""
+    name = hashlib.sha256(data_dir.encode()).hexdigest()[:8]
+    found = ["/run/hekla/" + name] if os.path.exists("/run/hekla/" + name) else []
     for root, directories, _ in os.walk("/sys/fs/cgroup"):
-        found += [os.path.join(root, name) for name in directories if name.startswith("hekla")]
+        found += [os.path.join(root, one) for one in directories if one == "hekla-" + name]
     return found

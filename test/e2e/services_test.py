@@ -2,7 +2,7 @@
 import socket
 import unittest
 
-from platform_under_test import PlatformTest, wait_for
+from platform_under_test import PlatformTest, free_port, wait_for
 
 CALLER = """
 apiVersion: v1
@@ -26,7 +26,7 @@ spec:
           request = urllib.request.Request(server + "/api/v1/namespaces/default/pods",
                                            headers={"Authorization": "Bearer " + token})
           try:
-              urllib.request.urlopen(request, context=trust, timeout=10)
+              urllib.request.urlopen(request, context=trust)
               print(server, "allowed")
           except urllib.error.HTTPError as error:
               print(server, error.code, "system:serviceaccount:default:default" in error.read().decode())
@@ -46,6 +46,18 @@ spec:
 # Answers every connection with the pod's own name.
 PROGRAM = ("import socket; s = socket.create_server(('', 8080)); name = socket.gethostname().encode()\\n"
            "while True: c = s.accept()[0]; c.sendall(name); c.close()")
+HOST_PORT = """
+apiVersion: v1
+kind: Pod
+metadata: {name: %(name)s}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: main
+    image: host
+    command: [python3, -c, "%(program)s"]
+    ports: [{containerPort: 8080, hostPort: %(port)d, hostIP: %(address)s}]
+"""
 SERVICES = """
 apiVersion: v1
 kind: Service
@@ -103,19 +115,14 @@ spec:
 CONNECT = """
 import socket
 try:
-    with socket.create_connection(('%s', %d), 1) as s: print(s.recv(100).decode())
+    with socket.create_connection(('%s', %d), 3) as s: print(s.recv(100).decode())
 except OSError as error: print(type(error).__name__)
 """
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
-
-
-def ask_host(port):
+def ask_host(port, address="127.0.0.1"):
     try:
-        with socket.create_connection(("127.0.0.1", port), 5) as connection:
+        with socket.create_connection((address, port), 10) as connection:
             return connection.recv(100).decode()
     except OSError:
         return ""
@@ -142,7 +149,7 @@ class ServicesTest(PlatformTest):
         self.start_webs()
         wait_for("answers of both", lambda: self.platform.kubectl(
             "exec", "web-0", "--", "python3", "-c", ASK, check=False).stdout ==
-            "['web-0', 'web-1']\nrefused\n", timeout=10)
+            "['web-0', 'web-1']\nrefused\n")
 
     def test_one_client_keeps_to_one_pod(self):
         self.start_webs()
@@ -150,7 +157,7 @@ class ServicesTest(PlatformTest):
         many = ASK.replace("'web'", "'sticky'")
         wait_for("an answer", lambda: self.platform.kubectl(
             "exec", "web-0", "--", "python3", "-c", many, check=False).stdout in
-            ("['web-0']\nrefused\n", "['web-1']\nrefused\n"), timeout=40)
+            ("['web-0']\nrefused\n", "['web-1']\nrefused\n"))
 
     def test_ports_of_the_hosts_loopback(self):
         self.start_webs()
@@ -160,9 +167,19 @@ class ServicesTest(PlatformTest):
             "get", "service", "outside", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}") == "127.0.0.1")
         node_port = self.platform.get("service", "outside")["spec"]["ports"][0]["nodePort"]
         for one in (port, node_port):
-            wait_for("answers of both", lambda: {ask_host(one) for _ in range(6)} == {"web-0", "web-1"}, timeout=10)
+            wait_for("answers of both", lambda: {ask_host(one) for _ in range(6)} == {"web-0", "web-1"})
         self.platform.kubectl("delete", "service", "outside")
-        wait_for("nobody listens", lambda: ask_host(port) == "", timeout=10)
+        wait_for("nobody listens", lambda: ask_host(port) == "")
+
+    def test_host_ports_lead_to_their_pods(self):
+        port = free_port()
+        for name, address in (("first", "127.0.0.1"), ("second", "127.0.0.2")):
+            self.platform.apply_text(HOST_PORT % {"name": name, "port": port, "address": address, "program": PROGRAM})
+        wait_for("the first", lambda: ask_host(port) == "first")
+        wait_for("the second", lambda: ask_host(port, "127.0.0.2") == "second")
+        self.platform.kubectl("delete", "pod", "first")
+        wait_for("nobody listens", lambda: ask_host(port) == "")
+        wait_for("the second as before", lambda: ask_host(port, "127.0.0.2") == "second")
 
     def test_a_network_policy_lets_friends_in(self):
         self.start_webs()
@@ -170,16 +187,16 @@ class ServicesTest(PlatformTest):
         for pod in ("friend", "stranger"):
             wait_for("%s runs" % pod, lambda: self.platform.get("pod", pod)["status"].get("phase") == "Running")
         address = self.platform.get("pod", "web-1")["status"]["podIP"]
-        wait_for("open to all", lambda: self.said("stranger", address, 8080) == "web-1\n", timeout=10)
+        wait_for("open to all", lambda: self.said("stranger", address, 8080) == "web-1\n")
         self.platform.apply_text(POLICY)
-        wait_for("closed to strangers", lambda: self.said("stranger", address, 8080) == "TimeoutError\n", timeout=10)
-        self.assertEqual(self.said("friend", address, 8080), "web-1\n")
-        self.assertIn(self.said("friend", "web", 80), ("web-0\n", "web-1\n"))
+        wait_for("closed to strangers", lambda: self.said("stranger", address, 8080) == "TimeoutError\n")
+        wait_for("open to friends", lambda: self.said("friend", address, 8080) == "web-1\n")
+        wait_for("the service too", lambda: self.said("friend", "web", 80) in ("web-0\n", "web-1\n"))
         self.assertEqual(self.said("stranger", "web", 80), "TimeoutError\n")
         # Readiness probes come from the pod itself.
         self.assertEqual(self.platform.kubectl("get", "pod", "web-1", "--no-headers").split()[1], "1/1")
         self.platform.kubectl("delete", "networkpolicy", "friends-only")
-        wait_for("open again", lambda: self.said("stranger", address, 8080) == "web-1\n", timeout=10)
+        wait_for("open again", lambda: self.said("stranger", address, 8080) == "web-1\n")
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ class Streams(put.PlatformTest):
     def test_logs_without_kubectl(self):
         def logs(*arguments):
             return subprocess.run([put.HEKLA, "logs", "--kubeconfig", self.platform.kubeconfig] + list(arguments),
-                                  capture_output=True, text=True, timeout=30)
+                                  capture_output=True, text=True, timeout=put.PATIENCE)
         self.platform.apply_text("""
 apiVersion: v1
 kind: Pod
@@ -153,14 +153,14 @@ spec:
         # The size arrives on a stream of its own.
         os.write(master, b"tty; until [ \"$(stty size)\" = '33 101' ]; do sleep 0.1; done; stty size; exit 4\n")
         seen = b""
-        deadline = time.time() + 20
+        deadline = time.time() + put.PATIENCE
         while process.poll() is None and time.time() < deadline:
             if select.select([master], [], [], 0.1)[0]:
                 try:
                     seen += os.read(master, 65536)
                 except OSError:
                     break
-        self.assertEqual(process.wait(10), 4, seen)
+        self.assertEqual(process.wait(put.PATIENCE), 4, seen)
         os.close(master)
         self.assertIn(b"/dev/pts/0", seen)
         self.assertIn(b"\r\n33 101\r\n", seen)
@@ -189,8 +189,8 @@ spec:
         # A protocol of its own, both ways, and a redirect that stays below the proxy.
         proxy = self.spawn("proxy", "--port=0", stdout=subprocess.PIPE)
         self.addCleanup(proxy.stdout.close)
-        port = int(proxy.stdout.readline().decode().rsplit(":", 1)[1])
-        with socket.create_connection(("127.0.0.1", port), 10) as client:
+        port = int(put.line_of(proxy).decode().rsplit(":", 1)[1])
+        with socket.create_connection(("127.0.0.1", port), put.PATIENCE) as client:
             client.sendall(("GET %s/echo HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n" % here).encode())
             seen = b""
             while b"\r\n\r\n" not in seen:
@@ -201,7 +201,7 @@ spec:
             while len(answer) < len(b"<there and back>"):
                 answer += client.recv(4096)
             self.assertEqual(answer, b"<there and back>")
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=put.PATIENCE)
         self.addCleanup(connection.close)
         for path, status, location in [("", 301, here + "/"), ("/away", 302, here + "/home")]:
             connection.request("GET", here + path)
@@ -213,7 +213,7 @@ spec:
         process = self.spawn("exec", "web", "-c", "web", "--", "sh", "-c",
                              "echo started; sleep 1; echo out; echo err >&2; echo alive > /tmp/survivor",
                              stdout=subprocess.PIPE)
-        self.assertEqual(process.stdout.readline(), b"started\n")
+        self.assertEqual(put.line_of(process), b"started\n")
         process.kill()
         process.stdout.close()
         put.wait_for("the process ended its work", lambda: self.platform.kubectl(
@@ -237,9 +237,14 @@ spec:
         self.platform.apply_text(HANGING)
         put.wait_for("the probe has failed", lambda: "Unhealthy" in self.platform.kubectl(
             "get", "events", "--field-selector", "involvedObject.name=hanging"))
-        time.sleep(2)
-        count = self.platform.kubectl("exec", "hanging", "--", "sh", "-c", "pgrep -fc 'sleep [9]78'", check=False)
-        self.assertLessEqual(int(count.stdout), 1, "those before are killed when their time is up")
+
+        def began():  # of how many probes there is news
+            events = self.platform.get("events", "--field-selector", "involvedObject.name=hanging,reason=Unhealthy")
+            return sum(event.get("count", 1) for event in events["items"])
+        put.wait_for("several have failed", lambda: began() >= 4)
+        # Those before are killed when their time is up; if they were not, there would only be more of them.
+        put.wait_for("one is there at most", lambda: int(self.platform.kubectl(
+            "exec", "hanging", "--", "sh", "-c", "pgrep -fc 'sleep [9]78'", check=False).stdout) <= 1)
 
     def test_cp_both_ways(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -256,7 +261,7 @@ spec:
         process = self.spawn("attach", "-i", "web", "-c", "second", stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         process.stdin.write(b"one\n")
         process.stdin.flush()
-        self.assertEqual(process.stdout.readline(), b"got one\n")
+        self.assertEqual(put.line_of(process), b"got one\n")
         process.kill()
         process.stdin.close()
         process.stdout.close()
@@ -268,7 +273,7 @@ spec:
         name = "debugger-%d" % self.TOOL
         process = self.debug("-i", "web", "--image=host", "--container=" + name, "--target=web", "--", "sh", "-c",
                              "read line; cat /proc/1/cmdline | tr '\\0' ' '; echo; echo got $line; exit 3")
-        out, err = process.communicate(b"hello\n", timeout=60)
+        out, err = process.communicate(b"hello\n", timeout=put.PATIENCE)
         self.assertIn(b"python3 -m http.server 8000 --bind 127.0.0.1", out, err)
         self.assertIn(b"got hello", out, err)
         ended = put.wait_for("its status", lambda: [
@@ -283,14 +288,14 @@ spec:
         copy = "web-copy-%d" % (self.TOOL + 1)
         process = self.debug("-i", "web", "--image=host", "--copy-to=" + copy, "--share-processes", "--container=look", "--",
                              "sh", "-c", "read line; cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
-        out, err = process.communicate(b"\n", timeout=60)
+        out, err = process.communicate(b"\n", timeout=put.PATIENCE)
         self.assertIn(b"http.server", out, err)
         self.platform.kubectl("delete", "pod", copy, "--force")
 
     def test_debug_the_node(self):
         node = self.platform.get("nodes")["items"][0]["metadata"]["name"]
         process = self.debug("-i", "node/" + node, "--image=host", "--", "sh", "-c", "read line; cat /host/proc/1/comm")
-        out, err = process.communicate(b"\n", timeout=60)
+        out, err = process.communicate(b"\n", timeout=put.PATIENCE)
         with open("/proc/1/comm", "rb") as file:
             self.assertIn(file.read(), out, err)
 
@@ -298,14 +303,15 @@ spec:
         process = self.spawn("port-forward", "pod/web", ":8000", ":9", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         ports = []
         while len(ports) < 2:
-            line = process.stdout.readline().decode()
+            line = put.line_of(process).decode()
+            self.assertTrue(line, "kubectl has ended")
             if "127.0.0.1" in line:
                 ports.append(int(line.split("->")[0].rsplit(":", 1)[1]))
         for _ in range(3):
-            with urllib.request.urlopen("http://127.0.0.1:%d/" % ports[0], timeout=10) as answer:
+            with urllib.request.urlopen("http://127.0.0.1:%d/" % ports[0], timeout=put.PATIENCE) as answer:
                 self.assertEqual(answer.status, 200)
         with self.assertRaises(Exception):
-            urllib.request.urlopen("http://127.0.0.1:%d/" % ports[1], timeout=10)
+            urllib.request.urlopen("http://127.0.0.1:%d/" % ports[1], timeout=put.PATIENCE)
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read().decode()
         process.stdout.close()

@@ -105,7 +105,7 @@ class WebhookTest(put.PlatformTest):
     def configure(self, kind, path, policy="Fail", ca=None):
         name = "test" + path.replace("/", "-")
         webhook = {"name": name + ".hekla.test", "admissionReviewVersions": ["v1"], "sideEffects": "None",
-                   "failurePolicy": policy, "timeoutSeconds": 1,
+                   "failurePolicy": policy, "timeoutSeconds": 1 if path == "/sleep" else 30,
                    "clientConfig": {"url": "https://127.0.0.1:%d%s" % (self.server.server_port, path),
                                     "caBundle": base64.b64encode((ca or self.ca).encode()).decode()},
                    "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"],

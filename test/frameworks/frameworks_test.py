@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -45,8 +46,6 @@ def task(name, replicas, command, programs, completes=False):
 
 
 class Frameworks(put.PlatformTest):
-    FLAGS = ["--image-map", "*=host", "--node-resources", "nvidia.com/gpu=5"]
-
     @classmethod
     def setUpClass(cls):
         cls.programs = tempfile.mkdtemp(prefix="hekla-frameworks-")
@@ -54,28 +53,29 @@ class Frameworks(put.PlatformTest):
         for name in os.listdir(HERE):
             if name.endswith(".py"):
                 shutil.copy(os.path.join(HERE, name), cls.programs)
-        os.chmod(cls.programs, 0o755)
+        # What the tutorials' images hold: their programs at their places, a working directory, python.
+        for place, name, program in (("app", "mnist3.py", "parameter_servers.py"),
+                                     ("mnist", "dist_mnist.py", "between_graphs.py")):
+            os.mkdir(os.path.join(cls.programs, place))
+            shutil.copy(os.path.join(HERE, program), os.path.join(cls.programs, place, name))
+        subprocess.run(["chmod", "-R", "a+rX", cls.programs], check=True)
+        cls.FLAGS = ["--node-resources", "nvidia.com/gpu=5",
+                     "--image-map", "registry.example/* = host, files=%s/app:/app, workdir=/app, venv=%s" % (
+                         cls.programs, VENV),
+                     "--image-map", "volcanosh/* = host, files=%s/mnist:/var/tf_dist_mnist, venv=%s" % (
+                         cls.programs, VENV),
+                     "--image-map", "*=host"]
         super().setUpClass()
 
     def tearDown(self):
         self.platform.kubectl("delete", "vcjob", "--all")
 
-    def tutorial(self, name, programs):
-        """A tutorial's job with what its image would bring: programs at their places, working directory, python."""
-        with open(os.path.join(TUTORIALS, name)) as file:
-            job = yaml.safe_load(file)
-        for one in job["spec"]["tasks"]:
-            spec = one["template"]["spec"]
-            container = spec["containers"][0]
-            container["env"] = [{"name": "PATH", "value": VENV + "/bin:/usr/bin:/bin"}]
-            container["workingDir"] = "/app"
-            spec["volumes"] = [{"name": "app", "emptyDir": {}},
-                               {"name": "programs", "hostPath": {"path": self.programs}}]
-            container["volumeMounts"] = [{"name": "app", "mountPath": "/app"}] + [
-                {"name": "programs", "mountPath": place, "subPath": program, "readOnly": True}
-                for place, program in programs.items()]
-        self.platform.apply_text(yaml.safe_dump(job))
-        return job["metadata"]["name"]
+    def tutorial(self, name):
+        """A tutorial's job as its user wrote it; the image map brings what its image would."""
+        path = os.path.join(TUTORIALS, name)
+        self.platform.apply(path)
+        with open(path) as file:
+            return yaml.safe_load(file)["metadata"]["name"]
 
     def wait_pod(self, pod, phase="Succeeded"):
         p = self.platform
@@ -95,7 +95,7 @@ class Frameworks(put.PlatformTest):
         """volcano1.yml: no policy completes the job; the chief's end leaves it running, and explain says so."""
         p = self.platform
         p.apply(os.path.join(TUTORIALS, "newqueue.yaml"))
-        name = self.tutorial("volcano1.yml", {"/app/mnist3.py": "parameter_servers.py"})
+        name = self.tutorial("volcano1.yml")
         p.wait_phase(name, "Running", PATIENCE)
         self.wait_pod(name + "-chief-0")
         log = self.log(name + "-chief-0")
@@ -123,7 +123,7 @@ class Frameworks(put.PlatformTest):
     def test_2_workers_complete_the_job(self):
         """tftest.yaml: both workers reach the end, the policy completes the job and takes the parameter server away."""
         p = self.platform
-        name = self.tutorial("tftest.yaml", {"/var/tf_dist_mnist/dist_mnist.py": "between_graphs.py"})
+        name = self.tutorial("tftest.yaml")
         p.wait_phase(name, "Completed", PATIENCE)
         steps = 0
         for worker in ("worker-0", "worker-1"):
@@ -131,6 +131,7 @@ class Frameworks(put.PlatformTest):
             made, at, samples, accuracy = re.search(
                 r"made (\d+) steps; iterations (\d+) samples (\d+) accuracy ([\d.]+)", log).groups()
             steps += int(made)
+            self.assertGreater(int(made), 0, log)
             self.assertGreaterEqual(int(at), 400, log)
             self.assertGreater(float(accuracy), 0.9, log)
             self.assertTrue(log.endswith("trained\n"), log)

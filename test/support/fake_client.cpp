@@ -37,22 +37,24 @@ bool ends_at_once(const kube::Resource& resource, const json::Value& value,
 }
 
 // Strategic merge of the one list that controllers patch: conditions, by type.
-void merge_conditions(const json::Value& old, json::Object& patch) {
+void merge_list(const json::Value& old, json::Object& patch, std::string_view list, std::string_view by) {
   json::Value whole(patch);
-  const json::Array* changed = json::array_at(whole, {"status", "conditions"});
-  const json::Array* before = json::array_at(old, {"status", "conditions"});
+  const json::Array* changed = json::array_at(whole, {"status", list});
+  const json::Array* before = json::array_at(old, {"status", list});
   if (!changed || !before) return;
   json::Array merged = *before;
   for (const json::Value& one : *changed) {
     auto same = std::find_if(merged.begin(), merged.end(), [&](const json::Value& other) {
-      return json::string_at(other, {"type"}) == json::string_at(one, {"type"});
+      return json::string_at(other, {by}) == json::string_at(one, {by});
     });
-    if (same == merged.end())
+    if (json::string_at(one, {"$patch"}) == "delete") {
+      if (same != merged.end()) merged.erase(same);
+    } else if (same == merged.end())
       merged.push_back(one);
     else
       for (const auto& member : one.get_object()) same->get_object()[member.key()] = member.value();
   }
-  patch["status"].get_object()["conditions"] = std::move(merged);
+  patch["status"].get_object()[list] = std::move(merged);
 }
 
 class FakeWatch final : public kube::Watch {
@@ -162,7 +164,11 @@ kube::WriteResult FakeApi::patch_object(const kube::Write& write) {
   } else if (!write.subresource.empty() && write.subresource != "scale") {
     json::Object only;
     if (members.contains("status")) only["status"] = members["status"];
-    if (write.patch_type == kube::PatchType::strategic) merge_conditions(*found, only);
+    if (write.patch_type == kube::PatchType::strategic) {
+      merge_list(*found, only, "conditions", "type");
+      merge_list(*found, only, "reservedFor", "uid");
+      merge_list(*found, only, "resourceClaimStatuses", "name");
+    }
     json::apply_merge_patch(after, only);
   } else {
     if (has_status_subresource(write.resource)) members.erase("status");

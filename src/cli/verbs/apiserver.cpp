@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/pod_security_flag.h"
 #include "cli/verb.h"
 
 namespace hekla::cli {
@@ -14,6 +15,8 @@ void declare_tls_flags(CLI::App& command, ApiServerOptions& options) {
                      "Hekla's own authority in the data directory)");
   command.add_option("--tls-cert-file", options.tls_cert_file, "the server's certificate");
   command.add_option("--tls-private-key-file", options.tls_key_file, "its private key");
+  command.add_option("--tls-san", options.tls_sans,
+                     "name or address that the certificate of Hekla's own authority shall have as well; repeatable");
   command.add_option("--client-ca-file", options.client_ca_file,
                      "client certificates signed by this CA name their bearer (CN) and groups (O)");
 }
@@ -31,6 +34,53 @@ void declare_auth_flags(CLI::App& command, ApiServerOptions& options) {
                      "RBAC (default), Node (part of RBAC here) or AlwaysAllow")
       ->delimiter(',')
       ->check(CLI::IsMember({"RBAC", "Node", "AlwaysAllow"}));
+  command.add_option("--anonymous-auth", options.anonymous_auth,
+                     "whether requests without credentials are judged as those of system:anonymous")
+      ->capture_default_str();
+}
+
+void declare_limit_flags(CLI::App& command, ApiServerOptions& options) {
+  command
+      .add_option("--max-requests-inflight", options.max_requests_inflight,
+                  "requests that are answered at the same time: this many and "
+                  "--max-mutating-requests-inflight together")
+      ->check(CLI::NonNegativeNumber);
+  command.add_option("--max-mutating-requests-inflight", options.max_mutating_requests_inflight, "see above")
+      ->check(CLI::NonNegativeNumber);
+}
+
+// What test suites set and what changes nothing here: feature gates and versions, since everything that is built in is
+// served; caches, workers and connections that Hekla has none of; the way to an etcd, to kubelets and to aggregated
+// servers. Flags that would protect something are not among them: they are refused like a misspelt one.
+constexpr const char* kWithoutMeaning[] = {
+    "--feature-gates", "--runtime-config", "--delete-collection-workers", "--emulated-version",
+    "--runtime-config-emulation-forward-compatible", "--watch-cache", "--watch-cache-sizes",
+    "--default-watch-cache-size", "--enable-garbage-collector", "--enable-priority-and-fairness",
+    "--max-connection-bytes-per-sec", "--min-request-timeout", "--request-timeout", "--event-ttl",
+    "--shutdown-delay-duration", "--shutdown-send-retry-after", "--goaway-chance", "--livez-grace-period",
+    "--http2-max-streams-per-connection", "--permit-port-sharing", "--permit-address-sharing", "--profiling",
+    "--contention-profiling", "--storage-backend", "--storage-media-type", "--storage-initialization-timeout",
+    "--etcd-prefix", "--etcd-cafile", "--etcd-certfile", "--etcd-keyfile", "--etcd-compaction-interval",
+    "--etcd-count-metric-poll-period", "--etcd-db-metric-poll-interval", "--etcd-healthcheck-timeout",
+    "--etcd-readycheck-timeout", "--etcd-servers-overrides", "--lease-reuse-duration-seconds",
+    "--enable-aggregator-routing", "--aggregator-reject-forwarding-redirect", "--proxy-client-cert-file",
+    "--proxy-client-key-file", "--kubelet-certificate-authority", "--kubelet-client-certificate",
+    "--kubelet-client-key", "--kubelet-port", "--kubelet-read-only-port", "--kubelet-timeout",
+    "--kubelet-preferred-address-types", "--endpoint-reconciler-type", "--apiserver-count", "--external-hostname",
+    "--insecure-port", "--insecure-bind-address", "--service-node-port-range", "--cors-allowed-origins",
+    "--logging-format", "--log-json-info-buffer-size", "--log-json-split-stream", "--log-flush-frequency", "--vmodule",
+    "--audit-log-format", "--audit-log-mode", "--audit-log-version", "--service-account-lookup",
+    "--service-account-extend-token-expiration", "--service-account-jwks-uri", "--show-hidden-metrics-for-version",
+    "--disabled-metrics", "--allow-metric-labels", "--tls-min-version"};
+
+void declare_flags_without_meaning(CLI::App& command, const std::shared_ptr<ApiServerOptions>& options) {
+  for (const char* name : kWithoutMeaning)
+    command
+        .add_option_function<std::string>(
+            name, [options, name](const std::string&) { options->without_meaning.emplace_back(name); })
+        ->expected(0, 1)
+        ->take_last()
+        ->group("");
 }
 
 void declare(CLI::App& app, Context& context) {
@@ -49,6 +99,9 @@ void declare(CLI::App& app, Context& context) {
       ->capture_default_str();
   declare_tls_flags(*command, *options);
   declare_auth_flags(*command, *options);
+  declare_limit_flags(*command, *options);
+  declare_flags_without_meaning(*command, options);
+  add_pod_security_flag(*command, options->pod_security_default);
   add_audit_flags(*command, options->audit);
   command->add_option("--enable-admission-plugins", options->enable_admission,
                       "accepted; every plugin there is runs unless disabled")

@@ -4,52 +4,70 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "cli/component_flags.h"
 #include "cli/component_options.h"
 #include "cli/verb.h"
 
 namespace hekla::cli {
 namespace {
 
-void add_shared_flags(CLI::App& command, ComponentOptions& options) {
-  command.add_option("--kubeconfig", options.kubeconfig,
-                     "the cluster and how to log in (default: the cluster this pod runs in)");
-  command.add_option("--master", options.master, "URL of the API server");
-  command.add_option("--scheduler-name", options.scheduler_names, "schedulers of ours; repeatable")
+constexpr const char* kThreads = "one loop serves all objects of a kind, in batches";
+constexpr const char* kAllNodes = "every node is looked at";
+
+void add_controllers_flags(CLI::App& command, ControllersOptions& options) {
+  command.add_flag("--inherit-owner-annotations", options.inherit_owner_annotations,
+                   "pod groups of plain pods take the annotations of their owners")
       ->capture_default_str();
-  command.add_flag("--enable-healthz", options.healthz, "answer /healthz");
-  command.add_option("--healthz-address", options.healthz_address, "where to answer /healthz")
+  command.add_option("--controllers", options.controllers,
+                     "which ones run: '*' for all, 'name' or '+name' picks, '-name' leaves out")
+      ->delimiter(',')
       ->capture_default_str();
-  command.add_option("--log-level", options.log_level, "debug, info, warn or error")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+  command.add_option("--max-requeue-num", options.max_requeue,
+                     "failures in a row after which a job is ended; -1: never")
       ->capture_default_str();
-  command.add_option("-v,--v", options.unused, "accepted; see --log-level");
-  for (const char* flag : {"--kube-api-qps", "--kube-api-burst"})
-    command.add_option(flag, options.unused,
-                       "accepted; writes are sent in batches, without a rate limit");
-  command.add_option("--logtostderr", options.unused, "accepted; logs go to stderr")
-      ->expected(0, 1);
+  const IdleFlag idle[] = {
+      {"--worker-threads", kThreads},
+      {"--worker-threads-for-podgroup", kThreads},
+      {"--worker-threads-for-queue", kThreads},
+      {"--worker-threads-for-gc", kThreads},
+  };
+  add_idle_flags(command, options, idle);
 }
 
-void add_election_flags(CLI::App& command, ComponentOptions& options) {
-  command.add_flag("--leader-elect", options.leader_elect,
-                   "only one of several replicas works, the others wait (--leader-elect=false: no)")
+void add_scheduler_flags(CLI::App& command, SchedulerOptions& options) {
+  command.add_option("--scheduler-conf", options.configuration,
+                     "configuration file, read again when it changes (default: the ConfigMap "
+                     "volcano-system/volcano-scheduler-configmap)");
+  command.add_option("--default-queue", options.default_queue, "queue of groups that name none")
       ->capture_default_str();
-  command.add_option("--leader-elect-resource-namespace", options.lease_namespace,
-                     "namespace of the Lease")
+  command.add_option("--schedule-period", options.period,
+                     "a session runs at least this often while something is pending")
       ->capture_default_str();
-  command.add_option("--leader-elect-resource-name", options.lease_name, "name of the Lease")
-      ->capture_default_str();
-  command.add_option("--leader-elect-lease-duration", options.lease_duration,
-                     "others take over when the Lease was not renewed for so long")
-      ->capture_default_str();
-  command.add_option("--leader-elect-renew-deadline", options.renew_deadline,
-                     "a leader that cannot renew for so long ends")
-      ->capture_default_str();
-  command.add_option("--leader-elect-retry-period", options.retry_period, "between two tries")
-      ->capture_default_str();
-  command.add_flag("--enable-metrics", options.metrics, "serve /metrics");
-  command.add_option("--listen-address", options.metrics_address, "where to serve /metrics")
-      ->capture_default_str();
+  command.add_option("--node-selector", options.node_selector,
+                     "LABEL:VALUE of the nodes to use; repeatable, any one suffices (default: all)")
+      ->delimiter(',');
+  command.add_option("--scheduler-sharding-mode", options.sharding_mode,
+                     "none; nodes are not divided among schedulers")
+      ->check(CLI::IsMember({"none"}));
+  const IdleFlag idle[] = {
+      {"--scheduler-sharding-name", "nodes are not divided among schedulers"},
+      {"--minimum-feasible-nodes", kAllNodes},
+      {"--minimum-percentage-nodes-to-find", kAllNodes},
+      {"--percentage-nodes-to-find", kAllNodes},
+      {"--node-worker-threads", kThreads},
+      {"--gate-removal-worker-num", kThreads},
+      {"--plugins-dir", "plugins of Go cannot be loaded; see the plugin extender"},
+      {"--csi-storage", "volumes are always looked at", false},
+      {"--priority-class", "priority classes are always obeyed", false},
+      {"--resync-period", "watches tell of every change"},
+      {"--resource-sync-timeout", "the first session waits for the first lists"},
+      {"--ignored-provisioners", "claims are no resource of pods"},
+      {"--disable-default-scheduler-config", "a bad text changes nothing and is told", false},
+      {"--enable-pprof", "there is no profile to serve", false},
+      {"--cache-dumper", "hekla explain and hekla up --record show what it knows", false},
+      {"--cache-dump-dir", "hekla explain and hekla up --record show what it knows"},
+  };
+  add_idle_flags(command, options, idle);
 }
 
 void declare_controllers(CLI::App& app, Context& context) {
@@ -60,9 +78,7 @@ void declare_controllers(CLI::App& app, Context& context) {
       app.add_subcommand("controllers", "run Volcano's controllers against a cluster");
   add_shared_flags(*command, *options);
   add_election_flags(*command, *options);
-  command->add_flag("--inherit-owner-annotations", options->inherit_owner_annotations,
-                    "pod groups of plain pods take the annotations of their owners")
-      ->capture_default_str();
+  add_controllers_flags(*command, *options);
   command->callback([&context, options] { context.exit_code = context.controllers(*options); });
 }
 
@@ -73,14 +89,7 @@ void declare_scheduler(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("scheduler", "run the scheduler against a cluster");
   add_shared_flags(*command, *options);
   add_election_flags(*command, *options);
-  command->add_option("--scheduler-conf", options->configuration,
-                      "configuration file, read again when it changes (default: the ConfigMap "
-                      "volcano-system/volcano-scheduler-configmap)");
-  command->add_option("--default-queue", options->default_queue, "queue of groups that name none")
-      ->capture_default_str();
-  command->add_option("--schedule-period", options->period,
-                      "a session runs at least this often while something is pending")
-      ->capture_default_str();
+  add_scheduler_flags(*command, *options);
   command->callback([&context, options] { context.exit_code = context.scheduler(*options); });
 }
 
@@ -118,6 +127,9 @@ void declare_webhook(CLI::App& app, Context& context) {
   command->add_flag("--enable-root-queue-protection", options->root_queue_protection,
                     "the amounts of the queue root cannot be changed")
       ->capture_default_str();
+  const IdleFlag idle[] = {
+      {"--graceful-shutdown-time", "requests under way are answered before it ends"}};
+  add_idle_flags(*command, *options, idle);
   command->callback([&context, options] { context.exit_code = context.webhook(*options); });
 }
 

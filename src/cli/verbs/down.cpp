@@ -18,16 +18,14 @@ struct Options {
 int down(const Context& context, const Options& options) {
   std::chrono::seconds patience(options.timeout_seconds);
   if (!find_instance(options.data_dir)) {
-    // A crashed instance leaves its pods running: start once more without serving anybody, and
-    // stop.
-    UpOptions up;
-    up.data_dir = options.data_dir;
+    // A crashed instance leaves its pods running: start once more, without anything that would
+    // start new ones, and stop.
     if (!has_left_pods(options.data_dir)) {
       std::printf("hekla is not running on %s; nothing to stop\n", options.data_dir.c_str());
       return 0;
     }
     Result<std::unique_ptr<ChildInstance>> child =
-        ChildInstance::start(context.executable, up, patience);
+        ChildInstance::start(context.executable, arguments_to_stop(options.data_dir), patience);
     if (!child) {
       complain("clean up after a crash in " + options.data_dir + ": " + child.error().message);
       return kFailed;

@@ -2,6 +2,7 @@
 // and runs the scheduler library over them here: nothing is written, and no endpoint is needed.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include "base/clock.h"
@@ -58,23 +59,26 @@ Result<void> print_explanation(ApiSession& session, const ExplainOptions& option
   return {};
 }
 
+// The kind that is meant; otherwise what is wrong.
+std::string to_kind(std::string& given) {
+  static const std::map<std::string, std::string> kinds = {
+      {"job", "job"},           {"jobs", "job"},    {"vcjob", "job"}, {"vj", "job"},
+      {"podgroup", "podgroup"}, {"pg", "podgroup"}, {"pod", "pod"},   {"po", "pod"},
+      {"queue", "queue"},       {"q", "queue"}};
+  auto found = kinds.find(given);
+  if (found == kinds.end())
+    return "cannot explain a \"" + given + "\": name a job, podgroup, pod or queue";
+  given = found->second;
+  return {};
+}
+
 void declare_explain(CLI::App& app, Context& context) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App* command =
       app.add_subcommand("explain", "why a job, pod group, pod or queue waits, with numbers");
   command->add_option("KIND", options->kind, "job, podgroup, pod or queue")
       ->required()
-      ->transform(
-          CLI::CheckedTransformer(std::map<std::string, std::string>{{"job", "job"},
-                                                                     {"jobs", "job"},
-                                                                     {"vcjob", "job"},
-                                                                     {"vj", "job"},
-                                                                     {"podgroup", "podgroup"},
-                                                                     {"pg", "podgroup"},
-                                                                     {"pod", "pod"},
-                                                                     {"po", "pod"},
-                                                                     {"queue", "queue"},
-                                                                     {"q", "queue"}}));
+      ->transform(CLI::Validator(to_kind, ""));
   command->add_option("NAME", options->name, "its name")->required();
   command->add_option("-n,--namespace", options->ns, "its namespace")->capture_default_str();
   command->add_option("-o,--output", options->output, "json for programs")

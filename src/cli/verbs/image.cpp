@@ -10,9 +10,12 @@
 #include <iostream>
 #include <memory>
 
+#include "agent/image/hidden_places.h"
 #include "agent/image/image_build.h"
 #include "agent/image/image_store.h"
 #include "agent/image/login_file.h"
+#include "agent/rootless/holder.h"
+#include "agent/rootless/rootless.h"
 #include "cli/verb.h"
 #include "json/value.h"
 #include "model/time.h"
@@ -34,7 +37,7 @@ struct ImageOptions {
   std::string name, target, file = "-", registry, user, password, older_than, output;
   bool password_stdin = false;
   std::string dockerfile;
-  std::vector<std::string> arguments, image_maps;
+  std::vector<std::string> arguments, secrets, image_maps;
   bool pull = false;
 };
 using SharedImageOptions = std::shared_ptr<ImageOptions>;
@@ -58,8 +61,11 @@ Result<agent::RegistryOptions> registry_options(const ImageOptions& options) {
 }
 
 Result<std::unique_ptr<ImageStore>> open_image_store(const ImageOptions& options) {
+  // Layers have files that their owner may not write; in a namespace of his own he may.
   if (::geteuid() != 0)
-    return fail(Code::forbidden, "the images of this machine are root's: use sudo hekla image");
+    if (Result<void> entered = agent::enter_rootless(); !entered)
+      return fail(Code::forbidden, "images without root need user namespaces, which do not work here (" +
+                                       entered.error().message + "): use sudo hekla image");
   std::error_code error;
   agent::ImageStoreOptions store;
   store.directory = std::filesystem::absolute(options.data_dir, error).lexically_normal() / "images";
@@ -258,6 +264,29 @@ Result<void> prune_images(const ImageOptions& options) {
   return {};
 }
 
+// "id=NAME,src=FILE".
+Result<std::pair<std::string, std::string>> secret_file(const std::string& text) {
+  std::string id, source;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string one = text.substr(at, end - at);
+    at = end + 1;
+    const std::string value = one.substr(std::min(one.find('=') + 1, one.size()));
+    if (one.starts_with("id="))
+      id = value;
+    else if (one.starts_with("src=") || one.starts_with("source="))
+      source = value;
+    else if (one != "type=file")
+      return fail(Code::bad_request, "--secret \"" + text + "\": \"" + one + "\" is not supported");
+  }
+  std::error_code error;
+  const std::filesystem::path file = std::filesystem::absolute(source, error);
+  if (id.empty() || source.empty())
+    return fail(Code::bad_request, "--secret \"" + text + "\": expected id=NAME,src=FILE");
+  if (!std::filesystem::is_regular_file(file, error)) return fail(Code::bad_request, "--secret: no file " + source);
+  return std::pair(id, file.string());
+}
+
 Result<void> build(const ImageOptions& options) {
   auto store = TRY(open_image_store(options));
   std::error_code error;
@@ -265,7 +294,7 @@ Result<void> build(const ImageOptions& options) {
       std::filesystem::absolute(options.data_dir, error).lexically_normal().string();
   agent::BuildRequest request;
   request.store_dir = data_dir + "/images";
-  request.context = options.file;
+  request.context = std::filesystem::absolute(options.file, error).string();  // commands run somewhere else
   if (!std::filesystem::is_directory(request.context, error))
     return fail(Code::bad_request, "the build context " + request.context + " is no directory");
   request.dockerfile = options.dockerfile;
@@ -279,8 +308,16 @@ Result<void> build(const ImageOptions& options) {
       return fail(Code::bad_request, "--build-arg \"" + argument + "\": expected NAME=VALUE");
     request.arguments[argument.substr(0, equals)] = argument.substr(equals + 1);
   }
+  for (const std::string& text : options.secrets) {
+    const auto [id, source] = TRY(secret_file(text));
+    request.secrets[id] = source;
+  }
   request.images = TRY(agent::ImageMap::parse(options.image_maps));
-  request.hidden_paths = {data_dir};
+  request.hidden_paths = agent::remembered_hidden(data_dir);
+  request.hidden_paths.push_back(data_dir);
+  if (std::string home = agent::rootless_home(); !home.empty()) request.hidden_paths.push_back(std::move(home));
+  for (std::string& other : agent::known_instances(agent::instance_registry()))
+    request.hidden_paths.push_back(std::move(other));
   request.logins = TRY(agent::read_logins(options.data_dir));
   if (options.quiet)
     request.print = [](std::string_view) {};
@@ -400,6 +437,8 @@ void declare_build(CLI::App& group, Context& context) {
   command->add_option("-t,--tag", options->names, "the image's name; repeatable")->required();
   command->add_option("-f,--file", options->dockerfile, "the Dockerfile (default: in the context)");
   command->add_option("--build-arg", options->arguments, "NAME=VALUE for an ARG; repeatable");
+  command->add_option("--secret", options->secrets,
+                      "id=NAME,src=FILE for a RUN --mount=type=secret,id=NAME; repeatable");
   command->add_option("--target", options->target, "the stage to stop at");
   command->add_flag("--pull", options->pull, "ask for base images even if they are here");
   command->add_option("--image-map", options->image_maps,

@@ -9,6 +9,7 @@
 #include "cli/api_session.h"
 #include "cli/follow.h"
 #include "cli/instance.h"
+#include "cli/objects.h"
 #include "cli/verb.h"
 
 namespace hekla::cli {
@@ -42,7 +43,7 @@ Result<int> run_files(const Context& context, const Options& options) {
       TRY(ApiSession::open(TRY(kube::load_kubeconfig(kubeconfig))));
   std::vector<kube::Key> jobs;
   for (const Manifest& manifest : manifests) {
-    Result<ApiSession::Applied> applied = session->apply(manifest.object);
+    Result<Applied> applied = apply_object(*session, manifest.object);
     if (!applied)
       return fail(applied.error().code, manifest.file + ":" + std::to_string(manifest.line) + ": " +
                                             applied.error().message);

@@ -17,7 +17,7 @@ struct SimulateOptions {
   std::vector<std::string> cluster, workload;
   std::string scheduler_conf, report, title = "Simulation", replay, default_duration = "10m";
   std::uint64_t seed = 1;
-  bool sessions = false;
+  bool sessions = false, check = false;
 };
 
 // The same numbers for the same seed (SplitMix64): a simulation can be repeated.
@@ -59,13 +59,14 @@ Result<int> run_simulation(const SimulateOptions& options) {
       if (!read) return fail(read.error().code, file + ": " + read.error().message);
     }
   scheduler::settle_arrivals(input);
-  scheduler::SimulationResult result = TRY(scheduler::simulate(input, configuration));
+  for (const std::string& warning : input.warnings()) complain(warning);
+  scheduler::SimulationResult result = TRY(scheduler::simulate(input, configuration, options.check));
   std::fputs(scheduler::report_text(result).c_str(), stdout);
   if (!options.report.empty()) {
     TRY(write_file_atomically(options.report, scheduler::report_html(result, options.title), 0644));
     std::printf("\nreport: %s\n", options.report.c_str());
   }
-  return 0;
+  return result.broken_invariants.empty() ? 0 : kFailed;
 }
 
 void declare_simulate(CLI::App& app, Context& context) {
@@ -94,6 +95,8 @@ void declare_simulate(CLI::App& app, Context& context) {
                    "how long jobs run that do not say")
       ->capture_default_str();
   command->add_flag("--sessions", options->sessions, "with --replay: print every session");
+  command->add_flag("--check", options->check,
+                    "add all accounts up anew after every session (the cheaper invariants always hold)");
   command->footer(
       "Example:\n  hekla simulate --cluster cluster.yaml --workload jobs.yaml --report out.html");
   command->callback([&context, options] {

@@ -1,0 +1,9 @@
+//go:build programs
+
+// Package programs pins what build_peers compiles.
+package programs
+
+import (
+	_ "volcano.sh/volcano/cmd/controller-manager"
+	_ "volcano.sh/volcano/cmd/scheduler"
+)
