@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""The whole path, from the POST of a job to its bound pods, of the real Volcano (on kube-apiserver, etcd and kwok) and of
-Hekla, one after the other under the same load of bench/embedded: platform.py BUILD_DIR [--jobs J] [--pods-per-job P]
-[--nodes N].
+"""The whole path, from the POST of a job to its bound pods, of the real Volcano (on kube-apiserver, etcd, the controller
+manager and kwok) and of Hekla, one after the other under the same load of bench/embedded: platform.py BUILD_DIR [--jobs J]
+[--pods-per-job P] [--nodes N].
 
-test/differential/build_peers --volcano makes the programs. Volcano's clients have no limits of their own here, it runs
-without its webhooks and beside no other controllers, and all its writes are durable, as Hekla's are. Prints one line of JSON
-for each and the ratios."""
+test/differential/build_peers --volcano makes the programs. Volcano runs as its chart installs it, with its webhooks (Hekla's
+admission is in the path, too), but without the limits of its clients and of the API server, which would only slow it down;
+all its writes are durable, as Hekla's are. Prints one line of JSON for each and the ratios."""
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -18,31 +19,52 @@ sys.path.insert(0, os.path.join(ROOT, "test/differential"))
 CPU, MEMORY, PODS = "32", "256Gi", "110"  # of a node, as in bench/embedded
 
 
-def volcano(nodes):
-    """A cluster with fake nodes and Volcano; its kubeconfig is in its directory."""
+# The chart's default.
+ADMISSIONS = ["/jobs/mutate", "/jobs/validate", "/podgroups/validate", "/queues/mutate", "/queues/validate",
+              "/hypernodes/validate", "/cronjobs/validate"]
+
+
+def webhooks(template, port, authority):
+    """The chart's webhook configurations, asking a process of this machine instead of a service."""
+    import yaml
+
+    text = re.sub(r"\{\{- if \.Values\.custom\.(common_labels|webhooks_namespace_selector_expressions).*?\{\{- end \}\}", "",
+                  template, flags=re.S)
+    text = text.replace("{{ .Release.Name }}", "volcano").replace("{{ .Release.Namespace }}", "volcano-system")
+    text = re.sub(r"^[ \t]*\{\{.*?\}\}[ \t]*$", "---", text, flags=re.M)
+    for configuration in filter(None, yaml.safe_load_all(text)):
+        asked = []
+        for webhook in configuration["webhooks"]:
+            path = webhook["clientConfig"]["service"]["path"]
+            webhook["clientConfig"] = {"url": "https://127.0.0.1:%d%s" % (port, path), "caBundle": authority}
+            if path in ADMISSIONS:
+                asked.append(webhook)
+        if asked:
+            yield {**configuration, "webhooks": asked}
+
+
+def cluster(nodes):
+    """etcd, kube-apiserver, the controller manager and fake nodes; a kubeconfig in its directory."""
     import servers
 
     server = servers.kubernetes(durable=True)
     server.wait_ready()
-    bin_directory = os.path.join(servers.PEERS, "bin")
-    kubeconfig = os.path.join(server.directory, "kubeconfig")
+    pki = lambda name: os.path.join(server.directory, name)
+    kubeconfig = pki("kubeconfig")
     with open(kubeconfig, "w") as file:
         json.dump({"apiVersion": "v1", "kind": "Config", "current-context": "c",
                    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-                   "clusters": [{"name": "c", "cluster": {
-                       "server": "https://127.0.0.1:%d" % server.port,
-                       "certificate-authority": os.path.join(server.directory, "ca.crt")}}],
-                   "users": [{"name": "u", "user": {
-                       "client-certificate": os.path.join(server.directory, "admin.crt"),
-                       "client-key": os.path.join(server.directory, "admin.key")}}]}, file)
-
-    def kubectl(*arguments):
-        subprocess.run([os.path.join(bin_directory, "kubectl"), "--kubeconfig", kubeconfig, *arguments], check=True,
-                       stdout=subprocess.DEVNULL)
-    kubectl("apply", "--server-side", "-f", os.path.join(servers.PEERS, "volcano-crds"))
-    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
-    kubectl("create", "namespace", "volcano-system")
-    kubectl("create", "serviceaccount", "default")  # nobody else makes it, and pods are refused without
+                   "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:%d" % server.port,
+                                                          "certificate-authority": pki("ca.crt")}}],
+                   "users": [{"name": "u", "user": {"client-certificate": pki("admin.crt"),
+                                                    "client-key": pki("admin.key")}}]}, file)
+    manager, kwok = servers.free_ports(2)
+    program = lambda name: os.path.join(servers.PEERS, "bin", name)
+    server.start(program("kube-controller-manager"), "--kubeconfig", kubeconfig, "--leader-elect=false",
+                 "--bind-address", "127.0.0.1", "--secure-port", str(manager), "--cert-dir", server.directory,
+                 "--service-account-private-key-file", pki("sa.key"), "--root-ca-file", pki("ca.crt"),
+                 "--controllers", "*,-node-lifecycle-controller,-node-ipam-controller,-node-route-controller",
+                 "--kube-api-qps", "2000", "--kube-api-burst", "4000")
     amounts = {"cpu": CPU, "memory": MEMORY, "pods": PODS}
     for i in range(nodes):
         made = server.ask("POST", "/api/v1/nodes", {
@@ -50,27 +72,59 @@ def volcano(nodes):
             "metadata": {"name": "node-%d" % i, "annotations": {"kwok.x-k8s.io/node": "fake"}}})
         if made.code != 201:
             raise RuntimeError("a node was refused: %s" % made.body)
-    kwok, controllers, controllers_health, scheduler, scheduler_health = servers.free_ports(5)
-    server.start(os.path.join(bin_directory, "kwok"), "--kubeconfig", kubeconfig, "--manage-all-nodes=false",
+    server.start(program("kwok"), "--kubeconfig", kubeconfig, "--manage-all-nodes=false",
                  "--manage-nodes-with-annotation-selector", "kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds", "0",
                  "--server-address", "127.0.0.1:%d" % kwok, "--config", os.path.join(servers.PEERS, "kwok-stages.yaml"))
+    return server, kubeconfig
+
+
+def wait_for(what, server, is_true):
+    deadline = time.time() + 60
+    while not is_true():
+        if time.time() > deadline or any(process.poll() is not None for process in server.processes):
+            raise RuntimeError("%s: not seen, see %s" % (what, server.directory))
+        time.sleep(0.5)
+
+
+def volcano(server, kubeconfig, nodes):
+    """Installs and starts Volcano there."""
+    import base64
+    import servers
+
+    program = lambda name: os.path.join(servers.PEERS, "bin", name)
+
+    def kubectl(*arguments, **more):
+        subprocess.run([program("kubectl"), "--kubeconfig", kubeconfig, *arguments], check=True, stdout=subprocess.DEVNULL,
+                       **more)
+    kubectl("apply", "--server-side", "-f", os.path.join(servers.PEERS, "volcano-crds"))
+    kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+    kubectl("create", "namespace", "volcano-system")
     os.environ["KLOG_SOCKET_DIR"] = os.environ["DEBUG_SOCKET_DIR"] = server.directory
-    common = ["--kubeconfig", kubeconfig, "--leader-elect=false", "--kube-api-qps", "10000", "--kube-api-burst", "10000",
-              "--logtostderr", "--enable-healthz"]
-    server.start(os.path.join(bin_directory, "vc-controller-manager"), *common,
+    controllers, controllers_health, scheduler, scheduler_health, admission, admission_health = servers.free_ports(6)
+    common = ["--kubeconfig", kubeconfig, "--logtostderr", "--enable-healthz"]
+    hasty = [*common, "--leader-elect=false", "--kube-api-qps", "10000", "--kube-api-burst", "10000"]
+    pki = lambda name: os.path.join(server.directory, name)
+    with open(pki("admission.conf"), "w"):
+        pass
+    server.start(program("vc-webhook-manager"), *common, "--listen-address", "127.0.0.1", "--port", str(admission),
+                 "--tls-cert-file", pki("server.crt"), "--tls-private-key-file", pki("server.key"),
+                 "--ca-cert-file", pki("ca.crt"), "--enabled-admission", ",".join(ADMISSIONS),
+                 "--webhook-url", "https://127.0.0.1:%d" % admission, "--admission-conf", pki("admission.conf"),
+                 "--healthz-address", "127.0.0.1:%d" % admission_health)
+    with open(pki("ca.crt"), "rb") as file:
+        authority = base64.b64encode(file.read()).decode()
+    with open(os.path.join(servers.PEERS, "volcano-chart/webhooks.yaml")) as file:
+        items = list(webhooks(file.read(), admission, authority))
+    kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), text=True)
+    server.start(program("vc-controller-manager"), *hasty,
                  "--healthz-address", "127.0.0.1:%d" % controllers_health, "--listen-address", "127.0.0.1:%d" % controllers)
-    server.start(os.path.join(bin_directory, "vc-scheduler"), *common, "--cache-dump-dir", server.directory,
+    server.start(program("vc-scheduler"), *hasty, "--cache-dump-dir", server.directory,
                  "--healthz-address", "127.0.0.1:%d" % scheduler_health, "--listen-address", "127.0.0.1:%d" % scheduler,
                  "--scheduler-conf", os.path.join(servers.PEERS, "volcano-scheduler/volcano-scheduler.conf"))
-    deadline = time.time() + 60
-    while True:
-        queue = server.ask("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
-        nodes_ready = server.ask("GET", "/api/v1/nodes").raw.count(b'"KubeletReady"') if queue.code == 200 else 0
-        if nodes_ready >= nodes and queue.body.get("status", {}).get("state") == "Open":
-            return server, kubeconfig
-        if time.time() > deadline:
-            raise RuntimeError("Volcano did not get ready (%d of %d nodes), see %s" % (nodes_ready, nodes, server.directory))
-        time.sleep(0.5)
+    queue = lambda: server.ask("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default").body
+    wait_for("the queue open", server, lambda: queue().get("status", {}).get("state") == "Open")
+    wait_for("all nodes ready", server,
+             lambda: server.ask("GET", "/api/v1/nodes").raw.count(b'"KubeletReady"') >= nodes)
 
 
 def main():
@@ -88,8 +142,9 @@ def main():
         print(json.dumps({"platform": name, **json.loads(line)}), flush=True)
         return json.loads(line)
 
-    server, kubeconfig = volcano(arguments.nodes)
+    server, kubeconfig = cluster(arguments.nodes)
     try:
+        volcano(server, kubeconfig, arguments.nodes)
         theirs = measure("volcano", "--kubeconfig", kubeconfig, "--pids", ",".join(str(p.pid) for p in server.processes))
     finally:
         server.stop()
