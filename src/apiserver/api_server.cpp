@@ -82,8 +82,7 @@ struct ApiServer::Parts {
   HttpWatches watches;
   CrdCleanup cleanup;
   Backups backups;
-  FlowUpkeep flows;
-  ApiServiceUpkeep api_services;
+  Upkeep flows, api_services;
   std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
   Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
@@ -107,8 +106,8 @@ struct ApiServer::Parts {
         watches(*options.store, registry, *options.loop, *options.rng),
         cleanup(*options.store, registry, crds, writes, *options.loop),
         backups(*options.store, crds),
-        flows(*options.store, registry, writes, *options.loop),
-        api_services(*options.store, registry, writes, *options.loop) {
+        flows(*options.store, registry, writes, *options.loop, flow_upkeep()),
+        api_services(*options.store, registry, writes, *options.loop, api_service_upkeep()) {
     serving.store = options.store;
     serving.registry = &registry;
     serving.writes = &writes;

@@ -1,8 +1,6 @@
 #include "apiserver/api_service_upkeep.h"
 
-#include <atomic>
 #include <map>
-#include <set>
 
 #include "apiserver/metadata.h"
 #include "apiserver/storage.h"
@@ -12,7 +10,6 @@
 namespace hekla::apiserver {
 namespace {
 
-constexpr std::string_view kManager = "kube-apiserver";
 constexpr std::string_view kGroup = "apiregistration.k8s.io";
 constexpr const char* kManagedLabel = "kube-aggregator.kubernetes.io/automanaged";
 
@@ -90,104 +87,44 @@ json::Value condition_of(bool local, WallTime now) {
                                         : "requests are not forwarded to other API servers"}};
 }
 
-bool says_so(const json::Value& service, const json::Value& wanted) {
-  const json::Array* conditions = json::array_at(service, {"status", "conditions"});
-  if (!conditions) return false;
-  for (const json::Value& one : *conditions)
-    if (json::string_at(one, {"type"}) == "Available")
-      return json::string_at(one, {"status"}) == json::string_at(wanted, {"status"}) &&
-             json::string_at(one, {"reason"}) == json::string_at(wanted, {"reason"});
-  return false;
+WriteRequest say(const ServedPtr& services, const std::string& name, json::Value condition) {
+  WriteRequest request = upkeep_write(services, name);
+  request.verb = WriteRequest::Verb::patch;
+  request.patch_type = kube::PatchType::merge;
+  request.subresource = "status";
+  request.body = json::Object{{"status", json::Object{{"conditions", json::Array{std::move(condition)}}}}};
+  return request;
+}
+
+std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& snapshot, WallTime now) {
+  const ServedPtr services = catalog.find(kGroup, "v1", "apiservices");
+  std::map<std::string, ServedVersion> missing = served_versions(catalog);
+  std::vector<WriteRequest> requests;
+  snapshot.scan(services->bucket, "", "", [&](const store::ItemPtr& item) {
+    const json::Value service = decode_object(*services, *item);
+    const bool local = missing.erase(item->key) > 0;
+    const bool managed = !json::string_at(service, {"metadata", "labels", kManagedLabel}).empty();
+    if (!local && managed) {
+      WriteRequest request = upkeep_write(services, item->key);
+      request.verb = WriteRequest::Verb::remove;
+      requests.push_back(std::move(request));
+      return true;
+    }
+    json::Value condition = condition_of(local, now);
+    if (!has_condition_like(service, condition, "reason"))
+      requests.push_back(say(services, item->key, std::move(condition)));
+    return true;
+  });
+  for (const auto& [name, served] : missing) {
+    WriteRequest request = upkeep_write(services, name);
+    request.body = local_service(name, served);
+    requests.push_back(std::move(request));
+  }
+  return requests;
 }
 
 }  // namespace
 
-struct ApiServiceUpkeep::State : std::enable_shared_from_this<State> {
-  store::Store& store;
-  Registry& registry;
-  Writes& writes;
-  Executor& loop;
-  std::atomic<bool> scheduled{false};
-  bool ended = false;
-  std::unique_ptr<store::Store::Subscription> subscription;
-
-  State(store::Store& s, Registry& r, Writes& w, Executor& l) : store(s), registry(r), writes(w), loop(l) {}
-
-  // Any thread.
-  void wake() {
-    if (scheduled.exchange(true)) return;
-    loop.post([weak = weak_from_this()] {
-      std::shared_ptr<State> self = weak.lock();
-      if (!self || self->ended) return;
-      self->scheduled = false;
-      self->look();
-    });
-  }
-
-  void look() {
-    const CatalogPtr catalog = registry.catalog();
-    const ServedPtr services = catalog->find(kGroup, "v1", "apiservices");
-    std::map<std::string, ServedVersion> missing = served_versions(*catalog);
-    std::vector<WriteRequest> requests;
-    store.snapshot().scan(services->bucket, "", "", [&](const store::ItemPtr& item) {
-      const json::Value service = decode_object(*services, *item);
-      const bool local = missing.erase(item->key) > 0;
-      const bool managed = !json::string_at(service, {"metadata", "labels", kManagedLabel}).empty();
-      if (!local && managed) {
-        WriteRequest request = request_for(services, item->key);
-        request.verb = WriteRequest::Verb::remove;
-        requests.push_back(std::move(request));
-        return true;
-      }
-      json::Value condition = condition_of(local, loop.clock().wall());
-      if (!says_so(service, condition)) requests.push_back(say(services, item->key, std::move(condition)));
-      return true;
-    });
-    for (const auto& [name, served] : missing) {
-      WriteRequest request = request_for(services, name);
-      request.body = local_service(name, served);
-      requests.push_back(std::move(request));
-    }
-    // What changes by it, or fails because something else has changed, wakes us again by itself.
-    if (!requests.empty()) writes.run(std::move(requests), loop, [](std::vector<WriteOutcome>) {});
-  }
-
-  static WriteRequest say(const ServedPtr& services, const std::string& name, json::Value condition) {
-    WriteRequest request = request_for(services, name);
-    request.verb = WriteRequest::Verb::patch;
-    request.patch_type = kube::PatchType::merge;
-    request.subresource = "status";
-    request.body =
-        json::Object{{"status", json::Object{{"conditions", json::Array{std::move(condition)}}}}};
-    return request;
-  }
-
-  static WriteRequest request_for(const ServedPtr& served, const std::string& name) {
-    WriteRequest request;
-    request.served = served;
-    request.key = {"", name};
-    request.field_manager = kManager;
-    request.user = {"system:apiserver", "", {"system:masters"}};
-    return request;
-  }
-};
-
-ApiServiceUpkeep::ApiServiceUpkeep(store::Store& store, Registry& registry, Writes& writes, Executor& loop)
-    : state_(std::make_shared<State>(store, registry, writes, loop)) {}
-
-ApiServiceUpkeep::~ApiServiceUpkeep() {
-  state_->ended = true;
-  state_->subscription.reset();
-}
-
-void ApiServiceUpkeep::start() {
-  auto wake = [weak = std::weak_ptr<State>(state_)] {
-    if (std::shared_ptr<State> self = weak.lock()) self->wake();
-  };
-  const ServedPtr services = state_->registry.catalog()->find(kGroup, "v1", "apiservices");
-  state_->subscription = state_->store.subscribe(services->bucket, wake);
-  state_->registry.on_change(state_->loop, wake);
-  state_->wake();
-}
+UpkeepRule api_service_upkeep() { return {std::string(kGroup), "v1", {"apiservices"}, "kube-apiserver", look}; }
 
 }  // namespace hekla::apiserver

@@ -2,25 +2,10 @@
 // server are told that nobody asks it.
 #pragma once
 
-#include <memory>
-
-#include "apiserver/registry.h"
-#include "apiserver/writes.h"
-#include "base/executor.h"
+#include "apiserver/upkeep.h"
 
 namespace hekla::apiserver {
 
-// Lives on `loop`; looks whenever APIServices or the served kinds have changed.
-class ApiServiceUpkeep {
- public:
-  ApiServiceUpkeep(store::Store& store, Registry& registry, Writes& writes, Executor& loop);
-  ~ApiServiceUpkeep();
-  // Once the first objects are there. On the loop.
-  void start();
-
- private:
-  struct State;
-  std::shared_ptr<State> state_;
-};
+UpkeepRule api_service_upkeep();
 
 }  // namespace hekla::apiserver

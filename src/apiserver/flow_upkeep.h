@@ -2,25 +2,10 @@
 // brings the mandatory objects back when somebody has taken them away.
 #pragma once
 
-#include <memory>
-
-#include "apiserver/registry.h"
-#include "apiserver/writes.h"
-#include "base/executor.h"
+#include "apiserver/upkeep.h"
 
 namespace hekla::apiserver {
 
-// Lives on `loop`; looks whenever one of the two kinds has changed.
-class FlowUpkeep {
- public:
-  FlowUpkeep(store::Store& store, Registry& registry, Writes& writes, Executor& loop);
-  ~FlowUpkeep();
-  // Once the first objects are there. On the loop.
-  void start();
-
- private:
-  struct State;
-  std::shared_ptr<State> state_;
-};
+UpkeepRule flow_upkeep();
 
 }  // namespace hekla::apiserver
