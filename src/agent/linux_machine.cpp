@@ -202,8 +202,9 @@ void LinuxMachine::tend_outside() {
 
 Result<void> LinuxMachine::prepare() {
   namespace_ = TRY(InstanceNamespace::open(paths_));
-  runtime_.set_program(TRY(keep_runtime(paths_.run_dir(), options_.programs.runtime)));
   TRY(namespace_->enter());
+  const std::string runtime = TRY(keep_runtime(paths_.run_dir(), options_.programs.runtime));
+  runtime_.set_program(bind_read_only(runtime, paths_.run_dir() + "/oci-runtime"));
   std::unique_ptr<NetnsThread> visits;
   if (is_rootless()) visits = TRY(NetnsThread::start(*namespace_));
   network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns(), std::move(visits));

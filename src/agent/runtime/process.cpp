@@ -12,6 +12,8 @@ namespace hekla::agent {
 namespace {
 
 constexpr std::size_t kOutputLimit = 64 * 1024;
+// To crun and runc: they need not protect themselves where they lie on a read-only mount (programs.h).
+constexpr const char* kProtected = "_LIBCONTAINER_CLONED_BINARY=1";
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 class SpawnActions {
@@ -53,7 +55,7 @@ Result<pid_t> spawn(std::vector<std::string> argv, std::vector<std::string> envi
     out.push_back(nullptr);
     return out;
   };
-  environment.emplace_back(kPath);
+  environment.insert(environment.end(), {kPath, kProtected});
   pid_t pid = -1;
   int failed = ::posix_spawnp(&pid, argv[0].c_str(), actions.get(), attributes.get(),
                               pointers(argv).data(), pointers(environment).data());

@@ -18,7 +18,7 @@ struct ProcessOutcome {
   std::string output;  // stdout and stderr together, at most 64 KiB
 };
 
-// Runs a program to its end. The environment holds PATH alone.
+// Runs a program to its end. The environment holds PATH and a word to the OCI runtime.
 Result<ProcessOutcome> run_process(const std::vector<std::string>& argv);
 
 // What run_process does, failing with the program's own words unless it exits with 0.

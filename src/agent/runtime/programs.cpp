@@ -1,11 +1,14 @@
 #include "agent/runtime/programs.h"
 
+#include <fcntl.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <optional>
 
 #include "agent/rootless/rootless.h"
+#include "agent/runtime/file_descriptor.h"
 #include "agent/runtime/files.h"
 #include "base/disk.h"
 #include "base/log.h"
@@ -69,6 +72,16 @@ Result<std::string> keep_runtime(const std::string& run_dir, const std::string& 
   }
   TRY(replace_file(file, wanted, 0600));
   return wanted;
+}
+
+std::string bind_read_only(const std::string& runtime, const std::string& place) {
+  ::umount2(place.c_str(), MNT_DETACH);  // of an earlier process: the program may be a new one
+  FileDescriptor target(::open(place.c_str(), O_CREAT | O_RDONLY | O_CLOEXEC, 0600));
+  if (target && ::mount(runtime.c_str(), place.c_str(), nullptr, MS_BIND, nullptr) == 0) {
+    if (::mount(nullptr, place.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0) return place;
+    ::umount2(place.c_str(), MNT_DETACH);
+  }
+  return runtime;
 }
 
 }  // namespace hekla::agent

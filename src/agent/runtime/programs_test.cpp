@@ -1,7 +1,13 @@
 #include "agent/runtime/programs.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <thread>
 
 #include "base/disk.h"
 #include "base/temp_dir_test.h"
@@ -46,6 +52,23 @@ TEST_F(ProgramsTest, RunningPodsKeepTheirRuntime) {
   EXPECT_EQ(keep_runtime(dir_.path(), "/usr/bin/other"), crun);
   ASSERT_EQ(::unlink(crun.c_str()), 0);
   EXPECT_EQ(keep_runtime(dir_.path(), "/usr/bin/other"), "/usr/bin/other") << "it is gone";
+}
+
+TEST_F(ProgramsTest, WhatRunsCannotBeWritten) {
+  install("crun");
+  install("newer");
+  const std::string crun = dir_.path() + "/crun", newer = dir_.path() + "/newer", place = dir_.path() + "/bound";
+  std::thread([&] {
+    ASSERT_EQ(::unshare(CLONE_NEWNS), 0) << "mounts need root";
+    ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_PRIVATE | MS_REC, nullptr), 0);
+    EXPECT_EQ(bind_read_only(crun, place), place);
+    EXPECT_EQ(::open(place.c_str(), O_WRONLY | O_CLOEXEC), -1);
+    EXPECT_EQ(errno, EROFS);
+    ASSERT_TRUE(write_file_atomically(newer, "newer", 0755));
+    EXPECT_EQ(bind_read_only(newer, place), place);
+    EXPECT_EQ(read_file(place).value_or(""), "newer") << "the next start has what is installed then";
+    EXPECT_EQ(bind_read_only(dir_.path() + "/gone", place), dir_.path() + "/gone");
+  }).join();
 }
 
 }  // namespace
