@@ -279,8 +279,11 @@ std::string LinuxMachine::cgroup_of(const PodRecord& record, const ContainerRun&
 }
 
 Result<void> LinuxMachine::save(const PodRecord& record) const {
-  return replace_file(paths_.pod(record.uid) + "/state.json", json::serialize(json::encode(record)),
-                      0600);
+  const std::string path = paths_.pod(record.uid) + "/state.json";
+  const std::string text = json::serialize(json::encode(record));
+  // A file made and one removed are the dearest part of a step where many pods come and go.
+  if (read_file(path).value_or("") == text) return {};
+  return replace_file(path, text, 0600);
 }
 
 Result<std::string> LinuxMachine::take_address() {
@@ -315,8 +318,9 @@ Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
     TRY(network_->elsewhere([&] { return make_ipc_namespace(paths_.ipc(request.record.uid)); }));
     TRY(mount_shared_memory(shm_dir(paths_, request.record.uid)));
   }
-  if (request.record.share_processes)
-    TRY(start_pause(paths_.pod_cgroup(request.record.uid) + "/pause", dir + "/pause.pid"));
+  // That it stands is saved with the first container: else it is made once more, but for its first process.
+  if (!request.record.share_processes) return {};
+  TRY(start_pause(paths_.pod_cgroup(request.record.uid) + "/pause", dir + "/pause.pid"));
   PodRecord ready = request.record;
   ready.sandbox = true;
   return save(ready);
@@ -451,12 +455,10 @@ Result<void> LinuxMachine::inspect_run(const model::Pod& pod, PodRecord& record,
 
 void LinuxMachine::remove_container(PodRecord record, std::size_t container, Done<void> done) {
   background<void>(
-      [this, record = std::move(record), container]() mutable -> Result<void> {
+      [this, record = std::move(record), container]() -> Result<void> {
         TRY(save(record));
-        ContainerRun& run = *record.containers[container].current;
-        TRY(remove_run(record, run));
-        run.removed = true;
-        return save(record);
+        // Saved with the next step: what is gone can be removed again.
+        return remove_run(record, *record.containers[container].current);
       },
       std::move(done));
 }
@@ -490,7 +492,9 @@ Result<void> LinuxMachine::dismantle_now(const PodRecord& record) {
   TRY(remove_cgroup(paths_.pod_cgroup(record.uid)));
   TRY(remove_ipc_namespace(paths_.ipc(record.uid)));
   TRY(unmount_shared_memory(shm_dir(paths_, record.uid)));
-  TRY(unmount_below(shared_dir(paths_, record.uid)));
+  std::error_code ignored;
+  if (const std::string shared = shared_dir(paths_, record.uid); fs::exists(shared, ignored))
+    TRY(unmount_below(shared));
   stop_pause(paths_.pod(record.uid) + "/pause.pid");  // which no control group has ended where there is none
   return remove_volumes(paths_.pod(record.uid) + "/volumes");
 }

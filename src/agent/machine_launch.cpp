@@ -153,8 +153,6 @@ Result<Launch> LinuxMachine::launch_now(LaunchRequest& request) {
     return Launch{now(), created.error().message};
   log_keeper_->begin(run.id, create.log_path);
   TRY(limit_whole_pod(request));
-  run.phase = run_phase::starting;
-  TRY(save(request.record));
   if (Result<void> started = runtime_.start(run.id); !started)
     return Launch{now(), started.error().message};
   Launch launch{now(), std::nullopt};

@@ -17,8 +17,7 @@ namespace hekla::agent {
 
 // The steps of one run of a container.
 namespace run_phase {
-inline const std::string creating = "creating";  // may exist, has certainly not been started
-inline const std::string starting = "starting";  // created; may have been started
+inline const std::string starting = "starting";  // being made; may have been started
 inline const std::string running = "running";
 inline const std::string exited = "exited";
 }  // namespace run_phase
@@ -26,7 +25,7 @@ inline const std::string exited = "exited";
 struct ContainerRun {
   std::string id;
   std::int32_t attempt = 0;
-  std::string phase = run_phase::creating;
+  std::string phase = run_phase::starting;
   std::int64_t started_ns = 0, finished_ns = 0;  // since 1970; 0 unknown
   std::int32_t exit_code = 0;
   std::string reason, message;

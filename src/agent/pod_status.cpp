@@ -62,8 +62,7 @@ class StatusBuilder {
     if (!initialized_) return "Pending";
     bool begun = std::ranges::all_of(in_.record.containers, [](const ContainerRecord& container) {
       return container.init || container.ephemeral ||
-             (container.current && container.current->phase != run_phase::creating &&
-              container.current->phase != run_phase::starting) ||
+             (container.current && container.current->phase != run_phase::starting) ||
              container.previous;
     });
     return begun ? "Running" : "Pending";

@@ -282,6 +282,10 @@ Result<void> HostImage::unmount_root(const std::string& bundle) {
 
 std::vector<OciMount> HostImage::extra_mounts() const {
   if (is_rootless()) return {};
+  std::vector<OciMount> mounts;
+  // As the process's first thread sees them, in the host's namespace: ours has several more for every pod.
+  Result<std::string> mountinfo = read_file("/proc/self/mountinfo");
+  if (!mountinfo || mount_points_to_bind(*mountinfo, {}).empty()) return mounts;
   std::vector<std::string> hidden;
   auto add = [&](const std::string& path) {
     std::error_code error;
@@ -290,10 +294,11 @@ std::vector<OciMount> HostImage::extra_mounts() const {
   for (const std::string& path : directories()) add(path);
   for (const std::string& path : hidden_files()) add(path);
   for (const std::string& path : hidden_paths_) add(path);
-  std::vector<OciMount> mounts;
-  Result<std::string> mountinfo = read_file("/proc/thread-self/mountinfo");
-  if (!mountinfo) return mounts;
-  const std::vector<std::string> points = mount_points_to_bind(*mountinfo, hidden);
+  std::vector<std::string> points = mount_points_to_bind(*mountinfo, hidden);
+  std::erase_if(points, [](const std::string& point) {  // what was mounted in a place that ours does not have
+    std::error_code error;
+    return !fs::exists(point, error);
+  });
   for (const std::string& point : points)
     mounts.push_back({point, "none", point, {"bind", "ro", "nosuid", "nodev"}});
   // The mask lies below these mounts.

@@ -130,7 +130,7 @@ TEST(LogChoice, WaitingAndPreviousInTheApisWords) {
   EXPECT_EQ(choose_log_run(record, a, {}, true).error().message,
             "previous terminated container \"a\" in pod \"p\" not found");
   a.previous = ContainerRun{.attempt = 0, .phase = run_phase::exited};
-  a.current = ContainerRun{.attempt = 1, .phase = run_phase::creating};
+  a.current = ContainerRun{.attempt = 1, .phase = run_phase::starting};
   EXPECT_EQ((*choose_log_run(record, a, {}, false))->attempt, 0);
   a.current->phase = run_phase::running;
   EXPECT_EQ((*choose_log_run(record, a, {}, false))->attempt, 1);

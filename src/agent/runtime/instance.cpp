@@ -104,6 +104,7 @@ bool is_pinned_namespace(const std::string& path) {
 }
 
 Result<void> make_directories(const std::string& path, unsigned mode) {
+  if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST) return {};  // most often all above it are there
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     std::string part = path.substr(0, end);
     if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST)
