@@ -296,7 +296,20 @@ void LinuxMachine::release_address(const std::string& address) {
   if (auto parsed = parse_ipv4(address)) addresses_.release(*parsed);
 }
 
+// The kernel gets ready for the runtime's moves while we do the rest.
+void LinuxMachine::expect_launch() {
+  if (is_rootless() || std::exchange(*expecting_launch_, true)) return;
+  background_on<void>(
+      *probe_pool_,
+      []() -> Result<void> {
+        precede_moves();
+        return {};
+      },
+      [expecting = expecting_launch_](const Result<void>&) { *expecting = false; });
+}
+
 void LinuxMachine::make_sandbox(SandboxRequest request, Done<void> done) {
+  expect_launch();
   background<void>([this, request = std::move(request)] { return sandbox_now(request); },
                    std::move(done));
 }
@@ -349,6 +362,7 @@ void LinuxMachine::pull_image(const ImageReference& image, RegistryLogins logins
 }
 
 void LinuxMachine::launch(LaunchRequest request, Done<Launch> done) {
+  expect_launch();
   background<Launch>([this, request = std::move(request)]() mutable { return launch_now(request); },
                      std::move(done));
 }

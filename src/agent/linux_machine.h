@@ -130,6 +130,8 @@ class LinuxMachine final : public PodMachine {
   template <class T>
   Result<T> blocking(std::move_only_function<Result<T>()> work);
 
+  void expect_launch();
+
   // The rest runs on the pool.
   Result<void> prepare();
   Result<void> save(const PodRecord& record) const;
@@ -170,6 +172,7 @@ class LinuxMachine final : public PodMachine {
   };
   std::shared_ptr<Outside> outside_ = std::make_shared<Outside>();
   std::uint64_t exec_number_ = 0;
+  std::shared_ptr<bool> expecting_launch_ = std::make_shared<bool>(false);
   std::unique_ptr<FileWatch> exits_;
   std::unique_ptr<LogKeeper> log_keeper_;
   std::unique_ptr<WorkerPool> pool_;

@@ -185,6 +185,18 @@ std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root)
   return text ? parse_oom_kills(*text) : 0;
 }
 
+void precede_moves(const std::string& mount_root) {
+  std::istringstream lines(read_file("/proc/self/cgroup").value_or(""));
+  for (std::string line; std::getline(lines, line);) {  // "8:pids:/path", "9:name=systemd:/path", "0::/path"
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    std::string hierarchy = line.substr(first + 1, second - first - 1);
+    if (hierarchy.starts_with("name=")) hierarchy.erase(0, std::string_view("name=").size());
+    const std::string directory = mount_root + (hierarchy.empty() ? "" : "/" + hierarchy) + line.substr(second + 1);
+    if (write_value(directory + "/cgroup.procs", std::to_string(::getpid()))) return;
+  }
+}
+
 Result<void> remove_cgroup(const std::string& cgroup) {
   // Everything inside is killed: a wrong path here would take the machine down.
   CHECK(cgroup.starts_with("/hekla-") && cgroup.size() > std::string_view("/hekla-").size(),

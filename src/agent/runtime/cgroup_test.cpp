@@ -18,6 +18,13 @@ TEST(Cgroup, ReadsOomKillsOfBothVersions) {
   EXPECT_EQ(parse_oom_kills(""), 0);
 }
 
+TEST(Cgroup, WhatPrecedesMovesMovesNothing) {
+  const std::string before = read_file("/proc/self/cgroup").value_or("");
+  precede_moves();
+  EXPECT_EQ(read_file("/proc/self/cgroup").value_or(""), before);
+  precede_moves("/no/such");
+}
+
 // Hierarchies as a machine with version 1 has them, each with its files.
 class PodCgroupTest : public ::testing::Test {
  protected:
