@@ -1,7 +1,12 @@
 // backfill: places pods that request nothing (BestEffort) wherever the filters allow. A pod is
 // bound at once if its job is ready, otherwise it is only held for the session. Queue capacity is
 // not asked.
+//
+// preempt and reclaim, where they stand before it, let starving jobs' BestEffort pods wait for room they
+// do not need: those are taken from where they wait and tried like the others. Differs from Volcano:
+// one that finds no place goes on waiting there, for pods may have been evicted for it.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "scheduler/session/action.h"
@@ -23,7 +28,28 @@ std::vector<TaskId> best_effort_tasks(const Session& session, JobId job) {
   return tasks;
 }
 
+using Waiting = std::vector<std::pair<TaskId, NodeId>>;
+
+Waiting take_from_waiting(Session& session) {
+  Waiting waiting;
+  for (JobId id : session.jobs()) {
+    if (session.at(id).of(TaskStatus::pipelined) == 0) continue;
+    for (TaskId task : session.at(id).tasks)
+      if (session.at(task).status == TaskStatus::pipelined && session.at(task).best_effort)
+        waiting.emplace_back(task, session.at(task).node);
+  }
+  for (auto [task, node] : waiting) session.unplace(task);
+  return waiting;
+}
+
+void let_wait_again(Session& session, const Waiting& waiting) {
+  for (auto [task, node] : waiting)
+    if (session.at(task).status == TaskStatus::pending && session.place(task, TaskStatus::pipelined, node))
+      session.keep(task);
+}
+
 void execute_backfill(Session& session, const Arguments&) {
+  Waiting waiting = take_from_waiting(session);
   Turns turns(session);
   for (JobId id : session.jobs()) {
     const Job& job = session.at(id);
@@ -47,6 +73,7 @@ void execute_backfill(Session& session, const Arguments&) {
     }
     turns.again(queue);
   }
+  let_wait_again(session, waiting);
 }
 
 }  // namespace
