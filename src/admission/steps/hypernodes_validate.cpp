@@ -1,20 +1,9 @@
 // validatehypernode.volcano.sh: a hypernode has members, and patterns that can be read.
-#include <regex>
-
 #include "admission/step.h"
+#include "cel/pattern.h"
 
 namespace hekla::admission {
 namespace {
-
-// The reason a pattern cannot be read, or nothing.
-std::string pattern_error(const std::string& pattern) {
-  try {
-    std::regex compiled(pattern, std::regex::ECMAScript);
-    return {};
-  } catch (const std::regex_error& error) {
-    return error.what();
-  }
-}
 
 Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json::Value& object) {
   const json::Array* members = json::array_at(object, {"spec", "members"});
@@ -22,8 +11,8 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json
     return fail(Code::bad_request, "member must have at least one member");
   for (const json::Value& member : *members) {
     std::string pattern(json::string_at(member, {"selector", "regexMatch", "pattern"}));
-    if (std::string error = pattern_error(pattern); !error.empty())
-      return fail(Code::bad_request, "member regexMatch pattern is invalid: " + error);
+    if (auto compiled = cel::Pattern::compile(pattern); !compiled)
+      return fail(Code::bad_request, "member regexMatch pattern is invalid: " + compiled.error().message);
   }
   return {};
 }

@@ -1,9 +1,9 @@
 #include "controllers/hypernode/hyper_node_controller.h"
 
 #include <ranges>
-#include <regex>
 
 #include "base/log.h"
+#include "cel/pattern.h"
 #include "controllers/hypernode/label_discovery.h"
 #include "model/selector.h"
 
@@ -16,24 +16,15 @@ constexpr const char* kSource = "volcano.sh/network-topology-source";
 
 using NodeLabels = std::map<std::string, std::map<std::string, std::string>>;
 
-// A pattern that cannot be read matches nothing; admission refuses it.
-std::optional<std::regex> compiled(const std::string& pattern) {
-  try {
-    return std::regex(pattern, std::regex::ECMAScript);
-  } catch (const std::regex_error&) {
-    return std::nullopt;
-  }
-}
-
 template <class Names, class Name>
 void each_by_name(const json::Value& selector, const Names& names, Name found) {
   std::string exact(json::string_at(selector, {"exactMatch", "name"}));
-  std::string pattern(json::string_at(selector, {"regexMatch", "pattern"}));
-  std::optional<std::regex> regex;
-  if (!pattern.empty()) regex = compiled(pattern);
+  std::string text(json::string_at(selector, {"regexMatch", "pattern"}));
+  // A pattern that cannot be read matches nothing; admission refuses it.
+  std::shared_ptr<const cel::Pattern> pattern;
+  if (!text.empty()) pattern = cel::Pattern::compile(text).value_or(nullptr);
   for (const std::string& name : names)
-    if ((!exact.empty() && name == exact) || (regex && std::regex_search(name, *regex)))
-      found(name);
+    if ((!exact.empty() && name == exact) || (pattern && pattern->matches(name))) found(name);
 }
 
 struct Walk {

@@ -1,9 +1,8 @@
 #include "scheduler/cluster/hyper_nodes.h"
 
 #include <algorithm>
-#include <optional>
-#include <regex>
 
+#include "cel/pattern.h"
 #include "model/selector.h"
 
 namespace hekla::scheduler {
@@ -11,12 +10,8 @@ namespace hekla::scheduler {
 namespace {
 
 // A pattern that cannot be read matches nothing; admission refuses it.
-std::optional<std::regex> compiled_pattern(std::string_view pattern) {
-  try {
-    return std::regex(std::string(pattern), std::regex::ECMAScript);
-  } catch (const std::regex_error&) {
-    return std::nullopt;
-  }
+std::shared_ptr<const cel::Pattern> compiled_pattern(std::string_view text) {
+  return cel::Pattern::compile(text).value_or(nullptr);
 }
 
 template <class Test>
@@ -31,9 +26,8 @@ void add_nodes(const json::Value& selector, std::span<const Node> nodes,
     if (NodeId node = find_node(exact); node.valid() && nodes[node.index()].live)
       to.push_back(node);
   if (std::string_view text = json::string_at(selector, {"regexMatch", "pattern"}); !text.empty())
-    if (std::optional<std::regex> pattern = compiled_pattern(text))
-      add_matching(nodes, to,
-                   [&](const Node& node) { return std::regex_search(node.name, *pattern); });
+    if (auto pattern = compiled_pattern(text))
+      add_matching(nodes, to, [&](const Node& node) { return pattern->matches(node.name); });
   const json::Value* by_label = json::find(selector, "labelMatch");
   if (by_label == nullptr) return;
   Result<model::Selector> labels = model::Selector::from_label_selector(*by_label);
@@ -101,10 +95,10 @@ void HyperNodes::adopt(HyperNodeId parent, std::string_view name) {
 }
 
 void HyperNodes::adopt_matching(HyperNodeId parent, std::string_view text) {
-  std::optional<std::regex> pattern;
-  if (!text.empty()) pattern = compiled_pattern(text);
+  if (text.empty()) return;
+  auto pattern = compiled_pattern(text);
   for (std::size_t i = 0; pattern && i < named_; ++i)
-    if (HyperNodeId(i) != parent && std::regex_search(all_[i].name, *pattern))
+    if (HyperNodeId(i) != parent && pattern->matches(all_[i].name))
       adopt(parent, all_[i].name);
 }
 
