@@ -337,7 +337,7 @@ Impact Cluster::remove(const model::PodGroup& object) {
   job.phase = Phase::none;
   job.conditions.clear();
   job.event_digest = job.rejection_digest = 0;
-  job.inqueue_since = job.started = job.half_since = {};
+  job.inqueue_since = job.started = job.short_since = job.half_since = {};
   job.lost.clear();
   gain_room();  // what was kept for it
   drop_job_if_unused(id);

@@ -111,6 +111,7 @@ struct Job {
   std::vector<LostRoom> lost;
   WallTime inqueue_since{};  // as far as this scheduler has seen it
   WallTime started{};        // when the gang was complete
+  WallTime short_since{};    // since when the gang, once complete, is no longer
   WallTime half_since{};     // since when it holds some of its minimum and cannot have the rest
   std::vector<std::pair<std::string, std::string>> annotations;  // those that plugins read
   TopologyWish topology;

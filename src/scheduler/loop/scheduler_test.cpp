@@ -228,6 +228,33 @@ TEST_F(SchedulerTest, ABadConfigurationIsRefusedAndTheOldOneStays) {
   EXPECT_EQ(node_of("h-0"), "(absent)");
 }
 
+TEST_F(SchedulerTest, AGangIsUnknownOnlyIfAPodItLostIsNotReplacedWithinASecond) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  start();
+  group("{name: g, minMember: 2, pods: 2, each: {cpu: 1}}");
+  settle();
+  for (const char* name : {"g-0", "g-1"})
+    api.patch(resources::pods, {"default", name}, Bench::yaml("{status: {phase: Running}}"), "status");
+  settle();
+  auto lose = [&] {
+    ASSERT_TRUE(api.remove(resources::pods, {"default", "g-1"}));
+    api.finish_termination({"default", "g-1"});
+  };
+  lose();
+  settle();
+  EXPECT_EQ(phase_of_group("g"), "Running");
+  pod("{name: g-1, group: g, cpu: 1}");
+  settle();
+  EXPECT_EQ(node_of("g-1"), "n1");
+  ASSERT_TRUE(simulation.run_for(std::chrono::seconds(3)));
+  EXPECT_EQ(phase_of_group("g"), "Running");
+  EXPECT_EQ(at(resources::pod_groups, "default", "g", {"status", "conditions"}).find("Unschedulable"),
+            std::string::npos);
+  lose();
+  ASSERT_TRUE(simulation.run_for(std::chrono::seconds(3)));
+  EXPECT_EQ(phase_of_group("g"), "Unknown") << "nothing has happened since, and it looks again by itself";
+}
+
 TEST_F(SchedulerTest, ADeletedPodFreesItsNodeForTheNext) {
   node("{name: n1, cpu: 1, memory: 8Gi}");
   start();

@@ -40,7 +40,8 @@ bool is_outdated(const Job& job, const GroupCondition& condition) {
 
 constexpr std::string_view kUnschedulable = "Unschedulable";
 constexpr int kMaxQueueDepth = 16;
-// A group that was let in gets its pods within milliseconds; only a longer wait is worth a warning.
+// A group that was let in gets its pods within milliseconds, and one that lost some gets others; only a longer wait
+// is worth a warning. Volcano, which looks once a second, hardly ever sees the moments between.
 constexpr Nanos kPodsAppearWithin = std::chrono::seconds(1);
 
 // Of cpu, memory and the others.
@@ -153,13 +154,22 @@ void Session::close() {
   if (collect_gauges_) record_gauges();
 }
 
-Phase Session::phase_at_close(const Job& job, bool unschedulable) const {
+bool Session::is_recovering(JobId id) const {
+  const Job& job = at(id);
+  return job.short_since != WallTime{} && !job.is_ready() && now_ - job.short_since < kPodsAppearWithin;
+}
+
+Phase Session::phase_at_close(JobId id, bool unschedulable) const {
+  const Job& job = at(id);
   if (job.of(TaskStatus::running) > 0 && unschedulable) return Phase::unknown;
   std::int32_t completed = job.of(TaskStatus::failed) + job.of(TaskStatus::succeeded);
   std::int32_t scheduled =
       job.of(TaskStatus::running) + job.of(TaskStatus::bound) + completed + job.releasing_on_node;
   if (scheduled >= job.min_available)
     return completed == scheduled ? Phase::completed : Phase::running;
+  // Others are about to come, or have just been placed.
+  bool recovers = is_arriving(id) || (job.short_since != WallTime{} && job.is_ready());
+  if (recovers && job.allocated_tasks() > 0 && !job.is_pending()) return job.phase;
   return job.phase == Phase::inqueue ? Phase::inqueue : Phase::pending;
 }
 
@@ -168,7 +178,7 @@ void Session::close_job(JobId id) {
   Job& job = cluster_.edit(id);
   bool arriving = is_arriving(id);
   if (!job.implicit) {
-    set_phase(id, phase_at_close(job, known.unschedulable));
+    set_phase(id, phase_at_close(id, known.unschedulable));
     std::int32_t running = job.of(TaskStatus::running), succeeded = job.of(TaskStatus::succeeded),
                  failed = job.of(TaskStatus::failed);
     known.changed |= running != job.running || succeeded != job.succeeded || failed != job.failed ||

@@ -218,8 +218,9 @@ class Session {
   void record_rejection(JobId job, std::string message);
   // "pod group is not ready, 1 Running, 3 Pending, 4 minAvailable; ..."
   const std::string& fit_error(JobId job);
-  // Pods of the gang are still being created: not the moment to complain that some are missing.
-  bool is_arriving(JobId job) const { return at(job).arriving && !job_valid(job); }
+  // Pods of the gang are still being created, or those it lost replaced: not the moment to complain that some are
+  // missing.
+  bool is_arriving(JobId job) const { return (at(job).arriving && !job_valid(job)) || is_recovering(job); }
   // Pending tasks that a discarded statement had already given a node.
   std::int32_t schedulable_tasks(JobId job) const;
 
@@ -250,7 +251,8 @@ class Session {
   bool may_rest(const Job& job) const;
   void close();
   void close_job(JobId job);
-  Phase phase_at_close(const Job& job, bool unschedulable) const;
+  bool is_recovering(JobId job) const;
+  Phase phase_at_close(JobId job, bool unschedulable) const;
   void report_pods(JobId job);
   void report_pod(TaskId task);
   void report_group_event(JobId job, bool changed);

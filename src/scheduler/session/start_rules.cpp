@@ -80,6 +80,10 @@ void StartRules::follow_job(JobId id) {
       history_.add(RunHistory::kind_of(job, cluster_.at(job.queue)), session_->now() - job.started);
     job.started = {};
   }
+  if (complete || job.started == WallTime{})
+    job.short_since = {};
+  else if (job.short_since == WallTime{})
+    job.short_since = session_->now();
   QueueState& queue = queues_[job.queue.index()];
   if (job.allocated_tasks() > 0) {
     ++queue.started;
