@@ -172,16 +172,17 @@ void Cluster::release_class(ClassId id) {
 void Cluster::recognise_names() {
   if (dimensions_.size() == recognised_) return;
   recognised_ = dimensions_.size();
-  auto has_news = [&](const model::ResourceList& unknown) {
-    return std::ranges::any_of(unknown, [&](const auto& one) { return dimensions_.find(one.first).has_value(); });
+  auto has_news = [&](const model::ResourceList& unknown, std::int64_t most) {
+    return std::ranges::any_of(
+        unknown, [&](const auto& one) { return dimensions_.is_recognised(one.first, one.second, most); });
   };
   for (std::size_t i = 0; i < jobs_.size(); ++i)
-    if (has_news(jobs_[i].min_unknown)) {
+    if (has_news(jobs_[i].min_unknown, Dimensions::kNoLimit)) {
       dimensions_.recognise(jobs_[i].min_resources, jobs_[i].min_unknown);
       touch(JobId(i));
     }
   std::vector<bool> known(classes_.size());
-  for (std::size_t i = 0; i < known.size(); ++i) known[i] = has_news(classes_[i].unknown);
+  for (std::size_t i = 0; i < known.size(); ++i) known[i] = has_news(classes_[i].unknown, kMostOfAPod);
   std::vector<TaskId> affected;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
     if (tasks_[i].live && known[tasks_[i].pod_class.index()]) affected.push_back(TaskId(i));
@@ -191,7 +192,7 @@ void Cluster::recognise_names() {
   }
   for (std::size_t i = 0; i < known.size(); ++i) {
     if (!known[i]) continue;
-    dimensions_.recognise(classes_[i].request, classes_[i].unknown);
+    dimensions_.recognise(classes_[i].request, classes_[i].unknown, kMostOfAPod);
     classes_[i].serial = ++class_serial_;
   }
   for (TaskId id : affected) {

@@ -80,8 +80,8 @@ void add_containers(const model::PodSpec& spec, Names& names, PodClass& out) {
   for (const model::Container& container : spec.containers) {
     const model::Quantity* cpu = amount(container.resources.requests, "cpu");
     const model::Quantity* memory = amount(container.resources.requests, "memory");
-    out.nonzero_cpu += cpu != nullptr ? cpu->milli_value() : kDefaultCpuMilli;
-    out.nonzero_memory += memory != nullptr ? memory->value() : kDefaultMemoryBytes;
+    out.nonzero_cpu += cpu != nullptr ? std::min(cpu->milli_value(), kMostOfAPod) : kDefaultCpuMilli;
+    out.nonzero_memory += memory != nullptr ? std::min(memory->value(), kMostOfAPod) : kDefaultMemoryBytes;
     out.images.push_back(names.intern(normalized_image(container.image)));
     for (const model::ContainerPort& port : container.ports) {
       if (port.hostPort == 0) continue;
@@ -190,7 +190,7 @@ std::string class_key(const model::Pod& pod) {
 PodClass make_class(const model::Pod& pod, std::string key, Names& names,
                     const Dimensions& dimensions) {
   PodClass out;
-  out.request = dimensions.request(model::pod_requests(pod), out.unknown);
+  out.request = dimensions.request(model::pod_requests(pod), out.unknown, kMostOfAPod);
   out.best_effort = out.request.is_empty();
   out.request.set(kPods, 1);
   for (const auto& [label, value] : pod.spec.nodeSelector)

@@ -43,13 +43,14 @@ std::int64_t Dimensions::amount_of(Dim dim, const model::Quantity& quantity) {
   return whole ? quantity.value() : quantity.milli_value();
 }
 
-Resources Dimensions::request(const model::ResourceList& list, model::ResourceList& unknown) const {
+Resources Dimensions::request(const model::ResourceList& list, model::ResourceList& unknown,
+                              std::int64_t most) const {
   Resources out;
   unknown.clear();
   for (const auto& [name, quantity] : list) {
     if (!counts(name)) continue;
-    if (std::optional<Dim> dim = find(name))
-      out.set(*dim, amount_of(*dim, quantity));
+    if (is_recognised(name, quantity, most))
+      out.set(*find(name), amount_of(*find(name), quantity));
     else if (!quantity.is_zero())
       unknown[name] = quantity;
   }
@@ -58,16 +59,15 @@ Resources Dimensions::request(const model::ResourceList& list, model::ResourceLi
   return out;
 }
 
-bool Dimensions::recognise(Resources& request, model::ResourceList& unknown) const {
+bool Dimensions::recognise(Resources& request, model::ResourceList& unknown, std::int64_t most) const {
   bool any = false;
   for (auto at = unknown.begin(); at != unknown.end();) {
-    std::optional<Dim> dim = find(at->first);
-    if (!dim) {
+    if (!is_recognised(at->first, at->second, most)) {
       ++at;
       continue;
     }
     any = true;
-    request.set(*dim, amount_of(*dim, at->second));
+    request.set(*find(at->first), amount_of(*find(at->first), at->second));
     at = unknown.erase(at);
   }
   request.set(kUnknown, 1000 * static_cast<std::int64_t>(unknown.size()));

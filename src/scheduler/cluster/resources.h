@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,12 +27,39 @@ inline constexpr Dim kCpu = 0, kMemory = 1, kPods = 2, kUnknown = 3;
 inline constexpr Dim kFirstExtended = 4;
 inline constexpr std::uint32_t kAlwaysPresent = 1u << kCpu | 1u << kMemory;
 inline constexpr double kTolerance = 0.1;
+// A pod that asks for more of something, a million times what nodes have, asks for what no node offers: it stands
+// in the dimension of the unknown, so that accounts of pods neither overflow nor drift. (72 TB of ephemeral storage.)
+inline constexpr std::int64_t kMostOfAPod = std::int64_t{1} << 56;
 
 enum class Missing { zero, infinity };
 
 template <class F>
 void each_dim(std::uint32_t mask, F visit) {
   for (; mask != 0; mask &= mask - 1) visit(static_cast<Dim>(std::countr_zero(mask)));
+}
+
+// Integers stop at the largest and the smallest there are.
+template <class T>
+T sum(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    T out;
+    if (__builtin_add_overflow(a, b, &out)) [[unlikely]]
+      return b > 0 ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min();
+    return out;
+  } else {
+    return a + b;
+  }
+}
+template <class T>
+T difference(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    T out;
+    if (__builtin_sub_overflow(a, b, &out)) [[unlikely]]
+      return b < 0 ? std::numeric_limits<T>::max() : std::numeric_limits<T>::min();
+    return out;
+  } else {
+    return a - b;
+  }
 }
 
 // Values of absent dimensions are zero: that is the invariant every operation keeps.
@@ -48,13 +76,13 @@ struct Amounts {
   }
   template <class U>
   Amounts& operator+=(const Amounts<U>& other) {
-    each_dim(other.present, [&](Dim d) { value[d] += static_cast<T>(other.value[d]); });
+    each_dim(other.present, [&](Dim d) { value[d] = sum(value[d], static_cast<T>(other.value[d])); });
     present |= other.present;
     return *this;
   }
   template <class U>
   Amounts& operator-=(const Amounts<U>& other) {
-    each_dim(other.present, [&](Dim d) { value[d] -= static_cast<T>(other.value[d]); });
+    each_dim(other.present, [&](Dim d) { value[d] = difference(value[d], static_cast<T>(other.value[d])); });
     present |= other.present;
     return *this;
   }
@@ -131,7 +159,7 @@ template <class T, class U>
 Amounts<T> excess(const Amounts<T>& a, const Amounts<U>& b) {
   Amounts<T> out;
   each_dim(a.present, [&](Dim d) {
-    T rest = a.value[d] - static_cast<T>(b.value[d]);
+    T rest = difference(a.value[d], static_cast<T>(b.value[d]));
     out.set(d, rest > 0 ? rest : 0);
   });
   return out;
@@ -165,10 +193,17 @@ class Dimensions {
   static bool counts(std::string_view name);
   // Of nodes and queues. Names that found no place are added to `refused`.
   Resources convert(const model::ResourceList& list, std::vector<std::string>* refused = nullptr);
-  // Of what users ask for: names that are not known, with an amount above zero, go to `unknown`.
-  Resources request(const model::ResourceList& list, model::ResourceList& unknown) const;
+  // Of what users ask for: names that are not known, with an amount above zero, go to `unknown`, and so do amounts
+  // above `most`.
+  static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+  Resources request(const model::ResourceList& list, model::ResourceList& unknown,
+                    std::int64_t most = kNoLimit) const;
   // Moves names that have become known since from `unknown` to the request; whether there were any.
-  bool recognise(Resources& request, model::ResourceList& unknown) const;
+  bool recognise(Resources& request, model::ResourceList& unknown, std::int64_t most = kNoLimit) const;
+  bool is_recognised(const std::string& name, const model::Quantity& quantity, std::int64_t most) const {
+    std::optional<Dim> dim = find(name);
+    return dim && amount_of(*dim, quantity) <= most;
+  }
   // The Kubernetes quantity of an amount in this dimension: "1", "500m", "1Gi".
   model::Quantity quantity(Dim dim, std::int64_t amount) const;
   // "cpu, memory" as "<word> cpu, <word> memory"; `unknown` are the names that stand in that dimension.
