@@ -60,9 +60,9 @@ void ConfigurationSource::map_changed(const model::ConfigMap& map) {
   // Upstream reads whichever file the map puts into the directory; in practice there is this one.
   auto found = map.data.find(kMember);
   if (found != map.data.end()) return take(found->second, &target);
-  if (refused_ && last_.empty()) return;
+  if (seen_ && !last_) return;
   refused_ = true;
-  last_.clear();
+  last_.reset();
   seen_ = true;
   std::string problem = "the scheduler configuration is not used: data has no " + kMember;
   log_error("scheduler", problem, {{"configmap", key_.ns + "/" + key_.name}});

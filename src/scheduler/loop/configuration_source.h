@@ -49,7 +49,7 @@ class ConfigurationSource {
   bool is_ready_ = false;
   bool refused_ = false;  // the last text was
   bool seen_ = false;
-  std::string last_;
+  std::optional<std::string> last_;  // absent: the map had none
   std::string read_error_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

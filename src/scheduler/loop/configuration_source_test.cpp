@@ -78,6 +78,21 @@ TEST_F(ConfigurationSourceTest, ABadTextIsReportedOnceAndTheOldOneStays) {
   EXPECT_TRUE(places("b")) << "a map that goes away changes nothing";
 }
 
+TEST_F(ConfigurationSourceTest, AnEmptyTextAndNoActionsAreBadTextsToo) {
+  node("{name: n1, cpu: 8, memory: 8Gi}");
+  start();
+  const std::string refused =
+      "volcano InvalidConfiguration: the scheduler configuration is not used, the old one stays: scheduler "
+      "configuration: ";
+  set_map("");
+  EXPECT_TRUE(places("a"));
+  set_map("actions: \"\"\n");
+  EXPECT_TRUE(places("b"));
+  EXPECT_EQ(events_about(kMap.name),
+            (std::vector<std::string>{refused + "the text is empty",
+                                      refused + "actions is empty: nothing would ever be scheduled"}));
+}
+
 TEST_F(ConfigurationSourceTest, ABadMapAtTheStartMeansTheDefault) {
   node("{name: n1, cpu: 8, memory: 8Gi}");
   make_map("nonsense");
@@ -102,9 +117,11 @@ TEST_F(ConfigurationSourceTest, AFileIsReadAgainAndWinsOverTheMap) {
   file = "actions: [";
   ASSERT_TRUE(simulation.run_for(std::chrono::seconds(3)));
   EXPECT_FALSE(places("c"));
-  options.read_configuration = [] { return Result<std::string>("actions: nonsense"); };
-  EXPECT_FALSE(Scheduler::create(options, client, nullptr))
-      << "at the start a bad file is an error";
+  for (const char* bad : {"actions: nonsense", ""}) {
+    options.read_configuration = [bad] { return Result<std::string>(bad); };
+    EXPECT_FALSE(Scheduler::create(options, client, nullptr))
+        << "at the start a bad file is an error";
+  }
 }
 
 }  // namespace

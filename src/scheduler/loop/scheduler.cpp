@@ -67,8 +67,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
 
   // What of the text has no effect.
   Result<std::vector<std::string>> configure(std::string_view text) {
-    Configuration configuration =
-        TRY(parse_configuration(text.empty() ? helm_default_configuration() : text));
+    Configuration configuration = TRY(parse_configuration(text));
     std::vector<std::string> without_effect = configuration.warnings;
     for (const std::string& name : configuration.unknown_plugins)
       without_effect.push_back("plugin " + name + " does not exist and is skipped");
@@ -492,10 +491,12 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(Options options, kube::Clie
   if (state->options.read_configuration)
     TRY(state->configure(TRY(state->options.read_configuration())));
   else
-    TRY(state->configure(state->options.configuration));
+    TRY(state->configure(helm_default_configuration()));
   return std::make_unique<Scheduler>(std::move(state));
 }
 
+  else if (const std::string& given = state->options.configuration; !given.empty())
+    TRY(state->configure(given));
 void Scheduler::start() { state_->start(); }
 
 Result<void> Scheduler::set_configuration(std::string_view text) {

@@ -131,6 +131,8 @@ Result<void> add_actions(const json::Value& document, Configuration& out) {
   if (actions == nullptr || !actions->is_string())
     return fail(Code::invalid, "scheduler configuration: actions must be a string");
   std::string_view rest = json::sv(actions->get_string());
+  if (rest.find_first_not_of(' ') == std::string_view::npos)
+    return fail(Code::invalid, "scheduler configuration: actions is empty: nothing would ever be scheduled");
   while (!rest.empty()) {
     std::size_t comma = rest.find(',');
     std::string_view name = rest.substr(0, comma);
@@ -265,6 +267,7 @@ bool Configuration::has_hierarchy(std::string_view name) const {
 
 Result<Configuration> parse_configuration(std::string_view text) {
   std::vector<json::YamlDocument> documents = TRY(json::parse_yaml(text));
+  if (documents.empty()) return fail(Code::invalid, "scheduler configuration: the text is empty");
   if (documents.size() != 1 || !documents.front().value.is_object())
     return fail(Code::invalid, "scheduler configuration: expected one YAML object");
   const json::Value& document = documents.front().value;

@@ -42,7 +42,11 @@ TEST(Configuration, AnUnknownPluginIsSkipped) {
 
 TEST(Configuration, NoYamlNoActionsNoNames) {
   EXPECT_FALSE(parse_configuration("actions: [\n"));
-  EXPECT_FALSE(parse_configuration(""));
+  EXPECT_EQ(parse_configuration("").error().message, "scheduler configuration: the text is empty");
+  EXPECT_EQ(parse_configuration("# nothing\n").error().message, "scheduler configuration: the text is empty");
+  for (const char* text : {"actions: \"\"\n", "actions: \"  \"\n"})
+    EXPECT_EQ(parse_configuration(text).error().message,
+              "scheduler configuration: actions is empty: nothing would ever be scheduled");
   EXPECT_FALSE(parse_configuration("tiers: []\n"));
   EXPECT_FALSE(
       parse_configuration("actions: allocate\ntiers:\n- plugins:\n  - enableJobOrder: true\n"));
