@@ -39,8 +39,15 @@ void describe_group(Inquiry& inquiry, const World& world, const model::PodGroup&
                        std::to_string(job.tasks.size()) + " pods are placed, at least " +
                        std::to_string(job.min_available) + " are needed";
   add_lost_nodes(world, group, out.findings);
-  if (before.ready || before.phase == Phase::completed) {
+  if (before.phase == Phase::completed || (before.ready && before.pending_pods == 0)) {
     out.summary = counts + (out.findings.empty() ? ": the gang is complete" : "");
+    return;
+  }
+  if (before.ready) {
+    for (Finding& finding : inquiry.why_waiting(id)) out.findings.push_back(std::move(finding));
+    out.summary = counts + ": the gang is complete; " + std::to_string(before.pending_pods) + " more " +
+                  (before.pending_pods == 1 ? "pod waits: " : "pods wait: ") +
+                  first_or(out.findings, "nothing in sight keeps them from starting");
     return;
   }
   add_missing_priority_class(world, group, out.findings);
@@ -81,10 +88,41 @@ Explanation explain_job(Inquiry& inquiry, const World& world, const model::VcJob
   return out;
 }
 
+void conclude(Explanation& out, Finding finding) {
+  out.summary = finding.text;
+  out.findings.push_back(std::move(finding));
+}
+
+// Nobody can make a group, or a pod has named one that nobody makes.
+void explain_without_group(const World& world, const model::Pod& pod, Explanation& out) {
+  const std::string& queue = pod.metadata.annotation(model::keys::queue_name);
+  if (!queue.empty() && named(world.queues, "", queue) == nullptr)
+    return conclude(out, {"queue-missing",
+                          "its annotation " + model::keys::queue_name + " names queue " + queue +
+                              ", which does not exist, so no PodGroup can be made for it",
+                          "create the queue or name another one",
+                          {{"queue", queue}}});
+  if (const std::string& group = pod.metadata.annotation(model::keys::group_name); !group.empty())
+    return conclude(out, {"group-missing",
+                          "its annotation " + model::keys::group_name + " names PodGroup " + pod.metadata.ns + "/" +
+                              group + ", which does not exist, so the scheduler leaves it out",
+                          "create the PodGroup or name another one",
+                          {{"group", group}}});
+  conclude(out, {"no-group",
+                 "it names no PodGroup, and pods of schedulerName " + pod.spec.schedulerName + " need one",
+                 "the PodGroup controller makes one; is it running?",
+                 {}});
+}
+
 Explanation explain_pod(Inquiry& inquiry, const World& world, const model::Pod& pod) {
   Explanation out{"pod", pod.metadata.ns, pod.metadata.name, pod.status.phase, "", {}};
   if (!pod.spec.nodeName.empty()) {
     out.summary = "it was placed on node " + pod.spec.nodeName;
+    if (std::string lost = loss_of_node(world, pod.spec.nodeName); !lost.empty())
+      conclude(out, {"node-lost",
+                     out.summary + ", which " + lost,
+                     "bring the node back, or delete the pod to have it placed elsewhere",
+                     {{"node", pod.spec.nodeName}}});
     return out;
   }
   TaskId id = inquiry.cluster().find_task(pod.metadata.ns, pod.metadata.name);
@@ -98,10 +136,7 @@ Explanation explain_pod(Inquiry& inquiry, const World& world, const model::Pod& 
   }
   JobId job = inquiry.cluster().at(id).job;
   if (!job.valid()) {
-    out.summary =
-        "it names no PodGroup, and pods of schedulerName " + pod.spec.schedulerName + " need one";
-    out.findings.push_back(
-        {"no-group", out.summary, "the PodGroup controller makes one; is it running?", {}});
+    explain_without_group(world, pod, out);
     return out;
   }
   const Job& gang = inquiry.cluster().at(job);
@@ -109,6 +144,10 @@ Explanation explain_pod(Inquiry& inquiry, const World& world, const model::Pod& 
   if (group != nullptr) {
     describe_group(inquiry, world, *group, out);
     out.summary = "it is a member of PodGroup " + gang.ns + "/" + gang.name + "; " + out.summary;
+    return out;
+  }
+  if (!gang.implicit) {
+    explain_without_group(world, pod, out);
     return out;
   }
   out.findings = inquiry.why_waiting(job);

@@ -231,7 +231,16 @@ TEST_F(ExplainTest, NoHypernodeTakesTheWholeGang) {
       "{name: g, minMember: 5, pods: 5, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: hard, "
       "highestTierAllowed: 1}}");
   EXPECT_EQ(text(about("podgroup", "g"), "network-topology"),
-            "its 5 pods must sit in one hypernode of tier 1 or below: none of 2 has room for them now; b has for 4");
+            "its 5 pods must sit in one hypernode of tier 1 or below: none of 2 has room for them even empty, the "
+            "largest has for 4");
+  EXPECT_EQ(about("podgroup", "g").find("network-topology")->advice,
+            "allow a higher tier, or lower minAvailable or the requests");
+  pod("{name: in-1, group: in, cpu: 2, node: n3, phase: Running}");
+  group(
+      "{name: h, minMember: 3, pods: 3, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: hard, "
+      "highestTierAllowed: 1}}");
+  EXPECT_EQ(text(about("podgroup", "h"), "network-topology"),
+            "its 3 pods must sit in one hypernode of tier 1 or below: none of 2 has room for them now; a has for 2");
 }
 
 TEST_F(ExplainTest, QuotaAndPriorityClassKeepPodsFromBeingMade) {
@@ -287,6 +296,100 @@ TEST_F(ExplainTest, AJobNobodyEnds) {
   EXPECT_EQ(made.find("no-complete-policy")->advice,
             "give task chief the policy {event: TaskCompleted, action: CompleteJob}");
   EXPECT_EQ(made.state, "Running");
+}
+
+TEST_F(ExplainTest, PodsBeyondTheMinimumWaitForAReasonToo) {
+  node("{name: n1, cpu: 8, memory: 32Gi}");
+  queue("{name: q}");
+  group("{name: e, queue: q, minMember: 1, phase: Running}");
+  pod("{name: e-0, group: e, cpu: 8, node: n1, phase: Running}");
+  pod("{name: e-1, group: e, cpu: 8}");
+  pod("{name: e-2, group: e, cpu: 8}");
+  Explanation made = about("pod", "e-2");
+  EXPECT_EQ(made.summary,
+            "it is a member of PodGroup default/e; 1 of 3 pods are placed, at least 1 are needed: the gang is "
+            "complete; 2 more pods wait: its queue q holds 8 cpu and deserves 8 cpu by its weight 1 among the queues "
+            "that have jobs: a pod with 8 cpu would exceed that by 8 cpu");
+  EXPECT_EQ(text(made, "not-enough-room"),
+            "it needs 8 cpu for 1 pod at once; the nodes that would take it have 32Gi memory free: 8 cpu short");
+  std::erase_if(world.queues, [](const model::Queue& one) { return one.metadata.name == "q"; });
+  EXPECT_NE(about("pod", "e-1").find("queue-missing"), nullptr);
+  EXPECT_NE(about("podgroup", "e").find("queue-missing"), nullptr);
+}
+
+TEST_F(ExplainTest, PodsThatNameWhatDoesNotExist) {
+  node("{name: n1, cpu: 8, memory: 32Gi}");
+  pod("{name: a, cpu: 1, annotations: {scheduling.volcano.sh/queue-name: nosuch}}");
+  EXPECT_EQ(about("pod", "a").summary,
+            "its annotation scheduling.volcano.sh/queue-name names queue nosuch, which does not exist, so no PodGroup "
+            "can be made for it");
+  pod("{name: b, cpu: 1, group: podgroup-b, annotations: {scheduling.volcano.sh/queue-name: nosuch}}");
+  EXPECT_NE(about("pod", "b").find("queue-missing"), nullptr);
+  pod("{name: c, cpu: 1, group: none}");
+  EXPECT_EQ(text(about("pod", "c"), "group-missing"),
+            "its annotation scheduling.k8s.io/group-name names PodGroup default/none, which does not exist, so the "
+            "scheduler leaves it out");
+  pod("{name: d, cpu: 1}");
+  EXPECT_NE(about("pod", "d").find("no-group"), nullptr);
+  pod("{name: e, cpu: 1, node: gone, phase: Running}");
+  EXPECT_EQ(text(about("pod", "e"), "node-lost"), "it was placed on node gone, which does not exist any more");
+}
+
+TEST_F(ExplainTest, AnUnsoundTreeOfQueues) {
+  node("{name: n1, cpu: 8, memory: 32Gi}");
+  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+    {name: capacity, enableHierarchy: true}]}]})";
+  queue("{name: a, parent: b}");
+  queue("{name: b, parent: a}");
+  group("{name: g, minMember: 1, pods: 1, each: {cpu: 1}, phase: Inqueue}");
+  const std::string unsound = "the tree of queues is not sound, and the capacity plugin schedules nothing: queue ";
+  EXPECT_EQ(text(about("podgroup", "g"), "queue-tree"), unsound + "a: its parents form a cycle");
+  world.queues.pop_back();
+  world.queues.pop_back();
+  queue("{name: child, parent: default}");
+  EXPECT_EQ(text(about("podgroup", "g"), "queue-tree"), unsound + "default: it has jobs and child queues");
+}
+
+TEST_F(ExplainTest, NobodyIsAdvisedToRaiseACapabilityThereIsNot) {
+  node("{name: n1, cpu: 8, memory: 32Gi}");
+  queue("{name: line, annotations: {hekla.io/dequeue-strategy: fifo}}");
+  group("{name: in, queue: line, minMember: 1, minResources: {cpu: 6}, phase: Running}");
+  pod("{name: in-0, group: in, cpu: 6, node: n1, phase: Running}");
+  group("{name: head, queue: line, minMember: 1, minResources: {cpu: 4}, phase: Pending}");
+  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+    {name: proportion}]}]})";
+  Explanation made = about("podgroup", "head");
+  ASSERT_NE(made.find("queue-over-capability"), nullptr) << made.to_text();
+  EXPECT_EQ(made.find("queue-over-capability")->advice,
+            "wait until jobs of the queue end, or add nodes: the queue has no capability of its own, its limit is the "
+            "cluster");
+}
+
+TEST_F(ExplainTest, AnAmountBeyondAllMeasureIsTooBig) {
+  node("{name: n1, cpu: 8, memory: 32Gi}");
+  group("{name: g, minMember: 1, pods: 1, each: {memory: 9223372036854775807}, phase: Inqueue}");
+  Explanation made = about("podgroup", "g");
+  EXPECT_EQ(text(made, "pod-too-big"),
+            "a pod asks for 9223372036854775807 memory, more than the largest node has (32Gi memory)");
+  EXPECT_EQ(made.find("missing-resource"), nullptr);
+}
+
+TEST_F(ExplainTest, TasksThatDependOnEachOtherWithinAGang) {
+  node("{name: n1, cpu: 8, memory: 32Gi}");
+  object(R"({apiVersion: batch.volcano.sh/v1alpha1, kind: Job,
+    metadata: {name: tf, namespace: default, uid: u1}, status: {state: {phase: Pending}},
+    spec: {minAvailable: 5, tasks: [
+      {name: ps, replicas: 2, minAvailable: 2, template: {}},
+      {name: worker, replicas: 3, minAvailable: 3, template: {}, dependsOn: {name: [ps]}}]}})");
+  group("{name: tf-u1, minMember: 5, phase: Inqueue}");
+  pod("{name: tf-ps-0, group: tf-u1, role: ps, cpu: 1}");
+  pod("{name: tf-ps-1, group: tf-u1, role: ps, cpu: 1}");
+  Explanation made = about("job", "tf");
+  EXPECT_EQ(text(made, "depends-on"),
+            "task worker depends on ps: its pods are not made before those run, and those do not start before the gang "
+            "has its 5 pods: they wait for each other for ever");
+  EXPECT_EQ(made.find("depends-on")->advice, "set the job's minAvailable to 2 or less");
+  EXPECT_EQ(made.find("pods-missing"), nullptr);
 }
 
 TEST_F(ExplainTest, QueuesShowTheirLineAndWhatFitsSaysSo) {

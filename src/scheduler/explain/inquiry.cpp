@@ -67,7 +67,8 @@ Result<std::unique_ptr<Inquiry>> Inquiry::open(const World& world) {
   for (const model::PodGroup& one : world.groups) cluster.put(one);
   for (const model::Pod& one : world.pods) cluster.put(one);
   for (const Job& job : cluster.jobs())
-    made->before_.push_back({job.is_ready() && !job.tasks.empty(), job.ready(), job.phase});
+    made->before_.push_back(
+        {job.is_ready() && !job.tasks.empty(), job.ready(), job.of(TaskStatus::pending), job.phase});
   made->clock_ = std::make_unique<StoppedClock>(world.now);
   made->decisions_ = made->session_.run(*made->clock_, "explain");
   return made;
@@ -115,6 +116,11 @@ std::vector<Finding> Inquiry::why_waiting(JobId id) {
   }
   add_queue_findings(id, out);
   if (!cluster_.at(job.queue).live) return out;
+  if (std::string problem = session_.problem(); !problem.empty() && !job.implicit) {
+    out.push_back({"queue-tree", problem, "correct spec.parent of the queues; jobs belong into queues without children",
+                   {}});
+    return out;
+  }
   add_obstacle(id, out);
   add_admission_findings(id, out);
   std::size_t gated = 0;
@@ -222,14 +228,14 @@ std::pair<std::string, std::string> Inquiry::missing_resources(const Resources& 
   each_dim(wanted.present & ~(1u << kPods | 1u << kUnknown), [&](Dim d) {
     if (wanted[d] > 0 && cluster_.total()[d] == 0) add(cluster_.dimensions().name(d), amount(wanted, d));
   });
-  for (const auto& [name, quantity] : unknown) add(name, quantity.text() + " " + name);
+  for (const auto& [name, quantity] : unknown)
+    if (!cluster_.dimensions().find(name)) add(name, quantity.text() + " " + name);
   return {names, asked};
 }
 
 // Which level of the queue's branch has no room for the group, by the books of the plugin that said no.
 void Inquiry::add_queue_limit(const Job& job, Finding& finding) const {
   finding.code = "queue-over-capability";
-  finding.advice = "raise the queue's capability, or wait until jobs of the queue end";
   const Queue& own = cluster_.at(job.queue);
   for (const QueueAccount& level : session_.accounts(job.queue)) {
     Resources wanted = level.allocated;
@@ -248,8 +254,20 @@ void Inquiry::add_queue_limit(const Job& job, Finding& finding) const {
     finding.text += ", and this group needs " + amounts(job.min_resources) + ": " + amounts(over) + " too much";
     finding.facts["queue"] = name;
     finding.facts["short"] = amounts(over);
+    finding.advice = has_capability(level.queue, over)
+                         ? "raise the capability of queue " + name + ", or wait until jobs of it end"
+                         : "wait until jobs of the queue end, or add nodes: the queue has no capability of its own, "
+                           "its limit is the cluster";
     return;
   }
+}
+
+// Of its own, in one of these dimensions.
+bool Inquiry::has_capability(QueueId id, const Resources& in) const {
+  bool found = false;
+  if (id.valid() && cluster_.at(id).has_capability)
+    each_dim(in.present, [&](Dim d) { found |= in[d] > 0 && cluster_.at(id).capability[d] > 0; });
+  return found;
 }
 
 void Inquiry::add_share_findings(JobId id, const std::vector<TaskId>& tasks,
@@ -279,8 +297,9 @@ void Inquiry::add_share_findings(JobId id, const std::vector<TaskId>& tasks,
       text += " and may hold " + amounts(may);
     out.push_back({"queue-share",
                    text + ": a pod with " + amounts(pods.request) + " would exceed that by " + amounts(over),
-                   level.by_weight ? "jobs of the queue must end, or the queue needs more weight or capability"
-                                   : "jobs of the queue must end, or the queue needs more capability",
+                   std::string("jobs of the queue must end, or the queue needs more ") +
+                       (level.by_weight ? "weight or " : "") +
+                       (has_capability(level.queue, over) ? "capability" : "nodes: it has no capability of its own"),
                    {{"queue", name}, {"allocated", held}, {"short", amounts(over)}}});
     return;
   }
@@ -324,14 +343,17 @@ void Inquiry::add_size_findings(const PodClass& pods, std::vector<Finding>& out)
                    "no node offers " + names + ", and each pod asks for " + asked,
                    "add nodes with " + names + ", or do not ask for it",
                    {{"resource", names}}});
-  each_dim(pods.request.present & ~(1u << kPods | 1u << kUnknown), [&](Dim d) {
-    if (pods.request[d] <= largest[d] || cluster_.total()[d] == 0) return;
+  auto too_big = [&](Dim d, const std::string& asked) {
     out.push_back({"pod-too-big",
-                   "a pod asks for " + amount(pods.request, d) + ", more than the largest node has (" +
-                       amount(largest, d) + ")",
+                   "a pod asks for " + asked + ", more than the largest node has (" + amount(largest, d) + ")",
                    "ask for less per pod",
                    {{"resource", cluster_.dimensions().name(d)}}});
+  };
+  each_dim(pods.request.present & ~(1u << kPods | 1u << kUnknown), [&](Dim d) {
+    if (pods.request[d] > largest[d] && cluster_.total()[d] != 0) too_big(d, amount(pods.request, d));
   });
+  for (const auto& [name, quantity] : pods.unknown)
+    if (std::optional<Dim> d = cluster_.dimensions().find(name)) too_big(*d, quantity.text() + " " + name);
 }
 
 // A gang that must sit close together needs a hypernode that takes all of it.
@@ -347,12 +369,13 @@ void Inquiry::add_network_findings(JobId id, const std::vector<TaskId>& tasks, s
   for (const auto& [part, members] : parts) {
     std::int32_t allowed = all.allowed_tier(job.topology_of(part));
     if (allowed < 0) continue;
-    std::size_t domains = 0, most = 0;
+    std::size_t domains = 0, most = 0, most_empty = 0;
     std::string roomiest;
     for (const HyperNode& one : all.all()) {
       if (one.tier > allowed || !holds_all(one, job, part)) continue;
       ++domains;
-      if (std::size_t fit = how_many_fit(members, one.nodes); fit > most || roomiest.empty()) {
+      most_empty = std::max(most_empty, how_many_fit(members, one.nodes, true));
+      if (std::size_t fit = how_many_fit(members, one.nodes, false); fit > most || roomiest.empty()) {
         most = fit;
         roomiest = one.name;
       }
@@ -360,13 +383,18 @@ void Inquiry::add_network_findings(JobId id, const std::vector<TaskId>& tasks, s
     if (domains > 0 && most == members.size()) continue;
     std::string text = "its " + plural(members.size(), "pod") + " must sit in one hypernode of tier " +
                        std::to_string(allowed) + " or below: ";
-    if (domains == 0)
+    bool too_small = domains > 0 && most_empty < members.size();
+    if (too_small)
+      text += "none of " + std::to_string(domains) + " has room for them even empty, the largest has for " +
+              std::to_string(most_empty);
+    else if (domains == 0)
       text += job.allocated_tasks() > 0 ? "none has those of its pods that run" : "there is none";
     else
       text += "none of " + std::to_string(domains) + " has room for them now; " + roomiest + " has for " +
               std::to_string(most);
     out.push_back({"network-topology", std::move(text),
-                   "wait until jobs of such a hypernode end, or allow a higher tier",
+                   too_small ? "allow a higher tier, or lower minAvailable or the requests"
+                             : "wait until jobs of such a hypernode end, or allow a higher tier",
                    {{"tier", allowed}, {"hyperNodes", domains}, {"fit", most}, {"roomiest", roomiest}}});
     return;
   }
@@ -382,9 +410,9 @@ bool Inquiry::holds_all(const HyperNode& domain, const Job& job, std::int32_t pa
 }
 
 // Of the tasks in their order, on these nodes alone.
-std::size_t Inquiry::how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes) {
+std::size_t Inquiry::how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes, bool empty) {
   std::vector<Resources> free(cluster_.nodes().size());
-  for (NodeId node : nodes) free[node.index()] = cluster_.at(node).idle;
+  for (NodeId node : nodes) free[node.index()] = empty ? cluster_.at(node).shape.allocatable : cluster_.at(node).idle;
   std::size_t low = 0, high = tasks.size();  // the answer lies in [low, high]
   while (low < high) {
     std::size_t middle = (low + high + 1) / 2;

@@ -23,7 +23,7 @@ class Inquiry {
   // The job as it was before the session: what is placed, what is bound now.
   struct Before {
     bool ready = false;
-    std::int32_t ready_pods = 0;
+    std::int32_t ready_pods = 0, pending_pods = 0;
     Phase phase = Phase::none;
   };
   const Before& before(JobId job) const { return before_[job.index()]; }
@@ -48,12 +48,14 @@ class Inquiry {
   std::optional<std::vector<JobId>> who_must_end(JobId job, const std::vector<TaskId>& tasks);
   void add_obstacle(JobId job, std::vector<Finding>& out);
   void add_queue_limit(const Job& job, Finding& finding) const;
+  bool has_capability(QueueId queue, const Resources& in) const;
   void add_size_findings(const PodClass& pods, std::vector<Finding>& out) const;
   void add_network_findings(JobId job, const std::vector<TaskId>& tasks, std::vector<Finding>& out);
   std::pair<std::string, std::string> missing_resources(const Resources& wanted,
                                                         const model::ResourceList& unknown) const;
   bool holds_all(const HyperNode& domain, const Job& job, std::int32_t part) const;
-  std::size_t how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes);
+  // With what the nodes have free, or with all they have.
+  std::size_t how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes, bool empty);
 
   Cluster cluster_;
   Session session_;

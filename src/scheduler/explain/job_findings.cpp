@@ -76,6 +76,27 @@ void add_quotas(const World& world, const model::PodGroup& group, std::vector<Fi
   }
 }
 
+// Tasks that wait for others are made when those run, and nobody runs before the whole gang is there.
+bool add_deadlock(const model::VcJob& job, std::int32_t needed, std::vector<Finding>& out) {
+  std::int32_t first = 0;
+  const model::TaskSpec* waiting = nullptr;
+  for (const model::TaskSpec& task : job.spec.tasks) {
+    bool waits = task.dependsOn && !task.dependsOn->name.empty();
+    if (!waits) first += task.replicas;
+    if (waits && waiting == nullptr) waiting = &task;
+  }
+  if (waiting == nullptr || first >= needed) return false;
+  std::string others;
+  for (const std::string& name : waiting->dependsOn->name) others.append(others.empty() ? "" : ", ").append(name);
+  out.push_back({"depends-on",
+                 "task " + waiting->name + " depends on " + others +
+                     ": its pods are not made before those run, and those do not start before the gang has its " +
+                     std::to_string(needed) + " pods: they wait for each other for ever",
+                 "set the job's minAvailable to " + std::to_string(first) + " or less",
+                 {{"task", waiting->name}, {"minAvailable", first}}});
+  return true;
+}
+
 bool ends_job(const std::vector<model::LifecyclePolicy>& policies) {
   return std::any_of(policies.begin(), policies.end(), [](const model::LifecyclePolicy& policy) {
     bool on_completion = policy.event == "TaskCompleted" ||
@@ -129,6 +150,7 @@ void add_missing_pods(const World& world, const model::PodGroup& group, const Jo
                       {"FailedCreate", "FailedCreatePod", "CreatePodFailed"});
   bool let_in = group.status.phase == "Inqueue" || group.status.phase == "Running" ||
                 group.status.phase == "Unknown";
+  if (let_in && owner != nullptr && add_deadlock(*owner, job.min_available, out)) return;
   if (!said.empty())
     out.push_back({"pods-not-created", "its pods cannot be created: " + said, "", {}});
   else if (let_in)
@@ -140,6 +162,17 @@ void add_missing_pods(const World& world, const model::PodGroup& group, const Jo
                    {}});
 }
 
+std::string loss_of_node(const World& world, const std::string& name) {
+  for (const model::Node& node : world.nodes) {
+    if (node.metadata.name != name) continue;
+    for (const json::Value& condition : node.status.conditions)
+      if (json::string_at(condition, {"type"}) == "Ready" && json::string_at(condition, {"status"}) != "True")
+        return "is not ready (" + std::string(json::string_at(condition, {"message"})) + ")";
+    return {};
+  }
+  return "does not exist any more";
+}
+
 void add_lost_nodes(const World& world, const model::PodGroup& group, std::vector<Finding>& out) {
   std::map<std::string, int> members;
   for (const model::Pod& pod : world.pods)
@@ -147,16 +180,7 @@ void add_lost_nodes(const World& world, const model::PodGroup& group, std::vecto
         pod.status.phase != "Failed")
       ++members[pod.spec.nodeName];
   for (const auto& [name, count] : members) {
-    auto node = std::find_if(world.nodes.begin(), world.nodes.end(),
-                             [&](const model::Node& one) { return one.metadata.name == name; });
-    std::string state = "does not exist any more";
-    if (node != world.nodes.end()) {
-      state.clear();
-      for (const json::Value& condition : node->status.conditions)
-        if (json::string_at(condition, {"type"}) == "Ready" &&
-            json::string_at(condition, {"status"}) != "True")
-          state = "is not ready (" + std::string(json::string_at(condition, {"message"})) + ")";
-    }
+    std::string state = loss_of_node(world, name);
     if (state.empty()) continue;
     out.push_back(
         {"node-lost",

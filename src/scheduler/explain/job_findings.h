@@ -18,6 +18,8 @@ void add_missing_pods(const World& world, const model::PodGroup& group, const Jo
                       std::vector<Finding>& out);
 // Members stand on nodes that are gone or not ready.
 void add_lost_nodes(const World& world, const model::PodGroup& group, std::vector<Finding>& out);
+// "does not exist any more", "is not ready (...)"; empty when all is well with the node.
+std::string loss_of_node(const World& world, const std::string& name);
 // A role has completed, others run on, and no policy says that this ends the job.
 void add_endless_run(const World& world, const model::VcJob& job, std::vector<Finding>& out);
 

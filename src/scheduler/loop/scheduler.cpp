@@ -221,6 +221,10 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     MonoTime begin = clock.mono();
     const Decisions& decisions = session.run(clock, uuid(options.rng ? *options.rng : real_rng()));
     ++sessions;
+    if (std::string found = session.problem(); found != problem) {
+      if (!found.empty()) log_warn("scheduler", found);
+      problem = std::move(found);
+    }
     recording.session(session.uid(), session.now(), cluster, decisions);
     if (metrics != nullptr) {
       report_session(*metrics, cluster, decisions, session.now());
@@ -476,6 +480,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   MonoTime last_end{};
   Nanos last_duration{};
   std::uint64_t sessions = 0;
+  std::string problem;  // of the last session
   Nanos retry_delay = kFirstRetry;
   bool failed = false;  // a write of the batch being settled
   std::vector<kube::Write> writes;
@@ -490,13 +495,13 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(Options options, kube::Clie
   auto state = std::make_shared<State>(std::move(options), client, metrics);
   if (state->options.read_configuration)
     TRY(state->configure(TRY(state->options.read_configuration())));
+  else if (const std::string& given = state->options.configuration; !given.empty())
+    TRY(state->configure(given));
   else
     TRY(state->configure(helm_default_configuration()));
   return std::make_unique<Scheduler>(std::move(state));
 }
 
-  else if (const std::string& given = state->options.configuration; !given.empty())
-    TRY(state->configure(given));
 void Scheduler::start() { state_->start(); }
 
 Result<void> Scheduler::set_configuration(std::string_view text) {

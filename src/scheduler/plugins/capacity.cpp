@@ -10,7 +10,6 @@
 // unmet due when it reclaims.
 #include <algorithm>
 
-#include "base/log.h"
 #include "scheduler/session/session.h"
 
 namespace hekla::scheduler {
@@ -64,7 +63,7 @@ class Capacity final : public Plugin {
     queues_.assign(count + 1, CapacityQueue());
     QueueId root = session.cluster().find_queue("root");
     root_ = root.valid() ? root.index() : count;
-    sound_ = true;
+    problem_.clear();
     for (std::size_t i = 0; i < count; ++i)
       if (session.cluster().queues()[i].live) read_queue(i);
     if (hierarchy_)
@@ -92,6 +91,8 @@ class Capacity final : public Plugin {
     return out;
   }
 
+  std::string problem() const override { return problem_; }
+
   int queue_order(QueueId a, QueueId b) const override {
     std::int32_t p = session_->at(a).priority, q = session_->at(b).priority;
     if (p != q) return p > q ? -1 : 1;
@@ -112,7 +113,7 @@ class Capacity final : public Plugin {
 
   bool allocatable(QueueId id, TaskId task) override {
     if (!session_->is_in_queue(session_->at(task).job)) return true;
-    if (!sound_ || !session_->at(id).open || at(id).has_children) return false;
+    if (!is_sound() || !session_->at(id).open || at(id).has_children) return false;
     const Resources& request = request_of(task);
     return all_levels(at(id), [&](const CapacityQueue& queue) {
       Resources after = queue.allocated;
@@ -143,7 +144,7 @@ class Capacity final : public Plugin {
   Vote job_enqueueable(JobId id) override {
     const Job& job = session_->at(id);
     const CapacityQueue& queue = at(job.queue);
-    if (!sound_ || queue.has_children || !session_->at(job.queue).open) return Vote::reject;
+    if (!is_sound() || queue.has_children || !session_->at(job.queue).open) return Vote::reject;
     if (!job.has_min_resources) return Vote::permit;
     std::uint32_t over = 0;
     bool fits = all_levels(queue, [&](const CapacityQueue& level) {
@@ -266,10 +267,12 @@ class Capacity final : public Plugin {
     return parent.valid() && session_->at(parent).live ? parent.index() : queues_.size();
   }
 
+  bool is_sound() const { return problem_.empty(); }
+
   void refuse(std::size_t i, std::string_view why) {
-    sound_ = false;
-    log_warn("scheduler", "the tree of queues is not sound; capacity schedules nothing",
-             {{"queue", session_->cluster().queues()[i].name}, {"reason", std::string(why)}});
+    if (is_sound())
+      problem_ = "the tree of queues is not sound, and the capacity plugin schedules nothing: queue " +
+                 session_->cluster().queues()[i].name + ": " + std::string(why);
   }
 
   void divide_among(std::size_t parent, const std::vector<std::size_t>& children) {
@@ -292,7 +295,7 @@ class Capacity final : public Plugin {
   void count_job(JobId id) {
     const Job& job = session_->at(id);
     CapacityQueue& queue = queues_[job.queue.index()];
-    if (queue.has_children) return refuse(job.queue.index(), "it has jobs");
+    if (queue.has_children) return refuse(job.queue.index(), "it has jobs and child queues");
     bool running = job.phase == Phase::running && job.allocated_tasks() >= job.min_available;
     Resources elastic = excess(job.allocated, job.min_resources);
     for_each_level(queue, [&](CapacityQueue& level) {
@@ -329,7 +332,7 @@ class Capacity final : public Plugin {
 
   // Within the queue's own limits; what other queues hold is what reclaim is about.
   bool allocatable_elsewhere_aside(QueueId id, TaskId task) {
-    if (!sound_ || !session_->at(id).open) return false;
+    if (!is_sound() || !session_->at(id).open) return false;
     Resources after = at(id).allocated;
     after += request_of(task);
     return exceeded(after, at(id).real_capability, request_of(task)) == 0;
@@ -345,7 +348,7 @@ class Capacity final : public Plugin {
 
   Victims choose(const Resources& wanted, std::span<const TaskId> candidates) const {
     Victims victims;
-    if (!sound_) return victims;
+    if (!is_sound()) return victims;
     std::vector<std::pair<std::size_t, Resources>> left;
     for (TaskId id : candidates) {
       const Resources& request = request_of(id);
@@ -373,7 +376,7 @@ class Capacity final : public Plugin {
   Session* session_ = nullptr;
   bool hierarchy_;
   std::int64_t reclaim_level_;
-  bool sound_ = true;
+  std::string problem_;  // of the tree
   std::size_t root_ = 0;
   std::vector<CapacityQueue> queues_;
 };

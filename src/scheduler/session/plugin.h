@@ -117,6 +117,8 @@ class Plugin {
   virtual bool overused(QueueId) { return false; }
   // The queue's account and those of its ancestors that bound it too, the nearest first.
   virtual std::vector<QueueAccount> accounts(QueueId) { return {}; }
+  // What is wrong with the objects it judges by, so that it lets nobody in in this session; empty: nothing.
+  virtual std::string problem() const { return {}; }
   virtual bool allocatable(QueueId, TaskId) { return true; }
   virtual bool preemptive(QueueId, TaskId) { return true; }
   virtual Victims preemptable(TaskId, std::span<const TaskId>) { return {true, {}}; }

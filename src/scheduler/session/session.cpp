@@ -205,6 +205,11 @@ std::vector<QueueAccount> Session::accounts(QueueId queue) const {
     for (QueueAccount& one : slot.plugin->accounts(queue)) out.push_back(std::move(one));
   return out;
 }
+std::string Session::problem() const {
+  for (const PluginSlot& slot : plugins_)
+    if (std::string found = slot.plugin->problem(); !found.empty()) return found;
+  return {};
+}
 bool Session::allocatable(QueueId queue, TaskId task) const {
   return evaluate<Unanimous>(asked(Hook::allocatable),
                              [&](Plugin& p) { return p.allocatable(queue, task); });

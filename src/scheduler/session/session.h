@@ -95,6 +95,8 @@ class Session {
   bool overused(QueueId queue) const;
   // What the plugins know of the queue and of the ancestors that bound it, the nearest first.
   std::vector<QueueAccount> accounts(QueueId queue) const;
+  // Why a plugin lets nobody in, whoever it is; empty: none does.
+  std::string problem() const;
   bool allocatable(QueueId queue, TaskId task) const;
   bool preemptive(QueueId queue, TaskId task) const;
   std::vector<TaskId> preemptable(TaskId preemptor, std::span<const TaskId> candidates) const;
