@@ -179,6 +179,18 @@ Explanation explain_queue(Inquiry& inquiry, const model::Queue& queue) {
 
 }  // namespace
 
+Result<std::vector<Explanation>> explain_groups(const World& world,
+                                                std::span<const std::pair<std::string, std::string>> groups) {
+  std::unique_ptr<Inquiry> inquiry = TRY(Inquiry::open(world));
+  std::vector<Explanation> out;
+  for (const auto& [ns, name] : groups) {
+    const model::PodGroup* group = named(world.groups, ns, name);
+    if (group == nullptr) return missing_object("podgroup", ns, name);
+    out.push_back(explain_group(*inquiry, world, *group));
+  }
+  return out;
+}
+
 Result<Explanation> explain(const World& world, const std::string& kind, const std::string& ns,
                             const std::string& name) {
   std::unique_ptr<Inquiry> inquiry = TRY(Inquiry::open(world));

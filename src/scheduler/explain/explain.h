@@ -2,7 +2,9 @@
 // one), and asked for its reasons with numbers. Pure: objects in, an explanation out.
 #pragma once
 
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -52,5 +54,9 @@ struct Explanation {
 // `kind` is job, podgroup, pod or queue. not_found names what does not exist.
 Result<Explanation> explain(const World& world, const std::string& kind, const std::string& ns,
                             const std::string& name);
+
+// Of several pod groups, by namespace and name, in one look.
+Result<std::vector<Explanation>> explain_groups(const World& world,
+                                                std::span<const std::pair<std::string, std::string>> groups);
 
 }  // namespace hekla::scheduler

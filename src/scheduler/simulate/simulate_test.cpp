@@ -59,6 +59,47 @@ jobs:
   EXPECT_NEAR(result.fairness, 1.0, 1e-6);
 }
 
+TEST(Simulate, WhoNeverStartsIsExplained) {
+  SimulationResult result = run(R"(
+nodes: [{name: m, count: 2, cpu: 4, memory: 8Gi}]
+jobs: [{name: giant, pods: 20, cpu: 1, duration: 1m}]
+)");
+  EXPECT_NE(report_text(result).find("never started: default/giant (default): 0 of 0 pods are placed, at least 20 are "
+                                     "needed; it is not let in: "),
+            std::string::npos)
+      << report_text(result);
+  EXPECT_NE(report_text(result).find("all nodes together have 8 cpu, 16Gi memory: 12 cpu short"), std::string::npos)
+      << report_text(result);
+}
+
+TEST(Simulate, AQueueThatIsNotThereIsWarnedOf) {
+  EXPECT_EQ(input_of("nodes: [{name: m, cpu: 4}]\nqueues: [{name: q}]\n"
+                     "jobs: [{name: a, queue: q, cpu: 1}, {name: b, queue: typo, cpu: 1, count: 2}, {name: c}]\n")
+                .warnings(),
+            std::vector<std::string>{"queue typo is not among the queues given: it is simulated with weight 1 and "
+                                     "without limits, where a cluster would refuse default/b-0, default/b-1"});
+}
+
+TEST(Simulate, NumbersThatMakeNoSenseAreRefused) {
+  auto error = [](std::string_view text) {
+    sim::SeededRng rng(1);
+    SimulationInput input;
+    Result<void> read = read_simulation_file(text, rng, minutes(10), input);
+    return read ? "(none)" : read.error().message;
+  };
+  EXPECT_EQ(error("jobs: [{name: j, pods: -3, cpu: 1}]\n"),
+            "jobs: j: pods must be a whole number between 1 and 1000000, not -3");
+  EXPECT_EQ(error("jobs: [{name: j, pods: 2, minAvailable: 3}]\n"),
+            "jobs: j: minAvailable must be a whole number between 0 and 2, not 3");
+  EXPECT_EQ(error("jobs: [{name: j, count: 0}]\n"),
+            "jobs: j: count must be a whole number between 1 and 1000000, not 0");
+  EXPECT_EQ(error("nodes: [{name: m, count: -1, cpu: 1}]\n"),
+            "nodes: m: count must be a whole number between 1 and 1000000, not -1");
+  EXPECT_EQ(error("{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: j, namespace: team}, spec: "
+                  "{tasks: [{name: t, replicas: -1, template: {}}]}}\n"),
+            "job team/j: task t: replicas must not be negative, and is -1");
+}
+
 TEST(Simulate, WhatNeverFitsIsNamedWithItsReason) {
   SimulationResult result = run(R"(
 nodes: [{name: m, count: 1, cpu: 4, memory: 8Gi}]

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "json/codec.h"
+#include "scheduler/explain/explain.h"
 #include "scheduler/session/invariants.h"
 #include "scheduler/session/session.h"
 
@@ -17,6 +18,8 @@ constexpr Nanos kLongestTick = std::chrono::minutes(5);
 // With nothing left to happen but time, this much of it may still change a decision.
 constexpr Nanos kPatience = std::chrono::hours(2);
 constexpr int kSessionsAtOnce = 64;
+// So many of the jobs that never started are explained.
+constexpr std::size_t kMostExplained = 100;
 const WallTime kBegin{std::chrono::seconds(1'767'225'600)};  // 2026-01-01T00:00:00Z
 
 class VirtualClock final : public Clock {
@@ -49,8 +52,8 @@ struct Happening {
 
 class Simulator {
  public:
-  Simulator(const SimulationInput& input, Configuration configuration, bool check_everything)
-      : input_(input), session_(cluster_), live_(input.jobs.size()) {
+  Simulator(const SimulationInput& input, std::string_view text, Configuration configuration, bool check_everything)
+      : input_(input), text_(text), session_(cluster_), live_(input.jobs.size()) {
     session_.configure(std::move(configuration));
     invariants_ = invariants::expected_of(session_.configuration(), !check_everything);
   }
@@ -135,6 +138,7 @@ class Simulator {
     queue_index_[queue.metadata.name] = result_.queues.size();
     result_.queues.push_back(queue.metadata.name);
     weights_.push_back(std::max(queue.spec.weight, 1));
+    queues_.push_back(queue);
     cluster_.put(queue);
   }
 
@@ -359,14 +363,43 @@ class Simulator {
       result_.samples.push_back(std::move(now));
   }
 
-  void finish() {
+  // The objects as they stand at the end, for hekla explain's words on who never started.
+  World world() {
+    World out;
+    out.nodes = input_.nodes;
+    out.priority_classes = input_.priority_classes;
+    out.companions = input_.companions;
+    out.queues = queues_;
+    out.groups = input_.groups;
+    for (const auto& [name, pod] : standing_) out.pods.push_back(pod);
     for (std::size_t i = 0; i < live_.size(); ++i) {
-      if (result_.jobs[i].started()) continue;
       JobId id = cluster_.find_job(input_.jobs[i].ns, input_.jobs[i].name);
-      if (!id.valid()) continue;
-      for (const GroupCondition& condition : cluster_.at(id).conditions)
-        if (condition.type == "Unschedulable") result_.jobs[i].waits = condition.message;
+      if (!id.valid() || !cluster_.at(id).has_group) continue;
+      out.groups.push_back(live_[i].group);
+      out.groups.back().status.phase = std::string(name_of(cluster_.at(id).phase));
+      if (live_[i].created) out.pods.insert(out.pods.end(), live_[i].pods.begin(), live_[i].pods.end());
     }
+    out.configuration = text_;
+    out.now = clock_.wall();
+    return out;
+  }
+
+  void explain_who_never_started() {
+    std::vector<std::size_t> waiting;
+    std::vector<std::pair<std::string, std::string>> names;
+    for (std::size_t i = 0; i < live_.size() && waiting.size() < kMostExplained; ++i) {
+      if (result_.jobs[i].started()) continue;
+      waiting.push_back(i);
+      names.emplace_back(input_.jobs[i].ns, input_.jobs[i].name);
+    }
+    if (waiting.empty()) return;
+    Result<std::vector<Explanation>> made = explain_groups(world(), names);
+    for (std::size_t i = 0; made && i < waiting.size(); ++i)
+      result_.jobs[waiting[i]].waits = (*made)[i].summary;
+  }
+
+  void finish() {
+    explain_who_never_started();
     integrate();
     for (std::size_t q = 0; q < result_.queues.size(); ++q) figure(q);
     double sum = 0, squares = 0;
@@ -423,6 +456,7 @@ class Simulator {
   }
 
   const SimulationInput& input_;
+  std::string text_;  // of the configuration
   VirtualClock clock_;
   Cluster cluster_;
   Session session_;
@@ -431,6 +465,7 @@ class Simulator {
   std::vector<std::string_view> invariants_;
   std::map<std::string, std::size_t> by_group_, queue_index_;
   std::vector<std::int32_t> weights_;
+  std::vector<model::Queue> queues_;
   std::vector<Dim> dims_;
   std::vector<double> hours_;
   std::uint64_t uids_ = 0;
@@ -447,7 +482,7 @@ Result<SimulationResult> simulate(const SimulationInput& input, std::string_view
   Configuration parsed = TRY(
       parse_configuration(configuration.empty() ? helm_default_configuration() : configuration));
   for (const std::string& warning : parsed.warnings) log_warn("scheduler", "in the configuration, " + warning);
-  return Simulator(input, std::move(parsed), check_everything).run();
+  return Simulator(input, configuration, std::move(parsed), check_everything).run();
 }
 
 }  // namespace hekla::scheduler

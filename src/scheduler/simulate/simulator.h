@@ -15,7 +15,7 @@ struct SimulatedOutcome {
   std::int32_t pods = 0;
   Nanos arrival{0}, start{-1}, end{-1};
   int evictions = 0;  // how often it lost pods to others
-  std::string waits;  // if it never started: the scheduler's words
+  std::string waits;  // if it never started: hekla explain's words
   bool started() const { return start.count() >= 0; }
   Nanos wait() const { return start - arrival; }
 };

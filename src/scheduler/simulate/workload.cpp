@@ -15,7 +15,7 @@ namespace {
 const std::string kArrival = "hekla.io/arrival";
 const std::string kDuration = "hekla.io/duration";
 const std::string kEstimateKey = "hekla.io/running-estimate";
-constexpr std::int64_t kMostJobs = 1'000'000;
+constexpr std::int64_t kMostJobs = 1'000'000, kMostPods = 1'000'000, kMostNodes = 1'000'000;
 
 std::string plain_text(const json::Value& value) {
   return value.is_string() ? std::string(json::sv(value.get_string())) : json::serialize(value);
@@ -36,6 +36,19 @@ Result<Nanos> drawn_duration(const json::Value& value, const std::string& what, 
   if (most <= least) return least;
   return least + Nanos(static_cast<std::int64_t>(
                      uniform(rng, static_cast<std::uint64_t>((most - least).count()))));
+}
+
+// A whole number within these bounds.
+Result<std::int32_t> count_of(const json::Value& from, std::string_view member, const std::string& where,
+                              std::int64_t otherwise, std::int64_t least, std::int64_t most) {
+  const json::Value* given = json::find(from, member);
+  if (given == nullptr) return static_cast<std::int32_t>(otherwise);
+  std::int64_t count = json::int_at(from, {member}, least - 1);
+  if (count < least || count > most)
+    return fail(Code::invalid, where + ": " + std::string(member) + " must be a whole number between " +
+                                   std::to_string(least) + " and " + std::to_string(most) + ", not " +
+                                   plain_text(*given));
+  return static_cast<std::int32_t>(count);
 }
 
 json::Object resource_list(const json::Value& from) {
@@ -69,7 +82,7 @@ Result<void> add_node_shorthand(const json::Value& from, SimulationInput& out) {
   note_unread(from, "nodes", {"name", "count", "cpu", "memory", "pods", "resources", "labels", "taints"}, out);
   json::Object allocatable = resource_list(from);
   if (!allocatable.contains("pods")) allocatable["pods"] = "110";
-  std::int64_t count = json::int_at(from, {"count"}, 0);
+  std::int64_t count = TRY(count_of(from, "count", "nodes: " + name, 0, 1, kMostNodes));
   for (std::int64_t i = 0; i < std::max<std::int64_t>(count, 1); ++i) {
     json::Object meta{{"name", count > 0 ? name + "-" + std::to_string(i) : name}};
     if (const json::Value* labels = json::find(from, "labels")) meta["labels"] = *labels;
@@ -114,9 +127,7 @@ Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwis
                "resources", "nodeSelector", "tolerations", "affinity", "priorityClassName", "estimate",
                "networkTopology", "labels", "annotations"},
               out);
-  std::int64_t count = json::int_at(from, {"count"}, 1);
-  if (count < 1 || count > kMostJobs)
-    return fail(Code::invalid, where + ": count must be between 1 and 1000000");
+  std::int64_t count = TRY(count_of(from, "count", where, 1, 1, kMostJobs));
   Nanos at{0}, every{0};
   if (const json::Value* given = json::find(from, "at"))
     at = TRY(duration_of(*given, where + ".at"));
@@ -125,7 +136,8 @@ Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwis
   bool random = json::bool_at(from, {"random"});
   SimulatedRole role;
   role.name = "task";
-  role.replicas = static_cast<std::int32_t>(json::int_at(from, {"pods"}, 1));
+  role.replicas = TRY(count_of(from, "pods", where, 1, 1, kMostPods));
+  std::int32_t least = TRY(count_of(from, "minAvailable", where, role.replicas, 0, role.replicas));
   role.labels = text_members(from, {"labels"});
   role.annotations = text_members(from, {"annotations"});
   json::Value spec = json::Object{
@@ -151,8 +163,7 @@ Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwis
     if (const json::Value* given = json::find(from, "duration"))
       job.duration = TRY(drawn_duration(*given, where + ".duration", rng));
     job.roles = {role};
-    job.min_available =
-        static_cast<std::int32_t>(json::int_at(from, {"minAvailable"}, role.replicas));
+    job.min_available = least;
     job.annotations = role.annotations;
     job.labels = role.labels;
     job.topology = topology;
@@ -215,6 +226,9 @@ Result<void> add_vcjob(const json::Value& object, Nanos otherwise, SimulationInp
   }
   std::int32_t replicas = 0;
   for (const model::TaskSpec& task : job.spec.tasks) {
+    if (task.replicas < 0)
+      return fail(Code::invalid, where + ": task " + task.name + ": replicas must not be negative, and is " +
+                                     std::to_string(task.replicas));
     SimulatedRole role{task.name, task.replicas, task.minAvailable, {}, {}, {}, task.partitionPolicy};
     if (const json::Value* spec = json::find(task.podTemplate, "spec")) {
       Result<model::PodSpec> decoded = json::decode<model::PodSpec>(*spec);
@@ -289,16 +303,31 @@ Result<void> read_simulation_file(std::string_view text, Rng& rng, Nanos otherwi
   return {};
 }
 
-std::vector<std::string> SimulationInput::warnings() const {
+namespace {
+
+std::string listed(const std::vector<std::string>& names) {
   constexpr std::size_t kNamed = 5;
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i)
+    list.append(i == 0 ? "" : ", ").append(names[i].empty() ? "?" : names[i]);
+  if (names.size() > kNamed) list += " and " + std::to_string(names.size() - kNamed) + " more";
+  return list;
+}
+
+}  // namespace
+
+std::vector<std::string> SimulationInput::warnings() const {
   std::vector<std::string> out;
-  for (const auto& [what, names] : ignored) {
-    std::string list;
-    for (std::size_t i = 0; i < std::min(names.size(), kNamed); ++i)
-      list.append(i == 0 ? "" : ", ").append(names[i].empty() ? "?" : names[i]);
-    if (names.size() > kNamed) list += " and " + std::to_string(names.size() - kNamed) + " more";
-    out.push_back(what + " has no part in the simulation: " + list);
-  }
+  for (const auto& [what, names] : ignored)
+    out.push_back(what + " has no part in the simulation: " + listed(names));
+  std::set<std::string> known{"default"};
+  for (const model::Queue& queue : queues) known.insert(queue.metadata.name);
+  std::map<std::string, std::vector<std::string>> homeless;
+  for (const SimulatedJob& job : jobs)
+    if (!known.contains(job.queue)) homeless[job.queue].push_back(job.ns + "/" + job.name);
+  for (const auto& [queue, names] : homeless)
+    out.push_back("queue " + queue + " is not among the queues given: it is simulated with weight 1 and without "
+                  "limits, where a cluster would refuse " + listed(names));
   return out;
 }
 
