@@ -23,6 +23,17 @@ bool names_event(const model::LifecyclePolicy& policy, std::string_view event) {
          std::find(policy.events.begin(), policy.events.end(), event) != policy.events.end();
 }
 
+// How long a policy waits; nullopt when its text is no duration, or one that points back. Admission
+// refuses those; a cluster may have let one in without it.
+std::optional<Nanos> timeout_of(const model::LifecyclePolicy& policy) {
+  if (policy.timeout.empty()) return Nanos(0);
+  Result<Nanos> timeout = model::parse_go_duration(policy.timeout);
+  if (timeout && *timeout >= Nanos(0)) return *timeout;
+  log_warn("job-controller", "a policy is left out: its timeout is not a duration",
+           {{"timeout", policy.timeout}});
+  return std::nullopt;
+}
+
 bool matches(const model::LifecyclePolicy& policy, const Request& request) {
   std::string_view event = text(request.event);
   if (!event.empty() && (names_event(policy, event) || names_event(policy, "*"))) {
@@ -32,22 +43,14 @@ bool matches(const model::LifecyclePolicy& policy, const Request& request) {
   return policy.exitCode && request.exit_code != 0 && *policy.exitCode == request.exit_code;
 }
 
-const model::LifecyclePolicy* first_match(const std::vector<model::LifecyclePolicy>& policies,
-                                          const Request& request) {
-  for (const model::LifecyclePolicy& policy : policies)
-    if (matches(policy, request)) return &policy;
-  return nullptr;
-}
-
-Decision carry_out(const model::LifecyclePolicy& policy) {
-  Decision decision{parse_action(policy.action), Nanos(0)};
-  if (policy.timeout.empty()) return decision;
-  if (Result<Nanos> timeout = model::parse_go_duration(policy.timeout))
-    decision.delay = *timeout;
-  else
-    log_warn("job-controller", "a policy's timeout is not a duration and is ignored",
-             {{"timeout", policy.timeout}});
-  return decision;
+std::optional<Decision> first_match(const std::vector<model::LifecyclePolicy>& policies,
+                                    const Request& request) {
+  for (const model::LifecyclePolicy& policy : policies) {
+    if (!matches(policy, request)) continue;
+    if (std::optional<Nanos> timeout = timeout_of(policy))
+      return Decision{parse_action(policy.action), *timeout};
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -62,9 +65,8 @@ Decision resolve(const model::VcJob& job, const Request& request) {
   if (!request.task.empty())
     for (const model::TaskSpec& task : job.spec.tasks)
       if (task.name == request.task)
-        if (const auto* policy = first_match(task.policies, request)) return carry_out(*policy);
-  if (const auto* policy = first_match(job.spec.policies, request)) return carry_out(*policy);
-  return {};
+        if (auto decision = first_match(task.policies, request)) return *decision;
+  return first_match(job.spec.policies, request).value_or(Decision{});
 }
 
 bool DelayedActions::add(const Request& cause, Action action, WallTime due) {
