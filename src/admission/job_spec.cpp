@@ -8,6 +8,7 @@
 #include "admission/policies.h"
 #include "admission/text.h"
 #include "model/names.h"
+#include "model/time.h"
 
 namespace hekla::admission {
 namespace {
@@ -35,8 +36,31 @@ bool has_task(const model::VcJobSpec& spec, const std::string& name) {
                      [&](const model::TaskSpec& task) { return task.name == name; });
 }
 
+std::string duration_error(const std::string& field, const std::string& text) {
+  if (text.empty()) return {};
+  Result<Nanos> duration = model::parse_go_duration(text);
+  if (!duration) return invalid_field(field, text, duration.error().message);
+  if (*duration < Nanos(0)) return invalid_field(field, text, "must be greater than or equal to 0");
+  return {};
+}
+
+// Durations are texts to the schema; Volcano cannot even decode an object with a bad one.
+std::string first_duration_error(const model::VcJobSpec& spec) {
+  std::string error = duration_error("spec.runningEstimate", spec.runningEstimate);
+  auto look = [&](const std::vector<model::LifecyclePolicy>& policies, const std::string& path) {
+    for (std::size_t i = 0; i < policies.size() && error.empty(); ++i)
+      error = duration_error(path + ".policies[" + std::to_string(i) + "].timeout",
+                             policies[i].timeout);
+  };
+  look(spec.policies, "spec");
+  for (std::size_t i = 0; i < spec.tasks.size(); ++i)
+    look(spec.tasks[i].policies, "spec.tasks[" + std::to_string(i) + "]");
+  return error;
+}
+
 // Complaints that stand alone.
 std::string fatal_error(const model::VcJobSpec& spec) {
+  if (std::string error = first_duration_error(spec); !error.empty()) return error;
   if (spec.minAvailable < 0) return "job 'minAvailable' must be >= 0.";
   if (spec.maxRetry < 0) return "'maxRetry' cannot be less than zero.";
   if (spec.ttlSecondsAfterFinished && *spec.ttlSecondsAfterFinished < 0)
