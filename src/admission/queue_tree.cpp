@@ -97,6 +97,9 @@ std::string QueueTree::parent_error(const model::Queue& queue) const {
   if (queue.spec.parent == name) return "queue " + name + " cannot use itself as parent";
   int depth = 1;
   for (std::string above = queue.spec.parent; below_root(above);) {
+    if (above == name)
+      return "queue " + name + " cannot use queue " + queue.spec.parent +
+             " as parent because it is below queue " + name + " itself";
     if (++depth > depth_max_)
       return "queue " + name + " exceeds the maximum allowed depth of " + std::to_string(depth_max_);
     const model::Queue* found = find(above);
