@@ -9,6 +9,11 @@ bool Settings::names_our_scheduler(const json::Value& pod) const {
   return std::find(scheduler_names.begin(), scheduler_names.end(), name) != scheduler_names.end();
 }
 
+bool is_left_out(const json::Value& object, std::initializer_list<std::string_view> path) {
+  const json::Value* found = json::find_path(object, path);
+  return !found || found->is_null() || (found->is_string() && found->get_string().empty());
+}
+
 std::vector<kube::AdmissionStep> admission_steps(const Settings& settings) {
   std::vector<kube::AdmissionStep> steps;
   auto shared = std::make_shared<const Settings>(settings);

@@ -102,9 +102,10 @@ std::vector<std::string> pod_template_errors(const json::Value& pod_template) {
 }
 
 void normalise_template(json::Value& pod_template) {
-  if (!pod_template.is_object()) pod_template = json::Object();
+  if (pod_template.is_null()) pod_template = json::Object();
+  if (!pod_template.is_object()) return;
   json::Value& metadata = pod_template.get_object()["metadata"];
-  if (!metadata.is_object()) metadata = json::Object();
+  if (metadata.is_null()) metadata = json::Object();
   for (std::string_view list : kLists) {
     if (!json::array_at(pod_template, {"spec", list})) continue;
     for (json::Value& container : json::at_path(pod_template, {"spec", list}).get_array())

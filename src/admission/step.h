@@ -40,6 +40,10 @@ struct Step {
                            const json::Value& object);
 };
 
+// Whether a member is absent, null or an empty text, and so to be filled in. Anything else stays as it
+// is, of whatever type: the schema says what is wrong with it.
+bool is_left_out(const json::Value& object, std::initializer_list<std::string_view> path);
+
 // In alphabetical order of their files.
 std::span<const Step* const> all_steps();
 

@@ -7,13 +7,12 @@
 namespace hekla::admission {
 namespace {
 
-void set_if_empty(json::Object& object, std::string_view member, std::string_view value) {
-  json::Value& slot = object[member];
-  if (!slot.is_string() || slot.get_string().empty()) slot = value;
+void set_if_empty(json::Value& object, std::string_view member, std::string_view value) {
+  if (is_left_out(object, {member})) object.get_object()[member] = value;
 }
 
-void set_if_zero(json::Object& object, std::string_view member, std::int64_t value) {
-  json::Value& slot = object[member];
+void set_if_zero(json::Value& object, std::string_view member, std::int64_t value) {
+  json::Value& slot = object.get_object()[member];
   if (slot.is_null() || (slot.is_number() && slot.to_number<double>() == 0)) slot = value;
 }
 
@@ -25,23 +24,19 @@ std::int64_t default_minimum(const json::Value& task) {
 
 void default_task(json::Value& task, std::size_t index) {
   json::Object& object = task.get_object();
-  set_if_empty(object, "name", "default" + std::to_string(index));
+  set_if_empty(task, "name", "default" + std::to_string(index));
   if (object["minAvailable"].is_null()) object["minAvailable"] = default_minimum(task);
-  set_if_zero(object, "maxRetry", 3);
+  set_if_zero(task, "maxRetry", 3);
   json::Value& pod = object["template"];
   normalise_template(pod);
-  if (json::bool_at(pod, {"spec", "hostNetwork"}) &&
-      json::string_at(pod, {"spec", "dnsPolicy"}).empty())
+  if (json::bool_at(pod, {"spec", "hostNetwork"}) && is_left_out(pod, {"spec", "dnsPolicy"}))
     json::at_path(pod, {"spec", "dnsPolicy"}) = "ClusterFirstWithHostNet";
 }
 
 void add_needed_plugins(json::Object& spec) {
-  json::Value& value = spec["plugins"];
-  if (!value.is_object()) {
-    spec.erase("plugins");
-    return;
-  }
-  json::Object& plugins = value.get_object();
+  json::Value* value = spec.if_contains("plugins");
+  if (!value || !value->is_object()) return;
+  json::Object& plugins = value->get_object();
   bool mpi = plugins.contains("mpi");
   bool distributed = mpi || plugins.contains("tensorflow") || plugins.contains("pytorch") ||
                      plugins.contains("ray");
@@ -50,14 +45,14 @@ void add_needed_plugins(json::Object& spec) {
 }
 
 Result<void> mutate(const Settings& settings, const kube::AdmissionRequest&, json::Value& job) {
-  json::Value& spec_value = json::at_path(job, {"spec"});
-  if (!spec_value.is_object()) spec_value = json::Object();
-  json::Object& spec = spec_value.get_object();
+  json::Value& spec = json::at_path(job, {"spec"});
+  if (spec.is_null()) spec = json::Object();
+  if (!spec.is_object()) return {};
   set_if_empty(spec, "queue", "default");
   set_if_empty(spec, "schedulerName", settings.scheduler_names.front());
   set_if_zero(spec, "maxRetry", 3);
   std::int64_t minimum = 0;
-  if (json::Value* tasks = spec.if_contains("tasks"); tasks && tasks->is_array()) {
+  if (json::Value* tasks = spec.get_object().if_contains("tasks"); tasks && tasks->is_array()) {
     json::Array& array = tasks->get_array();
     for (std::size_t i = 0; i < array.size(); ++i) {
       if (!array[i].is_object()) continue;
@@ -66,7 +61,7 @@ Result<void> mutate(const Settings& settings, const kube::AdmissionRequest&, jso
     }
   }
   set_if_zero(spec, "minAvailable", minimum);
-  add_needed_plugins(spec);
+  add_needed_plugins(spec.get_object());
   // An addition to Volcano's spec; the controller reads it where another cluster keeps it too.
   if (std::int64_t seconds = json::int_at(job, {"spec", "activeDeadlineSeconds"}); seconds > 0)
     json::at_path(job, {"metadata", "annotations", "hekla.io/active-deadline-seconds"}) =

@@ -7,8 +7,9 @@ namespace hekla::admission {
 namespace {
 
 Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& group) {
-  std::string_view queue = json::string_at(group, {"spec", "queue"});
-  if (!queue.empty() && queue != "default") return {};
+  if (!is_left_out(group, {"spec", "queue"}) &&
+      json::string_at(group, {"spec", "queue"}) != "default")
+    return {};
   Result<kube::SharedValue> ns =
       request.reader->get(kube::resources::namespaces, kube::Key{"", request.key.ns});
   // Without a namespace the request fails elsewhere.

@@ -18,16 +18,18 @@ void root_hierarchy(json::Value& queue) {
 
 Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& queue) {
   json::Value& spec = json::at_path(queue, {"spec"});
-  if (!spec.is_object()) spec = json::Object();
+  if (spec.is_null()) spec = json::Object();
+  if (!spec.is_object()) return {};
   json::Object& members = spec.get_object();
-  if (json::string_at(spec, {"parent"}).empty()) {
+  if (is_left_out(spec, {"parent"})) {
     if (json::string_at(queue, {"metadata", "name"}) == "root")
       members.erase("parent");
     else
       members["parent"] = "root";
   }
   if (request.operation != kube::Operation::create) return {};
-  if (json::int_at(spec, {"weight"}) == 0) members["weight"] = 1;
+  json::Value& weight = members["weight"];
+  if (weight.is_null() || (weight.is_number() && weight.to_number<double>() == 0)) weight = 1;
   json::Value& reclaimable = members["reclaimable"];
   if (reclaimable.is_null()) reclaimable = true;
   root_hierarchy(queue);
