@@ -98,15 +98,19 @@ std::string partition_errors(const model::TaskSpec& task, const std::string& job
   return errors;
 }
 
-std::string template_errors(const model::TaskSpec& task, std::size_t index) {
-  std::vector<std::string> fields = pod_template_errors(task.podTemplate);
+std::string template_errors(const Settings& settings, const model::TaskSpec& task,
+                            std::size_t index) {
+  std::vector<std::string> fields;
+  if (settings.pod_template_errors) fields = settings.pod_template_errors(task.podTemplate);
   if (fields.empty()) return topology_error(task, index);
   std::string errors = "spec.task[" + std::to_string(index) + "].";
   for (const std::string& field : fields) errors += field + ". ";
   return errors;
 }
 
-std::string task_errors(const model::TaskSpec& task, std::size_t index, const std::string& job) {
+std::string task_errors(const JobSpecInput& input, std::size_t index) {
+  const model::TaskSpec& task = input.spec.tasks[index];
+  const std::string& job = input.job;
   std::string errors = policy_errors(task.policies, "spec.tasks.policies");
   if (!job.empty()) {
     std::string pod = job + "-" + task.name + "-" + std::to_string(index);
@@ -114,10 +118,12 @@ std::string task_errors(const model::TaskSpec& task, std::size_t index, const st
     if (!wrong.empty())
       errors += "create pod with name " + pod + " validate failed " + bracketed(wrong) + ";";
   }
-  return errors + template_errors(task, index) + partition_errors(task, job);
+  return errors + template_errors(input.settings, task, index) + partition_errors(task, job);
 }
 
-std::string all_task_errors(const model::VcJobSpec& spec, const std::string& job) {
+std::string all_task_errors(const JobSpecInput& input) {
+  const model::VcJobSpec& spec = input.spec;
+  const std::string& job = input.job;
   std::string errors;
   std::set<std::string> names;
   for (std::size_t i = 0; i < spec.tasks.size(); ++i) {
@@ -133,7 +139,7 @@ std::string all_task_errors(const model::VcJobSpec& spec, const std::string& job
       errors += " duplicated task name " + task.name + ";";
       break;
     }
-    errors += task_errors(task, i, job);
+    errors += task_errors(input, i);
   }
   return errors;
 }
@@ -235,7 +241,7 @@ std::string job_spec_errors(const JobSpecInput& input) {
   const model::VcJobSpec& spec = input.spec;
   std::string errors = fatal_error(spec);
   if (!errors.empty()) return errors;
-  errors = all_task_errors(spec, input.job);
+  errors = all_task_errors(input);
   if (!input.job.empty()) {
     std::vector<std::string> wrong = model::qualified_name_errors(input.job);
     if (!wrong.empty())

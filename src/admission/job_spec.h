@@ -4,12 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "admission/step.h"
 #include "kube/admission.h"
 #include "model/volcano.h"
 
 namespace hekla::admission {
 
 struct JobSpecInput {
+  const Settings& settings;
   const model::VcJobSpec& spec;
   std::string job;  // empty for a template: pod and job names are not checked then
   const kube::AdmissionReader* reader = nullptr;

@@ -1,17 +1,13 @@
-// The parts of pod validation a job must pass before its pods are ever created. The API server
-// checks the pods themselves in full.
+// Pod templates of jobs: what Kubernetes' own types would make of them, and what only Volcano asks of
+// them. Core validation is in Settings.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "json/value.h"
 #include "model/volcano.h"
 
 namespace hekla::admission {
-
-// Field errors as Kubernetes words them, paths beginning with "template.".
-std::vector<std::string> pod_template_errors(const json::Value& pod_template);
 
 // Numbers among container resources become canonical strings and the template gets its metadata, as
 // if it had passed through Kubernetes' types.

@@ -8,6 +8,7 @@
 #include "admission/step.h"
 #include "base/disk.h"
 #include "json/parse.h"
+#include "support/pod_templates.h"
 #include "support/subset.h"
 
 namespace hekla::admission {
@@ -56,6 +57,7 @@ class GivenObjects final : public kube::AdmissionReader {
 
 Settings settings_of(const json::Value& document) {
   Settings settings;
+  settings.pod_template_errors = test::pod_template_errors;
   if (const json::Array* names = json::array_at(document, {"settings", "schedulerNames"})) {
     settings.scheduler_names.clear();
     for (const json::Value& name : *names)

@@ -22,6 +22,8 @@ struct Settings {
   int queue_depth_max = 5;
   bool queue_allocated_pods_check = false;  // queues with pods cannot be deleted
   bool root_queue_protection = true;        // root's amounts cannot be changed
+  // What core validation says about a pod template, paths beginning with "template"; unset: nothing.
+  std::function<std::vector<std::string>(const json::Value& pod_template)> pod_template_errors;
   // The text of volcano-admission.conf; unset: that of the ConfigMap (resource_groups.h).
   std::function<Result<std::string>()> read_configuration;
 

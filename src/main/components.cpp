@@ -4,6 +4,7 @@
 
 #include "admission/webhook_certificate.h"
 #include "admission/webhook_server.h"
+#include "apiserver/pod_template.h"
 #include "base/disk.h"
 #include "base/log.h"
 #include "cli/component_flags.h"
@@ -57,6 +58,7 @@ Result<admission::WebhookCertificateOptions> certificate_options(const cli::Webh
 
 admission::Settings settings_of(const cli::WebhookOptions& options) {
   admission::Settings settings;
+  settings.pod_template_errors = apiserver::pod_template_errors;
   settings.scheduler_names = options.scheduler_names;
   settings.queue_depth_max = options.max_queue_depth;
   settings.queue_allocated_pods_check = options.queue_allocated_pods_check;

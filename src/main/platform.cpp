@@ -13,6 +13,7 @@
 #include "agent/image/hidden_places.h"
 #include "agent/rootless/rootless.h"
 #include "apiserver/api_server.h"
+#include "apiserver/pod_template.h"
 #include "apiserver/storage.h"
 #include "base/build_info.h"
 #include "base/disk.h"
@@ -175,7 +176,9 @@ Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions
   api_options.rng = &real_rng();
   api_options.metrics = &metrics;
   api_options.node_reports = !options.no_agent;
-  api_options.admission = admission::admission_steps();
+  admission::Settings rules;
+  rules.pod_template_errors = apiserver::pod_template_errors;
+  api_options.admission = admission::admission_steps(rules);
   api_options.auth.signing_key_pem = pki.token_key;
   api_options.auth.verify_key_pems = pki.old_token_keys;
   api_options.auth.root_ca_pem = pki.ca.certificate_pem;

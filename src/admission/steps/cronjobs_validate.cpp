@@ -29,7 +29,8 @@ std::string schedule_error(const std::string& schedule) {
   return {};
 }
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request, const json::Value& object) {
+Result<void> validate(const Settings& settings, const kube::AdmissionRequest& request,
+                      const json::Value& object) {
   std::string name(json::string_at(object, {"metadata", "name"}));
   if (request.operation == kube::Operation::create && name.size() > kNameMax)
     return fail(Code::bad_request,
@@ -45,7 +46,7 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest& request, co
   Result<model::VcJobSpec> jobs = json::decode<model::VcJobSpec>(*spec);
   if (!jobs) return fail(Code::bad_request, jobs.error().message);
   // Queues come and go before the first run; the job itself is checked against them then.
-  std::string errors = job_spec_errors({*jobs, "", nullptr, request.warnings});
+  std::string errors = job_spec_errors({settings, *jobs, "", nullptr, request.warnings});
   if (errors.empty()) return {};
   return fail(Code::bad_request, "invalid jobTemplate: " + errors);
 }

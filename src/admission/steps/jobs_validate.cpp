@@ -39,12 +39,13 @@ json::Value fixed_part(model::VcJobSpec spec) {
   return json::encode(spec);
 }
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request, const json::Value& object) {
+Result<void> validate(const Settings& settings, const kube::AdmissionRequest& request,
+                      const json::Value& object) {
   Result<model::VcJob> job = json::decode<model::VcJob>(object);
   if (!job) return fail(Code::bad_request, job.error().message);
   if (request.operation == kube::Operation::create) {
     std::string name = job->metadata.name.empty() ? request.key.name : job->metadata.name;
-    return deny_if(job_spec_errors({job->spec, name, request.reader, request.warnings}));
+    return deny_if(job_spec_errors({settings, job->spec, name, request.reader, request.warnings}));
   }
   if (!request.old_object) return {};
   Result<model::VcJob> old = json::decode<model::VcJob>(*request.old_object);

@@ -2,6 +2,7 @@
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/pod_rules.h"
+#include "apiserver/pod_template.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -103,6 +104,16 @@ Kind pod_template_kind() {
 }
 
 }  // namespace
+
+std::vector<std::string> pod_template_errors(json::Value pod_template) {
+  if (json::Value& spec = json::at_path(pod_template, {"spec"}); spec.is_null()) spec = json::Object();
+  default_pod_template(pod_template);
+  Rules rules;
+  validate_pod_template(Field(pod_template, "template"), rules);
+  std::vector<std::string> errors;
+  for (const Cause& cause : rules.causes) errors.push_back(cause.field + ": " + cause.message);
+  return errors;
+}
 
 void add_core_pod_kinds(Kinds& kinds) {
   add(kinds, pod_kind());

@@ -1,0 +1,11 @@
+#include "support/pod_templates.h"
+
+#include "apiserver/pod_template.h"
+
+namespace hekla::test {
+
+std::vector<std::string> pod_template_errors(const json::Value& pod_template) {
+  return apiserver::pod_template_errors(pod_template);
+}
+
+}  // namespace hekla::test
