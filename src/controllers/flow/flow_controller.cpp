@@ -50,6 +50,21 @@ bool task_states_reached(const model::VcJob& job, const model::FlowProbe& probe)
       });
 }
 
+bool has_task(const model::VcJob& job, std::string_view name) {
+  return std::any_of(job.spec.tasks.begin(), job.spec.tasks.end(),
+                     [&](const model::TaskSpec& task) { return task.name == name; });
+}
+
+// The first role a probe names that the job does not have; empty when it has them all.
+std::string missing_task(const model::VcJob& job, const model::FlowProbe& probe) {
+  for (const model::FlowTaskStatus& wanted : probe.taskStatusList)
+    if (!has_task(job, wanted.taskName)) return wanted.taskName;
+  for (const auto* list : {&probe.httpGetList, &probe.tcpSocketList})
+    for (const json::Value& wanted : *list)
+      if (std::string name(json::string_at(wanted, {"taskName"})); !has_task(job, name)) return name;
+  return {};
+}
+
 bool has_network_probes(const model::Flow& entry) {
   const std::optional<model::FlowProbe>& probe = entry.dependsOn->probe;
   return probe && !(probe->httpGetList.empty() && probe->tcpSocketList.empty());
@@ -185,6 +200,10 @@ bool FlowController::may_start(const model::JobFlow& flow, const model::Flow& en
     if (!job) return false;
     if (job->status.state.phase == "Completed") continue;
     completed = false;
+    if (std::string task = probed ? missing_task(*job, *probe) : ""; !task.empty())
+      record(flow, "Warning", "ProbeTaskNotFound",
+             "flow " + entry.name + " waits until job " + job->metadata.name +
+                 " completes: it has no task " + task + ", which the probe names");
     if (!probed || !task_states_reached(*job, *probe)) return false;
   }
   return completed || !network || probes_passed(flow, entry);
