@@ -18,6 +18,10 @@ std::string shortened(std::string text) {
   return text;
 }
 
+std::string times(std::int32_t count) {
+  return std::to_string(count) + (count == 1 ? " time" : " times");
+}
+
 const model::ContainerStatus* failed_container(const model::Pod& pod) {
   for (const auto* list : {&pod.status.initContainerStatuses, &pod.status.containerStatuses})
     for (const model::ContainerStatus& container : *list)
@@ -147,8 +151,9 @@ void give_reason(const JobView& view, Action action, const Request& request,
     case Phase::failed:
       if (!restarting) return give_verdict(view, status);
       state.reason = "RetryLimitReached";
-      state.message = "Job was restarted " + std::to_string(status.retryCount) +
-                      " times, maxRetry is " + std::to_string(view.job->spec.maxRetry) +
+      // The last restart was counted, but does not take place.
+      state.message = "Job was restarted " + times(status.retryCount - 1) + ", maxRetry is " +
+                      std::to_string(view.job->spec.maxRetry) +
                       (before.message.empty() ? "" : "; the last time: " + before.message);
       return;
     case Phase::pending:
