@@ -61,7 +61,7 @@ class Tutorials(put.PlatformTest):
     def group(self, name):
         lines = self.yaml("podgroup", name)
         if any("type: Unschedulable" in line for line in lines):
-            # Only a group that had to wait says so, in these words.
+            # A group that was let in before it had pods says so, in these words.
             begin = lines.index("    message: '1/0 tasks in gang unschedulable: pod group is not ready, "
                                 "1 minAvailable'") - 1
             self.assertEqual(lines[begin + 2:begin + 4], ["    reason: NotEnoughResources", '    status: "True"'])
