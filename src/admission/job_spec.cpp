@@ -88,10 +88,10 @@ std::string partition_errors(const model::TaskSpec& task, const std::string& job
     errors += " 'TotalPartitions' must be greater than 0" + in_task(task, job);
   if (policy.partitionSize <= 0)
     errors += " 'PartitionSize' must be greater than 0" + in_task(task, job);
-  if (task.replicas != policy.totalPartitions * policy.partitionSize)
+  if (task.replicas != std::int64_t{policy.totalPartitions} * policy.partitionSize)
     errors += " 'Replicas' are not equal to TotalPartitions*PartitionSize" + in_task(task, job);
   if (policy.minPartitions > 0 && task.minAvailable &&
-      *task.minAvailable != policy.minPartitions * policy.partitionSize)
+      *task.minAvailable != std::int64_t{policy.minPartitions} * policy.partitionSize)
     errors += " 'MinAvailable' is not equal to MinPartitions*PartitionSize" + in_task(task, job);
   std::string conflict = topology_conflict(policy.networkTopology);
   if (!conflict.empty()) errors += " " + conflict + ";";
@@ -253,6 +253,8 @@ std::string job_spec_errors(const JobSpecInput& input) {
     replicas += task.replicas;
     depends |= task.dependsOn.has_value();
   }
+  if (replicas > kPodsMax)
+    errors += " total replicas in tasks must not be greater than " + std::to_string(kPodsMax) + ";";
   if (replicas < spec.minAvailable)
     errors += " job 'minAvailable' should not be greater than total replicas in tasks;";
   errors += policy_errors(spec.policies, "spec.policies");

@@ -10,6 +10,9 @@
 
 namespace hekla::admission {
 
+// What one job may ask for (docs/limits.md).
+constexpr std::int64_t kPodsMax = 100'000;
+
 struct JobSpecInput {
   const Settings& settings;
   const model::VcJobSpec& spec;

@@ -18,6 +18,8 @@ std::string update_errors(const model::VcJobSpec& before, const model::VcJobSpec
       return "'minAvailable' must be <= 'replicas' in task: " + task.name;
     replicas += task.replicas;
   }
+  if (replicas > kPodsMax)
+    return "total replicas in tasks must not be greater than " + std::to_string(kPodsMax);
   if (after.minAvailable > replicas)
     return "job 'minAvailable' must not be greater than total replicas";
   if (after.minAvailable < 0) return "job 'minAvailable' must be >= 0";
