@@ -160,6 +160,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   void make_dns_service();
   void zone_changed();
   std::vector<PolicyInput::Pod> policy_pods() const;
+  void policy_refused(const NetworkPolicy& policy, const std::string& why);
   void publish_zone();
   void publish_pod_ports();
   std::optional<std::pair<std::string, std::string>> resize_refusal(const AgentPod& pod) const;
@@ -235,6 +236,10 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
                   [this](std::string rules, Done<void> done) {
                     machine->set_rules("policies", std::move(rules), std::move(done));
                   },
+                  [this](std::string rules, Done<void> done) {
+                    machine->check_rules("policy-check", std::move(rules), std::move(done));
+                  },
+                  [this](const NetworkPolicy& policy, const std::string& why) { policy_refused(policy, why); },
                   ipv4_text(machine_options.subnet.gateway()), machine->is_new()});
   LogSource source;
   source.find = [self](const std::string& ns, const std::string& pod, const std::string& uid,
@@ -538,6 +543,15 @@ void Agent::State::publish_pod_ports() {
       later->zone_changed();
     });
   });
+}
+
+void Agent::State::policy_refused(const NetworkPolicy& policy, const std::string& why) {
+  const model::ObjectMeta& meta = policy.metadata;
+  const std::string said =
+      "its rules cannot be set, so that it lets nothing through to or from the pods it selects: " + why;
+  log_error("agent", "network policy " + meta.ns + "/" + meta.name + ": " + said, {});
+  events.record({"networking.k8s.io/v1", "NetworkPolicy", meta.ns, meta.name, meta.uid, 0}, "Warning",
+                "NetworkPolicyRefused", said);
 }
 
 std::vector<PolicyInput::Pod> Agent::State::policy_pods() const {

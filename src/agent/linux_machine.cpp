@@ -688,6 +688,12 @@ void LinuxMachine::set_rules(const std::string& name, std::string rules, Done<vo
       std::move(done));
 }
 
+void LinuxMachine::check_rules(const std::string& name, std::string rules, Done<void> done) {
+  background<void>(
+      [this, name, rules = std::move(rules)] { return network_->check_rules(name, rules); },
+      std::move(done));
+}
+
 Result<void> LinuxMachine::remove_instance() {
   exits_.reset();
   return blocking<void>([this]() -> Result<void> {

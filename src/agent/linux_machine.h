@@ -117,6 +117,7 @@ class LinuxMachine final : public PodMachine {
   void dial_parent(int type, Done<FileDescriptor> done);
   // nftables rules of the parent namespace, under a name of their own.
   void set_rules(const std::string& name, std::string rules, Done<void> done);
+  void check_rules(const std::string& name, std::string rules, Done<void> done);
   // Removes namespaces, bridge and run directory. Only when no pod is left; blocks.
   Result<void> remove_instance();
 

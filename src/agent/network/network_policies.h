@@ -1,5 +1,6 @@
 // Keeps the rules of NetworkPolicies current: from policies, namespaces and pods to the parent
-// namespace's table. Lives on the client's executor.
+// namespace's table. A policy that nft does not take is found and left out, so that the others hold. Lives on the
+// client's executor.
 #pragma once
 
 #include <functional>
@@ -17,6 +18,10 @@ class NetworkPolicies {
   struct Options {
     std::function<std::vector<PolicyInput::Pod>()> pods;
     std::function<void(std::string rules, Done<void> done)> set_rules;
+    // Whether rules could be set; sets nothing.
+    std::function<void(std::string rules, Done<void> done)> check_rules;
+    // A policy that cannot be set: it is left out and admits nothing to the pods it selects.
+    std::function<void(const NetworkPolicy&, const std::string& why)> refused;
     std::string dns_address;
     bool fresh = true;  // nobody has set rules before us
   };
@@ -29,13 +34,21 @@ class NetworkPolicies {
   void await(const model::Pod& pod, Done<void> done);
 
  private:
+  using PolicyRef = std::shared_ptr<const NetworkPolicy>;
+  struct Search;
   std::optional<std::string> rules() const;
+  PolicyInput input(std::vector<const NetworkPolicy*> policies) const;
+  void set(std::string rules, Done<void> done);
+  void find_refused(Error error, Done<void> done);
+  void check_next(const std::shared_ptr<Search>& search);
+  void end_search(Search& search);
 
-  std::function<std::vector<PolicyInput::Pod>()> pods_;
-  std::string dns_address_;
+  Options options_;
+  std::set<std::string> refused_;  // uids, until the policy changes
   kube::Informer<NetworkPolicy> policies_;
   kube::Informer<NamespaceLabels> namespaces_;
   RulesInForce rules_;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace hekla::agent

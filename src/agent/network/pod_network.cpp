@@ -245,7 +245,7 @@ Result<FileDescriptor> PodNetwork::socket_in_pod(const std::string& uid, int typ
   return socket_at(paths_.netns(uid), type);
 }
 
-Result<void> PodNetwork::set_rules_here(const std::string& name, const std::string& rules) {
+Result<void> PodNetwork::run_nft(const std::string& name, const std::string& rules, std::vector<std::string> options) {
   if (::access(kNft, X_OK) != 0)
     return fail(Code::not_found, std::string("services need ") + kNft +
                                      ": install it with apt install nftables");
@@ -253,7 +253,9 @@ Result<void> PodNetwork::set_rules_here(const std::string& name, const std::stri
   TRY(write_file_atomically(file, rules, 0600));
   NetnsVisit visit(host_netns_);
   TRY(visit.enter(parent()));
-  TRY(run_checked({kNft, "-f", file}));
+  options.insert(options.begin(), kNft);
+  options.insert(options.end(), {"-f", file});
+  TRY(run_checked(options));
   return {};
 }
 

@@ -62,7 +62,11 @@ class PodNetwork {
   Result<void> elsewhere(const std::function<Result<void>()>& work) { return visiting<void>(work); }
   // Loads a text of nftables rules into the parent namespace; `name` is that of its file.
   Result<void> set_rules(const std::string& name, const std::string& rules) {
-    return visiting<void>([&] { return set_rules_here(name, rules); });
+    return visiting<void>([&] { return run_nft(name, rules, {}); });
+  }
+  // Whether they could be loaded; loads nothing.
+  Result<void> check_rules(const std::string& name, const std::string& rules) {
+    return visiting<void>([&] { return run_nft(name, rules, {"-c"}); });
   }
   Result<void> remove();
 
@@ -80,7 +84,7 @@ class PodNetwork {
   Result<void> prepare_here();
   Result<void> add_pod_here(const std::string& uid, std::uint32_t address);
   Result<void> remove_pod_here(const std::string& uid);
-  Result<void> set_rules_here(const std::string& name, const std::string& rules);
+  Result<void> run_nft(const std::string& name, const std::string& rules, std::vector<std::string> options);
   Result<FileDescriptor> socket_at_here(const std::string& netns, int type);
   Result<bool> is_connected_here();
 

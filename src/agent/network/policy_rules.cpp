@@ -11,6 +11,7 @@ namespace hekla::agent {
 namespace {
 
 constexpr std::int64_t kHighestPort = 65535;
+constexpr int kDnsPort = 53;
 
 bool selected(const json::Value& selector, const model::Labels& labels) {
   Result<model::Selector> parsed =
@@ -41,47 +42,77 @@ bool is_ipv4_block(std::string_view text) {
 }
 
 // The number a port of that name has in a container of the pod.
-std::string named_port(const model::Pod& pod, std::string_view name, std::string_view protocol) {
+std::optional<std::int64_t> named_port(const model::Pod& pod, std::string_view name, std::string_view protocol) {
   for (const model::Container& container : pod.spec.containers)
     for (const model::ContainerPort& port : container.ports)
       if (port.name == name && (port.protocol.empty() ? "TCP" : port.protocol) == protocol)
-        return std::to_string(port.containerPort);
-  return {};
+        return port.containerPort;
+  return std::nullopt;
 }
 
-// "tcp dport { 80, 90-99 }", one per protocol; an empty list means every port. A port nobody has
-// admits nothing.
+struct PortRange {
+  std::int64_t first = 0, last = kHighestPort;
+};
+bool is_everything(const PortRange& range) { return range.first == 0 && range.last == kHighestPort; }
+
+// What a rule says of ports; no ports means every one. A port nobody has admits nothing.
 struct Ports {
   bool all = false;
-  std::vector<std::string> matches;
+  std::map<std::string, std::vector<PortRange>> ranges;  // by protocol, as nftables writes it
 };
 
 Ports ports_of(const json::Value& rule, const model::Pod* target) {
   const json::Array* ports = json::array_at(rule, {"ports"});
   if (!ports || ports->empty()) return {true, {}};
-  std::map<std::string, std::set<std::string>> numbers;
   Ports out;
   for (const json::Value& port : *ports) {
     std::string protocol(json::string_at(port, {"protocol"}));
     if (protocol.empty()) protocol = "TCP";
-    std::string lower = protocol;
-    std::ranges::transform(lower, lower.begin(), [](unsigned char c) {
+    PortRange range;
+    if (const json::Value* number = json::find(port, "port"); number && number->is_string()) {
+      std::optional<std::int64_t> named;
+      if (target) named = named_port(*target, number->as_string(), protocol);
+      if (!named) continue;
+      range = {*named, *named};
+    } else if (number && !number->is_null()) {
+      const std::int64_t first = json::int_at(port, {"port"});
+      const std::int64_t end = json::int_at(port, {"endPort"});
+      range = {first, end > first ? std::min(end, kHighestPort) : first};
+    }
+    std::ranges::transform(protocol, protocol.begin(), [](unsigned char c) {
       return static_cast<char>(std::tolower(c));
     });
-    const json::Value* number = json::find(port, "port");
-    if (!number || number->is_null()) {
-      out.matches.push_back("meta l4proto " + lower);
+    out.ranges[protocol].push_back(range);
+  }
+  return out;
+}
+
+// "tcp dport { 80, 90-99 }", one per protocol.
+std::vector<std::string> matches_of(const Ports& ports) {
+  std::vector<std::string> out;
+  for (const auto& [protocol, ranges] : ports.ranges) {
+    if (std::ranges::any_of(ranges, is_everything)) {
+      out.push_back("meta l4proto " + protocol);
       continue;
     }
-    std::string text = number->is_string()
-                           ? (target ? named_port(*target, number->as_string(), protocol) : "")
-                           : std::to_string(json::int_at(port, {"port"}));
-    if (std::int64_t end = json::int_at(port, {"endPort"}); end > 0 && !number->is_string())
-      text += "-" + std::to_string(std::min<std::int64_t>(end, kHighestPort));
-    if (!text.empty()) numbers[lower].insert(text);
+    std::set<std::string> texts;
+    for (const auto& [first, last] : ranges)
+      texts.insert(std::to_string(first) + (last > first ? "-" + std::to_string(last) : ""));
+    out.push_back(protocol + " dport " + braces(texts));
   }
-  for (const auto& [protocol, list] : numbers)
-    out.matches.push_back(protocol + " dport " + braces(list));
+  return out;
+}
+
+// Those of them at which names are answered.
+Ports dns_ports(const Ports& ports) {
+  Ports out;
+  for (const char* protocol : {"tcp", "udp"}) {
+    auto found = ports.ranges.find(protocol);
+    if (ports.all || (found != ports.ranges.end() && std::ranges::any_of(found->second, [](const PortRange& range) {
+                        return range.first <= kDnsPort && kDnsPort <= range.last;
+                      })))
+      out.ranges[protocol] = {{kDnsPort, kDnsPort}};
+  }
   return out;
 }
 
@@ -91,8 +122,8 @@ const model::Pod& dns_pod() {
     made.metadata.ns = "kube-system";
     made.metadata.labels = {{"k8s-app", "kube-dns"}};
     made.spec.containers.resize(1);
-    made.spec.containers[0].ports = {{.name = "dns", .protocol = "UDP", .containerPort = 53},
-                                     {.name = "dns-tcp", .protocol = "TCP", .containerPort = 53}};
+    made.spec.containers[0].ports = {{.name = "dns", .protocol = "UDP", .containerPort = kDnsPort},
+                                     {.name = "dns-tcp", .protocol = "TCP", .containerPort = kDnsPort}};
     return made;
   }();
   return pod;
@@ -117,6 +148,7 @@ class ChainWriter {
     for (const NetworkPolicy* policy : input_.policies) {
       if (!applies(*policy, pod_, direction_.type)) continue;
       isolated = true;
+      if (input_.refused.contains(policy->metadata.uid)) continue;
       for (const json::Value& rule : is_ingress() ? policy->spec.ingress : policy->spec.egress)
         add_rule(*policy, rule);
     }
@@ -147,7 +179,7 @@ class ChainWriter {
       }
       // The API server has the same address: the port is part of who is meant.
       if (!is_ingress() && !input_.dns_address.empty() && is_peer(policy, peer, dns_pod()))
-        put("ip daddr " + input_.dns_address + " meta l4proto { tcp, udp } th dport 53", ports_of(rule, &dns_pod()));
+        put("ip daddr " + input_.dns_address, dns_ports(ports_of(rule, &dns_pod())));
     }
     if (!addresses.empty()) put("ip saddr " + braces(addresses), own);
   }
@@ -171,19 +203,18 @@ class ChainWriter {
     const std::string_view cidr = json::string_at(block, {"cidr"});
     if (!is_ipv4_block(cidr)) return std::nullopt;
     std::string match = side + std::string(cidr);
-    std::set<std::string> except;
     if (const json::Array* list = json::array_at(block, {"except"}))
       for (const json::Value& one : *list) {
         if (!one.is_string() || !is_ipv4_block(json::sv(one.get_string()))) return std::nullopt;
-        except.insert(std::string(one.as_string()));
+        match += " " + side + "!= " + std::string(one.as_string());
       }
-    return except.empty() ? match : match + " " + side + "!= " + braces(except);
+    return match;
   }
 
   void put(const std::string& match, const Ports& ports) {
     const std::string begin = "    " + match + (match.empty() ? "" : " ");
     if (ports.all) body_ += begin + "return\n";
-    for (const std::string& port : ports.matches) body_ += begin + port + " return\n";
+    for (const std::string& port : matches_of(ports)) body_ += begin + port + " return\n";
   }
 
   const PolicyInput& input_;

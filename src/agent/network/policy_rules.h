@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,8 @@ struct PolicyInput {
   // Where names are answered. To peers it looks like the pod that answers them in other clusters, for that is how
   // policies say "names may be asked for": k8s-app=kube-dns in kube-system.
   std::string dns_address;
+  // uids of policies that nft does not take: they isolate the pods they select, and let nothing through.
+  std::set<std::string> refused;
 };
 
 // Whether the pod is one that the policy restricts.

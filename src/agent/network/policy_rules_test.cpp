@@ -1,7 +1,11 @@
 #include "agent/network/policy_rules.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "agent/runtime/process.h"
+#include "base/disk.h"
+#include "base/temp_dir_test.h"
 #include "json/codec.h"
 #include "json/parse.h"
 
@@ -30,8 +34,9 @@ class PolicyRulesTest : public ::testing::Test {
   std::string rules(const std::string& spec) {
     NetworkPolicy policy;
     policy.metadata.ns = "default";
+    policy.metadata.uid = "u";
     policy.spec = json::decode_text<NetworkPolicySpec>(spec).value();
-    PolicyInput input{{&policy}, namespaces_, {}, dns_address_};
+    PolicyInput input{{&policy}, namespaces_, {}, dns_address_, refused_};
     for (std::size_t i = 0; i < pods_.size(); ++i) input.pods.push_back({addresses_[i], &pods_[i]});
     std::string text = policy_rules(input);
     const std::string begin = "table inet hekla_policy\ndelete table inet hekla_policy\n";
@@ -42,6 +47,7 @@ class PolicyRulesTest : public ::testing::Test {
   std::vector<std::string> addresses_;
   std::map<std::string, model::Labels> namespaces_;
   std::string dns_address_;
+  std::set<std::string> refused_;
 };
 
 TEST_F(PolicyRulesTest, NothingWithoutAPolicyForAnyPod) {
@@ -78,7 +84,7 @@ TEST_F(PolicyRulesTest, EgressWithBlocks) {
                 {"to":[{"podSelector":{"matchLabels":{"app":"web"}}}],"ports":[{"port":"http"}]},
                 {"ports":[{"protocol":"UDP","port":53}]}]})");
   EXPECT_NE(text.find("  chain egress_10_0_0_2 {\n"
-                      "    ip daddr 10.0.0.0/8 ip daddr != { 10.1.0.0/16 } return\n"
+                      "    ip daddr 10.0.0.0/8 ip daddr != 10.1.0.0/16 return\n"
                       "    ip daddr 10.0.0.1 tcp dport { 8080 } return\n"
                       "    udp dport { 53 } return\n    drop\n  }\n"),
             std::string::npos)
@@ -103,12 +109,61 @@ TEST_F(PolicyRulesTest, NamesAreAnsweredByThePodThatOtherClustersHave) {
   const std::string system = R"("namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"kube-system"}})";
   const std::string names = R"("podSelector":{"matchLabels":{"k8s-app":"kube-dns"}})";
   const std::string ports = R"(,"ports":[{"protocol":"UDP","port":53},{"protocol":"TCP","port":"dns-tcp"}])";
-  const std::string begin = "    ip daddr 10.0.0.254 meta l4proto { tcp, udp } th dport 53 ";
-  EXPECT_EQ(egress("{" + system + "," + names + "}", ports),
-            begin + "tcp dport { 53 } return\n" + begin + "udp dport { 53 } return\n    drop\n");
+  const std::string tcp = "    ip daddr 10.0.0.254 tcp dport { 53 } return\n";
+  const std::string udp = "    ip daddr 10.0.0.254 udp dport { 53 } return\n";
+  EXPECT_EQ(egress("{" + system + "," + names + "}", ports), tcp + udp + "    drop\n");
+  EXPECT_EQ(egress("{" + system + "}", R"(,"ports":[{"protocol":"UDP","port":53}])"), udp + "    drop\n");
+  EXPECT_EQ(egress("{" + system + "}", R"(,"ports":[{"port":50,"endPort":60},{"protocol":"UDP"}])"),
+            tcp + udp + "    drop\n");
+  EXPECT_EQ(egress("{" + system + "}", R"(,"ports":[{"port":443},{"protocol":"SCTP"}])"), "    drop\n");
   // Without ports every port of that pod is meant, and it has this one only: not the API server's.
-  EXPECT_EQ(egress("{" + system + "}", ""), begin + "return\n    drop\n");
+  EXPECT_EQ(egress("{" + system + "}", ""), tcp + udp + "    drop\n");
   EXPECT_EQ(egress("{" + names + "}", ""), "    drop\n");  // in the policy's own namespace there is none
+}
+
+TEST_F(PolicyRulesTest, ARefusedPolicyStillIsolates) {
+  refused_ = {"u"};
+  const std::string text = rules(R"({"podSelector":{"matchLabels":{"app":"web"}},"policyTypes":["Ingress"],
+      "ingress":[{}]})");
+  EXPECT_NE(text.find("  chain ingress_10_0_0_1 {\n    drop\n  }\n"), std::string::npos) << text;
+}
+
+// Every way in which the parts of a policy meet, read by the program that will have to.
+TEST_F(PolicyRulesTest, NftTakesWhateverAPolicyMaySay) {
+  if (::geteuid() != 0 || ::access("/usr/sbin/nft", X_OK) != 0) GTEST_SKIP() << "needs root and nft";
+  namespaces_["kube-system"] = {{"kubernetes.io/metadata.name", "kube-system"}};
+  dns_address_ = "10.0.0.254";
+  const std::vector<std::string> peers = {
+      "", R"("PEERS":[],)", R"("PEERS":[{"podSelector":{}}],)", R"("PEERS":[{"namespaceSelector":{}}],)",
+      R"("PEERS":[{"namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"kube-system"}},
+                   "podSelector":{"matchLabels":{"k8s-app":"kube-dns"}}}],)",
+      R"("PEERS":[{"ipBlock":{"cidr":"0.0.0.0/0","except":["10.0.0.0/8","10.1.0.0/16","169.254.169.254/32"]}},
+                  {"ipBlock":{"cidr":"::/0"}},{"ipBlock":{"cidr":"10.0.0.1/32"}},{"podSelector":{}}],)"};
+  const std::vector<std::string> ports = {
+      "", R"("ports":[])", R"("ports":[{"port":53,"protocol":"UDP"}])", R"("ports":[{"protocol":"SCTP"},{"port":80}])",
+      R"("ports":[{"port":"http"},{"port":"dns","protocol":"UDP"},{"port":"none"}])",
+      R"("ports":[{"port":80},{"port":70,"endPort":90},{"port":90,"endPort":90},{"port":1,"endPort":65535}])",
+      R"("ports":[{"port":53,"protocol":"UDP"},{"port":53},{"port":5,"endPort":6,"protocol":"SCTP"},
+                  {"protocol":"UDP"}])"};
+  std::string all;
+  for (const std::string& peer : peers)
+    for (const std::string& port : ports) {
+      auto rule = [&](const std::string& name) {
+        std::string text = "[{" + peer + port;
+        for (std::size_t at; (at = text.find("PEERS")) != std::string::npos;) text.replace(at, 5, name);
+        if (text.ends_with(",")) text.pop_back();
+        return text + "}]";
+      };
+      all += "table inet hekla_policy\ndelete table inet hekla_policy\n" +
+             rules(R"({"podSelector":{},"policyTypes":["Ingress","Egress"],"ingress":)" + rule("from") +
+                   R"(,"egress":)" + rule("to") + "}");
+    }
+  TempDir dir;
+  ASSERT_TRUE(write_file_atomically(dir.path() + "/rules", all, 0600));
+  // -c changes nothing, and the network namespace is one nobody has.
+  Result<std::string> taken =
+      run_checked({"/usr/bin/unshare", "--net", "/usr/sbin/nft", "-c", "-f", dir.path() + "/rules"});
+  EXPECT_TRUE(taken) << taken.error().message;
 }
 
 TEST_F(PolicyRulesTest, BlocksThatAreNotIPv4AdmitNothing) {
