@@ -9,20 +9,35 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/rootless/rootless.h"
 #include "agent/runtime/instance.h"
 
 namespace hekla::agent {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr mode_t kOpenToAllUsers = 0777;  // the containers' users are not known here
+constexpr mode_t kInherited = 02777;  // of the volume's mode
 
-FileDescriptor open_beneath(int root, const std::string& path) {
+FileDescriptor open_beneath(int root, const std::string& path, std::uint64_t flags = O_PATH) {
   open_how how{};
-  how.flags = O_PATH | O_CLOEXEC;
+  how.flags = flags | O_CLOEXEC;
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   return FileDescriptor(
       static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
+}
+
+// As the volume is, for the users it is meant for: as the kubelet's SafeMakeDir does, and whatever our umask is.
+Result<void> make_directory(int parent, const std::string& name, const struct stat& volume) {
+  if (::mkdirat(parent, name.c_str(), 0700) != 0) {
+    if (errno == EEXIST) return {};
+    return errno_error("mkdir");
+  }
+  FileDescriptor made = open_beneath(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  const bool hands_group_on = (volume.st_mode & S_ISGID) != 0;
+  if (!made || (hands_group_on && change_owner(made.get(), "", -1U, volume.st_gid, AT_EMPTY_PATH) != 0) ||
+      ::fchmod(made.get(), volume.st_mode & kInherited) != 0)
+    return errno_error("open to its users");
+  return {};
 }
 
 }  // namespace
@@ -33,6 +48,8 @@ Result<FileDescriptor> open_sub_path(const std::string& root, const std::string&
   };
   FileDescriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!top) return errno_error("open the volume " + root);
+  struct stat volume {};
+  if (::fstat(top.get(), &volume) != 0) return errno_error("look at the volume " + root);
   FileDescriptor here = open_beneath(top.get(), ".");
   std::string path;
   for (const fs::path& part : fs::path(sub)) {
@@ -43,8 +60,8 @@ Result<FileDescriptor> open_sub_path(const std::string& root, const std::string&
     // Always from the top: a link in the middle may lead sideways, but not out.
     FileDescriptor next = open_beneath(top.get(), path);
     if (!next && errno == ENOENT) {
-      if (::mkdirat(here.get(), part.c_str(), kOpenToAllUsers) != 0 && errno != EEXIST)
-        return errno_error("create subPath \"" + sub + "\"");
+      if (Result<void> made = make_directory(here.get(), part, volume); !made)
+        return fail(made.error().code, "create subPath \"" + sub + "\": " + made.error().message);
       next = open_beneath(top.get(), path);
     }
     if (!next && (errno == EXDEV || errno == ELOOP)) return outside();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -114,6 +115,26 @@ TEST_F(VolumeStoreTest, SubPathsCannotEscape) {
     EXPECT_TRUE(open_sub_path(dir_ + "/e", path)) << path;
   EXPECT_TRUE(fs::is_directory(dir_ + "/e/inner/deep/new"));
   EXPECT_TRUE(fs::is_directory(dir_ + "/e/a../b"));
+}
+
+TEST_F(VolumeStoreTest, SubPathsAreAsOpenAsTheirVolume) {
+  constexpr gid_t kGroup = 1001;
+  const std::string volume = dir_ + "/e";
+  fs::create_directories(volume);
+  ASSERT_EQ(::chown(volume.c_str(), -1U, kGroup), 0);
+  ASSERT_EQ(::chmod(volume.c_str(), 02777), 0);
+  fs::create_directories(volume + "/there");
+  ASSERT_EQ(::chmod((volume + "/there").c_str(), 0755), 0);  // somebody's, and left as it is
+  ASSERT_TRUE(open_sub_path(volume, "a/b/c"));
+  ASSERT_TRUE(open_sub_path(volume, "there/new"));
+  auto state = [&](const std::string& path) {
+    struct stat info {};
+    EXPECT_EQ(::stat((volume + path).c_str(), &info), 0) << path;
+    return std::pair(info.st_mode & 07777, info.st_gid);
+  };
+  for (const char* path : {"/a", "/a/b", "/a/b/c", "/there/new"})
+    EXPECT_EQ(state(path), std::pair(02777u, kGroup)) << path;
+  EXPECT_EQ(state("/there").first, 0755u);
 }
 
 TEST_F(VolumeStoreTest, HostPathTypesAreChecked) {
