@@ -683,6 +683,8 @@ void LinuxMachine::dial_parent(int type, Done<FileDescriptor> done) {
 }
 
 void LinuxMachine::set_rules(const std::string& name, std::string rules, Done<void> done) {
+std::string LinuxMachine::runtime_name() const { return fs::path(runtime_.program()).filename(); }
+
   background<void>(
       [this, name, rules = std::move(rules)] { return network_->set_rules(name, rules); },
       std::move(done));

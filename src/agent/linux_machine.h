@@ -116,6 +116,8 @@ class LinuxMachine final : public PodMachine {
   // A socket there without blocking, non-blocking itself.
   void dial_parent(int type, Done<FileDescriptor> done);
   // nftables rules of the parent namespace, under a name of their own.
+  // crun, runc.
+  std::string runtime_name() const;
   void set_rules(const std::string& name, std::string rules, Done<void> done);
   void check_rules(const std::string& name, std::string rules, Done<void> done);
   // Removes namespaces, bridge and run directory. Only when no pod is left; blocks.

@@ -4,6 +4,7 @@
 #include <csignal>
 
 #include "base/log.h"
+#include "json/parse.h"
 
 namespace hekla::agent {
 namespace {
@@ -13,6 +14,7 @@ constexpr std::chrono::seconds kLongestRetry{122};
 constexpr std::chrono::seconds kConfigRetry{10};
 constexpr std::chrono::seconds kApiRetry{1};
 constexpr int kStartErrorCode = 128;
+const kube::Resource kRuntimeClasses{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false};
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 Nanos retry_delay(int failures) {
@@ -306,12 +308,39 @@ void PodWorker::make_sandbox() {
   }
   report();
   busy_ = true;
+  check_runtime_class([this](Result<void> checked) {
+    if (checked) return fetch_and_plan();
+    busy_ = false;
+    sandbox_failed("FailedCreatePodSandBox", Error{Code::invalid, "Failed to create pod sandbox: failed to get sandbox "
+                                                                  "runtime: " + checked.error().message});
+    step();
+  });
+}
+
+void PodWorker::fetch_and_plan() {
   fetch_volume_sources([this](Result<PodSources> sources) {
     busy_ = false;
     if (sources) return plan_sandbox(std::move(*sources));
     sandbox_failed("FailedMount", sources.error());
     step();
   });
+}
+
+// There is one runtime; a handler by another name, kata for one, is a promise that it could not keep.
+void PodWorker::check_runtime_class(std::move_only_function<void(Result<void>)> next) {
+  const std::string& name = pod_->spec.runtimeClassName;
+  if (name.empty()) return next({});
+  context_.client.get(kRuntimeClasses, kube::Key{"", name},
+                      [self = weak_from_this(), next = std::move(next)](Result<kube::ObjectPtr> found) mutable {
+                        auto worker = self.lock();
+                        if (!worker) return;
+                        if (!found) return next(std::unexpected(found.error()));
+                        Result<json::Value> object = json::parse(*(*found)->json);
+                        if (!object) return next(std::unexpected(object.error()));
+                        const std::string handler(json::string_at(*object, {"handler"}));
+                        if (handler.empty() || handler == worker->context_.runtime) return next({});
+                        next(fail(Code::invalid, "no runtime for \"" + handler + "\" is configured"));
+                      });
 }
 
 // What a kubelet says that lacks the same things.

@@ -78,6 +78,8 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   void keep_tokens(PodSources& sources);
   void add_claims(PodSources sources, std::move_only_function<void(Result<PodSources>)> next);
   std::optional<std::pair<const char*, std::string>> sandbox_refusal() const;
+  void check_runtime_class(std::move_only_function<void(Result<void>)> next);
+  void fetch_and_plan();
   void plan_sandbox(PodSources sources);
   void sandbox_failed(const std::string& reason, const Error& error);
   void launch(std::size_t container);

@@ -258,6 +258,20 @@ TEST_F(PodWorkerTest, WhatTheNodeLacksIsNotLeftOutInSilence) {
   EXPECT_EQ(calls(), "");
 }
 
+TEST_F(PodWorkerTest, ARuntimeClassIsHonouredOrRefused) {
+  const kube::Resource classes{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false};
+  context_.runtime = "crun";
+  ASSERT_TRUE(api_.create(classes, json::parse(R"({"metadata":{"name":"safe"},"handler":"kata"})").value()));
+  begin("Never", R"("runtimeClassName":"safe",)");
+  EXPECT_EQ(phase(), "Pending");
+  EXPECT_TRUE(has_event("FailedCreatePodSandBox", "Failed to create pod sandbox: failed to get sandbox runtime: no "
+                                                  "runtime for \"kata\" is configured"));
+  EXPECT_EQ(calls(), "");
+  ASSERT_TRUE(api_.patch(classes, {"", "safe"}, json::parse(R"({"handler":"crun"})").value()));
+  pass(std::chrono::minutes(1));
+  EXPECT_EQ(calls(), "sandbox, launch c#0");
+}
+
 TEST_F(PodWorkerTest, BlockVolumesAreRefused) {
   begin("Never", R"("volumes":[{"name":"v","emptyDir":{}}],)", "host",
         R"("volumeDevices":[{"name":"v","devicePath":"/dev/x"}],)");
