@@ -53,7 +53,7 @@ bool is_one_of(const std::string& word, const char* const (&list)[N]) {
 
 class DockerfileReader {
  public:
-  explicit DockerfileReader(std::string_view text) : rest_(text) {}
+  DockerfileReader(std::string_view text, std::string name) : rest_(text), name_(std::move(name)) {}
   Result<Dockerfile> read();
 
  private:
@@ -65,12 +65,13 @@ class DockerfileReader {
   Result<void> read_documents(DockerStep& step);
   void drop_trailing_comment(DockerStep& step);
   std::unexpected<Error> bad(int line, const std::string& why) const {
-    return fail(Code::invalid, "Dockerfile:" + std::to_string(line) + ": " + why);
+    return fail(Code::invalid, name_ + ":" + std::to_string(line) + ": " + why);
   }
 
   std::string_view rest_;
   int line_ = 0;
   bool over_ = false;
+  std::string name_;
   Dockerfile out_;
 };
 
@@ -126,7 +127,7 @@ std::string DockerfileReader::logical_line(std::string_view first) {
 void DockerfileReader::drop_trailing_comment(DockerStep& step) {
   std::size_t hash = step.text.find(" #");
   if (step.instruction != "FROM" || hash == std::string::npos) return;
-  out_.warnings.push_back("Dockerfile:" + std::to_string(step.line) +
+  out_.warnings.push_back(name_ + ":" + std::to_string(step.line) +
                           ": comments stand on lines of their own: ignoring \"" +
                           std::string(trim(std::string_view(step.text).substr(hash))) +
                           "\" after FROM");
@@ -212,7 +213,7 @@ Result<void> DockerfileReader::add_step(int line, std::string_view text) {
   if (!begun && step.instruction != "FROM" && step.instruction != "ARG")
     return bad(line, "no build stage in current context: the first instruction is FROM");
   if (step.instruction == "HEALTHCHECK")
-    out_.warnings.push_back("Dockerfile:" + std::to_string(line) +
+    out_.warnings.push_back(name_ + ":" + std::to_string(line) +
                             ": HEALTHCHECK has no effect: use the probes of the pod");
   out_.steps.push_back(std::move(step));
   return {};
@@ -230,7 +231,7 @@ Result<Dockerfile> DockerfileReader::read() {
     TRY(add_step(number, trim(whole)));
   }
   if (std::ranges::none_of(out_.steps, [](const auto& s) { return s.instruction == "FROM"; }))
-    return fail(Code::invalid, "Dockerfile: the file has no FROM");
+    return fail(Code::invalid, name_ + ": the file has no FROM");
   return std::move(out_);
 }
 
@@ -402,7 +403,9 @@ Result<RunMount> parse_run_mount(std::string_view text) {
   return mount;
 }
 
-Result<Dockerfile> parse_dockerfile(std::string_view text) { return DockerfileReader(text).read(); }
+Result<Dockerfile> parse_dockerfile(std::string_view text, std::string name) {
+  return DockerfileReader(text, std::move(name)).read();
+}
 
 Result<std::string> expand_word(std::string_view text, const VariableLookup& lookup, char escape) {
   return WordReader(text, lookup, escape).word(true);

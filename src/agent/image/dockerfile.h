@@ -34,8 +34,8 @@ struct Dockerfile {
   char escape = '\\';
 };
 
-// The error begins with "Dockerfile:LINE: ".
-Result<Dockerfile> parse_dockerfile(std::string_view text);
+// The error begins with "NAME:LINE: ".
+Result<Dockerfile> parse_dockerfile(std::string_view text, std::string name = "Dockerfile");
 
 // RUN --mount: cache, bind, tmpfs and secret, with what each of them needs.
 struct RunMount {

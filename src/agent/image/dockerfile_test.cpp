@@ -47,6 +47,7 @@ TEST(Dockerfile, MistakesNameTheirLine) {
             "Dockerfile:2: unknown instruction: FETCH");
   EXPECT_EQ(parse_dockerfile("FROM a\nRUN\n").error().message,
             "Dockerfile:2: RUN requires at least one argument");
+  EXPECT_EQ(parse_dockerfile("FROM a\nFETCH x\n", "D3").error().message, "D3:2: unknown instruction: FETCH");
   EXPECT_EQ(parse_dockerfile("# nothing\n").error().message, "Dockerfile: the file has no FROM");
 }
 

@@ -132,6 +132,7 @@ class Builder {
 
   ImageStore& store_;
   const BuildRequest& request_;
+  std::string name_;  // of that file, for errors
   Dockerfile file_;
   DockerIgnore ignored_;
   std::unique_ptr<BuildMachine> machine_;
@@ -161,7 +162,8 @@ Result<void> Builder::load() {
       request_.dockerfile.empty() ? request_.context + "/Dockerfile" : request_.dockerfile;
   Result<std::string> text = read_file(path);
   if (!text) return fail(text.error().code, "failed to read dockerfile: " + text.error().message);
-  file_ = TRY(parse_dockerfile(*text));
+  name_ = fs::path(path).filename();
+  file_ = TRY(parse_dockerfile(*text, name_));
   for (const std::string& warning : file_.warnings) request_.print("warning: " + warning + "\n");
   // A file beside the Dockerfile comes before the context's.
   for (const std::string& place : {path + ".dockerignore", request_.context + "/.dockerignore"})
@@ -625,7 +627,7 @@ Result<StoredImage> Builder::build() {
     request_.print("[" + std::to_string(i + 1) + "/" + std::to_string(file_.steps.size()) + "] " +
                    step.instruction + " " + step.text + "\n");
     if (Result<void> done = carry_out(step); !done)
-      return fail(done.error().code, "Dockerfile:" + std::to_string(step.line) + ": " +
+      return fail(done.error().code, name_ + ":" + std::to_string(step.line) + ": " +
                                          step.instruction + " " + step.text + ": " +
                                          done.error().message);
   }
