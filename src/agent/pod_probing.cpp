@@ -86,7 +86,10 @@ void PodWorker::post_start(std::size_t index) {
   std::optional<ProbeAction> hook;
   if (const json::Value* start = spec ? json::find(spec->lifecycle, "postStart") : nullptr)
     hook = parse_hook(*start, *spec);
-  if (!hook) return report();
+  if (!hook) {
+    tend_probes();
+    return report();
+  }
   hook->timeout = kPostStartLimit;
   post_starting_.insert(container.name);
   report();
@@ -112,10 +115,11 @@ std::map<std::string, ProbeView> PodWorker::probe_views() const {
   std::map<std::string, ProbeView> views;
   for (const ContainerRecord& container : record_.containers) {
     auto probes = probes_.find(container.name);
+    const bool plain_init = container.init && !container.sidecar;
     if (probes != probes_.end())
       views[container.name] = {probes->second->started(), probes->second->ready()};
-    else if (post_starting_.contains(container.name))
-      views[container.name] = {false, false};
+    else if (!plain_init && container.current && container.current->phase == run_phase::running)
+      views[container.name] = {false, false};  // its hook runs, or its probes have yet to begin
   }
   return views;
 }
