@@ -336,8 +336,8 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
   context->host_port_taken = [this](const AgentPod& pod) {
     return std::ranges::any_of(workers, [&](const auto& entry) {
       const PodWorker& other = *entry.second;
-      return other.pod()->metadata.uid != pod.metadata.uid && other.record().sandbox &&
-             other.record().outcome.empty() && host_ports_clash(other.pod()->spec, pod.spec);
+      return other.pod()->metadata.uid != pod.metadata.uid && other.record().outcome.empty() &&
+             host_ports_clash(other.pod()->spec, pod.spec);
     });
   };
   context->await_policies = [this](const AgentPod& pod, Done<void> done) {

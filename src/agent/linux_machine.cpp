@@ -495,6 +495,8 @@ void LinuxMachine::dismantle(PodRecord record, Done<void> done) {
       [this, record = std::move(record)]() mutable -> Result<void> {
         TRY(dismantle_now(record));
         record.sandbox = false;
+        std::error_code ignored;
+        if (!fs::exists(paths_.pod(record.uid), ignored)) return {};  // rejected: nothing was ever made
         record.address.clear();
         return save(record);
       },
@@ -525,7 +527,7 @@ Result<void> LinuxMachine::erase_now(const PodRecord& record) {
       if (run && !run->removed) TRY(remove_run(record, *run));
   TRY(dismantle_now(record));
   TRY(unmount_below(paths_.pod(record.uid)));
-  if (record.job)
+  if (record.job && !record.rejected)
     if (Result<void> kept = kept_logs_.keep(record, containers_dir(paths_, record.uid), now());
         !kept)
       log_warn("agent", "the log of a job's pod is lost",

@@ -65,12 +65,13 @@ struct PodRecord {
   bool sandbox = false;  // network and volumes are in place
   std::int64_t started_ns = 0;
   std::string outcome, reason, message;      // Succeeded or Failed once it is decided
+  bool rejected = false;                     // by the node, before anything was made
   std::optional<model::OwnerReference> job;  // its controller, if that is a job of any kind
   std::vector<ContainerRecord> containers;   // init containers first, in the spec's order
 };
 BOOST_DESCRIBE_STRUCT(PodRecord, (),
                       (version, uid, ns, name, address, host_network, share_processes, sandbox, started_ns, outcome,
-                       reason, message, job, containers))
+                       reason, message, rejected, job, containers))
 
 // The reason of a pod that the node could not bear any longer.
 inline const std::string kEvicted = "Evicted";

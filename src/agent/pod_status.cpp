@@ -42,6 +42,7 @@ class StatusBuilder {
     status.podIP = in_.pod_ip;
     status.qosClass = in_.pod.status.qosClass;
     status.startTime = time_of(in_.record.started_ns);
+    if (in_.record.rejected) return status;  // kubectl shows its reason as long as no container has one
     for (const ContainerRecord& record : in_.record.containers)
       if (!record.ephemeral)
         (record.init ? status.initContainerStatuses : status.containerStatuses)
@@ -295,7 +296,7 @@ json::Value status_patch(const PodRecord& record, const model::PodStatus& status
       conditions.push_back(json::Object{{"$patch", "delete"}, {"type", passing}});
   }
   body["conditions"] = std::move(conditions);
-  body["containerStatuses"] = container_statuses(status.containerStatuses, record);
+  if (!record.rejected) body["containerStatuses"] = container_statuses(status.containerStatuses, record);
   if (!status.initContainerStatuses.empty())
     body["initContainerStatuses"] = container_statuses(status.initContainerStatuses, record);
   if (!ephemeral.empty()) body["ephemeralContainerStatuses"] = container_statuses(ephemeral, record);

@@ -79,6 +79,8 @@ WallTime PodWorker::now() const { return context_.client.executor().clock().wall
 void PodWorker::start() {
   // An earlier process was about to end it.
   if (record_.reason == kEvicted && record_.outcome.empty()) ending_ = Ending::evicted;
+  const bool adopted = !inspected_;
+  if (!adopted && !pod_->metadata.deletionTimestamp) admit();
   step();
 }
 
@@ -166,16 +168,16 @@ void PodWorker::step() {
   if (!sent_status_ && !is_over(pod_->status.phase)) report();
   // Over, but still in the API: only logs and record are kept.
   if (remove_exited() || dismantled_) return;
-  dismantled_ = true;
+  if (dismantle_after_ && *dismantle_after_ > now()) return wake_at(*dismantle_after_);
   busy_ = true;
   context_.machine.dismantle(record_, resume<void>([this](Result<void> done) {
                                if (!done) {
                                  log_warn("agent", "dismantle a pod",
                                           {{"pod", described()}, {"error", done.error().message}});
-                                 dismantled_ = false;
-                                 wake_at(now() + kConfigRetry);
+                                 dismantle_after_ = now() + kConfigRetry;
                                  return;
                                }
+                               dismantled_ = true;
                                context_.machine.release_address(record_.address);
                                record_.address.clear();
                                record_.sandbox = false;
@@ -270,8 +272,8 @@ bool PodWorker::remove_exited() {
 }
 
 // What the node does not take: the scheduler knows nothing of sysctls, and pods that their maker has
-// put here have passed it by.
-bool PodWorker::refuse() {
+// put here have passed it by. Asked once: what runs here stays.
+void PodWorker::admit() {
   std::string why;
   if (!pod_->os.empty() && pod_->os != "linux") {
     record_.reason = "PodOSNotSupported";
@@ -286,17 +288,15 @@ bool PodWorker::refuse() {
     record_.reason = "NodePorts";
     why = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
   } else {
-    return false;
+    return;
   }
   record_.outcome = "Failed";
+  record_.rejected = true;
   record_.message = "Pod was rejected: " + why;
   event("Warning", record_.reason.c_str(), why);
-  report();
-  return true;
 }
 
 void PodWorker::make_sandbox() {
-  if (refuse()) return step();
   if (!record_.host_network && record_.address.empty()) {
     Result<std::string> address = context_.machine.take_address();
     if (!address)

@@ -70,7 +70,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   void erase();
   bool remove_exited();
 
-  bool refuse();
+  void admit();
   void make_sandbox();
   void await_policies();
   // `next` may use `this`.
@@ -167,6 +167,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   // By container; kSandbox is no valid name of one.
   static constexpr const char* kSandbox = "";
   std::map<std::string, Hold> holds_;
+  std::optional<WallTime> dismantle_after_;  // the last attempt failed
   std::set<std::string> left_behind_;  // runs that could not be removed
   struct Token {
     std::string text;

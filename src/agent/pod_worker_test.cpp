@@ -378,6 +378,18 @@ TEST_F(PodWorkerTest, APodOfAnotherSystemIsRejected) {
   EXPECT_EQ(json::string_at(object(), {"status", "message"}),
             "Pod was rejected: Failed to admit pod as the OS field doesn't match node OS");
   EXPECT_EQ(calls().find("launch"), std::string::npos);
+  EXPECT_EQ(json::find_path(object(), {"status", "containerStatuses"}), nullptr)
+      << "kubectl would print their reason instead of the pod's";
+}
+
+TEST_F(PodWorkerTest, WhatCannotBeDismantledIsTriedAgainLater) {
+  machine_.dismantle_failure = "busy";
+  begin("Never", R"("os":{"name":"windows"},)");
+  pass(seconds(9));
+  EXPECT_EQ(calls(), "dismantle");
+  machine_.dismantle_failure.clear();
+  pass(seconds(60));
+  EXPECT_EQ(calls(), "dismantle, release");
 }
 
 TEST_F(PodWorkerTest, APodThatIsTurnedAwayNeverStarts) {
