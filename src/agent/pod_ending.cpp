@@ -1,6 +1,7 @@
 // The end of a pod: deadline, deletion, disappearance from the API, shutdown of the agent.
 #include <algorithm>
 #include <csignal>
+#include <numeric>
 
 #include "agent/pod_worker.h"
 #include "base/log.h"
@@ -10,7 +11,7 @@ namespace {
 
 constexpr std::chrono::seconds kDefaultGrace{30};
 constexpr std::chrono::seconds kKillRepeat{5};
-constexpr std::chrono::seconds kGraceAfterHook{2};
+constexpr std::chrono::seconds kGraceWhenLate{2};
 constexpr std::chrono::seconds kApiRetry{1};
 constexpr std::chrono::seconds kEraseRetry{10};
 
@@ -55,57 +56,80 @@ Nanos PodWorker::grace() const {
       pod_->spec.terminationGracePeriodSeconds.value_or(kDefaultGrace.count()));
 }
 
+// All of them within one grace period.
 void PodWorker::stop_all(const std::vector<std::size_t>& containers) {
+  if (!stop_begun_ && !containers.empty()) stop_begun_ = now();
   for (std::size_t i : containers)
-    stop_run(i, "Stopping container " + record_.containers[i].name, grace());
+    stop_run(i, "Stopping container " + record_.containers[i].name,
+             Stop{.begun = *stop_begun_, .grace = grace(), .in_turn = record_.containers[i].sidecar});
 }
 
 void PodWorker::stop_run(std::size_t index, const std::string& why, Nanos grace) {
+  stop_run(index, why, Stop{.begun = now(), .grace = grace});
+}
+
+void PodWorker::stop_run(std::size_t index, const std::string& why, const Stop& how) {
   const ContainerRecord& container = record_.containers[index];
   if (!container.current || container.current->phase != run_phase::running) return;
-  if (!stops_.try_emplace(container.name, Stop{now(), grace, {}}).second) return;
+  auto [entry, fresh] = stops_.try_emplace(container.name, how);
+  if (!fresh) return;
+  Stop& stop = entry->second;
   if (auto probes = probes_.find(container.name); probes != probes_.end()) probes->second->stop();
   event("Normal", "Killing", why);
-  const std::string id = container.current->id;
   const model::Container* spec = container_spec(*pod_, container);
   std::optional<ProbeAction> hook;
   if (const json::Value* pre_stop = spec ? json::find(spec->lifecycle, "preStop") : nullptr)
     hook = parse_hook(*pre_stop, *spec);
-  if (!hook || grace <= Nanos(0)) return send_term(index, id);
-  hook->timeout = grace;
-  run_action(index, *hook, [this, index, id](Result<ProbeOutcome> done) {
+  if (!hook || stop.grace <= Nanos(0)) return send_term(index, stop);
+  hook->timeout = stop.grace;
+  stop.hook_runs = true;
+  run_action(index, *hook, [this, index, id = container.current->id](Result<ProbeOutcome> done) {
     if (!done || !done->success) event("Warning", "FailedPreStopHook", "PreStopHook failed");
-    // A hook that took all the time leaves the container a moment, as in the kubelet.
-    auto stop = stops_.find(record_.containers[index].name);
-    if (stop == stops_.end()) return;
-    stop->second.grace =
-        std::max(stop->second.grace, now() - stop->second.begun + Nanos(kGraceAfterHook));
-    send_term(index, id);
+    const ContainerRecord& container = record_.containers[index];
+    auto found = stops_.find(container.name);
+    if (found == stops_.end() || !container.current || container.current->id != id) return;
+    found->second.hook_runs = false;
+    send_term(index, found->second);
   });
 }
 
-void PodWorker::send_term(std::size_t index, const std::string& run_id) {
+// A pod deleted meanwhile may leave less time than its container had.
+Nanos PodWorker::limit_of(const Stop& stop) const {
+  if (ending_ == Ending::vanished) return Nanos(0);
+  return ending_ == Ending::deleted ? std::min(stop.grace, grace()) : stop.grace;
+}
+
+void PodWorker::send_term(std::size_t index, Stop& stop) {
   const ContainerRecord& container = record_.containers[index];
-  auto stop = stops_.find(container.name);
-  if (stop == stops_.end() || !container.current || container.current->id != run_id ||
-      container.current->phase != run_phase::running)
-    return;
+  if (stop.signalled || stop.hook_runs || container.current->phase != run_phase::running) return;
+  const WallTime end = stop.begun + limit_of(stop);
+  // Sidecars serve the containers behind them to the end, as long as there is time.
+  if (stop.in_turn && now() < end &&
+      std::any_of(record_.containers.begin() + static_cast<std::ptrdiff_t>(index) + 1, record_.containers.end(),
+                  [](const ContainerRecord& one) {
+                    return !one.ephemeral && one.current && one.current->is_live();
+                  }))
+    return wake_at(end);
+  stop.signalled = true;
+  // Who is asked late has a moment nevertheless, as in the kubelet.
+  if (now() > stop.begun) stop.earliest_kill = now() + kGraceWhenLate;
   context_.machine.signal(record_, *container.current,
-                          stop->second.grace > Nanos(0) ? container.current->stop_signal : SIGKILL);
+                          stop.grace > Nanos(0) ? container.current->stop_signal : SIGKILL);
 }
 
 // SIGKILL when the grace period is over, and again from time to time.
 void PodWorker::kill_overdue() {
-  for (const ContainerRecord& container : record_.containers) {
+  for (std::size_t i = 0; i < record_.containers.size(); ++i) {
+    const ContainerRecord& container = record_.containers[i];
     auto found = stops_.find(container.name);
     if (found == stops_.end() || !container.current ||
         container.current->phase != run_phase::running)
       continue;
     Stop& stop = found->second;
-    // A pod deleted meanwhile may leave less time than its container had.
-    Nanos limit = ending_ == Ending::vanished ? Nanos(0) : stop.grace;
-    if (ending_ == Ending::deleted) limit = std::min(limit, grace());
-    WallTime due = stop.begun + limit;
+    send_term(i, stop);
+    WallTime due = stop.begun + limit_of(stop);
+    if (stop.hook_runs) due += kGraceWhenLate;
+    if (stop.earliest_kill && ending_ != Ending::vanished) due = std::max(due, *stop.earliest_kill);
     if (stop.last_kill) due = std::max(due, *stop.last_kill + kKillRepeat);
     if (now() < due) {
       wake_at(due);
@@ -121,14 +145,9 @@ void PodWorker::kill_overdue() {
 void PodWorker::step_end() {
   holds_.clear();
   if (!all_exited(record_)) {
-    // Sidecars serve the others to the end.
-    bool main_live = std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
-      return !container.sidecar && container.current && container.current->is_live();
-    });
-    std::vector<std::size_t> ending;
-    for (std::size_t i = 0; i < record_.containers.size(); ++i)
-      if (!record_.containers[i].sidecar || !main_live) ending.push_back(i);
-    stop_all(ending);
+    std::vector<std::size_t> all(record_.containers.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    stop_all(all);
     report();
     return kill_overdue();
   }

@@ -102,9 +102,18 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   void launched(std::size_t container, Result<Launch> outcome);
   bool check_deadline();
   void stop_all(const std::vector<std::size_t>& containers);
+  struct Stop {
+    WallTime begun;
+    Nanos grace{};
+    bool in_turn = false;  // the signal waits until those that the container serves have ended
+    bool hook_runs = false, signalled = false;
+    std::optional<WallTime> earliest_kill, last_kill;
+  };
   // Asks a running container to end: preStop hook, SIGTERM or what its image says, and SIGKILL after the grace period.
+  void stop_run(std::size_t container, const std::string& why, const Stop& how);
   void stop_run(std::size_t container, const std::string& why, Nanos grace);
-  void send_term(std::size_t container, const std::string& run_id);
+  Nanos limit_of(const Stop& stop) const;
+  void send_term(std::size_t container, Stop& stop);
   void kill_overdue();
 
   // Probes and hooks, in pod_probing.cpp.
@@ -152,22 +161,18 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   bool gone_ = false;
   Ending ending_ = Ending::no;
   Nanos eviction_grace_{};
-  struct Stop {
-    WallTime begun;
-    Nanos grace{};
-    std::optional<WallTime> last_kill;
-  };
+  std::optional<WallTime> stop_begun_;  // of the pod as a whole
   std::map<std::string, Stop> stops_;  // containers that have been asked to end, by name
   std::map<std::string, std::shared_ptr<ContainerProbes>> probes_;  // of running containers
   std::set<std::string> post_starting_;  // containers whose postStart hook runs
   std::optional<WallTime> erase_after_;
   bool dismantled_ = false;
+  std::optional<WallTime> dismantle_after_;  // the last attempt failed
   bool removed_from_api_ = false;
 
   // By container; kSandbox is no valid name of one.
   static constexpr const char* kSandbox = "";
   std::map<std::string, Hold> holds_;
-  std::optional<WallTime> dismantle_after_;  // the last attempt failed
   std::set<std::string> left_behind_;  // runs that could not be removed
   struct Token {
     std::string text;
