@@ -163,6 +163,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   void policy_refused(const NetworkPolicy& policy, const std::string& why);
   void publish_zone();
   void publish_pod_ports();
+  std::optional<PodShortage> shortage_for(const AgentPod& pod) const;
   std::optional<std::pair<std::string, std::string>> resize_refusal(const AgentPod& pod) const;
   void worker_gone(const std::string& uid);
   void shut_down(bool keep_pods, std::move_only_function<void()> done);
@@ -333,6 +334,7 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
             used.insert(used.end(), container.gpus.begin(), container.gpus.end());
     return used;
   };
+  context->shortage = [this](const AgentPod& pod) { return shortage_for(pod); };
   context->host_port_taken = [this](const AgentPod& pod) {
     return std::ranges::any_of(workers, [&](const auto& entry) {
       const PodWorker& other = *entry.second;
@@ -501,29 +503,21 @@ void Agent::State::publish_zone() {
   if (metrics) metrics->gauge("hekla_agent_pods", static_cast<double>(workers.size()));
 }
 
+std::optional<PodShortage> Agent::State::shortage_for(const AgentPod& pod) const {
+  std::vector<const model::PodSpec*> others;
+  for (const auto& [uid, worker] : workers)
+    if (uid != pod.metadata.uid && worker->record().outcome.empty()) others.push_back(&worker->pod()->spec);
+  return find_shortage(pod.spec, others, context->allocatable);
+}
+
 // In the kubelet's words.
 std::optional<std::pair<std::string, std::string>> Agent::State::resize_refusal(const AgentPod& pod) const {
-  auto amount = [](const model::ResourceList& list, const char* name) -> std::int64_t {
-    auto found = list.find(name);
-    if (found == list.end()) return 0;
-    return name == std::string_view("cpu") ? found->second.milli_value() : found->second.value();
-  };
-  for (const char* name : {"cpu", "memory"}) {
-    const std::int64_t wanted = amount(model::pod_requests(pod.spec), name);
-    const std::int64_t capacity = amount(context->allocatable, name);
-    std::int64_t used = 0;
-    for (const auto& [uid, worker] : workers)
-      if (uid != pod.metadata.uid && worker->record().outcome.empty())
-        used += amount(model::pod_requests(worker->pod()->spec), name);
-    const std::string asked = std::string(name) + ", requested: " + std::to_string(wanted);
-    const std::string limit = ", capacity: " + std::to_string(capacity);
-    if (wanted > capacity)
-      return std::pair("Infeasible", "Node didn't have enough capacity: " + asked + limit);
-    if (wanted + used > capacity)
-      return std::pair("Deferred", "Node didn't have enough resource: " + asked + ", used: " +
-                                       std::to_string(used) + limit);
-  }
-  return std::nullopt;
+  const std::optional<PodShortage> lacking = shortage_for(pod);
+  if (!lacking || (lacking->resource != "cpu" && lacking->resource != "memory")) return std::nullopt;
+  if (lacking->requested <= lacking->capacity) return std::pair("Deferred", lacking->text());
+  return std::pair("Infeasible", "Node didn't have enough capacity: " + lacking->resource + ", requested: " +
+                                     std::to_string(lacking->requested) +
+                                     ", capacity: " + std::to_string(lacking->capacity));
 }
 
 void Agent::State::publish_pod_ports() {

@@ -11,6 +11,7 @@
 #include "agent/gpu_driver.h"
 #include "agent/image/image_map.h"
 #include "agent/pod_machine.h"
+#include "agent/pod_shortage.h"
 #include "agent/runtime/apparmor.h"
 #include "agent/source_fetch.h"
 #include "agent/volumes/claim_store.h"
@@ -43,6 +44,8 @@ struct PodContext {
   std::function<std::vector<std::int32_t>()> gpus_in_use;
   // Calls back when the network policies that select the pod hold for it.
   std::function<void(const AgentPod& pod, Done<void> done)> await_policies;
+  // What the node has too little of for a pod that is not here yet.
+  std::function<std::optional<PodShortage>(const AgentPod& pod)> shortage;
   // Another pod of this node has a port of the host's that this one wants.
   std::function<bool(const AgentPod& pod)> host_port_taken;
   // Why the node cannot give the pod what its spec asks for now: Deferred or Infeasible, and the words.

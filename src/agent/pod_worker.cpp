@@ -284,6 +284,9 @@ void PodWorker::admit() {
   } else if (auto profile = missing_apparmor(*pod_, context_.apparmor)) {
     record_.reason = "AppArmor";
     why = *profile;
+  } else if (auto lacking = context_.shortage ? context_.shortage(*pod_) : std::nullopt) {
+    record_.reason = "OutOf" + lacking->resource;
+    why = lacking->text();
   } else if (context_.host_port_taken && context_.host_port_taken(*pod_)) {
     record_.reason = "NodePorts";
     why = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";

@@ -382,6 +382,28 @@ TEST_F(PodWorkerTest, APodOfAnotherSystemIsRejected) {
       << "kubectl would print their reason instead of the pod's";
 }
 
+TEST_F(PodWorkerTest, WhatTheNodeDoesNotHaveIsNotTaken) {
+  context_.shortage = [](const AgentPod&) { return PodShortage{"cpu", 500000, 0, 2000}; };
+  begin("Never");
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "OutOfcpu");
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}),
+            "Pod was rejected: Node didn't have enough resource: cpu, requested: 500000, used: 0, capacity: 2000");
+  EXPECT_TRUE(has_event("OutOfcpu", "Node didn't have enough resource: cpu"));
+  EXPECT_EQ(calls(), "dismantle, release");
+}
+
+TEST_F(PodWorkerTest, WhatRunsHereIsNotRejectedByTheNextProcess) {
+  begin("Never");
+  const PodRecord record = worker_->record();
+  worker_.reset();
+  context_.shortage = [](const AgentPod&) { return PodShortage{"cpu", 2000, 1000, 2000}; };
+  worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
+  worker_->start();
+  simulation_.run_until_idle();
+  EXPECT_EQ(phase(), "Running");
+}
+
 TEST_F(PodWorkerTest, WhatCannotBeDismantledIsTriedAgainLater) {
   machine_.dismantle_failure = "busy";
   begin("Never", R"("os":{"name":"windows"},)");
