@@ -1,5 +1,6 @@
 #include "controllers/workload/workload_controllers.h"
 
+#include "controllers/cluster/ephemeral_volumes.h"
 #include "controllers/cluster/pod_removal.h"
 #include "controllers/cluster/resource_claims.h"
 #include "controllers/cluster/storage_protection.h"
@@ -26,6 +27,7 @@ struct WorkloadControllers::State {
   Autoscalers autoscalers;
   StorageProtection storage;
   ResourceClaims resource_claims;
+  EphemeralVolumes ephemeral_volumes;
   std::optional<NodeHealth> nodes;
   std::optional<PodRemoval> removal;
 
@@ -41,7 +43,8 @@ struct WorkloadControllers::State {
         budgets(caches),
         autoscalers(caches),
         storage(caches),
-        resource_claims(caches) {
+        resource_claims(caches),
+        ephemeral_volumes(caches) {
     if (!options.look_after_nodes) return;
     nodes.emplace(caches);
     removal.emplace(caches, *nodes);
