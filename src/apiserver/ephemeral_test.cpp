@@ -32,6 +32,12 @@ TEST_F(EphemeralTest, AreAddedAndNeverChanged) {
   EXPECT_EQ(direct.status, 422) << direct.text;
 }
 
+TEST_F(EphemeralTest, AreNotCreatedWithThePod) {
+  Reply made = call("POST", kPods, pod("q", R"(,"ephemeralContainers":[{"name":"d","image":"i"}])"));
+  EXPECT_EQ(made.status, 422);
+  EXPECT_EQ(made.message(), "Pod \"q\" is invalid: spec.ephemeralContainers: Forbidden: cannot be set on create");
+}
+
 TEST_F(EphemeralTest, AreChecked) {
   EXPECT_NE(add(R"({"name":"c","image":"i"})").message().find("Duplicate value: \"c\""),
             std::string::npos);

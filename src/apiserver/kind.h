@@ -85,6 +85,7 @@ struct Kind {
   std::function<void(json::Value& object, const WriteContext&)> prepare_create;
   std::function<void(json::Value& object, const json::Value& old, const WriteContext&)> prepare_update;
   std::function<std::vector<Cause>(const json::Value& object)> validate;
+  std::function<std::vector<Cause>(const json::Value& object)> validate_create;  // what only a new object may not say
   std::function<std::vector<Cause>(const json::Value& object, const json::Value& old)> validate_update;
 };
 using KindPtr = std::shared_ptr<const Kind>;

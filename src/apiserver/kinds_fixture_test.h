@@ -56,7 +56,11 @@ inline std::string text_of(const std::vector<Cause>& causes) {
 // The complaints about a new object; none is the empty string.
 inline std::string complaints(std::string_view kind, std::string_view text) {
   json::Value object = created(kind, text);
-  return kind_of(kind).validate ? text_of(kind_of(kind).validate(object)) : "";
+  const Kind& rules = kind_of(kind);
+  std::vector<Cause> causes = rules.validate ? rules.validate(object) : std::vector<Cause>();
+  if (rules.validate_create)
+    for (Cause& cause : rules.validate_create(object)) causes.push_back(std::move(cause));
+  return text_of(causes);
 }
 
 // The complaints about an update from `old` to `now`, both created first.

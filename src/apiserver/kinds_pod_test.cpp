@@ -315,6 +315,15 @@ TEST(PodValidation, Texts) {
     EXPECT_EQ(complaints("pods", std::string(R"({"spec":)") + spec + "}"), expected) << spec;
 }
 
+TEST(PodValidation, OnlyOfNewPods) {
+  EXPECT_EQ(complaints("pods", R"({"spec":{"containers":[{"name":"c","image":"i"}],)"
+                               R"("ephemeralContainers":[{"name":"e","image":"i"}]}})"),
+            "spec.ephemeralContainers: Forbidden: cannot be set on create");
+  EXPECT_EQ(complaints("pods", R"({"spec":{"containers":[{"name":"c","image":"i"}],"nodeName":"n",)"
+                               R"("schedulingGates":[{"name":"g"}]}})"),
+            "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared");
+}
+
 TEST(PodUpdate, WhatMayChange) {
   const std::string base =
       R"({"spec":{"containers":[{"name":"c","image":"i"}],"tolerations":[{"key":"a",)"

@@ -412,6 +412,7 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
   const bool judged =
       old && !kind.custom && writes_status(scope.request.subresource) && same_outside(object, *old, true);
   if (!judged && kind.validate) add(kind.validate(object));
+  if (!old && kind.validate_create) add(kind.validate_create(object));
   if (old && scope.request.subresource == "ephemeralcontainers")
     add(validate_ephemeral_update(object, *old));
   else if (old && scope.request.subresource == "resize")

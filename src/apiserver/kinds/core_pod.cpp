@@ -31,6 +31,16 @@ std::vector<Cause> validate_pod(const json::Value& pod) {
   return std::move(rules.causes);
 }
 
+std::vector<Cause> validate_new_pod(const json::Value& pod) {
+  Rules rules;
+  Field spec = Field(pod, "")["spec"];
+  if (!spec["ephemeralContainers"].items().empty())
+    rules.forbidden(spec["ephemeralContainers"], "cannot be set on create");
+  if (!spec["nodeName"].text().empty() && !spec["schedulingGates"].items().empty())
+    rules.forbidden(spec["nodeName"], "cannot be set until all schedulingGates have been cleared");
+  return std::move(rules.causes);
+}
+
 std::vector<Cause> validate_changed_pod(const json::Value& pod, const json::Value& old) {
   Rules rules;
   validate_pod_update(pod, old, rules);
@@ -77,6 +87,7 @@ Kind pod_kind() {
   };
   pod.prepare_create = prepare_pod;
   pod.validate = validate_pod;
+  pod.validate_create = validate_new_pod;
   pod.validate_update = validate_changed_pod;
   return pod;
 }
