@@ -385,6 +385,20 @@ bool keeps_rules_from_running(const std::vector<Cause>& causes) {
   });
 }
 
+// What a kind's rules say of the object. What they would say of the stored one as well is not this write's doing: rules
+// become stricter, and a finalizer must still come off.
+std::vector<Cause> new_complaints(const Kind& kind, const json::Value& object, const json::Value* old) {
+  std::vector<Cause> causes = kind.validate(object);
+  if (causes.empty() || !old) return causes;
+  const std::vector<Cause> known = kind.validate(*old);
+  std::erase_if(causes, [&](const Cause& cause) {
+    return std::ranges::any_of(known, [&](const Cause& one) {
+      return one.field == cause.field && one.message == cause.message;
+    });
+  });
+  return causes;
+}
+
 }  // namespace
 
 Result<void> validate_stage(WriteScope& scope, const json::Value& object, const json::Value* old) {
@@ -411,7 +425,7 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
   // What a write of the status leaves as it was has been judged; the rules of built-in kinds say nothing of the status.
   const bool judged =
       old && !kind.custom && writes_status(scope.request.subresource) && same_outside(object, *old, true);
-  if (!judged && kind.validate) add(kind.validate(object));
+  if (!judged && kind.validate) add(new_complaints(kind, object, old));
   if (!old && kind.validate_create) add(kind.validate_create(object));
   if (old && scope.request.subresource == "ephemeralcontainers")
     add(validate_ephemeral_update(object, *old));

@@ -36,6 +36,31 @@ TEST_F(WritesTest, NothingIsCreatedInANamespaceThatIsDeletedMeanwhile) {
   EXPECT_EQ(other->answer.status, 201) << other->answer.body;
 }
 
+// The rules are those of today, the object of a server that did not have them.
+TEST_F(WritesTest, WhatIsWrongWithTheStoredObjectIsNotTheUpdatesDoing) {
+  ASSERT_EQ(call("POST", kPods, pod("p", R"(,"hostname":"HOST")")).status, 422);
+  call("POST", kPods, pod("p", R"(,"hostname":"host")"));
+  store::Write write;
+  write.bucket = store->bucket("pods");
+  write.key = "default/p";
+  write.value = call("GET", std::string(kPods) + "/p").text;
+  write.value.replace(write.value.find("\"host\""), 6, "\"HOST\"");
+  const std::size_t revision = write.value.find("\"resourceVersion\":\"") + 19;
+  write.value.erase(revision, write.value.find('"', revision) - revision);
+  write.revision_at = static_cast<std::uint32_t>(revision);
+  write.attachment = attach_header("pods", write.key, write.value);
+  store::Batch batch;
+  batch.writes.push_back(std::move(write));
+  ASSERT_TRUE(store->commit(std::move(batch), [](store::CommitResults) {}));
+  simulation.run_until_idle();
+  Reply labelled = patch(std::string(kPods) + "/p", R"({"metadata":{"labels":{"a":"b"}}})");
+  EXPECT_EQ(labelled.status, 200) << labelled.text;
+  EXPECT_EQ(labelled.at({"spec", "hostname"}), "HOST");
+  EXPECT_EQ(patch(std::string(kPods) + "/p", R"({"spec":{"activeDeadlineSeconds":0}})").message(),
+            "Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, "
+            "inclusive");
+}
+
 TEST_F(WritesTest, CreateRefusesWhatExistsAndWhatHasARevision) {
   call("POST", kMaps, config_map("m"));
   Reply again = call("POST", kMaps, config_map("m"));
