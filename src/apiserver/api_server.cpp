@@ -23,6 +23,7 @@
 #include "apiserver/rbac.h"
 #include "apiserver/reads.h"
 #include "apiserver/rest_handler.h"
+#include "apiserver/server_address.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/webhook_configurations.h"
 #include "apiserver/webhooks.h"
@@ -82,7 +83,7 @@ struct ApiServer::Parts {
   HttpWatches watches;
   CrdCleanup cleanup;
   Backups backups;
-  Upkeep flows, api_services;
+  Upkeep flows, api_services, server_address;
   std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
   Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
@@ -107,7 +108,8 @@ struct ApiServer::Parts {
         cleanup(*options.store, registry, crds, writes, *options.loop),
         backups(*options.store, crds),
         flows(*options.store, registry, writes, *options.loop, flow_upkeep()),
-        api_services(*options.store, registry, writes, *options.loop, api_service_upkeep()) {
+        api_services(*options.store, registry, writes, *options.loop, api_service_upkeep()),
+        server_address(*options.store, registry, writes, *options.loop, server_address_upkeep(bootstrap_options())) {
     serving.store = options.store;
     serving.registry = &registry;
     serving.writes = &writes;
@@ -130,6 +132,11 @@ struct ApiServer::Parts {
     serving.pod_streams = options.pod_streams;
     serving.proxies = std::make_shared<ProxyClients>();
     crds.on_terminating([this] { cleanup.kick(); });
+  }
+
+  BootstrapOptions bootstrap_options() const {
+    return {options.service_cidr, addresses->first(), options.advertise_address, options.advertise_port,
+            options.platform_objects};
   }
 };
 
@@ -187,13 +194,12 @@ Result<std::string> ApiServer::pod_token(TokenSubject pod, const std::string& au
 
 void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
   install_objects(*parts_->options.store, parts_->registry, parts_->writes, *parts_->options.loop,
-                  bootstrap_objects({parts_->options.service_cidr, parts_->addresses->first(),
-                                     parts_->options.advertise_address, parts_->options.advertise_port,
-                                     parts_->options.platform_objects}),
+                  bootstrap_objects(parts_->bootstrap_options()),
                   std::move(parts_->platform_crds),
                   [this, done = std::move(done)](Result<void> result) mutable {
                     parts_->flows.start();
                     parts_->api_services.start();
+                    parts_->server_address.start();
                     done(std::move(result));
                   });
 }

@@ -125,6 +125,8 @@ std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& sn
 
 }  // namespace
 
-UpkeepRule api_service_upkeep() { return {std::string(kGroup), "v1", {"apiservices"}, "kube-apiserver", look}; }
+UpkeepRule api_service_upkeep() {
+  return {{{std::string(kGroup), "v1", "apiservices", ""}}, "kube-apiserver", look};
+}
 
 }  // namespace hekla::apiserver

@@ -7,6 +7,7 @@
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/rbac_bootstrap.h"
+#include "apiserver/server_address.h"
 #include "apiserver/storage.h"
 #include "json/parse.h"
 
@@ -34,59 +35,6 @@ json::Value priority_class(std::string_view name, std::int64_t value, std::strin
                       {"globalDefault", false},
                       {"description", description},
                       {"preemptionPolicy", "PreemptLowerPriority"}};
-}
-
-json::Value kubernetes_service(const BootstrapOptions& options) {
-  json::Object port{{"name", "https"}, {"protocol", "TCP"}, {"port", 443},
-                    {"targetPort", options.advertise_port}};
-  json::Object labels{{"component", "apiserver"}, {"provider", "kubernetes"}};
-  json::Object metadata{
-      {"name", "kubernetes"}, {"namespace", "default"}, {"labels", std::move(labels)}};
-  json::Object spec{{"clusterIP", options.service_address},
-                    {"ports", json::Array{json::Value(std::move(port))}},
-                    {"sessionAffinity", "None"},
-                    {"type", "ClusterIP"}};
-  return json::Object{{"apiVersion", "v1"},
-                      {"kind", "Service"},
-                      {"metadata", std::move(metadata)},
-                      {"spec", std::move(spec)}};
-}
-
-// An endpoint must not be a loopback address: a server that listens there alone has none.
-bool has_endpoint(const BootstrapOptions& options) {
-  return !options.advertise_address.starts_with("127.") && options.advertise_address != "::1";
-}
-
-json::Value kubernetes_endpoints(const BootstrapOptions& options) {
-  json::Object subset{
-      {"addresses", json::Array{json::Value(json::Object{{"ip", options.advertise_address}})}},
-      {"ports", json::Array{json::Value(json::Object{
-                    {"name", "https"}, {"port", options.advertise_port}, {"protocol", "TCP"}})}}};
-  return json::Object{
-      {"apiVersion", "v1"},
-      {"kind", "Endpoints"},
-      {"metadata",
-       json::Object{{"name", "kubernetes"},
-                    {"namespace", "default"},
-                    {"labels", json::Object{{"endpointslice.kubernetes.io/skip-mirror", "true"}}}}},
-      {"subsets", json::Array{json::Value(std::move(subset))}}};
-}
-
-json::Value kubernetes_slice(const BootstrapOptions& options) {
-  const bool wide = options.advertise_address.find(':') != std::string::npos;
-  return json::Object{
-      {"apiVersion", "discovery.k8s.io/v1"},
-      {"kind", "EndpointSlice"},
-      {"metadata",
-       json::Object{{"name", "kubernetes"},
-                    {"namespace", "default"},
-                    {"labels", json::Object{{"kubernetes.io/service-name", "kubernetes"}}}}},
-      {"addressType", wide ? "IPv6" : "IPv4"},
-      {"endpoints", json::Array{json::Object{
-                        {"addresses", json::Array{json::Value(options.advertise_address)}},
-                        {"conditions", json::Object{{"ready", true}}}}}},
-      {"ports", json::Array{json::Object{
-                    {"name", "https"}, {"port", options.advertise_port}, {"protocol", "TCP"}}}}};
 }
 
 // The range cluster IPs are taken from.
@@ -152,23 +100,6 @@ bool update_rbac(const json::Value& stored, WriteRequest& request, std::vector<W
   return true;
 }
 
-// Where this server is found: the service default/kubernetes and what stands behind it.
-bool tells_of_the_server(const kube::Resource& resource, const kube::Key& key) {
-  return key.ns == "default" && key.name == "kubernetes" &&
-         (resource.plural == "services" || resource.plural == "endpoints" || resource.plural == "endpointslices");
-}
-
-// The server may listen elsewhere than at the last start. What others have written beside stays.
-void update_server_address(const json::Value& stored, WriteRequest& request) {
-  json::Value object = stored;
-  for (std::string_view member : {"subsets", "endpoints", "ports"})
-    if (const json::Value* now = json::find(request.body, member)) object.get_object()[member] = *now;
-  if (const json::Value* ports = json::find_path(request.body, {"spec", "ports"}))
-    json::at_path(object, {"spec", "ports"}) = *ports;
-  request.verb = WriteRequest::Verb::update;
-  request.body = std::move(object);
-}
-
 // Endpoints of a start at another address, when this one has none.
 void plan_removals(const store::Snapshot& snapshot, const Catalog& catalog, const std::vector<json::Value>& objects,
                    std::vector<WriteRequest>& requests) {
@@ -200,7 +131,8 @@ void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<j
       if (is_crd(served->kind->resource)) {
         if (!update_crd(stored, request)) continue;
       } else if (tells_of_the_server(served->kind->resource, request.key)) {
-        update_server_address(stored, request);
+        request.verb = WriteRequest::Verb::update;
+        request.body = with_server_address(stored, request.body);
       } else if (served->kind->resource.group != "rbac.authorization.k8s.io" ||
                  !update_rbac(stored, request, requests)) {
         continue;
@@ -232,14 +164,10 @@ std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
                                    "current node."));
   for (json::Value& flow : bootstrap_flows()) objects.push_back(std::move(flow));
   objects.push_back(service_range(options));
-  objects.push_back(kubernetes_service(options));
+  for (json::Value& object : server_address_objects(options)) objects.push_back(std::move(object));
   for (json::Value& object : bootstrap_roles())
     if (options.platform_objects || !meta_string(object, "name").starts_with("default-"))
       objects.push_back(std::move(object));
-  if (has_endpoint(options)) {
-    objects.push_back(kubernetes_endpoints(options));
-    objects.push_back(kubernetes_slice(options));
-  }
   return objects;
 }
 

@@ -268,6 +268,29 @@ TEST_F(CrdTest, TheServerIsAnEndpointOfItsService) {
   EXPECT_EQ(json::array_at(slice.body, {"endpoints"})->size(), 1u);
 }
 
+TEST_F(CrdTest, TheServerBringsItsServiceBack) {
+  advertise_address = "192.0.2.1";
+  restart([](Options&) {});
+  bootstrap();
+  const std::string paths[]{"/api/v1/namespaces/default/services/kubernetes",
+                            "/api/v1/namespaces/default/endpoints/kubernetes",
+                            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"};
+  for (const std::string& path : paths) {
+    const Reply before = call("GET", path);
+    ASSERT_EQ(before.status, 200) << path;
+    EXPECT_EQ(call("DELETE", path).status, 200);
+    const Reply after = call("GET", path);
+    ASSERT_EQ(after.status, 200) << path;
+    EXPECT_NE(after.at({"metadata", "uid"}), before.at({"metadata", "uid"}));
+    EXPECT_EQ(after.at({"spec", "clusterIP"}), before.at({"spec", "clusterIP"}));
+  }
+  patch(paths[1], R"({"subsets":[]})");
+  EXPECT_EQ(json::array_at(call("GET", paths[1]).body, {"subsets"})->size(), 1u);
+  const Reply labelled = patch(paths[0], R"({"metadata":{"labels":{"mine":"too"}}})");
+  EXPECT_EQ(call("GET", paths[0]).at({"metadata", "resourceVersion"}), labelled.at({"metadata", "resourceVersion"}))
+      << "what others write beside stays";
+}
+
 // It may be another address and port after each start.
 TEST_F(CrdTest, TheServerTellsWhereItIsNow) {
   constexpr const char* kService = "/api/v1/namespaces/default/services/kubernetes";

@@ -67,9 +67,8 @@ std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& sn
 }  // namespace
 
 UpkeepRule flow_upkeep() {
-  return {std::string(kFlowGroup),
-          "v1",
-          {"flowschemas", "prioritylevelconfigurations"},
+  const std::string group(kFlowGroup);
+  return {{{group, "v1", "flowschemas", ""}, {group, "v1", "prioritylevelconfigurations", ""}},
           "api-priority-and-fairness-config-consumer-v1",
           look};
 }

@@ -48,9 +48,8 @@ void Upkeep::start() {
   auto wake = [weak = std::weak_ptr<State>(state_)] {
     if (std::shared_ptr<State> self = weak.lock()) self->wake();
   };
-  const UpkeepRule& rule = state_->rule;
-  for (const std::string& plural : rule.plurals) {
-    const ServedPtr served = state_->registry.catalog()->find(rule.group, rule.version, plural);
+  for (const kube::Resource& kind : state_->rule.kinds) {
+    const ServedPtr served = state_->registry.catalog()->find(kind);
     state_->subscriptions.push_back(state_->store.subscribe(served->bucket, wake));
   }
   state_->registry.on_change(state_->loop, wake);

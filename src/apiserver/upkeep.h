@@ -1,5 +1,6 @@
 // What the API server keeps true of some of its own objects: it looks at all of them whenever one has changed, or the
-// kinds it serves have, and writes what is missing. The rules are in api_service_upkeep.h and flow_upkeep.h.
+// kinds it serves have, and writes what is missing. The rules are in api_service_upkeep.h, flow_upkeep.h and
+// server_address.h.
 #pragma once
 
 #include <functional>
@@ -14,9 +15,8 @@
 namespace hekla::apiserver {
 
 struct UpkeepRule {
-  std::string group, version;
-  std::vector<std::string> plurals;  // looked at when one of these changes
-  std::string manager;               // in whose name is written
+  std::vector<kube::Resource> kinds;  // looked at when one of these changes; group, version and plural
+  std::string manager;                // in whose name is written
   std::function<std::vector<WriteRequest>(const Catalog&, const store::Snapshot&, WallTime now)> look;
 };
 
