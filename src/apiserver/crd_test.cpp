@@ -209,6 +209,36 @@ TEST_F(CrdTest, VersionsDifferInName) {
   EXPECT_EQ(json::serialize(json::Value(cells)), R"(["f",1,"0s"])");
 }
 
+// Converted by name alone: what is stored fits the storage version, what is shown the version asked for.
+TEST_F(CrdTest, VersionsDifferInMembers) {
+  const std::string crd = R"({"metadata":{"name":"bars.x.io"},
+      "spec":{"group":"x.io","scope":"Cluster","names":{"plural":"bars","kind":"Bar"},"versions":[
+      {"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{
+        "spec":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string","default":"bb"}}}}}}},
+      {"name":"v1alpha1","served":true,"storage":false,"schema":{"openAPIV3Schema":{"type":"object",
+        "properties":{"spec":{"type":"object","properties":{
+          "a":{"type":"string"},"old":{"type":"string","default":"o"}}}}}}}]}})";
+  const std::string stable = "/apis/x.io/v1/bars", alpha = "/apis/x.io/v1alpha1/bars";
+  const auto spec_at = [&](const std::string& path) {
+    return json::serialize(json::find_path(call("GET", path).body, {"spec"})->get_object());
+  };
+  ASSERT_EQ(call("POST", kCrds, crd).status, 201);
+  Reply made = call("POST", alpha, R"({"metadata":{"name":"x"},"spec":{"a":"1"}})");
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(spec_at(stable + "/x"), R"({"a":"1","b":"bb"})");
+  EXPECT_EQ(spec_at(alpha + "/x"), R"({"a":"1"})");
+  const Reply list = call("GET", alpha);
+  EXPECT_EQ(json::serialize(*json::find(json::array_at(list.body, {"items"})->front(), "spec")), R"({"a":"1"})");
+  auto watch = send("GET", alpha + "?watch=1");
+  EXPECT_EQ(json::find_path(watch->events().front(), {"object", "spec", "b"}), nullptr);
+  // What is stored in a version that is no longer the one for it.
+  ASSERT_EQ(patch(std::string(kCrds) + "/bars.x.io",
+                  R"([{"op":"replace","path":"/spec/versions/0/storage","value":false},
+                      {"op":"replace","path":"/spec/versions/1/storage","value":true}])", "json-patch").status, 200);
+  EXPECT_EQ(spec_at(stable + "/x"), R"({"a":"1","b":"bb"})");
+  EXPECT_EQ(spec_at(alpha + "/x"), R"({"a":"1"})");
+}
+
 TEST_F(CrdTest, BadDefinitionsAreRefused) {
   std::string wrong_name = kFooCrd;
   wrong_name.replace(wrong_name.find("foos.x.io"), 9, "bars.x.io");

@@ -34,13 +34,22 @@ bool of_older_schema(const ServedKind& served, const store::Item& item) {
   return item.modified < served.schema_since && served.storage->schema && in_storage_version(served, item);
 }
 
+bool converted_by_name(const Kind& kind) { return kind.custom && !kind.conversion && kind.schema; }
+
+// Written in another version than is asked for, and converted by its name alone: it may have members that this version
+// does not know.
+bool of_other_version(const ServedKind& served, const store::Item& item) {
+  if (!converted_by_name(*served.kind)) return false;
+  return served.kind->resource.api_version() != served.kind->storage_version || !in_storage_version(served, item);
+}
+
 // Whether the bytes can be shown as they are.
 bool stored_as_served(const ServedKind& served, const store::Item& item) {
   return served.kind == served.storage && in_storage_version(served, item) && !of_older_schema(served, item);
 }
 
 bool same_shape(const ServedKind& served, const store::Item& item) {
-  if (of_older_schema(served, item)) return false;
+  if (of_older_schema(served, item) || of_other_version(served, item)) return false;
   return served.kind == served.storage || (!served.kind->from_storage && !served.kind->to_storage);
 }
 
@@ -81,6 +90,10 @@ std::uint32_t append_metadata(const json::Object& metadata, std::string& out, bo
 EncodedObject encode(const ServedKind& served, json::Value& object, bool with_revision) {
   const Kind& storage = *served.storage;
   if (served.kind != served.storage && served.kind->to_storage) served.kind->to_storage(object);
+  if (served.kind != served.storage && converted_by_name(storage)) {
+    prune(*storage.schema, object);
+    apply_defaults(*storage.schema, object);  // as reading in the storage version does
+  }
   EncodedObject encoded;
   std::shared_ptr<ObjectHeader> header = make_header(&storage, object);
   encoded.bytes.reserve(4096);
@@ -161,6 +174,7 @@ json::Value decode_object(const ServedKind& served, const store::Item& item, jso
       normalize(*served.kind->schema, *object);
       fill_zeros(*served.kind->schema, *object);
     }
+    if (of_other_version(served, item)) prune(*served.kind->schema, *object);
     object->get_object()["apiVersion"] = served.kind->resource.api_version();
     object->get_object()["kind"] = served.kind->resource.kind;
   }
