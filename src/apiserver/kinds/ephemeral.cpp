@@ -1,7 +1,6 @@
 #include "apiserver/kinds/ephemeral.h"
 
 #include <charconv>
-#include <set>
 
 #include "apiserver/kinds/rules.h"
 
@@ -10,23 +9,6 @@ namespace {
 
 constexpr std::string_view kList = "ephemeralContainers";
 constexpr int kLastListMinor = 21;
-
-void check_added(const Field& container, const Field& spec, std::set<std::string>& names,
-                 Rules& rules) {
-  if (rules.need_text(container["name"])) rules.unique(names, container["name"]);
-  rules.need_text(container["image"]);
-  for (std::string_view member : {"ports", "livenessProbe", "readinessProbe", "startupProbe",
-                                  "lifecycle", "resources"})
-    if (container[member].present() && !(container[member].value().is_object() &&
-                                         container[member].members().empty()))
-      rules.forbidden(container[member], "cannot be set for an Ephemeral Container");
-  const std::string target(container["targetContainerName"].text());
-  if (target.empty()) return;
-  for (std::string_view list : {"containers", "initContainers"})
-    for (std::size_t i = 0; i < spec[list].items().size(); ++i)
-      if (spec[list].at(i)["name"].text() == target) return;
-  rules.not_found(container["targetContainerName"]);
-}
 
 }  // namespace
 
@@ -43,12 +25,7 @@ void isolate_ephemeral(json::Value& object, const json::Value& old) {
 
 std::vector<Cause> validate_ephemeral_update(const json::Value& pod, const json::Value& old) {
   Rules rules;
-  const Field spec = Field(pod, "")["spec"], before = Field(old, "")["spec"];
-  const Field now = spec[kList], known = before[kList];
-  std::set<std::string> names;
-  for (std::string_view list : {"containers", "initContainers"})
-    for (std::size_t i = 0; i < spec[list].items().size(); ++i)
-      names.insert(std::string(spec[list].at(i)["name"].text()));
+  const Field now = Field(pod, "")["spec"][kList], known = Field(old, "")["spec"][kList];
   for (std::size_t i = 0; i < known.items().size(); ++i) {
     const std::string name(known.at(i)["name"].text());
     const json::Value* found = nullptr;
@@ -58,15 +35,6 @@ std::vector<Cause> validate_ephemeral_update(const json::Value& pod, const json:
       rules.forbidden(now, "existing ephemeral containers \"" + name + "\" may not be removed\n");
     else if (!json::equal(*found, known.items()[i]))
       rules.forbidden(now, "existing ephemeral containers \"" + name + "\" may not be changed\n");
-  }
-  for (std::size_t i = 0; i < now.items().size(); ++i) {
-    bool is_known = false;
-    for (const json::Value& one : known.items())
-      is_known = is_known || json::string_at(one, {"name"}) == now.at(i)["name"].text();
-    if (is_known)
-      names.insert(std::string(now.at(i)["name"].text()));
-    else
-      check_added(now.at(i), spec, names, rules);
   }
   return std::move(rules.causes);
 }

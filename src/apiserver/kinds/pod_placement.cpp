@@ -1,93 +1,11 @@
-// Where a pod may run and what it may mount: volumes, tolerations, affinity.
+// Where a pod may run: tolerations, affinity, spreading.
 #include "apiserver/kinds/pod_rules.h"
 #include "model/names.h"
-#include "model/quantity.h"
 
 namespace hekla::apiserver {
 namespace {
 
-constexpr std::string_view kFileMode =
-    "must be a number between 0 and 0777 (octal), both inclusive";
-
-void check_mode(const Field& mode, Rules& rules) {
-  if (mode.present() && (mode.number() < 0 || mode.number() > 0777))
-    rules.invalid(mode, std::string(kFileMode));
-}
-
-void check_no_backsteps(const Field& path, Rules& rules) {
-  std::string_view text = path.text();
-  for (std::size_t at = 0; at <= text.size();) {
-    std::size_t end = std::min(text.find('/', at), text.size());
-    if (text.substr(at, end - at) == "..") {
-      rules.invalid(path, "must not contain '..'");
-      return;
-    }
-    at = end + 1;
-  }
-}
-
-void check_items(const Field& source, Rules& rules) {
-  check_mode(source["defaultMode"], rules);
-  for (std::size_t i = 0; i < source["items"].items().size(); ++i) {
-    Field item = source["items"].at(i);
-    rules.need_text(item["key"]);
-    rules.need_text(item["path"]);
-    if (item["path"].text().starts_with('/'))
-      rules.invalid(item["path"], "must be a relative path");
-    check_no_backsteps(item["path"], rules);
-    if (item["path"].text().starts_with("..") && item["path"].text() != ".." &&
-        !item["path"].text().starts_with("../"))
-      rules.invalid(item["path"], "must not start with '..'");
-    check_mode(item["mode"], rules);
-  }
-}
-
-void check_projected(const Field& projected, Rules& rules) {
-  check_mode(projected["defaultMode"], rules);
-  for (std::size_t i = 0; i < projected["sources"].items().size(); ++i) {
-    Field source = projected["sources"].at(i);
-    if (source.members().empty())
-      rules.required(
-          source,
-          "must specify one of: `secret`, `configMap`, `downwardAPI`, `serviceAccountToken` or "
-          "`clusterTrustBundle`");
-    for (std::string_view kind : {"secret", "configMap"})
-      if (source[kind].present()) rules.need_text(source[kind]["name"]);
-    if (source["serviceAccountToken"].present())
-      rules.need_text(source["serviceAccountToken"]["path"]);
-  }
-}
-
-void check_source(const Field& volume, std::string_view kind, Rules& rules) {
-  Field source = volume[kind];
-  if (kind == "hostPath") {
-    if (rules.need_text(source["path"])) check_no_backsteps(source["path"], rules);
-    rules.one_of(source["type"], {"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate",
-                                  "File", "FileOrCreate", "Socket"});
-  } else if (kind == "secret") {
-    rules.need_text(source["secretName"]);
-    check_items(source, rules);
-  } else if (kind == "configMap") {
-    rules.need_text(source["name"]);
-    check_items(source, rules);
-  } else if (kind == "downwardAPI") {
-    check_mode(source["defaultMode"], rules);
-  } else if (kind == "projected") {
-    check_projected(source, rules);
-  } else if (kind == "persistentVolumeClaim") {
-    rules.need_text(source["claimName"]);
-  } else if (kind == "nfs") {
-    rules.need_text(source["server"]);
-    if (rules.need_text(source["path"]) && !source["path"].text().starts_with('/'))
-      rules.invalid(source["path"], "must be an absolute path");
-  } else if (kind == "emptyDir") {
-    auto limit = model::Quantity::from_json(source["sizeLimit"].value());
-    if (source["sizeLimit"].present() && limit && limit->nanos < 0)
-      rules.forbidden(source["sizeLimit"], "SizeLimit field must be a valid resource quantity");
-  }
-}
-
-void check_requirement(const Field& one, Rules& rules) {
+void check_requirement(const Field& one, bool check_values, Rules& rules) {
   std::string_view op = one["operator"].text();
   std::size_t values = one["values"].items().size();
   if (op == "In" || op == "NotIn") {
@@ -105,15 +23,54 @@ void check_requirement(const Field& one, Rules& rules) {
     rules.invalid(one["operator"], json::Value(op), "not a valid selector operator");
   }
   rules.qualified_name(one["key"]);
+  for (std::size_t i = 0; check_values && i < values; ++i)
+    for (const std::string& why : model::label_value_errors(one["values"].at(i).text()))
+      rules.invalid(one["values"].at(i), why);
 }
 
-void check_term(const Field& term, Rules& rules) {
+void check_field_requirement(const Field& one, Rules& rules) {
+  const Field values = one["values"];
+  if (std::string_view op = one["operator"].text(); op != "In" && op != "NotIn")
+    rules.invalid(one["operator"], json::Value(op), "not a valid selector operator");
+  else if (values.items().size() != 1)
+    rules.required(values, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector");
+  if (one["key"].text() != "metadata.name")
+    rules.invalid(one["key"], json::Value(one["key"].text()), "not a valid field selector key");
+  else
+    for (std::size_t i = 0; i < values.items().size(); ++i) rules.dns_subdomain(values.at(i));
+}
+
+// Preferred terms may have values that no label can have.
+void check_term(const Field& term, bool required, Rules& rules) {
   for (std::size_t i = 0; i < term["matchExpressions"].items().size(); ++i)
-    check_requirement(term["matchExpressions"].at(i), rules);
+    check_requirement(term["matchExpressions"].at(i), required, rules);
+  for (std::size_t i = 0; i < term["matchFields"].items().size(); ++i)
+    check_field_requirement(term["matchFields"].at(i), rules);
+}
+
+void check_label_keys(const Field& keys, const Field& selector, Rules& rules) {
+  if (keys.items().empty()) return;
+  if (!selector.present()) {
+    rules.forbidden(keys, "must not be specified when labelSelector is not set");
+    return;
+  }
+  for (std::size_t i = 0; i < keys.items().size(); ++i) rules.qualified_name(keys.at(i));
 }
 
 void check_pod_term(const Field& term, Rules& rules) {
-  rules.selector(term["labelSelector"]);
+  const Field selector = term["labelSelector"], namespaces = term["namespaces"];
+  rules.selector(selector);
+  rules.selector(term["namespaceSelector"]);
+  for (std::size_t i = 0; i < namespaces.items().size(); ++i)
+    for (const std::string& why : model::dns1123_label_errors(namespaces.at(i).text()))
+      rules.invalid(term["namespace"], namespaces.at(i).value(), why);
+  const Field match = term["matchLabelKeys"], mismatch = term["mismatchLabelKeys"];
+  check_label_keys(match, selector, rules);
+  check_label_keys(mismatch, selector, rules);
+  for (std::size_t i = 0; i < match.items().size(); ++i)
+    for (const json::Value& other : mismatch.items())
+      if (json::equal(other, match.items()[i]))
+        rules.invalid(match.at(i), "exists in both matchLabelKeys and mismatchLabelKeys");
   if (term["topologyKey"].text().empty())
     rules.required(term["topologyKey"], "can not be empty");
   else
@@ -132,25 +89,6 @@ void check_pod_affinity(const Field& affinity, Rules& rules) {
 }
 
 }  // namespace
-
-void validate_volumes(const Field& volumes, std::set<std::string>& names, Rules& rules) {
-  for (std::size_t i = 0; i < volumes.items().size(); ++i) {
-    Field volume = volumes.at(i);
-    std::size_t before = rules.causes.size();
-    int sources = 0;
-    for (const auto& member : volume.members()) {
-      if (member.key() == "name" || member.value().is_null()) continue;
-      if (++sources > 1)
-        rules.forbidden(volume[member.key()], "may not specify more than 1 volume type");
-      else
-        check_source(volume, member.key(), rules);
-    }
-    if (sources == 0) rules.required(volume, "must specify a volume type");
-    if (rules.need_text(volume["name"])) rules.dns_label(volume["name"]);
-    if (names.contains(std::string(volume["name"].text()))) rules.duplicate(volume["name"]);
-    if (rules.causes.size() == before) names.emplace(volume["name"].text());
-  }
-}
 
 void validate_tolerations(const Field& tolerations, Rules& rules) {
   for (std::size_t i = 0; i < tolerations.items().size(); ++i) {
@@ -195,6 +133,15 @@ void validate_spread(const Field& constraints, Rules& rules) {
     if (!seen.insert(pair).second)
       rules.causes.push_back(
           duplicate_value(one.path() + ".{topologyKey, whenUnsatisfiable}", json::Value(pair)));
+    if (const Field domains = one["minDomains"]; domains.present()) {
+      rules.positive(domains);
+      if (std::string_view action = one["whenUnsatisfiable"].text(); action != "DoNotSchedule")
+        rules.invalid(domains, "can only use minDomains if whenUnsatisfiable=DoNotSchedule, not " +
+                                   std::string(action));
+    }
+    for (std::string_view policy : {"nodeAffinityPolicy", "nodeTaintsPolicy"})
+      rules.one_of(one[policy], {"Honor", "Ignore"});
+    check_label_keys(one["matchLabelKeys"], one["labelSelector"], rules);
     if (one["labelSelector"].present()) rules.selector(one["labelSelector"]);
   }
 }
@@ -202,7 +149,7 @@ void validate_spread(const Field& constraints, Rules& rules) {
 void validate_node_selector(const Field& selector, Rules& rules) {
   Field terms = selector["nodeSelectorTerms"];
   if (terms.items().empty()) rules.required(terms, "must have at least one node selector term");
-  for (std::size_t i = 0; i < terms.items().size(); ++i) check_term(terms.at(i), rules);
+  for (std::size_t i = 0; i < terms.items().size(); ++i) check_term(terms.at(i), true, rules);
 }
 
 void validate_affinity(const Field& affinity, Rules& rules) {
@@ -213,7 +160,7 @@ void validate_affinity(const Field& affinity, Rules& rules) {
   for (std::size_t i = 0; i < soft.items().size(); ++i) {
     if (std::int64_t weight = soft.at(i)["weight"].number(); weight <= 0 || weight > 100)
       rules.invalid(soft.at(i)["weight"], json::Value(weight), "must be in the range 1-100");
-    check_term(soft.at(i)["preference"], rules);
+    check_term(soft.at(i)["preference"], false, rules);
   }
   check_pod_affinity(affinity["podAffinity"], rules);
   check_pod_affinity(affinity["podAntiAffinity"], rules);

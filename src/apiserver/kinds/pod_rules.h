@@ -17,7 +17,17 @@ std::string qos_class(const json::Value& spec);
 
 void validate_pod_spec(const Field& spec, bool is_pod, Rules& rules);
 void validate_container_resources(const Field& resources, Rules& rules);
+void validate_pod_resources(const Field& spec, Rules& rules);
 void validate_volumes(const Field& volumes, std::set<std::string>& names, Rules& rules);
+void validate_mounts(const Field& container, const std::set<std::string>& volumes, Rules& rules);
+// A relative path that does not lead out; complaints are about `at`.
+void validate_descending_path(const Field& at, std::string_view path, Rules& rules);
+// fieldRef and resourceFieldRef of a variable or of a volume's file.
+void validate_field_reference(const Field& reference, bool file, Rules& rules);
+void validate_resource_reference(const Field& reference, bool file, Rules& rules);
+bool shares_host_users(const Field& spec);
+void validate_container_security(const Field& security, bool host_users, Rules& rules);
+void validate_pod_security(const Field& spec, Rules& rules);
 void validate_tolerations(const Field& tolerations, Rules& rules);
 void validate_affinity(const Field& affinity, Rules& rules);
 void validate_spread(const Field& constraints, Rules& rules);

@@ -1,8 +1,9 @@
-// Is this a pod? Containers and the pod as a whole; volumes and placement have files of their own.
+// Is this a pod? Containers and the pod as a whole; volumes, resources, identity and placement have files of their own.
 // Texts and paths are those of Kubernetes 1.34's pkg/apis/core/validation.
+#include <algorithm>
+#include <cctype>
+
 #include "apiserver/kinds/pod_rules.h"
-#include "model/names.h"
-#include "model/quantity.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -51,8 +52,9 @@ void validate_value_from(const Field& variable, Rules& rules) {
   for (std::string_view kind :
        {"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"})
     sources += source[kind].present();
-  if (source["fieldRef"].present()) rules.need_text(source["fieldRef"]["fieldPath"]);
-  if (source["resourceFieldRef"].present()) rules.need_text(source["resourceFieldRef"]["resource"]);
+  if (source["fieldRef"].present()) validate_field_reference(source["fieldRef"], false, rules);
+  if (source["resourceFieldRef"].present())
+    validate_resource_reference(source["resourceFieldRef"], false, rules);
   for (std::string_view kind : {"configMapKeyRef", "secretKeyRef"})
     if (source[kind].present()) validate_key_reference(source[kind], rules);
   if (sources == 0)
@@ -80,7 +82,7 @@ void validate_env(const Field& container, Rules& rules) {
     for (std::string_view kind : {"configMapRef", "secretRef"}) {
       if (!source[kind].present()) continue;
       ++sources;
-      rules.need_text(source[kind]["name"]);
+      if (rules.need_text(source[kind]["name"])) rules.dns_subdomain(source[kind]["name"]);
     }
     if (sources == 0)
       rules.invalid(from, json::Value(""), "must specify one of: `configMapRef` or `secretRef`");
@@ -89,24 +91,28 @@ void validate_env(const Field& container, Rules& rules) {
   }
 }
 
-void validate_mounts(const Field& container, const std::set<std::string>& volumes, Rules& rules) {
-  Field mounts = container["volumeMounts"];
-  std::set<std::string> paths;
-  for (std::size_t i = 0; i < mounts.items().size(); ++i) {
-    Field mount = mounts.at(i);
-    rules.need_text(mount["name"]);
-    if (!volumes.contains(std::string(mount["name"].text()))) rules.not_found(mount["name"]);
-    rules.need_text(mount["mountPath"]);
-    if (!paths.insert(std::string(mount["mountPath"].text())).second)
-      rules.invalid(mount["mountPath"], "must be unique");
-    if (mount["subPath"].text().starts_with('/'))
-      rules.invalid(mounts["subPath"], mount["subPath"].value(), "must be a relative path");
-    if (!mount["subPathExpr"].text().empty() && !mount["subPath"].text().empty())
-      rules.invalid(mount["subPathExpr"], "subPathExpr and subPath are mutually exclusive");
+void validate_headers(const Field& http, Rules& rules) {
+  for (const json::Value& header : http["httpHeaders"].items()) {
+    const std::string_view name = json::string_at(header, {"name"});
+    const bool good = !name.empty() && std::ranges::all_of(name, [](unsigned char c) {
+      return std::isalnum(c) || c == '-';
+    });
+    if (!good)
+      rules.invalid(http["httpHeaders"], json::Value(name),
+                    "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex "
+                    "used for validation is '[-A-Za-z0-9]+')");
   }
 }
 
-void validate_handler(const Field& handler, Rules& rules) {
+// A hook may not sleep longer than its pod has to end.
+void validate_sleep(const Field& sleep, const Field& grace, Rules& rules) {
+  const std::int64_t seconds = sleep["seconds"].number();
+  if (grace.present() && (seconds < 0 || seconds > grace.number()))
+    rules.invalid(sleep, json::Value(seconds), "must be non-negative and less than terminationGracePeriodSeconds (" +
+                                                   std::to_string(grace.number()) + ")");
+}
+
+void validate_handler(const Field& handler, const Field& grace, Rules& rules) {
   int kinds = 0;
   for (std::string_view kind : {"exec", "httpGet", "tcpSocket", "grpc", "sleep"}) {
     if (!handler[kind].present()) continue;
@@ -120,17 +126,19 @@ void validate_handler(const Field& handler, Rules& rules) {
       rules.need_text(handler["httpGet"]["path"]);
       rules.port_or_name(handler["httpGet"]["port"]);
       rules.one_of(handler["httpGet"]["scheme"], {"HTTP", "HTTPS"});
+      validate_headers(handler["httpGet"], rules);
     }
     if (kind == "tcpSocket") rules.port_or_name(handler["tcpSocket"]["port"]);
     if (kind == "grpc") rules.port(handler["grpc"]["port"]);
+    if (kind == "sleep") validate_sleep(handler["sleep"], grace, rules);
   }
   if (kinds == 0) rules.required(handler, "must specify a handler type");
 }
 
-void validate_probe(const Field& container, std::string_view name, Rules& rules) {
+void validate_probe(const Field& container, std::string_view name, const Field& grace_period, Rules& rules) {
   Field probe = container[name];
   if (!probe.present()) return;
-  validate_handler(probe, rules);
+  validate_handler(probe, grace_period, rules);
   for (std::string_view number : {"initialDelaySeconds", "timeoutSeconds", "periodSeconds",
                                   "successThreshold", "failureThreshold"})
     rules.not_negative(probe[number]);
@@ -144,54 +152,38 @@ void validate_probe(const Field& container, std::string_view name, Rules& rules)
   }
 }
 
-void validate_hooks(const Field& container, bool allowed, Rules& rules) {
+void validate_hooks(const Field& container, const Field& spec, bool allowed, Rules& rules) {
+  const Field grace = spec["terminationGracePeriodSeconds"];
   for (std::string_view member : {"lifecycle", "livenessProbe", "readinessProbe", "startupProbe"}) {
     if (!container[member].present()) continue;
     if (!allowed)
       rules.forbidden(container[member],
                       "may not be set for init containers without restartPolicy=Always");
     else if (member != "lifecycle")
-      validate_probe(container, member, rules);
+      validate_probe(container, member, grace, rules);
   }
   if (!allowed) return;
   for (std::string_view hook : {"postStart", "preStop"})
     if (container["lifecycle"][hook].present())
-      validate_handler(container["lifecycle"][hook], rules);
+      validate_handler(container["lifecycle"][hook], grace, rules);
 }
 
-void validate_identity_of(const Field& security, Rules& rules) {
-  for (std::string_view member : {"runAsUser", "runAsGroup", "fsGroup"})
-    if (Field id = security[member]; id.present() && (id.number() < 0 || id.number() > 2147483647))
-      rules.invalid(id, "must be between 0 and 2147483647, inclusive");
-  if (security["privileged"].flag() && security["allowPrivilegeEscalation"].present() &&
-      !security["allowPrivilegeEscalation"].flag())
-    rules.invalid(security,
-                  "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
-}
-
-// Words of small letters and digits, with dashes and underscores inside, parted by dots or slashes.
-bool is_sysctl_name(std::string_view name) {
-  auto plain = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  auto separates = [](char c) { return c == '.' || c == '/'; };
-  if (name.empty() || name.size() > 253) return false;
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool at_edge = i == 0 || i + 1 == name.size() || separates(name[i - 1]) || separates(name[i + 1]);
-    const bool inside = name[i] == '-' || name[i] == '_' || separates(name[i]);
-    if (!plain(name[i]) && (!inside || at_edge)) return false;
-  }
-  return true;
-}
-
-void validate_sysctls(const Field& sysctls, Rules& rules) {
-  for (std::size_t i = 0; i < sysctls.items().size(); ++i) {
-    Field name = sysctls.at(i)["name"];
-    if (rules.need_text(name) && !is_sysctl_name(name.text()))
-      rules.invalid(name, "must have at most 253 characters and match regex "
-                          "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9]$");
+// Upstream complains of the list's place, not of the item's.
+void validate_resize_policies(const Field& policies, const Field& spec, Rules& rules) {
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < policies.items().size(); ++i) {
+    const Field resource(policies.at(i)["resourceName"].value(), policies.path());
+    const Field restart(policies.at(i)["restartPolicy"].value(), policies.path());
+    if (!seen.insert(std::string(resource.text())).second)
+      rules.causes.push_back(duplicate_value(policies.at(i).path(), resource.value()));
+    rules.one_of(resource, {"cpu", "memory"}, true);
+    rules.one_of(restart, {"NotRequired", "RestartContainer"}, true);
+    if (spec["restartPolicy"].text() == "Never" && restart.text() != "NotRequired")
+      rules.invalid(restart, "must be 'NotRequired' when `restartPolicy` is 'Never'");
   }
 }
 
-void validate_container(const Field& container, bool is_pod, const std::set<std::string>& volumes,
+void validate_container(const Field& container, const Field& spec, bool is_pod, const std::set<std::string>& volumes,
                         Rules& rules) {
   if (rules.need_text(container["name"])) rules.dns_label(container["name"]);
   if (rules.need_text(container["image"]) && is_pod) {
@@ -206,7 +198,8 @@ void validate_container(const Field& container, bool is_pod, const std::set<std:
   validate_mounts(container, volumes, rules);
   rules.one_of(container["imagePullPolicy"], {"Always", "IfNotPresent", "Never"}, true);
   validate_container_resources(container["resources"], rules);
-  validate_identity_of(container["securityContext"], rules);
+  validate_resize_policies(container["resizePolicy"], spec, rules);
+  validate_container_security(container["securityContext"], shares_host_users(spec), rules);
 }
 
 // Two containers of a pod cannot have the same port of the host.
@@ -226,6 +219,44 @@ void check_host_ports(const Field& containers, Rules& rules) {
   }
 }
 
+// They look into a pod and are no part of what it does.
+void validate_ephemeral(const Field& spec, std::set<std::string> names, const std::set<std::string>& volumes,
+                        Rules& rules) {
+  const std::set<std::string> targets = names;
+  const Field containers = spec["ephemeralContainers"];
+  constexpr std::string_view kRefused = "cannot be set for an Ephemeral Container";
+  for (std::size_t i = 0; i < containers.items().size(); ++i) {
+    const Field container = containers.at(i);
+    validate_container(container, spec, true, volumes, rules);
+    rules.unique(names, container["name"]);
+    const std::string target(container["targetContainerName"].text());
+    if (!target.empty() && !targets.contains(target)) rules.not_found(container["targetContainerName"]);
+    for (std::string_view member : {"ports", "resources", "resizePolicy", "restartPolicy", "livenessProbe",
+                                    "readinessProbe", "startupProbe", "lifecycle"})
+      if (const Field field = container[member];
+          field.present() && !(field.value().is_object() && field.members().empty()))
+        rules.forbidden(field, std::string(kRefused));
+    for (std::size_t m = 0; m < container["volumeMounts"].items().size(); ++m)
+      for (std::string_view member : {"subPath", "subPathExpr"})
+        if (const Field path = container["volumeMounts"].at(m)[member]; !path.text().empty())
+          rules.forbidden(path, std::string(kRefused));
+  }
+}
+
+// In the host's network a container's port is the host's.
+void check_host_network_ports(const Field& spec, bool is_pod, Rules& rules) {
+  if (!spec["hostNetwork"].flag()) return;
+  for (std::size_t i = 0; i < spec["containers"].items().size(); ++i) {
+    const Field ports = spec["containers"].at(i)["ports"];
+    for (std::size_t p = 0; p < ports.items().size(); ++p) {
+      const std::int64_t host = ports.at(p)["hostPort"].number();
+      if ((is_pod || host != 0) && host != ports.at(p)["containerPort"].number())
+        rules.invalid(ports.at(p)["hostPort"], json::Value(host),
+                      "must match `containerPort` when `hostNetwork` is true");
+    }
+  }
+}
+
 void validate_containers(const Field& spec, bool is_pod, const std::set<std::string>& volumes,
                          Rules& rules) {
   std::set<std::string> names;
@@ -233,9 +264,9 @@ void validate_containers(const Field& spec, bool is_pod, const std::set<std::str
   if (containers.items().empty()) rules.required(containers);
   for (std::size_t i = 0; i < containers.items().size(); ++i) {
     Field container = containers.at(i);
-    validate_container(container, is_pod, volumes, rules);
+    validate_container(container, spec, is_pod, volumes, rules);
     if (!container["name"].text().empty()) rules.unique(names, container["name"]);
-    validate_hooks(container, true, rules);
+    validate_hooks(container, spec, true, rules);
     if (container["restartPolicy"].present())
       rules.forbidden(container["restartPolicy"], "may not be set for non-init containers");
   }
@@ -243,12 +274,13 @@ void validate_containers(const Field& spec, bool is_pod, const std::set<std::str
   Field inits = spec["initContainers"];
   for (std::size_t i = 0; i < inits.items().size(); ++i) {
     Field container = inits.at(i);
-    validate_container(container, is_pod, volumes, rules);
+    validate_container(container, spec, is_pod, volumes, rules);
     bool sidecar = container["restartPolicy"].text() == "Always";
     rules.one_of(container["restartPolicy"], {"Always"});
     if (!container["name"].text().empty()) rules.unique(names, container["name"]);
-    validate_hooks(container, sidecar, rules);
+    validate_hooks(container, spec, sidecar, rules);
   }
+  validate_ephemeral(spec, std::move(names), volumes, rules);
 }
 
 void validate_dns(const Field& spec, Rules& rules) {
@@ -262,8 +294,12 @@ void validate_dns(const Field& spec, Rules& rules) {
       rules.required(config["nameservers"],
                      "must provide at least one DNS nameserver when `dnsPolicy` is None");
   }
-  for (std::size_t i = 0; i < config["nameservers"].items().size(); ++i)
-    rules.ip(config["nameservers"].at(i));
+  const Field servers = config["nameservers"], searches = config["searches"], options = config["options"];
+  if (servers.items().size() > 3) rules.invalid(servers, "must not have more than 3 nameservers");
+  for (std::size_t i = 0; i < servers.items().size(); ++i) rules.ip(servers.at(i));
+  if (searches.items().size() > 32) rules.invalid(searches, "must not have more than 32 search paths");
+  for (std::size_t i = 0; i < options.items().size(); ++i)
+    if (options.at(i)["name"].text().empty()) rules.required(options.at(i), "must not be empty");
 }
 
 void validate_identity(const Field& spec, Rules& rules) {
@@ -276,6 +312,10 @@ void validate_identity(const Field& spec, Rules& rules) {
     if (deadline.number() < 1 || deadline.number() > 2147483647)
       rules.invalid(deadline, "must be between 1 and 2147483647, inclusive");
   rules.one_of(spec["preemptionPolicy"], {"PreemptLowerPriority", "Never"});
+  for (std::size_t i = 0; i < spec["readinessGates"].items().size(); ++i)
+    rules.qualified_name(spec["readinessGates"].at(i)["conditionType"]);
+  if (const Field os = spec["os"]; os.present() && rules.need_text(os["name"]))
+    rules.one_of(Field(os["name"].value(), os.path()), {"linux", "windows"});
   Field gates = spec["schedulingGates"];
   std::set<std::string> seen;
   for (std::size_t i = 0; i < gates.items().size(); ++i) {
@@ -291,77 +331,18 @@ void validate_identity(const Field& spec, Rules& rules) {
   }
 }
 
-bool is_overcommittable(std::string_view name) {
-  bool native = name.find('/') == std::string_view::npos ||
-                name.find("kubernetes.io/") != std::string_view::npos;
-  return native && !name.starts_with("hugepages-");
-}
-
-bool is_container_resource(std::string_view name) {
-  return name == "cpu" || name == "memory" || name == "ephemeral-storage" ||
-         name.starts_with("hugepages-");
-}
-
-void validate_resource(const Field& entry, std::string_view name, Rules& rules) {
-  for (const std::string& why : model::qualified_name_errors(name))
-    rules.invalid(entry, json::Value(name), why);
-  if (name.find('/') == std::string_view::npos) {
-    static const std::set<std::string, std::less<>> kStandard{
-        "cpu",      "memory",  "ephemeral-storage", "pods",
-        "services", "storage", "requests.cpu",      "limits.cpu"};
-    if (!is_container_resource(name)) {
-      if (!kStandard.contains(name))
-        rules.invalid(entry, json::Value(name),
-                      "must be a standard resource type or fully qualified");
-      rules.invalid(entry, json::Value(name), "must be a standard resource for containers");
-    }
-  }
-  auto quantity = model::Quantity::from_json(entry.value());
-  if (!quantity) return;
-  if (quantity->nanos < 0)
-    rules.invalid(entry, json::Value(quantity->text()), "must be greater than or equal to 0");
-  bool whole = name.find('/') != std::string_view::npos || name.starts_with("hugepages-");
-  if (whole && quantity->nanos % 1'000'000'000 != 0)
-    rules.invalid(entry, json::Value(quantity->text()), "must be an integer");
-}
-
 }  // namespace
-
-void validate_container_resources(const Field& resources, Rules& rules) {
-  Field limits = resources["limits"], requests = resources["requests"];
-  for (const auto& limit : limits.members())
-    validate_resource(limits.key(limit.key()), limit.key(), rules);
-  for (const auto& request : requests.members()) {
-    std::string_view name = request.key();
-    validate_resource(requests.key(name), name, rules);
-    auto wanted = model::Quantity::from_json(request.value());
-    Field limit = limits.key(name);
-    if (!limit.present()) {
-      if (!is_overcommittable(name))
-        rules.required(limits, "Limit must be set for non overcommitable resources");
-      continue;
-    }
-    auto most = model::Quantity::from_json(limit.value());
-    if (!wanted || !most) continue;
-    if (*wanted != *most && !is_overcommittable(name))
-      rules.invalid(requests, json::Value(wanted->text()),
-                    "must be equal to " + std::string(name) + " limit of " + most->text());
-    else if (*wanted > *most)
-      rules.invalid(
-          requests, json::Value(wanted->text()),
-          "must be less than or equal to " + std::string(name) + " limit of " + most->text());
-  }
-}
 
 void validate_pod_spec(const Field& spec, bool is_pod, Rules& rules) {
   std::set<std::string> volumes;
   validate_volumes(spec["volumes"], volumes, rules);
   validate_containers(spec, is_pod, volumes, rules);
+  validate_pod_resources(spec, rules);
+  check_host_network_ports(spec, is_pod, rules);
   rules.one_of(spec["restartPolicy"], {"Always", "OnFailure", "Never"}, true);
   validate_dns(spec, rules);
   rules.labels(spec["nodeSelector"]);
-  validate_identity_of(spec["securityContext"], rules);
-  validate_sysctls(spec["securityContext"]["sysctls"], rules);
+  validate_pod_security(spec, rules);
   validate_affinity(spec["affinity"], rules);
   validate_identity(spec, rules);
   validate_tolerations(spec["tolerations"], rules);
