@@ -1,17 +1,33 @@
 #include "apiserver/kinds/batch_rules.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "apiserver/field_error.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/pod_rules.h"
 #include "apiserver/kinds/rules.h"
+#include "model/cron.h"
+#include "model/names.h"
 #include "model/selector.h"
 
 namespace hekla::apiserver {
 namespace {
 
-constexpr std::int64_t kMaxIndexedParallelism = 100'000;
+constexpr std::int64_t kMaxIndexedParallelism = 100'000, kMaxFailedIndexes = 100'000;
+constexpr std::int64_t kManyCompletions = 100'000, kMaxOfMany = 10'000;
+constexpr std::size_t kMaxManager = 63;
+
+// More indexes than are kept count of without a limit.
+void validate_many_indexes(const Field& spec, Rules& rules) {
+  if (spec["completions"].number() <= kManyCompletions || !spec["backoffLimitPerIndex"].present()) return;
+  if (!spec["maxFailedIndexes"].present())
+    rules.required(spec["maxFailedIndexes"], "must be specified when completions is above 100000");
+  for (std::string_view member : {"parallelism", "maxFailedIndexes"})
+    if (spec[member].number() > kMaxOfMany)
+      rules.invalid(spec[member], "must be less than or equal to 10000 when completions are above 100000 and used with "
+                                  "backoff limit per index");
+}
 
 void validate_counts(const Field& spec, Rules& rules) {
   for (std::string_view member :
@@ -28,38 +44,47 @@ void validate_counts(const Field& spec, Rules& rules) {
     if (spec["parallelism"].number() > kMaxIndexedParallelism)
       rules.invalid(spec["parallelism"],
                     "must be less than or equal to 100000 when completion mode is Indexed");
+    const Field failed = spec["maxFailedIndexes"];
+    if (spec["completions"].present() && failed.number() > spec["completions"].number())
+      rules.invalid(failed, "must be less than or equal to completions");
+    if (failed.number() > kMaxFailedIndexes) rules.invalid(failed, "must be less than or equal to 100000");
+    validate_many_indexes(spec, rules);
     return;
   }
   for (std::string_view member : {"backoffLimitPerIndex", "maxFailedIndexes", "successPolicy"})
     if (spec[member].present()) rules.invalid(spec[member], "requires indexed completion mode");
 }
 
-void validate_failure_policy(const Field& policy, Rules& rules) {
-  for (std::size_t i = 0; i < policy["rules"].items().size(); ++i) {
-    Field rule = policy["rules"].at(i);
-    if (rule["action"].text().empty())
-      rules.required(rule["action"], R"(valid values: ["Count" "FailIndex" "FailJob" "Ignore"])");
-    else
-      rules.one_of(rule["action"], {"Count", "FailIndex", "FailJob", "Ignore"});
-    bool codes = rule["onExitCodes"].present(),
-         conditions = !rule["onPodConditions"].items().empty();
-    if (codes == conditions)
-      rules.causes.push_back(
-          {"FieldValueInvalid",
-           codes ? "Invalid value: specifying both OnExitCodes and OnPodConditions is not supported"
-                 : "Invalid value: specifying one of OnExitCodes and OnPodConditions is required",
-           rule.path()});
-    if (codes) {
-      rules.one_of(rule["onExitCodes"]["operator"], {"In", "NotIn"}, true);
-      if (rule["onExitCodes"]["values"].items().empty())
-        rules.invalid(rule["onExitCodes"]["values"], "at least one value is required");
-    }
+// Another controller's name: a domain and a path.
+void validate_manager(const Field& manager, Rules& rules) {
+  constexpr std::string_view kPathCharacters = "/-._~%!$&'()*+,;=:";
+  const std::string_view name = manager.text();
+  if (!manager.present()) return;
+  const std::size_t slash = name.find('/');
+  if (name.empty()) {
+    rules.required(manager);
+  } else if (slash == std::string_view::npos || slash == 0 || slash + 1 == name.size()) {
+    rules.invalid(manager, "must be a domain-prefixed path (such as \"acme.io/foo\")");
+  } else {
+    for (const std::string& why : model::dns1123_subdomain_errors(name.substr(0, slash)))
+      rules.invalid(manager, json::Value(name.substr(0, slash)), why);
+    const std::string_view path = name.substr(slash + 1);
+    const bool good = std::ranges::all_of(path, [&](unsigned char c) {
+      return std::isalnum(c) || kPathCharacters.find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    if (!good)
+      rules.invalid(manager, json::Value(path),
+                    R"(Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+'))");
   }
+  if (name.size() > kMaxManager) rules.causes.push_back(too_long(manager.path(), kMaxManager));
 }
 
 void validate_job_spec(const Field& spec, Rules& rules) {
   validate_counts(spec, rules);
-  if (spec["podFailurePolicy"].present()) validate_failure_policy(spec["podFailurePolicy"], rules);
+  validate_manager(spec["managedBy"], rules);
+  if (spec["podFailurePolicy"].present()) validate_failure_policy(spec, rules);
+  if (spec["successPolicy"].present() && spec["completionMode"].text() == "Indexed")
+    validate_success_policy(spec, rules);
   if (spec["podFailurePolicy"].present() && spec["podReplacementPolicy"].text() != "Failed")
     rules.one_of(spec["podReplacementPolicy"], {"Failed"});
   else
@@ -144,6 +169,13 @@ std::vector<Cause> validate_job(const json::Value& object) {
     validate_generated_selector(job, rules);
   }
   validate_job_spec(spec, rules);
+  // Its pods are named after their index.
+  if (std::int64_t completions = spec["completions"].number();
+      spec["completionMode"].text() == "Indexed" && completions > 0) {
+    const std::string host = std::string(job["metadata"]["name"].text()) + "-" + std::to_string(completions - 1);
+    if (!model::dns1123_label_errors(host).empty())
+      rules.invalid(job["metadata"]["name"], "will not able to create pod with invalid DNS label: " + host);
+  }
   return std::move(rules.causes);
 }
 
@@ -186,6 +218,8 @@ std::vector<Cause> validate_cron_job(const json::Value& object) {
       rules.invalid(
           zone,
           "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
+    else if (!model::is_time_zone(std::string(zone.text())))
+      rules.invalid(zone, "unknown time zone " + std::string(zone.text()));
   }
   rules.one_of(spec["concurrencyPolicy"], {"Allow", "Forbid", "Replace"}, true);
   Field job = spec["jobTemplate"]["spec"];

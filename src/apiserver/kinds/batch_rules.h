@@ -10,6 +10,13 @@
 
 namespace hekla::apiserver {
 
+class Field;
+class Rules;
+
+// podFailurePolicy and successPolicy of a JobSpec, which are there.
+void validate_failure_policy(const Field& spec, Rules& rules);
+void validate_success_policy(const Field& spec, Rules& rules);
+
 std::vector<Cause> validate_job(const json::Value& job);
 std::vector<Cause> validate_changed_job(const json::Value& job, const json::Value& old);
 std::vector<Cause> validate_cron_job(const json::Value& cron_job);

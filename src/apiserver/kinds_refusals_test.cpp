@@ -1,0 +1,77 @@
+// What jobs, services and others may not say, beyond the texts in kinds_rules_test.cpp.
+#include "apiserver/kinds_fixture_test.h"
+
+namespace hekla::apiserver {
+namespace {
+
+using namespace testing;
+
+std::string job(const std::string& spec) {
+  const std::string name = R"({"metadata":{"name":"j","uid":"u"},"spec":{)";
+  return complaints("jobs.batch", name + spec + R"(,"template":{"spec":{"restartPolicy":"Never",)"
+                                                R"("containers":[{"name":"c","image":"i"}]}}}})");
+}
+
+TEST(JobRefusals, FailurePolicies) {
+  const auto rule = [](const std::string& more, const std::string& rest = "") {
+    return job(R"("podFailurePolicy":{"rules":[{)" + more + "}]}" + rest);
+  };
+  const auto codes = [&](const std::string& more) {
+    return rule(R"("action":"FailJob","onExitCodes":{)" + more + "}");
+  };
+  const std::string at = "spec.podFailurePolicy.rules[0].";
+  EXPECT_EQ(codes(R"("operator":"In","values":[1,3])"), "");
+  EXPECT_EQ(codes(R"("operator":"In","values":[0])"),
+            at + "onExitCodes.values[0]: Invalid value: 0: must not be 0 for the In operator");
+  EXPECT_EQ(codes(R"("operator":"NotIn","values":[0,2,2])"), at + "onExitCodes.values[2]: Duplicate value: 2");
+  EXPECT_EQ(codes(R"("operator":"In","values":[3,1])"),
+            at + "onExitCodes.values: Invalid value: [3,1]: must be ordered");
+  EXPECT_EQ(codes(R"("operator":"In","values":[1],"containerName":"x")"),
+            at + R"(onExitCodes.containerName: Invalid value: "x": must be one of the container or initContainer )"
+                 "names in the pod template");
+  EXPECT_EQ(rule(R"("action":"FailIndex","onPodConditions":[{"type":"a"}])"),
+            at + R"(action: Invalid value: "FailIndex": requires the backoffLimitPerIndex to be set)");
+}
+
+TEST(JobRefusals, SuccessPolicies) {
+  const auto rule = [](const std::string& more) {
+    return job(R"("completionMode":"Indexed","completions":3,"successPolicy":{"rules":[{)" + more + "}]}");
+  };
+  const std::string at = "spec.successPolicy.rules[0].";
+  EXPECT_EQ(rule(R"("succeededIndexes":"0,2","succeededCount":2)"), "");
+  EXPECT_EQ(rule(R"("succeededIndexes":"0-9")"),
+            at + R"(succeededIndexes: Invalid value: "0-9": error parsing succeededIndexes: too large index: "9")");
+  EXPECT_EQ(rule(R"("succeededIndexes":"2-1,x")"),
+            at + R"(succeededIndexes: Invalid value: "2-1,x": error parsing succeededIndexes: non-increasing order, )"
+                 "previous: 2, current: 1");
+  EXPECT_EQ(rule(R"("succeededIndexes":"0,")"),
+            at + R"(succeededIndexes: Invalid value: "0,": error parsing succeededIndexes: cannot convert string to )"
+                 R"(integer for index: "")");
+  EXPECT_EQ(rule(R"("succeededCount":9)"),
+            at + "succeededCount: Invalid value: 9: must be less than or equal to 3 (the number of specified "
+                 "completions)");
+}
+
+TEST(JobRefusals, IndexesAndManagers) {
+  EXPECT_EQ(job(R"("completionMode":"Indexed","parallelism":1)"),
+            "spec.completions: Required value: when completion mode is Indexed");
+  EXPECT_EQ(job(R"("completionMode":"Indexed","completions":3,"backoffLimitPerIndex":1,"maxFailedIndexes":5)"),
+            "spec.maxFailedIndexes: Invalid value: 5: must be less than or equal to completions");
+  EXPECT_EQ(job(R"("managedBy":"acme.io/x")"), "");
+  EXPECT_EQ(job(R"("managedBy":"bad name")"),
+            R"(spec.managedBy: Invalid value: "bad name": must be a domain-prefixed path (such as "acme.io/foo"))");
+}
+
+TEST(JobRefusals, TimeZones) {
+  const auto cron = [](const std::string& zone) {
+    return complaints("cronjobs.batch", R"({"metadata":{"name":"c"},"spec":{"schedule":"* * * * *","timeZone":")" +
+                                            zone +
+                                            R"(","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never",)"
+                                            R"("containers":[{"name":"c","image":"i"}]}}}}}})");
+  };
+  EXPECT_EQ(cron("Europe/Berlin"), "");
+  EXPECT_EQ(cron("Foo/Bar"), R"(spec.timeZone: Invalid value: "Foo/Bar": unknown time zone Foo/Bar)");
+}
+
+}  // namespace
+}  // namespace hekla::apiserver
