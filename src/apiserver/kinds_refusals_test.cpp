@@ -73,5 +73,49 @@ TEST(JobRefusals, TimeZones) {
   EXPECT_EQ(cron("Foo/Bar"), R"(spec.timeZone: Invalid value: "Foo/Bar": unknown time zone Foo/Bar)");
 }
 
+std::string service(const std::string& spec) {
+  return complaints("services", R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":1}],)" + spec + "}}");
+}
+
+TEST(ServiceRefusals, OfOtherTypes) {
+  EXPECT_EQ(service(R"("externalTrafficPolicy":"Local")"),
+            R"(spec.externalTrafficPolicy: Invalid value: "Local": may only be set for externally-accessible )"
+            "services");
+  EXPECT_EQ(service(R"("externalIPs":["192.0.2.1"],"externalTrafficPolicy":"Local")"), "");
+  EXPECT_EQ(service(R"("loadBalancerClass":"a/b")"),
+            "spec.loadBalancerClass: Forbidden: may only be used when `type` is 'LoadBalancer'");
+  EXPECT_EQ(service(R"("loadBalancerSourceRanges":["10.0.0.0/8"])"),
+            "spec.LoadBalancerSourceRanges: Forbidden: may only be used when `type` is 'LoadBalancer'");
+  EXPECT_EQ(service(R"("type":"LoadBalancer","loadBalancerSourceRanges":[" 10.0.0.0/8 ","x"])"),
+            R"(spec.LoadBalancerSourceRanges[1]: Invalid value: "x": must be a valid CIDR value, (e.g. 10.9.8.0/24 or )"
+            "2001:db8::/64)");
+}
+
+TEST(ServiceRefusals, Values) {
+  EXPECT_EQ(service(R"("sessionAffinity":"ClientIP")"), "");
+  EXPECT_EQ(service(R"("sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":{"timeoutSeconds":999999}})"),
+            "spec.sessionAffinityConfig.clientIP.timeoutSeconds: Invalid value: 999999: must be greater than 0 and "
+            "less than 86400");
+  EXPECT_EQ(service(R"("trafficDistribution":"Foo")"),
+            R"(spec.trafficDistribution: Unsupported value: "Foo": supported values: "PreferClose", "PreferSameZone", )"
+            R"("PreferSameNode")");
+  EXPECT_EQ(service(R"("externalIPs":["127.0.0.1"])"),
+            R"(spec.externalIPs[0]: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, )"
+            "::1/128)");
+  EXPECT_EQ(service(R"("ipFamilies":["IPv5"])"),
+            R"(spec.ipFamilies[0]: Unsupported value: "IPv5": supported values: "IPv4", "IPv6")");
+}
+
+// Who changes the type need not know what was set for the old one.
+TEST(ServiceRefusals, WhatTheOldTypeHadGoes) {
+  const Kind& kind = kind_of("services");
+  const json::Value old = created("services", R"({"metadata":{"name":"s"},"spec":{"type":"LoadBalancer",
+      "loadBalancerClass":"a/b","ports":[{"port":1}]}})");
+  json::Value now = old;
+  json::at_path(now, {"spec", "type"}) = "ClusterIP";
+  kind.prepare_update(now, old, {test_now(), nullptr, ""});
+  EXPECT_EQ(text_of(kind.validate(now)), "");
+}
+
 }  // namespace
 }  // namespace hekla::apiserver

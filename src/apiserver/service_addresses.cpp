@@ -103,6 +103,33 @@ std::vector<Cause> assign_ports(json::Value& service, const json::Value* old,
   return causes;
 }
 
+bool same_member(const json::Value& a, const json::Value& b, std::string_view member) {
+  static const json::Value kNone;
+  const json::Value *x = json::find_path(a, {"spec", member}), *y = json::find_path(b, {"spec", member});
+  return json::equal(x ? *x : kNone, y ? *y : kNone);
+}
+
+// The range is one of IPv4 addresses. A headless service that nobody's pods are behind may name what families it likes.
+std::vector<Cause> check_families(const json::Value& service, const json::Value* old) {
+  if (old && same_member(service, *old, "ipFamilies") && same_member(service, *old, "ipFamilyPolicy")) return {};
+  const json::Object* selector = json::object_at(service, {"spec", "selector"});
+  if (json::string_at(service, {"spec", "clusterIP"}) == "None" && (!selector || selector->empty())) return {};
+  const json::Array* families = json::array_at(service, {"spec", "ipFamilies"});
+  const std::string_view policy = json::string_at(service, {"spec", "ipFamilyPolicy"});
+  if (families && families->size() > 1 && (policy.empty() || policy == "SingleStack"))
+    return {invalid_value("spec.ipFamilyPolicy", json::Value("SingleStack"),
+                          "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")};
+  std::vector<Cause> causes;
+  if (policy == "RequireDualStack")
+    causes.push_back(invalid_value("spec.ipFamilyPolicy", json::Value(policy),
+                                   "this cluster is not configured for dual-stack services"));
+  for (std::size_t i = 0; families && i < families->size(); ++i)
+    if (const json::Value& family = (*families)[i]; family.is_string() && family.get_string() == "IPv6")
+      causes.push_back(invalid_value("spec.ipFamilies[" + std::to_string(i) + "]", family,
+                                     "not configured on this cluster"));
+  return causes;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ServiceAddresses>> ServiceAddresses::make(const std::string& cidr) {
@@ -206,6 +233,7 @@ std::vector<Cause> ServiceAddresses::assign(json::Value& service, const json::Va
   if (!json::object_at(service, {"spec"})) return {};
   if (json::string_at(service, {"spec", "type"}) == "ExternalName") return {};
   if (old) keep_allocated(service, *old);
+  if (std::vector<Cause> causes = check_families(service, old); !causes.empty()) return causes;
   const bool ports = wants_node_ports(service);
   const bool needs_address =
       !old || json::string_at(*old, {"spec", "clusterIP"}) != json::string_at(service, {"spec", "clusterIP"}) ||

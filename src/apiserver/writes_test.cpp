@@ -61,6 +61,27 @@ TEST_F(WritesTest, WhatIsWrongWithTheStoredObjectIsNotTheUpdatesDoing) {
             "inclusive");
 }
 
+TEST_F(WritesTest, ServicesHaveAddressesOfOneFamily) {
+  const auto create = [&](const std::string& more) {
+    return call("POST", "/api/v1/namespaces/default/services",
+                R"({"metadata":{"generateName":"s-"},"spec":{"ports":[{"port":1}],"selector":{"a":"b"},)" + more +
+                    "}}");
+  };
+  EXPECT_EQ(create(R"("ipFamilyPolicy":"PreferDualStack")").status, 201);
+  const auto refused = [&](const std::string& more) {
+    const std::string message = create(more).message();
+    return message.substr(std::min(message.find("spec."), message.size()));
+  };
+  EXPECT_EQ(refused(R"("ipFamilies":["IPv6"])"),
+            "spec.ipFamilies[0]: Invalid value: \"IPv6\": not configured on this cluster");
+  EXPECT_EQ(refused(R"("ipFamilies":["IPv4","IPv6"])"),
+            "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when "
+            "multiple IP families are specified");
+  EXPECT_EQ(refused(R"("ipFamilyPolicy":"RequireDualStack")"),
+            "spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is not configured for dual-stack "
+            "services");
+}
+
 TEST_F(WritesTest, CreateRefusesWhatExistsAndWhatHasARevision) {
   call("POST", kMaps, config_map("m"));
   Reply again = call("POST", kMaps, config_map("m"));

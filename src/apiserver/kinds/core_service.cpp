@@ -6,6 +6,7 @@
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
 #include "apiserver/kinds/rules.h"
+#include "apiserver/kinds/service_rules.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -51,7 +52,7 @@ void default_service(json::Value& object) {
   json::Value& value = object.get_object()["spec"];
   set_default(spec, "sessionAffinity", "None");
   if (json::string_at(value, {"sessionAffinity"}) == "ClientIP" &&
-      !spec.contains("sessionAffinityConfig"))
+      !json::find_path(value, {"sessionAffinityConfig", "clientIP", "timeoutSeconds"}))
     json::at_path(value, {"sessionAffinityConfig", "clientIP", "timeoutSeconds"}) = 10800;
   if (json::string_at(value, {"sessionAffinity"}) == "None") spec.erase("sessionAffinityConfig");
   set_default(spec, "type", "ClusterIP");
@@ -64,8 +65,7 @@ void default_service(json::Value& object) {
     if (unset) port.get_object()["targetPort"] = json::int_at(port, {"port"});
   }
   std::string_view type = json::string_at(value, {"type"});
-  if (type == "NodePort" || type == "LoadBalancer")
-    set_default(spec, "externalTrafficPolicy", "Cluster");
+  if (is_externally_accessible(value)) set_default(spec, "externalTrafficPolicy", "Cluster");
   if (type != "ExternalName") set_default(spec, "internalTrafficPolicy", "Cluster");
   if (type == "LoadBalancer") set_default(spec, "allocateLoadBalancerNodePorts", true);
   // clusterIP and clusterIPs say the same; clients of either age read theirs.
@@ -77,71 +77,6 @@ void default_service(json::Value& object) {
     json::Value first = (*list)[0];
     spec["clusterIP"] = std::move(first);
   }
-}
-
-void validate_ports(const Field& spec, Rules& rules) {
-  Field ports = spec["ports"];
-  bool headless = spec["clusterIP"].text() == "None";
-  if (ports.items().empty() && !headless && spec["type"].text() != "ExternalName")
-    rules.required(ports);
-  std::set<std::string> names, seen;
-  bool named = ports.items().size() > 1;
-  for (std::size_t i = 0; i < ports.items().size(); ++i) {
-    Field port = ports.at(i);
-    if (named || !port["name"].text().empty()) {
-      if (rules.need_text(port["name"])) {
-        rules.dns_label(port["name"]);
-        rules.unique(names, port["name"]);
-      }
-    }
-    rules.port(port["port"]);
-    rules.one_of(port["protocol"], {"SCTP", "TCP", "UDP"}, true);
-    rules.port_or_name(port["targetPort"]);
-    if (port["nodePort"].number() != 0 && spec["type"].text() == "ClusterIP")
-      rules.forbidden(port["nodePort"], "may not be used when `type` is 'ClusterIP'");
-    std::string key =
-        std::string(port["protocol"].text()) + "/" + std::to_string(port["port"].number());
-    if (!seen.insert(key).second)
-      rules.causes.push_back(duplicate_value(port.path(), port.value()));
-  }
-}
-
-std::vector<Cause> validate_service(const json::Value& object) {
-  Rules rules;
-  Field spec = Field(object, "")["spec"];
-  std::string_view type = spec["type"].text();
-  validate_ports(spec, rules);
-  bool headless = spec["clusterIP"].text() == "None";
-  if (headless && (type == "LoadBalancer" || type == "NodePort"))
-    rules.invalid(Field(spec["clusterIP"].value(), "spec.clusterIPs[0]"),
-                  "may not be set to 'None' for " + std::string(type) + " services");
-  if (type == "ExternalName") {
-    if (!spec["clusterIPs"].items().empty())
-      rules.forbidden(spec["clusterIPs"], "may not be set for ExternalName services");
-    if (rules.need_text(spec["externalName"])) rules.dns_subdomain(spec["externalName"]);
-  } else if (!headless && !spec["clusterIP"].text().empty()) {
-    rules.ip(Field(spec["clusterIP"].value(), "spec.clusterIPs[0]"));
-  }
-  rules.labels(spec["selector"]);
-  rules.one_of(spec["sessionAffinity"], {"ClientIP", "None"}, true);
-  rules.one_of(spec["type"], {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"}, true);
-  rules.one_of(spec["externalTrafficPolicy"], {"Cluster", "Local"});
-  rules.one_of(spec["internalTrafficPolicy"], {"Cluster", "Local"});
-  for (std::size_t i = 0; i < spec["externalIPs"].items().size(); ++i)
-    rules.ip(spec["externalIPs"].at(i));
-  return std::move(rules.causes);
-}
-
-std::vector<Cause> validate_changed_service(const json::Value& object, const json::Value& old) {
-  Rules rules;
-  Field now = Field(object, "")["spec"], before = Field(old, "")["spec"];
-  bool was_named = before["type"].text() == "ExternalName",
-       is_named = now["type"].text() == "ExternalName";
-  if (was_named || is_named || before["clusterIP"].text().empty()) return {};
-  if (!same(now["clusterIP"], before["clusterIP"]))
-    rules.invalid(Field(now["clusterIPs"].value(), "spec.clusterIPs[0]"),
-                  json::Value(json::Array{now["clusterIP"].value()}), "may not change once set");
-  return std::move(rules.causes);
 }
 
 bool needs_node_ports(const json::Value& service) {
@@ -162,9 +97,26 @@ void drop_node_ports(json::Value& object, const json::Value& old) {
         port.get_object().erase("nodePort");
 }
 
+// Nor what else only the old type may say, when it says the same of it.
+void drop_dependent(json::Value& object, const json::Value& old) {
+  const json::Value* before = json::find(old, "spec");
+  json::Object& spec = object_in_place(object.get_object(), "spec");
+  const auto drop = [&](std::string_view member) {
+    const json::Value *was = before ? json::find(*before, member) : nullptr, *is = spec.if_contains(member);
+    if (was && is && json::equal(*was, *is)) spec.erase(member);
+  };
+  if (!before) return;
+  if (json::string_at(*before, {"type"}) == "LoadBalancer" &&
+      json::string_at(object, {"spec", "type"}) != "LoadBalancer")
+    for (std::string_view member : {"allocateLoadBalancerNodePorts", "loadBalancerClass"}) drop(member);
+  if (is_externally_accessible(*before) && !is_externally_accessible(object.get_object()["spec"]))
+    drop("externalTrafficPolicy");
+}
+
 // A client that PUTs what it wrote, not what it read, keeps what was allocated.
 void keep_allocated(json::Value& object, const json::Value& old, const WriteContext&) {
   drop_node_ports(object, old);
+  drop_dependent(object, old);
   if (json::string_at(object, {"spec", "type"}) == "ExternalName") {
     if (json::string_at(old, {"spec", "type"}) == "ExternalName") return;
     for (std::string_view member :
