@@ -117,5 +117,32 @@ TEST(ServiceRefusals, WhatTheOldTypeHadGoes) {
   EXPECT_EQ(text_of(kind.validate(now)), "");
 }
 
+TEST(OtherRefusals, ClaimsAutoscalersIngressesAndPolicies) {
+  EXPECT_EQ(complaints("persistentvolumeclaims", R"({"spec":{"accessModes":["ReadWriteOncePod","ReadWriteOnce"],
+                "resources":{"requests":{"storage":"1"}}}})"),
+            "spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes");
+  const auto scaler = [](const std::string& more) {
+    return complaints("horizontalpodautoscalers.v2.autoscaling",
+                      R"({"spec":{"maxReplicas":2,"scaleTargetRef":{"kind":"K","name":"n"},)" + more + "}}");
+  };
+  EXPECT_EQ(scaler(R"("metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization"}}}])"),
+            "spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value "
+            "or a target utilization");
+  EXPECT_EQ(scaler(R"("metrics":[{"type":"Pods"}])"),
+            "spec.metrics[0].pods: Required value: must populate information for the given metric source");
+  EXPECT_EQ(scaler(R"("behavior":{"scaleDown":{"stabilizationWindowSeconds":3601}})"),
+            "spec.behavior.scaleDown.stabilizationWindowSeconds: Invalid value: 3601: must be less than or equal to "
+            "3600");
+  const auto ingress = [](const std::string& rule) {
+    return complaints("ingresses.networking.k8s.io", R"({"spec":{"rules":[{)" + rule + "}]}}");
+  };
+  EXPECT_EQ(ingress(R"("host":"*.a.b")"), "");
+  EXPECT_EQ(ingress(R"("host":"10.0.0.1")"),
+            R"(spec.rules[0].host: Invalid value: "10.0.0.1": must be a DNS name, not an IP address)");
+  EXPECT_EQ(complaints("networkpolicies.networking.k8s.io",
+                       R"({"spec":{"egress":[{"ports":[{"port":"http","endPort":90}]}]}})"),
+            "spec.egress[0].ports[0].endPort: Invalid value: 90: may not be specified when `port` is non-numeric");
+}
+
 }  // namespace
 }  // namespace hekla::apiserver

@@ -5,6 +5,7 @@
 #include "apiserver/kinds/defaults.h"
 #include "apiserver/kinds/rules.h"
 #include "json/parse.h"
+#include "model/quantity.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -144,6 +145,91 @@ void to_v1(json::Value& object) {
     status->get_object().erase(member);
 }
 
+void validate_target(const Field& target, Rules& rules) {
+  std::string_view type = target["type"].text();
+  if (type.empty()) rules.required(target["type"], "must specify a metric target type");
+  if (type != "Utilization" && type != "Value" && type != "AverageValue")
+    rules.invalid(target["type"], json::Value(type), "must be either Utilization, Value, or AverageValue");
+  for (std::string_view member : {"value", "averageValue"})
+    if (auto amount = model::Quantity::from_json(target[member].value());
+        target[member].present() && amount && amount->nanos <= 0)
+      rules.invalid(target[member], json::Value(amount->text()), "must be positive");
+  if (target["averageUtilization"].present() && target["averageUtilization"].number() < 1)
+    rules.invalid(target["averageUtilization"], "must be greater than 0");
+}
+
+// Which of its numbers a target must have depends on what is measured.
+void validate_source(std::string_view kind, const Field& source, Rules& rules) {
+  const Field target = source["target"];
+  const bool value = target["value"].present(), average = target["averageValue"].present(),
+             used = target["averageUtilization"].present();
+  if (kind == "resource" || kind == "containerResource") {
+    if (source["name"].text().empty()) rules.required(source["name"], "must specify a resource name");
+    if (kind == "containerResource" && source["container"].text().empty())
+      rules.required(source["container"], "must specify a container");
+    validate_target(target, rules);
+    if (!used && !average)
+      rules.required(target["averageUtilization"], "must set either a target raw value or a target utilization");
+    if (used && average)
+      rules.forbidden(target["averageValue"], "may not set both a target raw value and a target utilization");
+    return;
+  }
+  if (kind == "object")
+    for (std::string_view member : {"kind", "name"}) rules.need_text(source["describedObject"][member]);
+  if (source["metric"]["name"].text().empty())
+    rules.required(source["metric"]["name"], "must specify a metric name");
+  else
+    rules.path_segment(source["metric"]["name"]);
+  validate_target(target, rules);
+  if (kind == "pods" && !average)
+    rules.required(target["averageValue"], "must specify a positive target averageValue");
+  if (kind == "object" && !value && !average)
+    rules.required(target["averageValue"], "must set either a target value or averageValue");
+  if (kind == "external" && !value && !average)
+    rules.required(target["averageValue"], "must set either a target value for metric or a per-pod target");
+  if (kind == "external" && value && average)
+    rules.forbidden(target["value"], "may not set both a target value for metric and a per-pod target");
+}
+
+void validate_metric(const Field& metric, Rules& rules) {
+  static const std::pair<std::string_view, std::string_view> kKinds[]{{"Object", "object"},
+                                                                      {"External", "external"},
+                                                                      {"Pods", "pods"},
+                                                                      {"Resource", "resource"},
+                                                                      {"ContainerResource", "containerResource"}};
+  std::string_view expected;
+  int present = 0;
+  for (const auto& [type, member] : kKinds) {
+    if (metric["type"].text() == type) expected = member;
+    if (metric[member].present() && ++present == 1) validate_source(member, metric[member], rules);
+  }
+  if (expected.empty()) {
+    rules.unsupported(metric["type"], {"ContainerResource", "External", "Object", "Pods", "Resource"});
+    return;
+  }
+  if (!metric[expected].present())
+    rules.required(metric[expected], "must populate information for the given metric source");
+  for (const auto& [type, member] : kKinds)
+    if (present > 1 && member != expected && metric[member].present())
+      rules.forbidden(metric[member], "must populate the given metric source only");
+}
+
+void validate_behavior(const Field& scaling, Rules& rules) {
+  constexpr std::int64_t kLongestWindow = 3600, kLongestPeriod = 1800;
+  const Field window = scaling["stabilizationWindowSeconds"], policies = scaling["policies"];
+  if (window.number() < 0) rules.invalid(window, "must be greater than or equal to zero");
+  if (window.number() > kLongestWindow) rules.invalid(window, "must be less than or equal to 3600");
+  rules.one_of(scaling["selectPolicy"], {"Disabled", "Max", "Min"});
+  for (std::size_t i = 0; i < policies.items().size(); ++i) {
+    rules.one_of(policies.at(i)["type"], {"Percent", "Pods"});
+    for (std::string_view member : {"value", "periodSeconds"})
+      if (const Field number = policies.at(i)[member]; number.number() <= 0)
+        rules.invalid(number, json::Value(number.number()), "must be greater than zero");
+    if (const Field period = policies.at(i)["periodSeconds"]; period.number() > kLongestPeriod)
+      rules.invalid(period, "must be less than or equal to 1800");
+  }
+}
+
 std::vector<Cause> validate_autoscaler(const json::Value& object) {
   Rules rules;
   Field spec = Field(object, "")["spec"];
@@ -155,6 +241,8 @@ std::vector<Cause> validate_autoscaler(const json::Value& object) {
                   "must be greater than or equal to `minReplicas`");
   rules.need_text(spec["scaleTargetRef"]["kind"]);
   rules.need_text(spec["scaleTargetRef"]["name"]);
+  for (std::size_t i = 0; i < spec["metrics"].items().size(); ++i) validate_metric(spec["metrics"].at(i), rules);
+  for (std::string_view direction : {"scaleUp", "scaleDown"}) validate_behavior(spec["behavior"][direction], rules);
   return std::move(rules.causes);
 }
 

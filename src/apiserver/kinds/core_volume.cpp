@@ -1,4 +1,6 @@
 // v1 PersistentVolume and PersistentVolumeClaim.
+#include <algorithm>
+
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
@@ -90,6 +92,11 @@ void check_modes(const Field& modes, Rules& rules) {
       rules.causes.push_back(unsupported_value(
           modes.path(), modes.at(i).value(),
           {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"}));
+  const auto once = std::ranges::count_if(modes.items(), [](const json::Value& mode) {
+    return mode.is_string() && mode.get_string() == "ReadWriteOncePod";
+  });
+  if (once > 0 && static_cast<std::size_t>(once) < modes.items().size())
+    rules.forbidden(modes, "may not use ReadWriteOncePod with other access modes");
 }
 
 std::vector<Cause> validate_volume(const json::Value& object) {

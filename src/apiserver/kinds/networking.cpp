@@ -9,6 +9,7 @@
 #include "apiserver/kinds/defaults.h"
 #include "apiserver/kinds/rules.h"
 #include "model/formats.h"
+#include "model/names.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -60,6 +61,36 @@ void validate_backend(const Field& backend, Rules& rules) {
   }
 }
 
+// A name, or one with a star for its first part.
+void validate_host(const Field& host, Rules& rules) {
+  std::string_view name = host.text();
+  if (name.find('*') == std::string_view::npos) {
+    rules.dns_subdomain(host);
+    return;
+  }
+  const bool good = name.size() <= 253 && name.starts_with("*.") &&
+                    model::dns1123_subdomain_errors(name.substr(2)).empty();
+  if (!good)
+    rules.invalid(host,
+                  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
+                  "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character "
+                  "(e.g. '*.example.com', regex used for validation is "
+                  "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')");
+}
+
+void validate_path(const Field& path, std::string_view type, Rules& rules) {
+  const std::string_view text = path.text();
+  const bool exact = type == "Exact" || type == "Prefix";
+  if ((exact || !text.empty()) && !text.starts_with('/'))
+    rules.invalid(path, json::Value(text), "must be an absolute path");
+  if (!exact) return;
+  for (std::string_view part : {"//", "/./", "/../", "%2f", "%2F"})
+    if (text.find(part) != std::string_view::npos)
+      rules.invalid(path, "must not contain '" + std::string(part) + "'");
+  for (std::string_view end : {"/..", "/."})
+    if (text.ends_with(end)) rules.invalid(path, "cannot end with '" + std::string(end) + "'");
+}
+
 std::vector<Cause> validate_ingress(const json::Value& object) {
   Rules rules;
   Field spec = Field(object, "")["spec"];
@@ -67,6 +98,10 @@ std::vector<Cause> validate_ingress(const json::Value& object) {
     rules.invalid(spec, "either `defaultBackend` or `rules` must be specified");
   if (spec["defaultBackend"].present()) validate_backend(spec["defaultBackend"], rules);
   for (std::size_t i = 0; i < spec["rules"].items().size(); ++i) {
+    const Field host = spec["rules"].at(i)["host"];
+    if (model::is_ipv4(host.text()) || model::is_ipv6(host.text()))
+      rules.invalid(host, "must be a DNS name, not an IP address");
+    if (!host.text().empty()) validate_host(host, rules);
     Field paths = spec["rules"].at(i)["http"]["paths"];
     if (spec["rules"].at(i)["http"].present() && paths.items().empty()) rules.required(paths);
     for (std::size_t p = 0; p < paths.items().size(); ++p) {
@@ -76,11 +111,16 @@ std::vector<Cause> validate_ingress(const json::Value& object) {
         rules.required(path["pathType"], "pathType must be specified");
       else
         rules.one_of(path["pathType"], {"Exact", "ImplementationSpecific", "Prefix"});
-      if ((type == "Exact" || type == "Prefix") && !path["path"].text().starts_with('/'))
-        rules.invalid(path["path"], json::Value(path["path"].text()), "must be an absolute path");
+      validate_path(path["path"], type, rules);
       validate_backend(path["backend"], rules);
     }
   }
+  for (std::size_t i = 0; i < spec["tls"].items().size(); ++i) {
+    const Field tls = spec["tls"].at(i);
+    for (std::size_t h = 0; h < tls["hosts"].items().size(); ++h) validate_host(tls["hosts"].at(h), rules);
+    if (!tls["secretName"].text().empty()) rules.dns_subdomain(tls["secretName"]);
+  }
+  if (spec["ingressClassName"].present()) rules.dns_subdomain(spec["ingressClassName"]);
   return std::move(rules.causes);
 }
 
@@ -141,12 +181,17 @@ void validate_policy_rules(const Field& list, std::string_view peers, Rules& rul
     for (std::size_t p = 0; p < rule["ports"].items().size(); ++p) {
       Field port = rule["ports"].at(p);
       rules.one_of(port["protocol"], {"SCTP", "TCP", "UDP"});
-      if (port["port"].present()) rules.port_or_name(port["port"]);
-      if (port["endPort"].present() && !port["port"].present())
-        rules.required(port["port"], "must be specified when `endPort` is specified");
-      if (port["endPort"].present() && port["endPort"].number() < port["port"].number())
-        rules.invalid(port["endPort"], "must be greater than or equal to `port`");
-      if (port["endPort"].present()) rules.port(port["endPort"]);
+      const Field first = port["port"], last = port["endPort"];
+      if (first.present()) rules.port_or_name(first);
+      if (!last.present()) continue;
+      if (!first.present())
+        rules.invalid(last, "may not be specified when `port` is not specified");
+      else if (first.value().is_string())
+        rules.invalid(last, "may not be specified when `port` is non-numeric");
+      else if (last.number() < first.number())
+        rules.invalid(last, first.value(), "must be greater than or equal to `port`");
+      else
+        rules.port(last);
     }
     for (std::size_t p = 0; p < rule[peers].items().size(); ++p)
       validate_peer(rule[peers].at(p), rules);
