@@ -106,12 +106,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
         events(client, "kubelet", this->options.node_name),
         pods(client, kube::resources::pods,
              kube::ListOptions{.field_selector = "spec.nodeName=" + this->options.node_name}),
-        services(client, kube::resources::services) {
-    by_namespace =
-        services.add_index([](const model::Service& service, std::vector<std::string>& out) {
-          out.push_back(service.metadata.ns);
-        });
-  }
+        services(client, kube::resources::services) {}
 
   Options options;
   kube::Client& client;
@@ -131,7 +126,6 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   kube::EventRecorder events;
   kube::Informer<AgentPod> pods;
   kube::Informer<model::Service> services;
-  int by_namespace = 0;
   std::unique_ptr<ClaimStore> claims;
   std::unique_ptr<PodContext> context;
   std::unique_ptr<NodeRegistration> node;
@@ -318,7 +312,7 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
   context->metrics = metrics;
   context->services = [this](const std::string& ns) {
     std::vector<const model::Service*> found;
-    for (const auto& service : services.by(by_namespace, ns)) found.push_back(service.get());
+    for (const auto& service : services.in_namespace(ns)) found.push_back(service.get());
     return found;
   };
   context->gpus = gpus;

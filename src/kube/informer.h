@@ -74,6 +74,12 @@ class Informer {
   void for_each(Visit visit) const {
     for (const auto& [key, entry] : objects_) visit(entry.object);
   }
+  std::vector<Ref> in_namespace(const std::string& ns) const {
+    std::vector<Ref> found;
+    for (auto at = objects_.lower_bound(Key{ns, ""}); at != objects_.end() && at->first.ns == ns; ++at)
+      found.push_back(at->second.object);
+    return found;
+  }
   std::vector<Ref> by(int index, const std::string& value) const {
     std::vector<Ref> found;
     const Index& asked = indexes_[static_cast<std::size_t>(index)];
@@ -136,13 +142,10 @@ class Informer {
   }
   void apply(const WatchEvent& event) {
     if (!event.object) return;
-    Key key{event.object->ns, event.object->name};
-    if (event.type == WatchEvent::Type::deleted) {
-      bury(key, event.resource_version);
-      erase(key, event.resource_version);
-    } else {
+    if (event.type == WatchEvent::Type::deleted)
+      overlay_removed(Key{event.object->ns, event.object->name}, event.resource_version);
+    else
       upsert(*event.object);
-    }
   }
   // The result of an own write may come in after the watch has told of the object's end; laid over
   // the cache it would be an object that never goes. Only the last ends can be overtaken like that.

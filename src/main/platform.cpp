@@ -22,7 +22,6 @@
 #include "base/metrics.h"
 #include "base/rng.h"
 #include "cli/instance.h"
-#include "controllers/cluster/endpoints.h"
 #include "controllers/cluster/event_expiry.h"
 #include "controllers/cluster/garbage_collector.h"
 #include "controllers/cluster/namespaces.h"
@@ -107,7 +106,6 @@ struct Platform::Parts {
   std::unique_ptr<controllers::VolcanoControllers> volcano;
   std::unique_ptr<controllers::GarbageCollector> garbage;
   std::unique_ptr<controllers::Namespaces> namespaces;
-  std::unique_ptr<controllers::Endpoints> endpoints;
   std::unique_ptr<controllers::EventExpiry> events;
   std::unique_ptr<controllers::RoleAggregation> roles;
   std::unique_ptr<controllers::QuotaStatus> quotas;
@@ -225,7 +223,6 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   garbage = std::make_unique<controllers::GarbageCollector>(*cluster_client, api->discovery());
   namespaces = std::make_unique<controllers::Namespaces>(*cluster_client, api->discovery(),
                                                          pki.ca.certificate_pem);
-  endpoints = std::make_unique<controllers::Endpoints>(*cluster_client);
   events = std::make_unique<controllers::EventExpiry>(*cluster_client);
   roles = std::make_unique<controllers::RoleAggregation>(*cluster_client);
   quotas = std::make_unique<controllers::QuotaStatus>(*cluster_client, api->discovery());
@@ -237,7 +234,6 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
     workloads->start();
     garbage->start();
     namespaces->start();
-    endpoints->start();
     events->start();
   });
   return await("making the default queue", kube::resources::queues, "default");

@@ -297,7 +297,8 @@ TEST_F(EventExpiryTest, AFailedSweepIsFollowedByAnother) {
 
 class EndpointsTest : public ClusterTest {
  protected:
-  EndpointsTest() : endpoints_(client_) {
+  EndpointsTest() : pods_(client_, resources::pods), endpoints_(client_, pods_) {
+    pods_.start();
     endpoints_.start();
     settle();
   }
@@ -337,6 +338,7 @@ class EndpointsTest : public ClusterTest {
   }
 
   using Texts = std::vector<std::string>;
+  kube::Informer<model::Pod> pods_;
   Endpoints endpoints_;
 };
 

@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "controllers/workload/objects.h"
-#include "kube/informer.h"
 #include "kube/reconcile.h"
 #include "model/selector.h"
 
@@ -241,26 +240,21 @@ std::vector<SliceContent> mirrored_contents(const json::Value& subsets) {
 struct Endpoints::State {
   kube::Client& client;
   kube::Informer<model::Service> services;
-  kube::Informer<model::Pod> pods;
+  kube::Informer<model::Pod>& pods;
   kube::Informer<EndpointsObject> endpoints;
   kube::Informer<Slice> slices;
-  int pods_by_namespace, slices_by_service, services_by_namespace;
+  int slices_by_service;
   kube::ReconcileLoop loop;
 
-  explicit State(kube::Client& c)
+  State(kube::Client& c, kube::Informer<model::Pod>& p)
       : client(c),
         services(c, kube::resources::services),
-        pods(c, kube::resources::pods),
+        pods(p),
         endpoints(c, kube::resources::endpoints),
         slices(c, kube::resources::endpoint_slices),
-        pods_by_namespace(pods.add_index(
-            [](const model::Pod& pod, auto& keys) { keys.push_back(pod.metadata.ns); })),
         slices_by_service(slices.add_index([](const Slice& slice, auto& keys) {
           keys.push_back(slice.metadata.ns + "/" +
                          slice.metadata.label(std::string(kServiceLabel)));
-        })),
-        services_by_namespace(services.add_index([](const model::Service& service, auto& keys) {
-          keys.push_back(service.metadata.ns);
         })),
         loop(
             c, kube::ReconcileOptions{.name = "endpoints"},
@@ -268,9 +262,7 @@ struct Endpoints::State {
             [this](const kube::Write& write, const kube::ObjectPtr& result) {
               overlay(endpoints, write, result);
               overlay(slices, write, result);
-            }) {}
-
-  void start() {
+            }) {
     services.on_change([this](const auto& before, const auto& after) {
       const auto& service = after ? after : before;
       loop.add({service->metadata.ns, service->metadata.name});
@@ -294,8 +286,10 @@ struct Endpoints::State {
     pods.on_settled(enable);
     endpoints.on_settled(enable);
     slices.on_settled(enable);
+  }
+
+  void start() {
     services.start();
-    pods.start();
     endpoints.start();
     slices.start();
   }
@@ -309,7 +303,7 @@ struct Endpoints::State {
         before->metadata.labels == after->metadata.labels)
       return;
     const auto& pod = after ? after : before;
-    for (const auto& service : services.by(services_by_namespace, pod->metadata.ns))
+    for (const auto& service : services.in_namespace(pod->metadata.ns))
       if (!service->spec.selector.empty()) {
         model::Selector selector = model::Selector::of(service->spec.selector);
         if ((before && selector.matches(before->metadata.labels)) ||
@@ -330,7 +324,7 @@ struct Endpoints::State {
     if (service->spec.selector.empty()) return mirror(*service);
     PodRefs selected;
     model::Selector selector = model::Selector::of(service->spec.selector);
-    for (auto& pod : pods.by(pods_by_namespace, key.ns))
+    for (auto& pod : pods.in_namespace(key.ns))
       if (selector.matches(pod->metadata.labels)) selected.push_back(std::move(pod));
     write_endpoints(*service, selected, round);
     write_slices(*service, selected, round);
@@ -478,7 +472,8 @@ struct Endpoints::State {
   }
 };
 
-Endpoints::Endpoints(kube::Client& client) : state_(std::make_shared<State>(client)) {}
+Endpoints::Endpoints(kube::Client& client, kube::Informer<model::Pod>& pods)
+    : state_(std::make_unique<State>(client, pods)) {}
 
 Endpoints::~Endpoints() = default;
 

@@ -3,21 +3,21 @@
 
 #include <memory>
 
-#include "kube/client.h"
+#include "kube/informer.h"
 #include "model/core.h"
 
 namespace hekla::controllers {
 
-// Lives on the client's executor.
+// Lives on the client's executor. `pods` outlives it and is started by its owner, afterwards.
 class Endpoints {
  public:
-  explicit Endpoints(kube::Client& client);
+  Endpoints(kube::Client& client, kube::Informer<model::Pod>& pods);
   ~Endpoints();
   void start();
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 // Pure: the `subsets` of the Endpoints object, and what its slices hold: at most a hundred endpoints

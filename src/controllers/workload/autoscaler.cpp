@@ -68,8 +68,6 @@ kube::EventTarget Autoscalers::target_of_events(const Workload& scaler) {
 Autoscalers::Autoscalers(WorkloadCaches& caches)
     : caches_(caches),
       scalers_(caches.client, kScalers),
-      pods_by_namespace_(caches.pods.add_index(
-          [](const model::Pod& pod, std::vector<std::string>& keys) { keys.push_back(pod.metadata.ns); })),
       loop_(
           caches.client, kube::ReconcileOptions{.name = "horizontal-pod-autoscaler"},
           [this](const kube::Key& key, WallTime now) { return round(key, now); },
@@ -169,7 +167,7 @@ Autoscalers::Evaluation Autoscalers::evaluate(const Workload& scaler, const Work
   Evaluation found;
   std::vector<WorkloadPod> pods;
   if (std::optional<model::Selector> selector = target.selector())
-    for (WorkloadPod& pod : caches_.pods.by(pods_by_namespace_, scaler.metadata.ns))
+    for (WorkloadPod& pod : caches_.pods.in_namespace(scaler.metadata.ns))
       if (selector->matches(pod->metadata.labels)) pods.push_back(std::move(pod));
   const json::Array* metrics = json::array_at(scaler.spec, {"metrics"});
   for (std::size_t i = 0; metrics && i < metrics->size(); ++i) {

@@ -41,7 +41,6 @@ class Autoscalers {
 
   WorkloadCaches& caches_;
   kube::Informer<Workload> scalers_;
-  int pods_by_namespace_;
   std::map<kube::Key, Work> work_;
   kube::ReconcileLoop loop_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -150,13 +150,4 @@ std::vector<WorkloadRef> WorkloadCaches::claim_replica_sets(const Workload& owne
   return claim(replica_sets, replica_sets_by_owner_, owner, kube::resources::deployments, writes);
 }
 
-std::vector<WorkloadRef> WorkloadCaches::in_namespace(const kube::Informer<Workload>& informer,
-                                                      const std::string& ns) const {
-  std::vector<WorkloadRef> found;
-  informer.for_each([&](const WorkloadRef& one) {
-    if (one->metadata.ns == ns) found.push_back(one);
-  });
-  return found;
-}
-
 }  // namespace hekla::controllers

@@ -38,9 +38,6 @@ class WorkloadCaches {
                                               std::vector<kube::Write>& writes);
   std::vector<RevisionRef> revisions_of(const std::string& owner_uid) const;
   std::vector<WorkloadRef> jobs_of(const std::string& owner_uid) const;
-  // Every cached object of the kind in the namespace.
-  std::vector<WorkloadRef> in_namespace(const kube::Informer<Workload>& informer,
-                                        const std::string& ns) const;
 
   kube::Client& client;
   kube::EventRecorder events;

@@ -231,7 +231,7 @@ Deployments::Deployments(WorkloadCaches& caches)
       if (owner && owner->kind == "Deployment") loop_.add({set->metadata.ns, owner->name});
     }
     if (!after || after->metadata.controller()) return;
-    for (const WorkloadRef& one : caches_.in_namespace(caches_.deployments, after->metadata.ns))
+    for (const WorkloadRef& one : caches_.deployments.in_namespace(after->metadata.ns))
       if (auto selector = one->selector(); selector && selector->matches(after->metadata.labels))
         loop_.add(key_of(one->metadata));
   });

@@ -119,11 +119,6 @@ json::Object disruption_status(const Workload& budget, const std::vector<Workloa
 DisruptionBudgets::DisruptionBudgets(WorkloadCaches& caches)
     : caches_(caches),
       budgets_(caches.client, kube::resources::pod_disruption_budgets),
-      by_namespace_(budgets_.add_index([](const Workload& one, std::vector<std::string>& keys) {
-        keys.push_back(one.metadata.ns);
-      })),
-      pods_by_namespace_(caches.pods.add_index(
-          [](const model::Pod& pod, std::vector<std::string>& keys) { keys.push_back(pod.metadata.ns); })),
       loop_(
           caches.client, kube::ReconcileOptions{.name = "disruption"},
           [this](const kube::Key& key, WallTime now) { return round(key, now); },
@@ -152,7 +147,7 @@ DisruptionBudgets::DisruptionBudgets(WorkloadCaches& caches)
 void DisruptionBudgets::pod_changed(const WorkloadPod& before, const WorkloadPod& after) {
   if (before && after && !counts_differently(*before, *after)) return;
   const std::string& ns = (after ? after : before)->metadata.ns;
-  for (const WorkloadRef& budget : budgets_.by(by_namespace_, ns)) {
+  for (const WorkloadRef& budget : budgets_.in_namespace(ns)) {
     std::optional<model::Selector> selector = budget_selector(*budget);
     if (!selector) continue;
     if ((before && selector->matches(before->metadata.labels)) ||
@@ -165,7 +160,7 @@ void DisruptionBudgets::pod_changed(const WorkloadPod& before, const WorkloadPod
 void DisruptionBudgets::owner_changed(const WorkloadRef& before, const WorkloadRef& after) {
   if (before && after && before->replicas() == after->replicas()) return;
   const std::string& ns = (after ? after : before)->metadata.ns;
-  for (const WorkloadRef& budget : budgets_.by(by_namespace_, ns))
+  for (const WorkloadRef& budget : budgets_.in_namespace(ns))
     loop_.add(key_of(budget->metadata));
 }
 
@@ -214,7 +209,7 @@ kube::Round DisruptionBudgets::round(const kube::Key& key, WallTime now) {
   if (!budget || budget->metadata.deletionTimestamp) return round;
   std::vector<WorkloadPod> pods;
   if (std::optional<model::Selector> selector = budget_selector(*budget))
-    for (WorkloadPod& pod : caches_.pods.by(pods_by_namespace_, key.ns))
+    for (WorkloadPod& pod : caches_.pods.in_namespace(key.ns))
       if (selector->matches(pod->metadata.labels)) pods.push_back(std::move(pod));
   bool unmanaged = false;
   Result<std::int64_t> scale = scale_of(pods, unmanaged);

@@ -26,7 +26,6 @@ class DisruptionBudgets {
 
   WorkloadCaches& caches_;
   kube::Informer<Workload> budgets_;
-  int by_namespace_, pods_by_namespace_;
   kube::ReconcileLoop loop_;
 };
 

@@ -1,5 +1,6 @@
 #include "controllers/workload/workload_controllers.h"
 
+#include "controllers/cluster/endpoints.h"
 #include "controllers/cluster/ephemeral_volumes.h"
 #include "controllers/cluster/pod_removal.h"
 #include "controllers/cluster/resource_claims.h"
@@ -28,6 +29,7 @@ struct WorkloadControllers::State {
   StorageProtection storage;
   ResourceClaims resource_claims;
   EphemeralVolumes ephemeral_volumes;
+  Endpoints endpoints;
   std::optional<NodeHealth> nodes;
   std::optional<PodRemoval> removal;
 
@@ -44,7 +46,8 @@ struct WorkloadControllers::State {
         autoscalers(caches),
         storage(caches),
         resource_claims(caches),
-        ephemeral_volumes(caches) {
+        ephemeral_volumes(caches),
+        endpoints(client, caches.pods) {
     if (!options.look_after_nodes) return;
     nodes.emplace(caches);
     removal.emplace(caches, *nodes);
@@ -62,6 +65,7 @@ void WorkloadControllers::start() {
   state_->autoscalers.start();
   state_->storage.start();
   state_->resource_claims.start();
+  state_->endpoints.start();
   if (!state_->nodes) return;
   state_->nodes->start();
   state_->removal->start();

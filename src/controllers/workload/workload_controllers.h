@@ -1,4 +1,4 @@
-// The controllers of Kubernetes' own workloads, and what lives on the same caches: disruption
+// The controllers of Kubernetes' own workloads, and what lives on the same caches: endpoints, disruption
 // budgets, protection of storage in use, the health of nodes. Give them a client and start them.
 #pragma once
 

@@ -37,7 +37,7 @@ void WorkloadLoop::pod_changed(const WorkloadPod& before, const WorkloadPod& aft
   // Whoever wants such an orphan has seen it.
   if (before && !before->metadata.controller() && before->metadata.labels == after->metadata.labels)
     return;
-  for (const WorkloadRef& one : caches_.in_namespace(objects_, after->metadata.ns)) {
+  for (const WorkloadRef& one : objects_.in_namespace(after->metadata.ns)) {
     std::optional<model::Selector> selector = one->selector();
     if (selector && selector->matches(after->metadata.labels)) loop_.add(key_of(one->metadata));
   }
