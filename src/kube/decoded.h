@@ -30,7 +30,7 @@ class Decoded {
       if (std::shared_ptr<const void> value = find(source))
         return std::static_pointer_cast<const T>(value);
       // Not make_shared: the weak reference would keep the value's memory.
-      auto decoded = std::make_unique<T>(TRY(json::decode_text<T>(text)));
+      std::unique_ptr<T> decoded = TRY(json::decode_text_new<T>(text));
       const model::ObjectMeta* metadata = nullptr;
       if constexpr (requires { { decoded->metadata } -> std::same_as<model::ObjectMeta&>; })
         metadata = &decoded->metadata;
