@@ -1,7 +1,7 @@
 #include "apiserver/local_client.h"
 
 #include <atomic>
-#include <unordered_map>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 #include "apiserver/errors.h"
 #include "apiserver/filter.h"
@@ -79,7 +79,8 @@ class LocalWatch final : public kube::Watch {
   // Whoever has fallen behind is shown what became of an object, not each step on the way: its readers go by the
   // state, and the steps would hold them up further.
   static std::vector<ObjectEvent> without_overtaken(std::vector<ObjectEvent> events) {
-    std::unordered_map<std::string_view, std::size_t> shown;
+    boost::unordered_flat_map<std::string_view, std::size_t> shown;
+    shown.reserve(events.size());
     std::vector<bool> overtaken(events.size());
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (events[i].type == ObjectEvent::Type::deleted) {

@@ -11,18 +11,19 @@ Result<std::vector<ObjectEvent>> WatchCursor::pull(std::size_t limit, bool& caug
     return fail(Code::expired, "too old resource version: " + std::to_string(position_) + " (" +
                                    std::to_string(store_.oldest_history()) + ")");
   std::vector<ObjectEvent> events;
-  for (const store::Change& change : *changes) {
+  events.reserve(changes->size());
+  for (store::Change& change : *changes) {
     position_ = change.revision;
     if (!std::string_view(change.item->key).starts_with(prefix_)) continue;
     const bool removed = change.kind == store::Change::Kind::removed;
     const bool before = change.previous && filter_.matches(*served_, *change.previous);
     const bool after = !removed && filter_.matches(*served_, *change.item);
     if (after) {
-      events.push_back({before ? ObjectEvent::Type::modified : ObjectEvent::Type::added, change.item,
-                        change.revision});
+      events.push_back({before ? ObjectEvent::Type::modified : ObjectEvent::Type::added,
+                        std::move(change.item), change.revision});
     } else if (before) {
       // An object that leaves the selector is shown as it last matched, under the new revision.
-      events.push_back({ObjectEvent::Type::deleted, removed ? change.item : change.previous,
+      events.push_back({ObjectEvent::Type::deleted, std::move(removed ? change.item : change.previous),
                         change.revision});
     }
   }
