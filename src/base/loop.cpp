@@ -53,7 +53,8 @@ void Loop::stop() {
 
 void Loop::run(const std::string& name, int nice) {
   name_thread(name);
-  if (nice != 0) (void)::setpriority(PRIO_PROCESS, 0, nice);  // on Linux: of the calling thread
+  // On Linux: of the calling thread.
+  if (nice != 0) (void)::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + nice);
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     MonoTime now = clock().mono();

@@ -49,8 +49,10 @@ namespace {
 constexpr const char* kApiServiceAddress = "10.96.0.1";  // the first of the service range
 constexpr const char* kRunDirectory = "/run/hekla";     // where the agent pins namespaces and sockets
 constexpr std::size_t kLogLines = 5000;  // of each component, for kubectl logs
-// Fake nodes stand for other machines: when there is work for every core, theirs is not to take this one's.
-constexpr int kFakeNodesNice = 5;  // a third of the others' weight
+// Who gives way when there is work for every core, so that a burst of jobs is bound first. Housekeeping follows every
+// pod, mostly to find that it is no concern of it; fake nodes stand for other machines and are not to take this one's.
+constexpr int kHousekeepingNice = 5;  // a third of the others' weight
+constexpr int kFakeNodesNice = 10;    // a ninth
 constexpr auto kStartPatience = std::chrono::seconds(30);
 constexpr auto kStopPatience = std::chrono::seconds(60);
 
@@ -92,8 +94,9 @@ struct Platform::Parts {
   Metrics metrics;
   std::shared_ptr<LogRing> log_ring = std::make_shared<LogRing>(kLogLines);
   // Each component owns its thread; see docs/ARCHITECTURE.md, "Threads".
-  Loop committer{"store"}, snapshots{"snapshots"}, api_loop{"api"}, scheduler_loop{"scheduler"},
-      volcano_loop{"volcano"}, cluster_loop{"cluster"}, agent_loop{"agent"};
+  Loop committer{"store"}, snapshots{"snapshots", kHousekeepingNice}, api_loop{"api"},
+      scheduler_loop{"scheduler"}, volcano_loop{"volcano"}, cluster_loop{"cluster", kHousekeepingNice},
+      agent_loop{"agent"};
   std::unique_ptr<Loop> fake_loop;
   std::unique_ptr<Disk> disk;
   std::unique_ptr<store::Store> store;
