@@ -32,6 +32,7 @@
 #include "controllers/workload/workload_controllers.h"
 #include "kube/http.h"
 #include "kube/rest_client.h"
+#include "main/allocator.h"
 #include "main/audit_options.h"
 #include "main/component_pods.h"
 #include "main/listen.h"
@@ -343,6 +344,7 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
     return fail(Code::forbidden,
                 "running pods needs root: use sudo hekla up, or --no-agent to run without this "
                 "machine's own node");
+  set_up_allocator();
   auto parts = std::make_unique<Parts>();
   set_log_capture([ring = parts->log_ring](std::string_view component, std::string_view line) {
     ring->add(component, real_clock().wall(), line);
