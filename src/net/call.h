@@ -43,7 +43,7 @@ class Call : public std::enable_shared_from_this<Call> {
   // The connection is done with the call, which goes on elsewhere.
   void detach();
 
-  // The answer, as it arrives, on the connection's strand.
+  // The answer, as it arrives, on the connection's thread.
   void on_head(int status, const Headers& headers);
   void on_data(std::string_view data);
   void finish(Result<void> outcome);

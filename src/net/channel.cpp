@@ -52,8 +52,8 @@ bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || 
 
 }  // namespace
 
-Channel::Channel(const Strand& strand, int fd, Ssl ssl)
-    : ssl_(std::move(ssl)), descriptor_(strand, fd) {
+Channel::Channel(asio::io_context& io, int fd, Ssl ssl)
+    : ssl_(std::move(ssl)), descriptor_(io, fd) {
   if (!ssl_) return;
   BIO* in = BIO_new_socket(fd, BIO_NOCLOSE);
   BIO* out = BIO_new(string_method());

@@ -2,12 +2,11 @@
 // servers and clients are written against. Asio only tells when the socket is ready; bytes move by
 // direct system calls, so that a queue of many small messages leaves in one of them.
 //
-// Not thread-safe: everything happens on the channel's strand.
+// Not thread-safe: everything happens on the one thread that runs the channel's io_context.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/strand.hpp>
 #include <functional>
 #include <span>
 #include <string>
@@ -18,13 +17,12 @@
 namespace hekla::net {
 
 namespace asio = boost::asio;
-using Strand = asio::strand<asio::io_context::executor_type>;
 
 class Channel {
  public:
   // Takes over `fd`, which must be a non-blocking stream socket. With `ssl` the handshake comes
   // first.
-  Channel(const Strand& strand, int fd, Ssl ssl);
+  Channel(asio::io_context& io, int fd, Ssl ssl);
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -41,7 +39,7 @@ class Channel {
   // kernel.
   Io write(std::string_view data, std::size_t& taken);
 
-  // Calls `ready` on the strand once; never after close(). One wait of each kind at a time.
+  // Calls `ready` once, from the io_context; never after close(). One wait of each kind at a time.
   using Ready = std::move_only_function<void()>;
   void wait_readable(Ready ready);
   void wait_writable(Ready ready);
@@ -68,7 +66,7 @@ class Channel {
   Ssl ssl_;
   std::string ciphertext_;  // what TLS wants to send
   std::size_t ciphertext_sent_ = 0;
-  asio::posix::basic_stream_descriptor<Strand> descriptor_;
+  asio::posix::basic_stream_descriptor<asio::io_context::executor_type> descriptor_;
   std::string failure_;
 };
 

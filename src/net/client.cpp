@@ -1,4 +1,4 @@
-// The pool of connections and the threads they run on.
+// The pool of connections and the thread they run on.
 #include "net/client.h"
 
 #include <atomic>
@@ -12,7 +12,7 @@
 #include "base/disk.h"
 #include "base/log.h"
 #include "net/client_connection.h"
-#include "net/io_threads.h"
+#include "net/io_thread.h"
 #include "net/listener.h"
 
 namespace hekla::net {
@@ -40,7 +40,7 @@ class HttpClient final : public Client, public ConnectionPool {
   HttpClient(ClientOptions options, SslContext tls)
       : options_(std::move(options)),
         tls_(std::move(tls)),
-        threads_("net-client", options_.threads) {}
+        thread_("net-client") {}
 
   ~HttpClient() override {
     std::vector<std::shared_ptr<Call>> waiting;
@@ -59,7 +59,7 @@ class HttpClient final : public Client, public ConnectionPool {
       std::lock_guard lock(gate_->mutex);
       gate_->closed = true;
     }
-    threads_.finish();  // when the last connection has closed
+    thread_.finish();  // when the last connection has closed
   }
 
   void send(ClientRequest request, std::function<void(Result<Response>)> done) override {
@@ -105,10 +105,10 @@ class HttpClient final : public Client, public ConnectionPool {
         if (status == 401) credentials->refused();
         if (on_head) on_head(status, headers);
       };
-    auto call = std::make_shared<Call>(threads_.io(), std::move(request), url ? *url : Url{},
+    auto call = std::make_shared<Call>(thread_.io(), std::move(request), url ? *url : Url{},
                                        is_stream, std::move(callbacks));
     if (!url) {
-      asio::post(threads_.io(),
+      asio::post(thread_.io(),
                  [call, error = url.error()] { call->finish(std::unexpected(error)); });
       return call;
     }
@@ -146,7 +146,7 @@ class HttpClient final : public Client, public ConnectionPool {
         candidate->close_now("idle for too long");
     }
     if (!connection) {
-      connection = std::make_shared<ClientConnection>(*this, threads_.io(), call->url().origin);
+      connection = std::make_shared<ClientConnection>(*this, thread_.io(), call->url().origin);
       connection->tls_generation = tls_generation_;
       connections_.insert(connection);
     }
@@ -256,7 +256,7 @@ class HttpClient final : public Client, public ConnectionPool {
   std::string tls_certificate_;
   std::atomic<int> tls_generation_ = 0;
   std::once_flag system_trust_;
-  IoThreads threads_;
+  IoThread thread_;
 
   std::mutex mutex_;
   std::map<Origin, Pool> pools_;
@@ -278,7 +278,6 @@ class HttpClient final : public Client, public ConnectionPool {
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::make(ClientOptions options) {
-  if (options.threads < 1) return fail(Code::bad_request, "a client needs at least one thread");
   TlsTrust trust{options.ca_pem, options.certificate, options.insecure_skip_verify};
   SslContext tls = TRY(make_client_context(trust));
   return std::make_unique<HttpClient>(std::move(options), std::move(tls));

@@ -21,7 +21,7 @@ struct Credential {
 class CredentialSource {
  public:
   virtual ~CredentialSource() = default;
-  // Asked before every request and every connection, on net threads; what takes long holds all of them up.
+  // Asked before every request and every connection, on the client's thread; what takes long holds all of them up.
   virtual Credential current() = 0;
   // The server has answered 401.
   virtual void refused() = 0;
@@ -39,7 +39,6 @@ struct ClientOptions {
   std::shared_ptr<CredentialSource> credentials;  // wins over certificate and tokens; may be null
   bool insecure_skip_verify = false;
   std::string tls_server_name;        // verified in place of the URL's host
-  int threads = 1;
   std::size_t max_connections_per_origin = 64;
   std::chrono::seconds connect_timeout{10};
   OpenSocket open_socket;             // empty: a socket of this process' network namespace

@@ -7,7 +7,6 @@
 #include <sys/un.h>
 
 #include <array>
-#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <system_error>
@@ -56,18 +55,17 @@ std::string errno_text(int error) { return std::generic_category().message(error
 ClientConnection::ClientConnection(ConnectionPool& pool, asio::io_context& io, Origin origin)
     : pool_(pool),
       io_(io),
-      strand_(asio::make_strand(io)),
       origin_(std::move(origin)),
       head_reader_(kMaxHeadBytes) {}
 
 void ClientConnection::run(std::shared_ptr<Call> call) {
-  asio::post(strand_, [self = shared_from_this(), call = std::move(call)]() mutable {
+  asio::post(io_, [self = shared_from_this(), call = std::move(call)]() mutable {
     self->take(std::move(call));
   });
 }
 
 void ClientConnection::close_now(std::string why) {
-  asio::post(strand_, [self = shared_from_this(), why = std::move(why)] {
+  asio::post(io_, [self = shared_from_this(), why = std::move(why)] {
     if (self->stage_ == Stage::closed) return;
     if (self->call_) return self->fail_call(self->failure(why));
     self->close();
@@ -78,18 +76,18 @@ void ClientConnection::take(std::shared_ptr<Call> call) {
   // It may have closed while the call was on its way here: nothing has been sent.
   if (stage_ == Stage::closed) return pool_.on_closed(shared_from_this(), call);
   // Runs `order` here, unless the call has left by then.
-  auto on_strand = [self = shared_from_this(), which = std::weak_ptr(call)](auto order) {
-    asio::post(self->strand_, [self, which, order = std::move(order)]() mutable {
+  auto on_thread = [self = shared_from_this(), which = std::weak_ptr(call)](auto order) {
+    asio::post(self->io_, [self, which, order = std::move(order)]() mutable {
       if (self->call_ && self->call_ == which.lock()) order(*self);
     });
   };
   Call::Controls controls;
-  controls.give_up = [on_strand] { on_strand([](ClientConnection& self) { self.close(); }); };
-  controls.hold = [on_strand](bool held) {
-    on_strand([held](ClientConnection& self) { self.hold(held); });
+  controls.give_up = [on_thread] { on_thread([](ClientConnection& self) { self.close(); }); };
+  controls.hold = [on_thread](bool held) {
+    on_thread([held](ClientConnection& self) { self.hold(held); });
   };
-  controls.write = [on_strand](std::string bytes) {
-    on_strand([bytes = std::move(bytes)](ClientConnection& self) mutable {
+  controls.write = [on_thread](std::string bytes) {
+    on_thread([bytes = std::move(bytes)](ClientConnection& self) mutable {
       self.send_more(std::move(bytes));
     });
   };
@@ -109,10 +107,10 @@ void ClientConnection::connect() {
   stage_ = Stage::connecting;
   connect_timer_.emplace(io_, pool_.connect_timeout());
   connect_timer_->async_wait(
-      asio::bind_executor(strand_, [self = shared_from_this()](boost::system::error_code error) {
+      [self = shared_from_this()](boost::system::error_code error) {
         if (error || self->stage_ == Stage::ready || self->stage_ == Stage::closed) return;
         self->fail_call(self->failure("connecting took too long"));
-      }));
+      });
   if (std::optional<Address> address = literal_address(origin_)) {
     addresses_.push_back(std::move(*address));
     try_next_address();
@@ -135,8 +133,7 @@ void ClientConnection::resolve() {
     }
     self->try_next_address();
   };
-  resolver_->async_resolve(origin_.host, std::to_string(origin_.port),
-                           asio::bind_executor(strand_, std::move(done)));
+  resolver_->async_resolve(origin_.host, std::to_string(origin_.port), std::move(done));
 }
 
 void ClientConnection::try_next_address() {
@@ -147,7 +144,7 @@ void ClientConnection::try_next_address() {
         auto socket = std::make_shared<Socket>(made.value_or(-1));
         std::shared_ptr<ClientConnection> self = weak.lock();
         if (!self) return;
-        asio::post(self->strand_, [self, address, socket, made = std::move(made)] {
+        asio::post(self->io_, [self, address, socket, made = std::move(made)] {
           if (self->stage_ != Stage::connecting) return;
           if (!made) return self->fail_call(self->failure(made.error().message));
           self->connect_by(socket->release(), address);
@@ -177,7 +174,7 @@ void ClientConnection::connect_by(int fd, const Address& address) {
     if (!session) return fail_call(failure(session.error().message));
     ssl = std::move(*session);
   }
-  channel_.emplace(strand_, socket.release(), std::move(ssl));
+  channel_.emplace(io_, socket.release(), std::move(ssl));
   channel_->wait_writable([self = shared_from_this()] { self->on_connected(); });
 }
 
@@ -272,7 +269,7 @@ void ClientConnection::on_readable() {
   thread_local std::array<char, kReadStep> buffer;
   for (int turn = 0; stage_ == Stage::ready && !held_; ++turn) {
     if (turn == kReadsPerTurn) {
-      asio::post(strand_, [self = shared_from_this()] { self->on_readable(); });
+      asio::post(io_, [self = shared_from_this()] { self->on_readable(); });
       return;
     }
     std::size_t got = 0;

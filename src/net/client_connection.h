@@ -1,5 +1,5 @@
 // One connection of a client to an origin: connect, handshake, then one call after another. A state
-// machine on one strand. While it idles it listens for the server's goodbye.
+// machine on the client's thread. While it idles it listens for the server's goodbye.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -81,7 +81,6 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
 
   ConnectionPool& pool_;
   asio::io_context& io_;
-  Strand strand_;
   const Origin origin_;
   Stage stage_ = Stage::fresh;
   std::optional<Channel> channel_;

@@ -109,7 +109,7 @@ TEST(Client, TwoHundredRequestsAtOnceOverFewConnections) {
         writer->respond({.status = 200, .headers = {}, .body = request.path});
       },
       options);
-  auto client = make_client({.threads = 2, .max_connections_per_origin = 8});
+  auto client = make_client({.max_connections_per_origin = 8});
   std::vector<std::promise<Result<Response>>> answers(200);
   for (std::size_t i = 0; i < answers.size(); ++i)
     client->send(

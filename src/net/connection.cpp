@@ -1,7 +1,6 @@
 #include "net/connection.h"
 
 #include <array>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <exception>
 #include <limits>
@@ -24,18 +23,22 @@ constexpr int kMaxWritesPerTurn = 16;  // then others on this thread have their 
 
 }  // namespace
 
-Connection::Connection(ConnectionHost& host, const Strand& strand, int fd, Ssl ssl,
+Connection::Connection(ConnectionHost& host, ReadyConnections& ready, int fd, Ssl ssl,
                        std::string remote_address)
     : host_(host),
-      strand_(strand),
-      channel_(strand, fd, std::move(ssl)),
-      remote_address_(std::move(remote_address)),
+      ready_(ready),
+      channel_(ready.io(), fd, std::move(ssl)),
       deadline_(kNever),
       idle_since_(real_clock().mono().time_since_epoch().count()),
+      remote_address_(std::move(remote_address)),
       parser_({host.options.max_header_bytes, host.options.max_body_bytes}) {}
 
+Connection::~Connection() {
+  if (exchange_) exchange_->close();
+}
+
 void Connection::start() {
-  asio::post(strand_, [self = shared_from_this()] {
+  asio::post(ready_.io(), [self = shared_from_this()] {
     if (self->stage_ == Stage::closed) return;
     self->set_deadline(kHandshakeTimeout);
     self->step_handshake();
@@ -43,7 +46,7 @@ void Connection::start() {
 }
 
 void Connection::begin_shutdown() {
-  asio::post(strand_, [self = shared_from_this()] {
+  asio::post(ready_.io(), [self = shared_from_this()] {
     if (self->stage_ == Stage::closed) return;
     self->close_after_ = self->stopping_ = true;
     if (self->exchange_) {
@@ -56,34 +59,32 @@ void Connection::begin_shutdown() {
 }
 
 void Connection::close_now() {
-  asio::post(strand_, [self = shared_from_this()] { self->close(); });
+  asio::post(ready_.io(), [self = shared_from_this()] { self->close(); });
 }
 
 void Connection::give_way() {
   idle_since_ = kNever;  // asked once
-  asio::post(strand_, [self = shared_from_this()] {
+  asio::post(ready_.io(), [self = shared_from_this()] {
     if (!self->exchange_) self->close();
   });
 }
 
 void Connection::check_deadline(MonoTime now) {
   if (now.time_since_epoch().count() < deadline_.load(std::memory_order_relaxed)) return;
-  asio::post(strand_, [self = shared_from_this()] {
+  asio::post(ready_.io(), [self = shared_from_this()] {
     MonoTime::rep now_count = real_clock().mono().time_since_epoch().count();
     if (now_count >= self->deadline_.load(std::memory_order_relaxed)) self->close();
   });
 }
 
 void Connection::wake() {
-  if (!woken_.exchange(true)) host_.ready.add(shared_from_this());
+  if (!woken_.exchange(true)) ready_.add(shared_from_this());
 }
 
 void Connection::take_turn() {
-  asio::dispatch(strand_, [self = shared_from_this()] {
-    self->woken_ = false;
-    self->deliver_input();
-    self->pump();
-  });
+  woken_ = false;
+  deliver_input();
+  pump();
 }
 
 void Connection::step_handshake() {
@@ -119,7 +120,7 @@ void Connection::arm_read() {
   };
   // What TLS has already taken from the socket would not make it readable again.
   if (more_to_read_)
-    asio::post(strand_, std::move(ready));
+    asio::post(ready_.io(), std::move(ready));
   else
     channel_.wait_readable(std::move(ready));
 }
@@ -164,8 +165,8 @@ void Connection::read_available() {
 
 // An upgraded connection's bytes go to whoever took it over.
 void Connection::deliver_input() {
+  if (!exchange_ || stage_ != Stage::requests || !exchange_->takes_input()) return;
   std::shared_ptr<Exchange> exchange = exchange_;  // its reader may end it
-  if (!exchange || stage_ != Stage::requests || !exchange->takes_input()) return;
   if (!input_.empty()) {
     std::string data = std::exchange(input_, {});
     exchange->deliver(data);
@@ -222,7 +223,7 @@ void Connection::dispatch() {
   request.peer = peer_;
   request.remote_address = remote_address_;
   AnswerForm form = answer_form(request, minor_version, keep_alive && !close_after_);
-  exchange_ = std::make_shared<Exchange>(form, [self = shared_from_this()] { self->wake(); });
+  exchange_ = std::make_shared<Exchange>(form, [this] { wake(); });  // closed before this goes
   answer_taken_ = false;
   idle_since_ = kNever;
   clear_deadline();
@@ -282,7 +283,7 @@ void Connection::pump() {
   for (int turn = 0; more && turn < kMaxWritesPerTurn; ++turn) more = write_some();
   pumping_ = false;
   if (more)
-    asio::post(strand_, [self = shared_from_this()] { self->pump(); });
+    asio::post(ready_.io(), [self = shared_from_this()] { self->pump(); });
   else if (!write_armed_ && stage_ != Stage::closed)
     on_drained();
 }

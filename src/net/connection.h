@@ -1,5 +1,5 @@
 // One client's connection to a server: handshake, requests one after another, their answers, the
-// end. A state machine on one strand; the read side stays armed while an answer is under way, so
+// end. A state machine on one net thread; the read side stays armed while an answer is under way, so
 // that a client that leaves is noticed.
 #pragma once
 
@@ -20,21 +20,19 @@ class Connection;
 
 // What connections share; the server owns it and outlives them.
 struct ConnectionHost {
-  explicit ConnectionHost(asio::io_context& io) : ready(io) {}
-
   ServerOptions options;
-  ReadyConnections ready;
   Handler handler;
   SslContext tls;  // null without TLS
   std::atomic<std::size_t> unfinished_bytes = 0;  // of all connections, see ServerOptions
-  // Called on the connection's strand when it has closed.
+  // Called on the connection's thread when it has closed.
   std::function<void(const std::shared_ptr<Connection>&)> on_closed;
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(ConnectionHost& host, const Strand& strand, int fd, Ssl ssl,
-             std::string remote_address);
+  // `ready` is that of the thread the connection lives on.
+  Connection(ConnectionHost& host, ReadyConnections& ready, int fd, Ssl ssl, std::string remote_address);
+  ~Connection();
 
   // From any thread.
   void start();
@@ -43,7 +41,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void close_now();
   // Closes if the present stage has lasted longer than it may.
   void check_deadline(MonoTime now);
-  // Called by a net thread after a wake: what was written goes out, what waited is delivered.
+  // Called by its thread after a wake: what was written goes out, what waited is delivered.
   void take_turn();
   // Since when nothing of it is being answered, in nanoseconds of the monotonic clock; never while something is.
   MonoTime::rep idle_since() const { return idle_since_.load(std::memory_order_relaxed); }
@@ -78,22 +76,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void clear_deadline();
 
   ConnectionHost& host_;
-  Strand strand_;
-  Channel channel_;
-  const std::string remote_address_;
-  Stage stage_ = Stage::handshake;
+  ReadyConnections& ready_;
+  // What a turn touches comes first: hundreds of watches do not fit into the processor's nearest cache.
   std::atomic<bool> woken_ = false;  // and its turn has not come
-  std::atomic<MonoTime::rep> deadline_;  // kNever or nanoseconds of the monotonic clock
-  std::atomic<MonoTime::rep> idle_since_;
-
-  RequestParser parser_;
-  std::string input_;  // read and not yet parsed
-  std::size_t accounted_ = 0;  // of the host's unfinished_bytes
-  std::optional<PeerCertificate> peer_;
-  std::shared_ptr<Exchange> exchange_;  // the request being answered
-  std::string output_;  // to be sent before the exchange is asked for more
-  bool answer_taken_ = false;    // the exchange has nothing more to give
-  bool wrote_ = false;           // since the last drain
+  Stage stage_ = Stage::handshake;
+  bool answer_taken_ = false;  // the exchange has nothing more to give
+  bool wrote_ = false;         // since the last drain
   bool request_started_ = false;
   bool read_armed_ = false;
   bool more_to_read_ = false;
@@ -103,6 +91,17 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool peer_done_ = false;    // end of file on the read side
   bool close_after_ = false;  // no further requests
   bool stopping_ = false;     // the server is
+  std::shared_ptr<Exchange> exchange_;  // the request being answered
+  std::string output_;  // to be sent before the exchange is asked for more
+  Channel channel_;
+
+  std::atomic<MonoTime::rep> deadline_;  // kNever or nanoseconds of the monotonic clock
+  std::atomic<MonoTime::rep> idle_since_;
+  const std::string remote_address_;
+  RequestParser parser_;
+  std::string input_;  // read and not yet parsed
+  std::size_t accounted_ = 0;  // of the host's unfinished_bytes
+  std::optional<PeerCertificate> peer_;
 };
 
 }  // namespace hekla::net

@@ -8,7 +8,7 @@
 namespace hekla::net {
 namespace {
 
-constexpr std::size_t kLot = 16;  // what is left goes to the next thread
+constexpr std::size_t kLot = 64;  // then sockets that have become ready have their turn
 
 }  // namespace
 

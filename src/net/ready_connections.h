@@ -1,5 +1,5 @@
-// Connections that have something to do, handed to the net threads in lots. One commit may answer a
-// hundred requests and feed hundreds of watches: a post for each would wake a thread for each.
+// The connections of one net thread that have something to do, handed to it in lots. One commit may answer a
+// hundred requests and feed hundreds of watches: a post for each would wake the thread for each.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -15,7 +15,8 @@ class Connection;
 class ReadyConnections {
  public:
   explicit ReadyConnections(asio::io_context& io) : io_(io) {}
-  // From any thread; the connection's turn comes on its strand.
+  asio::io_context& io() { return io_; }
+  // From any thread; the connection's turn comes on its own.
   void add(std::shared_ptr<Connection> connection);
 
  private:

@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "net/connection.h"
-#include "net/io_threads.h"
+#include "net/io_thread.h"
 #include "net/listener.h"
 
 namespace hekla::net {
@@ -39,11 +39,10 @@ class HttpServer final : public Server {
  public:
   HttpServer(ServerOptions options, Handler handler, SslContext tls, Socket listener)
       : port_(local_port(listener)),
-        threads_("net", options.threads),
-        host_(threads_.io()),
-        strand_(asio::make_strand(threads_.io())),
-        timer_(strand_) {
-    listeners_.emplace_back(strand_, listener.release());
+        threads_(static_cast<std::size_t>(options.threads)),
+        io_(threads_.front().ready.io()),
+        timer_(io_) {
+    listeners_.emplace_back(io_, listener.release());
     host_.options = std::move(options);
     host_.handler = std::move(handler);
     host_.tls = std::move(tls);
@@ -52,15 +51,15 @@ class HttpServer final : public Server {
   ~HttpServer() override { stop(1000ms); }
 
   void run() {
-    asio::post(strand_, [this] {
+    asio::post(io_, [this] {
       accept_ready(listeners_.front());
       sweep();
     });
   }
 
   void serve_on(Socket socket) override {
-    asio::post(strand_, [this, fd = socket.release()] {
-      Listener& listener = listeners_.emplace_back(strand_, fd);
+    asio::post(io_, [this, fd = socket.release()] {
+      Listener& listener = listeners_.emplace_back(io_, fd);
       boost::system::error_code ignored;
       if (stop_sweeping_) listener.close(ignored);
       accept_ready(listener);
@@ -70,7 +69,7 @@ class HttpServer final : public Server {
   Result<void> set_certificate(const KeyPair& certificate) override {
     SslContext made = TRY(make_server_context(certificate, host_.options.client_ca_pem));
     // Sessions hold on to the context they were made from.
-    asio::post(strand_, [this, raw = made.release()] { host_.tls = SslContext(raw); });
+    asio::post(io_, [this, raw = made.release()] { host_.tls = SslContext(raw); });
     return {};
   }
 
@@ -80,7 +79,7 @@ class HttpServer final : public Server {
     std::lock_guard once(stop_mutex_);
     if (stopped_) return;
     stopped_ = true;
-    asio::post(strand_, [this] {
+    asio::post(io_, [this] {
       boost::system::error_code ignored;
       for (Listener& listener : listeners_) listener.close(ignored);
       stop_sweeping_ = true;
@@ -93,11 +92,15 @@ class HttpServer final : public Server {
     lock.unlock();
     if (!orderly)
       for (const auto& connection : open_connections(true)) connection->close_now();
-    threads_.finish();  // when the last connection has ended
+    for (NetThread& each : threads_) each.thread.finish();  // when its last connection has ended
   }
 
  private:
-  using Listener = asio::posix::basic_stream_descriptor<Strand>;
+  struct NetThread {
+    IoThread thread{"net"};
+    ReadyConnections ready{thread.io()};
+  };
+  using Listener = asio::posix::basic_stream_descriptor<asio::io_context::executor_type>;
 
   void accept_ready(Listener& listener) {
     if (!listener.is_open()) return;
@@ -121,7 +124,7 @@ class HttpServer final : public Server {
   }
 
   void pause_accepting(Listener& listener, Nanos pause) {
-    auto timer = std::make_shared<asio::steady_timer>(strand_, pause);
+    auto timer = std::make_shared<asio::steady_timer>(io_, pause);
     timer->async_wait([this, &listener, timer](boost::system::error_code) { accept_ready(listener); });
   }
 
@@ -134,9 +137,10 @@ class HttpServer final : public Server {
     }
     std::lock_guard lock(mutex_);
     if (stopping_ || (connections_.size() >= host_.options.max_connections && !make_room())) return;
-    auto connection = std::make_shared<Connection>(host_, asio::make_strand(threads_.io()),
-                                                   accepted.socket.release(), std::move(ssl),
-                                                   std::move(accepted.remote_address));
+    next_thread_ = (next_thread_ + 1) % threads_.size();
+    auto connection =
+        std::make_shared<Connection>(host_, threads_[next_thread_].ready, accepted.socket.release(),
+                                     std::move(ssl), std::move(accepted.remote_address));
     connections_.insert(connection);
     connection->start();
   }
@@ -176,18 +180,17 @@ class HttpServer final : public Server {
   }
 
   const std::uint16_t port_;
-  IoThreads threads_;
+  std::vector<NetThread> threads_;
   ConnectionHost host_;
-  Strand strand_;  // of the listeners and the sweep
+  asio::io_context& io_;  // of the listeners and the sweep
   std::list<Listener> listeners_;  // stay where they are: their handlers point at them
-  asio::basic_waitable_timer<std::chrono::steady_clock,
-                             asio::wait_traits<std::chrono::steady_clock>, Strand>
-      timer_;
+  asio::steady_timer timer_;
   bool stop_sweeping_ = false;
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_set<std::shared_ptr<Connection>> connections_;
+  std::size_t next_thread_ = 0;
   bool stopping_ = false;
 
   std::mutex stop_mutex_;

@@ -1,4 +1,4 @@
-#include "net/io_threads.h"
+#include "net/io_thread.h"
 
 #include <exception>
 
@@ -7,22 +7,19 @@
 
 namespace hekla::net {
 
-IoThreads::IoThreads(std::string name, int count)
-    : work_(asio::make_work_guard(io_)), threads_(std::move(name), count) {
-  for (int i = 0; i < count; ++i) {
-    Task task = [this] { run(); };
-    CHECK(threads_.try_post(task), "a new pool takes work");
-  }
+IoThread::IoThread(std::string name) : work_(asio::make_work_guard(io_)), thread_(std::move(name), 1) {
+  Task task = [this] { run(); };
+  CHECK(thread_.try_post(task), "a new pool takes work");
 }
 
-void IoThreads::finish() {
+void IoThread::finish() {
   work_.reset();
-  threads_.stop();
+  thread_.stop();
 }
 
 // One connection's exception (out of memory, out of descriptors, a callback's own) is not the end
 // of the others.
-void IoThreads::run() {
+void IoThread::run() {
   while (true) {
     try {
       io_.run();
