@@ -17,28 +17,11 @@ namespace {
 constexpr std::size_t kMaxTlsWrite = 64 * 1024;    // plaintext per system call: four records
 constexpr std::size_t kRecord = 16 * 1024, kRecordOverhead = 64;
 
-// A BIO that appends to a std::string: all records of a write leave in one send.
-int append_to_string(BIO* bio, const char* data, int size) {
-  static_cast<std::string*>(BIO_get_data(bio))->append(data, static_cast<std::size_t>(size));
-  return size;
-}
+long control_bio(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
-long control_string(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
-
-int create_string(BIO* bio) {
+int create_bio(BIO* bio) {
   BIO_set_init(bio, 1);
   return 1;
-}
-
-BIO_METHOD* string_method() {
-  static BIO_METHOD* const method = [] {
-    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "string");
-    BIO_meth_set_write(made, append_to_string);
-    BIO_meth_set_ctrl(made, control_string);
-    BIO_meth_set_create(made, create_string);
-    return made;
-  }();
-  return method;
 }
 
 // What channels of this thread encrypt into. It stays in the processor's cache, which a buffer for each of hundreds of
@@ -56,13 +39,37 @@ Channel::Channel(asio::io_context& io, int fd, Ssl ssl)
     : ssl_(std::move(ssl)), descriptor_(io, fd) {
   if (!ssl_) return;
   BIO* in = BIO_new_socket(fd, BIO_NOCLOSE);
-  BIO* out = BIO_new(string_method());
+  BIO* out = BIO_new(record_method());
   CHECK(in && out, "out of memory");
-  BIO_set_data(out, &ciphertext_);
+  BIO_set_data(out, this);
   SSL_set_bio(ssl_.get(), in, out);  // owns both
 }
 
 Channel::~Channel() = default;
+
+// A BIO that hands its channel what TLS sends.
+BIO_METHOD* Channel::record_method() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "channel");
+    BIO_meth_set_write(made, on_record);
+    BIO_meth_set_ctrl(made, control_bio);
+    BIO_meth_set_create(made, create_bio);
+    return made;
+  }();
+  return method;
+}
+
+// A write of one record goes out from where TLS has made it; those of a larger one leave in one send.
+int Channel::on_record(BIO* bio, const char* data, int size) {
+  auto& self = *static_cast<Channel*>(BIO_get_data(bio));
+  std::string_view record(data, static_cast<std::size_t>(size));
+  if (!self.gather_) {
+    const ssize_t sent = ::send(self.fd(), record.data(), record.size(), MSG_NOSIGNAL);
+    if (sent > 0) record.remove_prefix(static_cast<std::size_t>(sent));  // an error shows itself at the next flush
+  }
+  self.ciphertext_ += record;
+  return size;
+}
 
 Channel::Io Channel::handshake() {
   if (!ssl_) return Io::done;
@@ -117,15 +124,18 @@ Channel::Io Channel::write(std::string_view data, std::size_t& taken) {
     if (Io flushed = flush_ciphertext(); flushed != Io::done) return flushed;
     if (taken == data.size()) return Io::done;
     std::string_view rest = data.substr(taken, kMaxTlsWrite);
-    ciphertext_.swap(spare_buffer());
-    ciphertext_.reserve(rest.size() + (rest.size() / kRecord + 1) * kRecordOverhead);
-    while (!rest.empty()) {
-      ERR_clear_error();
+    gather_ = rest.size() > kRecord;
+    if (gather_) {
+      ciphertext_.swap(spare_buffer());
+      ciphertext_.reserve(rest.size() + (rest.size() / kRecord + 1) * kRecordOverhead);
+    }
+    while (!rest.empty()) {  // what older failures have left in OpenSSL's queue does no harm: it is not asked why
       std::size_t size = 0;
       if (SSL_write_ex(ssl_.get(), rest.data(), rest.size(), &size) != 1) return fail_with_tls();
       rest.remove_prefix(size);
       taken += size;
     }
+    gather_ = true;
   }
 }
 
@@ -142,6 +152,7 @@ Channel::Io Channel::write_plain(std::string_view data, std::size_t& taken) {
 }
 
 Channel::Io Channel::flush_ciphertext() {
+  if (ciphertext_.empty()) return Io::done;
   std::size_t sent = 0;
   Io done = write_plain(std::string_view(ciphertext_).substr(ciphertext_sent_), sent);
   ciphertext_sent_ += sent;

@@ -59,13 +59,16 @@ class Channel {
   Io read_tls(std::span<char> into, std::size_t& got);
   Io write_plain(std::string_view data, std::size_t& taken);
   Io flush_ciphertext();
+  static int on_record(BIO* bio, const char* data, int size);
+  static BIO_METHOD* record_method();
   Io fail_with_errno(const char* what);
   Io fail_with_tls();
   void wait(asio::posix::descriptor_base::wait_type what, Ready ready);
 
   Ssl ssl_;
-  std::string ciphertext_;  // what TLS wants to send
+  std::string ciphertext_;  // what TLS wants to send and the socket has not been offered or has not taken
   std::size_t ciphertext_sent_ = 0;
+  bool gather_ = true;  // records, to be sent together
   asio::posix::basic_stream_descriptor<asio::io_context::executor_type> descriptor_;
   std::string failure_;
 };

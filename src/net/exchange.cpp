@@ -31,8 +31,8 @@ WriteBatch::~WriteBatch() {
   for (const std::shared_ptr<Exchange>& exchange : waiting_) exchange->wake_now();
 }
 
-bool WriteBatch::take(const std::shared_ptr<Exchange>& exchange) {
-  if (current_batch) current_batch->waiting_.push_back(exchange);
+bool WriteBatch::take(Exchange& exchange) {
+  if (current_batch) current_batch->waiting_.push_back(exchange.shared_from_this());
   return current_batch != nullptr;
 }
 
@@ -142,11 +142,6 @@ void Exchange::pause_input(bool paused) {
   if (input_paused_.exchange(paused) && !paused && !closed_) wake_();
 }
 
-bool Exchange::takes_input() const {
-  std::lock_guard lock(mutex_);
-  return stage_ == Stage::upgraded && !input_paused_;
-}
-
 void Exchange::deliver(std::string_view data) {
   std::shared_ptr<const std::function<void(std::string_view)>> input;
   {
@@ -186,14 +181,14 @@ void Exchange::set_callback(std::shared_ptr<const std::function<void()>> Exchang
 void Exchange::push(SharedBytes bytes, bool chunk) {
   if (bytes->empty()) return;
   pending_bytes_ += bytes->size();
-  was_large_ = was_large_ || pending_bytes_ >= kLargeQueue;
+  if (pending_bytes_ >= kLargeQueue) was_large_ = true;
   queue_.push_back({std::move(bytes), chunk});
 }
 
 void Exchange::wake_connection() {
   if (awake_) return;
   awake_ = true;
-  if (!WriteBatch::take(shared_from_this())) wake_();
+  if (!WriteBatch::take(*this)) wake_();
 }
 
 void Exchange::wake_now() {
@@ -264,12 +259,13 @@ void Exchange::sent(std::size_t bytes) {
 }
 
 void Exchange::notify_drained() {
+  if (!was_large_) return;
   std::shared_ptr<const std::function<void()>> drained;
   {
     std::lock_guard lock(mutex_);
     if (!queue_.empty()) return;  // written since the last turn: the next one ends here as well
-    if (!std::exchange(was_large_, false)) return;
-    if (!closed_ && (stage_ == Stage::streaming || stage_ == Stage::upgraded)) drained = drained_;
+    was_large_ = false;
+    if (!closed_ && streaming()) drained = drained_;
   }
   if (drained && *drained) (*drained)();
 }
@@ -278,29 +274,18 @@ void Exchange::close() {
   std::shared_ptr<const std::function<void()>> gone, drained;
   std::shared_ptr<const std::function<void(std::string_view)>> input;
   std::vector<Piece> queue;
-  std::function<void()> wake;
   {
     std::lock_guard lock(mutex_);
     if (closed_) return;
     closed_ = true;
     pending_bytes_ = 0;
     queue.swap(queue_);
-    wake.swap(wake_);  // it holds the connection
+    wake_ = nullptr;  // the connection may go
     gone.swap(gone_);  // these may hold the writer, and through it this exchange
     drained.swap(drained_);
     input.swap(input_);
   }
   if (gone && *gone) (*gone)();
-}
-
-bool Exchange::aborted() const {
-  std::lock_guard lock(mutex_);
-  return aborted_;
-}
-
-bool Exchange::streaming() const {
-  std::lock_guard lock(mutex_);
-  return stage_ == Stage::streaming || stage_ == Stage::upgraded;
 }
 
 bool Exchange::keep_alive() const {

@@ -1,5 +1,5 @@
 // One request's answer on its way from the handler's threads to the connection: a queue under a
-// lock. Handlers fill it through a ResponseWriter, the connection empties it on its strand. Many
+// lock. Handlers fill it through a ResponseWriter, the connection empties it on its thread. Many
 // writes between two turns of the connection become one chunk and one system call.
 #pragma once
 
@@ -24,7 +24,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   // The handler's end of the exchange.
   std::shared_ptr<ResponseWriter> make_writer();
 
-  // The connection's side, on its strand.
+  // The connection's side, on its thread.
   // Appends framed bytes to `out` until there are about `limit_bytes` in it, and says what is left: after
   // `nothing_yet` the connection is woken, after `nothing` the answer is complete.
   enum class Left { more, nothing_yet, nothing };
@@ -38,10 +38,10 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   // No effect of the handler's calls from here on; runs on_closed.
   void close();
   // The handler wants the connection broken off.
-  bool aborted() const;
-  bool streaming() const;
+  bool aborted() const { return aborted_; }
+  bool streaming() const { return stage_ == Stage::streaming || stage_ == Stage::upgraded; }
   // An upgraded connection whose reader wants more.
-  bool takes_input() const;
+  bool takes_input() const { return stage_ == Stage::upgraded && !input_paused_; }
   bool input_paused() const { return input_paused_; }
   void deliver(std::string_view data);
   // Whether the connection may live on after the answer.
@@ -75,19 +75,21 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void append_tail(std::string& out, std::size_t limit_bytes);
   std::size_t append_front(std::string& out, std::size_t limit_bytes);
 
+  // What every event of a watch touches is together: it comes from another processor's cache. Atomic is what the
+  // connection looks at without the lock; it changes with the lock held.
   mutable std::mutex mutex_;
-  AnswerForm form_;
-  std::function<void()> wake_;
-  Stage stage_ = Stage::waiting;
-  bool body_allowed_ = true;
-  bool aborted_ = false;
-  bool awake_ = true;  // the connection looks by itself after calling the handler
-  std::vector<Piece> queue_;
-  std::size_t front_ = 0;  // what comes before it in the queue has been taken
-  std::atomic<std::size_t> pending_bytes_ = 0;
-  bool was_large_ = false;  // since the last time that it was empty: somebody may wait for the next
+  std::atomic<Stage> stage_ = Stage::waiting;
+  std::atomic<bool> aborted_ = false;
+  std::atomic<bool> was_large_ = false;  // since the last time that it was empty: somebody may wait for the next
   std::atomic<bool> closed_ = false;
   std::atomic<bool> input_paused_ = false;
+  bool body_allowed_ = true;
+  bool awake_ = true;  // the connection looks by itself after calling the handler
+  std::atomic<std::size_t> pending_bytes_ = 0;
+  std::vector<Piece> queue_;
+  std::size_t front_ = 0;  // what comes before it in the queue has been taken
+  AnswerForm form_;
+  std::function<void()> wake_;
   std::shared_ptr<const std::function<void()>> drained_, gone_;
   std::shared_ptr<const std::function<void(std::string_view)>> input_;
 };

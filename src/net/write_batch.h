@@ -18,7 +18,7 @@ class WriteBatch {
   WriteBatch& operator=(const WriteBatch&) = delete;
 
   // Takes an exchange whose connection is to be woken, if this thread has a batch.
-  static bool take(const std::shared_ptr<Exchange>& exchange);
+  static bool take(Exchange& exchange);
 
  private:
   WriteBatch* const outer_;
