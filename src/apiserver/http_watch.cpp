@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <charconv>
-#include <set>
 
 #include "apiserver/conversion.h"
 #include "apiserver/reads.h"
@@ -23,9 +22,10 @@ constexpr std::int64_t kShortestDefault = 1800;  // seconds; the longest is twic
 
 class Stream;
 
-// Events as bytes while one commit is told to all who watch its bucket: most of them are shown the same.
+// Events, and their bytes, while one commit is told to all who watch its bucket: most of them are shown the same.
 class RenderedEvents {
  public:
+  std::optional<HistoryPage> page;
   // What the bytes depend on.
   struct Key {
     const ServedKind* served;
@@ -55,7 +55,7 @@ struct HttpWatches::State : std::enable_shared_from_this<State> {
   // One subscription, which wakes at most once per turn of the loop.
   struct Bucket {
     std::unique_ptr<store::Store::Subscription> subscription;
-    std::set<std::shared_ptr<Stream>> streams;
+    std::vector<std::shared_ptr<Stream>> streams;
   };
 
   store::Store& store;
@@ -77,10 +77,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
  public:
   Stream(std::shared_ptr<HttpWatches::State> hub, HttpWatchRequest request,
          std::shared_ptr<net::ResponseWriter> writer)
-      : hub_(hub),
-        loop_(hub->loop),
-        request_(std::move(request)),
-        writer_(std::move(writer)) {}
+      : writer_(std::move(writer)), request_(std::move(request)), hub_(hub), loop_(hub->loop) {}
 
   void begin() {
     std::shared_ptr<HttpWatches::State> hub = hub_.lock();
@@ -191,7 +188,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   }
 
   bool pull(RenderedEvents& rendered, bool& caught_up) {
-    Result<std::vector<ObjectEvent>> events = cursor_->pull(kPullLimit, caught_up);
+    Result<std::vector<ObjectEvent>> events = cursor_->pull(kPullLimit, caught_up, rendered.page);
     if (!events) {
       std::string chunk;
       append_error(events.error(), chunk);
@@ -367,27 +364,28 @@ class Stream : public std::enable_shared_from_this<Stream> {
     });
   }
 
-  std::weak_ptr<HttpWatches::State> hub_;
-  Executor& loop_;
-  HttpWatchRequest request_;
-  std::shared_ptr<net::ResponseWriter> writer_;
-  std::optional<WatchCursor> cursor_;
-  std::vector<store::ItemPtr> initial_;
-  std::size_t initial_at_ = 0;
-  bool mark_initial_end_ = false;
-  bool first_frame_ = true;
-  std::shared_ptr<std::atomic<bool>> held_back_ = std::make_shared<std::atomic<bool>>(false);
-  std::string definition_;  // of a custom kind: the CRD it came from
+  // What every event touches comes first: hundreds of streams do not fit into the processor's nearest cache.
   bool closed_ = false;
   bool broken_ = false;  // an event could not be encoded
   bool converting_ = false;  // nothing is written until the conversion webhook has answered
+  bool mark_initial_end_ = false;
+  bool first_frame_ = true;
+  std::shared_ptr<net::ResponseWriter> writer_;
+  std::size_t initial_at_ = 0;
+  std::vector<store::ItemPtr> initial_;
+  std::optional<WatchCursor> cursor_;
+  HttpWatchRequest request_;
+  std::weak_ptr<HttpWatches::State> hub_;
+  Executor& loop_;
+  std::shared_ptr<std::atomic<bool>> held_back_ = std::make_shared<std::atomic<bool>>(false);
+  std::string definition_;  // of a custom kind: the CRD it came from
 };
 
 }  // namespace
 
 void HttpWatches::State::add(const std::shared_ptr<Stream>& stream, store::BucketId id) {
   Bucket& bucket = buckets[id];
-  bucket.streams.insert(stream);
+  bucket.streams.push_back(stream);
   if (bucket.subscription) return;
   auto scheduled = std::make_shared<std::atomic<bool>>(false);
   bucket.subscription = store.subscribe(id, [weak = weak_from_this(), scheduled, id, &loop = loop] {
@@ -402,15 +400,14 @@ void HttpWatches::State::add(const std::shared_ptr<Stream>& stream, store::Bucke
 void HttpWatches::State::drop(const std::shared_ptr<Stream>& stream, store::BucketId id) {
   auto bucket = buckets.find(id);
   if (bucket == buckets.end()) return;
-  bucket->second.streams.erase(stream);
+  std::erase(bucket->second.streams, stream);
   if (bucket->second.streams.empty()) buckets.erase(bucket);
 }
 
 void HttpWatches::State::wake(store::BucketId id) {
   auto bucket = buckets.find(id);
   if (bucket == buckets.end()) return;
-  std::vector<std::shared_ptr<Stream>> streams(bucket->second.streams.begin(),
-                                               bucket->second.streams.end());
+  const std::vector<std::shared_ptr<Stream>> streams = bucket->second.streams;  // some may end
   net::WriteBatch together;
   RenderedEvents rendered;
   for (const std::shared_ptr<Stream>& stream : streams) stream->pump(rendered);

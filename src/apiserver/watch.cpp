@@ -3,16 +3,16 @@
 namespace hekla::apiserver {
 
 Result<std::vector<ObjectEvent>> WatchCursor::pull(std::size_t limit, bool& caught_up) {
-  // Taken first: whoever has seen a revision finds all its changes in the history.
-  const store::Revision current = store_.snapshot().revision();
-  Result<std::vector<store::Change>> changes =
-      store_.changes_after(served_->bucket, position_, limit);
-  if (!changes)
-    return fail(Code::expired, "too old resource version: " + std::to_string(position_) + " (" +
-                                   std::to_string(store_.oldest_history()) + ")");
+  std::optional<HistoryPage> page;
+  return pull(limit, caught_up, page);
+}
+
+Result<std::vector<ObjectEvent>> WatchCursor::pull(std::size_t limit, bool& caught_up,
+                                                   std::optional<HistoryPage>& page) {
+  if (!page || page->after != position_) page = TRY(read_page(limit));
   std::vector<ObjectEvent> events;
-  events.reserve(changes->size());
-  for (store::Change& change : *changes) {
+  events.reserve(page->changes.size());
+  for (const store::Change& change : page->changes) {
     position_ = change.revision;
     if (!std::string_view(change.item->key).starts_with(prefix_)) continue;
     const bool removed = change.kind == store::Change::Kind::removed;
@@ -20,16 +20,28 @@ Result<std::vector<ObjectEvent>> WatchCursor::pull(std::size_t limit, bool& caug
     const bool after = !removed && filter_.matches(*served_, *change.item);
     if (after) {
       events.push_back({before ? ObjectEvent::Type::modified : ObjectEvent::Type::added,
-                        std::move(change.item), change.revision});
+                        change.item, change.revision});
     } else if (before) {
       // An object that leaves the selector is shown as it last matched, under the new revision.
-      events.push_back({ObjectEvent::Type::deleted, std::move(removed ? change.item : change.previous),
+      events.push_back({ObjectEvent::Type::deleted, removed ? change.item : change.previous,
                         change.revision});
     }
   }
-  caught_up = changes->size() < limit;
-  if (caught_up && current > position_) position_ = current;
+  caught_up = page->changes.size() < limit;
+  if (caught_up && page->current > position_) position_ = page->current;
   return events;
+}
+
+Result<HistoryPage> WatchCursor::read_page(std::size_t limit) const {
+  HistoryPage page{.after = position_};
+  // Taken first: whoever has seen a revision finds all its changes in the history.
+  page.current = store_.snapshot().revision();
+  Result<std::vector<store::Change>> changes = store_.changes_after(served_->bucket, position_, limit);
+  if (!changes)
+    return fail(Code::expired, "too old resource version: " + std::to_string(position_) + " (" +
+                                   std::to_string(store_.oldest_history()) + ")");
+  page.changes = std::move(*changes);
+  return page;
 }
 
 }  // namespace hekla::apiserver

@@ -2,6 +2,7 @@
 // falls off the history, and nobody waits for it. HTTP watches and in-process watches share it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,14 @@ struct ObjectEvent {
   store::Revision revision = 0;  // the object is shown with this one
 };
 
+// What the history of a bucket held after a revision. Whoever stands at that revision may read it in place of the
+// store's: what came later wakes every watch anew.
+struct HistoryPage {
+  store::Revision after = 0;
+  store::Revision current = 0;  // of the store
+  std::vector<store::Change> changes;
+};
+
 // Not thread-safe; one owner.
 class WatchCursor {
  public:
@@ -32,11 +41,16 @@ class WatchCursor {
   // The next events, at most about `limit`; `expired` when the history no longer reaches back. Sets
   // `caught_up` when nothing more is to be had for the moment.
   Result<std::vector<ObjectEvent>> pull(std::size_t limit, bool& caught_up);
+  // The same with a page that cursors of the bucket share while one commit is told to them, and pull with the same
+  // limit. It is read, or read anew, for a cursor that stands elsewhere.
+  Result<std::vector<ObjectEvent>> pull(std::size_t limit, bool& caught_up, std::optional<HistoryPage>& page);
   // Everything up to here has been seen.
   store::Revision position() const { return position_; }
   const ServedKind& served() const { return *served_; }
 
  private:
+  Result<HistoryPage> read_page(std::size_t limit) const;
+
   const store::Store& store_;
   ServedPtr served_;
   std::string prefix_;
