@@ -234,7 +234,7 @@ kube::Round JobController::start_round(const kube::Key& key, const JobView& view
   }
   round.again_after = plan.again_after;
   Outcome outcome{std::move(choice), std::move(plan.prepares), std::move(plan.removes),
-                  plan.clears_prepared, plan.again_after.has_value()};
+                  plan.clears_prepared, plan.again_after.has_value(), plan.goes_on};
   std::vector<Planned> repairs;
   for (kube::Write& repair : work.repairs) repairs.push_back({std::move(repair), Purpose::plugin});
   work.repairs.clear();
@@ -340,7 +340,8 @@ void JobController::finish(const kube::Key& key, const Outcome& outcome) {
   work.prepared.insert(outcome.prepares.begin(), outcome.prepares.end());
   if (!outcome.keep_requests) work.queue.drop(outcome.choice.done);
   work.removed.insert(outcome.removes.begin(), outcome.removes.end());
-  if (!work.repairs.empty() || !outcome.removes.empty()) work.queue.push(Request{});
+  if (!work.repairs.empty() || !outcome.removes.empty() || outcome.goes_on)
+    work.queue.push(Request{});
   if (!work.queue.empty() && !outcome.keep_requests) loop_.add(key);
 }
 

@@ -61,6 +61,7 @@ class JobController {
     std::vector<std::string> prepares, removes;
     bool clears_prepared = false;
     bool keep_requests = false;
+    bool goes_on = false;
   };
   void finish(const kube::Key& key, const Outcome& outcome);
   void gave_up(const kube::Key& key, int failures, const Error& error);

@@ -1,5 +1,7 @@
 #include "controllers/job/names.h"
 
+#include "controllers/job/state_machine.h"
+
 namespace hekla::controllers {
 
 std::string pod_name(const std::string& job, const std::string& task, std::int32_t index) {
@@ -26,6 +28,14 @@ std::vector<std::string> role_hosts(const model::VcJob& job, const model::TaskSp
     if (fixed) break;
   }
   return hosts;
+}
+
+Result<void> check_hosts(const model::VcJob& job) {
+  std::int64_t hosts = total_replicas(job.spec);
+  if (hosts <= kHostsMax) return {};
+  return fail(Code::invalid, "the job has " + std::to_string(hosts) +
+                                 " pods: no more than " + std::to_string(kHostsMax) +
+                                 " hosts can be listed");
 }
 
 std::string stable_suffix(const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/result.h"
 #include "model/volcano.h"
 
 namespace hekla::controllers {
@@ -15,6 +16,10 @@ std::string pod_group_name(const model::VcJob& job);
 std::string pod_host(const model::VcJob& job, const model::TaskSpec& task, std::int32_t index);
 // `<pod>.<subdomain>` for every replica; a template with a hostname has one host for all.
 std::vector<std::string> role_hosts(const model::VcJob& job, const model::TaskSpec& task);
+
+// Plugins that list every host of a job refuse one with more: such a list fits into no ConfigMap.
+constexpr std::int64_t kHostsMax = 65'536;
+Result<void> check_hosts(const model::VcJob& job);
 
 // Twelve characters of [0-9a-z] that are always the same for the same text, so that a round that is
 // repeated makes the same objects again. Volcano draws them at random.

@@ -47,6 +47,8 @@ struct Plan {
   std::optional<Error> error;
   // The round is only a first part: its requests stay, and it runs again after this time.
   std::optional<Nanos> again_after;
+  // Another round follows as soon as the writes have succeeded.
+  bool goes_on = false;
   // Uids of pods this round kills: their end is not an eviction.
   std::vector<std::string> killed;
   bool phase_changed = false;

@@ -89,7 +89,7 @@ Phase verdict(const model::VcJobSpec& spec, const model::VcJobStatus& status) {
 }
 
 Phase running_rule(const model::VcJobSpec& spec, const model::VcJobStatus& status) {
-  std::int32_t total = total_replicas(spec);
+  std::int64_t total = total_replicas(spec);
   if (total == 0) return Phase::running;
   if (spec.minSuccess && status.succeeded >= *spec.minSuccess) return Phase::completed;
   if (status.succeeded + status.failed == total) return verdict(spec, status);
@@ -170,8 +170,8 @@ bool apply_rule(Rule rule, const model::VcJobSpec& spec, model::VcJobStatus& sta
   return true;
 }
 
-std::int32_t total_replicas(const model::VcJobSpec& spec) {
-  std::int32_t total = 0;
+std::int64_t total_replicas(const model::VcJobSpec& spec) {
+  std::int64_t total = 0;
   for (const model::TaskSpec& task : spec.tasks) total += task.replicas;
   return total;
 }
@@ -180,8 +180,8 @@ std::int32_t role_min_available(const model::TaskSpec& task) {
   return task.minAvailable.value_or(task.replicas);
 }
 
-std::int32_t total_role_min_available(const model::VcJobSpec& spec) {
-  std::int32_t total = 0;
+std::int64_t total_role_min_available(const model::VcJobSpec& spec) {
+  std::int64_t total = 0;
   for (const model::TaskSpec& task : spec.tasks) total += role_min_available(task);
   return total;
 }

@@ -71,9 +71,9 @@ Transition decide(Phase phase, Action action);
 // Applies a rule to `status`, whose counters are fresh. True when the phase has changed.
 bool apply_rule(Rule rule, const model::VcJobSpec& spec, model::VcJobStatus& status);
 
-std::int32_t total_replicas(const model::VcJobSpec& spec);
+std::int64_t total_replicas(const model::VcJobSpec& spec);
 // The gang size of a role: minAvailable, or all replicas.
 std::int32_t role_min_available(const model::TaskSpec& task);
-std::int32_t total_role_min_available(const model::VcJobSpec& spec);
+std::int64_t total_role_min_available(const model::VcJobSpec& spec);
 
 }  // namespace hekla::controllers

@@ -1,5 +1,7 @@
 #include "controllers/job/sync.h"
 
+#include <charconv>
+#include <map>
 #include <set>
 
 #include "controllers/job/dependencies.h"
@@ -14,6 +16,8 @@ namespace hekla::controllers {
 namespace {
 
 constexpr Nanos kClaimRetry = std::chrono::seconds(5);
+// What the pods made in one round may come to as JSON: some five thousand.
+constexpr std::size_t kRoundBytes = std::size_t{16} << 20;
 const std::string kForwarding = "volcano.sh/job-forwarding";
 
 // namespace and owner of an object a plugin wants.
@@ -92,13 +96,32 @@ bool is_left_over(const model::VcJob& job, const model::Pod& pod) {
   return version && *version < job.status.version;
 }
 
+// Which pods the job wants, without a list of them all: replicas may be many.
+class WantedPods {
+ public:
+  explicit WantedPods(const model::VcJob& job) {
+    for (const model::TaskSpec& task : job.spec.tasks)
+      replicas_[pod_name(job.metadata.name, task.name, 0)] = task.replicas;
+  }
+  bool contains(const std::string& name) const {
+    std::size_t digits = name.rfind('-') + 1;
+    std::int32_t index = -1;
+    const char* end = name.data() + name.size();
+    auto [stop, error] = std::from_chars(name.data() + digits, end, index);
+    if (error != std::errc() || stop != end || (name[digits] == '0' && index != 0)) return false;
+    auto found = replicas_.find(name.substr(0, digits) + "0");
+    return found != replicas_.end() && index < found->second;
+  }
+
+ private:
+  std::map<std::string, std::int32_t> replicas_;  // of each task, by the name of its first pod
+};
+
 // Pods that exist: count them, and end those beyond the scale or left over. Returns the names that
 // are taken.
 std::set<std::string> plan_existing(const JobView& view, PodCounts& counts, Plan& plan) {
-  std::set<std::string> wanted, taken;
-  for (const model::TaskSpec& task : view.job->spec.tasks)
-    for (std::int32_t i = 0; i < task.replicas; ++i)
-      wanted.insert(pod_name(view.job->metadata.name, task.name, i));
+  std::set<std::string> taken;
+  WantedPods wanted(*view.job);
   for (const PodRef& pod : view.pods) {
     taken.insert(pod->metadata.name);
     bool surplus = !wanted.contains(pod->metadata.name);
@@ -110,13 +133,22 @@ std::set<std::string> plan_existing(const JobView& view, PodCounts& counts, Plan
   return taken;
 }
 
+// As many as a round may carry; the next one goes on.
 Result<void> plan_missing(const JobView& view, const std::set<std::string>& taken,
                           PodCounts& counts, Plan& plan) {
+  std::size_t bytes = 0;
   for (const model::TaskSpec& task : view.job->spec.tasks) {
     if (!dependencies_ready(view, task)) continue;
+    std::size_t each = 0;  // the pods of a task are alike
     for (std::int32_t i = 0; i < task.replicas; ++i) {
       if (taken.contains(pod_name(view.job->metadata.name, task.name, i))) continue;
+      if (bytes > kRoundBytes) {
+        plan.goes_on = true;
+        return {};
+      }
       json::Value pod = TRY(make_pod(view, task, i));
+      if (each == 0) each = json::serialize(pod).size();
+      bytes += each;
       plan.add(Purpose::pod_create,
                create(kube::resources::pods, view.job->metadata.ns, std::move(pod)));
       counts.add(task.name.empty() ? "default" : task.name, "Pending");

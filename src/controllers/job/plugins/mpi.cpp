@@ -21,6 +21,7 @@ class MpiPlugin final : public JobPlugin {
     if (is_master) {
       const model::TaskSpec* worker = find_task(place.job, worker_);
       if (!worker) return {};
+      TRY(check_hosts(place.job));
       for (std::int32_t i = 0; i < worker->replicas; ++i)
         hosts += (i > 0 ? "," : "") + pod_host(place.job, *worker, i);
     }

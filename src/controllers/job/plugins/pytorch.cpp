@@ -25,7 +25,7 @@ class PytorchPlugin final : public JobPlugin {
     if (!master) return {};
     const model::TaskSpec* worker = find_task(place.job, worker_);
     std::string address = pod_host(place.job, *master, 0);
-    std::int32_t world = master->replicas + (worker ? worker->replicas : 0);
+    std::int64_t world = std::int64_t{master->replicas} + (worker ? worker->replicas : 0);
     for_each_container(pod, false, [&](json::Object& container) {
       add_port(container, "pytorchjob-port", port_);
       set_env(container, "MASTER_ADDR", json::Value(address));

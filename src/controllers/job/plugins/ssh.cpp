@@ -44,6 +44,7 @@ class SshPlugin final : public JobPlugin {
   }
 
   Result<std::vector<PluginObject>> objects(const model::VcJob& job) const override {
+    TRY(check_hosts(job));
     SshKeyPair keys{private_key_, public_key_};
     if (private_key_.empty() || public_key_.empty()) keys = TRY(make_ssh_key());
     json::Object data{{"id_rsa", base64_encode(keys.private_pem)},

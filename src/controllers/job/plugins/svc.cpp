@@ -69,6 +69,7 @@ class SvcPlugin final : public JobPlugin {
   }
 
   Result<std::vector<PluginObject>> objects(const model::VcJob& job) const override {
+    TRY(check_hosts(job));
     std::vector<PluginObject> made;
     made.push_back({kube::resources::config_maps, config_map(job), true});
     made.push_back({kube::resources::services, service(job)});

@@ -22,6 +22,7 @@ class TensorflowPlugin final : public JobPlugin {
   Result<void> on_pod_create(const PodPlace& place, json::Value& pod) const override {
     const model::VcJobSpec& spec = place.job.spec;
     if (spec.tasks.size() == 1 && spec.tasks.front().replicas == 1) return {};
+    TRY(check_hosts(place.job));
     std::string own;
     json::Object cluster;
     for (const auto& [role, task_name] : roles_) {
