@@ -133,9 +133,9 @@ std::set<std::string> plan_existing(const JobView& view, PodCounts& counts, Plan
   return taken;
 }
 
-// As many as a round may carry; the next one goes on.
-Result<void> plan_missing(const JobView& view, const std::set<std::string>& taken,
-                          PodCounts& counts, Plan& plan) {
+// As many as a round may carry; the next one goes on. The status counts pods that exist, not these:
+// their creation may be refused.
+Result<void> plan_missing(const JobView& view, const std::set<std::string>& taken, Plan& plan) {
   std::size_t bytes = 0;
   for (const model::TaskSpec& task : view.job->spec.tasks) {
     if (!dependencies_ready(view, task)) continue;
@@ -151,7 +151,6 @@ Result<void> plan_missing(const JobView& view, const std::set<std::string>& take
       bytes += each;
       plan.add(Purpose::pod_create,
                create(kube::resources::pods, view.job->metadata.ns, std::move(pod)));
-      counts.add(task.name.empty() ? "default" : task.name, "Pending");
     }
   }
   return {};
@@ -207,7 +206,7 @@ Plan sync_job(const JobView& view, Rule rule) {
   bool open = claims_ready && may_create_pods(view.pod_group.get());
   std::set<std::string> taken = plan_existing(view, counts, plan);
   if (open) {
-    if (Result<void> made = plan_missing(view, taken, counts, plan); !made) {
+    if (Result<void> made = plan_missing(view, taken, plan); !made) {
       failed(plan, "FailedCreate", "Error creating pods: ", made.error());
       return plan;
     }
