@@ -205,7 +205,9 @@ Plan sync_job(const JobView& view, Rule rule) {
   PodCounts counts;
   bool open = claims_ready && may_create_pods(view.pod_group.get());
   std::set<std::string> taken = plan_existing(view, counts, plan);
-  if (open) {
+  if (open && !plan.prepares.empty()) {
+    plan.goes_on = true;  // no pod before what the plugins make is there
+  } else if (open) {
     if (Result<void> made = plan_missing(view, taken, plan); !made) {
       failed(plan, "FailedCreate", "Error creating pods: ", made.error());
       return plan;
