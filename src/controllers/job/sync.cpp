@@ -156,9 +156,25 @@ Result<void> plan_missing(const JobView& view, const std::set<std::string>& take
   return {};
 }
 
-void failed(Plan& plan, const char* reason, const std::string& what, const Error& error) {
+// A new job as it is first seen, before anything of it is made.
+Plan first_status(const JobView& view) {
+  model::VcJobStatus status = with_counts(view.job->status, view.job->spec, {});
+  status.state.phase = text(Phase::pending);
+  stamp(status, view.now);
+  Plan plan;
+  plan.phase_changed = true;
+  plan.add(Purpose::status, status_patch(*view.job, status));
+  plan.goes_on = true;
+  return plan;
+}
+
+// The round that cannot go on. A job without a status gets one first and fails in the next round.
+Plan failed(const JobView& view, const char* reason, const std::string& what, const Error& error) {
+  if (view.job->status.state.phase.empty()) return first_status(view);
+  Plan plan;
   plan.events.push_back({"Warning", reason, what + error.message});
   plan.error = error;
+  return plan;
 }
 
 }  // namespace
@@ -184,10 +200,8 @@ Plan sync_job(const JobView& view, Rule rule) {
   bool claims_ready = true;
   Result<void> made =
       view.plugin_error ? std::unexpected(*view.plugin_error) : plan_plugins(view, status, plan);
-  if (!made) {
-    failed(plan, "PluginError", "Execute plugin when job add failed, err: ", made.error());
-    return plan;
-  }
+  if (!made)
+    return failed(view, "PluginError", "Execute plugin when job add failed, err: ", made.error());
   if (plan.again_after) return plan;
   if (Result<void> made = make_claims(view, status, plan); !made) {
     plan.events.push_back(
@@ -195,12 +209,9 @@ Plan sync_job(const JobView& view, Rule rule) {
     plan.again_after = kClaimRetry;
     claims_ready = false;
   }
-  if (claims_ready) {
-    if (Result<bool> planned = plan_pod_group(view, plan); !planned) {
-      failed(plan, "PodGroupError", "Failed to create PodGroup, err: ", planned.error());
-      return plan;
-    }
-  }
+  if (claims_ready)
+    if (Result<bool> planned = plan_pod_group(view, plan); !planned)
+      return failed(view, "PodGroupError", "Failed to create PodGroup, err: ", planned.error());
 
   PodCounts counts;
   bool open = claims_ready && may_create_pods(view.pod_group.get());
@@ -208,10 +219,8 @@ Plan sync_job(const JobView& view, Rule rule) {
   if (open && !plan.prepares.empty()) {
     plan.goes_on = true;  // no pod before what the plugins make is there
   } else if (open) {
-    if (Result<void> made = plan_missing(view, taken, plan); !made) {
-      failed(plan, "FailedCreate", "Error creating pods: ", made.error());
-      return plan;
-    }
+    if (Result<void> made = plan_missing(view, taken, plan); !made)
+      return failed(view, "FailedCreate", "Error creating pods: ", made.error());
   }
 
   model::VcJobStatus after = with_counts(status, job.spec, counts);
