@@ -132,12 +132,17 @@ void JobController::command(const model::Command& command) {
   kube::Key key{command.metadata.ns, command.target.name};
   JobRef job = caches_.jobs.get(key);
   if (!job) return;
+  Action action = parse_action(command.action);
+  if (action == Action::other)
+    return record(*job, {"Warning", "CommandIssued",
+                         "Command " + command.metadata.name + " is dropped: \"" + command.action +
+                             "\" is not an action of jobs"});
   record(*job, {"Normal", "CommandIssued",
                 "Start to execute command " + command.action +
                     ", and clean it up to make sure executed not more than once."});
   Request wanted;
   wanted.event = Event::command_issued;
-  wanted.action = parse_action(command.action);
+  wanted.action = action;
   wanted.reason = "CommandIssued";
   wanted.message = "Command " + command.metadata.name + " asked for " + command.action;
   for (const std::string& more : {command.reason, command.message})
@@ -206,8 +211,9 @@ kube::Round JobController::reconcile(const kube::Key& key, WallTime now) {
   for (const EventText& event : events) record(*job, event);
   if (choice) {
     if (choice->action != Action::sync && !choice->request.announced) {
-      record(*job, {"Normal", "ExecuteAction",
-                    "Start to execute action " + std::string(text(choice->action)) + " "});
+      // A policy of an exit code may name an action that does not exist; only the pods follow then.
+      std::string name(choice->action == Action::other ? "unknown" : text(choice->action));
+      record(*job, {"Normal", "ExecuteAction", "Start to execute action " + name + " "});
       work.queue.mark_announced(choice->done);
     }
     work.action = choice->action;
