@@ -49,14 +49,19 @@ Result<std::vector<json::Value>> flow_manifests(const FlowOptions& options) {
 }  // namespace
 
 Result<void> create_queue(ApiSession& session, const QueueOptions& options) {
+  if (options.state != "Open" && options.state != "Closed")
+    return fail(Code::bad_request, "state " + options.state + " invalid, a queue is Open or Closed");
   json::Object queue{{"apiVersion", kube::resources::queues.api_version()},
                      {"kind", kube::resources::queues.kind},
                      {"metadata", json::Object{{"name", options.name}}},
-                     {"spec", json::Object{{"weight", options.weight}}},
-                     {"status", json::Object{{"state", options.state}}}};
+                     {"spec", json::Object{{"weight", options.weight}}}};
   TRY(session.call("POST", ApiSession::path_of(kube::resources::queues, ""),
                    json::serialize(queue)));
-  return {};
+  if (options.state == "Open") return {};
+  // A status that is sent with a new queue is dropped; vcctl's closed queues are open.
+  QueueOptions closing = options;
+  closing.action = "close";
+  return operate_queue(session, closing);
 }
 
 Result<void> delete_queue(ApiSession& session, const QueueOptions& options) {

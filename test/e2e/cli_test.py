@@ -137,6 +137,8 @@ class CommandLine(put.PlatformTest):
         self.hekla("queue", "create", "-n", "q3", "-w", "4")
         put.wait_for("it is open", lambda: self.hekla("queue", "get", "-n", "q3").splitlines()[1].split()[:4] ==
                      ["q3", "4", "Open", "root"])
+        self.hekla("queue", "create", "-n", "q4", "-S", "Closed")
+        put.wait_for("closed", lambda: self.platform.get("queue", "q4")["status"].get("state") == "Closed")
         self.hekla("queue", "operate", "-n", "q3", "-a", "update", "-w", "7")
         self.assertEqual(self.platform.get("queue", "q3")["spec"]["weight"], 7)
         self.hekla("queue", "operate", "-n", "q3", "-a", "close")
