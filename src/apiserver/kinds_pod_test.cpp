@@ -196,6 +196,19 @@ TEST(PodDefaults, ServiceAccountIsMirroredAndNegativeGraceIsOne) {
   EXPECT_EQ(json::int_at(pod, {"spec", "terminationGracePeriodSeconds"}), 1);
 }
 
+TEST(PodDefaults, RequestsOfThePodAreThoseOfItsContainersOrItsLimits) {
+  const auto requests = [](const std::string& resources) {
+    json::Value pod = defaulted("pods", R"({"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}},)"
+                                        R"({"name":"b","resources":{"requests":{"cpu":"500m"}}}],"resources":)" +
+                                            resources + "}}");
+    const json::Value* found = json::find_path(pod, {"spec", "resources", "requests"});
+    return found ? json::serialize(*found) : "";
+  };
+  EXPECT_EQ(requests(R"({"limits":{"cpu":"4","memory":"1Gi"}})"), R"({"cpu":"1500m","memory":"1Gi"})");
+  EXPECT_EQ(requests(R"({"limits":{"cpu":"4"},"requests":{"cpu":"2"}})"), R"({"cpu":"2"})");
+  EXPECT_EQ(requests("{}"), "");
+}
+
 TEST(PodCreate, StatusIsPendingWithItsClass) {
   const auto status = [](const char* spec) {
     json::Value pod = created("pods", std::string(R"({"spec":)") + spec + "}");
@@ -208,6 +221,10 @@ TEST(PodCreate, StatusIsPendingWithItsClass) {
   EXPECT_EQ(
       status(R"({"containers":[{"name":"c","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]})"),
       R"({"phase":"Pending","qosClass":"Guaranteed"})");
+  EXPECT_EQ(status(R"({"resources":{"limits":{"cpu":"1","memory":"1Gi"}},"containers":[{"name":"c"}]})"),
+            R"({"phase":"Pending","qosClass":"Guaranteed"})");
+  EXPECT_EQ(status(R"({"resources":{"requests":{"cpu":"1"}},"containers":[{"name":"c"}]})"),
+            R"({"phase":"Pending","qosClass":"Burstable"})");
   EXPECT_NE(status(R"({"schedulingGates":[{"name":"g"}],"containers":[{"name":"c"}]})")
                 .find("SchedulingGated"),
             std::string::npos);

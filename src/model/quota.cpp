@@ -90,17 +90,8 @@ void charge_claim(const json::Value& object, ResourceList& usage) {
 }
 
 bool is_best_effort(const json::Value& pod) {
-  auto states = [](const json::Value& owner) {
-    for (std::string_view side : {"requests", "limits"})
-      for (const auto& [name, quantity] : resource_list_at(owner, {"resources", side}))
-        if ((name == "cpu" || name == "memory") && !quantity.is_zero()) return true;
-    return false;
-  };
-  if (const json::Value* spec = json::find(pod, "spec"); spec && states(*spec)) return false;
-  for (std::string_view list : {"containers", "initContainers"})
-    if (const json::Array* containers = json::array_at(pod, {"spec", list}))
-      if (std::any_of(containers->begin(), containers->end(), states)) return false;
-  return true;
+  const json::Value* spec = json::find(pod, "spec");
+  return spec == nullptr || qos_class(*spec) == "BestEffort";
 }
 
 bool names_other_namespaces(const json::Value& term) {
@@ -232,6 +223,29 @@ std::optional<std::string> quota_unspecified(const std::vector<std::string>& cha
     }
   }
   return text;
+}
+
+std::string qos_class(const json::Value& pod_spec) {
+  bool any = false, guaranteed = true;
+  auto count = [&](const json::Value& owner) {
+    const ResourceList requests = resource_list_at(owner, {"resources", "requests"});
+    const ResourceList limits = resource_list_at(owner, {"resources", "limits"});
+    for (const char* name : {"cpu", "memory"}) {
+      auto request = requests.find(name), limit = limits.find(name);
+      const bool asked = request != requests.end() && !request->second.is_zero();
+      const bool limited = limit != limits.end() && !limit->second.is_zero();
+      any = any || asked || limited;
+      if (!limited || (asked && request->second != limit->second)) guaranteed = false;
+    }
+  };
+  if (json::object_at(pod_spec, {"resources"})) {
+    count(pod_spec);
+  } else {
+    for (std::string_view list : {"initContainers", "containers"})
+      if (const json::Array* containers = json::array_at(pod_spec, {list}))
+        for (const json::Value& container : *containers) count(container);
+  }
+  return !any ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
 }
 
 ResourceList pod_limits(const PodSpec& spec) {

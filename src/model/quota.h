@@ -34,6 +34,10 @@ bool quota_selects(const json::Value& quota, const QuotaKind& kind, const json::
 std::optional<std::string> quota_unspecified(const std::vector<std::string>& charged,
                                              const json::Value& pod);
 
+// Guaranteed, Burstable or BestEffort: by the resources of the pod as a whole where its spec has some, else
+// by those of its containers.
+std::string qos_class(const json::Value& pod_spec);
+
 // max(sum of containers and sidecars, init peaks) of the limits; overhead joins limits that exist.
 ResourceList pod_limits(const PodSpec& spec);
 

@@ -44,6 +44,18 @@ TEST(Quota, OtherKindsCount) {
             "count/services=1,services=1,services.loadbalancers=1,services.nodeports=1");
 }
 
+TEST(Quota, TheClassOfAPodIsThatOfItsOwnResourcesFirst) {
+  const auto class_of = [](const std::string& spec) { return qos_class(*json::parse(spec)); };
+  const std::string guaranteed = R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1000m","memory":"1Gi"}})";
+  EXPECT_EQ(class_of(R"({"containers":[{}]})"), "BestEffort");
+  EXPECT_EQ(class_of(R"({"containers":[{"resources":)" + guaranteed + "}]}"), "Guaranteed");
+  EXPECT_EQ(class_of(R"({"containers":[{}],"initContainers":[{"resources":)" + guaranteed + "}]}"), "Burstable");
+  EXPECT_EQ(class_of(R"({"resources":)" + guaranteed + R"(,"containers":[{}]})"), "Guaranteed");
+  EXPECT_EQ(class_of(R"({"resources":{"requests":{"cpu":"1"}},"containers":[{"resources":)" + guaranteed + "}]}"),
+            "Burstable");
+  EXPECT_EQ(class_of(R"({"resources":{"limits":{"memory":"1Gi"}},"containers":[{}]})"), "Burstable");
+}
+
 TEST(Quota, ScopesAreAboutPods) {
   json::Value quota = *json::parse(R"({"spec":{"scopes":["NotTerminating","NotBestEffort"]}})");
   json::Value busy = *json::parse(

@@ -3,6 +3,7 @@
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/pod_rules.h"
 #include "apiserver/pod_template.h"
+#include "model/quota.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -12,7 +13,7 @@ void prepare_pod(json::Value& pod, const WriteContext& context) {
   const json::Value* spec = json::find(pod, "spec");
   json::Object status;
   status.emplace("phase", "Pending");
-  if (spec != nullptr) status.emplace("qosClass", qos_class(*spec));
+  if (spec != nullptr) status.emplace("qosClass", model::qos_class(*spec));
   if (count(pod, {"spec", "schedulingGates"}) > 0)
     status.emplace("conditions",
                    json::Array{json::Object{

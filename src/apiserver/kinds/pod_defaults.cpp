@@ -1,7 +1,7 @@
 // Defaults of pods and pod templates (pkg/apis/core/v1/defaults.go of Kubernetes 1.34).
 #include "apiserver/kinds/defaults.h"
 #include "apiserver/kinds/pod_rules.h"
-#include "model/quantity.h"
+#include "model/quota.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -131,6 +131,24 @@ void default_host_ports(json::Object& container) {
   }
 }
 
+// Of the pod as a whole: what its containers ask for together, or else its limits.
+void default_pod_requests(json::Object& spec) {
+  json::Object* resources = object_in(spec, "resources");
+  json::Object* limits = resources == nullptr ? nullptr : object_in(*resources, "limits");
+  if (limits == nullptr || limits->empty()) return;
+  json::Object containers = spec;
+  for (std::string_view of_pod : {"resources", "overhead"}) containers.erase(of_pod);
+  json::Object requests(resources->storage());
+  if (json::Object* given = object_in(*resources, "requests")) requests = *given;
+  auto take = [&](std::string_view name, const json::Value& amount) {
+    if (name == "cpu" || name == "memory" || name.starts_with("hugepages-")) requests.emplace(name, amount);
+  };
+  if (auto decoded = json::decode<model::PodSpec>(json::Value(std::move(containers))))
+    for (const auto& [name, amount] : model::pod_requests(*decoded)) take(name, json::encode(amount));
+  for (const auto& limit : *limits) take(json::sv(limit.key()), limit.value());
+  if (!requests.empty()) (*resources)["requests"] = std::move(requests);
+}
+
 }  // namespace
 
 void default_pod_spec(json::Value& value, bool is_pod) {
@@ -157,39 +175,15 @@ void default_pod_spec(json::Value& value, bool is_pod) {
   if (!spec.contains("securityContext") || spec["securityContext"].is_null())
     spec["securityContext"] = json::Object();
   set_default(spec, "schedulerName", "default-scheduler");
-  if (is_pod) set_default(spec, "enableServiceLinks", true);
+  if (!is_pod) return;
+  set_default(spec, "enableServiceLinks", true);
+  default_pod_requests(spec);
 }
 
 void default_pod_template(json::Value& pod_template) {
   if (!pod_template.is_object()) return;
   if (json::Value* spec = pod_template.get_object().if_contains("spec"))
     default_pod_spec(*spec, false);
-}
-
-std::string qos_class(const json::Value& spec) {
-  bool any = false, guaranteed = true;
-  const auto positive = [](const json::Value* list,
-                           std::string_view name) -> std::optional<model::Quantity> {
-    const json::Value* text = list == nullptr ? nullptr : json::find(*list, name);
-    if (text == nullptr) return std::nullopt;
-    auto quantity = model::Quantity::from_json(*text);
-    if (!quantity || quantity->is_zero()) return std::nullopt;
-    return *quantity;
-  };
-  for (std::string_view list : {"initContainers", "containers"}) {
-    const json::Array* containers = json::array_at(spec, {list});
-    if (containers == nullptr) continue;
-    for (const json::Value& container : *containers) {
-      const json::Value* requests = json::find_path(container, {"resources", "requests"});
-      const json::Value* limits = json::find_path(container, {"resources", "limits"});
-      for (std::string_view name : {"cpu", "memory"}) {
-        auto request = positive(requests, name), limit = positive(limits, name);
-        any = any || request || limit;
-        if (!limit || (request && *request != *limit)) guaranteed = false;
-      }
-    }
-  }
-  return !any ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";
 }
 
 }  // namespace hekla::apiserver

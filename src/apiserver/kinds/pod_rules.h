@@ -12,9 +12,6 @@ namespace hekla::apiserver {
 void default_pod_spec(json::Value& spec, bool is_pod);
 void default_pod_template(json::Value& pod_template);
 
-// Guaranteed, Burstable or BestEffort.
-std::string qos_class(const json::Value& spec);
-
 void validate_pod_spec(const Field& spec, bool is_pod, Rules& rules);
 void validate_container_resources(const Field& resources, Rules& rules);
 void validate_pod_resources(const Field& spec, Rules& rules);

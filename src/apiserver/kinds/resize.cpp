@@ -1,6 +1,7 @@
 #include "apiserver/kinds/resize.h"
 
 #include "apiserver/kinds/pod_rules.h"
+#include "model/quota.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -126,8 +127,8 @@ std::vector<Cause> validate_resize(const json::Value& pod, const json::Value& ol
   if (before["os"]["name"].text() == "windows")
     return {forbidden_value("", "windows pods cannot be resized")};
   std::string was(json::string_at(old, {"status", "qosClass"}));
-  if (was.empty()) was = qos_class(before.value());
-  if (was != qos_class(spec.value()))
+  if (was.empty()) was = model::qos_class(before.value());
+  if (was != model::qos_class(spec.value()))
     rules.invalid(spec, json::Value(json::string_at(pod, {"status", "qosClass"})),
                   "Pod QOS Class may not change as a result of resizing");
   if (!node_resizes(old)) rules.forbidden(spec, "Pod running on node without support for resize");
