@@ -196,6 +196,17 @@ TEST(PodDefaults, ServiceAccountIsMirroredAndNegativeGraceIsOne) {
   EXPECT_EQ(json::int_at(pod, {"spec", "terminationGracePeriodSeconds"}), 1);
 }
 
+TEST(PodDefaults, FieldsOfDisabledFeaturesAreDropped) {
+  json::Value pod = defaulted(
+      "pods", R"({"spec":{"containers":[{"name":"c","lifecycle":{"stopSignal":"SIGUSR1"},"env":[{"name":"A",)"
+              R"("valueFrom":{"fileKeyRef":{"path":"f","volumeName":"v","key":"k"}}}]},{"name":"d",)"
+              R"("lifecycle":{"stopSignal":"SIGUSR1","preStop":{"sleep":{"seconds":1}}}}]}})");
+  const json::Array& containers = *json::array_at(pod, {"spec", "containers"});
+  EXPECT_EQ(json::find(containers[0], "lifecycle"), nullptr);
+  EXPECT_EQ(json::serialize(*json::find(containers[0], "env")), R"([{"name":"A","valueFrom":{}}])");
+  EXPECT_EQ(json::serialize(*json::find(containers[1], "lifecycle")), R"({"preStop":{"sleep":{"seconds":1}}})");
+}
+
 TEST(PodDefaults, RequestsOfThePodAreThoseOfItsContainersOrItsLimits) {
   const auto requests = [](const std::string& resources) {
     json::Value pod = defaulted("pods", R"({"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}},)"

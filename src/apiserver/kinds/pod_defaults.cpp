@@ -51,7 +51,17 @@ void default_requests(json::Object& container) {
   (*resources)["requests"] = std::move(requests);
 }
 
+// Fields of feature gates that are off in 1.34 (EnvFiles, ContainerStopSignals).
+void drop_disabled(json::Object& container) {
+  for (json::Value& variable : list_in(container, "env"))
+    if (json::Object* source = variable.is_object() ? object_in(variable.get_object(), "valueFrom") : nullptr)
+      source->erase("fileKeyRef");
+  json::Object* lifecycle = object_in(container, "lifecycle");
+  if (lifecycle != nullptr && lifecycle->erase("stopSignal") > 0 && lifecycle->empty()) container.erase("lifecycle");
+}
+
 void default_container(json::Object& container) {
+  drop_disabled(container);
   for (json::Value& port : list_in(container, "ports"))
     if (port.is_object()) set_default(port.get_object(), "protocol", "TCP");
   for (json::Value& variable : list_in(container, "env")) {
