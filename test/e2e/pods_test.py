@@ -99,6 +99,26 @@ spec:
 """
 
 
+EPHEMERAL = """
+apiVersion: v1
+kind: Pod
+metadata: {name: scratch}
+spec:
+  schedulerName: volcano
+  terminationGracePeriodSeconds: 0
+  containers:
+  - name: c
+    image: any
+    command: [sh, -c, 'echo mine > /data/file; sleep 100']
+    volumeMounts: [{name: data, mountPath: /data}]
+  volumes:
+  - name: data
+    ephemeral:
+      volumeClaimTemplate:
+        metadata: {labels: {team: a}}
+        spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+"""
+
 CAP_SYS_RESOURCE = 24
 
 
@@ -193,6 +213,17 @@ class Pods(put.PlatformTest):
         for path in ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/sudoers", "/etc/krb5.keytab", p.kubeconfig]:
             seen = p.kubectl("exec", "curious", "--", "sh", "-c", "cat %s 2>/dev/null || true" % path)
             self.assertEqual(seen, "", path)
+
+    def test_6_an_ephemeral_volume_comes_and_goes_with_its_pod(self):
+        p = self.platform
+        p.apply_text(EPHEMERAL)
+        put.wait_for("it runs", lambda: self.phase_of("scratch") == "Running")
+        claim = p.get("pvc", "scratch-data")
+        self.assertEqual(claim["status"]["phase"], "Bound")
+        self.assertEqual(claim["metadata"]["labels"], {"team": "a"})
+        put.wait_for("it has written", lambda: p.kubectl("exec", "scratch", "--", "cat", "/data/file") == "mine\n")
+        p.kubectl("delete", "pod", "scratch")
+        put.wait_for("the claim is gone", lambda: not p.get("pvc")["items"])
 
 
 if __name__ == "__main__":

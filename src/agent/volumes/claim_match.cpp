@@ -156,4 +156,10 @@ Result<std::string> volume_path(const json::Value& volume) {
                                  "\" is neither a hostPath nor a local volume");
 }
 
+std::string claim_behind(const model::Pod& pod, const json::Value& volume) {
+  if (json::object_at(volume, {"ephemeral"}))
+    return pod.metadata.name + "-" + std::string(json::string_at(volume, {"name"}));
+  return std::string(json::string_at(volume, {"persistentVolumeClaim", "claimName"}));
+}
+
 }  // namespace hekla::agent

@@ -71,14 +71,19 @@ std::vector<json::Value> parse_all(const kube::List& list) {
   return out;
 }
 
+std::string_view controller_uid(const json::Value& object) {
+  if (const json::Array* owners = json::array_at(object, {"metadata", "ownerReferences"}))
+    for (const json::Value& owner : *owners)
+      if (json::bool_at(owner, {"controller"})) return json::string_at(owner, {"uid"});
+  return {};
+}
+
 }  // namespace
 
 std::vector<std::string> claim_names(const model::Pod& pod) {
   std::vector<std::string> names;
   for (const json::Value& volume : pod.spec.volumes)
-    if (std::string_view name = json::string_at(volume, {"persistentVolumeClaim", "claimName"});
-        !name.empty())
-      names.emplace_back(name);
+    if (std::string name = claim_behind(pod, volume); !name.empty()) names.push_back(std::move(name));
   return names;
 }
 
@@ -113,10 +118,14 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     });
   }
 
-  void resolve_one(const kube::Key& key, ClaimDone done) {
+  // `owner` is the pod that the claim must have been made for, if any.
+  void resolve_one(const kube::Key& key, const std::optional<model::ObjectMeta>& owner, ClaimDone done) {
     get(kube::resources::persistent_volume_claims, key,
-        [this, key, done = std::move(done)](Result<json::Value> claim) mutable {
+        [this, key, owner, done = std::move(done)](Result<json::Value> claim) mutable {
           if (!claim) return done(std::unexpected(claim.error()));
+          if (owner && controller_uid(*claim) != owner->uid)
+            return done(fail(Code::conflict, "PVC " + key.ns + "/" + key.name + " was not created for pod " + key.ns +
+                                                 "/" + owner->name + " (pod is not owner)"));
           std::string volume(json::string_at(*claim, {"spec", "volumeName"}));
           if (volume.empty()) return provision(std::move(*claim), std::move(done));
           get(kube::resources::persistent_volumes, {"", volume},
@@ -429,12 +438,16 @@ void ClaimStore::resolve(const model::Pod& pod, std::move_only_function<void(Res
     std::move_only_function<void(Result<Claims>)> done;
   };
   auto pending = std::make_shared<Pending>();
-  std::vector<std::string> names = claim_names(pod);
-  if (names.empty()) return done(Claims{});
-  pending->left = names.size();
+  const std::size_t count = claim_names(pod).size();
+  if (count == 0) return done(Claims{});
+  pending->left = count;
   pending->done = std::move(done);
-  for (const std::string& name : names)
-    state_->resolve_one({pod.metadata.ns, name}, [pending, name](Result<ClaimVolume> volume) {
+  for (const json::Value& one : pod.spec.volumes) {
+    const std::string name = claim_behind(pod, one);
+    if (name.empty()) continue;
+    const bool own = json::object_at(one, {"ephemeral"}) != nullptr;
+    state_->resolve_one({pod.metadata.ns, name}, own ? std::optional(pod.metadata) : std::nullopt,
+                        [pending, name](Result<ClaimVolume> volume) {
       if (volume)
         pending->claims.emplace(name, std::move(*volume));
       else
@@ -443,6 +456,7 @@ void ClaimStore::resolve(const model::Pod& pod, std::move_only_function<void(Res
       if (pending->error) return pending->done(std::unexpected(*pending->error));
       pending->done(std::move(pending->claims));
     });
+  }
 }
 
 }  // namespace hekla::agent

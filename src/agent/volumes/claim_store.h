@@ -38,7 +38,7 @@ class ClaimStore {
   std::shared_ptr<State> state_;
 };
 
-// The names of the claims that a pod's volumes mention.
+// The names of the claims behind a pod's volumes.
 std::vector<std::string> claim_names(const model::Pod& pod);
 
 }  // namespace hekla::agent

@@ -44,10 +44,14 @@ class ClaimStoreTest : public ::testing::Test {
     return *api_.find(persistent_volumes, {"", name});
   }
   std::string resolved(const std::string& name) {
+    return resolved(name, R"({"name":"v","persistentVolumeClaim":{"claimName":")" + name + "\"}}");
+  }
+  std::string resolved(const std::string& name, const std::string& volume) {
     model::Pod pod;
     pod.metadata.ns = "n";
-    pod.spec.volumes = {
-        json::parse(R"({"name":"v","persistentVolumeClaim":{"claimName":")" + name + "\"}}").value()};
+    pod.metadata.name = "p";
+    pod.metadata.uid = "u";
+    pod.spec.volumes = {json::parse(volume).value()};
     std::string out = "no answer";
     store_.resolve(pod, [&](Result<ClaimStore::Claims> claims) {
       out = claims ? claims->at(name).path : claims.error().message;
@@ -107,6 +111,17 @@ TEST_F(ClaimStoreTest, AClaimCannotHelpItselfToAnothersVolume) {
   EXPECT_EQ(resolved("thief"), "persistentvolumeclaim \"thief\" not bound");
   EXPECT_EQ(resolved("liar"), "persistentvolumeclaim \"liar\" not bound");
   EXPECT_EQ(resolved("owner"), "/data/v");
+}
+
+TEST_F(ClaimStoreTest, AnEphemeralVolumeIsThatOfThePodsOwnClaim) {
+  const std::string ephemeral = R"({"name":"v","ephemeral":{"volumeClaimTemplate":{}}})";
+  volume("x");
+  claim("p-v");
+  start();
+  EXPECT_EQ(resolved("p-v", ephemeral), "PVC n/p-v was not created for pod n/p (pod is not owner)");
+  api_.patch(persistent_volume_claims, {"n", "p-v"},
+             json::parse(R"({"metadata":{"ownerReferences":[{"uid":"u","controller":true}]}})").value());
+  EXPECT_EQ(resolved("p-v", ephemeral), "/data/x");
 }
 
 TEST_F(ClaimStoreTest, WhatTheApiRefusedIsTriedAgain) {

@@ -1,5 +1,6 @@
 #include "agent/volumes/volume_plan.h"
 
+#include "agent/volumes/claim_match.h"
 #include "base/bytes.h"
 
 namespace hekla::agent {
@@ -38,8 +39,7 @@ class Planner {
       plan.kind = VolumePlan::Kind::host_path;
       plan.host_path = std::string(json::string_at(*source, {"path"}));
       plan.host_path_type = std::string(json::string_at(*source, {"type"}));
-    } else if (const json::Value* source = member(volume, "persistentVolumeClaim")) {
-      const std::string claim(json::string_at(*source, {"claimName"}));
+    } else if (const std::string claim = claim_behind(pod_, volume); !claim.empty()) {
       auto found = sources_.claims.find(claim);
       if (found == sources_.claims.end())
         return fail(Code::not_found, "persistentvolumeclaim \"" + claim + "\" not found");
