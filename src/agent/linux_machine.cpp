@@ -379,7 +379,7 @@ void LinuxMachine::signal(const PodRecord& record, const ContainerRun& run, int 
 void LinuxMachine::resize(const PodRecord& record, const ContainerRun& run, const Limits& limits,
                           const Limits& pod_limits, Done<void> done) {
   background<void>(
-      [this, id = run.id, bundle = bundle_dir(record, run), cgroup = cgroup_of(record, run),
+      [this, record, id = run.id, bundle = bundle_dir(record, run), cgroup = cgroup_of(record, run),
        pod = paths_.pod_cgroup(record.uid), limits, pod_limits]() -> Result<void> {
         // The kernel would take back what it can and kill for the rest.
         if (auto usage = cgroup_usage(cgroup);
@@ -390,7 +390,8 @@ void LinuxMachine::resize(const PodRecord& record, const ContainerRun& run, cons
                                           std::to_string(usage->memory_bytes) + ")");
         TRY(limit_pod(pod, pod_limits, true));
         TRY(runtime_.update(id, bundle, oci_limits(limits)));
-        return limit_pod(pod, pod_limits, false);
+        TRY(limit_pod(pod, pod_limits, false));
+        return save(record);
       },
       std::move(done));
 }
@@ -494,9 +495,9 @@ void LinuxMachine::dismantle(PodRecord record, Done<void> done) {
   background<void>(
       [this, record = std::move(record)]() mutable -> Result<void> {
         TRY(dismantle_now(record));
-        record.sandbox = false;
         std::error_code ignored;
         if (!fs::exists(paths_.pod(record.uid), ignored)) return {};  // rejected: nothing was ever made
+        record.sandbox = false;
         record.address.clear();
         return save(record);
       },

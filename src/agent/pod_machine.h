@@ -64,7 +64,7 @@ class PodMachine {
   virtual void launch(LaunchRequest request, Done<Launch> done) = 0;
   virtual void signal(const PodRecord& record, const ContainerRun& run, int number) = 0;
   // Other limits for a running container, and what its pod has as a whole then; those it cannot have
-  // at present are an error.
+  // at present are an error. The record is what holds afterwards.
   virtual void resize(const PodRecord& record, const ContainerRun& run, const Limits& limits,
                       const Limits& pod_limits, Done<void> done) = 0;
   // A probe or a hook of a running container; an error when it could not be tried.

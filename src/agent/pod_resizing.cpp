@@ -74,8 +74,10 @@ bool PodWorker::resize_run(std::size_t index, const model::ResourceRequirements&
   }
   busy_ = true;
   const Limits limits = limits_of(wanted, pod_->status.qosClass, context_.machine_memory_bytes);
+  PodRecord after = record_;
+  after.containers[index].current->resources = wanted;
   context_.machine.resize(
-      record_, *container.current, limits,
+      after, *after.containers[index].current, limits,
       pod_limits_of(spec_in_force(*pod_, record_, index), pod_->status.qosClass),
       resume<void>([this, index, wanted](Result<void> done) {
         ContainerRun& run = *record_.containers[index].current;

@@ -21,9 +21,10 @@ class FakeMachine final : public PodMachine {
 
   std::vector<std::string> calls;
   std::map<std::string, int> exits;  // containers that end, by name
-  std::string sandbox_failure, launch_failure, removal_failure, resize_failure, dismantle_failure;
+  std::string config_failure, sandbox_failure, launch_failure, removal_failure, resize_failure, dismantle_failure;
   std::vector<std::string> env, args;
   Limits resized_pod;
+  PodRecord saved;  // by the last resize
   std::vector<OciDevice> devices;
   std::string cwd;
   std::map<std::string, StoredImage> images, registry;  // by canonical name
@@ -62,6 +63,7 @@ class FakeMachine final : public PodMachine {
     const ContainerRecord& container = request.record.containers[request.container];
     calls.push_back("launch " + container.name + "#" + std::to_string(container.current->attempt));
     env = request.bundle.env;
+    if (!config_failure.empty()) return answer<Launch>(std::move(done), fail(Code::invalid, config_failure));
     Launch launch{executor_.clock().wall(), {}};
     if (!launch_failure.empty()) launch.failure = launch_failure;
     answer<Launch>(std::move(done), launch);
@@ -72,11 +74,12 @@ class FakeMachine final : public PodMachine {
       if (record.containers.size() > 1 && one.current && one.current->id == run.id) call += " " + one.name;
     calls.push_back(call);
   }
-  void resize(const PodRecord&, const ContainerRun&, const Limits& limits, const Limits& pod_limits,
+  void resize(const PodRecord& record, const ContainerRun&, const Limits& limits, const Limits& pod_limits,
               Done<void> done) override {
     calls.push_back("resize " + std::to_string(limits.cpu_limit_milli.value_or(0)) + "m " +
                     std::to_string(limits.memory_limit_bytes.value_or(0)));
     resized_pod = pod_limits;
+    saved = record;
     if (resize_failure.empty()) return answer<void>(std::move(done), {});
     answer<void>(std::move(done), fail(Code::conflict, resize_failure));
   }
@@ -88,6 +91,10 @@ class FakeMachine final : public PodMachine {
   }
   void inspect(std::shared_ptr<const model::Pod>, PodRecord record, Done<PodRecord> done) override {
     for (ContainerRecord& container : record.containers) {
+      if (container.current && container.current->phase == run_phase::creating) {
+        container.current.reset();
+        --container.attempts;
+      }
       auto exit = exits.find(container.name);
       if (exit == exits.end() || !container.current || !container.current->is_live()) continue;
       container.current->phase = run_phase::exited;
