@@ -61,6 +61,7 @@ class PodMachine {
   // From its registry; one after the other. `logins` come before the machine's own.
   virtual void pull_image(const ImageReference& image, RegistryLogins logins,
                           Done<StoredImage> done) = 0;
+  // An error means that nothing has run and nothing will: inspect() finds the container as it was before.
   virtual void launch(LaunchRequest request, Done<Launch> done) = 0;
   virtual void signal(const PodRecord& record, const ContainerRun& run, int number) = 0;
   // Other limits for a running container, and what its pod has as a whole then; those it cannot have

@@ -626,8 +626,14 @@ void PodWorker::launched(std::size_t index, Result<Launch> outcome) {
     post_start(index);
     return;
   }
+  if (!outcome) {
+    // Nothing has run: a look takes away what there is, and it is tried again, as by the kubelet.
+    event("Warning", "Failed", "Error: " + outcome.error().message);
+    inspected_ = false;
+    return hold(container.name, {"CreateContainerConfigError", outcome.error().message}, kConfigRetry);
+  }
   // As containerd reports it: the run counts, with exit code 128.
-  const std::string why = outcome ? *outcome->failure : outcome.error().message;
+  const std::string& why = *outcome->failure;
   run.phase = run_phase::exited;
   run.exit_code = kStartErrorCode;
   run.reason = "StartError";

@@ -494,6 +494,21 @@ TEST_F(PodWorkerTest, RetriesTheSandboxWithBackOff) {
   EXPECT_TRUE(has_event("FailedCreatePodSandBox", "Failed to create pod sandbox: no bridge"));
 }
 
+TEST_F(PodWorkerTest, WhatCannotBeConfiguredWaits) {
+  machine_.config_failure = "subPath \"../x\" leads out of the volume";
+  begin("Never");
+  EXPECT_EQ(phase(), "Pending");
+  EXPECT_EQ(container().state.waiting->reason, "CreateContainerConfigError");
+  EXPECT_EQ(container().state.waiting->message, machine_.config_failure);
+  EXPECT_TRUE(has_event("Failed", "Error: subPath"));
+  EXPECT_EQ(calls(), "sandbox, launch c#0");
+  machine_.config_failure.clear();
+  pass(seconds(10));
+  EXPECT_EQ(calls(), "launch c#0");
+  EXPECT_EQ(phase(), "Running");
+  EXPECT_EQ(container().restartCount, 0);
+}
+
 TEST_F(PodWorkerTest, AStartErrorIsAnExit) {
   machine_.launch_failure = "executable file `x` not found in $PATH";
   begin("Never");
