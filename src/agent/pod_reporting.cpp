@@ -60,7 +60,8 @@ void PodWorker::report() {
   ephemeral_status_ = ephemeral_statuses(input);
   if (was_ready != is_ready(status_) || old_ip != status_.podIP || old_phase != status_.phase)
     context_.on_change();
-  json::Value patch = status_patch(record_, status_, ephemeral_status_, pod_->status.conditions);
+  json::Value patch = status_patch(record_, status_, ephemeral_status_, pod_->status.conditions,
+                                   pod_->metadata.generation);
   if (sent_status_ && json::equal(*sent_status_, patch)) return;
   status_dirty_ = true;
   send_status();
@@ -71,7 +72,8 @@ void PodWorker::send_status() {
   if (status_in_flight_ || !status_dirty_) return;
   status_dirty_ = false;
   status_in_flight_ = true;
-  sent_status_ = status_patch(record_, status_, ephemeral_status_, pod_->status.conditions);
+  sent_status_ = status_patch(record_, status_, ephemeral_status_, pod_->status.conditions,
+                                   pod_->metadata.generation);
   kube::Write write;
   write.verb = kube::Write::Verb::patch;
   write.resource = kube::resources::pods;

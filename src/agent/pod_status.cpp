@@ -260,9 +260,10 @@ bool is_ready(const model::PodStatus& status) {
 
 json::Value status_patch(const PodRecord& record, const model::PodStatus& status,
                          const std::vector<model::ContainerStatus>& ephemeral,
-                         const std::vector<model::PodCondition>& known) {
+                         const std::vector<model::PodCondition>& known, std::int64_t generation) {
   json::Object body;
   body["phase"] = status.phase;
+  if (generation > 0) body["observedGeneration"] = generation;
   auto optional_text = [&](const char* name, const std::string& text) {
     if (text.empty())
       body[name] = nullptr;
@@ -285,6 +286,7 @@ json::Value status_patch(const PodRecord& record, const model::PodStatus& status
     json::Value value = json::encode(condition);
     json::Object& object = value.as_object();
     object["lastProbeTime"] = nullptr;
+    if (generation > 0) object["observedGeneration"] = generation;
     // A patch merges: what no longer holds has to be taken away by name.
     if (condition.reason.empty()) object["reason"] = nullptr;
     if (condition.message.empty()) object["message"] = nullptr;

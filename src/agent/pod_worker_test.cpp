@@ -509,6 +509,17 @@ TEST_F(PodWorkerTest, WhatCannotBeConfiguredWaits) {
   EXPECT_EQ(container().restartCount, 0);
 }
 
+TEST_F(PodWorkerTest, TheStatusSaysWhichSpecItIsAbout) {
+  begin("Never");
+  const std::int64_t before = json::int_at(object(), {"metadata", "generation"});
+  ASSERT_GT(before, 0);
+  EXPECT_EQ(json::int_at(object(), {"status", "observedGeneration"}), before);
+  change(R"({"spec":{"activeDeadlineSeconds":1000}})");
+  EXPECT_EQ(json::int_at(object(), {"status", "observedGeneration"}), before + 1);
+  for (const json::Value& condition : *json::array_at(object(), {"status", "conditions"}))
+    EXPECT_EQ(json::int_at(condition, {"observedGeneration"}), before + 1);
+}
+
 TEST_F(PodWorkerTest, AStartErrorIsAnExit) {
   machine_.launch_failure = "executable file `x` not found in $PATH";
   begin("Never");
