@@ -368,7 +368,6 @@ void Agent::State::start() {
       KeptLogWork{[this](const std::string& job) { machine->remove_kept_logs(job); },
                   [this] { machine->trim_kept_logs(); }});
   kept_log_expiry->look();
-  make_dns_service();
   tend_outside();
   every(kRelistPeriod, &PodWorker::look);
   every(kRefreshPeriod, &PodWorker::refresh_volumes);
@@ -393,6 +392,7 @@ void Agent::State::settle() {
   }
   if (stopping) return end_pods();  // the others are left to the next start
   for (const auto& [uid, pod] : wanted) pod_changed(nullptr, pod);
+  make_dns_service();
   upkeep->start();  // now that it is known who runs here
 }
 
@@ -465,7 +465,9 @@ void Agent::State::tend_outside() {
 }
 
 void Agent::State::make_dns_service() {
-  client.batch(dns_service_writes(own_ranges[1], context->dns_address), [](const std::vector<kube::WriteResult>& done) {
+  const bool known = services.get({"kube-system", "kube-dns"}) != nullptr;
+  auto writes = dns_service_writes(own_ranges[1], context->dns_address, known);
+  client.batch(std::move(writes), [](const std::vector<kube::WriteResult>& done) {
     for (const kube::WriteResult& result : done)
       if (!result && result.error().code != Code::already_exists)
         log_warn("agent", "make the service kube-system/kube-dns", {{"error", result.error().message}});
