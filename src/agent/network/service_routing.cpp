@@ -22,6 +22,7 @@ ServiceRouting::ServiceRouting(kube::Client& client, const kube::Informer<model:
       endpoints_(client, kube::resources::endpoints),
       slices_(client, kSlices),
       rest_(client, kube::resources::services),
+      events_(client, "service-controller"),
       rules_(client.executor(), {[this] { return publish(); }, options_.set_rules, "",
                                  "cluster IPs of services do not work"}) {}
 
@@ -107,9 +108,10 @@ void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>
   };
   for (const model::Service* service : by_age) {
     std::vector<ServiceRoute> routes = routes_of(*service, endpoints_of(*service));
+    const bool balanced = balances(*service);
     for (std::size_t i = 0; i < routes.size(); ++i) {
       want(service->spec.ports[i].nodePort, routes[i]);
-      if (service->spec.type == "LoadBalancer") want(routes[i].port, routes[i]);
+      if (balanced) want(routes[i].port, routes[i]);
     }
   }
   if (wanted == host_ports_) return announce_all();
@@ -132,8 +134,30 @@ void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>
 
 void ServiceRouting::announce_all() {
   services_.for_each([&](const auto& service) {
-    if (service->spec.type == "LoadBalancer") announce(*service);
+    if (balances(*service)) announce(*service);
   });
+}
+
+bool ServiceRouting::balances(const model::Service& service) {
+  auto rest = rest_.get({service.metadata.ns, service.metadata.name});
+  if (service.spec.type != "LoadBalancer" || !rest || !rest->spec.loadBalancerClass.empty()) return false;
+  if (!admits_loopback(rest->spec)) {
+    refuse_balancer(service);
+    return false;
+  }
+  refused_.erase(service.metadata.uid);
+  return true;
+}
+
+// Everybody comes from the loopback, where the ports are: ranges without it would admit nobody, and
+// ignoring them everybody.
+void ServiceRouting::refuse_balancer(const model::Service& service) {
+  if (!refused_.insert(service.metadata.uid).second) return;
+  events_.record({"v1", "Service", service.metadata.ns, service.metadata.name, service.metadata.uid}, "Warning",
+                 "SyncLoadBalancerFailed",
+                 "Error syncing load balancer: failed to ensure load balancer: it listens on 127.0.0.1 alone, "
+                 "which loadBalancerSourceRanges do not contain");
+  set_ingress(service, json::Array());
 }
 
 // A load balancer has its address once all of its ports are ours; SCTP ones cannot be.
@@ -145,8 +169,10 @@ void ServiceRouting::announce(const model::Service& service) {
         std::ranges::count(held_, PortKey{static_cast<std::uint16_t>(port.port),
                                           port.protocol == "UDP"}) == 0)
       return;
-  json::Array ingress;
-  ingress.push_back(json::Object{{"ip", kLoopback}});
+  set_ingress(service, json::Array{json::Value(json::Object{{"ip", kLoopback}})});
+}
+
+void ServiceRouting::set_ingress(const model::Service& service, json::Array ingress) {
   kube::Write write;
   write.verb = kube::Write::Verb::patch;
   write.resource = kube::resources::services;

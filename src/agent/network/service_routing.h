@@ -6,12 +6,14 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "agent/network/host_ports.h"
 #include "agent/network/rules_in_force.h"
 #include "agent/network/service_rules.h"
 #include "agent/pod_machine.h"
+#include "kube/events.h"
 #include "kube/informer.h"
 
 namespace hekla::agent {
@@ -43,8 +45,12 @@ class ServiceRouting {
   void endpoints_changed();
   void read_slices();
   void publish_host_ports(const std::vector<const model::Service*>& services);
+  // Whether the service's own ports are for us to hold: load balancers of another class are others' work.
+  bool balances(const model::Service& service);
+  void refuse_balancer(const model::Service& service);
   void announce_all();
   void announce(const model::Service& service);
+  void set_ingress(const model::Service& service, json::Array ingress);
 
   kube::Client& client_;
   const kube::Informer<model::Service>& services_;
@@ -56,6 +62,8 @@ class ServiceRouting {
   kube::Informer<ServiceRest> rest_;
   std::vector<HostPort> host_ports_;
   std::vector<PortKey> held_;  // of these
+  kube::EventRecorder events_;
+  std::set<std::string> refused_;  // uids of load balancers that nobody could reach
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   RulesInForce rules_;
 };

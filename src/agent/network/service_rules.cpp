@@ -1,7 +1,10 @@
 #include "agent/network/service_rules.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
+
+#include "agent/network/address_pool.h"
 
 namespace hekla::agent {
 namespace {
@@ -53,6 +56,20 @@ EndpointSubset subset_of(const ServiceSlice& slice) {
     if (endpoint.conditions.ready.value_or(true) && !endpoint.addresses.empty())
       subset.addresses.push_back({endpoint.addresses.front(), endpoint.hostname});
   return subset;
+}
+
+bool admits_loopback(const ServiceOptions& service) {
+  constexpr std::uint32_t kLoopback = 0x7f000001;
+  return service.loadBalancerSourceRanges.empty() ||
+         std::ranges::any_of(service.loadBalancerSourceRanges, [](const std::string& range) {
+           const std::size_t slash = range.find('/');
+           const std::optional<std::uint32_t> base = parse_ipv4(range.substr(0, slash));
+           int prefix = 32;
+           if (slash != std::string::npos)
+             std::from_chars(range.data() + slash + 1, range.data() + range.size(), prefix);
+           if (!base || prefix < 0 || prefix > 32) return false;
+           return prefix == 0 || (*base ^ kLoopback) >> (32 - prefix) == 0;
+         });
 }
 
 std::vector<ServiceRoute> routes_of(const model::Service& service,

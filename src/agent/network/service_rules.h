@@ -64,9 +64,10 @@ struct ServiceRoute {
 
 // What model::Service leaves out.
 struct ServiceOptions {
-  std::string sessionAffinity;
+  std::string sessionAffinity, loadBalancerClass;
+  std::vector<std::string> loadBalancerSourceRanges;
 };
-BOOST_DESCRIBE_STRUCT(ServiceOptions, (), (sessionAffinity))
+BOOST_DESCRIBE_STRUCT(ServiceOptions, (), (sessionAffinity, loadBalancerClass, loadBalancerSourceRanges))
 struct LoadBalancerIngress {
   std::string ip;
 };
@@ -85,6 +86,9 @@ struct ServiceRest {
   ServiceStatus status;
 };
 BOOST_DESCRIBE_STRUCT(ServiceRest, (), (metadata, spec, status))
+
+// Whether clients at the host's loopback, the only ones there are, are among those the service admits.
+bool admits_loopback(const ServiceOptions& service);
 
 // Services without a cluster IP have no route; null endpoints count as empty. Only IPv4.
 std::vector<ServiceRoute> routes_of(const model::Service& service, const ServiceEndpoints* endpoints);
