@@ -119,6 +119,23 @@ spec:
         spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 """
 
+REFUSED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: tuned}
+spec:
+  securityContext: {sysctls: [{name: kernel.msgmax, value: "65536"}]}
+  containers: [{name: c, image: any, command: [sleep, "100"]}]
+  nodeName: %s
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: huge}
+spec:
+  containers: [{name: c, image: any, command: [sleep, "100"], resources: {requests: {cpu: 5000}}}]
+  nodeName: %s
+"""
+
 CAP_SYS_RESOURCE = 24
 
 
@@ -224,6 +241,17 @@ class Pods(put.PlatformTest):
         put.wait_for("it has written", lambda: p.kubectl("exec", "scratch", "--", "cat", "/data/file") == "mine\n")
         p.kubectl("delete", "pod", "scratch")
         put.wait_for("the claim is gone", lambda: not p.get("pvc")["items"])
+
+    def test_7_the_node_refuses_what_it_cannot_bear(self):
+        p = self.platform
+        node = p.get("node")["items"][0]["metadata"]["name"]
+        p.apply_text(REFUSED % (node, node))
+        for pod, reason in (("tuned", "SysctlForbidden"), ("huge", "OutOfcpu")):
+            put.wait_for(reason, lambda: self.phase_of(pod) == "Failed")
+            self.assertIn(reason, p.kubectl("get", "pod", pod))
+        self.assertIn("Pod was rejected: Node didn't have enough resource: cpu, requested: 5000000, used: ",
+                      p.get("pod", "huge")["status"]["message"])
+        p.kubectl("delete", "pod", "tuned", "huge")
 
 
 if __name__ == "__main__":
