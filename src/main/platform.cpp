@@ -57,6 +57,14 @@ constexpr int kFakeNodesNice = 10;    // a ninth
 constexpr auto kStartPatience = std::chrono::seconds(30);
 constexpr auto kStopPatience = std::chrono::seconds(60);
 
+// What it writes outside its data directory and no pod shall read: keys, passwords among it.
+std::vector<std::string> files_outside(const cli::UpOptions& options) {
+  std::vector<std::string> out;
+  for (const std::string& path : {options.kubeconfig_out, options.record, options.audit.log_path})
+    if (!path.empty() && path != "-") out.push_back(std::filesystem::absolute(path));
+  return out;
+}
+
 // Runs `call(done)` and waits for its answer.
 template <class T, class Call>
 Result<T> wait_for(const std::string& what, std::chrono::seconds patience, Call call) {
@@ -193,6 +201,7 @@ Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions
   if (!options.no_agent) {
     const std::string data_dir = std::filesystem::absolute(options.data_dir);
     api_options.host_paths = {{data_dir, kRunDirectory}, {data_dir + "/storage"}};
+    for (std::string& path : files_outside(options)) api_options.host_paths.hidden.push_back(std::move(path));
   }
   return api_options;
 }
@@ -273,9 +282,8 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
     agent_options.node_resources =
         TRY(parse_resource_list(options.node_resources, "--node-resources"));
   agent_options.instances = agent::instance_registry();
-  for (const std::string& path : {options.kubeconfig_out, options.record, options.audit.log_path,
-                                  agent::rootless_home()})
-    if (!path.empty() && path != "-") agent_options.hidden_paths.push_back(std::filesystem::absolute(path));
+  agent_options.hidden_paths = files_outside(options);
+  if (std::string home = agent::rootless_home(); !home.empty()) agent_options.hidden_paths.push_back(std::move(home));
   agent_options.gpu_replicas = options.gpu_replicas;
   agent_options.runtime = options.runtime;
   agent_options.default_seccomp = options.seccomp_default;

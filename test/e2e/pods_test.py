@@ -1,5 +1,7 @@
 """What a pod needs to really run: probes, hooks, persistent volumes."""
 import os
+import shutil
+import tempfile
 import unittest
 
 import platform_under_test as put
@@ -144,6 +146,10 @@ class Pods(put.PlatformTest):
 
     @classmethod
     def setUpClass(cls):
+        directory = tempfile.mkdtemp(prefix="hekla-e2e-keys-")
+        cls.addClassCleanup(shutil.rmtree, directory)
+        cls.keys = os.path.join(directory, "admin.conf")
+        cls.FLAGS = cls.FLAGS + ["--kubeconfig-out", cls.keys]
         super().setUpClass()
         cls.platform.apply_text(PODS)
 
@@ -252,6 +258,13 @@ class Pods(put.PlatformTest):
         self.assertIn("Pod was rejected: Node didn't have enough resource: cpu, requested: 5000000, used: ",
                       p.get("pod", "huge")["status"]["message"])
         p.kubectl("delete", "pod", "tuned", "huge")
+
+    def test_8_the_administrators_key_is_no_volume(self):
+        self.assertTrue(os.path.exists(self.keys))
+        pod = HARDENED.replace("name: hardened", "name: thief").replace(
+            "emptyDir: {medium: Memory, sizeLimit: 1Mi}", "hostPath: {path: %s}" % self.keys)
+        refused = self.platform.kubectl("create", "-f", "-", stdin=pod, check=False)
+        self.assertIn("spec.volumes[0].hostPath.path: Forbidden: the path belongs to Hekla itself", refused.stderr)
 
 
 if __name__ == "__main__":
