@@ -299,6 +299,7 @@ void Agent::State::make_context(const MachineFacts& facts, const model::Resource
   context = std::make_unique<PodContext>(PodContext{client, events, *machine});
   context->token_source = options.token_source;
   context->api = {options.api_host, options.api_port};
+  context->host_api = options.host_api;
   context->runtime = machine->runtime_name();
   context->node_name = options.node_name;
   context->host_ip = facts.address;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/environment.h"
 #include "agent/pressure/eviction.h"
 #include "agent/pressure/image_gc.h"
 #include "agent/source_fetch.h"
@@ -39,6 +40,7 @@ struct Options {
   bool default_seccomp = false;        // RuntimeDefault for pods that say nothing of it
   std::string api_host;                // where pods find the API server; empty: they are not told
   std::uint16_t api_port = 443;
+  ApiEndpoint host_api;                // the same for pods on the host's network
   std::string ca_pem;  // the API server's, until the kube-root-ca.crt ConfigMap exists
   std::string pod_cidr = "10.244.0.0/16";
   std::string service_cidr = "10.96.0.0/16";

@@ -27,8 +27,8 @@ struct PodContext {
   PodMachine& machine;
   ImageMap images;
   TokenSource token_source;
-  ApiEndpoint api;
-  std::string runtime;  // crun, runc: the one handler of RuntimeClasses that there is
+  ApiEndpoint api, host_api;  // the second for pods on the host's network
+  std::string runtime;        // crun, runc: the one handler of RuntimeClasses that there is
   std::string node_name, host_ip, cluster_domain, dns_address, ca_pem;
   std::string host_hosts, host_resolv_conf;
   model::ResourceList allocatable;

@@ -71,9 +71,9 @@ std::string format(const Resolver& resolver) {
 std::string resolv_conf(const model::Pod& pod, const PodFilesInput& input) {
   const std::string& policy = pod.spec.dnsPolicy;
   Resolver resolver;
-  bool cluster = policy == "ClusterFirstWithHostNet" ||
-                 (!pod.spec.hostNetwork && (policy.empty() || policy == "ClusterFirst"));
-  if (cluster) {
+  // Neither the cluster's names are answered on the host's network, nor do the addresses lead anywhere from there.
+  const bool cluster = policy.empty() || policy == "ClusterFirst" || policy == "ClusterFirstWithHostNet";
+  if (cluster && !pod.spec.hostNetwork) {
     resolver.nameservers = {input.dns_address};
     resolver.searches = {pod.metadata.ns + ".svc." + input.cluster_domain,
                          "svc." + input.cluster_domain, input.cluster_domain};

@@ -20,8 +20,10 @@ TEST(PodFiles, ClusterFirstFindsServicesByTheirShortNames) {
             "search ns.svc.cluster.local svc.cluster.local cluster.local\n"
             "nameserver 10.244.0.1\noptions ndots:5\n");
   EXPECT_EQ(files(R"({"dnsPolicy":"Default"})").resolv_conf, "search corp\nnameserver 1.1.1.1\n");
-  EXPECT_EQ(files(R"({"hostNetwork":true,"dnsPolicy":"ClusterFirst"})").resolv_conf,
-            "search corp\nnameserver 1.1.1.1\n");
+  // From the host's network the cluster's responder is not to be had, whatever is asked for.
+  for (const char* policy : {"ClusterFirst", "ClusterFirstWithHostNet"})
+    EXPECT_EQ(files(std::string(R"({"hostNetwork":true,"dnsPolicy":")") + policy + "\"}").resolv_conf,
+              "search corp\nnameserver 1.1.1.1\n");
 }
 
 TEST(PodFiles, DnsConfigAddsAndReplaces) {

@@ -375,6 +375,10 @@ void PodWorker::plan_sandbox(PodSources sources) {
     sandbox_failed("FailedMount", volumes.error());
     return step();
   }
+  if (record_.host_network && pod_->spec.dnsPolicy == "ClusterFirstWithHostNet")
+    event("Warning", "MissingClusterDNS",
+          "pod: \"" + described() + "\". The cluster's names and addresses do not exist on the host's network: cannot "
+          "create Pod using \"ClusterFirstWithHostNet\" policy. Falling back to \"Default\" policy.");
   SandboxRequest request;
   request.record = record_;
   request.files = pod_files(
@@ -495,8 +499,10 @@ void PodWorker::fetch_and_launch(std::size_t container) {
 
 Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSources& sources) {
   const model::Container& spec = *container_spec(*pod_, record_.containers[index]);
-  bool links = pod_->spec.enableServiceLinks.value_or(true);
-  Environment services = service_environment(context_.api, links, context_.services(record_.ns));
+  // Cluster IPs lead nowhere from the host's network.
+  const bool links = pod_->spec.enableServiceLinks.value_or(true) && !record_.host_network;
+  Environment services = service_environment(record_.host_network ? context_.host_api : context_.api, links,
+                                             context_.services(record_.ns));
   Environment env = TRY(container_environment(*pod_, spec, facts(), sources, services));
   LaunchRequest request;
   request.pod = pod_;

@@ -90,6 +90,22 @@ TEST_F(PodWorkerTest, ARuntimeClassIsHonouredOrRefused) {
   EXPECT_EQ(calls(), "sandbox, launch c#0");
 }
 
+TEST_F(PodWorkerTest, PodsOnTheHostsNetworkAreToldOnlyWhatTheyCanReach) {
+  context_.api = {"10.96.0.1", 443};
+  context_.host_api = {"127.0.0.1", 6443};
+  model::Service web;
+  web.metadata.name = "web";
+  web.spec.clusterIP = "10.96.0.7";
+  web.spec.ports = {{.port = 80}};
+  context_.services = [&](const std::string&) { return std::vector<const model::Service*>{&web}; };
+  begin("Never", R"("hostNetwork":true,"dnsPolicy":"ClusterFirstWithHostNet",)");
+  auto has = [&](const std::string& text) { return std::ranges::count(machine_.env, text) == 1; };
+  EXPECT_TRUE(has("KUBERNETES_SERVICE_HOST=127.0.0.1"));
+  EXPECT_TRUE(has("KUBERNETES_SERVICE_PORT=6443"));
+  for (const std::string& one : machine_.env) EXPECT_FALSE(one.contains("10.96.")) << one;
+  EXPECT_TRUE(has_event("MissingClusterDNS", "Falling back to \"Default\" policy."));
+}
+
 TEST_F(PodWorkerTest, BlockVolumesAreRefused) {
   begin("Never", R"("volumes":[{"name":"v","emptyDir":{}}],)", "host",
         R"("volumeDevices":[{"name":"v","devicePath":"/dev/x"}],)");

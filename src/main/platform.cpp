@@ -127,7 +127,7 @@ struct Platform::Parts {
   std::unique_ptr<kube::PodStreams> streams;
   std::unique_ptr<ComponentPods> component_pods;
   Pki pki;
-  std::string url, kubeconfig, nodes;
+  std::string address, url, kubeconfig, nodes;
   std::uint16_t port = 0;
 
   Result<void> open_store(const cli::UpOptions& options);
@@ -174,6 +174,7 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   server = TRY(net::Server::start(server_options, api->handler(), std::move(*listener)));
   log_info("admission", "serving", {{"version", build_info().version}});
   remember_port(options.data_dir, port);
+  address = local_address(listen.address);
   url = local_url(listen.address, port);
   return {};
 }
@@ -298,6 +299,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   agent_options.resolv_conf = options.resolv_conf;
   agent_options.ca_pem = pki.ca.certificate_pem;
   agent_options.api_host = kApiServiceAddress;
+  agent_options.host_api = {address, port};
   agent_options.token_source = [this](agent::TokenRequest request, auto done) {
     apiserver::TokenSubject subject;
     subject.ns = request.ns;

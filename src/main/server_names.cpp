@@ -71,8 +71,12 @@ std::string advertised_address(const std::string& listen_address) {
   return kLoopback;
 }
 
+std::string local_address(const std::string& listen_address) {
+  return is_wildcard(listen_address) ? kLoopback : listen_address;
+}
+
 std::string local_url(const std::string& listen_address, int port) {
-  std::string host = is_wildcard(listen_address) ? kLoopback : listen_address;
+  std::string host = local_address(listen_address);
   if (host.find(':') != std::string::npos) host = "[" + host + "]";
   return "https://" + host + ":" + std::to_string(port);
 }

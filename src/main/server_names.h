@@ -16,6 +16,8 @@ std::vector<std::string> interface_addresses();
 std::vector<std::string> server_names(const std::string& listen_address, const std::vector<std::string>& more);
 // Where others find a server that listens there: of a wildcard the first address that is not loopback.
 std::string advertised_address(const std::string& listen_address);
+// Where clients on this machine find it: 127.0.0.1 for a wildcard.
+std::string local_address(const std::string& listen_address);
 // "https://127.0.0.1:6443": for clients on this machine.
 std::string local_url(const std::string& listen_address, int port);
 

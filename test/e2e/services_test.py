@@ -103,6 +103,19 @@ spec:
   policyTypes: [Ingress]
   ingress: [{from: [{podSelector: {matchLabels: {app: friend}}}], ports: [{port: 8080}]}]
 """
+NAMES_ONLY = """
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: names-only}
+spec:
+  podSelector: {matchLabels: {app: asker}}
+  policyTypes: [Egress]
+  egress:
+  - to:
+    - namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: kube-system}}
+      podSelector: {matchLabels: {k8s-app: kube-dns}}
+    ports: [{port: 53, protocol: UDP}]
+"""
 IDLE = """
 apiVersion: v1
 kind: Pod
@@ -197,6 +210,27 @@ class ServicesTest(PlatformTest):
         self.assertEqual(self.platform.kubectl("get", "pod", "web-1", "--no-headers").split()[1], "1/1")
         self.platform.kubectl("delete", "networkpolicy", "friends-only")
         wait_for("open again", lambda: self.said("stranger", address, 8080) == "web-1\n")
+
+    def test_the_usual_policy_for_names_lets_them_be_asked_for(self):
+        self.start_webs()
+        self.platform.apply_text(NAMES_ONLY + "---" + IDLE % ("asker", "asker"))
+        wait_for("it runs", lambda: self.platform.get("pod", "asker")["status"].get("phase") == "Running")
+        address = self.platform.get("service", "web")["spec"]["clusterIP"]
+        self.assertEqual(self.platform.kubectl("exec", "asker", "--", "getent", "hosts", "web").split()[0], address)
+        self.assertEqual(self.said("asker", "web", 80), "TimeoutError\n")
+        self.platform.kubectl("delete", "networkpolicy", "names-only")
+        wait_for("open again", lambda: self.said("asker", "web", 80) in ("web-0\n", "web-1\n"))
+
+    def test_a_pod_on_the_hosts_network_reaches_the_api_server_by_loopback(self):
+        self.platform.apply_text(CALLER.replace("name: caller", "name: local").replace(
+            "spec:", "spec:\n  hostNetwork: true\n  dnsPolicy: ClusterFirstWithHostNet", 1).replace(
+                '("https://kubernetes.default.svc", by_address)', "(by_address,)"))
+        wait_for("its end", lambda: self.platform.get("pod", "local")["status"].get("phase") in ("Succeeded", "Failed"))
+        said = self.platform.kubectl("logs", "local")
+        self.assertRegex(said, r"^https://127\.0\.0\.1:[0-9]+ 403 True\n$")
+        wait_for("an event about its names", lambda: "Falling back to \"Default\" policy" in self.platform.kubectl(
+            "get", "events", "--field-selector", "reason=MissingClusterDNS,involvedObject.name=local",
+            "-o", "jsonpath={.items[*].message}"))
 
 
 if __name__ == "__main__":
