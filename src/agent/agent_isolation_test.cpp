@@ -70,6 +70,39 @@ TEST_F(IsolationTest, ContainersOfAPodShareMemoryAndQueues) {
   ASSERT_TRUE(wait_until_deleted("shared"));
 }
 
+// Process 1 is ours, and whoever may trace it can look at everything it has.
+TEST_F(IsolationTest, ThePodsFirstProcessLeadsNowhere) {
+  create_pod("tracer",
+             "for p in root cwd; do ls -A /proc/1/$p/ && echo listed $p; test -e /proc/1/$p/etc && echo host;"
+             "  touch /proc/1/$p/x 2>/dev/null && echo wrote; done;"
+             "tr '\\0' ' ' < /proc/1/cmdline; echo; wc -c < /proc/1/environ; ls /proc/1/fd | wc -l;"
+             "(: 3<>/proc/1/exe) 2>/dev/null && echo opened the program for writing;"
+             "grep -E '^(Uid|Gid|Groups|Cap|NoNew)' /proc/1/status | tr -s '\\t ' ' ';"
+             "for n in mnt net ipc uts; do readlink /proc/1/ns/$n; done",
+             R"("shareProcessNamespace":true,)", R"("securityContext":{"capabilities":{"add":["SYS_PTRACE"]}},)");
+  std::string said = output("tracer");
+  std::error_code error;
+  for (const char* kind : {"mnt", "net", "ipc", "uts"}) {
+    EXPECT_TRUE(said.contains(std::string(kind) + ":[")) << said;
+    EXPECT_FALSE(said.contains(std::filesystem::read_symlink(std::string("/proc/self/ns/") + kind, error).string()));
+  }
+  EXPECT_EQ(said.substr(0, said.find("mnt:[")),
+            "listed root\nlisted cwd\npause \n0\n0\n"
+            "Uid: 65535 65535 65535 65535\nGid: 65535 65535 65535 65535\nGroups: \n"
+            "CapInh: 0000000000000000\nCapPrm: 0000000000000000\nCapEff: 0000000000000000\n"
+            "CapBnd: 0000000000000000\nCapAmb: 0000000000000000\nNoNewPrivs: 1\n");
+}
+
+TEST_F(IsolationTest, OrphansOfASharedNamespaceAreReaped) {
+  create_pod("orphans",
+             "for i in 1 2 3; do (sh -c 'sleep 0.2 & echo $!' >> /tmp/pids); done;"
+             "for i in $(seq 100); do left=; for p in $(cat /tmp/pids); do test -e /proc/$p && left=1; done;"
+             "  test -z \"$left\" && break; sleep 0.1; done;"
+             "wc -l < /tmp/pids; grep -h State: /proc/[0-9]*/status | grep -c Z; test -z \"$left\" && echo gone",
+             R"("shareProcessNamespace":true,)");
+  EXPECT_EQ(output("orphans"), "3\n0\ngone\n");
+}
+
 TEST_F(IsolationTest, SysctlsOfTheSharedNamespaceAreSet) {
   create_pod("tuned", "cat /proc/sys/kernel/shm_rmid_forced",
              R"("securityContext":{"sysctls":[{"name":"kernel.shm_rmid_forced","value":"1"}]},)");
