@@ -194,6 +194,8 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   machine_options.registries = {options.insecure_registries,
                                 TRY(parse_mirrors(options.registry_mirrors)),
                                 TRY(parse_authorities(options.registry_authorities))};
+  machine_options.own_ranges = TRY(net::OwnRanges::parse({options.pod_cidr, options.service_cidr}));
+  machine_options.registries.own_ranges = machine_options.own_ranges;
   machine_options.pod_max_pids = options.pod_max_pids;
   machine_options.outside = options.outside;
   machine_options.pod_cidr = options.pod_cidr;

@@ -402,7 +402,8 @@ void LinuxMachine::probe(const PodRecord& record, std::size_t container, const P
   ProbeTarget target{record.uid, record.host_network ? "127.0.0.1" : record.address,
                      record.host_network,
                      ExecPlace{runtime_.program(), paths_.crun_root(), run.id, bundle_dir(record, run),
-                               paths_.exec_dir() + "/" + std::to_string(++exec_number_)}};
+                               paths_.exec_dir() + "/" + std::to_string(++exec_number_)},
+                     options_.own_ranges};
   background_on<ProbeOutcome>(
       action.hook ? *hook_pool_ : *probe_pool_,
       [this, action, target = std::move(target)] { return run_probe(action, target, *network_); },

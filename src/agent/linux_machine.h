@@ -36,6 +36,7 @@ struct LinuxMachineOptions {
   Subnet subnet;
   std::vector<std::string> hidden_paths;
   RegistryOptions registries;
+  net::OwnRanges own_ranges;  // of pods and services: nothing goes there from the host's network
   std::string service_cidr, pod_cidr;
   bool outside = true;            // pods may reach the world outside, where pasta is installed
   std::int64_t pod_max_pids = 0;  // of all containers of a pod together; 0: no limit

@@ -73,7 +73,8 @@ struct ApiServer::Parts {
   Crds crds;
   AdmissionChain admission;
   Serving serving;
-  std::unique_ptr<WebhookTransport> webhooks = make_webhook_transport(sockets_of(serving.pod_streams));
+  std::unique_ptr<WebhookTransport> webhooks =
+      make_webhook_transport(sockets_of(serving.pod_streams), options.own_ranges);
   WebhookConfigurations webhook_configurations;
   Conversions conversions;
   Writes writes;
@@ -130,7 +131,7 @@ struct ApiServer::Parts {
     serving.rng = options.rng;
     serving.metrics = options.metrics;
     serving.pod_streams = options.pod_streams;
-    serving.proxies = std::make_shared<ProxyClients>();
+    serving.proxies = std::make_shared<ProxyClients>(options.own_ranges);
     crds.on_terminating([this] { cleanup.kick(); });
   }
 

@@ -21,6 +21,7 @@
 #include "kube/client.h"
 #include "kube/pod_streams.h"
 #include "net/http.h"
+#include "net/own_ranges.h"
 #include "store/store.h"
 
 namespace hekla::apiserver {
@@ -45,6 +46,7 @@ struct Options {
   std::vector<std::string> disabled_admission;  // names of steps not to run
   PodSecurityLevel pod_security_default = PodSecurityLevel::privileged;
   HostPathOptions host_paths;
+  net::OwnRanges own_ranges;  // of pods and services: no webhook's URL leads there
   AuthOptions auth;
   std::size_t max_requests = 0;  // answered at the same time; 0: the usual
   AuditOptions audit;

@@ -12,7 +12,8 @@ constexpr std::size_t kMaxClients = 32;
 
 class HttpsTransport final : public WebhookTransport {
  public:
-  explicit HttpsTransport(net::OpenSocket pod_socket) : pod_socket_(std::move(pod_socket)) {}
+  HttpsTransport(net::OpenSocket pod_socket, net::OwnRanges own)
+      : pod_socket_(std::move(pod_socket)), own_(std::move(own)) {}
   void send(WebhookCall call, std::function<void(Result<net::Response>)> done) override {
     Result<Entry*> entry = entry_for(call);
     if (!entry) return done(std::unexpected(entry.error()));
@@ -48,6 +49,7 @@ class HttpsTransport final : public WebhookTransport {
       options.ca_pem = call.ca_pem;
       options.tls_server_name = call.server_name;
       if (call.to_pod) options.open_socket = pod_socket_;
+      options.own_ranges = own_;
       Result<std::unique_ptr<net::Client>> made = net::Client::make(std::move(options));
       if (!made) {
         clients_.erase({call.ca_pem, call.server_name, call.to_pod});
@@ -73,6 +75,7 @@ class HttpsTransport final : public WebhookTransport {
   }
 
   const net::OpenSocket pod_socket_;
+  const net::OwnRanges own_;
   std::mutex mutex_;
   std::uint64_t calls_ = 0;
   std::map<Key, std::unique_ptr<Entry>> clients_;
@@ -80,8 +83,8 @@ class HttpsTransport final : public WebhookTransport {
 
 }  // namespace
 
-std::unique_ptr<WebhookTransport> make_webhook_transport(net::OpenSocket pod_socket) {
-  return std::make_unique<HttpsTransport>(std::move(pod_socket));
+std::unique_ptr<WebhookTransport> make_webhook_transport(net::OpenSocket pod_socket, net::OwnRanges own) {
+  return std::make_unique<HttpsTransport>(std::move(pod_socket), std::move(own));
 }
 
 }  // namespace hekla::apiserver

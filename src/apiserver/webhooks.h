@@ -53,8 +53,8 @@ class WebhookTransport {
   virtual void send(WebhookCall call, std::function<void(Result<net::Response>)> done) = 0;
 };
 // Over HTTPS, with connections kept per certificate authority; services are called through sockets of the pods'
-// network.
-std::unique_ptr<WebhookTransport> make_webhook_transport(net::OpenSocket pod_socket);
+// network, URLs from the host's and never at addresses of `own`.
+std::unique_ptr<WebhookTransport> make_webhook_transport(net::OpenSocket pod_socket, net::OwnRanges own);
 
 // Draws the same numbers each time a request is prepared.
 class ReplayedRng final : public Rng {

@@ -1,6 +1,7 @@
 #include "apiserver/webhooks.h"
 
 #include <deque>
+#include <future>
 
 #include "apiserver/server_fixture_test.h"
 #include "base/bytes.h"
@@ -319,6 +320,18 @@ TEST_F(WebhookTest, SeesWhatTheClientAskedOfTheOperation) {
   EXPECT_EQ(options[2], R"({"kind":"UpdateOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"me"})");
   EXPECT_EQ(options[3], R"({"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","gracePeriodSeconds":5,)"
                         R"("preconditions":{"uid":")" + uid + R"("},"propagationPolicy":"Foreground"})");
+}
+
+TEST(WebhookTransport, NoUrlLeadsToAPod) {
+  auto transport = make_webhook_transport({}, net::OwnRanges::parse({"192.0.2.0/24"}).value());
+  WebhookCall call;
+  call.url = "https://192.0.2.1/review";
+  std::promise<Result<net::Response>> answer;
+  transport->send(std::move(call), [&](Result<net::Response> response) { answer.set_value(std::move(response)); });
+  Result<net::Response> refused = answer.get_future().get();
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.contains("192.0.2.1 is an address of pods or services"))
+      << refused.error().message;
 }
 
 }  // namespace

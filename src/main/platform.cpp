@@ -200,6 +200,8 @@ Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions
   api_options.pod_security_default = apiserver::parse_pod_security_level(options.pod_security_default)
                                          .value_or(apiserver::PodSecurityLevel::restricted);
   if (!options.no_agent) {
+    const agent::Options ranges;
+    api_options.own_ranges = TRY(net::OwnRanges::parse({ranges.pod_cidr, ranges.service_cidr}));
     const std::string data_dir = std::filesystem::absolute(options.data_dir);
     api_options.host_paths = {{data_dir, kRunDirectory}, {data_dir + "/storage"}};
     for (std::string& path : files_outside(options)) api_options.host_paths.hidden.push_back(std::move(path));

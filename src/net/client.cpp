@@ -197,6 +197,7 @@ class HttpClient final : public Client, public ConnectionPool {
     return options_.tls_server_name.empty() ? origin.host : options_.tls_server_name;
   }
   Nanos connect_timeout() const override { return options_.connect_timeout; }
+  const OwnRanges& own_ranges() const override { return options_.own_ranges; }
   bool opens_sockets() const override { return static_cast<bool>(options_.open_socket); }
   void open_socket(std::function<void(Result<int>)> done) override {
     options_.open_socket([gate = gate_, done = std::move(done)](Result<int> socket) {

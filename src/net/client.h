@@ -10,6 +10,7 @@
 #include "base/crypto.h"
 #include "base/result.h"
 #include "net/http.h"
+#include "net/own_ranges.h"
 
 namespace hekla::net {
 
@@ -42,6 +43,7 @@ struct ClientOptions {
   std::size_t max_connections_per_origin = 64;
   std::chrono::seconds connect_timeout{10};
   OpenSocket open_socket;             // empty: a socket of this process' network namespace
+  OwnRanges own_ranges;               // where no socket of this process' network namespace connects to
 };
 
 struct ClientRequest {

@@ -152,6 +152,11 @@ void ClientConnection::try_next_address() {
       });
       return;
     }
+    if (std::optional<std::string> refusal =
+            pool_.own_ranges().refusal(reinterpret_cast<const sockaddr*>(address.first.data()))) {
+      connect_failure_ = *refusal;
+      continue;
+    }
     const int socket = ::socket(address.second, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (socket >= 0) return connect_by(socket, address);
     connect_failure_ = errno_text(errno);

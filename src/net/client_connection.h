@@ -30,6 +30,7 @@ class ConnectionPool {
   // Whether open_socket() makes them; `done` only posts, and is not called once the client has gone.
   virtual bool opens_sockets() const = 0;
   virtual void open_socket(std::function<void(Result<int>)> done) = 0;
+  virtual const OwnRanges& own_ranges() const = 0;
   // The call is over and the connection is free for another.
   virtual void on_idle(const std::shared_ptr<ClientConnection>& connection) = 0;
   // The connection has closed. `undone` is a call that it has not begun, to be tried elsewhere.

@@ -73,6 +73,23 @@ class Script {
   WorkerPool thread_{"script", 1};
 };
 
+TEST(Client, ConnectsToNoneOfOurOwnRanges) {
+  std::atomic<int> requests = 0;
+  auto server = serve([&](Request, WriterPtr writer) {
+    ++requests;
+    writer->respond({.status = 200, .headers = {}, .body = ""});
+  });
+  auto client = make_client({.own_ranges = OwnRanges::parse({"127.0.0.0/8"}).value()});
+  const std::string port = ":" + std::to_string(server->port()) + "/";
+  for (const std::string host : {"127.0.0.1", "[::ffff:127.0.0.1]"}) {
+    Result<Response> refused = client->fetch(get("http://" + host + port));
+    ASSERT_FALSE(refused) << host;
+    EXPECT_TRUE(refused.error().message.contains("127.0.0.1 is an address of pods or services"))
+        << refused.error().message;
+  }
+  EXPECT_EQ(requests, 0);
+}
+
 TEST(Client, SendsEverythingAndReadsTheAnswer) {
   auto server = serve([](Request request, WriterPtr writer) {
     Response response{.status = 201,

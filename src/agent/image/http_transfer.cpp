@@ -1,6 +1,7 @@
 #include "agent/image/http_transfer.h"
 
 #include <curl/curl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ struct Transfer {
   const HttpRequest& request;
   HttpReply reply;
   std::int64_t sent = 0;
+  std::string refusal;  // of an address
 };
 
 long status_of(CURL* curl) {
@@ -90,6 +92,16 @@ int on_progress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return request.cancelled && *request.cancelled ? 1 : 0;
 }
 
+// Asked with every address that is about to be used, of redirects too.
+curl_socket_t open_socket(void* user, curlsocktype, curl_sockaddr* address) {
+  auto* transfer = static_cast<Transfer*>(user);
+  if (std::optional<std::string> refusal = transfer->request.own_ranges.refusal(&address->addr)) {
+    transfer->refusal = *refusal;
+    return CURL_SOCKET_BAD;
+  }
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 void set_body(CURL* curl, Transfer& transfer) {
   const HttpRequest& request = transfer.request;
   const std::int64_t size = request.body_fd >= 0 ? request.body_size
@@ -134,7 +146,7 @@ Result<HttpReply> http_transfer(const HttpRequest& request) {
     [[maybe_unused]] curl_slist* old = list.release();
     list.reset(longer);
   }
-  Transfer transfer{curl, request, {}, 0};
+  Transfer transfer{curl, request, {}, 0, {}};
   const char* protocols = request.plain_allowed ? "http,https" : "https";
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -149,6 +161,8 @@ Result<HttpReply> http_transfer(const HttpRequest& request) {
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
+  curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, &transfer);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &transfer);
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
@@ -164,7 +178,8 @@ Result<HttpReply> http_transfer(const HttpRequest& request) {
   CURLcode code = curl_easy_perform(curl);
   if (code != CURLE_OK)
     return fail(Code::unavailable, "failed to do request: " + go_method(request.method) + " \"" +
-                                       request.url + "\": " + curl_easy_strerror(code));
+                                       request.url + "\": " +
+                                       (transfer.refusal.empty() ? curl_easy_strerror(code) : transfer.refusal));
   transfer.reply.status = status_of(curl);
   return std::move(transfer.reply);
 }

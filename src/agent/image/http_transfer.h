@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "net/own_ranges.h"
 
 namespace hekla::agent {
 
@@ -28,6 +29,7 @@ struct HttpRequest {
   // argument is the status.
   std::function<bool(long, std::string_view)> sink;
   const std::atomic<bool>* cancelled = nullptr;  // once true, the transfer breaks off
+  net::OwnRanges own_ranges;                     // where no connection is made to
 };
 
 struct HttpReply {

@@ -130,7 +130,8 @@ Result<std::map<std::string, std::string>> parse_authorities(
 RegistrySession::RegistrySession(const RegistryOptions& options, ImageReference image,
                                  std::optional<RegistryLogin> login)
     : image_(std::move(image)), login_(std::move(login)), retry_delay_(options.retry_delay),
-      cancelled_(options.cancelled) {
+      cancelled_(options.cancelled),
+      own_ranges_(options.own_ranges) {
   auto authority = [&](const std::string& host) {
     auto found = options.authorities.find(host);
     return found == options.authorities.end() ? std::string() : found->second;
@@ -153,6 +154,7 @@ HttpRequest RegistrySession::request_to(const Endpoint& endpoint, std::string me
   request.no_proxy = is_loopback(host_of_url(endpoint.base));
   request.ca_file = endpoint.ca_file;
   request.cancelled = cancelled_;
+  request.own_ranges = own_ranges_;
   return request;
 }
 

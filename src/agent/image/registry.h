@@ -24,6 +24,7 @@ struct RegistryOptions {
   std::chrono::milliseconds retry_delay{1000};
   // Once true, what is under way fails: nobody waits for it any more.
   const std::atomic<bool>* cancelled = nullptr;
+  net::OwnRanges own_ranges;  // where nothing is fetched from
 };
 
 // "--registry-mirror HOST=URL".
@@ -86,6 +87,7 @@ class RegistrySession {
   std::optional<RegistryLogin> login_;
   std::chrono::milliseconds retry_delay_;
   const std::atomic<bool>* cancelled_;
+  net::OwnRanges own_ranges_;
   std::vector<Endpoint> endpoints_;                  // in the order they are asked
   std::map<std::string, std::string> authorization_;  // by endpoint: the header's value
 };

@@ -45,5 +45,17 @@ TEST(RegistrySession, ARequestUnderWayEndsWhenItIsCancelled) {
   later.join();
 }
 
+TEST(RegistrySession, NothingIsFetchedFromPods) {
+  SilentRegistry registry;
+  RegistryOptions options;
+  options.own_ranges = net::OwnRanges::parse({"127.0.0.0/8"}).value();
+  RegistrySession session(options, parse_reference(registry.host + "/app:1").value(), std::nullopt);
+  Result<FetchedManifest> fetched = session.manifest("1");
+  ASSERT_FALSE(fetched);
+  EXPECT_TRUE(fetched.error().message.ends_with(
+      "127.0.0.1 is an address of pods or services, which cannot be reached from the host's network"))
+      << fetched.error().message;
+}
+
 }  // namespace
 }  // namespace hekla::agent

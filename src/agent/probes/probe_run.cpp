@@ -71,8 +71,9 @@ Result<ProbeOutcome> run_exec(const ProbeAction& action, const ProbeTarget& targ
 }
 
 // A socket of the pod's, wherever the target is; hosts outside are dialled by the host's own rules.
-Result<FileDescriptor> probe_socket(const ProbeTarget& target, PodNetwork& network) {
+Result<FileDescriptor> probe_socket(const ProbeTarget& target, PodNetwork& network, const sockaddr* address) {
   if (!target.host_network) return network.socket_in_pod(target.pod_uid, SOCK_STREAM);
+  if (std::optional<std::string> refusal = target.own_ranges.refusal(address)) return fail(Code::forbidden, *refusal);
   FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error("open a socket");
   return socket;
@@ -91,7 +92,10 @@ Result<ProbeOutcome> run_tcp(const ProbeAction& action, const ProbeTarget& targe
   address.sin_port = htons(action.port);
   if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
     return ProbeOutcome{false, "dial tcp: lookup " + host + ": not an IPv4 address"};
-  FileDescriptor socket = TRY(probe_socket(target, network));
+  Result<FileDescriptor> made = probe_socket(target, network, reinterpret_cast<sockaddr*>(&address));
+  if (!made && made.error().code == Code::forbidden)
+    return ProbeOutcome{false, "dial tcp " + name + ": " + made.error().message};
+  FileDescriptor socket = TRY(std::move(made));
   ::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
   int error = 0;
   if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
@@ -117,13 +121,15 @@ using CurlList = std::unique_ptr<curl_slist, CurlFree>;
 struct CurlCall {
   const ProbeTarget& target;
   PodNetwork& network;
-  std::string body;
+  std::string body, refusal;
 };
 
-curl_socket_t open_curl_socket(void* user, curlsocktype, curl_sockaddr*) {
+curl_socket_t open_curl_socket(void* user, curlsocktype, curl_sockaddr* address) {
   auto* call = static_cast<CurlCall*>(user);
-  Result<FileDescriptor> socket = probe_socket(call->target, call->network);
-  return socket ? socket->release() : CURL_SOCKET_BAD;
+  Result<FileDescriptor> socket = probe_socket(call->target, call->network, &address->addr);
+  if (socket) return socket->release();
+  call->refusal = socket.error().message;
+  return CURL_SOCKET_BAD;
 }
 
 std::size_t keep_body(char* data, std::size_t size, std::size_t count, void* user) {
@@ -154,7 +160,8 @@ CURLcode perform(CURL* curl, CurlCall& call, const std::string& url, Nanos timeo
   return curl_easy_perform(curl);
 }
 
-std::string curl_words(CURL* curl, CURLcode code, const std::string& address) {
+std::string curl_words(CURL* curl, CURLcode code, const std::string& address, const std::string& refusal) {
+  if (!refusal.empty()) return "dial tcp " + address + ": " + refusal;
   if (code == CURLE_OPERATION_TIMEDOUT)
     return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
   if (code != CURLE_COULDNT_CONNECT) return curl_easy_strerror(code);
@@ -171,14 +178,14 @@ Result<ProbeOutcome> run_http(const ProbeAction& action, const ProbeTarget& targ
   const std::string address =
       (action.host.empty() ? target.pod_ip : action.host) + ":" + std::to_string(action.port);
   const std::string url = action.scheme + "://" + address + action.path;
-  CurlCall call{target, network, {}};
+  CurlCall call{target, network, {}, {}};
   CurlList headers;
   add_header(headers, "User-Agent: kube-probe/1.34");
   for (const auto& [name, value] : action.headers) add_header(headers, name + ": " + value);
   curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
   CURLcode code = perform(curl.get(), call, url, action.timeout);
   if (code != CURLE_OK)
-    return ProbeOutcome{false, "Get \"" + url + "\": " + curl_words(curl.get(), code, address)};
+    return ProbeOutcome{false, "Get \"" + url + "\": " + curl_words(curl.get(), code, address, call.refusal)};
   long status = 0;
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
   if (status >= kFirstGoodStatus && status < kFirstBadStatus) return ProbeOutcome{true, call.body};
@@ -200,7 +207,7 @@ Result<ProbeOutcome> run_grpc(const ProbeAction& action, const ProbeTarget& targ
   body += static_cast<char>(message.size());
   body += message;
   const std::string address = target.pod_ip + ":" + std::to_string(action.port);
-  CurlCall call{target, network, {}};
+  CurlCall call{target, network, {}, {}};
   CurlList headers;
   for (const char* line : {"Content-Type: application/grpc", "TE: trailers",
                            "User-Agent: kube-probe/1.34"})
@@ -219,7 +226,7 @@ Result<ProbeOutcome> run_grpc(const ProbeAction& action, const ProbeTarget& targ
   if (code != CURLE_OK)
     return ProbeOutcome{false, "error: this server does not implement the grpc health protocol "
                                "(grpc.health.v1.Health): " +
-                                   curl_words(curl.get(), code, address)};
+                                   curl_words(curl.get(), code, address, call.refusal)};
   bool serving = call.body.size() == 7 && call.body[5] == '\x08' && call.body[6] == kServing;
   if (serving) return ProbeOutcome{true, "service healthy"};
   return ProbeOutcome{false, "service unhealthy (responded with \"NOT_SERVING\")"};

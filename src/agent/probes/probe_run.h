@@ -6,6 +6,7 @@
 #include "agent/probes/probe.h"
 #include "agent/runtime/exec_process.h"
 #include "base/result.h"
+#include "net/own_ranges.h"
 
 namespace hekla::agent {
 
@@ -13,6 +14,7 @@ struct ProbeTarget {
   std::string pod_uid, pod_ip;
   bool host_network = false;
   ExecPlace exec;
+  net::OwnRanges own_ranges;  // where nobody connects to from the host's network
 };
 
 // An error means that the action could not be tried at all.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/probes/probe_run.h"
 #include "json/parse.h"
 
 namespace hekla::agent {
@@ -35,6 +36,26 @@ TEST(Probe, ReadsWhatTheSpecSays) {
   EXPECT_FALSE(parsed(R"({"tcpSocket":{"port":"unknown"}})"));
   EXPECT_FALSE(parsed("{}"));
   EXPECT_FALSE(parsed("null"));
+}
+
+TEST(Probe, PodsOnTheHostsNetworkProbeNoOtherPods) {
+  PodNetwork network({}, {}, -1, nullptr);
+  ProbeTarget target{.pod_uid = "u", .pod_ip = "127.0.0.1", .host_network = true, .exec = {}, .own_ranges = {}};
+  target.own_ranges = net::OwnRanges::parse({"127.1.0.0/16"}).value();
+  for (ProbeAction::Kind kind : {ProbeAction::Kind::tcp, ProbeAction::Kind::http, ProbeAction::Kind::grpc}) {
+    ProbeAction action;
+    action.kind = kind;
+    action.host = target.pod_ip = "127.1.2.3";
+    action.port = 9;
+    action.timeout = std::chrono::seconds(1);
+    Result<ProbeOutcome> outcome = run_probe(action, target, network);
+    ASSERT_TRUE(outcome) << outcome.error().message;
+    EXPECT_FALSE(outcome->success);
+    EXPECT_TRUE(outcome->output.ends_with(
+        "dial tcp 127.1.2.3:9: 127.1.2.3 is an address of pods or services, which cannot be reached from the host's "
+        "network"))
+        << outcome->output;
+  }
 }
 
 TEST(Probe, CountsRows) {

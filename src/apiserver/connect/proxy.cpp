@@ -361,11 +361,12 @@ net::OpenSocket sockets_of(const std::atomic<kube::PodStreams*>& streams) {
   };
 }
 
-Result<net::Client*> ProxyClients::made(std::unique_ptr<net::Client>& client, net::OpenSocket open_socket) {
+Result<net::Client*> ProxyClients::made(std::unique_ptr<net::Client>& client, net::OpenSocket open_socket) const {
   if (!client) {
     net::ClientOptions options;
     options.insecure_skip_verify = true;  // as upstream: servers in pods have certificates that nobody knows
     options.open_socket = std::move(open_socket);
+    options.own_ranges = own_;
     client = TRY(net::Client::make(std::move(options)));
   }
   return client.get();

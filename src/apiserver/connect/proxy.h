@@ -27,12 +27,15 @@ std::string prefixed_links(std::string_view html, std::string_view prefix, std::
 // The clients that proxied requests share, each with its connections; made when first needed.
 class ProxyClients {
  public:
+  // `own`: where nobody connects to from the host's network, whatever an Endpoints object says.
+  explicit ProxyClients(net::OwnRanges own) : own_(std::move(own)) {}
   // Through sockets of the pods' network.
   Result<net::Client*> to_pods(const std::atomic<kube::PodStreams*>& streams);
   Result<net::Client*> to_host();
 
  private:
-  static Result<net::Client*> made(std::unique_ptr<net::Client>& client, net::OpenSocket open_socket);
+  Result<net::Client*> made(std::unique_ptr<net::Client>& client, net::OpenSocket open_socket) const;
+  const net::OwnRanges own_;
   std::mutex mutex_;
   std::unique_ptr<net::Client> pods_, host_;
 };

@@ -57,6 +57,15 @@ TEST_F(ProxyTest, AnswersWithoutAnyoneBehind) {
   EXPECT_EQ(none.message(), R"(no endpoints available for service "s")");
 }
 
+// Endpoints are anybody's to write, and a pod they name may be on the host's network.
+TEST(ProxyClients, NoEndpointLeadsFromTheHostsNetworkToAPod) {
+  ProxyClients clients(net::OwnRanges::parse({"192.0.2.0/24"}).value());
+  Result<net::Response> refused = clients.to_host().value()->fetch({.url = "http://192.0.2.1/"});
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.contains("192.0.2.1 is an address of pods or services"))
+      << refused.error().message;
+}
+
 TEST_F(ProxyTest, ANodeAnswersForItsKubelet) {
   call("POST", "/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
   EXPECT_EQ(call("GET", "/api/v1/nodes/n1/proxy/healthz").text, "ok");
