@@ -134,8 +134,7 @@ TEST(PodRefusals, Identity) {
        own + "seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"},
       {R"("securityContext":{"procMount":"X"})",
        own + R"(procMount: Unsupported value: "X": supported values: "Default", "Unmasked")"},
-      {R"("securityContext":{"procMount":"Unmasked"})",
-       own + R"(procMount: Invalid value: "Unmasked": `hostUsers` must be false to use `Unmasked`)"},
+      {R"("securityContext":{"procMount":"Unmasked"})", ""},
       {R"("securityContext":{"appArmorProfile":{"type":"Localhost"}})",
        own + "appArmorProfile.localhostProfile: Required value: must be set when AppArmor type is Localhost"},
   });

@@ -117,6 +117,47 @@ TEST(ServiceRefusals, WhatTheOldTypeHadGoes) {
   EXPECT_EQ(text_of(kind.validate(now)), "");
 }
 
+TEST(OtherRefusals, Quotas) {
+  const auto quota = [](const std::string& spec) { return complaints("resourcequotas", R"({"spec":{)" + spec + "}}"); };
+  EXPECT_EQ(quota(R"("hard":{"pods":"1","count/jobs.batch":"2","requests.nvidia.com/gpu":"1"},"scopes":[])"), "");
+  EXPECT_EQ(quota(R"("hard":{"foo":"1"})"),
+            "spec.hard[foo]: Invalid value: \"foo\": must be a standard resource type or fully qualified\n"
+            "spec.hard[foo]: Invalid value: \"foo\": must be a standard resource for quota");
+  EXPECT_EQ(quota(R"("hard":{"pods":"500m"})"), "spec.hard[pods]: Invalid value: \"500m\": must be an integer");
+  EXPECT_EQ(quota(R"("hard":{"pods":"1"},"scopes":["BestEffort","NotBestEffort"])"),
+            "spec.scopes: Invalid value: [\"BestEffort\",\"NotBestEffort\"]: conflicting scopes");
+  EXPECT_EQ(quota(R"("hard":{"cpu":"1"},"scopes":["BestEffort"])"),
+            "spec.scopes: Invalid value: [\"BestEffort\"]: unsupported scope applied to resource");
+  EXPECT_EQ(quota(R"("scopeSelector":{"matchExpressions":[{"scopeName":"PriorityClass","operator":"In"}]})"),
+            "spec.scopeSelector.matchExpressions.values: Required value: must be at least one value when `operator` is "
+            "'In' or 'NotIn' for scope selector");
+}
+
+TEST(OtherRefusals, LimitRanges) {
+  const auto limits = [](const std::string& item) {
+    const json::Value object = defaulted("limitranges", R"({"spec":{"limits":[{)" + item + "}]}}");
+    return text_of(kind_of("limitranges").validate(object));
+  };
+  const std::string at = "spec.limits[0].";
+  EXPECT_EQ(limits(R"("type":"Container","min":{"cpu":"1"},"max":{"cpu":"2"})"), "");
+  EXPECT_EQ(limits(R"("type":"Pod","default":{"cpu":"1"})"),
+            at + "default: Forbidden: may not be specified when `type` is 'Pod'");
+  EXPECT_EQ(limits(R"("type":"Container","max":{"cpu":"1"},"default":{"cpu":"2"},"defaultRequest":{"cpu":"1"})"),
+            at + "default[cpu]: Invalid value: \"1\": default value 2 is greater than max value 1");
+  EXPECT_EQ(limits(R"("type":"PersistentVolumeClaim")"),
+            at + "limits: Required value: either minimum or maximum storage value is required, but neither was "
+                 "provided");
+  EXPECT_EQ(limits(R"("type":"Container","maxLimitRequestRatio":{"cpu":"500m"})"),
+            at + "maxLimitRequestRatio[cpu]: Invalid value: \"500m\": ratio 500m is less than 1");
+}
+
+// More pods than there are to be may stand beside them while they are replaced.
+TEST(OtherRefusals, ASurgeMayBeMoreThanAll) {
+  EXPECT_EQ(complaints("deployments.apps", R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"strategy":{
+                "rollingUpdate":{"maxSurge":"150%"}},"template":{"metadata":{"labels":{"a":"b"}},
+                "spec":{"containers":[{"name":"c","image":"i"}]}}}})"), "");
+}
+
 TEST(OtherRefusals, ClaimsAutoscalersIngressesAndPolicies) {
   EXPECT_EQ(complaints("persistentvolumeclaims", R"({"spec":{"accessModes":["ReadWriteOncePod","ReadWriteOnce"],
                 "resources":{"requests":{"storage":"1"}}}})"),

@@ -39,8 +39,7 @@ bool converted_by_name(const Kind& kind) { return kind.custom && !kind.conversio
 // Written in another version than is asked for, and converted by its name alone: it may have members that this version
 // does not know.
 bool of_other_version(const ServedKind& served, const store::Item& item) {
-  if (!converted_by_name(*served.kind)) return false;
-  return served.kind->resource.api_version() != served.kind->storage_version || !in_storage_version(served, item);
+  return converted_by_name(*served.kind) && (served.kind != served.storage || !in_storage_version(served, item));
 }
 
 // Whether the bytes can be shown as they are.

@@ -33,6 +33,13 @@ std::string columns(const json::Value& crd) {
   return names;
 }
 
+// What kubectl explain begins with.
+TEST(Crds, SayWhatTheyAre) {
+  for (const auto& [name, crd] : definitions())
+    for (const json::Value& version : *json::array_at(crd, {"spec", "versions"}))
+      EXPECT_NE(json::string_at(version, {"schema", "openAPIV3Schema", "description"}), "") << name;
+}
+
 TEST(Crds, DefineTheKindsTheClientKnows) {
   std::map<std::string, json::Value> crds = definitions();
   namespace resources = kube::resources;

@@ -50,7 +50,7 @@ std::vector<Cause> validate_deployment(const json::Value& object) {
       rules.forbidden(rolling, "may not be specified when strategy `type` is 'Recreate'");
   } else if (strategy["type"].text() == "RollingUpdate") {
     bool good = rules.count_or_percent(rolling["maxUnavailable"]);
-    good = rules.count_or_percent(rolling["maxSurge"]) && good;
+    good = rules.count_or_percent(rolling["maxSurge"], true) && good;
     if (good && is_zero(rolling["maxUnavailable"]) && is_zero(rolling["maxSurge"]))
       rules.invalid(rolling["maxUnavailable"], "may not be 0 when `maxSurge` is 0");
   } else {

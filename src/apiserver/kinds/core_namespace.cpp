@@ -4,8 +4,8 @@
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
+#include "apiserver/kinds/quota_rules.h"
 #include "apiserver/kinds/rules.h"
-#include "model/quantity.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -66,18 +66,6 @@ std::string quota_cell(const json::Value& quota, bool limits) {
   return join(parts, ", ");
 }
 
-std::vector<Cause> validate_quota(const json::Value& object) {
-  Rules rules;
-  Field hard = Field(object, "")["spec"]["hard"];
-  for (const auto& entry : hard.members()) {
-    auto quantity = model::Quantity::from_json(entry.value());
-    if (quantity && quantity->nanos < 0)
-      rules.invalid(hard.key(entry.key()), json::Value(quantity->text()),
-                    "must be greater than or equal to 0");
-  }
-  return std::move(rules.causes);
-}
-
 Kind quota_kind() {
   Kind kind = builtin_kind("", "v1", "resourcequotas", "ResourceQuota", kCorePackage);
   kind.short_names = {"quota"};
@@ -118,26 +106,6 @@ void default_limits(json::Value& object) {
     copy_missing(requests, json::find(item, "min"));
     if (!requests.empty()) item.get_object()["defaultRequest"] = std::move(requests);
   }
-}
-
-std::vector<Cause> validate_limits(const json::Value& object) {
-  Rules rules;
-  Field limits = Field(object, "")["spec"]["limits"];
-  std::set<std::string> types;
-  for (std::size_t i = 0; i < limits.items().size(); ++i) {
-    Field item = limits.at(i);
-    rules.need_text(item["type"]);
-    rules.unique(types, item["type"]);
-    for (const auto& entry : item["min"].members()) {
-      auto low = model::Quantity::from_json(entry.value());
-      Field max = item["max"].key(entry.key());
-      auto high = model::Quantity::from_json(max.value());
-      if (max.present() && low && high && *low > *high)
-        rules.invalid(item["min"].key(entry.key()), json::Value(low->text()),
-                      "min value " + low->text() + " is greater than max value " + high->text());
-    }
-  }
-  return std::move(rules.causes);
 }
 
 }  // namespace

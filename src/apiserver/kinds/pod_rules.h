@@ -22,8 +22,7 @@ void validate_descending_path(const Field& at, std::string_view path, Rules& rul
 // fieldRef and resourceFieldRef of a variable or of a volume's file.
 void validate_field_reference(const Field& reference, bool file, Rules& rules);
 void validate_resource_reference(const Field& reference, bool file, Rules& rules);
-bool shares_host_users(const Field& spec);
-void validate_container_security(const Field& security, bool host_users, Rules& rules);
+void validate_container_security(const Field& security, Rules& rules);
 void validate_pod_security(const Field& spec, Rules& rules);
 void validate_tolerations(const Field& tolerations, Rules& rules);
 void validate_affinity(const Field& affinity, Rules& rules);

@@ -1,8 +1,7 @@
 // As whom a pod's processes run, and what of the node they share.
 #include <algorithm>
-#include <array>
+#include <cctype>
 
-#include "apiserver/field_error.h"
 #include "apiserver/kinds/pod_rules.h"
 
 namespace hekla::apiserver {
@@ -90,7 +89,7 @@ void check_sysctls(const Field& spec, Rules& rules) {
 
 // Users of a namespace of their own have nothing to say in one of the host's.
 void check_host_users(const Field& spec, Rules& rules) {
-  if (shares_host_users(spec)) return;
+  if (!spec["hostUsers"].present() || spec["hostUsers"].flag()) return;
   constexpr std::string_view kWhy = "when `hostUsers` is false";
   if (spec["hostNetwork"].flag()) rules.forbidden(spec["hostNetwork"], std::string(kWhy));
   if (spec["hostPID"].flag()) rules.forbidden(spec["HostPID"], std::string(kWhy));
@@ -103,14 +102,11 @@ void check_host_users(const Field& spec, Rules& rules) {
 
 }  // namespace
 
-bool shares_host_users(const Field& spec) { return !spec["hostUsers"].present() || spec["hostUsers"].flag(); }
-
-void validate_container_security(const Field& security, bool host_users, Rules& rules) {
+void validate_container_security(const Field& security, Rules& rules) {
   if (!security.present()) return;
   for (std::string_view member : {"runAsUser", "runAsGroup"}) check_id(security[member], rules);
+  // Upstream asks for users of the pod's own with Unmasked, which pods of this node cannot have.
   rules.one_of(security["procMount"], {"Default", "Unmasked"});
-  if (host_users && security["procMount"].text() == "Unmasked")
-    rules.invalid(security["procMount"], "`hostUsers` must be false to use `Unmasked`");
   check_seccomp(security["seccompProfile"], rules);
   if (security["allowPrivilegeEscalation"].present() && !security["allowPrivilegeEscalation"].flag()) {
     if (security["privileged"].flag())

@@ -199,7 +199,7 @@ void validate_container(const Field& container, const Field& spec, bool is_pod, 
   rules.one_of(container["imagePullPolicy"], {"Always", "IfNotPresent", "Never"}, true);
   validate_container_resources(container["resources"], rules);
   validate_resize_policies(container["resizePolicy"], spec, rules);
-  validate_container_security(container["securityContext"], shares_host_users(spec), rules);
+  validate_container_security(container["securityContext"], rules);
 }
 
 // Two containers of a pod cannot have the same port of the host.

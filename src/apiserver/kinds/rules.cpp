@@ -298,7 +298,7 @@ bool Rules::unique(std::set<std::string>& seen, const Field& field) {
   return false;
 }
 
-bool Rules::count_or_percent(const Field& field) {
+bool Rules::count_or_percent(const Field& field, bool more_than_all) {
   if (!field.present()) return true;
   if (field.value().is_string()) {
     if (!is_percent(field.text())) {
@@ -308,6 +308,7 @@ bool Rules::count_or_percent(const Field& field) {
               "'93%', regex used for validation is '[0-9]+%')");
       return false;
     }
+    if (more_than_all) return true;
     if (field.text().size() > 4 || std::stoi(std::string(field.text())) > 100) {
       invalid(field, "must not be greater than 100%");
       return false;

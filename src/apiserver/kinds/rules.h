@@ -85,8 +85,8 @@ class Rules {
   bool ip(const Field& field);
   bool webhook_client(const Field& field);  // clientConfig of a webhook
   bool unique(std::set<std::string>& seen, const Field& field);
-  // A number or a percentage, not negative, at most 100%.
-  bool count_or_percent(const Field& field);
+  // A number or a percentage, not negative, at most 100% unless more makes sense.
+  bool count_or_percent(const Field& field, bool more_than_all = false);
   // `field is immutable`
   bool immutable(const Field& field, const Field& old);
 

@@ -48,7 +48,7 @@ void validate_external_ip(const Field& field, Rules& rules) {
     rules.invalid(field, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
 }
 
-void validate_affinity(const Field& spec, Rules& rules) {
+void validate_session_affinity(const Field& spec, Rules& rules) {
   constexpr std::int64_t kLongest = 86400;
   if (!rules.one_of(spec["sessionAffinity"], {"ClientIP", "None"}, true)) return;
   const Field config = spec["sessionAffinityConfig"], seconds = config["clientIP"]["timeoutSeconds"];
@@ -142,7 +142,7 @@ std::vector<Cause> validate_service(const json::Value& object) {
     validate_families(spec, rules);
   }
   rules.labels(spec["selector"]);
-  validate_affinity(spec, rules);
+  validate_session_affinity(spec, rules);
   for (std::size_t i = 0; i < spec["externalIPs"].items().size(); ++i)
     validate_external_ip(spec["externalIPs"].at(i), rules);
   rules.one_of(spec["type"], {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort"}, true);
