@@ -204,6 +204,7 @@ Result<void> LinuxMachine::prepare() {
   namespace_ = TRY(InstanceNamespace::open(paths_));
   TRY(namespace_->enter());
   const std::string runtime = TRY(keep_runtime(paths_.run_dir(), options_.programs.runtime));
+  runtime_name_ = fs::path(runtime).filename();
   runtime_.set_program(bind_read_only(runtime, paths_.run_dir() + "/oci-runtime"));
   std::unique_ptr<NetnsThread> visits;
   if (is_rootless()) visits = TRY(NetnsThread::start(*namespace_));
@@ -687,8 +688,6 @@ void LinuxMachine::dial_parent(int type, Done<FileDescriptor> done) {
 }
 
 void LinuxMachine::set_rules(const std::string& name, std::string rules, Done<void> done) {
-std::string LinuxMachine::runtime_name() const { return fs::path(runtime_.program()).filename(); }
-
   background<void>(
       [this, name, rules = std::move(rules)] { return network_->set_rules(name, rules); },
       std::move(done));

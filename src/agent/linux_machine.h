@@ -116,9 +116,9 @@ class LinuxMachine final : public PodMachine {
   Result<FileDescriptor> parent_socket(int type);
   // A socket there without blocking, non-blocking itself.
   void dial_parent(int type, Done<FileDescriptor> done);
-  // nftables rules of the parent namespace, under a name of their own.
   // crun, runc.
-  std::string runtime_name() const;
+  const std::string& runtime_name() const { return runtime_name_; }
+  // nftables rules of the parent namespace, under a name of their own.
   void set_rules(const std::string& name, std::string rules, Done<void> done);
   void check_rules(const std::string& name, std::string rules, Done<void> done);
   // Removes namespaces, bridge and run directory. Only when no pod is left; blocks.
@@ -164,6 +164,7 @@ class LinuxMachine final : public PodMachine {
   InstancePaths paths_;
   AddressPool addresses_;
   ContainerRuntime runtime_;
+  std::string runtime_name_;
   HostImage image_;
   ImageStore images_;
   KeptLogs kept_logs_;

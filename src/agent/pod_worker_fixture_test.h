@@ -91,7 +91,7 @@ class FakeMachine final : public PodMachine {
   }
   void inspect(std::shared_ptr<const model::Pod>, PodRecord record, Done<PodRecord> done) override {
     for (ContainerRecord& container : record.containers) {
-      if (container.current && container.current->phase == run_phase::creating) {
+      if (container.current && container.current->phase == run_phase::starting) {
         container.current.reset();
         --container.attempts;
       }

@@ -269,7 +269,8 @@ class Build(unittest.TestCase):
             with self.subTest(dockerfile):
                 self.assertIn(words, self.build(dockerfile, code=1))
         self.write("D3", "FROM host\nRUN exit 7\n")
-        self.assertIn("D3:2: RUN exit 7: ", self.hekla("build", "-f", os.path.join(self.context, "D3"), self.context, code=1))
+        self.assertIn("D3:2: RUN exit 7: ", self.hekla("build", "-t", "x:1", "-f", os.path.join(self.context, "D3"),
+                                                            self.context, code=1))
         self.assertIn("could not be found", self.build("FROM host\n", "--target", "x", code=1))
         self.assertIn("expected NAME=VALUE", self.build("FROM host\n", "--build-arg", "x", code=2))
         self.assertEqual(self.hekla("list", "-o", "name"), "")
