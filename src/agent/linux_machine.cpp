@@ -205,7 +205,7 @@ Result<void> LinuxMachine::prepare() {
   TRY(namespace_->enter());
   const std::string runtime = TRY(keep_runtime(paths_.run_dir(), options_.programs.runtime));
   runtime_name_ = fs::path(runtime).filename();
-  runtime_.set_program(bind_read_only(runtime, paths_.run_dir() + "/oci-runtime"));
+  runtime_.set_program(bind_read_only(runtime, paths_.runtime_mount()));
   std::unique_ptr<NetnsThread> visits;
   if (is_rootless()) visits = TRY(NetnsThread::start(*namespace_));
   network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns(), std::move(visits));
@@ -705,6 +705,7 @@ Result<void> LinuxMachine::remove_instance() {
     TRY(namespace_->enter());
     TRY(network_->remove());
     TRY(remove_cgroup(paths_.cgroup()));
+    ::umount2(paths_.runtime_mount().c_str(), MNT_DETACH);  // without root it is where the directory is removed
     return namespace_->remove(paths_);
   });
 }

@@ -33,6 +33,7 @@ struct InstancePaths {
   // Not below /run for an ordinary user, whose marks for overlayfs need a disk on most kernels.
   std::string mask_dir() const;
   std::string crun_root() const { return run_dir() + "/crun"; }
+  std::string runtime_mount() const { return run_dir() + "/oci-runtime"; }
   std::string exec_dir() const { return run_dir() + "/x"; }
   std::string sockets() const { return run_dir() + "/s"; }
   // Below the root of every cgroup hierarchy.
