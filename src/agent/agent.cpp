@@ -163,6 +163,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   void shut_down(bool keep_pods, std::move_only_function<void()> done);
   void end_pods();
   void finish_shutdown();
+  void leave_machine();
   const PodWorker* find_worker(const std::string& ns, const std::string& pod,
                                const std::string& uid) const;
   Result<StreamTarget> find_target(const std::string& ns, const std::string& pod,
@@ -183,6 +184,7 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
     // Time slices are offered as if each were a card.
     declared->second = TRY(model::Quantity::parse(std::to_string(gpus.cards * gpus.replicas)));
   }
+  ImageMap images = TRY(ImageMap::parse(options.image_map));
   LinuxMachineOptions machine_options;
   machine_options.data_dir = options.data_dir;
   machine_options.programs = TRY(find_programs(options.runtime, program_directories()));
@@ -289,7 +291,7 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   claims = std::make_unique<ClaimStore>(
       ClaimStoreOptions{storage, options.node_name, remove, in_use}, client);
   context->claims = claims.get();
-  context->images = TRY(ImageMap::parse(options.image_map));
+  context->images = std::move(images);
   context->dns_address = ipv4_text(machine_options.subnet.gateway());
   node = std::make_unique<NodeRegistration>(client, std::move(node_options));
   upkeep = TRY(NodeUpkeep::make({client, *machine, *node, events, workers, options.node_name},
@@ -586,6 +588,11 @@ void Agent::State::end_pods() {
 }
 
 void Agent::State::finish_shutdown() {
+  leave_machine();
+  stopped();
+}
+
+void Agent::State::leave_machine() {
   dns.reset();
   routing.reset();
   policies.reset();
@@ -594,7 +601,6 @@ void Agent::State::finish_shutdown() {
   kept_log_expiry.reset();
   if (Result<void> removed = machine->remove_instance(); !removed)
     log_warn("agent", "leave the machine clean", {{"error", removed.error().message}});
-  stopped();
 }
 
 const PodWorker* Agent::State::find_worker(const std::string& ns, const std::string& pod,
@@ -672,7 +678,11 @@ Result<std::unique_ptr<Agent>> Agent::create(Options options, kube::Client& clie
   MachineFacts facts = read_machine_facts(options.data_dir);
   if (options.node_name.empty()) options.node_name = facts.hostname;
   auto state = std::make_shared<State>(std::move(options), client, metrics);
-  TRY(state->open(facts));
+  if (Result<void> opened = state->open(facts); !opened) {
+    // A start that failed leaves the machine as it was, but never pods without their namespaces.
+    if (state->machine && state->machine->found().empty()) state->leave_machine();
+    return std::unexpected(std::move(opened).error());
+  }
   return std::make_unique<Agent>(Private{}, std::move(state));
 }
 
