@@ -273,11 +273,16 @@ const Object* object_at(const Value& value, std::initializer_list<std::string_vi
   return found == nullptr ? nullptr : found->if_object();
 }
 
+Value& member_of(Object& object, std::string_view name) {
+  Value* found = object.if_contains(name);
+  return found ? *found : object[name];
+}
+
 Value& at_path(Value& value, std::initializer_list<std::string_view> members) {
   Value* at = &value;
   for (std::string_view member : members) {
     if (!at->is_object()) at->emplace_object();
-    at = &at->get_object()[member];
+    at = &member_of(at->get_object(), member);
   }
   return *at;
 }

@@ -48,6 +48,9 @@ const Array* array_at(const Value& value, std::initializer_list<std::string_view
 const Object* object_at(const Value& value, std::initializer_list<std::string_view> members);
 
 // Makes the objects on the way as needed and returns the member to assign to. Whatever stands in the
+// The member, made (as null) when missing. Only making one moves the others; Object's operator[] makes room for a new
+// member before it looks, and so moves them in either case.
+Value& member_of(Object& object, std::string_view name);
 // way and is not an object is replaced.
 Value& at_path(Value& value, std::initializer_list<std::string_view> members);
 

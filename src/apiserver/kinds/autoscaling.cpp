@@ -89,6 +89,7 @@ void default_v2(json::Value& object) {
 
 // v1 to v2, in place.
 void to_v2(json::Value& object) {
+  object_in_place(object.get_object(), "metadata");  // before the spec is held: a new member may move the others
   json::Object& spec = object_in_place(object.get_object(), "spec");
   json::Array metrics;
   json::Value* annotations =

@@ -49,11 +49,11 @@ std::string cluster_ip(const json::Value& service) {
 
 void default_service(json::Value& object) {
   json::Object& spec = object_in_place(object.get_object(), "spec");
-  json::Value& value = object.get_object()["spec"];
+  const json::Value& value = object.get_object().at("spec");
   set_default(spec, "sessionAffinity", "None");
   if (json::string_at(value, {"sessionAffinity"}) == "ClientIP" &&
       !json::find_path(value, {"sessionAffinityConfig", "clientIP", "timeoutSeconds"}))
-    json::at_path(value, {"sessionAffinityConfig", "clientIP", "timeoutSeconds"}) = 10800;
+    json::at_path(object, {"spec", "sessionAffinityConfig", "clientIP", "timeoutSeconds"}) = 10800;
   if (json::string_at(value, {"sessionAffinity"}) == "None") spec.erase("sessionAffinityConfig");
   set_default(spec, "type", "ClusterIP");
   for (json::Value& port : list_in(spec, "ports")) {
@@ -64,7 +64,7 @@ void default_service(json::Value& object) {
                  scalar_text(*target) == "0";
     if (unset) port.get_object()["targetPort"] = json::int_at(port, {"port"});
   }
-  std::string_view type = json::string_at(value, {"type"});
+  const std::string type(json::string_at(value, {"type"}));  // what follows moves the members
   if (is_externally_accessible(value)) set_default(spec, "externalTrafficPolicy", "Cluster");
   if (type != "ExternalName") set_default(spec, "internalTrafficPolicy", "Cluster");
   if (type == "LoadBalancer") set_default(spec, "allocateLoadBalancerNodePorts", true);
@@ -109,7 +109,7 @@ void drop_dependent(json::Value& object, const json::Value& old) {
   if (json::string_at(*before, {"type"}) == "LoadBalancer" &&
       json::string_at(object, {"spec", "type"}) != "LoadBalancer")
     for (std::string_view member : {"allocateLoadBalancerNodePorts", "loadBalancerClass"}) drop(member);
-  if (is_externally_accessible(*before) && !is_externally_accessible(object.get_object()["spec"]))
+  if (is_externally_accessible(*before) && !is_externally_accessible(object.get_object().at("spec")))
     drop("externalTrafficPolicy");
 }
 

@@ -25,9 +25,9 @@ inline std::span<json::Value> list_in(json::Object& object, std::string_view mem
   return {found->get_array().data(), found->get_array().size()};
 }
 
-// The object at the member; made when missing.
+// The object at the member; made when missing, which moves the other members.
 inline json::Object& object_in_place(json::Object& object, std::string_view member) {
-  json::Value& value = object[member];
+  json::Value& value = json::member_of(object, member);
   if (!value.is_object()) value = json::Object();
   return value.get_object();
 }
