@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import time
@@ -86,6 +87,11 @@ def wait_for(what, server, is_true):
         time.sleep(0.5)
 
 
+def answers(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
 def volcano(server, kubeconfig, nodes):
     """Installs and starts Volcano there."""
     import base64
@@ -106,23 +112,27 @@ def volcano(server, kubeconfig, nodes):
     pki = lambda name: os.path.join(server.directory, name)
     with open(pki("admission.conf"), "w"):
         pass
-    server.start(program("vc-webhook-manager"), *common, "--listen-address", "127.0.0.1", "--port", str(admission),
-                 "--tls-cert-file", pki("server.crt"), "--tls-private-key-file", pki("server.key"),
-                 "--ca-cert-file", pki("ca.crt"), "--enabled-admission", ",".join(ADMISSIONS),
-                 "--webhook-url", "https://127.0.0.1:%d" % admission, "--admission-conf", pki("admission.conf"),
-                 "--healthz-address", "127.0.0.1:%d" % admission_health)
     with open(pki("ca.crt"), "rb") as file:
         authority = base64.b64encode(file.read()).decode()
     with open(os.path.join(servers.PEERS, "volcano-chart/webhooks.yaml")) as file:
         items = list(webhooks(file.read(), admission, authority))
     kubectl("apply", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}), text=True)
+    server.start(program("vc-webhook-manager"), *common, "--listen-address", "127.0.0.1", "--port", str(admission),
+                 "--tls-cert-file", pki("server.crt"), "--tls-private-key-file", pki("server.key"),
+                 "--ca-cert-file", pki("ca.crt"), "--enabled-admission", ",".join(ADMISSIONS),
+                 "--webhook-url", "https://127.0.0.1:%d" % admission, "--admission-conf", pki("admission.conf"),
+                 "--healthz-address", "127.0.0.1:%d" % admission_health)
+    wait_for("the webhooks", server, lambda: answers(admission))
     server.start(program("vc-controller-manager"), *hasty,
                  "--healthz-address", "127.0.0.1:%d" % controllers_health, "--listen-address", "127.0.0.1:%d" % controllers)
     server.start(program("vc-scheduler"), *hasty, "--cache-dump-dir", server.directory,
                  "--healthz-address", "127.0.0.1:%d" % scheduler_health, "--listen-address", "127.0.0.1:%d" % scheduler,
                  "--scheduler-conf", os.path.join(servers.PEERS, "volcano-scheduler/volcano-scheduler.conf"))
-    queue = lambda: server.ask("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default").body
-    wait_for("the queue open", server, lambda: queue().get("status", {}).get("state") == "Open")
+
+    def queue_open():
+        queue = server.ask("GET", "/apis/scheduling.volcano.sh/v1beta1/queues/default")
+        return queue.code == 200 and queue.body.get("status", {}).get("state") == "Open"
+    wait_for("the queue open", server, queue_open)
     wait_for("all nodes ready", server,
              lambda: server.ask("GET", "/api/v1/nodes").raw.count(b'"KubeletReady"') >= nodes)
 
