@@ -158,8 +158,11 @@ def flood(api, data_dir, count):
     rate = 0.0
     for place, _, names in os.walk(os.path.join(data_dir, "pods", uid)):
         if "sent" in names and place.endswith("/tmp"):
-            with open(os.path.join(place, "sent")) as file:
-                sent, seconds = file.read().split()
+            said = []
+            while len(said) < 2:  # it is being written anew just now
+                with open(os.path.join(place, "sent")) as file:
+                    said = file.read().split()
+            sent, seconds = said
             rate = float(sent) / float(seconds) / 1e6
     api.call("DELETE", JOBS + "/flood?propagationPolicy=Background")
     wait_gone(api, "flood-t-0")  # what is measured next is not its work
