@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
 #include <sstream>
 
@@ -59,6 +60,18 @@ Result<std::vector<std::string>> command_words(const std::string& text) {
   return words;
 }
 
+// The directory of the interpreter that a virtual environment was made with; empty if that is not said.
+std::string interpreter_home(const std::string& configuration) {
+  std::istringstream lines(read_file(configuration).value_or(""));
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t split = line.find('=');
+    if (split == std::string::npos || trimmed(line.substr(0, split)) != "home") continue;
+    const fs::path home = fs::path(trimmed(line.substr(split + 1))).lexically_normal();
+    return home.is_absolute() ? home.string() : "";
+  }
+  return {};
+}
+
 // One mapping while it is read: DIRs are relative to `place`.
 class MappingReader {
  public:
@@ -89,7 +102,7 @@ class MappingReader {
     if (split == std::string::npos) return fail(Code::bad_request, std::string("expected one of ") + kParts);
     if (value.empty()) return fail(Code::bad_request, "nothing stands behind the =");
     if (name == "files") return take_files(value);
-    if (name == "venv") return take_prefix(value, "VIRTUAL_ENV");
+    if (name == "venv") return take_venv(value);
     if (name == "conda") return take_prefix(value, "CONDA_PREFIX");
     if (name == "workdir") return take_working_directory(value);
     if (name == "entrypoint" || name == "cmd") {
@@ -139,6 +152,23 @@ class MappingReader {
     spec_.files.push_back({prefix, prefix, false});
     spec_.config.env.push_back(variable + ("=" + prefix));
     bin_ += prefix + "/bin:";
+    return {};
+  }
+
+  Result<void> take_venv(const std::string& value) {
+    TRY(take_prefix(value, "VIRTUAL_ENV"));
+    const std::string home = interpreter_home(spec_.files.back().source + "/pyvenv.cfg");
+    std::error_code error;
+    const fs::path interpreter = fs::canonical(fs::path(home) / "python3", error);
+    if (home.empty() || error || home.starts_with("/usr/") || interpreter.string().starts_with("/usr/")) return {};
+    // uv, pyenv and their kind keep interpreters in homes, which pods do not see; what else lies there stays hidden.
+    // The environment links to one name of the place, and libraries are looked for by the real one.
+    const fs::path real = interpreter.parent_path().parent_path();
+    std::set<fs::path> places{real, fs::path(home).parent_path()};
+    for (const fs::path& place : places)
+      for (const char* part : {"bin", "lib", "lib64"})
+        if (fs::is_directory(real / part, error))
+          spec_.files.push_back({TRY(directory(real / part)), place / part, false});
     return {};
   }
 

@@ -73,6 +73,27 @@ TEST_F(ImageMapTest, AnEnvironmentIsFirstInThePath) {
   EXPECT_TRUE(made.config.env[1].starts_with("PATH=" + root_ + "/conda/bin:/usr/local/sbin:"));
 }
 
+TEST_F(ImageMapTest, AnEnvironmentBringsAnInterpreterOfSomebodysHome) {
+  const std::string real = root_ + "/home/pythons/3.12", linked = root_ + "/home/.local";
+  for (const std::string& made : {real + "/bin", real + "/lib", linked + "/bin"})
+    std::filesystem::create_directories(made);
+  ASSERT_TRUE(write_file_atomically(real + "/bin/python3", "#!/bin/sh\n", 0755));
+  auto environment = [&](const std::string& home) {
+    EXPECT_TRUE(write_file_atomically(root_ + "/tf/pyvenv.cfg", "home = " + home + "\nversion = 3.12.1\n", 0644));
+    return spec("venv=" + root_ + "/tf").files;
+  };
+  const LaidDirectory own{root_ + "/tf", root_ + "/tf", false};
+  const LaidDirectory bin{real + "/bin", real + "/bin", false}, lib{real + "/lib", real + "/lib", false};
+  EXPECT_EQ(environment(real + "/bin"), (std::vector<LaidDirectory>{own, bin, lib}));
+  std::filesystem::create_symlink(real + "/bin/python3", linked + "/bin/python3");
+  EXPECT_EQ(environment(linked + "/bin"),
+            (std::vector<LaidDirectory>{
+                own, {real + "/bin", linked + "/bin", false}, {real + "/lib", linked + "/lib", false}, bin, lib}))
+      << "by both names, and nothing else of the home";
+  EXPECT_EQ(environment("/usr/bin"), std::vector<LaidDirectory>{own}) << "which pods see anyway";
+  EXPECT_EQ(environment(root_ + "/no/such"), std::vector<LaidDirectory>{own});
+}
+
 TEST_F(ImageMapTest, AFileHasOneOnEachLine) {
   ASSERT_TRUE(write_file_atomically(root_ + "/images",
                                     "# the tutorials'\n\nvolcanosh/* = host, files=programs:/p\n*=host\n", 0644));
