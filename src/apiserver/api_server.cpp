@@ -6,6 +6,7 @@
 #include "apiserver/admission_pod_security.h"
 #include "apiserver/admission_service_account.h"
 #include "apiserver/admission_storage.h"
+#include "apiserver/aggregator.h"
 #include "apiserver/api_service_upkeep.h"
 #include "apiserver/backup.h"
 #include "apiserver/bootstrap.h"
@@ -85,6 +86,7 @@ struct ApiServer::Parts {
   CrdCleanup cleanup;
   Backups backups;
   Upkeep flows, api_services, server_address;
+  Aggregator aggregator;
   std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
   Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
@@ -110,7 +112,8 @@ struct ApiServer::Parts {
         backups(*options.store, crds),
         flows(*options.store, registry, writes, *options.loop, flow_upkeep()),
         api_services(*options.store, registry, writes, *options.loop, api_service_upkeep()),
-        server_address(*options.store, registry, writes, *options.loop, server_address_upkeep(bootstrap_options())) {
+        server_address(*options.store, registry, writes, *options.loop, server_address_upkeep(bootstrap_options())),
+        aggregator(*options.store, registry, writes, *options.loop, aggregator_options()) {
     serving.store = options.store;
     serving.registry = &registry;
     serving.writes = &writes;
@@ -138,6 +141,12 @@ struct ApiServer::Parts {
   BootstrapOptions bootstrap_options() const {
     return {options.service_cidr, addresses->first(), options.advertise_address, options.advertise_port,
             options.platform_objects};
+  }
+  AggregatorOptions aggregator_options() const {
+    AggregatorOptions how{options.front_proxy, options.client_ca_pem, sockets_of(serving.pod_streams),
+                          options.own_ranges};
+    if (options.remote_clients) how.make_client = options.remote_clients;
+    return how;
   }
 };
 
@@ -201,6 +210,7 @@ void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
                     parts_->flows.start();
                     parts_->api_services.start();
                     parts_->server_address.start();
+                    parts_->aggregator.start();
                     done(std::move(result));
                   });
 }

@@ -13,6 +13,7 @@
 #include "apiserver/auth.h"
 #include "apiserver/pod_security.h"
 #include "base/clock.h"
+#include "base/crypto.h"
 #include "base/executor.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -20,6 +21,7 @@
 #include "kube/admission.h"
 #include "kube/client.h"
 #include "kube/pod_streams.h"
+#include "net/client.h"
 #include "net/http.h"
 #include "net/own_ranges.h"
 #include "store/store.h"
@@ -27,6 +29,13 @@
 namespace hekla::apiserver {
 
 class WebhookTransport;
+
+// How other API servers recognise this one: by a certificate of an authority that signs nothing else. What such a
+// connection says of its user is believed.
+struct FrontProxy {
+  std::string ca_pem;
+  KeyPair certificate;  // CN=front-proxy-client
+};
 
 struct Options {
   // Opened with attach_header (storage.h) as its attacher. It, the loop and everything else given by pointer
@@ -48,6 +57,10 @@ struct Options {
   HostPathOptions host_paths;
   net::OwnRanges own_ranges;  // of pods and services: no webhook's URL leads there
   AuthOptions auth;
+  FrontProxy front_proxy;
+  std::string client_ca_pem;  // who signs the certificates of users, for other API servers
+  // Tests have clients of their own for other API servers; empty: over HTTPS.
+  std::function<Result<std::unique_ptr<net::Client>>(net::ClientOptions)> remote_clients;
   std::size_t max_requests = 0;  // answered at the same time; 0: the usual
   AuditOptions audit;
   // False: only what kube-apiserver makes, without the namespaces and accounts of Volcano and Kubeflow.

@@ -1,5 +1,6 @@
 #include "apiserver/api_service_upkeep.h"
 
+#include <algorithm>
 #include <map>
 
 #include "apiserver/metadata.h"
@@ -12,34 +13,6 @@ namespace {
 
 constexpr std::string_view kGroup = "apiregistration.k8s.io";
 constexpr const char* kManagedLabel = "kube-aggregator.kubernetes.io/automanaged";
-
-// Upstream's order of groups; what is not in it comes from CRDs.
-std::int64_t group_minimum(const std::string& group) {
-  static const std::map<std::string, std::int64_t> kPriorities{
-      {"", 18000},
-      {"apps", 17800},
-      {"events.k8s.io", 17750},
-      {"authentication.k8s.io", 17700},
-      {"authorization.k8s.io", 17600},
-      {"autoscaling", 17500},
-      {"batch", 17400},
-      {"certificates.k8s.io", 17300},
-      {"networking.k8s.io", 17200},
-      {"policy", 17100},
-      {"rbac.authorization.k8s.io", 17000},
-      {"storage.k8s.io", 16800},
-      {"apiextensions.k8s.io", 16700},
-      {"admissionregistration.k8s.io", 16700},
-      {"scheduling.k8s.io", 16600},
-      {"coordination.k8s.io", 16500},
-      {"node.k8s.io", 16300},
-      {"discovery.k8s.io", 16200},
-      {"resource.k8s.io", 16200},
-      {"flowcontrol.apiserver.k8s.io", 16100},
-  };
-  auto found = kPriorities.find(group);
-  return found == kPriorities.end() ? 1000 : found->second;
-}
 
 std::int64_t version_priority(const std::string& group, const std::string& version, bool custom) {
   if (custom) return 100;
@@ -78,13 +51,12 @@ json::Value local_service(const std::string& name, const ServedVersion& served) 
                       {"spec", std::move(spec)}};
 }
 
-json::Value condition_of(bool local, WallTime now) {
+json::Value local_condition(WallTime now) {
   return json::Object{{"type", "Available"},
-                      {"status", local ? "True" : "False"},
+                      {"status", "True"},
                       {"lastTransitionTime", model::format_rfc3339(now)},
-                      {"reason", local ? "Local" : "AggregationNotSupported"},
-                      {"message", local ? "Local APIServices are always available"
-                                        : "requests are not forwarded to other API servers"}};
+                      {"reason", "Local"},
+                      {"message", "Local APIServices are always available"}};
 }
 
 WriteRequest say(const ServedPtr& services, const std::string& name, json::Value condition) {
@@ -110,7 +82,11 @@ std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& sn
       requests.push_back(std::move(request));
       return true;
     }
-    json::Value condition = condition_of(local, now);
+    if (json::object_at(service, {"spec", "service"}) &&
+        !is_local_version(catalog, json::string_at(service, {"spec", "group"}),
+                          json::string_at(service, {"spec", "version"})))
+      return true;
+    json::Value condition = local_condition(now);
     if (!has_condition_like(service, condition, "reason"))
       requests.push_back(say(services, item->key, std::move(condition)));
     return true;
@@ -124,6 +100,43 @@ std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& sn
 }
 
 }  // namespace
+
+std::int64_t group_minimum(const std::string& group) {
+  static const std::map<std::string, std::int64_t> kPriorities{
+      {"apiregistration.k8s.io", 20001},  // before anything that an APIService may ask for
+      {"", 18000},
+      {"apps", 17800},
+      {"events.k8s.io", 17750},
+      {"authentication.k8s.io", 17700},
+      {"authorization.k8s.io", 17600},
+      {"autoscaling", 17500},
+      {"batch", 17400},
+      {"certificates.k8s.io", 17300},
+      {"networking.k8s.io", 17200},
+      {"policy", 17100},
+      {"rbac.authorization.k8s.io", 17000},
+      {"storage.k8s.io", 16800},
+      {"apiextensions.k8s.io", 16700},
+      {"admissionregistration.k8s.io", 16700},
+      {"scheduling.k8s.io", 16600},
+      {"coordination.k8s.io", 16500},
+      {"node.k8s.io", 16300},
+      {"discovery.k8s.io", 16200},
+      {"resource.k8s.io", 16200},
+      {"flowcontrol.apiserver.k8s.io", 16100},
+  };
+  auto found = kPriorities.find(group);
+  return found == kPriorities.end() ? 1000 : found->second;
+}
+
+bool is_local_version(const Catalog& catalog, std::string_view group, std::string_view version) {
+  const auto is_it = [&](const Kind& kind) { return kind.resource.group == group && kind.resource.version == version; };
+  const auto has_it = [&](const std::vector<KindPtr>& kinds) {
+    return std::ranges::any_of(kinds, [&](const KindPtr& kind) { return is_it(*kind); });
+  };
+  return std::ranges::any_of(catalog.all(), [&](const ServedPtr& served) { return is_it(*served->kind); }) ||
+         has_it(virtual_kinds()) || (catalog.node_reports() && has_it(report_kinds()));
+}
 
 UpkeepRule api_service_upkeep() {
   return {{{std::string(kGroup), "v1", "apiservices", ""}}, "kube-apiserver", look};

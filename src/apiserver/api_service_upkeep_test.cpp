@@ -46,11 +46,11 @@ TEST_F(ApiServiceTest, ThoseOfCrdsComeAndGo) {
   EXPECT_EQ(get("v1.y.io").status, 404);
 }
 
-TEST_F(ApiServiceTest, OtherServersAreNotAsked) {
+TEST_F(ApiServiceTest, OneWithoutAServiceIsLocal) {
   ASSERT_EQ(call("POST", kServices, R"({"metadata":{"name":"v1.other.io"},"spec":{"group":"other.io","version":"v1",
-      "groupPriorityMinimum":100,"versionPriority":10,"service":{"namespace":"default","name":"s"}}})").status, 201);
+      "groupPriorityMinimum":100,"versionPriority":10}})").status, 201);
   simulation.run_for(std::chrono::seconds(1));
-  EXPECT_EQ(available(get("v1.other.io")), "False AggregationNotSupported");
+  EXPECT_EQ(available(get("v1.other.io")), "True Local");
 }
 
 }  // namespace

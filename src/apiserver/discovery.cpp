@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/api_service_upkeep.h"
 #include "apiserver/negotiate.h"
 #include "apiserver/status_error.h"
 #include "apiserver/subresources.h"
@@ -54,6 +55,40 @@ json::Object aggregated_resource(const Kind& kind) {
   return out;
 }
 
+json::Object remote_kind(const RemoteVersion& remote, const json::Value& resource) {
+  const std::string_view group = json::string_at(resource, {"group"}), version = json::string_at(resource, {"version"});
+  return response_kind(group.empty() ? remote.group : group, version.empty() ? remote.version : version,
+                       json::string_at(resource, {"kind"}));
+}
+
+// What another server's APIResourceList says, in the form of the aggregated document.
+json::Array remote_resources(const RemoteVersion& remote) {
+  json::Array out;
+  const auto take = [](const json::Value& from, json::Object& to, std::string_view member) {
+    if (const json::Value* value = json::find(from, member)) to.emplace(member, *value);
+  };
+  for (const json::Value& resource : remote.resources) {
+    const std::string_view name = json::string_at(resource, {"name"});
+    if (name.empty() || name.contains('/')) continue;
+    json::Object one{{"resource", name},
+                     {"responseKind", remote_kind(remote, resource)},
+                     {"scope", json::bool_at(resource, {"namespaced"}) ? "Namespaced" : "Cluster"},
+                     {"singularResource", json::string_at(resource, {"singularName"})}};
+    for (std::string_view member : {"verbs", "shortNames", "categories"}) take(resource, one, member);
+    json::Array subs;
+    for (const json::Value& other : remote.resources) {
+      const std::string_view whole = json::string_at(other, {"name"});
+      if (!whole.starts_with(name) || whole.size() <= name.size() + 1 || whole[name.size()] != '/') continue;
+      json::Object sub{{"subresource", whole.substr(name.size() + 1)}, {"responseKind", remote_kind(remote, other)}};
+      take(other, sub, "verbs");
+      subs.push_back(std::move(sub));
+    }
+    if (!subs.empty()) one.emplace("subresources", std::move(subs));
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 // Opaque to everybody but the storage migrator.
 std::string storage_hash(const Kind& kind) {
   return base64_encode(
@@ -101,6 +136,12 @@ std::vector<std::string> groups_of(const Catalog& catalog) {
   for (const KindPtr& kind : listed_kinds(catalog))
     if (groups.empty() || groups.back() != kind->resource.group)
       groups.push_back(kind->resource.group);
+  for (const RemotePtr& remote : catalog.remotes()) {
+    if (std::ranges::find(groups, remote->group) != groups.end()) continue;
+    const auto behind = std::ranges::find_if(
+        groups, [&](const std::string& group) { return group_minimum(group) < remote->group_priority; });
+    groups.insert(behind, remote->group);
+  }
   return groups;
 }
 
@@ -110,6 +151,8 @@ std::vector<std::string> versions_of(const Catalog& catalog, const std::string& 
     if (kind->resource.group == group &&
         std::find(versions.begin(), versions.end(), kind->resource.version) == versions.end())
       versions.push_back(kind->resource.version);
+  for (const RemotePtr& remote : catalog.remotes())
+    if (remote->group == group) versions.push_back(remote->version);
   return versions;
 }
 
@@ -153,12 +196,14 @@ json::Value aggregated_discovery(const Catalog& catalog, bool core) {
     if (group.empty() != core) continue;
     json::Array versions;
     for (const std::string& version : versions_of(catalog, group)) {
-      json::Array resources;
+      const RemotePtr remote = catalog.remote(group, version);
+      json::Array resources = remote ? remote_resources(*remote) : json::Array();
       for (const KindPtr& kind : listed_kinds(catalog))
         if (kind->resource.group == group && kind->resource.version == version)
           resources.push_back(aggregated_resource(*kind));
-      versions.push_back(json::Object{
-          {"version", version}, {"freshness", "Current"}, {"resources", std::move(resources)}});
+      versions.push_back(json::Object{{"version", version},
+                                      {"freshness", remote && !remote->available ? "Stale" : "Current"},
+                                      {"resources", std::move(resources)}});
     }
     json::Object metadata;
     if (!group.empty()) metadata.emplace("name", group);

@@ -75,6 +75,12 @@ ServedPtr Catalog::find(std::string_view group, std::string_view version,
   return found == by_path_.end() ? nullptr : found->second;
 }
 
+RemotePtr Catalog::remote(std::string_view group, std::string_view version) const {
+  for (const RemotePtr& one : remotes_)
+    if (one->group == group && one->version == version) return one;
+  return nullptr;
+}
+
 Registry::Registry(store::Store& store, bool node_reports)
     : store_(store), node_reports_(node_reports) {
   set_custom({});
@@ -119,9 +125,30 @@ void Registry::set_custom(const std::vector<CustomKinds>& custom) {
     return x.plural < y.plural;
   });
 
+  swap_in(std::move(next), [](const Catalog& present, Catalog& catalog) { catalog.remotes_ = present.remotes_; });
+}
+
+void Registry::set_remotes(std::vector<RemotePtr> remotes) {
+  std::stable_sort(remotes.begin(), remotes.end(), [](const RemotePtr& a, const RemotePtr& b) {
+    if (a->group_priority != b->group_priority) return a->group_priority > b->group_priority;
+    if (a->group != b->group) return a->group < b->group;
+    if (a->version_priority != b->version_priority) return a->version_priority > b->version_priority;
+    return version_rank(a->version) > version_rank(b->version);
+  });
+  auto next = std::make_shared<Catalog>();
+  next->node_reports_ = node_reports_;
+  next->remotes_ = std::move(remotes);
+  swap_in(std::move(next), [](const Catalog& present, Catalog& catalog) {
+    catalog.all_ = present.all_;
+    catalog.by_path_ = present.by_path_;
+  });
+}
+
+void Registry::swap_in(std::shared_ptr<Catalog> next, void (*carry_over)(const Catalog& present, Catalog& next)) {
   std::vector<Listener> listeners;
   {
     std::lock_guard lock(mutex_);
+    if (catalog_) carry_over(*catalog_, *next);
     next->generation_ = catalog_ ? catalog_->generation_ + 1 : 1;
     catalog_ = std::move(next);
     listeners = listeners_;

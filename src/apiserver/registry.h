@@ -10,8 +10,13 @@
 #include <vector>
 
 #include "apiserver/kind.h"
+#include "json/value.h"
 #include "kube/client.h"
 #include "store/store.h"
+
+namespace hekla::net {
+class Client;
+}
 
 namespace hekla::apiserver {
 
@@ -34,6 +39,18 @@ struct CustomKinds {
   store::Revision schema_since = 0;
 };
 
+// A group version that another server answers for, because an APIService says so (aggregator.h).
+struct RemoteVersion {
+  std::string group, version;
+  std::int64_t group_priority = 0, version_priority = 0;
+  bool available = false;
+  std::vector<std::string> origins;  // https://host:port; any of them will do
+  std::shared_ptr<net::Client> client;
+  json::Array resources;     // of its APIResourceList, when it last answered
+  std::string openapi_hash;  // of its schema in /openapi/v3; empty: none is known
+};
+using RemotePtr = std::shared_ptr<const RemoteVersion>;
+
 class Catalog {
  public:
   // Null when nothing of that name is served.
@@ -46,11 +63,15 @@ class Catalog {
   std::uint64_t generation() const { return generation_; }
   // Whether a node agent answers for what is not stored (metrics.k8s.io, logs.hekla.io).
   bool node_reports() const { return node_reports_; }
+  // What other servers answer for, by priority; null when this one does.
+  const std::vector<RemotePtr>& remotes() const { return remotes_; }
+  RemotePtr remote(std::string_view group, std::string_view version) const;
 
  private:
   friend class Registry;
   std::vector<ServedPtr> all_;
   std::map<std::string, ServedPtr, std::less<>> by_path_;  // "group/version/plural"
+  std::vector<RemotePtr> remotes_;
   std::uint64_t generation_ = 0;
   bool node_reports_ = false;
 };
@@ -64,6 +85,8 @@ class Registry final : public kube::Discovery {
   CatalogPtr catalog() const;
   // Replaces all custom kinds.
   void set_custom(const std::vector<CustomKinds>& custom);
+  // Replaces what other servers answer for.
+  void set_remotes(std::vector<RemotePtr> remotes);
 
   std::vector<kube::Resource> resources() const override;
   void on_change(Executor& executor, std::function<void()> changed) override;
@@ -73,6 +96,9 @@ class Registry final : public kube::Discovery {
     Executor* executor;
     std::shared_ptr<std::function<void()>> changed;
   };
+
+  // Makes it the current one, with the parts of the present one that `carry_over` takes.
+  void swap_in(std::shared_ptr<Catalog> next, void (*carry_over)(const Catalog& present, Catalog& next));
 
   store::Store& store_;
   const bool node_reports_;

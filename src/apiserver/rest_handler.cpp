@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/aggregator.h"
 #include "apiserver/audit.h"
 #include "apiserver/component_status.h"
 #include "apiserver/backup.h"
@@ -363,10 +364,8 @@ void handle_request(const Serving& serving, net::Request request,
                serving.clock->mono(), nullptr, {}, nullptr});
   if (Result<void> admitted = admit(*exchange); !admitted)
     exchange->respond(admitted.error());
-  else if (exchange->info.is_resource)
-    serve_resource(exchange);
-  else
-    serve_other(exchange);
+  else if (!serve_remote(exchange))
+    exchange->info.is_resource ? serve_resource(exchange) : serve_other(exchange);
   static const std::string kNobody = "system:anonymous";  // whose credentials were refused
   const std::string& flow = exchange->user.name.empty() ? kNobody : exchange->user.name;
   serving.limits->spent(flow, serving.clock->mono() - exchange->begun);

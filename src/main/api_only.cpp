@@ -71,6 +71,12 @@ Result<apiserver::AuthOptions> auth_options(const cli::ApiServerOptions& options
   return auth;
 }
 
+// The administrator of the data directory is known whoever else's certificates are.
+Result<std::string> client_ca(const cli::ApiServerOptions& options, const Pki& pki) {
+  if (options.client_ca_file.empty()) return pki.ca.certificate_pem;
+  return pki.ca.certificate_pem + "\n" + TRY(read_file(options.client_ca_file));
+}
+
 Result<void> bootstrap(LoneApi& lone) {
   std::promise<Result<void>> promise;
   lone.api->bootstrap([&promise](Result<void> result) { promise.set_value(std::move(result)); });
@@ -93,6 +99,8 @@ Result<apiserver::Options> api_options(LoneApi& lone, const cli::ApiServerOption
   api.rng = &real_rng();
   api.metrics = &lone.metrics;
   api.auth = TRY(auth_options(options, pki));
+  api.front_proxy = {pki.front_proxy_ca.certificate_pem, pki.front_proxy};
+  api.client_ca_pem = TRY(client_ca(options, pki));
   api.audit = TRY(audit_options(options.audit));
   api.service_cidr = options.service_cidr;
   api.advertise_address = options.advertise_address.empty() ? advertised_address(options.bind_address)
@@ -146,9 +154,7 @@ Result<void> start(LoneApi& lone, const cli::ApiServerOptions& options) {
 
   net::ServerOptions server;
   server.certificate = certificate;
-  // The administrator of the data directory is known whoever else's certificates are.
-  server.client_ca_pem = pki.ca.certificate_pem;
-  if (!options.client_ca_file.empty()) server.client_ca_pem += "\n" + TRY(read_file(options.client_ca_file));
+  server.client_ca_pem = TRY(client_ca(options, pki));
   lone.server = TRY(net::Server::start(server, lone.api->handler(), std::move(listener)));
   return write_kubeconfig(data_dir, local_url(options.bind_address, port), certificate, pki);
 }

@@ -193,6 +193,8 @@ Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions
   api_options.auth.signing_key_pem = pki.token_key;
   api_options.auth.verify_key_pems = pki.old_token_keys;
   api_options.auth.root_ca_pem = pki.ca.certificate_pem;
+  api_options.front_proxy = {pki.front_proxy_ca.certificate_pem, pki.front_proxy};
+  api_options.client_ca_pem = pki.ca.certificate_pem;
   api_options.components = {"controller-manager", "scheduler"};
   api_options.audit = TRY(audit_options(options.audit));
   auto crds = controllers::crd_yamls();

@@ -17,6 +17,15 @@
 
 namespace hekla::apiserver {
 
+std::string encode_path(std::string_view path) {
+  constexpr std::string_view kPlain = "-._~/!$&'()*+,;=:@";
+  std::string out;
+  for (char c : path)
+    out += std::isalnum(static_cast<unsigned char>(c)) || kPlain.contains(c) ? std::string(1, c)
+                                                                              : net::url_encode({&c, 1});
+  return out;
+}
+
 namespace {
 
 constexpr std::size_t kMaxWholeBytes = 1 << 20;  // answers up to this size are sent in one piece
@@ -35,15 +44,6 @@ struct Target {
   std::string scheme = "http", address, port;
   bool on_host = false;  // a pod with the host's network
 };
-
-std::string encode_path(std::string_view path) {
-  constexpr std::string_view kPlain = "-._~/!$&'()*+,;=:@";
-  std::string out;
-  for (char c : path)
-    out += std::isalnum(static_cast<unsigned char>(c)) || kPlain.contains(c) ? std::string(1, c)
-                                                                              : net::url_encode({&c, 1});
-  return out;
-}
 
 // Neither the server's own machine nor what only a link knows: nothing that a pod's status may point to.
 Result<void> check_address(const std::string& address) {
@@ -158,10 +158,10 @@ void serve_node(const ExchangePtr& exchange, const ProxyName& name, std::string_
 // call's come with its lock held, so nothing is asked of the call under ours.
 class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest> {
  public:
-  ProxiedRequest(ExchangePtr exchange, std::string prefix)
-      : exchange_(std::move(exchange)), prefix_(std::move(prefix)), host_(exchange_->request.headers.get("Host")) {}
+  ProxiedRequest(ExchangePtr exchange, Forwarding how)
+      : exchange_(std::move(exchange)), how_(std::move(how)), host_(exchange_->request.headers.get("Host")) {}
 
-  void start(net::Client& client, const std::string& url) {
+  void start() {
     exchange_->writer->on_closed([weak = weak_from_this()] {
       if (auto self = weak.lock()) self->cancel();
     });
@@ -175,7 +175,7 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
     callbacks.on_data = [self = shared_from_this()](std::string_view data) { self->on_data(data); };
     callbacks.on_end = [self = shared_from_this()](Result<void> outcome) { self->on_end(std::move(outcome)); };
     callbacks.on_drained = [self = shared_from_this()] { self->exchange_->writer->pause_input(false); };
-    const std::shared_ptr<net::StreamHandle> handle = client.stream(request(url), std::move(callbacks));
+    const std::shared_ptr<net::StreamHandle> handle = how_.client->stream(request(), std::move(callbacks));
     while (true) {
       std::string early;
       {
@@ -196,21 +196,28 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
     });
     return wanted && exchange_->request.headers.has("Upgrade");
   }
-  net::ClientRequest request(const std::string& url) {
+  bool is_dropped(std::string_view name) const {
+    const auto begins_with = [&](std::string_view prefix) {
+      return net::equal_ignoring_case(name.substr(0, prefix.size()), prefix);
+    };
+    if (is_one_of(name, kHopHeaders)) return true;
+    // Who asks is known here and nobody else's business.
+    if (net::equal_ignoring_case(name, "Authorization") || begins_with("Impersonate-")) return true;
+    return std::ranges::any_of(how_.dropped_headers, begins_with);
+  }
+  net::ClientRequest request() {
     const net::Request& given = exchange_->request;
     net::ClientRequest out;
     out.method = given.method;
-    out.url = url;
+    out.url = how_.url;
     out.body = given.body;
     out.timeout = {};
     std::string forwarded;
     for (const auto& [name, value] : given.headers.all()) {
       if (net::equal_ignoring_case(name, "X-Forwarded-For")) forwarded += (forwarded.empty() ? "" : ", ") + value;
-      // Who asks is known here and nobody else's business.
-      else if (!is_one_of(name, kHopHeaders) && !net::equal_ignoring_case(name, "Authorization") &&
-               !name.starts_with("Impersonate-"))
-        out.headers.add(name, value);
+      else if (!is_dropped(name)) out.headers.add(name, value);
     }
+    for (const auto& [name, value] : how_.headers.all()) out.headers.add(name, value);
     if (!given.remote_address.empty()) forwarded += (forwarded.empty() ? "" : ", ") + given.remote_address;
     if (!forwarded.empty()) out.headers.set("X-Forwarded-For", forwarded);
     out.headers.set("X-Forwarded-Uri", encode_path(given.path));
@@ -226,14 +233,14 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
     answer_.status = status;
     for (const auto& [name, value] : headers.all())
       if (!is_one_of(name, kHopHeaders) && !is_one_of(name, kCorsHeaders)) answer_.headers.add(name, value);
-    if (headers.has("Location"))
-      answer_.headers.set("Location", prefixed_link(headers.get("Location"), prefix_, host_));
+    if (headers.has("Location") && !how_.prefix.empty())
+      answer_.headers.set("Location", prefixed_link(headers.get("Location"), how_.prefix, host_));
     std::string_view type = headers.get("Content-Type");
     type = type.substr(0, type.find(';'));
     const std::string_view encoding = headers.get("Content-Encoding");
     const std::optional<std::int64_t> length = number(headers.get("Content-Length"));
     const bool is_head = exchange_->request.method == "HEAD";
-    is_page_ = !is_head && type == "text/html" && (encoding.empty() || encoding == "gzip") &&
+    is_page_ = !is_head && !how_.prefix.empty() && type == "text/html" && (encoding.empty() || encoding == "gzip") &&
                (!length || *length <= static_cast<std::int64_t>(kMaxPageBytes));
     whole_ = is_head || is_page_ || (length && *length <= static_cast<std::int64_t>(kMaxWholeBytes));
     if (!whole_) begin_stream();
@@ -281,7 +288,7 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
       answer_.body = std::move(plain);
       answer_.headers.remove("Content-Encoding");
     }
-    answer_.body = prefixed_links(answer_.body, prefix_, host_);
+    answer_.body = prefixed_links(answer_.body, how_.prefix, host_);
   }
 
   void upgrade(const net::Headers& headers) {
@@ -323,7 +330,8 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
   }
 
   const ExchangePtr exchange_;
-  const std::string prefix_, host_;
+  const Forwarding how_;
+  const std::string host_;
   // On the call's thread.
   net::Response answer_{.status = 0, .headers = {}, .body = {}};
   bool whole_ = false, is_page_ = false, upgraded_ = false;
@@ -334,6 +342,10 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
 };
 
 }  // namespace
+
+void forward(const ExchangePtr& exchange, Forwarding forwarding) {
+  std::make_shared<ProxiedRequest>(exchange, std::move(forwarding))->start();
+}
 
 std::optional<ProxyName> parse_proxy_name(std::string_view text) {
   std::vector<std::string> parts;
@@ -415,7 +427,8 @@ void open_proxy(const ExchangePtr& exchange) {
   const std::string port = target->port.empty() ? "" : ":" + target->port;
   const std::string url =
       target->scheme + "://" + target->address + port + encode_path(path.empty() ? "/" : path) + query;
-  std::make_shared<ProxiedRequest>(exchange, prefix)->start(**client, url);
+  forward(exchange, {.client = *client, .held_client = nullptr, .url = url, .prefix = prefix, .headers = {},
+                     .dropped_headers = {}});
 }
 
 }  // namespace

@@ -40,6 +40,21 @@ class ProxyClients {
   std::unique_ptr<net::Client> pods_, host_;
 };
 
+// A request carried on as it came, and its answer back.
+struct Forwarding {
+  net::Client* client = nullptr;
+  std::shared_ptr<net::Client> held_client;  // when nobody else keeps it
+  std::string url;
+  // Where links of the answer that begin at the server's root are found; empty: the answer is not changed.
+  std::string prefix;
+  net::Headers headers;                      // added to those of the request
+  std::vector<std::string> dropped_headers;  // beginnings of names that are not carried on
+};
+void forward(const ExchangePtr& exchange, Forwarding forwarding);
+
+// A path as it stands in a URL.
+std::string encode_path(std::string_view path);
+
 // Makes sockets of the pods' network for as long as there is an agent.
 net::OpenSocket sockets_of(const std::atomic<kube::PodStreams*>& streams);
 

@@ -1,4 +1,5 @@
 // coordination.k8s.io/v1 Lease, certificates.k8s.io/v1 CertificateSigningRequest.
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/rules.h"

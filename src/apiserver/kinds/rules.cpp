@@ -179,6 +179,9 @@ bool Rules::port_or_name(const Field& field) {
 bool Rules::dns_label(const Field& field) {
   return report(*this, field, model::dns1123_label_errors(field.text()));
 }
+bool Rules::dns_1035_label(const Field& field) {
+  return report(*this, field, model::dns1035_label_errors(field.text()));
+}
 bool Rules::dns_subdomain(const Field& field) {
   return report(*this, field, model::dns1123_subdomain_errors(field.text()));
 }

@@ -76,6 +76,7 @@ class Rules {
   bool port_name(const Field& field);     // an IANA service name
   bool port_or_name(const Field& field);  // IntOrString
   bool dns_label(const Field& field);
+  bool dns_1035_label(const Field& field);
   bool dns_subdomain(const Field& field);
   bool path_segment(const Field& field);
   bool qualified_name(const Field& field);
