@@ -82,6 +82,13 @@ def animal_named(name):
     return {"apiVersion": "zoo.example.org/v1", "kind": "Animal", "metadata": {"name": name, "namespace": "default"}}
 
 
+def own_certificate(directory):
+    """tls.crt and tls.key of the service zoo, signed by itself."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", "tls.key", "-out", "tls.crt", "-subj", "/CN=zoo", "-days", "2",
+                    "-addext", "subjectAltName=DNS:zoo.default.svc"], cwd=directory, check=True, capture_output=True)
+
+
 class Aggregation(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -91,11 +98,10 @@ class Aggregation(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.directory, ignore_errors=True)
         cls.client = cls.api.connect()
         cls.addClassCleanup(cls.client.close)
-        status, told = cls.client.call("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")
-        assert status == 200, told
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
-                        "-keyout", "tls.key", "-out", "tls.crt", "-subj", "/CN=zoo", "-days", "2",
-                        "-addext", "subjectAltName=DNS:zoo.default.svc"], cwd=cls.directory, check=True, capture_output=True)
+        path = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+        put.wait_for("the map is there", lambda: cls.client.call("GET", path)[0] == 200)
+        told = cls.client.call("GET", path)[1]
+        own_certificate(cls.directory)
         cls.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         cls.context.load_cert_chain(os.path.join(cls.directory, "tls.crt"), os.path.join(cls.directory, "tls.key"))
         cls.context.verify_mode = ssl.CERT_REQUIRED
@@ -174,6 +180,76 @@ class Aggregation(unittest.TestCase):
         self.assertEqual(self.client.call("GET", PATH + "/namespaces/default/animals")[0], 503)
         _, groups = self.client.call("GET", "/apis")
         self.assertIn("zoo.example.org", [group["name"] for group in groups["groups"]])
+
+
+# Says who asks.
+POD_PROGRAM = """
+import http.server, json, ssl
+class H(http.server.BaseHTTPRequestHandler):
+  protocol_version = 'HTTP/1.1'
+  def do_GET(self):
+    answer = {'kind': 'APIResourceList', 'groupVersion': 'zoo.example.org/v1', 'resources': []}
+    if self.path != '/apis/zoo.example.org/v1': answer = {'user': self.headers['X-Remote-User']}
+    body = json.dumps(answer).encode()
+    self.send_response(200); self.send_header('Content-Type', 'application/json')
+    self.send_header('Content-Length', str(len(body))); self.end_headers(); self.wfile.write(body)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain('/tls/tls.crt', '/tls/tls.key')
+context.verify_mode = ssl.CERT_REQUIRED
+context.load_verify_locations('/tls/front-proxy-ca.crt')
+server = http.server.ThreadingHTTPServer(('', 8443), H)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+server.serve_forever()
+"""
+POD = """
+apiVersion: v1
+kind: Pod
+metadata: {name: zoo, labels: {app: zoo}}
+spec:
+  terminationGracePeriodSeconds: 0
+  containers: [{name: c, image: any, command: [python3, -c, %s], volumeMounts: [{name: tls, mountPath: /tls}]}]
+  volumes: [{name: tls, secret: {secretName: zoo}}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: zoo}
+spec: {selector: {app: zoo}, ports: [{port: 443, targetPort: 8443}]}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1.zoo.example.org}
+spec:
+  group: zoo.example.org
+  version: v1
+  groupPriorityMinimum: 100
+  versionPriority: 10
+  caBundle: %s
+  service: {namespace: default, name: zoo}
+"""
+
+
+class InAPod(put.PlatformTest):
+    def test_it_is_reached_through_the_pods_network(self):
+        p = self.platform
+        directory = tempfile.mkdtemp(prefix="hekla-e2e-zoo-")
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        own_certificate(directory)
+        put.wait_for("the map is there", lambda: p.kubectl(
+            "get", "configmap", "-n", "kube-system", "extension-apiserver-authentication", check=False).returncode == 0)
+        told = p.get("configmap", "extension-apiserver-authentication", "-n", "kube-system")["data"]
+        with open(os.path.join(directory, "front-proxy-ca.crt"), "w") as file:
+            file.write(told["requestheader-client-ca-file"])
+        p.kubectl("create", "secret", "generic", "zoo", *("--from-file=" + os.path.join(directory, name) for name in (
+            "tls.crt", "tls.key", "front-proxy-ca.crt")))
+        with open(os.path.join(directory, "tls.crt"), "rb") as file:
+            p.apply_text(POD % (json.dumps(POD_PROGRAM), base64.b64encode(file.read()).decode()))
+        p.kubectl("wait", "--for=condition=Available", "apiservice/v1.zoo.example.org", "--timeout=%ds" % put.PATIENCE)
+        self.assertEqual(json.loads(p.kubectl("get", "--raw", PATH + "/animals")), {"user": "kubernetes-admin"})
+        p.kubectl("delete", "pod", "zoo")
+        p.kubectl("wait", "--for=condition=Available=false", "apiservice/v1.zoo.example.org",
+                  "--timeout=%ds" % put.PATIENCE)
+        refused = p.kubectl("get", "--raw", PATH + "/animals", check=False)
+        self.assertIn("the server is currently unable to handle the request", refused.stderr)
 
 
 if __name__ == "__main__":
