@@ -51,14 +51,6 @@ json::Value local_service(const std::string& name, const ServedVersion& served) 
                       {"spec", std::move(spec)}};
 }
 
-json::Value local_condition(WallTime now) {
-  return json::Object{{"type", "Available"},
-                      {"status", "True"},
-                      {"lastTransitionTime", model::format_rfc3339(now)},
-                      {"reason", "Local"},
-                      {"message", "Local APIServices are always available"}};
-}
-
 WriteRequest say(const ServedPtr& services, const std::string& name, json::Value condition) {
   WriteRequest request = upkeep_write(services, name);
   request.verb = WriteRequest::Verb::patch;
@@ -100,6 +92,14 @@ std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& sn
 }
 
 }  // namespace
+
+json::Value local_condition(WallTime now) {
+  return json::Object{{"type", "Available"},
+                      {"status", "True"},
+                      {"lastTransitionTime", model::format_rfc3339(now)},
+                      {"reason", "Local"},
+                      {"message", "Local APIServices are always available"}};
+}
 
 std::int64_t group_minimum(const std::string& group) {
   static const std::map<std::string, std::int64_t> kPriorities{

@@ -7,6 +7,8 @@
 namespace hekla::apiserver {
 
 UpkeepRule api_service_upkeep();
+// Of an APIService that is served here.
+json::Value local_condition(WallTime now);
 
 // Upstream's order of groups, larger first; 1000 for what comes from CRDs.
 std::int64_t group_minimum(const std::string& group);

@@ -217,7 +217,13 @@ WIDGETS = {
                                "status": {"type": "object", "properties": {"ok": {"type": "boolean"}}}}}}}]}}
 
 
+def api_service(name, **spec):
+    return {"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": name},
+            "spec": {"group": "zoo.example.org", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 10, **spec}}
+
+
 def general_cases():
+    services = "/apis/apiregistration.k8s.io/v1/apiservices?dryRun=All"
     agree = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"}
     return [Case("general: " + label, *rest) for label, *rest in [
         ("unknown path", "GET", "/nosuch"), ("unknown group", "GET", "/apis/nosuch.example.com/v1/things"),
@@ -236,6 +242,17 @@ def general_cases():
         ("may I", "POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
          {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
           "spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}}}),
+        ("local api service", "POST", services, api_service("v1.zoo.example.org")),
+        ("api service", "POST", services, api_service("v1.zoo.example.org", insecureSkipTLSVerify=True,
+                                                      service={"namespace": "default", "name": "zoo"})),
+        ("api service of no place", "POST", services, api_service("v1.zoo.example.org", service={"port": 0})),
+        ("api service of another name", "POST", services, api_service("v2.zoo", groupPriorityMinimum=0, versionPriority=1001)),
+        ("api service of a bad version", "POST", services, api_service("1.Zoo", group="Zoo", version="1")),
+        ("api service without group", "POST", services, api_service("v2.", group="", version="v2")),
+        ("local api service with authority", "POST", services,
+         api_service("v1.zoo.example.org", caBundle="eA==", insecureSkipTLSVerify=True)),
+        ("api service that trusts too much", "POST", services, api_service(
+            "v1.zoo.example.org", caBundle="eA==", insecureSkipTLSVerify=True, service={"namespace": "a", "name": "b"})),
         ("list reviews", "GET", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
         ("bad token review", "POST", "/apis/authentication.k8s.io/v1/tokenreviews",
          {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": "nonsense"}}),

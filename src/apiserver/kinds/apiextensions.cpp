@@ -1,5 +1,6 @@
 // apiextensions.k8s.io/v1 CustomResourceDefinition (its rules are in crd_rules.cpp) and
 // apiregistration.k8s.io/v1 APIService.
+#include "apiserver/api_service_upkeep.h"
 #include "apiserver/field_error.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
@@ -104,6 +105,11 @@ void add_apiextensions_kinds(Kinds& kinds) {
       set_default(target->get_object(), "port", 443);
   };
   service.name_rule = NameRule::path_segment;
+  service.prepare_create = [](json::Value& object, const WriteContext& context) {
+    if (json::object_at(object, {"spec", "service"})) return;
+    json::Object& status = object_in_place(object.get_object(), "status");
+    status["conditions"] = json::Array{local_condition(context.now)};
+  };
   service.validate = validate_api_service;
   add(kinds, std::move(service));
 }
