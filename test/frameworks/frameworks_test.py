@@ -110,10 +110,16 @@ class Frameworks(put.PlatformTest):
                   for pod in p.get("pods", "-l", "volcano.sh/job-name=" + name)["items"]}
         self.assertEqual(phases, {"chief-0": "Succeeded", "worker-0": "Running", "worker-1": "Running",
                                   "ps-0": "Running", "ps-1": "Running"})
-        # The line of the job's own shell, made of /etc/volcano/*.host.
-        listening = p.kubectl("exec", name + "-ps-1", "--", "sh", "-c", "cat /etc/volcano/worker.host; ss -ltn")
-        self.assertIn(name + "-worker-1." + name, listening)
-        self.assertIn(":2222", listening)
+        # What the job's own shell lines make TF_CONFIG of; each listens at the same port in a network of its own, with
+        # a card of its own.
+        cards = set()
+        for pod in ("ps-0", "ps-1", "worker-0", "worker-1"):
+            said = p.kubectl("exec", name + "-" + pod, "--", "sh", "-c",
+                             "cat /etc/volcano/worker.host; ss -ltn; echo; echo card $NVIDIA_VISIBLE_DEVICES")
+            self.assertIn(name + "-worker-1." + name, said)
+            self.assertEqual(len(re.findall(r"LISTEN.*:2222 ", said)), 1, said)
+            cards.add(re.search(r"card ([0-4])$", said, re.M).group(1))
+        self.assertEqual(len(cards), 4, cards)
         explained = put.subprocess.run([put.HEKLA, "explain", "job", name, "--kubeconfig", p.kubeconfig],
                                        capture_output=True, text=True, timeout=30)
         self.assertEqual(explained.returncode, 0, explained.stderr)
