@@ -293,6 +293,9 @@ kube::Round FlowController::reconcile_flow(const kube::Key& key) {
                                       {job->metadata.ns, job->metadata.name}, job->metadata.uid));
   } else if (phase == "Pending" || phase == "Running") {
     create_jobs(*flow, round);
+    // Nothing has begun, for want of a template. As upstream the flow has no status yet: whoever created it may go on
+    // to update what the creation answered.
+    if (before.empty() && jobs.empty() && round.writes.empty() && !flow->spec.flows.empty()) return round;
   }
   json::Value change = json::diff_merge(
       flow->status.is_object() ? flow->status : json::Value(json::Object()), status);
