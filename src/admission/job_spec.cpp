@@ -80,24 +80,6 @@ std::string in_task(const model::TaskSpec& task, const std::string& job) {
   return " in task: " + task.name + (job.empty() ? "" : ", job: " + job) + ";";
 }
 
-std::string partition_errors(const model::TaskSpec& task, const std::string& job) {
-  if (!task.partitionPolicy) return {};
-  const model::PartitionPolicy& policy = *task.partitionPolicy;
-  std::string errors;
-  if (policy.totalPartitions <= 0)
-    errors += " 'TotalPartitions' must be greater than 0" + in_task(task, job);
-  if (policy.partitionSize <= 0)
-    errors += " 'PartitionSize' must be greater than 0" + in_task(task, job);
-  if (task.replicas != std::int64_t{policy.totalPartitions} * policy.partitionSize)
-    errors += " 'Replicas' are not equal to TotalPartitions*PartitionSize" + in_task(task, job);
-  if (policy.minPartitions > 0 && task.minAvailable &&
-      *task.minAvailable != std::int64_t{policy.minPartitions} * policy.partitionSize)
-    errors += " 'MinAvailable' is not equal to MinPartitions*PartitionSize" + in_task(task, job);
-  std::string conflict = topology_conflict(policy.networkTopology);
-  if (!conflict.empty()) errors += " " + conflict + ";";
-  return errors;
-}
-
 std::string template_errors(const Settings& settings, const model::TaskSpec& task,
                             std::size_t index) {
   std::vector<std::string> fields;
@@ -207,12 +189,51 @@ bool is_acyclic(const model::VcJobSpec& spec) {
   return true;
 }
 
+// Tasks that wait for others are made when those run, and nobody runs before the whole gang is
+// there. Volcano lets such jobs in, and they wait for ever.
+void warn_of_deadlock(const JobSpecInput& input) {
+  const model::VcJobSpec& spec = input.spec;
+  const std::vector<std::string>& gangs = input.settings.scheduler_names;
+  if (!input.warnings || std::find(gangs.begin(), gangs.end(), spec.schedulerName) == gangs.end())
+    return;
+  std::int64_t first = 0;
+  const model::TaskSpec* waiting = nullptr;
+  for (const model::TaskSpec& task : spec.tasks) {
+    bool waits = task.dependsOn && !task.dependsOn->name.empty();
+    if (!waits) first += task.replicas;
+    if (waits && !waiting) waiting = &task;
+  }
+  if (!waiting || first >= spec.minAvailable) return;
+  input.warnings->push_back("task " + waiting->name +
+                            " waits for tasks that do not start before the gang has its " +
+                            std::to_string(spec.minAvailable) + " pods: set minAvailable to " +
+                            std::to_string(first) + " or less");
+}
+
 }  // namespace
 
 std::string topology_conflict(const std::optional<model::NetworkTopologySpec>& topology) {
   if (!topology || !topology->highestTierAllowed || topology->highestTierName.empty()) return {};
   return "must not specify 'highestTierAllowed' and 'highestTierName' in networkTopology "
          "simultaneously";
+}
+
+std::string partition_errors(const model::TaskSpec& task, const std::string& job) {
+  if (!task.partitionPolicy) return {};
+  const model::PartitionPolicy& policy = *task.partitionPolicy;
+  std::string errors;
+  if (policy.totalPartitions <= 0)
+    errors += " 'TotalPartitions' must be greater than 0" + in_task(task, job);
+  if (policy.partitionSize <= 0)
+    errors += " 'PartitionSize' must be greater than 0" + in_task(task, job);
+  if (task.replicas != std::int64_t{policy.totalPartitions} * policy.partitionSize)
+    errors += " 'Replicas' are not equal to TotalPartitions*PartitionSize" + in_task(task, job);
+  if (policy.minPartitions > 0 && task.minAvailable &&
+      *task.minAvailable != std::int64_t{policy.minPartitions} * policy.partitionSize)
+    errors += " 'MinAvailable' is not equal to MinPartitions*PartitionSize" + in_task(task, job);
+  std::string conflict = topology_conflict(policy.networkTopology);
+  if (!conflict.empty()) errors += " " + conflict + ";";
+  return errors;
 }
 
 bool is_open(const model::Queue& queue) {
@@ -264,6 +285,7 @@ std::string job_spec_errors(const JobSpecInput& input) {
   std::string conflict = topology_conflict(spec.networkTopology);
   if (!conflict.empty()) errors += " " + conflict + ";";
   if (input.reader) errors += queue_errors(*input.reader, spec.queue);
+  if (depends) warn_of_deadlock(input);
   if (depends && !is_acyclic(spec))
     errors +=
         " job has dependencies between tasks, but doesn't form a directed acyclic graph(DAG);";

@@ -24,6 +24,9 @@ struct JobSpecInput {
 // Every complaint, one after the other, as users know them; empty when there is none.
 std::string job_spec_errors(const JobSpecInput& input);
 
+// What is wrong with how a task is divided; `job` is empty for a template.
+std::string partition_errors(const model::TaskSpec& task, const std::string& job);
+
 // The complaint about both limits of a network topology; empty when there is none.
 std::string topology_conflict(const std::optional<model::NetworkTopologySpec>& topology);
 

@@ -45,6 +45,8 @@ Result<void> validate(const Settings& settings, const kube::AdmissionRequest& re
   if (!spec) return {};
   Result<model::VcJobSpec> jobs = json::decode<model::VcJobSpec>(*spec);
   if (!jobs) return fail(Code::bad_request, jobs.error().message);
+  for (std::size_t i = 0; i < jobs->tasks.size(); ++i)  // as each job's own admission will
+    if (jobs->tasks[i].name.empty()) jobs->tasks[i].name = "default" + std::to_string(i);
   // Queues come and go before the first run; the job itself is checked against them then.
   std::string errors = job_spec_errors({settings, *jobs, "", nullptr, request.warnings});
   if (errors.empty()) return {};

@@ -44,7 +44,23 @@ void add_needed_plugins(json::Object& spec) {
   if (mpi && !plugins.contains("ssh")) plugins["ssh"] = json::Array();
 }
 
-Result<void> mutate(const Settings& settings, const kube::AdmissionRequest&, json::Value& job) {
+// An addition to Volcano's spec, kept where the controller finds it on any cluster. It may be edited.
+void note_deadline(const kube::AdmissionRequest& request, json::Value& job) {
+  constexpr std::string_view kDeadline = "hekla.io/active-deadline-seconds";
+  auto seconds_of = [](const json::Value& one) {
+    return json::int_at(one, {"spec", "activeDeadlineSeconds"});
+  };
+  if (std::int64_t seconds = seconds_of(job); seconds > 0)
+    json::at_path(job, {"metadata", "annotations", kDeadline}) = std::to_string(seconds);
+  else if (request.old_object && seconds_of(*request.old_object) > 0 &&
+           json::object_at(job, {"metadata", "annotations"}))
+    json::at_path(job, {"metadata", "annotations"}).get_object().erase(kDeadline);
+}
+
+Result<void> mutate(const Settings& settings, const kube::AdmissionRequest& request,
+                    json::Value& job) {
+  note_deadline(request, job);
+  if (request.operation != kube::Operation::create) return {};
   json::Value& spec = json::at_path(job, {"spec"});
   if (spec.is_null()) spec = json::Object();
   if (!spec.is_object()) return {};
@@ -62,16 +78,12 @@ Result<void> mutate(const Settings& settings, const kube::AdmissionRequest&, jso
   }
   set_if_zero(spec, "minAvailable", minimum);
   add_needed_plugins(spec.get_object());
-  // An addition to Volcano's spec; the controller reads it where another cluster keeps it too.
-  if (std::int64_t seconds = json::int_at(job, {"spec", "activeDeadlineSeconds"}); seconds > 0)
-    json::at_path(job, {"metadata", "annotations", "hekla.io/active-deadline-seconds"}) =
-        std::to_string(seconds);
   return {};
 }
 
 bool matches(const kube::Resource& resource, kube::Operation operation,
              std::string_view subresource) {
-  return resource == kube::resources::vcjobs && operation == kube::Operation::create &&
+  return resource == kube::resources::vcjobs && operation != kube::Operation::remove &&
          subresource.empty();
 }
 

@@ -8,7 +8,8 @@
 namespace hekla::admission {
 namespace {
 
-std::string update_errors(const model::VcJobSpec& before, const model::VcJobSpec& after) {
+std::string update_errors(const model::VcJobSpec& before, const model::VcJobSpec& after,
+                          const std::string& job) {
   std::int64_t replicas = 0;
   for (const model::TaskSpec& task : after.tasks) {
     if (task.replicas < 0) return "'replicas' must be >= 0 in task: " + task.name;
@@ -16,6 +17,7 @@ std::string update_errors(const model::VcJobSpec& before, const model::VcJobSpec
       return "'minAvailable' must be >= 0 in task: " + task.name;
     if (task.minAvailable && *task.minAvailable > task.replicas)
       return "'minAvailable' must be <= 'replicas' in task: " + task.name;
+    if (std::string errors = partition_errors(task, job); !errors.empty()) return errors;
     replicas += task.replicas;
   }
   if (replicas > kPodsMax)
@@ -52,7 +54,7 @@ Result<void> validate(const Settings& settings, const kube::AdmissionRequest& re
   if (!request.old_object) return {};
   Result<model::VcJob> old = json::decode<model::VcJob>(*request.old_object);
   if (!old) return fail(Code::bad_request, old.error().message);
-  TRY(deny_if(update_errors(old->spec, job->spec)));
+  TRY(deny_if(update_errors(old->spec, job->spec, job->metadata.name)));
   if (json::equal(fixed_part(old->spec), fixed_part(job->spec))) return {};
   return fail(
       Code::bad_request,
