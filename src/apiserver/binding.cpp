@@ -1,4 +1,6 @@
 // Binding a pod to a node: the verb of schedulers.
+#include <cstring>
+
 #include "apiserver/errors.h"
 #include "apiserver/metadata.h"
 #include "apiserver/pod_conditions.h"
@@ -50,6 +52,10 @@ bool merge_strings(const json::Value& from, json::Value& to, std::string_view me
   return true;
 }
 
+bool has_text(std::string_view text, std::string_view wanted) {
+  return ::memmem(text.data(), text.size(), wanted.data(), wanted.size()) != nullptr;
+}
+
 // Nearly every pod is bound as it was made, and then two members of it change: they are read, and the rest, of which
 // managedFields are the largest part, stays the bytes that it is. Nothing where there is more to do, or to refuse.
 std::optional<EncodedObject> bind_in_place(const WriteScope& scope, const json::Value& body, const store::Item& item,
@@ -65,8 +71,7 @@ std::optional<EncodedObject> bind_in_place(const WriteScope& scope, const json::
     if (member.key == "status") status = member.value;
   }
   if (spec.size() <= 2 || status.data() < spec.data()) return std::nullopt;
-  for (const json::RawMember& member : json::raw_members(spec))
-    if (member.key == "nodeName" || member.key == "schedulingGates") return std::nullopt;
+  if (has_text(spec, "\"nodeName\"") || has_text(spec, "\"schedulingGates\"")) return std::nullopt;
 
   json::Value pod(scope.storage);
   Result<json::Value> read = json::parse(status, scope.storage);
@@ -75,16 +80,19 @@ std::optional<EncodedObject> bind_in_place(const WriteScope& scope, const json::
   set_pod_condition(pod, {"PodScheduled", "True"}, scope.now);
   EncodedObject bound;
   bound.revision_at = item.revision_at;
-  bound.bytes.reserve(text.size() + 256);
+  const std::string changed = json::serialize(pod.get_object()["status"]);
+  constexpr std::string_view kMember = ",\"nodeName\":";
   const std::size_t digits = std::to_string(item.modified).size();
   const std::size_t spec_end = static_cast<std::size_t>(spec.data() - text.data()) + spec.size() - 1;
   const std::size_t status_at = static_cast<std::size_t>(status.data() - text.data());
+  bound.bytes.reserve(text.size() - digits + kLongestRevision + kMember.size() + node.size() + 2 + changed.size() -
+                      status.size());
   bound.bytes.append(text.substr(0, item.revision_at));
   bound.bytes.append(text.substr(item.revision_at + digits, spec_end - item.revision_at - digits));
-  bound.bytes += ",\"nodeName\":";
+  bound.bytes += kMember;
   json::append_quoted(node, bound.bytes);
   bound.bytes.append(text.substr(spec_end, status_at - spec_end));
-  json::serialize_to(pod.get_object()["status"], bound.bytes);
+  bound.bytes += changed;
   bound.bytes.append(text.substr(status_at + status.size()));
 
   auto header = std::make_shared<ObjectHeader>(before);

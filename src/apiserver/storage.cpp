@@ -62,6 +62,9 @@ void append_member(std::string_view key, const json::Value& value, bool& first, 
 
 constexpr std::array<std::string_view, 4> kLeading{"name", "generateName", "namespace", "uid"};
 
+// What a thread keeps for the next object.
+constexpr std::size_t kKeptScratch = std::size_t{1} << 16;
+
 // Returns the offset for the revision's digits.
 std::uint32_t append_metadata(const json::Object& metadata, std::string& out, bool with_revision) {
   std::uint32_t revision_at = store::Item::kNoRevision;
@@ -95,20 +98,25 @@ EncodedObject encode(const ServedKind& served, json::Value& object, bool with_re
   }
   EncodedObject encoded;
   std::shared_ptr<ObjectHeader> header = make_header(&storage, object);
-  encoded.bytes.reserve(4096);
-  encoded.bytes += head_of(storage);
-  header->body_at = static_cast<std::uint32_t>(encoded.bytes.size());
+  thread_local std::string scratch;
+  scratch.clear();
+  scratch += head_of(storage);
+  header->body_at = static_cast<std::uint32_t>(scratch.size());
   static const json::Object kNoMetadata;
   const json::Object* metadata = json::object_at(object, {"metadata"});
-  encoded.bytes += "\"metadata\":";
-  encoded.revision_at = append_metadata(metadata ? *metadata : kNoMetadata, encoded.bytes, with_revision);
+  scratch += "\"metadata\":";
+  encoded.revision_at = append_metadata(metadata ? *metadata : kNoMetadata, scratch, with_revision);
   bool first = false;
   if (object.is_object())
     for (const auto& member : object.get_object())
       if (std::string_view key = member.key();
           key != "apiVersion" && key != "kind" && key != "metadata")
-        append_member(key, member.value(), first, encoded.bytes);
-  encoded.bytes += '}';
+        append_member(key, member.value(), first, scratch);
+  scratch += '}';
+  // As large as it is going to be: the store keeps such bytes without copying them.
+  encoded.bytes.reserve(scratch.size() + kLongestRevision);
+  encoded.bytes = scratch;
+  if (scratch.capacity() > kKeptScratch) std::string().swap(scratch);
   encoded.header = std::move(header);
   return encoded;
 }

@@ -19,6 +19,9 @@ namespace hekla::apiserver {
 // "<namespace>/<name>" or "<name>".
 std::string storage_key(const Kind& kind, const kube::Key& key);
 
+// The room a writer leaves for the digits that the store fills in.
+inline constexpr std::size_t kLongestRevision = 20;
+
 struct EncodedObject {
   std::string bytes;
   std::uint32_t revision_at = store::Item::kNoRevision;

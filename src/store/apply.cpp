@@ -7,6 +7,9 @@
 namespace hekla::store {
 namespace {
 
+// What a stored value may have to spare.
+constexpr std::size_t kSpareBytes = 48;
+
 std::string found_text(const ItemPtr& item) {
   return item ? "found revision " + std::to_string(item->modified) : "found nothing";
 }
@@ -54,8 +57,14 @@ ItemPtr make_item(Write& write, Revision revision, const ItemPtr& current) {
   std::string digits = write.revision_at == Item::kNoRevision ? "" : std::to_string(revision);
   std::size_t digits_at = digits.empty() ? 0 : write.revision_at;
   CHECK(digits_at <= write.value.size(), "the revision's place lies outside the value");
+  const std::size_t size = write.value.size() + digits.size();
+  if (write.value.capacity() >= size && write.value.capacity() <= size + kSpareBytes) {
+    item->value = std::move(write.value);
+    item->value.insert(digits_at, digits);
+    return item;
+  }
   // Copied, not moved: an item lives long, and what a writer's buffer has to spare would with it.
-  item->value.reserve(write.value.size() + digits.size());
+  item->value.reserve(size);
   item->value.append(write.value, 0, digits_at).append(digits).append(write.value, digits_at);
   return item;
 }

@@ -76,6 +76,21 @@ TEST_F(StoreTest, TheRevisionIsSplicedIntoTheValue) {
   EXPECT_EQ(f.commit(put(f.pods, "b", "plain")).value()->value_with_revision(7), "plain");
 }
 
+TEST_F(StoreTest, BytesThatFitAreKeptAndOthersCopied) {
+  const std::string text = R"({"resourceVersion":"","data":")" + std::string(4000, 'x') + "\"}";
+  for (std::size_t spare : {20u, 0u, 1000u}) {
+    Write write = put(f.pods, "a", "");
+    write.value.reserve(text.size() + spare);
+    write.value = text;
+    write.revision_at = 20;
+    const char* given = write.value.data();
+    ItemPtr item = f.commit(std::move(write)).value();
+    EXPECT_EQ(item->value, std::string(text).insert(20, std::to_string(item->modified)));
+    EXPECT_EQ(item->value.data() == given, spare == 20) << spare;
+    EXPECT_LE(item->value.capacity(), item->value.size() + 64) << "an item lives long";
+  }
+}
+
 TEST_F(StoreTest, ExpectationsAndTheirErrors) {
   f.commit(put(f.pods, "a", "1"));
   auto error = [&](Write write) {
