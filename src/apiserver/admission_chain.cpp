@@ -17,8 +17,10 @@ bool concerns(const kube::AdmissionStep& step, const kube::AdmissionRequest& req
 
 // Steps with a dotted name stand where others have a webhook, and are refused in a webhook's words; the
 // server's own word their refusals themselves.
+bool is_plugged(const kube::AdmissionStep& step) { return step.name.find('.') != std::string_view::npos; }
+
 Error denial(const kube::AdmissionStep& step, Error error) {
-  if (step.name.find('.') == std::string_view::npos) return error;
+  if (!is_plugged(step)) return error;
   error.message = "admission webhook \"" + std::string(step.name) +
                   "\" denied the request: " + error.message;
   return error;
@@ -98,6 +100,13 @@ Result<void> AdmissionChain::validate(const kube::AdmissionRequest& request,
       return std::unexpected(denial(step, std::move(done).error()));
   }
   return {};
+}
+
+bool AdmissionChain::plugged_steps_agree(const kube::AdmissionRequest& request, json::Value& object) const {
+  return std::all_of(steps_.begin(), steps_.end(), [&](const kube::AdmissionStep& step) {
+    if (!is_plugged(step) || !concerns(step, request)) return true;
+    return (!step.mutate || step.mutate(request, object)) && (!step.validate || step.validate(request, object));
+  });
 }
 
 }  // namespace hekla::apiserver

@@ -42,6 +42,8 @@ class AdmissionChain {
   bool mutates(const kube::AdmissionRequest& request) const;
   Result<void> mutate(const kube::AdmissionRequest& request, json::Value& object) const;
   Result<void> validate(const kube::AdmissionRequest& request, const json::Value& object) const;
+  // Whether none of the steps that stand where others have a webhook refuses the object; they may change it.
+  bool plugged_steps_agree(const kube::AdmissionRequest& request, json::Value& object) const;
 
  private:
   std::vector<kube::AdmissionStep> steps_;

@@ -262,6 +262,8 @@ void LocalClient::batch(std::vector<kube::Write> writes, kube::BatchDone done) {
   std::vector<WriteRequest> requests;
   std::vector<std::optional<Error>> refused(writes.size());
   std::vector<ServedPtr> served;
+  requests.reserve(writes.size());
+  served.reserve(writes.size());
   for (std::size_t i = 0; i < writes.size(); ++i) {
     // Most batches are of one kind.
     const bool same = !served.empty() && served.back()->kind->resource == writes[i].resource;

@@ -1,5 +1,7 @@
 #include "apiserver/local_client.h"
 
+#include <set>
+
 #include "apiserver/server_fixture_test.h"
 
 namespace hekla::apiserver {
@@ -54,6 +56,121 @@ TEST_F(LocalClientTest, ABatchIsOneCommit) {
   EXPECT_EQ((*results[8])->resource_version, (*results[7])->resource_version + 1);
   EXPECT_LE(disk.operations() - before, 2u);  // one append, one sync
   EXPECT_TRUE((*results[0])->json->starts_with("{\"apiVersion\":\"v1\",\"kind\":\"Pod\","));
+}
+
+// A pod of a job, with its number in a label and an annotation.
+std::string numbered_pod(const std::string& name, const std::string& number, const std::string& more = "") {
+  return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
+         R"(","namespace":"default","labels":{"app":"a","volcano.sh/task-index":")" + number +
+         R"("},"annotations":{"volcano.sh/task-index":")" + number + R"("})" + more +
+         R"(},"spec":{"containers":[{"name":"c","image":"busybox"}]}})";
+}
+
+// What is left of a pod without what is its own.
+std::string common_part(const std::string& text) {
+  json::Value pod = *json::parse(text);
+  EXPECT_EQ(json::serialize(pod), text) << "compact, and each member once";
+  for (std::string_view own : {"name", "uid", "resourceVersion"}) json::at_path(pod, {"metadata", own}) = "";
+  for (std::string_view list : {"labels", "annotations"})
+    json::at_path(pod, {"metadata", list, "volcano.sh/task-index"}) = "";
+  for (json::Value& volume : json::at_path(pod, {"spec", "volumes"}).as_array())
+    volume.get_object()["name"] = "";  // with a suffix of chance
+  for (json::Value& container : json::at_path(pod, {"spec", "containers"}).as_array())
+    for (json::Value& mount : container.get_object()["volumeMounts"].as_array()) mount.get_object()["name"] = "";
+  return json::serialize(pod);
+}
+
+TEST_F(LocalClientTest, PodsMadeTogetherAreWhatTheyWouldBeAlone) {
+  std::vector<kube::Write> writes;
+  for (int i = 0; i < 12; ++i)
+    writes.push_back(create(pods, "default", numbered_pod("p-" + std::to_string(i), std::to_string(i))));
+  std::vector<kube::WriteResult> together = batch(std::move(writes));
+  ASSERT_EQ(together.size(), 12u);
+  std::vector<kube::Write> one;
+  one.push_back(create(pods, "default", numbered_pod("alone", "5")));
+  const std::string alone = common_part(*(*batch(std::move(one))[0])->json);
+  std::set<std::string> uids;
+  for (int i = 0; i < 12; ++i) {
+    ASSERT_TRUE(together[static_cast<std::size_t>(i)].has_value());
+    const kube::Object& made = **together[static_cast<std::size_t>(i)];
+    EXPECT_EQ(common_part(*made.json), alone);
+    json::Value pod = *json::parse(*made.json);
+    EXPECT_EQ(made.name, "p-" + std::to_string(i));
+    EXPECT_EQ(json::string_at(pod, {"metadata", "name"}), made.name);
+    EXPECT_EQ(json::string_at(pod, {"metadata", "uid"}), made.uid);
+    EXPECT_EQ(json::string_at(pod, {"metadata", "resourceVersion"}), std::to_string(made.resource_version));
+    for (std::string_view list : {"labels", "annotations"})
+      EXPECT_EQ(json::string_at(pod, {"metadata", list, "volcano.sh/task-index"}), std::to_string(i));
+    uids.insert(made.uid);
+  }
+  EXPECT_EQ(uids.size(), 12u);
+  std::size_t found = 0;
+  client->list(pods, {"default", "volcano.sh/task-index=11", ""}, [&](Result<kube::List> list) {
+    found = list->items.size();
+  });
+  simulation.run_until_idle();
+  EXPECT_EQ(found, 1u);
+}
+
+TEST_F(LocalClientTest, PodsMadeTogetherAreJudgedEachForItself) {
+  std::vector<kube::Write> writes;
+  writes.push_back(create(pods, "default", numbered_pod("p-0", "0")));
+  writes.push_back(create(pods, "default", numbered_pod("P-1", "1")));
+  writes.push_back(create(pods, "default", numbered_pod("p-2", "no label")));
+  writes.push_back(create(pods, "default", numbered_pod("p-0", "3")));
+  writes.push_back(create(pods, "default", numbered_pod("p-4", "4", R"(,"finalizers":["x/y"])")));
+  writes.push_back(create(pods, "default", numbered_pod("p-5", "5", R"(,"ownerReferences":[{"kind":""}])")));
+  writes.push_back(create(pods, "default", numbered_pod("p-6", "6")));
+  std::vector<kube::WriteResult> results = batch(std::move(writes));
+  ASSERT_EQ(results.size(), 7u);
+  EXPECT_TRUE(results[0].has_value());
+  EXPECT_EQ(results[1].error().code, Code::invalid);
+  EXPECT_EQ(results[2].error().code, Code::invalid);
+  EXPECT_EQ(results[3].error().code, Code::already_exists);
+  ASSERT_TRUE(results[4].has_value());
+  EXPECT_NE((*results[4])->json->find(R"("finalizers":["x/y"])"), std::string::npos);
+  EXPECT_EQ(results[5].error().code, Code::invalid);
+  ASSERT_TRUE(results[6].has_value());
+  EXPECT_EQ((*results[6])->json->find("finalizers"), std::string::npos);
+}
+
+// A step that was plugged in sees every pod.
+class PluggedStepTest : public LocalClientTest {
+ protected:
+  PluggedStepTest() {
+    auto is_third = [](const json::Value& pod) {
+      return json::string_at(pod, {"metadata", "annotations", "volcano.sh/task-index"}) == "3";
+    };
+    kube::AdmissionStep mark{"mark.example.com", on_pods,
+                             [is_third](const kube::AdmissionRequest&, json::Value& pod) -> Result<void> {
+                               if (is_third(pod)) json::at_path(pod, {"spec", "nodeSelector", "third"}) = "yes";
+                               return {};
+                             },
+                             nullptr};
+    kube::AdmissionStep refuse{"refuse.example.com", on_pods, nullptr,
+                               [](const kube::AdmissionRequest&, const json::Value& pod) -> Result<void> {
+                                 if (json::string_at(pod, {"metadata", "name"}) != "p-5") return {};
+                                 return fail(Code::forbidden, "not this one");
+                               }};
+    restart([&](Options& options) { options.admission = {mark, refuse}; });
+    bootstrap();
+    client = server->client(caller, {"tester"});
+  }
+  static bool on_pods(const kube::Resource& resource, kube::Operation operation, std::string_view) {
+    return resource == pods && operation == kube::Operation::create;
+  }
+};
+
+TEST_F(PluggedStepTest, SeesEveryPodOfABatch) {
+  std::vector<kube::Write> writes;
+  for (int i = 0; i < 7; ++i)
+    writes.push_back(create(pods, "default", numbered_pod("p-" + std::to_string(i), std::to_string(i))));
+  std::vector<kube::WriteResult> results = batch(std::move(writes));
+  for (std::size_t i = 0; i < 7; ++i) {
+    ASSERT_EQ(results[i].has_value(), i != 5) << i;
+    if (!results[i]) continue;
+    EXPECT_EQ((*results[i])->json->find("\"third\"") != std::string::npos, i == 3) << i;
+  }
 }
 
 TEST_F(LocalClientTest, MembersFailAloneAndOrderIsKept) {

@@ -138,25 +138,6 @@ Result<void> decode_custom(const WriteScope& scope, json::Value& object) {
   return {};
 }
 
-OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& object,
-                                      const json::Value* old, kube::Operation operation) {
-  OwnAdmissionRequest request;
-  request.operation = operation;
-  request.resource = scope.resource();
-  request.subresource = scope.request.subresource;
-  request.key = scope.request.key;
-  if (request.key.name.empty()) request.key.name = meta_string(object, "name");
-  request.old_object = old;
-  request.user = scope.request.user;
-  request.dry_run = scope.request.dry_run;
-  request.now = scope.now;
-  request.warnings = &scope.warnings;
-  request.kept = &scope.memo->kept;
-  request.audit_annotations = &scope.memo->audit_annotations;
-  request.write = &scope.request;
-  return request;
-}
-
 // Of an object written through its Scale webhooks and policies have seen the Scale.
 bool is_view(const WriteScope& scope) { return scope.request.subresource == "scale"; }
 
@@ -262,6 +243,25 @@ bool completes_removal(const Kind& kind, const json::Value& object) {
 }
 
 }  // namespace
+
+OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& object,
+                                      const json::Value* old, kube::Operation operation) {
+  OwnAdmissionRequest request;
+  request.operation = operation;
+  request.resource = scope.resource();
+  request.subresource = scope.request.subresource;
+  request.key = scope.request.key;
+  if (request.key.name.empty()) request.key.name = meta_string(object, "name");
+  request.old_object = old;
+  request.user = scope.request.user;
+  request.dry_run = scope.request.dry_run;
+  request.now = scope.now;
+  request.warnings = &scope.warnings;
+  request.kept = &scope.memo->kept;
+  request.audit_annotations = &scope.memo->audit_annotations;
+  request.write = &scope.request;
+  return request;
+}
 
 kube::Resource stored_as(const Kind& kind) {
   kube::Resource resource = kind.resource;

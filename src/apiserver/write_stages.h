@@ -22,6 +22,7 @@ class Conversions;  // conversion.h
 class ServiceAddresses;
 class WebhookConfigurations;  // webhook_configurations.h
 class WebhookTransport;  // webhooks.h
+struct OwnAdmissionRequest;
 struct WebhookMemo;
 struct FieldSet;
 
@@ -86,6 +87,10 @@ Result<PreparedWrite> prepare_connect(WriteScope& scope);
 // The three patch types that need nothing but the object.
 Result<void> apply_patch(const WriteScope& scope, kube::PatchType type, const json::Value& patch,
                          json::Value& object);
+
+// What admission is told of the request; who reads other objects is left to the caller.
+OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& object, const json::Value* old,
+                                      kube::Operation operation);
 
 // The object the request addresses, or not_found.
 Result<store::ItemPtr> find_item(const WriteScope& scope);

@@ -10,6 +10,7 @@
 #include "apiserver/scale.h"
 #include "apiserver/storage.h"
 #include "apiserver/webhooks.h"
+#include "apiserver/write_twins.h"
 #include "base/check.h"
 
 namespace hekla::apiserver {
@@ -66,6 +67,9 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     std::size_t batch_bytes = 0;
     std::set<std::pair<store::BucketId, std::string>> touched;
     staged_.clear();
+    twins_.forget();
+    batch.writes.reserve(queue_.size());
+    pending_.reserve(queue_.size());
     while (!queue_.empty()) {
       std::size_t index = queue_.front();
       if ((alone_ || batch_bytes > kBytesPerCommit) && !batch.writes.empty()) break;
@@ -123,7 +127,10 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     std::array<unsigned char, 24 * 1024> buffer;
     json::Arena arena(buffer.data(), buffer.size());
     WriteScope scope{requests_[index], snapshot, catalog, services, *memo.now, {}, &memo, &staged_, {}, &arena};
-    return prepare_write(scope);
+    if (std::optional<PreparedWrite> twin = twins_.make(scope)) return std::move(*twin);
+    Result<PreparedWrite> prepared = prepare_write(scope);
+    if (prepared && queue_.size() > 1) twins_.learn(scope, *prepared);
+    return prepared;
   }
 
   // True when the request waits for answers; it is prepared again when all are in.
@@ -257,6 +264,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
   std::size_t unanswered_ = 0;
   std::deque<std::size_t> queue_;
   std::vector<Pending> pending_;
+  WriteTwins twins_;
   SideWrites staged_;   // of the commit that is being put together or under way
   bool alone_ = false;  // one request per commit
 };
