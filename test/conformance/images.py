@@ -108,18 +108,20 @@ def web_server(directory):
 
 
 def go_programs(cache):
-    """name -> path of what Go builds from Kubernetes' module."""
+    """name -> path of what Go builds from Kubernetes' module and those it requires."""
     go = subprocess.run([os.path.join(os.path.dirname(__file__), "../../tools/find_go"), cache], capture_output=True,
                         text=True, check=True).stdout.strip()
     # The Go files of the images are packages of Kubernetes' module; conformance-module is a module that requires it.
     module = os.path.join(cache, "conformance-module")
     environment = dict(os.environ, CGO_ENABLED="0", GOFLAGS="-p=1 -mod=mod -buildvcs=false")
     programs = {}
-    for name, package in [("agnhost", "agnhost"), ("nnp", "nonewprivs")]:
+    for name, package in [("agnhost", "k8s.io/kubernetes/test/images/agnhost"),
+                          ("nnp", "k8s.io/kubernetes/test/images/nonewprivs"),
+                          ("sample-apiserver", "k8s.io/sample-apiserver"), ("etcd", "go.etcd.io/etcd/server/v3")]:
         programs[name] = os.path.join(cache, "node-images", name)
         if not os.path.exists(programs[name]):
-            subprocess.run(["nice", "-n", "10", go, "build", "-trimpath", "-ldflags", "-s -w", "-o", programs[name],
-                            "k8s.io/kubernetes/test/images/" + package], cwd=module, env=environment, check=True)
+            subprocess.run(["nice", "-n", "10", go, "build", "-trimpath", "-ldflags", "-s -w", "-o", programs[name], package],
+                           cwd=module, env=environment, check=True)
     listed = subprocess.run([go, "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes"], cwd=module, env=environment,
                             capture_output=True, text=True, check=True)
     return programs, os.path.join(listed.stdout.strip(), "test/images")
@@ -145,6 +147,9 @@ def descriptions(cache):
         "e2e-test-images/nginx:1.15-4": (web_server("/usr/share/nginx/html"), nginx),
         "e2e-test-images/nonewprivs:1.3": (busybox().copy(programs["nnp"], "usr/local/bin/nnp", 0o4755), {"Cmd": ["nnp"]}),
         "e2e-test-images/nonroot:1.4": (busybox(), {"User": "1234", "Cmd": ["sh"]}),
+        "e2e-test-images/sample-apiserver:1.29.2": (Root().copy(programs["sample-apiserver"], "sample-apiserver"),
+                                                    {"Entrypoint": ["/sample-apiserver"]}),
+        "etcd:3.6.4-0": (Root().copy(programs["etcd"], "usr/local/bin/etcd"), {"Cmd": ["/usr/local/bin/etcd"]}),
         "pause:3.10.1": (Root().copy(programs["agnhost"], "agnhost"), {"Entrypoint": ["/agnhost", "pause"]}),
     }
     for name in ["kitten", "nautilus"]:
