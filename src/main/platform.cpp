@@ -111,7 +111,7 @@ struct Platform::Parts {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::Server> server;
-  std::unique_ptr<kube::Client> scheduler_client, volcano_client, cluster_client, agent_client,
+  std::unique_ptr<kube::Client> scheduler_client, event_client, volcano_client, cluster_client, agent_client,
       fake_client;
   std::unique_ptr<kube::Http> http;
   std::unique_ptr<scheduler::Scheduler> scheduler;
@@ -229,6 +229,8 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   scheduler_options.http = http.get();
   scheduler_client = api->client(scheduler_loop, {"volcano"});
   scheduler = TRY(scheduler::Scheduler::create(scheduler_options, *scheduler_client, &metrics));
+  event_client = api->client(cluster_loop, {"volcano"});
+  scheduler->write_events_with(*event_client);
   scheduler_loop.post([this] { scheduler->start(); });
   log_info("scheduler", "started", {{"version", build_info().version}});
 

@@ -55,6 +55,25 @@ TEST_F(BindingsTest, ClaimsAreWrittenBeforeThePodIsBound) {
   EXPECT_EQ(order.back(), "Pod");
 }
 
+TEST_F(BindingsTest, EventsAreWrittenByWhoeverIsToWriteThem) {
+  BindingClient clerk{api, simulation.add("clerk")};
+  node("{name: n1, cpu: 4}");
+  scheduler = *Scheduler::create({.rng = &simulation.rng()}, client, &metrics);
+  scheduler->write_events_with(clerk);
+  client.executor().post([this] { scheduler->start(); });
+  settle();
+  pod("{name: p, schedulerName: default-scheduler, cpu: 1}");
+  pod("{name: q, schedulerName: default-scheduler, cpu: 1}");
+  settle();
+  for (const char* name : {"p", "q"})
+    EXPECT_EQ(events_about(name), (std::vector<std::string>{std::string("default-scheduler Scheduled: Successfully "
+                                                                        "assigned default/") +
+                                                            name + " to n1"}));
+  EXPECT_EQ(clerk.events, 2u);
+  EXPECT_EQ(client.events, 0u);
+  scheduler.reset();
+}
+
 TEST_F(BindingsTest, APodWhoseClaimCannotBeWrittenIsPlacedAgain) {
   int refusals = 1;
   api.on_write = [&](const kube::Write& write) -> std::optional<Error> {

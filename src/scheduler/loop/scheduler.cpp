@@ -18,7 +18,8 @@ namespace hekla::scheduler {
 
 namespace {
 
-constexpr std::size_t kBatchLimit = 1024;
+// Small enough that the first bindings are being written while the last are still prepared.
+constexpr std::size_t kBatchLimit = 256;
 // After a failed write the next attempt waits this long, twice as long after each further failure.
 constexpr Nanos kFirstRetry = std::chrono::milliseconds(200);
 constexpr Nanos kLongestRetry = std::chrono::seconds(10);
@@ -32,6 +33,26 @@ struct Sent {
   std::string uid;
   std::string node;
   MonoTime decided{}, prepared{};  // of a binding
+};
+
+struct Event {
+  std::string component;
+  kube::EventTarget target;
+  std::string type, reason, message;
+};
+
+// Belongs to its client's executor.
+struct Events {
+  kube::Client& client;
+  std::map<std::string, std::unique_ptr<kube::EventRecorder>> recorders = {};
+
+  void record(const std::vector<Event>& events) {
+    for (const Event& event : events) {
+      std::unique_ptr<kube::EventRecorder>& recorder = recorders[event.component];
+      if (!recorder) recorder = std::make_unique<kube::EventRecorder>(client, event.component);
+      recorder->record(event.target, event.type, event.reason, event.message);
+    }
+  }
 };
 
 ClusterOptions cluster_options(const Options& options) {
@@ -280,11 +301,10 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     for (const EventDecision& event : decisions.events) {
       const std::string type = event.warning ? "Warning" : "Normal";
       if (event.task.valid())
-        recorder(cluster.at(event.task).scheduler_name)
-            .record(target_of(cluster.at(event.task)), type, event.reason, event.message);
+        tell({cluster.at(event.task).scheduler_name, target_of(cluster.at(event.task)), type, event.reason,
+              event.message});
       else
-        recorder(options.scheduler_names.front())
-            .record(target_of(cluster.at(event.job)), type, event.reason, event.message);
+        tell({options.scheduler_names.front(), target_of(cluster.at(event.job)), type, event.reason, event.message});
     }
   }
 
@@ -378,9 +398,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     if (!is_current(sent)) return;
     const Task& task = cluster.at(sent.task);
     if (result) {
-      recorder(task.scheduler_name)
-          .record(target_of(task), "Normal", "Scheduled",
-                  "Successfully assigned " + task.ns + "/" + task.name + " to " + sent.node);
+      tell({task.scheduler_name, target_of(task), "Normal", "Scheduled",
+            "Successfully assigned " + task.ns + "/" + task.name + " to " + sent.node});
       recording.bound(task, true);
       cluster.bind_succeeded(sent.task, sent.uid);
       note(Impact::report);
@@ -395,8 +414,7 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     if (result.error().code != Code::not_found) {
       PodConditionDecision failed{sent.task, "SchedulerError", result.error().message, {}};
       cluster.edit(sent.task).condition_digest = 0;
-      recorder(task.scheduler_name)
-          .record(target_of(task), "Warning", "FailedScheduling", failed.message);
+      tell({task.scheduler_name, target_of(task), "Warning", "FailedScheduling", failed.message});
       add(pod_condition_write(cluster, failed, client.executor().clock().wall()),
           {Sent::Kind::pod, sent.task, {}, {}, sent.uid, {}});
       flush();
@@ -445,12 +463,17 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
                  });
   }
 
-  kube::EventRecorder& recorder(const std::string& component) {
-    auto found = recorders.find(component);
-    if (found == recorders.end())
-      found = recorders.emplace(component, std::make_unique<kube::EventRecorder>(client, component))
-                  .first;
-    return *found->second;
+  // Those of one step of this loop go over together, if they are written elsewhere.
+  void tell(Event event) {
+    if (&events->client == &client) return events->record({std::move(event)});
+    untold.push_back(std::move(event));
+    if (untold.size() > 1) return;
+    client.executor().post([weak = weak_from_this()] {
+      auto self = weak.lock();
+      if (!self) return;
+      self->events->client.executor().post(
+          [to = self->events, told = std::exchange(self->untold, {})] { to->record(told); });
+    });
   }
 
   Options options;
@@ -470,7 +493,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   std::vector<std::unique_ptr<kube::Informer<Companion>>> companions;
   bool companions_awaited = true;
   std::optional<ConfigurationSource> source;
-  std::map<std::string, std::unique_ptr<kube::EventRecorder>> recorders;
+  std::shared_ptr<Events> events = std::make_shared<Events>(Events{client});
+  std::vector<Event> untold;
 
   bool running = false;
   Impact pending = Impact::none;
@@ -501,6 +525,8 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(Options options, kube::Clie
     TRY(state->configure(helm_default_configuration()));
   return std::make_unique<Scheduler>(std::move(state));
 }
+
+void Scheduler::write_events_with(kube::Client& client) { state_->events = std::make_shared<Events>(Events{client}); }
 
 void Scheduler::start() { state_->start(); }
 

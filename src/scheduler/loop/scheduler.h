@@ -57,6 +57,9 @@ class Scheduler {
   explicit Scheduler(std::shared_ptr<State> state);
   ~Scheduler();
 
+  // Before start(): events are written with this client, on its executor. They tell of what has happened, and whoever
+  // waits for a decision need not wait for them.
+  void write_events_with(kube::Client& client);
   void start();
   // An unreadable text changes nothing and says what is wrong with it.
   Result<void> set_configuration(std::string_view text);

@@ -37,6 +37,8 @@ class BindingClient final : public kube::Client {
       dead = true;
     }
     if (dead) done = [](const std::vector<kube::WriteResult>&) {};
+    events += static_cast<std::size_t>(
+        std::ranges::count(writes, kube::resources::events, &kube::Write::resource));
     for (kube::Write& write : writes) {
       if (write.verb != kube::Write::Verb::bind) continue;
       binds.push_back(write);
@@ -50,6 +52,7 @@ class BindingClient final : public kube::Client {
   }
   std::vector<kube::Write> binds;
   int bound_twice = 0;
+  std::size_t events = 0;
   std::optional<std::size_t> dies_after;  // writes of a batch
   bool dead = false;
 
