@@ -12,7 +12,8 @@
 namespace hekla::kube {
 namespace {
 
-constexpr std::size_t kWaitingLimit = 4096;
+// A burst of ten thousand bindings tells of each.
+constexpr std::size_t kWaitingLimit = 16384;
 constexpr std::size_t kKnownLimit = 4096;
 constexpr std::size_t kSimilarMax = 10;  // messages of one target and reason, then they are combined
 constexpr double kBurst = 25;            // events of one target and type
@@ -70,8 +71,8 @@ class Recent {
 struct Waiting {
   std::string identity;
   Key key;
-  json::Value body;  // of a create
-  std::string message;
+  EventTarget target;
+  std::string type, reason, message;
   std::int64_t count = 1;
   WallTime last;
   bool create = true;
@@ -124,10 +125,8 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
       return;
     }
     std::string ns = target.ns.empty() ? "default" : target.ns;
-    json::Value body;
-    if (!again) body = event_object(target, ns, one.name, type, reason, message, now);
-    push(Waiting{std::move(identity), Key{std::move(ns), one.name}, std::move(body), std::move(message), one.count, now,
-                 !again});
+    push(Waiting{std::move(identity), Key{std::move(ns), one.name}, target, type, reason, std::move(message), one.count,
+                 now, !again});
     send();
   }
 
@@ -152,11 +151,9 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
     return false;
   }
 
-  json::Value event_object(const EventTarget& target, const std::string& ns,
-                           const std::string& name, const std::string& type,
-                           const std::string& reason, const std::string& message,
-                           WallTime now) const {
-    std::string stamp = model::format_rfc3339(now);
+  json::Value event_object(const Waiting& one) const {
+    const EventTarget& target = one.target;
+    std::string stamp = model::format_rfc3339(one.last);
     json::Object involved{
         {"kind", target.kind}, {"apiVersion", target.api_version}, {"name", target.name}};
     if (!target.ns.empty()) involved["namespace"] = target.ns;
@@ -167,15 +164,15 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
     if (!host.empty()) source["host"] = host;
     return json::Object{{"apiVersion", "v1"},
                         {"kind", "Event"},
-                        {"metadata", json::Object{{"name", name}, {"namespace", ns}}},
+                        {"metadata", json::Object{{"name", one.key.name}, {"namespace", one.key.ns}}},
                         {"involvedObject", std::move(involved)},
-                        {"reason", reason},
-                        {"message", message},
+                        {"reason", one.reason},
+                        {"message", one.message},
                         {"source", std::move(source)},
                         {"firstTimestamp", stamp},
                         {"lastTimestamp", stamp},
                         {"count", 1},
-                        {"type", type},
+                        {"type", one.type},
                         {"eventTime", nullptr},
                         {"reportingComponent", component},
                         {"reportingInstance", host}};
@@ -208,7 +205,7 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
       write.key = one.key;
       if (one.create) {
         write.verb = Write::Verb::create;
-        write.body = std::move(one.body);
+        write.body = event_object(one);
       } else {
         write.verb = Write::Verb::patch;
         write.patch_type = PatchType::merge;

@@ -138,6 +138,21 @@ TEST_F(EventsTest, OneTargetDoesNotFlood) {
   EXPECT_EQ(json::int_at(sent.last.body, {"count"}), 101) << "what was not told is counted";
 }
 
+TEST_F(EventsTest, ABurstOfTenThousandIsToldInFull) {
+  constexpr int kMany = 10'000;
+  for (int i = 0; i < kMany; ++i) {
+    EventTarget other = job;
+    other.uid = "other-" + std::to_string(i);
+    recorder.record(other, "Normal", "R", "m");
+  }
+  std::size_t told = 0;
+  for (std::size_t i = 0; i < client.batches.size(); ++i) {
+    told += client.batches[i].size();
+    client.answer(std::vector<WriteResult>(client.batches[i].size(), object("default", "e", 1)));
+  }
+  EXPECT_EQ(told, static_cast<std::size_t>(kMany));
+}
+
 TEST_F(EventsTest, TheOldestAreForgottenFirst) {
   Sent sent(client);
   EventTarget kept = job;
