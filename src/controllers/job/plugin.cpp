@@ -17,9 +17,11 @@ bool has_member(const json::Array& array, std::string_view member, std::string_v
   return false;
 }
 
-// The value of -name or --name, in one or two arguments; nullptr when absent, "" for a bare switch.
+// The value of -name or --name, in one or two arguments; nullopt when absent. As in Go, whatever
+// follows is the value, dashes or not (a private key begins with five); a switch takes no second
+// argument and is "" without a value.
 std::optional<std::string> find_argument(const std::vector<std::string>& arguments,
-                                         std::string_view name) {
+                                         std::string_view name, bool is_switch) {
   std::optional<std::string> found;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     std::string_view argument = arguments[i];
@@ -29,10 +31,10 @@ std::optional<std::string> find_argument(const std::vector<std::string>& argumen
     if (argument.substr(0, equals) != name) continue;
     if (equals != std::string_view::npos)
       found = std::string(argument.substr(equals + 1));
-    else if (i + 1 < arguments.size() && !arguments[i + 1].starts_with('-'))
-      found = arguments[i + 1];
-    else
+    else if (is_switch)
       found = "";
+    else if (i + 1 < arguments.size())
+      found = arguments[++i];
   }
   return found;
 }
@@ -56,11 +58,11 @@ Result<std::vector<ActivePlugin>> make_plugins(const model::VcJobSpec& spec) {
 }
 
 std::string PluginArguments::text(std::string_view name, std::string otherwise) const {
-  return find_argument(arguments_, name).value_or(std::move(otherwise));
+  return find_argument(arguments_, name, false).value_or(std::move(otherwise));
 }
 
 std::int32_t PluginArguments::number(std::string_view name, std::int32_t otherwise) const {
-  std::optional<std::string> found = find_argument(arguments_, name);
+  std::optional<std::string> found = find_argument(arguments_, name, false);
   if (!found) return otherwise;
   std::int32_t number = 0;
   auto [end, error] = std::from_chars(found->data(), found->data() + found->size(), number);
@@ -68,7 +70,7 @@ std::int32_t PluginArguments::number(std::string_view name, std::int32_t otherwi
 }
 
 bool PluginArguments::flag(std::string_view name, bool otherwise) const {
-  std::optional<std::string> found = find_argument(arguments_, name);
+  std::optional<std::string> found = find_argument(arguments_, name, true);
   if (!found) return otherwise;
   if (found->empty() || *found == "true" || *found == "1" || *found == "t" || *found == "T" ||
       *found == "TRUE" || *found == "True")

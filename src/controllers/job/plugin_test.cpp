@@ -59,6 +59,10 @@ TEST(PluginArguments, FollowGosFlags) {
   EXPECT_FALSE(arguments.flag("no", true));
   EXPECT_EQ(arguments.number("bad", 7), 7);
   EXPECT_EQ(arguments.text("absent", "d"), "d");
+  PluginArguments keys({"-wait", "false", "--key", "-----BEGIN KEY-----", "-last"});
+  EXPECT_TRUE(keys.flag("wait", false));
+  EXPECT_EQ(keys.text("key", ""), "-----BEGIN KEY-----");
+  EXPECT_EQ(keys.text("last", "d"), "d");
 }
 
 TEST(Tensorflow, TellsEachPodItsPlace) {
@@ -68,7 +72,8 @@ TEST(Tensorflow, TellsEachPodItsPlace) {
   EXPECT_EQ(env_of(pod_of(job, 1, 1), "TF_CONFIG"),
             R"({"cluster":{"ps":["j-ps-0.j:1234"],"worker":["j-w-0.j:1234","j-w-1.j:1234"]},)"
             R"("task":{"type":"worker","index":1}})");
-  EXPECT_EQ(env_of(pod_of(job, 2, 0), "TF_CONFIG"), "<none>");
+  EXPECT_TRUE(env_of(pod_of(job, 2, 0), "TF_CONFIG")
+                  .ends_with(R"("task":{"type":"log","index":0}})"));
   model::VcJob single =
       job_of("{plugins: {tensorflow: []}, tasks: [{name: worker, replicas: 1, " + kPod + "}]}");
   EXPECT_EQ(env_of(pod_of(single, 0, 0), "TF_CONFIG"), "<none>");
@@ -91,6 +96,11 @@ TEST(Pytorch, NumbersTheRanks) {
   EXPECT_EQ(json::string_at(json::array_at(worker, {"spec", "initContainers"})->at(0), {"name"}),
             "wait-for-master");
   EXPECT_FALSE(json::array_at(master, {"spec", "initContainers"}));
+  model::VcJob own = job_of(
+      "{plugins: {pytorch: [--wait-master-enabled]}, tasks: [{name: master, replicas: 1, " + kPod +
+      "}, {name: worker, replicas: 1, template: {spec: {initContainers: [{name: wait-for-master}], "
+      "containers: [{name: c}]}}}]}");
+  EXPECT_EQ(json::array_at(pod_of(own, 1, 0), {"spec", "initContainers"})->size(), 1u);
 }
 
 TEST(Mpi, GivesTheMasterItsWorkers) {
@@ -103,6 +113,10 @@ TEST(Mpi, GivesTheMasterItsWorkers) {
   EXPECT_EQ(env_of(worker, "MPI_HOST"), "<none>");
   const json::Value& container = json::array_at(worker, {"spec", "containers"})->at(0);
   EXPECT_EQ(json::int_at(json::array_at(container, {"ports"})->at(0), {"containerPort"}), 2200);
+  model::VcJob one_name = job_of(
+      "{plugins: {mpi: []}, tasks: [{name: master, replicas: 1, " + kPod +
+      "}, {name: worker, replicas: 2, template: {spec: {hostname: w, containers: [{name: c}]}}}]}");
+  EXPECT_EQ(env_of(pod_of(one_name, 0, 0), "MPI_HOST"), "w.j");
 }
 
 TEST(Ssh, WritesKeysAndHosts) {
@@ -127,6 +141,15 @@ TEST(Ssh, WritesKeysAndHosts) {
   const json::Value& container = json::array_at(pod, {"spec", "containers"})->at(0);
   EXPECT_EQ(json::string_at(json::array_at(container, {"volumeMounts"})->at(0), {"mountPath"}),
             "/home/u/.ssh");
+}
+
+TEST(Ssh, KeepsAPrivateKeyThatCameAlone) {
+  model::VcJob job = job_of("{plugins: {ssh: ['--ssh-private-key', '-----BEGIN']}, tasks: []}");
+  Result<std::vector<ActivePlugin>> plugins = make_plugins(job.spec);
+  Result<std::vector<PluginObject>> objects = plugins->front().plugin->objects(job);
+  ASSERT_TRUE(objects);
+  EXPECT_EQ(base64_decode(json::string_at(objects->front().body, {"data", "id_rsa"})),
+            "-----BEGIN");
 }
 
 TEST(Ray, StartsHeadAndWorkers) {

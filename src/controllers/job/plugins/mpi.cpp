@@ -22,8 +22,8 @@ class MpiPlugin final : public JobPlugin {
       const model::TaskSpec* worker = find_task(place.job, worker_);
       if (!worker) return {};
       TRY(check_hosts(place.job));
-      for (std::int32_t i = 0; i < worker->replicas; ++i)
-        hosts += (i > 0 ? "," : "") + pod_host(place.job, *worker, i);
+      for (const std::string& host : role_hosts(place.job, *worker))
+        hosts += (hosts.empty() ? "" : ",") + host;
     }
     auto equip = [&](json::Object& container) {
       add_port(container, "mpijob-port", port_);

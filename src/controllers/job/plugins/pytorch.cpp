@@ -42,13 +42,15 @@ class PytorchPlugin final : public JobPlugin {
 
  private:
   void add_wait(json::Value& pod, const std::string& address) const {
+    json::Value& list = json::at_path(pod, {"spec", "initContainers"});
+    if (!list.is_array()) list = json::Array();
+    for (const json::Value& one : list.get_array())
+      if (json::string_at(one, {"name"}) == "wait-for-master") return;  // the job brings its own
     std::string port = std::to_string(port_);
     std::string script = "end=$(( $(date +%s) + " + std::to_string(wait_timeout_) +
                          " )); until nc -z " + address + " " + port +
                          " 2>/dev/null || (: </dev/tcp/" + address + "/" + port +
                          ") 2>/dev/null; do [ $(date +%s) -lt $end ] || exit 1; sleep 2; done";
-    json::Value& list = json::at_path(pod, {"spec", "initContainers"});
-    if (!list.is_array()) list = json::Array();
     list.get_array().push_back(
         json::Object{{"name", "wait-for-master"},
                      {"image", wait_image_},

@@ -2,8 +2,8 @@
 // pair, the authorised key and a client configuration with every pod's host, mounted where ssh
 // looks for it. Keys are made once per run of the job and do not follow a change of scale.
 //
-// Arguments: ssh-key-file-path (/root/.ssh), ssh-private-key, ssh-public-key (made when absent),
-// ssh-port (22).
+// Arguments: ssh-key-file-path (/root/.ssh), ssh-private-key, ssh-public-key (made when there
+// is no private one), ssh-port (22).
 #include "base/bytes.h"
 #include "base/ssh_key.h"
 #include "controllers/job/names.h"
@@ -46,7 +46,7 @@ class SshPlugin final : public JobPlugin {
   Result<std::vector<PluginObject>> objects(const model::VcJob& job) const override {
     TRY(check_hosts(job));
     SshKeyPair keys{private_key_, public_key_};
-    if (private_key_.empty() || public_key_.empty()) keys = TRY(make_ssh_key());
+    if (private_key_.empty()) keys = TRY(make_ssh_key());
     json::Object data{{"id_rsa", base64_encode(keys.private_pem)},
                       {"id_rsa.pub", base64_encode(keys.public_line)},
                       {"authorized_keys", base64_encode(keys.public_line)},

@@ -1,5 +1,6 @@
-// tensorflow: TF_CONFIG in every container: the hosts of each role and the pod's own place. A job
-// of one pod gets none. Needs svc, which admission adds.
+// tensorflow: TF_CONFIG in every container: the hosts of each role and the pod's own place; a pod of
+// a task that plays no role goes by the task's name. A job of one pod gets none. Needs svc, which
+// admission adds.
 //
 // Arguments: ps, worker, chief, evaluator (the tasks that play these roles; each named like its
 // role), port (2222).
@@ -23,7 +24,7 @@ class TensorflowPlugin final : public JobPlugin {
     const model::VcJobSpec& spec = place.job.spec;
     if (spec.tasks.size() == 1 && spec.tasks.front().replicas == 1) return {};
     TRY(check_hosts(place.job));
-    std::string own;
+    std::string own = place.task.name;
     json::Object cluster;
     for (const auto& [role, task_name] : roles_) {
       const model::TaskSpec* task = find_task(place.job, task_name);
@@ -34,7 +35,6 @@ class TensorflowPlugin final : public JobPlugin {
       if (!hosts.empty()) cluster[role] = std::move(hosts);
       if (task_name == place.task.name) own = role;
     }
-    if (own.empty()) return {};
     json::Value config =
         json::Object{{"cluster", std::move(cluster)},
                      {"task", json::Object{{"type", own}, {"index", place.index}}}};
