@@ -67,11 +67,19 @@ kube::Round QueueController::reconcile(const std::string& name) {
   QueueRef parent =
       queue->spec.parent.empty() ? nullptr : caches_.queues.get(kube::Key{"", queue->spec.parent});
   bool has_groups = !caches_.groups_in(name).empty();
-  Result<QueueDecision> decision =
-      decide_queue(*queue, action, parent ? parent->status.state : "", has_groups);
+  const std::string parent_state = parent ? parent->status.state : "";
+  Result<QueueDecision> decision = decide_queue(*queue, action, parent_state, has_groups);
   if (!decision) {
-    round.error = decision.error();
-    return round;
+    // The command is tried again; the queue's own state does not wait for that.
+    Result<QueueDecision> own =
+        decide_queue(*queue, QueueAction::sync, parent_state, has_groups);
+    if (!own || own->state == queue->status.state) {
+      round.error = decision.error();
+      return round;
+    }
+    decision = std::move(own);
+    action = QueueAction::sync;
+    round.again_after = Nanos(0);
   }
 
   json::Object patch;
@@ -86,7 +94,10 @@ kube::Round QueueController::reconcile(const std::string& name) {
         merge_patch(kube::resources::queues, key,
                     json::Object{{"status", json::Object{{"state", decision->state}}}}, "status"));
 
-  auto done = [this, name, action, queue] {
+  bool closes = decision->state != queue->status.state &&
+                (action == QueueAction::close || decision->closed_by_parent == "true");
+  auto done = [this, name, action, queue, closes] {
+    if (closes) record(*queue, {"Normal", "CloseQueue", "Close queue succeed"});
     if (action == QueueAction::sync) return;
     auto found = requests_.find(name);
     if (found == requests_.end() || found->second.empty()) return;
@@ -95,8 +106,6 @@ kube::Round QueueController::reconcile(const std::string& name) {
       requests_.erase(found);
     else
       add(name);
-    if (action == QueueAction::close && name != kRoot)
-      record(*queue, {"Normal", "CloseQueue", "Close queue succeed"});
   };
   if (round.writes.empty()) {
     done();
