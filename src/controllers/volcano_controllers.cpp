@@ -35,7 +35,7 @@ struct VolcanoControllers::Parts {
     if (runs("job-controller")) jobs.emplace(client, caches, events, metrics, options.max_requeue);
     if (runs("queue-controller")) queues.emplace(client, caches, events, options.max_requeue);
     if (runs("pg-controller"))
-      groups.emplace(client, caches,
+      groups.emplace(client, caches, events,
                      PodGroupController::Options{options.scheduler_names,
                                                  options.inherit_owner_annotations,
                                                  options.follow_owners});

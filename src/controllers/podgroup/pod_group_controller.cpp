@@ -29,14 +29,19 @@ bool is_over(const model::Pod& pod) {
 
 }  // namespace
 
-PodGroupController::PodGroupController(kube::Client& client, Caches& caches, Options options)
+PodGroupController::PodGroupController(kube::Client& client, Caches& caches,
+                                       kube::EventRecorder& events, Options options)
     : client_(client),
       caches_(caches),
+      events_(events),
       options_(std::move(options)),
       replica_sets_(client, kube::resources::replica_sets),
       stateful_sets_(client, kube::resources::stateful_sets),
       loop_(
-          client, {.name = "podgroup-controller"},
+          client,
+          {.name = "podgroup-controller",
+           .on_failure = [this](const kube::Key& key, int failures,
+                                const Error& error) { report(key, failures, error); }},
           [this](const kube::Key& key, WallTime) { return reconcile(key); },
           [this](const kube::Write& write, const kube::ObjectPtr& result) {
             caches_.overlay(write, result);
@@ -49,10 +54,21 @@ PodGroupController::PodGroupController(kube::Client& client, Caches& caches, Opt
   caches_.groups.on_change([this](const auto& before, const auto& after) {
     // A group removed under pods that still need it is made again.
     if (after || !before->metadata.name.starts_with(kGroupPrefix)) return;
+    const model::OwnerReference* single = before->metadata.controller();
+    if (single && single->kind == "Pod") loop_.add(kube::Key{before->metadata.ns, single->name});
     std::string owner = before->metadata.name.substr(kGroupPrefix.size());
     for (const PodRef& pod : caches_.pods_of(owner))
       if (is_ours(*pod)) loop_.add(kube::Key{pod->metadata.ns, pod->metadata.name});
   });
+}
+
+// A pod without a group is seen by no scheduler: it must not wait in silence.
+void PodGroupController::report(const kube::Key& key, int failures, const Error& error) {
+  constexpr int kMoreThanARace = 3;
+  PodRef pod = caches_.pods.get(key);
+  if (failures < kMoreThanARace || !pod) return;
+  events_.record({"v1", "Pod", key.ns, key.name, pod->metadata.uid, 0}, "Warning", "PodGroupError",
+                 "Failed to create PodGroup, err: " + error.message);
 }
 
 void PodGroupController::start() {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "controllers/framework/caches.h"
+#include "kube/events.h"
 #include "kube/reconcile.h"
 
 namespace hekla::controllers {
@@ -22,7 +23,8 @@ class PodGroupController {
     bool follow_owners = true;  // also when the group is there
   };
 
-  PodGroupController(kube::Client& client, Caches& caches, Options options);
+  PodGroupController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
+                     Options options);
   void start();
   void enable() { loop_.enable(); }
 
@@ -31,6 +33,7 @@ class PodGroupController {
   using OwnerRef = std::shared_ptr<const MetadataOnly>;
   bool is_ours(const model::Pod& pod) const;
   void pod_changed(const PodRef& before, const PodRef& after);
+  void report(const kube::Key& key, int failures, const Error& error);
   kube::Round reconcile(const kube::Key& key);
   kube::Round reconcile_group(const kube::Key& key);
   void owner_changed(const OwnerRef& before, const OwnerRef& after);
@@ -40,6 +43,7 @@ class PodGroupController {
 
   kube::Client& client_;
   Caches& caches_;
+  kube::EventRecorder& events_;
   const Options options_;
   // What people edit while it runs. Daemon sets and jobs are asked for when their group is made.
   kube::Informer<MetadataOnly> replica_sets_, stateful_sets_;
