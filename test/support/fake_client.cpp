@@ -128,7 +128,9 @@ kube::WriteResult FakeApi::create_object(const kube::Write& write) {
   std::string name = text_at(value, "name");
   kube::Key key{text_at(value, "namespace"), name};
   if (find(write.resource, key))
-    return fail(Code::already_exists, write.resource.plural + " \"" + name + "\" already exists");
+    return std::unexpected(Error{Code::already_exists,
+                                 write.resource.plural + " \"" + name + "\" already exists",
+                                 ErrorDetails{.name = name}});
   bool job = write.resource == kube::resources::vcjobs;
   std::string uid = "u-" + (job ? "" : write.resource.plural + "-") + name;
   int times = ++uids_[write.resource.plural + "/" + key.ns + "/" + name];

@@ -285,6 +285,15 @@ Result<void> JobController::settle(const kube::Key& key, const JobRef& job,
   return {};
 }
 
+// Whether a pod that is not the job's and not on its way out bears the name: nobody else would say
+// why the job waits.
+bool JobController::is_taken(const model::VcJob& job, const std::string& pod_name) const {
+  PodRef pod = caches_.pods.get(kube::Key{job.metadata.ns, pod_name});
+  if (!pod || pod->metadata.deletionTimestamp) return false;
+  const model::OwnerReference* owner = pod->metadata.controller();
+  return !owner || owner->uid != job.metadata.uid;
+}
+
 std::optional<Error> JobController::judge(const JobRef& job, Work& work, const Planned& planned,
                                           const Error& error) {
   bool creating = planned.write.verb == kube::Write::Verb::create;
@@ -296,7 +305,7 @@ std::optional<Error> JobController::judge(const JobRef& job, Work& work, const P
   };
   switch (planned.purpose) {
     case Purpose::pod_create:
-      if (exists) return std::nullopt;
+      if (exists && !is_taken(*job, error.details.name)) return std::nullopt;
       return warn("FailedCreate", "Error creating pods: ");
     case Purpose::pod_mark:
       return std::nullopt;  // the deletion tells

@@ -53,6 +53,7 @@ class JobController {
                           RequestQueue::Choice choice);
   Result<void> settle(const kube::Key& key, const JobRef& job, const std::vector<Planned>& planned,
                       const std::vector<kube::WriteResult>& results);
+  bool is_taken(const model::VcJob& job, const std::string& pod_name) const;
   // What the failure of one write means; nullopt when the round has still succeeded.
   std::optional<Error> judge(const JobRef& job, Work& work, const Planned& planned,
                              const Error& error);

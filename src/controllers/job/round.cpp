@@ -14,7 +14,8 @@ std::optional<WallTime> deadline_of(const JobView& view) {
   std::int64_t seconds = 0;
   const std::string& text = job.metadata.annotation("hekla.io/active-deadline-seconds");
   std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (seconds <= 0) return std::nullopt;
+  constexpr std::int64_t kForEver = 4'000'000'000;  // a time has no room for much more
+  if (seconds <= 0 || seconds > kForEver) return std::nullopt;
   std::optional<WallTime> oldest;
   for (const PodRef& pod : view.pods)
     if (const auto& made = pod->metadata.creationTimestamp.at; made && (!oldest || *made < *oldest))

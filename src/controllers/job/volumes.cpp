@@ -1,5 +1,6 @@
 #include "controllers/job/volumes.h"
 
+#include <algorithm>
 #include <set>
 
 #include "controllers/job/names.h"
@@ -40,6 +41,8 @@ Result<void> make_claims(const JobView& view, model::VcJobStatus& status, Plan& 
     const std::string& name = volume.volumeClaimName;
     std::string mark = "volume-pvc-" + name;
     if (status.controlledResources.contains(mark)) continue;
+    if (std::find(plan.prepares.begin(), plan.prepares.end(), mark) != plan.prepares.end())
+      continue;  // an entry before this one describes the claim
     if (view.claim_exists(name) || view.prepared.contains(mark)) {
       status.controlledResources[mark] = name;
     } else {
