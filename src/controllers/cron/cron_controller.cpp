@@ -234,7 +234,7 @@ void CronController::make_job(Turn& turn, WallTime scheduled, const std::string&
                  (owner ? owner->name : "none") + ")");
     else if (job->metadata.annotation(kScheduledAt) != model::format_in_zone(scheduled, zone))
       record(cron, "Warning", "FailedCreate",
-             "Skipping the run of " + model::format_in_zone(scheduled, zone) + ": job " + name +
+             "Skipping a run: job " + name +
                  " was made for an earlier one, and names tell minutes apart only");
     turn.status.lastScheduleTime = model::Time(scheduled);
     return;
