@@ -13,6 +13,9 @@
 
 namespace hekla::cli {
 
+// What to accept when the server shall say how objects look in a list.
+inline constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io";
+
 // An object read from a file, and where it stood, for error messages.
 struct Manifest {
   json::Value object;

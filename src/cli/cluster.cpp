@@ -144,6 +144,12 @@ Result<kube::Resource> find_resource(ApiSession& session, const std::string& giv
               "the server doesn't have a resource type \"" + std::string(given) + "\"");
 }
 
+std::string cell_text(const json::Value& cell) {
+  if (cell.is_null()) return "";
+  if (cell.is_string()) return std::string(json::sv(cell.get_string()));
+  return json::serialize(cell);
+}
+
 std::string columns(const std::vector<std::vector<std::string>>& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows)

@@ -13,7 +13,6 @@
 namespace hekla::cli {
 namespace {
 
-constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io";
 constexpr const char* kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 std::string namespace_of(ApiSession& session, const GetOptions& options) {
@@ -50,12 +49,6 @@ std::vector<Wanted> wanted_of(const std::vector<std::string>& what) {
 }
 
 namespace {
-
-std::string cell_text(const json::Value& cell) {
-  if (cell.is_null()) return "<none>";
-  if (cell.is_string()) return std::string(json::sv(cell.get_string()));
-  return json::serialize(cell);
-}
 
 void add_rows(const json::Value& table, bool wide, bool with_namespace, bool header,
               std::vector<std::vector<std::string>>& rows) {
@@ -243,6 +236,28 @@ std::string namespace_for(ApiSession& session, const std::string& ns, const json
   return own;
 }
 
+struct Doomed {
+  kube::Resource resource;
+  std::string ns, name;
+};
+
+// As kubectl does: what can be deleted is, whatever the rest says.
+Result<void> delete_each(ApiSession& session, const std::vector<Doomed>& all) {
+  std::optional<Error> failed;
+  for (const Doomed& one : all) {
+    Result<json::Value> gone =
+        session.call("DELETE", ApiSession::path_of(one.resource, one.ns, one.name));
+    if (gone) {
+      std::printf("%s \"%s\" deleted\n", qualified(one.resource).c_str(), one.name.c_str());
+      continue;
+    }
+    if (failed) std::fprintf(stderr, "hekla: %s\n", failed->message.c_str());
+    failed = gone.error();
+  }
+  if (failed) return std::unexpected(*failed);
+  return {};
+}
+
 }  // namespace
 
 // With the annotation kubectl keeps what it applied last in.
@@ -316,20 +331,19 @@ Result<void> apply_files(ApiSession& session, const ApplyOptions& options) {
 }
 
 Result<void> delete_files(ApiSession& session, const ApplyOptions& options) {
-  for (const Manifest& manifest : TRY(read_manifests(TRY(expand(options.files))))) {
-    kube::Resource resource = TRY(session.resource_of(manifest.object));
-    std::string name(json::string_at(manifest.object, {"metadata", "name"}));
-    std::string ns = namespace_for(session, options.ns, manifest.object);
-    TRY(session.call("DELETE", ApiSession::path_of(resource, ns, name)));
-    std::printf("%s \"%s\" deleted\n", qualified(resource).c_str(), name.c_str());
-  }
-  return {};
+  std::vector<Doomed> all;
+  for (const Manifest& manifest : TRY(read_manifests(TRY(expand(options.files)))))
+    all.push_back({TRY(session.resource_of(manifest.object)),
+                   namespace_for(session, options.ns, manifest.object),
+                   std::string(json::string_at(manifest.object, {"metadata", "name"}))});
+  return delete_each(session, all);
 }
 
 Result<void> delete_objects(ApiSession& session, const GetOptions& options) {
   if (options.what.empty())
     return fail(Code::bad_request,
                 "name what to delete: TYPE NAME..., TYPE -l LABELS, or -f FILE (see hekla delete --help)");
+  std::vector<Doomed> all;
   for (const Wanted& wanted : wanted_of(options.what)) {
     kube::Resource resource = TRY(find_resource(session, wanted.type));
     std::string ns = namespace_of(session, options);
@@ -344,12 +358,9 @@ Result<void> delete_objects(ApiSession& session, const GetOptions& options) {
     } else if (names.empty()) {
       return fail(Code::bad_request, "resource(s) were provided, but no name was specified");
     }
-    for (const std::string& name : names) {
-      TRY(session.call("DELETE", ApiSession::path_of(resource, ns, name)));
-      std::printf("%s \"%s\" deleted\n", qualified(resource).c_str(), name.c_str());
-    }
+    for (const std::string& name : names) all.push_back({resource, ns, name});
   }
-  return {};
+  return delete_each(session, all);
 }
 
 namespace {

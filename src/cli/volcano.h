@@ -46,6 +46,8 @@ Result<void> delete_flow(ApiSession& session, const FlowOptions& options);
 Result<void> list_flows(ApiSession& session, const FlowOptions& options);
 Result<void> describe_flow(ApiSession& session, const FlowOptions& options);
 
+// A command line as the words a shell would pass on; nothing is expanded.
+Result<json::Array> split_words(std::string_view text);
 // cpu=1,memory=2Gi as a resource list.
 Result<json::Object> parse_resources(const std::string& text);
 

@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 
-#include "base/clock.h"
 #include "cli/objects.h"
 #include "cli/volcano.h"
 #include "model/quantity.h"
-#include "model/time.h"
 
 namespace hekla::cli {
 namespace {
@@ -20,35 +19,30 @@ std::string padded(std::string text, std::size_t width) {
 }
 
 Result<std::vector<json::Value>> items_of(ApiSession& session, const kube::Resource& resource,
-                                          const std::string& ns, bool all,
-                                          const std::string& query = {}) {
+                                          const std::string& ns, bool all) {
   kube::Resource where = resource;
   if (all) where.namespaced = false;
-  json::Value list = TRY(session.call("GET", ApiSession::path_of(where, ns) + query));
+  json::Value list = TRY(session.call("GET", ApiSession::path_of(where, ns)));
   std::vector<json::Value> items;
   if (const json::Array* found = json::array_at(list, {"items"}))
     items.assign(found->begin(), found->end());
   return items;
 }
 
-std::string age_of(const json::Value& object) {
-  Result<WallTime> made = model::parse_rfc3339(at(object, {"metadata", "creationTimestamp"}));
-  return made ? model::human_duration(real_clock().wall() - *made) : "<unknown>";
-}
-
-json::Value job_from_flags(const JobRun& options, json::Object requests, json::Object limits) {
+json::Value job_from_flags(const JobRun& options, json::Object requests, json::Object limits,
+                           json::Array command) {
   json::Object container{{"image", options.image},
                          {"name", options.name},
                          {"imagePullPolicy", "IfNotPresent"},
                          {"resources", json::Object{{"limits", std::move(limits)},
                                                     {"requests", std::move(requests)}}}};
-  if (!options.command.empty())
-    container["command"] = json::Array{"sh", "-c", json::Value(options.command)};
+  if (!command.empty()) container["command"] = std::move(command);
   json::Object spec{{"restartPolicy", "Never"}, {"containers", json::Array{std::move(container)}}};
-  json::Object task{{"replicas", options.replicas},
-                    {"name", options.name},
-                    {"template", json::Object{{"metadata", json::Object{{"name", options.name}}},
-                                              {"spec", std::move(spec)}}}};
+  json::Object metadata{{"name", options.name},
+                        {"labels", json::Object{{"job.volcano.sh", options.name}}}};
+  json::Object task{
+      {"replicas", options.replicas},
+      {"template", json::Object{{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}}};
   return json::Object{
       {"apiVersion", kube::resources::vcjobs.api_version()},
       {"kind", kube::resources::vcjobs.kind},
@@ -82,6 +76,32 @@ Result<json::Object> parse_resources(const std::string& text) {
   return list;
 }
 
+Result<json::Array> split_words(std::string_view text) {
+  json::Array words;
+  std::optional<std::string> word;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    bool escape = c == '\\' && quote != '\'' && i + 1 < text.size() &&
+                  (quote == 0 || text[i + 1] == '"' || text[i + 1] == '\\');
+    if (escape) {
+      word.emplace(word.value_or("")) += text[++i];
+    } else if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+      quote = quote != 0 ? 0 : c;
+      if (!word) word.emplace();  // "" is a word, too
+    } else if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+      if (word) words.push_back(json::Value(*word));
+      word.reset();
+    } else {
+      word.emplace(word.value_or("")) += c;
+    }
+  }
+  if (quote != 0)
+    return fail(Code::bad_request, "the command \"" + std::string(text) + "\" ends within quotes");
+  if (word) words.push_back(json::Value(*word));
+  return words;
+}
+
 Result<void> run_job(ApiSession& session, const JobRun& options) {
   if (options.name.empty() && options.file.empty())
     return fail(Code::bad_request, "job name cannot be left blank");
@@ -96,7 +116,7 @@ Result<void> run_job(ApiSession& session, const JobRun& options) {
       json::at_path(job, {"metadata", "namespace"}) = options.ns;
   } else {
     job = job_from_flags(options, TRY(parse_resources(options.requests)),
-                         TRY(parse_resources(options.limits)));
+                         TRY(parse_resources(options.limits)), TRY(split_words(options.command)));
   }
   json::Value made = TRY(session.call(
       "POST", ApiSession::path_of(kube::resources::vcjobs, at(job, {"metadata", "namespace"})),
@@ -149,43 +169,38 @@ Result<void> list_jobs(ApiSession& session, const ListFilter& filter) {
 }
 
 Result<void> list_pods(ApiSession& session, const ListFilter& filter) {
-  std::string query;
-  auto label = [&](const char* key, const std::string& value) {
-    if (value.empty()) return;
-    query += query.empty() ? "?labelSelector=" : "%2C";
-    query += net::url_encode(std::string(key) + "=" + value);
+  kube::Resource where = kube::resources::pods;
+  if (filter.all_namespaces) where.namespaced = false;
+  std::string path = ApiSession::path_of(where, filter.ns);
+  if (!filter.job.empty())
+    path += "?labelSelector=" + net::url_encode("volcano.sh/job-name=" + filter.job);
+  // A queue holds jobs' pods and plain ones, which name it in an annotation.
+  auto is_wanted = [&](const json::Value& row) {
+    auto noted = [&](std::string_view where, std::string_view key) {
+      return at(row, {"object", "metadata", where, key});
+    };
+    if (filter.queue.empty()) return !noted("labels", "volcano.sh/job-name").empty();
+    return noted("labels", "volcano.sh/queue-name") == filter.queue ||
+           noted("annotations", "scheduling.volcano.sh/queue-name") == filter.queue;
   };
-  label("volcano.sh/queue-name", filter.queue);
-  label("volcano.sh/job-name", filter.job);
-  std::vector<json::Value> pods =
-      TRY(items_of(session, kube::resources::pods, filter.ns, filter.all_namespaces, query));
-  std::erase_if(pods, [](const json::Value& pod) {
-    return at(pod, {"metadata", "labels", "volcano.sh/job-name"}).empty();
-  });
-  if (pods.empty()) {
-    std::puts("No resources found");
-    return {};
-  }
   std::vector<std::vector<std::string>> rows{{"Name", "Ready", "Status", "Restart", "Age"}};
+  const std::size_t columns_of_pod = rows[0].size();
   if (filter.all_namespaces) rows[0].insert(rows[0].begin(), "Namespace");
-  for (const json::Value& pod : pods) {
-    std::int64_t ready = 0, restarts = 0;
-    const json::Array* statuses = json::array_at(pod, {"status", "containerStatuses"});
-    for (std::size_t i = 0; statuses && i < statuses->size(); ++i) {
-      ready += json::bool_at((*statuses)[i], {"ready"});
-      restarts += json::int_at((*statuses)[i], {"restartCount"});
-    }
-    const json::Array* containers = json::array_at(pod, {"spec", "containers"});
-    bool ending = !at(pod, {"metadata", "deletionTimestamp"}).empty();
-    std::vector<std::string> row{
-        at(pod, {"metadata", "name"}),
-        std::to_string(ready) + "/" + std::to_string(containers ? containers->size() : 0),
-        ending ? "Terminating" : at(pod, {"status", "phase"}), std::to_string(restarts),
-        age_of(pod)};
-    if (filter.all_namespaces) row.insert(row.begin(), at(pod, {"metadata", "namespace"}));
-    rows.push_back(std::move(row));
+  // The server says how a pod stands, as it does for kubectl get pods.
+  json::Value table = TRY(session.call("GET", path, {}, {}, kTable));
+  const json::Array* given = json::array_at(table, {"rows"});
+  for (std::size_t i = 0; given && i < given->size(); ++i) {
+    const json::Array* cells = json::array_at(given->at(i), {"cells"});
+    if (!cells || cells->size() < columns_of_pod || !is_wanted(given->at(i))) continue;
+    std::vector<std::string>& row = rows.emplace_back();
+    if (filter.all_namespaces) row.push_back(at(given->at(i), {"object", "metadata", "namespace"}));
+    for (std::size_t cell = 0; cell < columns_of_pod; ++cell)
+      row.push_back(cell_text(cells->at(cell)));
   }
-  std::fputs(columns(rows).c_str(), stdout);
+  if (rows.size() == 1)
+    std::puts("No resources found");
+  else
+    std::fputs(columns(rows).c_str(), stdout);
   return {};
 }
 

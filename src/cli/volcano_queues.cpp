@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <optional>
 
 #include "base/clock.h"
 #include "cli/cluster.h"
@@ -34,6 +35,7 @@ const kube::Resource& flow_kind(const FlowOptions& options) {
 }
 
 Result<std::vector<json::Value>> flow_manifests(const FlowOptions& options) {
+  if (options.file.empty()) return fail(Code::bad_request, "name a file with -f");
   std::vector<json::Value> objects;
   for (Manifest& manifest : TRY(read_manifests({options.file}))) {
     if (json::text_at(manifest.object, {"kind"}) != flow_kind(options).kind)
@@ -42,6 +44,24 @@ Result<std::vector<json::Value>> flow_manifests(const FlowOptions& options) {
     if (json::text_at(manifest.object, {"metadata", "namespace"}).empty())
       json::at_path(manifest.object, {"metadata", "namespace"}) = options.ns;
     objects.push_back(std::move(manifest.object));
+  }
+  return objects;
+}
+
+// The one with a name, or all.
+Result<std::vector<json::Value>> flow_objects(ApiSession& session, const FlowOptions& options) {
+  kube::Resource where = flow_kind(options);
+  if (options.all_namespaces) where.namespaced = false;
+  json::Value answer = TRY(session.call("GET", ApiSession::path_of(where, options.ns, options.name)));
+  std::vector<json::Value> objects;
+  if (json::array_at(answer, {"items"})) {
+    for (json::Value& item : json::at_path(answer, {"items"}).get_array()) {
+      item.get_object()["apiVersion"] = flow_kind(options).api_version();
+      item.get_object()["kind"] = flow_kind(options).kind;
+      objects.push_back(std::move(item));
+    }
+  } else {
+    objects.push_back(std::move(answer));
   }
   return objects;
 }
@@ -162,23 +182,24 @@ Result<void> delete_flow(ApiSession& session, const FlowOptions& options) {
     keys.push_back({options.ns, options.name});
   else
     return fail(Code::bad_request, "a name or a file is needed");
+  std::optional<Error> failed;
   for (const kube::Key& key : keys) {
-    TRY(session.call("DELETE", ApiSession::path_of(flow_kind(options), key.ns, key.name)));
+    Result<json::Value> gone =
+        session.call("DELETE", ApiSession::path_of(flow_kind(options), key.ns, key.name));
+    if (!gone) {
+      if (failed) std::fprintf(stderr, "hekla: %s\n", failed->message.c_str());
+      failed = gone.error();
+      continue;
+    }
     std::printf("Deleted %s: %s/%s\n", flow_kind(options).kind.c_str(), key.ns.c_str(),
                 key.name.c_str());
   }
+  if (failed) return std::unexpected(*failed);
   return {};
 }
 
 Result<void> list_flows(ApiSession& session, const FlowOptions& options) {
-  kube::Resource where = flow_kind(options);
-  if (options.all_namespaces) where.namespaced = false;
-  json::Value answer = TRY(session.call("GET", ApiSession::path_of(where, options.ns, options.name)));
-  std::vector<json::Value> objects;
-  if (const json::Array* items = json::array_at(answer, {"items"}))
-    objects.assign(items->begin(), items->end());
-  else
-    objects.push_back(std::move(answer));
+  std::vector<json::Value> objects = TRY(flow_objects(session, options));
   if (objects.empty()) {
     std::puts("No resources found");
     return {};
@@ -199,12 +220,13 @@ Result<void> list_flows(ApiSession& session, const FlowOptions& options) {
 }
 
 Result<void> describe_flow(ApiSession& session, const FlowOptions& options) {
-  if (options.name.empty()) return fail(Code::bad_request, "name is mandatory");
-  json::Value object = TRY(
-      session.call("GET", ApiSession::path_of(flow_kind(options), options.ns, options.name)));
-  json::at_path(object, {"metadata"}).get_object().erase("managedFields");
-  std::string text = options.output == "json" ? json::serialize_pretty(object, 2) + "\n"
-                                              : json::to_yaml(object);
+  std::string text;
+  for (json::Value& object : TRY(flow_objects(session, options))) {
+    json::at_path(object, {"metadata"}).get_object().erase("managedFields");
+    if (!text.empty()) text += "\n\n";
+    text += options.output == "json" ? json::serialize_pretty(object, 2) + "\n"
+                                     : json::to_yaml(object);
+  }
   std::fputs(text.c_str(), stdout);
   return {};
 }

@@ -29,8 +29,8 @@ spec:
 class CommandLine(put.PlatformTest):
     FLAGS = ["--no-agent", "--fake-nodes", "2", "--fake-node-resources", "cpu=8,memory=16Gi,pods=20"]
 
-    def hekla(self, *arguments, name=None, check=True, stdin=None):
-        environment = dict(os.environ, KUBECONFIG=self.platform.kubeconfig)
+    def hekla(self, *arguments, name=None, check=True, stdin=None, **more):
+        environment = dict(os.environ, KUBECONFIG=self.platform.kubeconfig, **more)
         program = put.HEKLA
         if name:
             program = os.path.join(self.platform.home, name)
@@ -67,6 +67,10 @@ class CommandLine(put.PlatformTest):
         unnamed = self.hekla("wait", "pods", "--for", "condition=Ready", check=False)
         self.assertEqual((unnamed.returncode, unnamed.stderr),
                          (1, "hekla: resource(s) were provided, but no name was specified\n"))
+        self.hekla("apply", "-f", "-", stdin="{apiVersion: v1, kind: ConfigMap, metadata: {name: there}}")
+        partly = self.hekla("delete", "cm", "away", "there", "gone", check=False)
+        self.assertEqual((partly.returncode, partly.stdout), (1, 'configmap "there" deleted\n'))
+        self.assertEqual(partly.stderr, 'hekla: configmaps "away" not found\nhekla: configmaps "gone" not found\n')
         missing = self.hekla("get", "vcjob", "none", check=False)
         self.assertEqual(missing.returncode, 1)
         self.assertIn('jobs.batch.volcano.sh "none" not found', missing.stderr)
@@ -106,7 +110,15 @@ class CommandLine(put.PlatformTest):
                          "run job sub successfully\n")
         self.platform.wait_phase("sub", "Running")
         self.assertEqual(self.platform.get("vcjob", "sub")["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["command"],
-                         ["sh", "-c", "sleep 600"])
+                         ["sleep", "600"])
+        self.platform.kubectl("create", "namespace", "lsf")
+        self.hekla("-n", "quoted", "-c", r"""sh -c "echo 'a b'; exit \"0\"" ''""", name="vsub",
+                   VOLCANO_DEFAULT_JOB_NAMESPACE="lsf")
+        task = self.platform.get("vcjob", "quoted", "-n", "lsf")["spec"]["tasks"][0]
+        self.assertEqual(task["template"]["spec"]["containers"][0]["command"], ["sh", "-c", "echo 'a b'; exit \"0\"", ""])
+        self.assertEqual((task["name"], task["template"]["metadata"]["labels"]), ("default0", {"job.volcano.sh": "quoted"}))
+        unended = self.hekla("-n", "u", "-c", "echo 'a", name="vsub", check=False)
+        self.assertEqual((unended.returncode, unended.stderr), (1, 'hekla: the command "echo \'a" ends within quotes\n'))
         self.assertIn("sub", self.hekla(name="vjobs"))
         self.assertTrue(self.hekla("-n", "sub", name="vjobs").startswith("Name:         sub\n"))
         self.hekla("-n", "sub", name="vsuspend")
@@ -125,7 +137,14 @@ class CommandLine(put.PlatformTest):
                                     "Succeeded", "Failed", "Unknown", "RetryCount"])
         self.assertEqual(table[1][0], "two")
         self.assertEqual(table[1][2:6], ["Running", "Batch", "2", "1"])
-        self.assertIn("two-two-0", self.hekla("pod", "list", "-j", "two"))
+        self.assertIn("two-default0-0", self.hekla("pod", "list", "-j", "two"))
+        # A plain pod is no job's, but may be in a queue.
+        self.hekla("apply", "-f", "-", stdin="""{apiVersion: v1, kind: Pod, metadata: {name: plain, annotations:
+            {scheduling.volcano.sh/queue-name: default}}, spec: {schedulerName: volcano, containers: [{name: c, image: i}]}}""")
+        self.assertNotIn("plain", self.hekla("pod", "list"))
+        self.assertIn("plain", self.hekla("pod", "list", "-q", "default"))
+        self.assertIn("two-default0-1", self.hekla("pod", "list", "-q", "default", "-n", "default"))
+        self.platform.kubectl("delete", "pod", "plain")
         self.hekla("job", "suspend", "-N", "two")
         self.platform.wait_phase("two", "Aborted")
         self.hekla("-n", "two", name="vresume")
@@ -202,8 +221,15 @@ class CommandLine(put.PlatformTest):
                        "spec: {flows: [{name: missing}]}\n")
             file.flush()
             self.assertEqual(self.hekla("jobflow", "create", "-f", file.name), "Created JobFlow: default/f\n")
+        self.assertIn("name a file with -f", self.hekla("jobflow", "create", check=False).stderr)
+        # A column without a value is empty, as kubectl has it.
+        self.hekla("apply", "-f", "-", stdin="{apiVersion: topology.volcano.sh/v1alpha1, kind: HyperNode, metadata: {name: h}, "
+                   "spec: {tier: 1, members: [{type: Node, selector: {exactMatch: {name: x}}}]}}")
+        without_age = lambda table: re.sub(r"\S+$", "", table, flags=re.M)
+        self.assertEqual(without_age(self.hekla("get", "hypernode")), without_age(self.platform.kubectl("get", "hypernode")))
         self.assertEqual(self.hekla("jobflow", "list").splitlines()[0].split(), ["Name", "Namespace", "Phase", "Age"])
         self.assertIn("kind: JobFlow", self.hekla("jobflow", "describe", "-N", "f"))
+        self.assertEqual(self.hekla("jobflow", "describe"), self.hekla("jobflow", "describe", "-N", "f"))
         self.assertEqual(self.hekla("jobflow", "delete", "-N", "f"), "Deleted JobFlow: default/f\n")
 
 

@@ -37,7 +37,8 @@ void add_run_flags(CLI::App& command, JobRun& run, bool lsf) {
       ->capture_default_str()
       ->envname(lsf ? "VOLCANO_DEFAULT_IMAGE" : "");
   command.add_option(lsf ? "-N,--namespace" : "-n,--namespace", run.ns, "the namespace")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->envname(lsf ? "VOLCANO_DEFAULT_JOB_NAMESPACE" : "");
   command.add_option(lsf ? "-n,--name" : "-N,--name", run.name, "the job's name");
   command.add_option("-m,--min", run.minimum, "the least number of pods")->capture_default_str();
   command.add_option("-r,--replicas", run.replicas, "the number of pods")->capture_default_str();
