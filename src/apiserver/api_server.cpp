@@ -68,6 +68,7 @@ std::unique_ptr<Authorizer> make_authorizer(const Options& options, const Regist
 struct ApiServer::Parts {
   Options options;
   std::unique_ptr<ServiceAddresses> addresses;
+  Lanes lanes;
   Registry registry;
   std::unique_ptr<Authorizer> authorizer;
   Tokens tokens;
@@ -92,6 +93,7 @@ struct ApiServer::Parts {
   Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
       : options(std::move(given)),
         addresses(std::move(ranges)),
+        lanes(*options.loop),
         registry(*options.store, options.node_reports),
         authorizer(make_authorizer(options, registry)),
         tokens(options.auth, *options.clock, *options.rng),
@@ -107,7 +109,7 @@ struct ApiServer::Parts {
         discovery(registry,
                   options.advertise_address + ":" + std::to_string(options.advertise_port)),
         schema(registry),
-        watches(*options.store, registry, *options.loop, *options.rng),
+        watches(*options.store, registry, lanes, *options.rng),
         cleanup(*options.store, registry, crds, writes, *options.loop),
         backups(*options.store, crds),
         flows(*options.store, registry, writes, *options.loop, flow_upkeep()),
@@ -129,6 +131,7 @@ struct ApiServer::Parts {
     FlowOptions flow;
     if (options.max_requests > 0) flow.requests = flow.requests_per_flow = options.max_requests;
     serving.limits = std::make_shared<FlowLimits>(flow, *options.clock);
+    serving.lanes = &lanes;
     serving.loop = options.loop;
     serving.clock = options.clock;
     serving.rng = options.rng;

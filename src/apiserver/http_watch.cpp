@@ -52,7 +52,7 @@ class RenderedEvents {
 }  // namespace
 
 struct HttpWatches::State : std::enable_shared_from_this<State> {
-  // One subscription, which wakes at most once per turn of the loop.
+  // One subscription, which wakes at most once per turn of the lane.
   struct Bucket {
     std::unique_ptr<store::Store::Subscription> subscription;
     std::vector<std::shared_ptr<Stream>> streams;
@@ -60,7 +60,7 @@ struct HttpWatches::State : std::enable_shared_from_this<State> {
 
   store::Store& store;
   Registry& registry;
-  Executor& loop;
+  Executor& loop;  // the lane
   Rng& rng;
   std::map<store::BucketId, Bucket> buckets;
 
@@ -419,23 +419,33 @@ void HttpWatches::State::end_unserved() {
   for (const std::shared_ptr<Stream>& stream : streams) stream->end_if_unserved(*this);
 }
 
-HttpWatches::HttpWatches(store::Store& store, Registry& registry, Executor& loop, Rng& rng)
-    : state_(std::make_shared<State>(store, registry, loop, rng)) {
-  registry.on_change(loop, [weak = std::weak_ptr(state_)] {
-    if (std::shared_ptr<State> state = weak.lock()) state->end_unserved();
-  });
-}
+HttpWatches::HttpWatches(store::Store& store, Registry& registry, Lanes& lanes, Rng& rng)
+    : store_(store), registry_(registry), lanes_(lanes), rng_(rng) {}
 
 HttpWatches::~HttpWatches() {
   std::vector<std::shared_ptr<Stream>> streams;
-  for (auto& [id, bucket] : state_->buckets)
-    streams.insert(streams.end(), bucket.streams.begin(), bucket.streams.end());
+  for (auto& [lane, state] : states_)
+    for (auto& [id, bucket] : state->buckets)
+      streams.insert(streams.end(), bucket.streams.begin(), bucket.streams.end());
   for (const std::shared_ptr<Stream>& stream : streams) stream->close();
 }
 
 void HttpWatches::start(HttpWatchRequest request, std::shared_ptr<net::ResponseWriter> writer) {
-  auto stream = std::make_shared<Stream>(state_, std::move(request), std::move(writer));
-  state_->loop.post([stream] { stream->begin(); });
+  Executor& lane = lanes_.here();
+  std::shared_ptr<State> state;
+  {
+    std::lock_guard lock(mutex_);
+    std::shared_ptr<State>& known = states_[&lane];
+    if (!known) {
+      known = std::make_shared<State>(store_, registry_, lane, rng_);
+      registry_.on_change(lane, [weak = std::weak_ptr(known)] {
+        if (std::shared_ptr<State> served = weak.lock()) served->end_unserved();
+      });
+    }
+    state = known;
+  }
+  auto stream = std::make_shared<Stream>(state, std::move(request), std::move(writer));
+  lane.post([stream] { stream->begin(); });
 }
 
 }  // namespace hekla::apiserver

@@ -1,17 +1,18 @@
-// Watches over HTTP: a stream of JSON lines fed from a cursor. All of them live on the server's loop; one
-// store subscription per bucket wakes those who watch it.
+// Watches over HTTP: a stream of JSON lines fed from a cursor. Each lives where its connection does (lanes.h); one
+// store subscription per bucket and lane wakes those who watch it.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "apiserver/lanes.h"
 #include "apiserver/list_options.h"
 #include "apiserver/negotiate.h"
 #include "apiserver/table.h"
 #include "apiserver/watch.h"
-#include "base/executor.h"
 #include "base/rng.h"
 #include "net/http.h"
 #include "store/store.h"
@@ -34,16 +35,21 @@ struct HttpWatchRequest {
 class HttpWatches {
  public:
   // `registry` outlives them: a watch ends when its kind is no longer served or comes from another CRD.
-  HttpWatches(store::Store& store, Registry& registry, Executor& loop, Rng& rng);
-  // Ends every watch; nothing of them runs afterwards. On the loop, or after it has ended.
+  HttpWatches(store::Store& store, Registry& registry, Lanes& lanes, Rng& rng);
+  // Ends every watch; nothing of them runs afterwards. On the loop or after it has ended, and after the net threads.
   ~HttpWatches();
-  // Any thread.
+  // Any thread: the watch lives on its lane.
   void start(HttpWatchRequest request, std::shared_ptr<net::ResponseWriter> writer);
 
   struct State;
 
  private:
-  std::shared_ptr<State> state_;
+  store::Store& store_;
+  Registry& registry_;
+  Lanes& lanes_;
+  Rng& rng_;
+  std::mutex mutex_;
+  std::map<Executor*, std::shared_ptr<State>> states_;  // one for each lane that has had a watch
 };
 
 }  // namespace hekla::apiserver

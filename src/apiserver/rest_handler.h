@@ -43,6 +43,7 @@ struct Serving {
   std::vector<std::string> components;  // those of this process, as `kubectl get componentstatuses` names them
   std::shared_ptr<FlowLimits> limits;
   std::shared_ptr<AuditLog> audit;  // null when nothing is recorded
+  Lanes* lanes = nullptr;
   Executor* loop = nullptr;
   const Clock* clock = nullptr;
   Rng* rng = nullptr;
@@ -73,7 +74,7 @@ struct Exchange {
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
-// Runs on a net thread; answers there or later from the server's loop.
+// Runs on a net thread; answers there, at once or later.
 void handle_request(const Serving& serving, net::Request request,
                     std::shared_ptr<net::ResponseWriter> writer);
 

@@ -228,7 +228,8 @@ void show_outcome(const ExchangePtr& exchange, WriteRequest::Verb verb, WriteOut
       for (const auto& [key, value] : outcome.audit_annotations) exchange->audit->annotate(key, value);
     exchange->respond(outcome_response(*exchange, verb, outcome));
   };
-  exchange->serving.conversions->convert(exchange->served, std::move(items), *exchange->serving.loop, std::move(shown));
+  exchange->serving.conversions->convert(exchange->served, std::move(items), exchange->serving.lanes->here(),
+                                         std::move(shown));
 }
 
 void serve_delete_collection(const ExchangePtr& exchange) {
@@ -257,7 +258,7 @@ void serve_delete_collection(const ExchangePtr& exchange) {
         return exchange->respond(*outcome.error);
     show_list(exchange, std::move(page));
   };
-  exchange->serving.writes->run(std::move(requests), *exchange->serving.loop, std::move(done));
+  exchange->serving.writes->run(std::move(requests), exchange->serving.lanes->here(), std::move(done));
 }
 
 }  // namespace
@@ -282,7 +283,7 @@ void serve_write(const ExchangePtr& exchange) {
   const WriteRequest::Verb verb = request->verb;
   std::vector<WriteRequest> one;
   one.push_back(std::move(*request));
-  exchange->serving.writes->run(std::move(one), *exchange->serving.loop,
+  exchange->serving.writes->run(std::move(one), exchange->serving.lanes->here(),
                                 [exchange, verb](std::vector<WriteOutcome> outcomes) {
                                   show_outcome(exchange, verb, std::move(outcomes.front()));
                                 });

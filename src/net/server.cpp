@@ -16,6 +16,7 @@
 #include "net/connection.h"
 #include "net/io_thread.h"
 #include "net/listener.h"
+#include "net/own_thread.h"
 
 namespace hekla::net {
 namespace {
@@ -35,12 +36,51 @@ void allow_descriptors(rlim_t wanted) {
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) log_warn("net", "the limit of open files could not be raised");
 }
 
+thread_local std::shared_ptr<OwnThread> own_thread;
+
+// Outlives its thread in the hands of others.
+class ThreadTasks final : public OwnThread {
+ public:
+  explicit ThreadTasks(asio::io_context& io) : io_(&io) {}
+  bool post(Task& task) override {
+    std::lock_guard lock(mutex_);
+    if (io_) asio::post(*io_, std::move(task));
+    return io_ != nullptr;
+  }
+  void end() {
+    std::lock_guard lock(mutex_);
+    io_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  asio::io_context* io_;
+};
+
+class NetThread {
+ public:
+  NetThread() {
+    asio::post(thread_.io(), [tasks = tasks_] { own_thread = tasks; });
+  }
+  ReadyConnections& ready() { return ready_; }
+  // When its last connection has ended.
+  void finish() {
+    tasks_->end();
+    thread_.finish();
+  }
+
+ private:
+  IoThread thread_{"net"};
+  ReadyConnections ready_{thread_.io()};
+  std::shared_ptr<ThreadTasks> tasks_ = std::make_shared<ThreadTasks>(thread_.io());
+};
+
 class HttpServer final : public Server {
  public:
   HttpServer(ServerOptions options, Handler handler, SslContext tls, Socket listener)
       : port_(local_port(listener)),
         threads_(static_cast<std::size_t>(options.threads)),
-        io_(threads_.front().ready.io()),
+        io_(threads_.front().ready().io()),
         timer_(io_) {
     listeners_.emplace_back(io_, listener.release());
     host_.options = std::move(options);
@@ -92,14 +132,10 @@ class HttpServer final : public Server {
     lock.unlock();
     if (!orderly)
       for (const auto& connection : open_connections(true)) connection->close_now();
-    for (NetThread& each : threads_) each.thread.finish();  // when its last connection has ended
+    for (NetThread& each : threads_) each.finish();
   }
 
  private:
-  struct NetThread {
-    IoThread thread{"net"};
-    ReadyConnections ready{thread.io()};
-  };
   using Listener = asio::posix::basic_stream_descriptor<asio::io_context::executor_type>;
 
   void accept_ready(Listener& listener) {
@@ -139,7 +175,7 @@ class HttpServer final : public Server {
     if (stopping_ || (connections_.size() >= host_.options.max_connections && !make_room())) return;
     next_thread_ = (next_thread_ + 1) % threads_.size();
     auto connection =
-        std::make_shared<Connection>(host_, threads_[next_thread_].ready, accepted.socket.release(),
+        std::make_shared<Connection>(host_, threads_[next_thread_].ready(), accepted.socket.release(),
                                      std::move(ssl), std::move(accepted.remote_address));
     connections_.insert(connection);
     connection->start();
@@ -198,6 +234,8 @@ class HttpServer final : public Server {
 };
 
 }  // namespace
+
+std::shared_ptr<OwnThread> OwnThread::current() { return own_thread; }
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler) {
   Socket listener = TRY(listen_on(options.address, options.port));

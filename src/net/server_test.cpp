@@ -6,6 +6,7 @@
 #include <future>
 
 #include "base/loop.h"
+#include "net/own_thread.h"
 #include "net/raw_peer_test.h"
 
 namespace hekla::net {
@@ -43,6 +44,24 @@ TEST(Server, KeepsTheConnectionForTheNextRequest) {
   peer.received.clear();
   peer.send("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nhi");
   EXPECT_TRUE(peer.receive_until("]").ends_with("\r\n\r\nPOST /b [hi]"));
+}
+
+TEST(Server, AHandlerMayGoOnLaterOnItsOwnThread) {
+  std::shared_ptr<OwnThread> thread;
+  auto server = serve([&](const Request&, const WriterPtr& writer) {
+    thread = OwnThread::current();
+    Task rest = [writer, here = std::this_thread::get_id()] {
+      writer->respond(text(std::this_thread::get_id() == here ? "here" : "elsewhere"));
+    };
+    EXPECT_TRUE(thread->post(rest));
+  });
+  RawPeer peer(server->port());
+  peer.send(kGet);
+  EXPECT_TRUE(peer.receive_until("here").ends_with("\r\n\r\nhere"));
+  EXPECT_EQ(OwnThread::current(), nullptr);
+  server->stop();
+  Task late = [] { ADD_FAILURE() << "there is no thread any more"; };
+  EXPECT_FALSE(thread->post(late));
 }
 
 TEST(Server, ARequestThatNeverEndsIsCutOff) {
