@@ -7,6 +7,7 @@
 #include "apiserver/reads.h"
 #include "apiserver/protobuf.h"
 #include "apiserver/status_error.h"
+#include "base/fetch_ahead.h"
 #include "json/parse.h"
 #include "net/write_batch.h"
 #include "apiserver/storage.h"
@@ -410,7 +411,10 @@ void HttpWatches::State::wake(store::BucketId id) {
   const std::vector<std::shared_ptr<Stream>> streams = bucket->second.streams;  // some may end
   net::WriteBatch together;
   RenderedEvents rendered;
-  for (const std::shared_ptr<Stream>& stream : streams) stream->pump(rendered);
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (i + 4 < streams.size()) fetch_ahead(streams[i + 4].get(), 256);
+    streams[i]->pump(rendered);
+  }
 }
 
 void HttpWatches::State::end_unserved() {

@@ -19,6 +19,7 @@ constexpr std::size_t kReadStep = 64 * 1024;
 constexpr std::size_t kMaxReadAhead = 256 * 1024;  // input kept while a request is being answered
 constexpr std::size_t kMaxPerWrite = 60 * 1024;  // with its framing one write of the channel
 constexpr std::size_t kAlwaysRead = 32 * 1024;  // of a request, whatever the others hold
+constexpr std::size_t kSessionHead = 1024;  // of OpenSSL's state, what a write begins with
 constexpr int kMaxWritesPerTurn = 16;  // then others on this thread have their turn
 
 }  // namespace
@@ -85,6 +86,11 @@ void Connection::take_turn() {
   woken_ = false;
   deliver_input();
   pump();
+}
+
+void Connection::fetch_parts() const {
+  if (exchange_) fetch_ahead(exchange_.get(), sizeof *exchange_);
+  if (channel_.is_tls()) fetch_ahead(channel_.ssl(), kSessionHead);
 }
 
 void Connection::step_handshake() {

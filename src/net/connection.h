@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/fetch_ahead.h"
 #include "net/channel.h"
 #include "net/exchange.h"
 #include "net/http_parser.h"
@@ -43,6 +44,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void check_deadline(MonoTime now);
   // Called by its thread after a wake: what was written goes out, what waited is delivered.
   void take_turn();
+  // Its turn comes soon: what it touches is fetched, first the connection, then what it points to.
+  void fetch() const { fetch_ahead(this, sizeof *this); }
+  void fetch_parts() const;
   // Since when nothing of it is being answered, in nanoseconds of the monotonic clock; never while something is.
   MonoTime::rep idle_since() const { return idle_since_.load(std::memory_order_relaxed); }
   // Closes it for somebody else's sake, unless a request has come meanwhile.

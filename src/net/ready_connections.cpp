@@ -38,7 +38,11 @@ void ReadyConnections::drain() {
     draining_ = more = !ready_.empty();
   }
   if (more) post_drain();
-  for (const std::shared_ptr<Connection>& connection : lot) connection->take_turn();
+  for (std::size_t i = 0; i < lot.size(); ++i) {
+    if (i + 3 < lot.size()) lot[i + 3]->fetch();
+    if (i + 1 < lot.size()) lot[i + 1]->fetch_parts();
+    lot[i]->take_turn();
+  }
 }
 
 }  // namespace hekla::net
