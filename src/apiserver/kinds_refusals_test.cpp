@@ -164,7 +164,8 @@ TEST(OtherRefusals, ClaimsAutoscalersIngressesAndPolicies) {
             "spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes");
   const auto scaler = [](const std::string& more) {
     return complaints("horizontalpodautoscalers.v2.autoscaling",
-                      R"({"spec":{"maxReplicas":2,"scaleTargetRef":{"kind":"K","name":"n"},)" + more + "}}");
+                      R"({"spec":{"maxReplicas":2,"scaleTargetRef":{"apiVersion":"g/v1","kind":"K","name":"n"},)" +
+                          more + "}}");
   };
   EXPECT_EQ(scaler(R"("metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization"}}}])"),
             "spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value "
@@ -183,6 +184,166 @@ TEST(OtherRefusals, ClaimsAutoscalersIngressesAndPolicies) {
   EXPECT_EQ(complaints("networkpolicies.networking.k8s.io",
                        R"({"spec":{"egress":[{"ports":[{"port":"http","endPort":90}]}]}})"),
             "spec.egress[0].ports[0].endPort: Invalid value: 90: may not be specified when `port` is non-numeric");
+}
+
+// Of a field that names what is scaled, and of what is measured and how fast.
+TEST(OtherRefusals, Autoscalers) {
+  const auto scaler = [](const std::string& more) {
+    return complaints("horizontalpodautoscalers.v2.autoscaling", R"({"spec":{"maxReplicas":2,)" + more + "}}");
+  };
+  const std::string at = "spec.scaleTargetRef.";
+  EXPECT_EQ(scaler(R"("scaleTargetRef":{"apiVersion":"a/b/c","kind":"a/b","name":".."})"),
+            at + R"(kind: Invalid value: "a/b": may not contain '/')" + "\n" + at +
+                R"(name: Invalid value: "..": may not be '..')" + "\n" + at +
+                R"(apiVersion: Invalid value: "a/b/c": unexpected GroupVersion string: a/b/c)");
+  EXPECT_EQ(scaler(R"("scaleTargetRef":{"kind":"Deployment","name":"d"})"),
+            at + R"(apiVersion: Invalid value: "": apiVersion must specify API group)");
+  EXPECT_EQ(scaler(R"("scaleTargetRef":{"apiVersion":"v1","kind":"ReplicationController","name":"d"})"), "");
+  const std::string target = R"("scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"},)";
+  EXPECT_EQ(scaler(target + R"("metrics":[{"type":""}])"),
+            "spec.metrics[0].type: Required value: must specify a metric source type\n"
+            R"(spec.metrics[0].type: Unsupported value: "": supported values: "ContainerResource", "External", )"
+            R"("Object", "Pods", "Resource")");
+  EXPECT_EQ(scaler(target + R"("behavior":{"scaleUp":{"policies":[]}})"),
+            "spec.behavior.scaleUp.policies: Required value: must specify at least one Policy");
+  EXPECT_EQ(scaler(target + R"("behavior":{"scaleUp":{"policies":[{"type":"","value":1,"periodSeconds":1}]}})"),
+            R"(spec.behavior.scaleUp.policies[0].type: Unsupported value: "": supported values: "Percent", "Pods")");
+}
+
+TEST(OtherRefusals, TheFirstVersionsPercentage) {
+  EXPECT_EQ(complaints("horizontalpodautoscalers.v1.autoscaling",
+                       R"({"spec":{"maxReplicas":2,"targetCPUUtilizationPercentage":0,
+                           "scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"d"}}})"),
+            "spec.metrics[0].resource.target.averageUtilization: Invalid value: 0: must be greater than 0");
+}
+
+TEST(OtherRefusals, BehaviorIsFilledIn) {
+  const json::Value object = defaulted("horizontalpodautoscalers.v2.autoscaling",
+                                       R"({"spec":{"behavior":{"scaleDown":{"selectPolicy":"Min"}}}})");
+  EXPECT_TRUE(json::equal(*json::find_path(object, {"spec", "behavior"}), parsed(R"({
+      "scaleUp":{"stabilizationWindowSeconds":0,"selectPolicy":"Max","policies":[
+          {"type":"Pods","value":4,"periodSeconds":15},{"type":"Percent","value":100,"periodSeconds":15}]},
+      "scaleDown":{"selectPolicy":"Min","policies":[{"type":"Percent","value":100,"periodSeconds":15}]}})")))
+      << json::serialize(object);
+}
+
+TEST(OtherRefusals, StatefulSets) {
+  const auto set = [](const std::string& more, const std::string& pod = "") {
+    return complaints("statefulsets.apps",
+                      R"({"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},)"
+                      R"("spec":{)" + pod + R"("containers":[{"name":"c","image":"i"}]}},)" + more + "}}");
+  };
+  const std::string claim = R"("volumeClaimTemplates":[{"metadata":{"name":"data"},"spec":{)";
+  const std::string good = claim + R"("accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1"}}}}])";
+  EXPECT_EQ(set(good), "");
+  // The controller's volume replaces the template's, and its names replace the template's.
+  EXPECT_EQ(set(good, R"("volumes":[{"name":"data","emptyDir":{}}],"hostname":"A_","subdomain":"B_",)"), "");
+  EXPECT_EQ(set(claim + "}}]"),
+            "spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required\n"
+            "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value");
+  EXPECT_EQ(set(R"("serviceName":"A_b")").find(R"(spec.serviceName: Invalid value: "A_b": a lowercase RFC 1123)"), 0u);
+  EXPECT_EQ(set(R"("updateStrategy":{"type":"OnDelete","rollingUpdate":{"partition":1}})"),
+            R"(spec.updateStrategy.rollingUpdate: Invalid value: {"partition":1}: only allowed for updateStrategy )"
+            "'RollingUpdate'");
+  EXPECT_EQ(set(R"("persistentVolumeClaimRetentionPolicy":{"whenScaled":"X"})"),
+            R"(spec.persistentVolumeClaimRetentionPolicy.whenScaled: Unsupported value: "X": supported values: )"
+            R"("Retain", "Delete")");
+}
+
+// No selector selects nothing, so it does not fit its template either.
+TEST(OtherRefusals, NoSelector) {
+  const std::string spec = R"({"spec":{"template":{"metadata":{"labels":{"a":"b"}},)"
+                           R"("spec":{"containers":[{"name":"c","image":"i"}]}}}})";
+  const std::string unfit =
+      R"(spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template `labels`)";
+  EXPECT_EQ(complaints("deployments.apps", spec), "spec.selector: Required value\n" + unfit);
+  EXPECT_EQ(complaints("statefulsets.apps", spec), "spec.selector: Required value\n" + unfit);
+  EXPECT_EQ(complaints("daemonsets.apps", spec), unfit);
+}
+
+TEST(OtherRefusals, BindingsAndAggregatedRoles) {
+  const auto binding = [](const std::string& kind, const std::string& role) {
+    return complaints(kind + ".rbac.authorization.k8s.io",
+                      R"({"roleRef":{"kind":"ClusterRole","name":")" + role +
+                          R"("},"subjects":[{"kind":"ServiceAccount","name":"s"}]})");
+  };
+  EXPECT_EQ(binding("rolebindings", "r"), "");  // one of the same namespace
+  EXPECT_EQ(binding("clusterrolebindings", "a/b"),
+            "roleRef.name: Invalid value: \"a/b\": may not contain '/'\nsubjects[0].namespace: Required value");
+  const auto role = [](const std::string& aggregation) {
+    return complaints("clusterroles.rbac.authorization.k8s.io", R"({"aggregationRule":)" + aggregation + "}");
+  };
+  EXPECT_EQ(role(R"({"clusterRoleSelectors":[{"matchLabels":{"a":"b"}}]})"), "");
+  EXPECT_EQ(role("{}"),
+            "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if "
+            "aggregationRule is non-nil");
+  EXPECT_EQ(role(R"({"clusterRoleSelectors":[{"matchExpressions":[{"key":"a","operator":"Odd"}]}]})"),
+            "aggregationRule.clusterRoleSelectors[0].matchExpressions[0].operator: Invalid value: \"Odd\": not a "
+            "valid selector operator");
+}
+
+TEST(OtherRefusals, IngressBackends) {
+  const auto backend = [](const std::string& one) {
+    return complaints("ingresses.networking.k8s.io", R"({"spec":{"defaultBackend":{)" + one + "}}}");
+  };
+  const std::string at = "spec.defaultBackend";
+  EXPECT_EQ(backend(R"("service":{"name":"a","port":{"number":1}})"), "");
+  EXPECT_EQ(backend(""), at + R"(: Invalid value: "": resource or service backend is required)");
+  EXPECT_EQ(backend(R"("service":{"name":"a"})"), at + ": Required value: port name or number is required");
+  EXPECT_EQ(backend(R"("service":{"name":"a","port":{"number":1,"name":"x"}})"),
+            at + R"(: Invalid value: "": cannot set both port name & port number)");
+  EXPECT_EQ(backend(R"("service":{"name":"A","port":{"number":1}})")
+                .find(at + R"(.service.name: Invalid value: "A": a DNS-1035 label must consist)"), 0u);
+  EXPECT_EQ(backend(R"("resource":{"apiGroup":"A","kind":"K"})").find(at + R"(.resource.apiGroup: Invalid value: "A")"),
+            0u);
+  EXPECT_EQ(backend(R"("resource":{"kind":"a/b"})"),
+            at + ".resource.kind: Invalid value: \"a/b\": may not contain '/'\n" + at +
+                ".resource.name: Required value");
+  const auto path = [](const std::string& one) {
+    return complaints("ingresses.networking.k8s.io", R"({"spec":{"rules":[{"http":{"paths":[{)" + one + "}]}}]}}");
+  };
+  EXPECT_EQ(path(R"("path":"x")"), "spec.rules[0].http.paths[0].pathType: Required value: pathType must be specified");
+  EXPECT_EQ(complaints("ingresses.networking.k8s.io", R"({"spec":{}})"),
+            "spec: Invalid value: null: either `defaultBackend` or `rules` must be specified");
+  EXPECT_EQ(complaints("ingresses.networking.k8s.io",
+                       R"({"metadata":{"annotations":{"kubernetes.io/ingress.class":"b"}},
+                           "spec":{"ingressClassName":"a","rules":[{"host":"h"}]}})"),
+            R"(annotations.kubernetes.io/ingress.class: Invalid value: "b": must match `ingressClassName` when both )"
+            "are specified");
+}
+
+TEST(OtherRefusals, IngressClasses) {
+  const auto ingress_class = [](const std::string& spec) {
+    return complaints("ingressclasses.networking.k8s.io", R"({"spec":{)" + spec + "}}");
+  };
+  EXPECT_EQ(ingress_class(R"("controller":"a.b/c","parameters":{"kind":"K","name":"n"})"), "");
+  EXPECT_EQ(ingress_class(""), "spec.controller: Required value");
+  EXPECT_EQ(ingress_class(R"("controller":"nginx")"),
+            R"(spec.controller: Invalid value: "nginx": must be a domain-prefixed path (such as "acme.io/foo"))");
+  EXPECT_EQ(ingress_class(R"("controller":"a.b/c d")"),
+            R"(spec.controller: Invalid value: "c d": Invalid path (regex used for validation is )"
+            R"('[A-Za-z0-9/\-._~%!$&'()*+,;=:]+'))");
+  EXPECT_EQ(ingress_class("\"controller\":\"a.b/" + std::string(250, 'x') + "\""),
+            "spec.controller: Too long: may not be more than 250 bytes");
+  EXPECT_EQ(ingress_class(R"("controller":"a.b/c","parameters":{"kind":"K","name":"n","scope":"Namespace"})"),
+            "spec.parameters.namespace: Required value: `parameters.scope` is set to 'Namespace'");
+  EXPECT_EQ(ingress_class(R"("controller":"a.b/c","parameters":{"kind":"K","name":"n","namespace":"x"})"),
+            "spec.parameters.namespace: Forbidden: `parameters.scope` is set to 'Cluster'");
+}
+
+TEST(OtherRefusals, NetworkPolicies) {
+  const auto policy = [](const std::string& spec) {
+    return complaints("networkpolicies.networking.k8s.io", R"({"spec":{)" + spec + "}}");
+  };
+  EXPECT_EQ(policy(R"("ingress":[{"from":[{"ipBlock":{}}]}])"), "spec.ingress[0].from[0].ipBlock.cidr: Required value");
+  EXPECT_EQ(policy(R"("policyTypes":["A"])"),
+            R"(spec.policyTypes[0]: Unsupported value: "A": supported values: "Ingress", "Egress")");
+  EXPECT_EQ(policy(R"("policyTypes":["A","B","C"])"),
+            R"(spec.policyTypes: Invalid value: ["A","B","C"]: may not specify more than two policyTypes)");
+  EXPECT_EQ(policy(R"("egress":[{"ports":[{"port":80,"endPort":0,"protocol":"X"}]}])"),
+            R"(spec.egress[0].ports[0].protocol: Unsupported value: "X": supported values: "TCP", "UDP", "SCTP")"
+            "\nspec.egress[0].ports[0].endPort: Invalid value: 80: must be greater than or equal to `port`\n"
+            "spec.egress[0].ports[0].endPort: Invalid value: 0: must be between 1 and 65535, inclusive");
 }
 
 }  // namespace

@@ -191,7 +191,7 @@ TEST_F(RbacTest, DefaultRolesAreMendedAtEveryStart) {
   ASSERT_EQ(patch(view, R"({"rules":[)" + own + "]}").status, 200);
   ASSERT_EQ(patch(edit, R"({"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}},)"
                         R"("rules":[]})").status, 200);
-  ASSERT_EQ(patch(roles + "admin", R"({"aggregationRule":{"clusterRoleSelectors":[]}})").status, 200);
+  ASSERT_EQ(patch(roles + "admin", R"({"aggregationRule":null})").status, 200);
   ASSERT_EQ(call("DELETE", roles + "cluster-admin").status, 200);
   ASSERT_EQ(patch(bindings + "system:discovery", R"({"subjects":[]})").status, 200);
   ASSERT_EQ(call("DELETE", bindings + "system:basic-user").status, 200);

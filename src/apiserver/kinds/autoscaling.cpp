@@ -1,5 +1,7 @@
 // autoscaling/v2 and v1 HorizontalPodAutoscaler. Stored as v2; v1 shows the CPU target as a number
 // of its own and carries what it has no words for in annotations.
+#include <algorithm>
+
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
@@ -81,10 +83,31 @@ bool is_cpu_utilization(const json::Value& metric) {
          json::find_path(metric, {"resource", "target", "averageUtilization"}) != nullptr;
 }
 
+json::Value scaling_policy(std::string_view type, std::int64_t value) {
+  return json::Object{{"type", type}, {"value", value}, {"periodSeconds", 15}};
+}
+
+// Whoever says something of one direction gets both in full. How long scaling down waits stays open: that is the
+// controller's to say.
+void default_behavior(json::Object& spec) {
+  json::Value* given = spec.if_contains("behavior");
+  if (given == nullptr || !given->is_object()) return;
+  for (std::string_view direction : {"scaleUp", "scaleDown"}) {
+    json::Object& rules = object_in_place(given->get_object(), direction);
+    const bool up = direction == "scaleUp";
+    if (up) set_default(rules, "stabilizationWindowSeconds", 0);
+    set_default(rules, "selectPolicy", "Max");
+    json::Array policies{scaling_policy("Percent", 100)};
+    if (up) policies.insert(policies.begin(), scaling_policy("Pods", 4));
+    set_default(rules, "policies", std::move(policies));
+  }
+}
+
 void default_v2(json::Value& object) {
   json::Object& spec = object_in_place(object.get_object(), "spec");
   set_default(spec, "minReplicas", 1);
   if (list_in(spec, "metrics").empty()) spec["metrics"] = json::Array{cpu_metric(80)};
+  default_behavior(spec);
 }
 
 // v1 to v2, in place.
@@ -159,6 +182,17 @@ void validate_target(const Field& target, Rules& rules) {
     rules.invalid(target["averageUtilization"], "must be greater than 0");
 }
 
+void validate_reference(const Field& reference, bool core_too, Rules& rules) {
+  for (std::string_view member : {"kind", "name"})
+    if (rules.need_text(reference[member])) rules.path_segment(reference[member]);
+  const std::string_view version = reference["apiVersion"].text();
+  const auto slashes = std::ranges::count(version, '/');
+  if (slashes > 1)
+    rules.invalid(reference["apiVersion"], "unexpected GroupVersion string: " + std::string(version));
+  else if (!core_too && (slashes == 0 || version.starts_with('/')))
+    rules.invalid(reference["apiVersion"], json::Value(version), "apiVersion must specify API group");
+}
+
 // Which of its numbers a target must have depends on what is measured.
 void validate_source(std::string_view kind, const Field& source, Rules& rules) {
   const Field target = source["target"];
@@ -166,8 +200,12 @@ void validate_source(std::string_view kind, const Field& source, Rules& rules) {
              used = target["averageUtilization"].present();
   if (kind == "resource" || kind == "containerResource") {
     if (source["name"].text().empty()) rules.required(source["name"], "must specify a resource name");
-    if (kind == "containerResource" && source["container"].text().empty())
-      rules.required(source["container"], "must specify a container");
+    if (kind == "containerResource") {
+      if (source["container"].text().empty())
+        rules.required(source["container"], "must specify a container");
+      else
+        rules.dns_label(source["container"]);
+    }
     validate_target(target, rules);
     if (!used && !average)
       rules.required(target["averageUtilization"], "must set either a target raw value or a target utilization");
@@ -175,8 +213,7 @@ void validate_source(std::string_view kind, const Field& source, Rules& rules) {
       rules.forbidden(target["averageValue"], "may not set both a target raw value and a target utilization");
     return;
   }
-  if (kind == "object")
-    for (std::string_view member : {"kind", "name"}) rules.need_text(source["describedObject"][member]);
+  if (kind == "object") validate_reference(source["describedObject"], true, rules);
   if (source["metric"]["name"].text().empty())
     rules.required(source["metric"]["name"], "must specify a metric name");
   else
@@ -200,15 +237,15 @@ void validate_metric(const Field& metric, Rules& rules) {
                                                                       {"ContainerResource", "containerResource"}};
   std::string_view expected;
   int present = 0;
-  for (const auto& [type, member] : kKinds) {
+  for (const auto& [type, member] : kKinds)
     if (metric["type"].text() == type) expected = member;
+  if (metric["type"].text().empty()) rules.required(metric["type"], "must specify a metric source type");
+  if (expected.empty())
+    rules.unsupported(metric["type"], {"ContainerResource", "External", "Object", "Pods", "Resource"});
+  for (const auto& [type, member] : kKinds) {
     if (metric[member].present() && ++present == 1) validate_source(member, metric[member], rules);
   }
-  if (expected.empty()) {
-    rules.unsupported(metric["type"], {"ContainerResource", "External", "Object", "Pods", "Resource"});
-    return;
-  }
-  if (!metric[expected].present())
+  if (!expected.empty() && !metric[expected].present())
     rules.required(metric[expected], "must populate information for the given metric source");
   for (const auto& [type, member] : kKinds)
     if (present > 1 && member != expected && metric[member].present())
@@ -217,12 +254,15 @@ void validate_metric(const Field& metric, Rules& rules) {
 
 void validate_behavior(const Field& scaling, Rules& rules) {
   constexpr std::int64_t kLongestWindow = 3600, kLongestPeriod = 1800;
+  if (!scaling.present()) return;
   const Field window = scaling["stabilizationWindowSeconds"], policies = scaling["policies"];
   if (window.number() < 0) rules.invalid(window, "must be greater than or equal to zero");
   if (window.number() > kLongestWindow) rules.invalid(window, "must be less than or equal to 3600");
   rules.one_of(scaling["selectPolicy"], {"Disabled", "Max", "Min"});
+  if (policies.items().empty()) rules.required(policies, "must specify at least one Policy");
   for (std::size_t i = 0; i < policies.items().size(); ++i) {
-    rules.one_of(policies.at(i)["type"], {"Percent", "Pods"});
+    if (std::string_view type = policies.at(i)["type"].text(); type != "Percent" && type != "Pods")
+      rules.unsupported(policies.at(i)["type"], {"Percent", "Pods"});
     for (std::string_view member : {"value", "periodSeconds"})
       if (const Field number = policies.at(i)[member]; number.number() <= 0)
         rules.invalid(number, json::Value(number.number()), "must be greater than zero");
@@ -240,8 +280,9 @@ std::vector<Cause> validate_autoscaler(const json::Value& object) {
   if (low.present() && high.number() < low.number())
     rules.invalid(high, json::Value(high.number()),
                   "must be greater than or equal to `minReplicas`");
-  rules.need_text(spec["scaleTargetRef"]["kind"]);
-  rules.need_text(spec["scaleTargetRef"]["name"]);
+  // Of the kinds of the core group, one alone can be scaled.
+  const Field target = spec["scaleTargetRef"];
+  validate_reference(target, target["kind"].text() == "ReplicationController", rules);
   for (std::size_t i = 0; i < spec["metrics"].items().size(); ++i) validate_metric(spec["metrics"].at(i), rules);
   for (std::string_view direction : {"scaleUp", "scaleDown"}) validate_behavior(spec["behavior"][direction], rules);
   return std::move(rules.causes);
@@ -285,6 +326,14 @@ void add_autoscaling_kinds(Kinds& kinds) {
     json::Value newer = object;
     to_v2(newer);
     return autoscaler_cells(newer, now);
+  };
+  first.validate = [](const json::Value& object) {
+    Rules rules{validate_autoscaler(object)};
+    const Field used = Field(object, "")["spec"]["targetCPUUtilizationPercentage"];
+    if (used.present() && used.number() < 1)  // where it stands in v2
+      rules.invalid(Field(used.value(), "spec.metrics[0].resource.target.averageUtilization"),
+                    "must be greater than 0");
+    return std::move(rules.causes);
   };
   first.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");

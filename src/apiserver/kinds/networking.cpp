@@ -1,9 +1,12 @@
 // networking.k8s.io/v1: NetworkPolicy, Ingress, IngressClass, ServiceCIDR, IPAddress.
 #include <arpa/inet.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <set>
 
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
@@ -43,22 +46,33 @@ std::string address_cell(const json::Value& ingress) {
   return join({addresses.begin(), addresses.end()}, ",");
 }
 
+void validate_reference(const Field& reference, Rules& rules) {
+  if (reference["apiGroup"].present()) rules.dns_subdomain(reference["apiGroup"]);
+  for (std::string_view member : {"kind", "name"})
+    if (rules.need_text(reference[member])) rules.path_segment(reference[member]);
+}
+
 void validate_backend(const Field& backend, Rules& rules) {
-  bool service = backend["service"].present(), resource = backend["resource"].present();
-  if (service && resource) {
-    rules.invalid(backend, json::Value(""), "cannot set both resource and service backends");
-  } else if (!service && !resource) {
-    rules.required(backend, "resource or service backend is required");
-  } else if (service) {
-    rules.need_text(backend["service"]["name"]);
-    Field port = backend["service"]["port"];
-    if (!port["name"].present() && !port["number"].present())
-      rules.required(port, "port name or number is required");
-    else if (port["name"].present())
-      rules.port_name(port["name"]);
-    else
-      rules.port(port["number"]);
-  }
+  const Field service = backend["service"];
+  const bool resource = backend["resource"].present();
+  if (service.present() && resource)
+    return rules.invalid(backend, json::Value(""), "cannot set both resource and service backends");
+  if (resource) return validate_reference(backend["resource"], rules);
+  if (!service.present())
+    return rules.invalid(backend, json::Value(""), "resource or service backend is required");
+  if (rules.need_text(service["name"]))
+    for (const std::string& why : model::dns1035_label_errors(service["name"].text()))
+      rules.invalid(service["name"], why);
+  const Field port = service["port"];
+  const bool named = !port["name"].text().empty(), numbered = port["number"].number() != 0;
+  if (named && numbered)
+    rules.invalid(backend, json::Value(""), "cannot set both port name & port number");
+  else if (named)
+    rules.port_name(port["name"]);
+  else if (numbered)
+    rules.port(port["number"]);
+  else
+    rules.required(backend, "port name or number is required");
 }
 
 // A name, or one with a star for its first part.
@@ -81,6 +95,7 @@ void validate_host(const Field& host, Rules& rules) {
 void validate_path(const Field& path, std::string_view type, Rules& rules) {
   const std::string_view text = path.text();
   const bool exact = type == "Exact" || type == "Prefix";
+  if (!exact && type != "ImplementationSpecific") return;
   if ((exact || !text.empty()) && !text.starts_with('/'))
     rules.invalid(path, json::Value(text), "must be an absolute path");
   if (!exact) return;
@@ -95,7 +110,7 @@ std::vector<Cause> validate_ingress(const json::Value& object) {
   Rules rules;
   Field spec = Field(object, "")["spec"];
   if (spec["rules"].items().empty() && !spec["defaultBackend"].present())
-    rules.invalid(spec, "either `defaultBackend` or `rules` must be specified");
+    rules.invalid(spec, spec["rules"].value(), "either `defaultBackend` or `rules` must be specified");
   if (spec["defaultBackend"].present()) validate_backend(spec["defaultBackend"], rules);
   for (std::size_t i = 0; i < spec["rules"].items().size(); ++i) {
     const Field host = spec["rules"].at(i)["host"];
@@ -106,11 +121,13 @@ std::vector<Cause> validate_ingress(const json::Value& object) {
     if (spec["rules"].at(i)["http"].present() && paths.items().empty()) rules.required(paths);
     for (std::size_t p = 0; p < paths.items().size(); ++p) {
       Field path = paths.at(p);
-      std::string_view type = path["pathType"].text();
-      if (type.empty())
+      if (!path["pathType"].present()) {
         rules.required(path["pathType"], "pathType must be specified");
-      else
-        rules.one_of(path["pathType"], {"Exact", "ImplementationSpecific", "Prefix"});
+        continue;
+      }
+      static const std::vector<std::string> kTypes{"Exact", "ImplementationSpecific", "Prefix"};
+      const std::string_view type = path["pathType"].text();
+      if (std::ranges::find(kTypes, type) == kTypes.end()) rules.unsupported(path["pathType"], kTypes);
       validate_path(path["path"], type, rules);
       validate_backend(path["backend"], rules);
     }
@@ -121,6 +138,57 @@ std::vector<Cause> validate_ingress(const json::Value& object) {
     if (!tls["secretName"].text().empty()) rules.dns_subdomain(tls["secretName"]);
   }
   if (spec["ingressClassName"].present()) rules.dns_subdomain(spec["ingressClassName"]);
+  return std::move(rules.causes);
+}
+
+// Later the two may go apart: the annotation is older than the member.
+std::vector<Cause> validate_new_ingress(const json::Value& object) {
+  constexpr std::string_view kClass = "kubernetes.io/ingress.class";
+  Rules rules;
+  const Field name = Field(object, "")["spec"]["ingressClassName"];
+  const Field old = Field(object, "")["metadata"]["annotations"].key(kClass);
+  if (old.present() && name.present() && old.text() != name.text())
+    rules.invalid(Field(old.value(), "annotations." + std::string(kClass)),
+                  "must match `ingressClassName` when both are specified");
+  return std::move(rules.causes);
+}
+
+// "example.org/controller"
+void validate_controller_name(const Field& controller, Rules& rules) {
+  constexpr std::size_t kLongest = 250;
+  const std::string_view text = controller.text();
+  if (text.size() > kLongest) rules.causes.push_back(too_long(controller.path(), kLongest));
+  if (!rules.need_text(controller)) return;
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos || slash == 0 || slash + 1 == text.size())
+    return rules.invalid(controller, "must be a domain-prefixed path (such as \"acme.io/foo\")");
+  const std::string_view host = text.substr(0, slash), path = text.substr(slash + 1);
+  for (const std::string& why : model::dns1123_subdomain_errors(host))
+    rules.invalid(controller, json::Value(host), why);
+  const bool good = std::ranges::all_of(path, [](unsigned char c) {
+    return std::isalnum(c) || std::string_view("/-._~%!$&'()*+,;=:").find(c) != std::string_view::npos;
+  });
+  if (!good)
+    rules.invalid(controller, json::Value(path),
+                  "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')");
+}
+
+std::vector<Cause> validate_ingress_class(const json::Value& object) {
+  Rules rules;
+  const Field spec = Field(object, "")["spec"], parameters = spec["parameters"];
+  validate_controller_name(spec["controller"], rules);
+  if (!parameters.present()) return std::move(rules.causes);
+  validate_reference(parameters, rules);
+  const Field ns = parameters["namespace"];
+  const std::string_view scope = parameters["scope"].text();
+  if (scope == "Namespace" && !ns.present())
+    rules.required(ns, "`parameters.scope` is set to 'Namespace'");
+  else if (scope == "Namespace")
+    rules.dns_label(ns);
+  else if (scope != "Cluster")
+    rules.unsupported(parameters["scope"], {"Cluster", "Namespace"});
+  else if (ns.present())
+    rules.forbidden(ns, "`parameters.scope` is set to 'Cluster'");
   return std::move(rules.causes);
 }
 
@@ -154,6 +222,7 @@ void validate_block(const Field& block, Rules& rules) {
   constexpr const char* kNoBlock =
       "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
   const std::string_view cidr = block["cidr"].text();
+  if (cidr.empty()) return rules.required(block["cidr"]);
   if (!model::is_cidr(cidr)) return rules.invalid(block["cidr"], json::Value(cidr), kNoBlock);
   for (std::size_t i = 0; i < block["except"].items().size(); ++i) {
     Field except = block["except"].at(i);
@@ -168,11 +237,11 @@ void validate_peer(const Field& peer, Rules& rules) {
   Field block = peer["ipBlock"];
   if (peer["podSelector"].present()) rules.selector(peer["podSelector"]);
   if (peer["namespaceSelector"].present()) rules.selector(peer["namespaceSelector"]);
+  if (block.present()) validate_block(block, rules);
   int given = peer["podSelector"].present() + peer["namespaceSelector"].present() + block.present();
   if (given == 0) rules.required(peer, "must specify a peer");
   if (block.present() && given > 1)
     rules.forbidden(peer, "may not specify both ipBlock and another peer");
-  if (block.present()) validate_block(block, rules);
 }
 
 void validate_policy_rules(const Field& list, std::string_view peers, Rules& rules) {
@@ -180,18 +249,19 @@ void validate_policy_rules(const Field& list, std::string_view peers, Rules& rul
     Field rule = list.at(i);
     for (std::size_t p = 0; p < rule["ports"].items().size(); ++p) {
       Field port = rule["ports"].at(p);
-      rules.one_of(port["protocol"], {"SCTP", "TCP", "UDP"});
+      rules.one_of(port["protocol"], {"TCP", "UDP", "SCTP"});
       const Field first = port["port"], last = port["endPort"];
-      if (first.present()) rules.port_or_name(first);
-      if (!last.present()) continue;
-      if (!first.present())
-        rules.invalid(last, "may not be specified when `port` is not specified");
-      else if (first.value().is_string())
+      if (last.present() && first.value().is_string())
         rules.invalid(last, "may not be specified when `port` is non-numeric");
-      else if (last.number() < first.number())
+      if (first.present()) rules.port_or_name(first);
+      if (!last.present() || first.value().is_string()) continue;
+      if (!first.present()) {
+        rules.invalid(last, "may not be specified when `port` is not specified");
+        continue;
+      }
+      if (last.number() < first.number())
         rules.invalid(last, first.value(), "must be greater than or equal to `port`");
-      else
-        rules.port(last);
+      rules.port(last);
     }
     for (std::size_t p = 0; p < rule[peers].items().size(); ++p)
       validate_peer(rule[peers].at(p), rules);
@@ -204,10 +274,14 @@ std::vector<Cause> validate_policy(const json::Value& object) {
   rules.selector(spec["podSelector"]);
   validate_policy_rules(spec["ingress"], "from", rules);
   validate_policy_rules(spec["egress"], "to", rules);
-  if (spec["policyTypes"].items().size() > 2)
-    rules.invalid(spec["policyTypes"], "may not specify more than two policyTypes");
-  for (std::size_t i = 0; i < spec["policyTypes"].items().size(); ++i)
-    rules.one_of(spec["policyTypes"].at(i), {"Egress", "Ingress"}, true);
+  const Field types = spec["policyTypes"];
+  if (types.items().size() > 2) {
+    rules.invalid(types, "may not specify more than two policyTypes");
+    return std::move(rules.causes);
+  }
+  for (std::size_t i = 0; i < types.items().size(); ++i)
+    if (types.at(i).text() != "Ingress" && types.at(i).text() != "Egress")
+      rules.unsupported(types.at(i), {"Ingress", "Egress"});
   return std::move(rules.causes);
 }
 
@@ -237,6 +311,7 @@ Kind ingress_kind() {
             json::Value(age(object, now))};
   };
   kind.validate = validate_ingress;
+  kind.validate_create = validate_new_ingress;
   return kind;
 }
 
@@ -256,6 +331,13 @@ Kind ingress_class_kind() {
     return {json::Value(json::string_at(object, {"spec", "controller"})), json::Value(parameters),
             json::Value(age(object, now))};
   };
+  kind.set_defaults = [](json::Value& object) {
+    json::Value* spec = object.get_object().if_contains("spec");
+    if (spec == nullptr || !spec->is_object()) return;
+    if (json::Value* parameters = spec->get_object().if_contains("parameters"); parameters && parameters->is_object())
+      set_default(parameters->get_object(), "scope", "Cluster");
+  };
+  kind.validate = validate_ingress_class;
   kind.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["spec"]["controller"], Field(old, "")["spec"]["controller"]);

@@ -46,16 +46,23 @@ std::vector<Cause> validate_role(const json::Value& object, bool cluster) {
     if (rule["resources"].items().empty())
       rules.required(rule["resources"], "resource rules must supply at least one resource");
   }
+  if (const Field aggregation = Field(object, "")["aggregationRule"]; cluster && aggregation.present()) {
+    const Field selectors = aggregation["clusterRoleSelectors"];
+    if (selectors.items().empty())
+      rules.required(selectors, "at least one clusterRoleSelector required if aggregationRule is non-nil");
+    for (std::size_t i = 0; i < selectors.items().size(); ++i) rules.selector(selectors.at(i));
+  }
   return std::move(rules.causes);
 }
 
-void validate_subject(const Field& subject, Rules& rules) {
+// A service account without namespace is one of the binding's own.
+void validate_subject(const Field& subject, bool cluster, Rules& rules) {
   rules.need_text(subject["name"]);
   std::string_view kind = subject["kind"].text(), group = subject["apiGroup"].text();
   if (kind == "ServiceAccount") {
     if (!subject["name"].text().empty()) rules.dns_subdomain(subject["name"]);
     if (!group.empty()) rules.unsupported(subject["apiGroup"], {""});
-    rules.need_text(subject["namespace"]);
+    if (cluster) rules.need_text(subject["namespace"]);
   } else if (kind == "User" || kind == "Group") {
     if (group != kGroup) rules.unsupported(subject["apiGroup"], {std::string(kGroup)});
   } else {
@@ -71,9 +78,9 @@ std::vector<Cause> validate_binding(const json::Value& object, bool cluster) {
   if (!cluster) supported.insert(supported.begin(), "Role");
   bool known = role["kind"].text() == "ClusterRole" || (!cluster && role["kind"].text() == "Role");
   if (!known) rules.unsupported(role["kind"], supported);
-  rules.need_text(role["name"]);
+  if (rules.need_text(role["name"])) rules.path_segment(role["name"]);
   for (std::size_t i = 0; i < binding["subjects"].items().size(); ++i)
-    validate_subject(binding["subjects"].at(i), rules);
+    validate_subject(binding["subjects"].at(i), cluster, rules);
   return std::move(rules.causes);
 }
 

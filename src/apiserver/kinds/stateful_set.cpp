@@ -1,5 +1,7 @@
 #include "apiserver/kinds/stateful_set.h"
 
+#include <set>
+
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
@@ -31,6 +33,27 @@ void default_stateful_set(json::Value& object) {
   }
 }
 
+// The template with what the controller puts in the place of its own: claims become volumes (which the template may
+// mount without naming them itself), and names come from the set.
+json::Value as_pods_have_it(const Field& spec) {
+  json::Value pod_template = spec["template"].value();
+  if (!pod_template.is_object()) return pod_template;
+  json::Object& pod = object_in_place(pod_template.get_object(), "spec");
+  pod.erase("hostname");
+  pod.erase("subdomain");
+  std::set<std::string_view> claimed;
+  json::Array volumes;
+  for (const json::Value& claim : spec["volumeClaimTemplates"].items()) {
+    const std::string_view name = json::string_at(claim, {"metadata", "name"});
+    if (claimed.insert(name).second)
+      volumes.push_back(json::Object{{"name", name}, {"emptyDir", json::Object()}});
+  }
+  for (const json::Value& volume : spec["template"]["spec"]["volumes"].items())
+    if (!claimed.contains(json::string_at(volume, {"name"}))) volumes.push_back(volume);
+  pod["volumes"] = std::move(volumes);
+  return pod_template;
+}
+
 std::vector<Cause> validate_stateful_set(const json::Value& object) {
   Rules rules;
   Field spec = Field(object, "")["spec"];
@@ -40,25 +63,30 @@ std::vector<Cause> validate_stateful_set(const json::Value& object) {
   Field strategy = spec["updateStrategy"];
   if (strategy["type"].text().empty())
     rules.required(strategy);
+  else if (strategy["type"].text() == "OnDelete" && strategy["rollingUpdate"].present())
+    rules.invalid(strategy["rollingUpdate"], "only allowed for updateStrategy 'RollingUpdate'");
   else if (strategy["type"].text() != "RollingUpdate" && strategy["type"].text() != "OnDelete")
     rules.invalid(strategy, "must be 'RollingUpdate' or 'OnDelete'");
-  rules.not_negative(strategy["rollingUpdate"]["partition"]);
-  rules.one_of(spec["persistentVolumeClaimRetentionPolicy"]["whenDeleted"], {"Delete", "Retain"});
-  rules.one_of(spec["persistentVolumeClaimRetentionPolicy"]["whenScaled"], {"Delete", "Retain"});
+  else
+    rules.not_negative(strategy["rollingUpdate"]["partition"]);
+  rules.one_of(spec["persistentVolumeClaimRetentionPolicy"]["whenDeleted"], {"Retain", "Delete"});
+  rules.one_of(spec["persistentVolumeClaimRetentionPolicy"]["whenScaled"], {"Retain", "Delete"});
   rules.not_negative(spec["replicas"]);
   rules.not_negative(spec["minReadySeconds"]);
   rules.not_negative(spec["ordinals"]["start"]);
   validate_selector_and_template(spec, "statefulset", rules);
-  // Claims become volumes of the pods: the template may mount them without naming them itself.
-  json::Value pod_template = spec["template"].value();
-  if (pod_template.is_object()) {
-    json::Value& volumes = json::at_path(pod_template, {"spec", "volumes"});
-    if (!volumes.is_array()) volumes = json::Array();
-    for (const json::Value& claim : spec["volumeClaimTemplates"].items())
-      volumes.get_array().push_back(json::Object{
-          {"name", json::string_at(claim, {"metadata", "name"})}, {"emptyDir", json::Object()}});
-  }
+  const json::Value pod_template = as_pods_have_it(spec);
   validate_always_template(Field(pod_template, spec.path() + ".template"), "StatefulSet", rules);
+  return std::move(rules.causes);
+}
+
+// Neither can change afterwards.
+std::vector<Cause> validate_new_stateful_set(const json::Value& object) {
+  Rules rules;
+  Field spec = Field(object, "")["spec"];
+  for (std::size_t i = 0; i < spec["volumeClaimTemplates"].items().size(); ++i)
+    validate_claim_spec(spec["volumeClaimTemplates"].at(i)["spec"], rules);
+  if (!spec["serviceName"].text().empty()) rules.dns_label(spec["serviceName"]);
   return std::move(rules.causes);
 }
 
@@ -102,6 +130,7 @@ Kind stateful_set_kind() {
   };
   kind.set_defaults = default_stateful_set;
   kind.validate = validate_stateful_set;
+  kind.validate_create = validate_new_stateful_set;
   kind.validate_update = validate_changed_stateful_set;
   return kind;
 }

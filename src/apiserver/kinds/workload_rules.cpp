@@ -9,18 +9,20 @@ namespace hekla::apiserver {
 void validate_selector_and_template(const Field& spec, std::string_view owner, Rules& rules) {
   Field selector = spec["selector"];
   if (!selector.present()) {
-    rules.required(selector);
+    if (owner != "daemonset") rules.required(selector);
   } else {
     rules.selector(selector);
     if (selector["matchLabels"].members().empty() && selector["matchExpressions"].items().empty())
       rules.invalid(selector, "empty selector is invalid for " + std::string(owner));
   }
   auto parsed = model::Selector::from_label_selector(selector.value());
-  if (!parsed || parsed->empty()) return;
+  if (!parsed) return;
   model::Labels labels;
   Field given = spec["template"]["metadata"]["labels"];
   for (const auto& label : given.members()) labels.emplace(label.key(), scalar_text(label.value()));
-  if (!parsed->matches(labels)) rules.invalid(given, "`selector` does not match template `labels`");
+  // No selector selects nothing, an empty one everything.
+  if (!selector.present() || !parsed->matches(labels))
+    rules.invalid(given, "`selector` does not match template `labels`");
 }
 
 void validate_always_template(const Field& pod_template, std::string_view owner, Rules& rules) {
