@@ -55,6 +55,24 @@ class AccountTokenTest : public ServerFixture {
   static constexpr const char* kAccounts = "/api/v1/namespaces/default/serviceaccounts";
 };
 
+TEST_F(AccountTokenTest, QuestionsAreReadAsObjectsAre) {
+  make_account("asked");
+  const std::string path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  const std::string about = R"("resourceAttributes":{"verb":"get","resource":"pods"})";
+  Reply bare = call("POST", path, R"({"spec":{)" + about + "}}");
+  EXPECT_EQ(bare.at({"kind"}), "SelfSubjectAccessReview");
+  EXPECT_EQ(bare.at({"apiVersion"}), "authorization.k8s.io/v1");
+  EXPECT_EQ(ask_token("asked", "{}").at({"kind"}), "TokenRequest");
+  EXPECT_EQ(call("POST", path, R"({"kind":"Pod","apiVersion":"v1"})").status, 400);
+  EXPECT_EQ(call("POST", path + "?fieldValidation=Strict", R"({"spec":{"x":1,)" + about + "}}").message(),
+            "SelfSubjectAccessReview in version \"v1\" cannot be handled as a SelfSubjectAccessReview: strict decoding "
+            "error: unknown field \"spec.x\"");
+  Reply dropped = call("POST", path, R"({"spec":{"x":1,)" + about + "}}");
+  EXPECT_EQ(dropped.status, 201);
+  EXPECT_EQ(json::find_path(dropped.body, {"spec", "x"}), nullptr);
+  EXPECT_EQ(call("POST", path, R"({"spec":{"resourceAttributes":"pods"}})").status, 400);
+}
+
 TEST_F(AccountTokenTest, BoundToTheirPodAndAccount) {
   make_account("a");
   ASSERT_EQ(call("POST", kPods, pod("p", R"(,"serviceAccountName":"a")")).status, 201);

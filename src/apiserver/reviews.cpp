@@ -2,14 +2,18 @@
 #include <algorithm>
 
 #include "apiserver/errors.h"
+#include "apiserver/field_error.h"
 #include "apiserver/managed_fields.h"
+#include "apiserver/metadata.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
 #include "apiserver/rest_handler.h"
+#include "apiserver/schema_facts.h"
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"
 #include "apiserver/subresources.h"
 #include "apiserver/user_info.h"
+#include "apiserver/write_stages.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -19,11 +23,50 @@ namespace {
 constexpr std::int64_t kDefaultTokenSeconds = 3600, kShortestTokenSeconds = 600,
                        kLongestTokenSeconds = std::int64_t{1} << 32;
 
-// The kind a question is of; null for token requests, which belong to an account.
+KindPtr token_request_kind() {
+  static const KindPtr made = [] {
+    auto kind = std::make_shared<Kind>();
+    kind->resource = {"authentication.k8s.io", "v1", "tokenrequests", "TokenRequest", true};
+    kind->schema = builtin_type("io.k8s.api.authentication.v1.TokenRequest");
+    return kind;
+  }();
+  return made;
+}
+
+// The kind a question is of; null where there is none such.
 KindPtr asked_kind(const RequestInfo& info) {
-  for (const KindPtr& kind : virtual_kinds())
-    if (kind->resource.group == info.group && kind->resource.plural == info.plural) return kind;
+  const bool account = info.group.empty() && info.plural == "serviceaccounts";
+  if (account && info.subresource == "token") return token_request_kind();
+  if (info.group != "authorization.k8s.io" && info.group != "authentication.k8s.io") return nullptr;
+  for (const KindPtr& kind : virtual_kinds()) {
+    const kube::Resource& r = kind->resource;
+    if (r.group == info.group && r.version == info.version && r.plural == info.plural) return kind;
+  }
   return nullptr;
+}
+
+// The question as its kind has it: what it does not know is told of, or refused, as of any object.
+Result<json::Value> read_question(Exchange& exchange, const Kind& kind) {
+  std::vector<std::string> problems;
+  json::Value question = TRY(parse_body(exchange.request, &problems));
+  const bool of_account = !exchange.info.subresource.empty();
+  TRY(match_request(kind, {exchange.info.ns, of_account ? exchange.info.name : ""}, question));
+  const std::string cannot = cannot_handle(kind.resource);
+  std::vector<std::string> unknown = unknown_fields(*kind.schema, question);
+  for (std::string& path : unknown) path = "unknown field " + go_quote(path);
+  problems.insert(problems.begin(), unknown.begin(), unknown.end());
+  const std::string_view wanted = exchange.request.query.get("fieldValidation");
+  if (!problems.empty() && wanted == "Strict") {
+    std::string text = problems.front();
+    for (std::size_t i = 1; i < problems.size(); ++i) text += ", " + problems[i];
+    return std::unexpected(bad_request_error(cannot + "strict decoding error: " + text));
+  }
+  if (wanted != "Ignore") exchange.warnings.insert(exchange.warnings.end(), problems.begin(), problems.end());
+  if (Result<void> typed = check_types(*kind.schema, question); !typed)
+    return std::unexpected(bad_request_error(cannot + typed.error().message));
+  prune(*kind.schema, question);
+  normalize(*kind.schema, question);
+  return question;
 }
 
 void answer_review(const ExchangePtr& exchange, json::Value review, json::Value status) {
@@ -32,7 +75,7 @@ void answer_review(const ExchangePtr& exchange, json::Value review, json::Value 
   const WallTime now = exchange->serving.clock->wall();
   if (exchange->info.plural == "selfsubjectreviews") {
     object["metadata"].emplace_object().emplace("creationTimestamp", model::format_rfc3339(now));
-  } else if (KindPtr kind = asked_kind(exchange->info); kind && kind->schema) {
+  } else if (KindPtr kind = asked_kind(exchange->info); kind != token_request_kind()) {
     const net::Request& request = exchange->request;
     track_update(*kind, nullptr, review,
                  {manager_name(request.query.get("fieldManager"), request.headers.get("User-Agent")),
@@ -226,8 +269,6 @@ Result<json::Value> issue_token(const ExchangePtr& exchange, json::Value& reques
   std::string token = TRY(exchange->serving.tokens->issue(subject, audiences, seconds));
   json::at_path(request, {"spec", "audiences"}) = text_list(audiences);
   json::at_path(request, {"spec", "expirationSeconds"}) = seconds;
-  json::at_path(request, {"metadata", "name"}) = info.name;
-  json::at_path(request, {"metadata", "namespace"}) = info.ns;
   const WallTime expires = exchange->serving.clock->wall() + std::chrono::seconds(seconds);
   return json::Object{{"token", token}, {"expirationTimestamp", model::format_rfc3339(expires)}};
 }
@@ -266,19 +307,16 @@ bool serve_virtual(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
   if (info.verb != "create") return false;
   if (redirect_binding(exchange)) return true;
-  const bool token = info.group.empty() && info.plural == "serviceaccounts" &&
-                     info.subresource == "token";
-  const bool review = (info.group == "authorization.k8s.io" || info.group == "authentication.k8s.io") &&
-                      info.version == "v1";
-  if (!token && !review) return false;
-  Result<json::Value> body = parse_body(exchange->request, nullptr);
+  const KindPtr kind = asked_kind(info);
+  if (!kind) return false;
+  Result<json::Value> body = read_question(*exchange, *kind);
   if (!body) return exchange->respond(body.error()), true;
   if (wants_only_shapes(exchange->request))
     return exchange->respond(Error{Code::not_acceptable,
                                    "only the following media types are accepted: application/json"}),
            true;
   exchange->answer.pretty = wants_pretty(exchange->request);
-  if (token) {
+  if (kind == token_request_kind()) {
     token_request(exchange, std::move(*body));
   } else if (info.plural.ends_with("subjectaccessreviews")) {
     access_review(exchange, *body);
@@ -286,10 +324,8 @@ bool serve_virtual(const ExchangePtr& exchange) {
     rules_review(exchange, *body);
   } else if (info.plural == "selfsubjectreviews") {
     answer_review(exchange, *body, json::Object{{"userInfo", user_value(exchange->user)}});
-  } else if (info.plural == "tokenreviews") {
-    token_review(exchange, *body);
   } else {
-    return false;
+    token_review(exchange, *body);
   }
   return true;
 }
