@@ -81,11 +81,13 @@ json::Value pod_of(const Component& component, const std::string& name, const st
   tolerations.push_back(json::Object{{"operator", "Exists"}});
   containers.push_back(json::Object{{"name", component.name}, {"image", image()}});
   json::Object labels{{"app", component.name}, {agent::kInProcessAnnotation, "true"}};
+  // The mark of pods that a node runs by itself: kubectl drain leaves them alone.
+  json::Object annotations{{agent::kInProcessAnnotation, "true"}, {"kubernetes.io/config.mirror", name}};
   json::Object metadata{
       {"name", name},
       {"namespace", component.ns},
       {"labels", std::move(labels)},
-      {"annotations", json::Object{{agent::kInProcessAnnotation, "true"}}}};
+      {"annotations", std::move(annotations)}};
   json::Object spec{{"nodeName", node},
                     {"automountServiceAccountToken", false},
                     {"hostNetwork", true},

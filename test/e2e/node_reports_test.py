@@ -131,6 +131,9 @@ class NodeReports(put.PlatformTest):
         self.assertRegex(scheduler, r"^volcano-scheduler-[0-9a-f]{10}-[0-9a-f]{5}$")
         pod = self.platform.get("pod", scheduler, "-n", "volcano-system")
         self.assertIn("hekla.io/in-process", pod["metadata"]["annotations"])
+        drained = self.platform.kubectl("drain", pod["spec"]["nodeName"], "--ignore-daemonsets", "--force",
+                                        "--dry-run=client")
+        self.assertNotIn(scheduler, drained)
         self.assertIsNotNone(self.component("local-path-storage", "local-path-provisioner"))
         self.assertIn("No resources found in kubeflow namespace", self.platform.kubectl(
             "-n", "kubeflow", "get", "pods", check=False).stderr)
