@@ -309,6 +309,9 @@ Result<void> mutate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest&
   for (const Webhook& webhook : *webhooks) {
     std::optional<json::Value> response = TRY(invocation.run(webhook, object));
     if (!response) continue;
+    if (request.operation == kube::Operation::remove && !json::string_at(*response, {"patch"}).empty())
+      return fail(Code::internal, "Internal error occurred: admission webhook " + go_quote(webhook.name) +
+                                      " attempted to modify the object, which is not supported for this operation");
     const bool changed = TRY(apply_answer(webhook, *response, object));
     changed_later |= changed && !waiting.empty();
     if (json::string_at(webhook.spec, {"reinvocationPolicy"}) == "IfNeeded") waiting.push_back(&webhook);

@@ -161,6 +161,26 @@ TEST_F(WebhookTest, bindings_and_evictions_are_reviewed_as_what_they_are) {
   EXPECT_EQ(seen, (std::vector<std::string>{"pods/binding Binding ", "pods/eviction Eviction policy"}));
 }
 
+TEST_F(WebhookTest, mutating_ones_hear_of_removals) {
+  std::string rule = webhook("m.example.com");
+  rule.replace(rule.find(R"("CREATE","UPDATE")"), 17, R"("DELETE")");
+  ASSERT_EQ(configure("Mutating", rule).status, 201);
+  ASSERT_EQ(call("POST", kMaps, config_map("x")).status, 201);
+  transport.script = [](const json::Value& request) -> Result<json::Value> {
+    EXPECT_EQ(json::string_at(request, {"operation"}), "DELETE");
+    EXPECT_TRUE(json::find(request, "object")->is_null());
+    EXPECT_EQ(json::string_at(request, {"oldObject", "metadata", "name"}), "x");
+    return patch_answer(R"([{"op":"add","path":"/data/b","value":"2"}])");
+  };
+  EXPECT_EQ(call("DELETE", std::string(kMaps) + "/x").message(),
+            "Internal error occurred: admission webhook \"m.example.com\" attempted to modify the object, which is not "
+            "supported for this operation");
+  transport.script = [](const json::Value&) { return json::Value(json::Object{{"allowed", false}}); };
+  EXPECT_EQ(call("DELETE", std::string(kMaps) + "/x").status, 400);
+  transport.script = [](const json::Value&) { return json::Value(json::Object{{"allowed", true}}); };
+  EXPECT_EQ(call("DELETE", std::string(kMaps) + "/x").status, 200);
+}
+
 TEST_F(WebhookTest, an_unreachable_webhook_fails_or_is_ignored) {
   ASSERT_EQ(configure("Validating", webhook("v.example.com")).status, 201);
   transport.script = [](const json::Value&) -> Result<json::Value> { return fail(Code::unavailable, "refused"); };

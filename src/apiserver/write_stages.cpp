@@ -446,6 +446,10 @@ Result<void> admit_stage(WriteScope& scope, const json::Value& object, const jso
   OwnAdmissionRequest request = admission_request(scope, object, old, operation);
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
+  if (operation == kube::Operation::remove && webhooks_configured(scope, true)) {
+    json::Value shown = object;  // nothing to change: they may only object
+    TRY(mutate_by_webhooks(scope, request, shown));
+  }
   TRY(scope.services.admission->validate(request, object));
   if (is_view(scope)) return {};
   TRY(validate_by_policies(scope, request, object));
