@@ -24,8 +24,8 @@ constexpr const char* kDeveloper =
 class SigningRequestTest : public ServerFixture {};
 
 TEST_F(SigningRequestTest, TellsWhoAskedAndIsApprovedOnItsOwnPath) {
-  Reply made = call("POST", kRequests, R"({"metadata":{"name":"r"},"spec":{"request":"eA==",
-    "signerName":"example.com/s","usages":["digital signature"],"username":"somebody else"}})");
+  Reply made = call("POST", kRequests, R"({"metadata":{"name":"r"},"spec":{"request":")" + std::string(kDeveloper) +
+    R"(","signerName":"example.com/s","usages":["digital signature"],"username":"somebody else"}})");
   ASSERT_EQ(made.status, 201) << made.text;
   EXPECT_EQ(made.at({"spec", "username"}), "kubernetes-admin");
 
@@ -44,8 +44,9 @@ TEST_F(SigningRequestTest, TellsWhoAskedAndIsApprovedOnItsOwnPath) {
 }
 
 TEST_F(SigningRequestTest, StatusDoesNotApproveAndNothingTakesAnApprovalBack) {
-  json::Value request = call("POST", kRequests, R"({"metadata":{"name":"r"},"spec":{"request":"eA==",
-    "signerName":"example.com/s","usages":["digital signature"]}})").body;
+  json::Value request =
+      call("POST", kRequests, R"({"metadata":{"name":"r"},"spec":{"request":")" + std::string(kDeveloper) +
+                                  R"(","signerName":"example.com/s","usages":["digital signature"]}})").body;
   const auto put = [&](const std::string& subresource, const std::string& conditions) {
     json::at_path(request, {"metadata"}).get_object().erase("resourceVersion");
     json::at_path(request, {"status"}) = *json::parse(R"({"conditions":)" + conditions + "}");
@@ -79,14 +80,43 @@ TEST_F(SigningRequestTest, NobodyAsksForMastersCertificates) {
             "kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed");
   EXPECT_EQ(ask("d", kDeveloper).status, 201);
   EXPECT_EQ(ask("x", "eA==").message(),
-            "certificatesigningrequests.certificates.k8s.io \"x\" is forbidden: failed to parse CSR: PEM block type "
-            "must be CERTIFICATE REQUEST");
+            "CertificateSigningRequest.certificates.k8s.io \"x\" is invalid: spec.request: Invalid value: \"eA==\": "
+            "PEM block type must be CERTIFICATE REQUEST");
+}
+
+TEST_F(SigningRequestTest, WhatIsNoRequestIsRefused) {
+  const auto ask = [&](const std::string& rest) {
+    const std::string text = call("POST", kRequests, R"({"metadata":{"name":"r"},"spec":{"request":")" +
+                                                         std::string(kDeveloper) + "\"," + rest + "}}").message();
+    constexpr std::string_view kBefore = "CertificateSigningRequest.certificates.k8s.io \"r\" is invalid: ";
+    return text.starts_with(kBefore) ? text.substr(kBefore.size()) : text;
+  };
+  const std::string usages = R"("usages":["client auth"],)";
+  EXPECT_EQ(ask(usages + R"("signerName":"s")"),
+            "spec.signerName: Invalid value: \"s\": must be a fully qualified domain and path of the form "
+            "'example.com/signer-name'");
+  EXPECT_EQ(ask(usages + R"("signerName":"local/s")"),
+            "spec.signerName: Invalid value: \"local\": should be a domain with at least two segments separated "
+            "by dots");
+  EXPECT_TRUE(ask(usages + R"("signerName":"a.b/C")").starts_with(
+      "spec.signerName: Invalid value: \"C\": validating label \"C\": a lowercase RFC 1123 subdomain"));
+  EXPECT_EQ(ask(usages + R"("signerName":"kubernetes.io/legacy-unknown")"),
+            "spec.signerName: Invalid value: \"kubernetes.io/legacy-unknown\": the legacy signerName is not allowed "
+            "via this API version");
+  EXPECT_EQ(ask(R"("usages":["signing","signing"],"signerName":"a.b/c")"),
+            "spec.usages[1]: Duplicate value: \"signing\"");
+  EXPECT_TRUE(ask(R"("usages":["spying"],"signerName":"a.b/c")").starts_with(
+      "spec.usages[0]: Unsupported value: \"spying\": supported values: \"any\", \"cert sign\", "));
+  EXPECT_EQ(ask(usages + R"("signerName":"a.b/c","expirationSeconds":599)"),
+            "spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 600 seconds "
+            "(10 minutes)");
 }
 
 TEST_F(SigningRequestTest, ApprovalTakesARightOnTheSigner) {
   constexpr const char* kRoles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
-  json::Value request = call("POST", kRequests, R"({"metadata":{"name":"r"},"spec":{"request":"eA==",
-    "signerName":"example.com/s","usages":["digital signature"]}})").body;
+  json::Value request =
+      call("POST", kRequests, R"({"metadata":{"name":"r"},"spec":{"request":")" + std::string(kDeveloper) +
+                                  R"(","signerName":"example.com/s","usages":["digital signature"]}})").body;
   json::at_path(request, {"metadata"}).get_object().erase("resourceVersion");
   json::at_path(request, {"status"}) = *json::parse(
       R"({"conditions":[{"type":"Approved","status":"True","reason":"r","message":"m"}]})");

@@ -22,6 +22,7 @@
 #include "base/bytes.h"
 #include "base/certificate.h"
 #include "base/check.h"
+#include "base/signing_request.h"
 
 namespace hekla {
 namespace {
@@ -138,7 +139,7 @@ Result<void> set_serial(X509* certificate) {
   return {};
 }
 
-Result<void> set_validity(X509* certificate, std::chrono::hours valid_for, const Clock& clock) {
+Result<void> set_validity(X509* certificate, std::chrono::seconds valid_for, const Clock& clock) {
   std::time_t now =
       std::chrono::duration_cast<std::chrono::seconds>(clock.wall().time_since_epoch()).count();
   long before = -std::chrono::duration_cast<std::chrono::seconds>(kBackdate).count();
@@ -212,7 +213,7 @@ Result<void> add_alternative_names(X509* certificate, const CertificateRequest& 
 
 Result<Certificate> new_certificate(EVP_PKEY* key, const std::string& common_name,
                                     const std::vector<std::string>& organizations,
-                                    std::chrono::hours valid_for, const Clock& clock) {
+                                    std::chrono::seconds valid_for, const Clock& clock) {
   Certificate certificate(X509_new());
   if (!certificate || X509_set_version(certificate.get(), X509_VERSION_3) != 1 ||
       X509_set_pubkey(certificate.get(), key) != 1)
@@ -328,13 +329,70 @@ Result<WallTime> certificate_end(const std::string& certificate_pem) {
   return WallTime(std::chrono::seconds(::timegm(&end)));
 }
 
-Result<std::vector<std::string>> signing_request_organizations(const std::string& pem) {
+namespace {
+
+Result<SigningRequest> read_signing_request(const std::string& pem) {
   Bio bio = memory_bio(pem);
   SigningRequest request(PEM_read_bio_X509_REQ(bio.get(), nullptr, no_passphrase, nullptr));
-  if (!request) {
-    ERR_clear_error();
-    return fail(Code::bad_request, "PEM block type must be CERTIFICATE REQUEST");
-  }
+  if (request) return request;
+  ERR_clear_error();
+  return fail(Code::bad_request, "PEM block type must be CERTIFICATE REQUEST");
+}
+
+Result<Pkey> proven_key(X509_REQ* request) {
+  Pkey key(X509_REQ_get_pubkey(request));
+  if (key && X509_REQ_verify(request, key.get()) == 1) return key;
+  ERR_clear_error();
+  return fail(Code::bad_request, "the request is not signed by its own key");
+}
+
+// The one extension of a request that its certificate takes over.
+Result<void> copy_alternative_names(X509_REQ* request, X509* certificate) {
+  using Extensions = STACK_OF(X509_EXTENSION);
+  const auto release = [](Extensions* all) { sk_X509_EXTENSION_pop_free(all, X509_EXTENSION_free); };
+  std::unique_ptr<Extensions, decltype(release)> all(X509_REQ_get_extensions(request), release);
+  const int at = all ? X509v3_get_ext_by_NID(all.get(), NID_subject_alt_name, -1) : -1;
+  if (at < 0) return {};
+  if (X509_add_ext(certificate, X509v3_get_ext(all.get(), at), -1) != 1)
+    return openssl_error("taking over the names of a signing request");
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_signing_request(const std::string& pem) {
+  SigningRequest request = TRY(read_signing_request(pem));
+  TRY(proven_key(request.get()));
+  return {};
+}
+
+Result<std::string> sign_client_request(const KeyPair& ca, const std::string& request_pem, ClientUsage usage,
+                                        std::chrono::seconds valid_for, const Clock& clock) {
+  SigningRequest request = TRY(read_signing_request(request_pem));
+  Pkey key = TRY(proven_key(request.get()));
+  Certificate issuer = TRY(read_certificate(ca.certificate_pem));
+  Pkey issuer_key = TRY(read_private_key(ca.key_pem));
+  Certificate leaf = TRY(new_certificate(key.get(), "", {}, valid_for, clock));
+  if (X509_set_subject_name(leaf.get(), X509_REQ_get_subject_name(request.get())) != 1 ||
+      X509_set_issuer_name(leaf.get(), X509_get_subject_name(issuer.get())) != 1)
+    return openssl_error("naming a certificate");
+  if (ASN1_TIME_compare(X509_get0_notAfter(leaf.get()), X509_get0_notAfter(issuer.get())) > 0 &&
+      X509_set1_notAfter(leaf.get(), X509_get0_notAfter(issuer.get())) != 1)
+    return openssl_error("setting the validity of a certificate");
+  TRY(add_extension(leaf.get(), issuer.get(), NID_basic_constraints, "critical,CA:FALSE"));
+  std::string uses = "critical";
+  if (usage.digital_signature) uses += ",digitalSignature";
+  if (usage.key_encipherment) uses += ",keyEncipherment";
+  if (uses != "critical") TRY(add_extension(leaf.get(), issuer.get(), NID_key_usage, uses.c_str()));
+  TRY(add_extension(leaf.get(), issuer.get(), NID_ext_key_usage, "clientAuth"));
+  TRY(add_extension(leaf.get(), issuer.get(), NID_authority_key_identifier, "keyid"));
+  TRY(copy_alternative_names(request.get(), leaf.get()));
+  if (X509_sign(leaf.get(), issuer_key.get(), EVP_sha256()) == 0) return openssl_error("signing a certificate");
+  return certificate_pem(leaf.get());
+}
+
+Result<std::vector<std::string>> signing_request_organizations(const std::string& pem) {
+  SigningRequest request = TRY(read_signing_request(pem));
   std::vector<std::string> found;
   X509_NAME* subject = X509_REQ_get_subject_name(request.get());
   for (int at = X509_NAME_get_index_by_NID(subject, NID_organizationName, -1); at >= 0;

@@ -9,6 +9,8 @@
 #include <openssl/x509v3.h>
 
 #include "base/bytes.h"
+#include "base/certificate.h"
+#include "base/signing_request.h"
 
 namespace hekla {
 namespace {
@@ -87,6 +89,40 @@ TEST_F(Certificates, ClientCertificateCarriesUserAndGroups) {
   Certificate leaf = parse(pair.certificate_pem);
   EXPECT_TRUE(signed_by(leaf, parse(ca.certificate_pem), X509_PURPOSE_SSL_CLIENT));
   EXPECT_EQ(subject(leaf), "CN=kubernetes-admin,O=ops\\, and more,O=system:masters");
+}
+
+// O=dev, CN=eve, DNS:eve.example.com
+constexpr const char* kSigningRequest =
+    "-----BEGIN CERTIFICATE REQUEST-----\n"
+    "MIIBBDCBqwIBADAcMQwwCgYDVQQKDANkZXYxDDAKBgNVBAMMA2V2ZTBZMBMGByqG\n"
+    "SM49AgEGCCqGSM49AwEHA0IABNtKOQ6hxwv4F5sbeZMBzUA4pSg/8BqlpgqPlvpy\n"
+    "ez1EUBWiFGhRbjRXiytg1XbWpQS4n65DTSKx8hnTVMox0GmgLTArBgkqhkiG9w0B\n"
+    "CQ4xHjAcMBoGA1UdEQQTMBGCD2V2ZS5leGFtcGxlLmNvbTAKBggqhkjOPQQDAgNI\n"
+    "ADBFAiAws5CsrwPS3lir2FodChuxp0W5THaqXA8LowX5dGx16AIhAPsBGblVV1s0\n"
+    "pmhlhmVUxxNqs4Y3sfG6r1gMAMvKQ3HZ\n"
+    "-----END CERTIFICATE REQUEST-----\n";
+
+TEST_F(Certificates, ASigningRequestBecomesACertificateOfItsSubject) {
+  const auto sign = [&](const std::string& pem, std::chrono::seconds valid_for) {
+    return sign_client_request(ca, pem, {.digital_signature = true}, valid_for, real_clock());
+  };
+  EXPECT_TRUE(check_signing_request(kSigningRequest));
+  Certificate leaf = parse(sign(kSigningRequest, std::chrono::hours(1)).value());
+  EXPECT_TRUE(signed_by(leaf, parse(ca.certificate_pem), X509_PURPOSE_SSL_CLIENT));
+  EXPECT_FALSE(signed_by(leaf, parse(ca.certificate_pem), X509_PURPOSE_SSL_SERVER));
+  EXPECT_EQ(subject(leaf), "CN=eve,O=dev");
+  EXPECT_EQ(X509_check_host(leaf.get(), "eve.example.com", 0, 0, nullptr), 1);
+  EXPECT_EQ(X509_check_ca(leaf.get()), 0);
+  // Not beyond the end of the CA.
+  const std::string longest = sign(kSigningRequest, std::chrono::hours(24 * 365 * 50)).value();
+  EXPECT_EQ(certificate_end(longest).value(), certificate_end(ca.certificate_pem).value());
+  // A request whose signature does not fit, and none at all.
+  std::string changed = kSigningRequest;
+  const std::size_t at = changed.find("-----END") - 6;
+  changed[at] = changed[at] == 'A' ? 'B' : 'A';
+  EXPECT_FALSE(check_signing_request(changed));
+  EXPECT_FALSE(sign(changed, std::chrono::hours(1)));
+  EXPECT_FALSE(check_signing_request(ca.certificate_pem));
 }
 
 TEST_F(Certificates, AnotherCaIsRefused) {

@@ -22,6 +22,7 @@
 #include "base/metrics.h"
 #include "base/rng.h"
 #include "cli/instance.h"
+#include "controllers/cluster/certificate_signer.h"
 #include "controllers/cluster/event_expiry.h"
 #include "controllers/cluster/garbage_collector.h"
 #include "controllers/cluster/namespaces.h"
@@ -120,6 +121,7 @@ struct Platform::Parts {
   std::unique_ptr<controllers::Namespaces> namespaces;
   std::unique_ptr<controllers::EventExpiry> events;
   std::unique_ptr<controllers::RoleAggregation> roles;
+  std::unique_ptr<controllers::CertificateSigner> certificates;
   std::unique_ptr<controllers::QuotaStatus> quotas;
   std::unique_ptr<controllers::WorkloadControllers> workloads;
   std::unique_ptr<agent::Agent> agent;
@@ -245,11 +247,13 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
                                                          pki.ca.certificate_pem);
   events = std::make_unique<controllers::EventExpiry>(*cluster_client);
   roles = std::make_unique<controllers::RoleAggregation>(*cluster_client);
+  certificates = std::make_unique<controllers::CertificateSigner>(*cluster_client, pki.ca);
   quotas = std::make_unique<controllers::QuotaStatus>(*cluster_client, api->discovery());
   workloads = std::make_unique<controllers::WorkloadControllers>(
       *cluster_client, controllers::WorkloadControllers::Options{.look_after_nodes = true});
   cluster_loop.post([this] {
     roles->start();
+    certificates->start();
     quotas->start();
     workloads->start();
     garbage->start();

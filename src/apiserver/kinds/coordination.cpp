@@ -1,9 +1,15 @@
 // coordination.k8s.io/v1 Lease, certificates.k8s.io/v1 CertificateSigningRequest.
+#include <algorithm>
+#include <set>
+
 #include "apiserver/field_error.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/rules.h"
 #include "apiserver/kinds/signing_request.h"
+#include "base/bytes.h"
+#include "base/signing_request.h"
+#include "model/names.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -38,6 +44,65 @@ std::string request_state(const json::Value& request) {
   return join(states, ",");
 }
 
+const std::vector<std::string>& known_usages() {
+  static const std::vector<std::string> kUsages{
+      "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
+      "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
+      "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
+      "server auth", "signing", "timestamping"};
+  return kUsages;
+}
+
+// What is wrong with the first bad part of a dotted text.
+void report_parts(const Field& signer, std::string_view text, std::vector<std::string> (*errors)(std::string_view),
+                  Rules& rules) {
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('.', begin), text.size());
+    const std::string_view part = text.substr(begin, end - begin);
+    const std::vector<std::string> found = errors(part);
+    for (const std::string& why : found)
+      rules.invalid(signer, json::Value(text), "validating label " + go_quote(part) + ": " + why);
+    if (!found.empty()) return;
+    begin = end + 1;
+  }
+}
+
+// "example.com/signer"
+void validate_signer_name(const Field& signer, Rules& rules) {
+  constexpr std::size_t kLongestDomain = 253, kLongest = 253 + 1 + 63 + 1 + 253;
+  const std::string_view name = signer.text();
+  if (name == "kubernetes.io/legacy-unknown")
+    return rules.invalid(signer, "the legacy signerName is not allowed via this API version");
+  if (!rules.need_text(signer)) return;
+  if (std::ranges::count(name, '/') != 1)
+    return rules.invalid(signer, "must be a fully qualified domain and path of the form 'example.com/signer-name'");
+  const std::string_view domain = name.substr(0, name.find('/')), path = name.substr(domain.size() + 1);
+  if (domain.size() > kLongestDomain) rules.causes.push_back(too_long(signer.path(), kLongestDomain));
+  report_parts(signer, domain, model::dns1123_label_errors, rules);
+  if (domain.find('.') == std::string_view::npos)
+    rules.invalid(signer, json::Value(domain), "should be a domain with at least two segments separated by dots");
+  report_parts(signer, path, model::dns1123_subdomain_errors, rules);
+  if (name.size() > kLongest) rules.causes.push_back(too_long(signer.path(), kLongest));
+}
+
+std::vector<Cause> validate_signing_request(const json::Value& object) {
+  Rules rules;
+  const Field spec = Field(object, "")["spec"], usages = spec["usages"];
+  const std::optional<std::string> pem = base64_decode(spec["request"].text());
+  if (Result<void> checked = check_signing_request(pem.value_or("")); !checked)
+    rules.invalid(spec["request"], checked.error().message);
+  if (usages.items().empty()) rules.required(usages);
+  for (std::size_t i = 0; i < usages.items().size(); ++i)
+    if (std::ranges::find(known_usages(), usages.at(i).text()) == known_usages().end())
+      rules.unsupported(usages.at(i), known_usages());
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < usages.items().size(); ++i) rules.unique(seen, usages.at(i));
+  validate_signer_name(spec["signerName"], rules);
+  if (const Field seconds = spec["expirationSeconds"]; seconds.present() && seconds.number() < 600)
+    rules.invalid(seconds, "may not specify a duration less than 600 seconds (10 minutes)");
+  return std::move(rules.causes);
+}
+
 Kind signing_request_kind() {
   Kind kind = cluster_kind("certificates.k8s.io", "v1", "certificatesigningrequests",
                            "CertificateSigningRequest", "io.k8s.api.certificates.v1");
@@ -68,14 +133,7 @@ Kind signing_request_kind() {
           time = model::format_rfc3339(context.now);
     }
   };
-  kind.validate = [](const json::Value& object) {
-    Rules rules;
-    Field spec = Field(object, "")["spec"];
-    rules.need_text(spec["request"]);
-    rules.need_text(spec["signerName"]);
-    if (spec["usages"].items().empty()) rules.required(spec["usages"]);
-    return std::move(rules.causes);
-  };
+  kind.validate = validate_signing_request;
   kind.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["spec"], Field(old, "")["spec"]);
