@@ -78,6 +78,7 @@ NodeId Cluster::intern_node(std::string_view name) {
     node.name = std::string(name);
     node.name_id = names_.intern(name);
     nodes_.push_back(std::move(node));
+    last_change_.push_back(0);
     ++shape_version_;
     terms_.unsettle();
   }

@@ -130,6 +130,8 @@ class Cluster {
   // this log: sequence numbers never go back; nullopt means too far behind, look at every node.
   std::uint64_t change_sequence() const { return log_base_ + log_.size(); }
   std::optional<std::span<const NodeId>> changed_since(std::uint64_t sequence) const;
+  // The sequence number after the node's last entry in the log: its earlier entries say nothing more.
+  std::uint64_t last_change(NodeId id) const { return last_change_[id.index()]; }
   // Rises when a node comes, goes, or changes its shape.
   std::uint64_t shape_version() const { return shape_version_; }
   // Forgets old entries of the log; called between sessions.
@@ -170,7 +172,10 @@ class Cluster {
   bool draws(const Task& task) const { return !terms_.at(task.labels).matched.empty(); }
   void charge_node(TaskId id, int sign);
   void count_images(const NodeShape& shape, int sign);
-  void note_change(NodeId id) { log_.push_back(id); }
+  void note_change(NodeId id) {
+    log_.push_back(id);
+    last_change_[id.index()] = change_sequence();
+  }
 
   ClusterOptions options_;
   Names names_;
@@ -210,6 +215,7 @@ class Cluster {
   std::uint64_t version_ = 1, room_gained_ = 0;
   std::uint64_t log_base_ = 0;
   std::vector<NodeId> log_;
+  std::vector<std::uint64_t> last_change_;  // by node
   std::vector<NodeId> touched_;  // scratch of charge_node
 };
 

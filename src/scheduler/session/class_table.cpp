@@ -11,6 +11,8 @@ namespace {
 // Nodes are looked at in lots that stay in the cache while resources, filters and scores read them one after the
 // other, and fetched ahead: of the 2 KB of a node these lines are read.
 constexpr std::size_t kLot = 128, kAhead = 4;
+// To look at a node and play its games costs so many times what looking at it among all others does.
+constexpr std::size_t kReplayCost = 3;
 
 void fetch(const Node& node) {
   __builtin_prefetch(&node.idle);
@@ -64,14 +66,7 @@ void ClassTable::refresh(const Cluster& cluster, ClassId pods, const NodeRules& 
   epoch_ = epoch;
   std::optional<std::span<const NodeId>> changed;
   if (same) changed = cluster.changed_since(cursor_);
-  if (!changed || changed->size() > live_.size()) {
-    rebuild(cluster, rules, reasons);
-  } else {
-    // A node filled up by one gang stands in the log once per pod.
-    NodeId last;
-    for (NodeId node : *changed)
-      if (node != last) update(cluster, last = node, rules, reasons);
-  }
+  if (!changed || !catch_up(cluster, *changed, rules, reasons)) rebuild(cluster, rules, reasons);
   cursor_ = cluster.change_sequence();
   if (grouped_) judge_groups(rules);
 }
@@ -234,18 +229,35 @@ void ClassTable::grow_tree(Profile& profile) {
     profile.tree[i] = better(profile.tree[2 * i], profile.tree[2 * i + 1]);
 }
 
-void ClassTable::update(const Cluster& cluster, NodeId node, const NodeRules& rules,
-                        Reasons& reasons) {
-  if (node.index() >= entries_.size() || !cluster.at(node).live) return;
-  Entry& entry = entries_[node.index()];
-  count_reason(entry.reason, -1);
-  evaluate(cluster, std::span<const NodeId>(&node, 1), rules, reasons);
+bool ClassTable::catch_up(const Cluster& cluster, std::span<const NodeId> changed, const NodeRules& rules,
+                          Reasons& reasons) {
+  stale_.clear();
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    // A node filled up by gangs stands in the log once per pod.
+    NodeId node = changed[i];
+    if (cluster.last_change(node) != cursor_ + i + 1 || !cluster.at(node).live) continue;
+    stale_.push_back(node);
+  }
+  if (stale_.size() * kReplayCost > live_.size()) return false;
+  for (NodeId node : stale_) count_reason(entries_[node.index()].reason, -1);
+  evaluate(cluster, stale_, rules, reasons);
+  for (NodeId node : stale_) replay(node);
+  return true;
+}
+
+// The node plays its games of the tournament again, up to one that it neither won before nor wins now. Whoever else
+// has changed plays for himself.
+void ClassTable::replay(NodeId node) {
+  const Entry& entry = entries_[node.index()];
   Profile& profile = profiles_[entry.profile];
   if (profile.tree.empty()) {
     grow_tree(profile);
   } else {
-    for (std::size_t i = (profile.tree.size() / 2 + entry.leaf) / 2; i >= 1; i /= 2)
+    for (std::size_t i = (profile.tree.size() / 2 + entry.leaf) / 2; i >= 1; i /= 2) {
+      std::uint32_t before = profile.tree[i];
       profile.tree[i] = better(profile.tree[2 * i], profile.tree[2 * i + 1]);
+      if (profile.tree[i] == before && before != node.value) break;
+    }
   }
   profile.winner = profile.tree[1];
 }

@@ -102,7 +102,10 @@ class ClassTable {
   void make_profiles(const Cluster& cluster, const Columns& raw);
   void evaluate(const Cluster& cluster, std::span<const NodeId> nodes, const NodeRules& rules,
                 Reasons& reasons);
-  void update(const Cluster& cluster, NodeId node, const NodeRules& rules, Reasons& reasons);
+  // What has changed of the nodes in the log; false: so many that everything is better made anew.
+  bool catch_up(const Cluster& cluster, std::span<const NodeId> changed, const NodeRules& rules,
+                Reasons& reasons);
+  void replay(NodeId node);
   void judge_groups(const NodeRules& rules);
   void grow_tree(Profile& profile);
   std::uint32_t better(std::uint32_t a, std::uint32_t b) const;
@@ -119,7 +122,8 @@ class ClassTable {
   std::vector<NormalizedScore> how_;
   std::vector<std::uint32_t> reason_counts_;
   std::vector<ReasonId> insufficient_;  // by dimension, as far as needed
-  // scratch of evaluate()
+  // scratch of catch_up() and evaluate()
+  std::vector<NodeId> stale_;
   std::vector<NodeId> feasible_;
   std::vector<ReasonId> reason_scratch_;
   std::vector<double> score_scratch_;
