@@ -35,9 +35,10 @@ void describe_group(Inquiry& inquiry, const World& world, const model::PodGroup&
   JobId id = inquiry.cluster().find_job(group.metadata.ns, group.metadata.name);
   const Job& job = inquiry.cluster().at(id);
   const Inquiry::Before& before = inquiry.before(id);
-  std::string counts = std::to_string(before.ready_pods) + " of " +
-                       std::to_string(job.tasks.size()) + " pods are placed, at least " +
-                       std::to_string(job.min_available) + " are needed";
+  std::string counts = job.tasks.empty() ? "no pods exist yet"
+                                         : std::to_string(before.ready_pods) + " of " +
+                                               std::to_string(job.tasks.size()) + " pods are placed";
+  counts += ", at least " + std::to_string(job.min_available) + (job.min_available == 1 ? " is" : " are") + " needed";
   add_lost_nodes(world, group, out.findings);
   if (before.phase == Phase::completed || (before.ready && before.pending_pods == 0)) {
     out.summary = counts + (out.findings.empty() ? ": the gang is complete" : "");

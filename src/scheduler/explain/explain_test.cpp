@@ -82,8 +82,8 @@ TEST_F(ExplainTest, QueueOverCapability) {
   group("{name: g, queue: small, minMember: 1, minResources: {cpu: 2}, phase: Pending}");
   EXPECT_EQ(
       text(about("podgroup", "g"), "queue-over-capability"),
-      "it is not let in: queue resource quota insufficient: insufficient cpu; queue small may "
-      "hold 2 cpu, 4Gi memory, holds 1 cpu, and this group needs 2 cpu: 1 cpu too much");
+      "queue small may hold 2 cpu, 4Gi memory, holds 1 cpu, and this group needs 2 cpu: 1 cpu too much, so it is not "
+      "let in (queue resource quota insufficient: insufficient cpu)");
 }
 
 TEST_F(ExplainTest, QueueClosedAndQueueMissing) {
@@ -106,8 +106,8 @@ TEST_F(ExplainTest, MissingResourceAndPodTooBig) {
             "no node offers nvidia.com/gpu, and each pod asks for 2 nvidia.com/gpu");
   group("{name: outside, minMember: 2, minResources: {cpu: 2, nvidia.com/gpu: 4}, phase: Pending}");
   EXPECT_EQ(text(about("podgroup", "outside"), "missing-resource"),
-            "it is not let in: resource in cluster is overused: overused nvidia.com/gpu; no node "
-            "offers nvidia.com/gpu, and its pods together ask for 4 nvidia.com/gpu");
+            "no node offers nvidia.com/gpu, and its pods together ask for 4 nvidia.com/gpu, so it is not let in "
+            "(resource in cluster is overused: overused nvidia.com/gpu)");
   pod("{name: big, schedulerName: default-scheduler, cpu: 5}");
   EXPECT_EQ(text(about("pod", "big"), "pod-too-big"),
             "a pod asks for 5 cpu, more than the largest node has (4 cpu)");
@@ -127,7 +127,26 @@ TEST_F(ExplainTest, TaintsAndAffinity) {
   EXPECT_EQ(made.find("affinity")->facts.at("nodes").to_number<int>(), 2);
   EXPECT_EQ(text(made, "affinity"),
             "2 nodes of 2 refused by plugin predicates for 1 pod: node(s) didn't match Pod's node "
-            "affinity/selector");
+            "affinity/selector (it asks for zone=a)");
+  EXPECT_EQ(made.to_text(),
+            "podgroup default/h: Inqueue\n0 of 1 pods are placed, at least 1 is needed\n\n- " + text(made, "affinity") +
+                "\n  What helps: label nodes to match, or relax the pod's rules\n");
+}
+
+TEST_F(ExplainTest, NodesThatAreNotWellOrCordoned) {
+  node("{name: n1, cpu: 4, memory: 8Gi, taints: [{key: node.kubernetes.io/not-ready, effect: NoSchedule}]}");
+  group("{name: g, minMember: 1, pods: 1, each: {cpu: 1}, phase: Inqueue}");
+  EXPECT_EQ(about("podgroup", "g").find("taints")->advice,
+            "bring the node back (kubectl describe node NODE): until then Kubernetes taints it");
+  node("{name: n1, cpu: 4, memory: 8Gi, unschedulable: true}");
+  EXPECT_EQ(about("podgroup", "g").find("nodes-refused")->advice,
+            "let pods onto the nodes again: kubectl uncordon NODE");
+}
+
+TEST_F(ExplainTest, AGroupWithoutPodsSaysSo) {
+  node("{name: n1, cpu: 4, memory: 8Gi}");
+  group("{name: g, minMember: 3, minResources: {cpu: 9}, phase: Pending}");
+  EXPECT_TRUE(about("podgroup", "g").summary.starts_with("no pods exist yet, at least 3 are needed; it needs 9 cpu"));
 }
 
 TEST_F(ExplainTest, BehindTheHeadOfAFifoQueueAndBehindALimit) {
@@ -173,9 +192,9 @@ TEST_F(ExplainTest, AdmissionCountsGuaranteesPromisesAndTheQueuesAbove) {
   world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
     {name: proportion}]}]})";
   EXPECT_EQ(text(about("podgroup", "g"), "queue-over-capability"),
-            "it is not let in: queue resource quota insufficient: insufficient cpu; queue default may hold 5 cpu, "
-            "8Gi memory, holds nothing, has promised 2 cpu to groups that were let in, and this group needs 4 cpu: "
-            "1 cpu too much");
+            "queue default may hold 5 cpu, 8Gi memory, holds nothing, has promised 2 cpu to groups that were let in, "
+            "and this group needs 4 cpu: 1 cpu too much, so it is not let in (queue resource quota insufficient: "
+            "insufficient cpu)");
   world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
     {name: capacity, enableHierarchy: true}]}]})";
   queue("{name: team, parent: root, capability: {cpu: 3, memory: 8Gi}}");
@@ -185,8 +204,8 @@ TEST_F(ExplainTest, AdmissionCountsGuaranteesPromisesAndTheQueuesAbove) {
   pod("{name: other-0, group: other, cpu: 2, node: n1, phase: Running}");
   group("{name: h, queue: leaf, minMember: 1, minResources: {cpu: 2}, phase: Pending}");
   EXPECT_EQ(text(about("podgroup", "h"), "queue-over-capability"),
-            "it is not let in: queue resource quota insufficient: insufficient cpu; queue team, above leaf, may hold "
-            "3 cpu, 8Gi memory, holds 2 cpu, and this group needs 2 cpu: 1 cpu too much");
+            "queue team, above leaf, may hold 3 cpu, 8Gi memory, holds 2 cpu, and this group needs 2 cpu: 1 cpu too "
+            "much, so it is not let in (queue resource quota insufficient: insufficient cpu)");
 }
 
 TEST_F(ExplainTest, AShareShowsTheResourceThatIsShort) {
@@ -307,7 +326,7 @@ TEST_F(ExplainTest, PodsBeyondTheMinimumWaitForAReasonToo) {
   pod("{name: e-2, group: e, cpu: 8}");
   Explanation made = about("pod", "e-2");
   EXPECT_EQ(made.summary,
-            "it is a member of PodGroup default/e; 1 of 3 pods are placed, at least 1 are needed: the gang is "
+            "it is a member of PodGroup default/e; 1 of 3 pods are placed, at least 1 is needed: the gang is "
             "complete; 2 more pods wait: its queue q holds 8 cpu and deserves 8 cpu by its weight 1 among the queues "
             "that have jobs: a pod with 8 cpu would exceed that by 8 cpu");
   EXPECT_EQ(text(made, "not-enough-room"),

@@ -50,6 +50,17 @@ Resources only_of(const Resources& amount, const Resources& asked) {
   return out;
 }
 
+// What to do about nodes that refuse.
+std::string advice_on(const std::string& reason, bool taint, bool affinity) {
+  // Those that Kubernetes sets itself say what is wrong with the node.
+  if (taint && reason.find("{node.kubernetes.io/") != std::string::npos)
+    return "bring the node back (kubectl describe node NODE): until then Kubernetes taints it";
+  if (taint) return "tolerate the taint or remove it from the nodes";
+  if (affinity) return "label nodes to match, or relax the pod's rules";
+  if (reason == "node(s) were unschedulable") return "let pods onto the nodes again: kubectl uncordon NODE";
+  return "";
+}
+
 }  // namespace
 
 Inquiry::Inquiry() : cluster_(usual_names()), session_(cluster_) {}
@@ -154,7 +165,7 @@ void Inquiry::add_queue_findings(JobId id, std::vector<Finding>& out) {
   if (!queue.open)
     out.push_back({"queue-closed",
                    "its queue " + queue.name + " is not open: nothing new is let in or placed",
-                   "open the queue",
+                   "open the queue: hekla queue operate --name " + queue.name + " --action open",
                    {{"queue", queue.name}}});
 }
 
@@ -167,7 +178,7 @@ void Inquiry::add_obstacle(JobId id, std::vector<Finding>& out) {
     case JobObstacle::none:
       break;
     case JobObstacle::fifo_head:
-      add("behind-fifo-head", "the job ahead must start first; hekla explain shows what it waits for");
+      add("behind-fifo-head", "the job ahead must start first: hekla explain podgroup says what it waits for");
       break;
     case JobObstacle::queue_job_limit:
       add("queue-job-limit", "a job of the queue must end");
@@ -184,21 +195,21 @@ void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
   if (!job.is_pending() || !cluster_.at(job.queue).open) return;
   for (const EventDecision& event : decisions_.events) {
     if (event.job != id || event.task.valid() || event.warning) continue;
-    Finding finding{"not-let-in", "it is not let in: " + event.message, "", {}};
+    Finding finding{"not-let-in", "", "", {}};
     finding.facts["minResources"] = amounts(job.min_resources);
     Resources lacking = excess(job.min_resources, cluster_.total());
     auto [names, unknown] = missing_resources(job.min_resources, job.min_unknown);
     if (!names.empty()) {
       finding.code = "missing-resource";
-      finding.text += "; no node offers " + names + ", and its pods together ask for " + unknown;
+      finding.text = "no node offers " + names + ", and its pods together ask for " + unknown;
       finding.facts["resource"] = names;
       finding.advice = "add nodes with " + names + ", or do not ask for it";
     } else if (!lacking.is_empty()) {
       finding.code = "gang-too-big";
-      finding.text += "; it needs " + amounts(job.min_resources) + " for " +
-                      plural(static_cast<std::size_t>(job.min_available), "pod") +
-                      " at once, and all nodes together have " + amounts(cluster_.total()) + ": " +
-                      amounts(lacking) + " short even when nothing else runs";
+      finding.text = "it needs " + amounts(job.min_resources) + " for " +
+                     plural(static_cast<std::size_t>(job.min_available), "pod") +
+                     " at once, and all nodes together have " + amounts(cluster_.total()) + ": " + amounts(lacking) +
+                     " short even when nothing else runs";
       finding.facts["short"] = amounts(lacking);
       finding.advice = "lower minAvailable or the requests, or add nodes";
     } else if (event.message.starts_with("queue")) {
@@ -208,10 +219,12 @@ void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
       Resources used;
       for (const Node& node : cluster_.nodes())
         if (node.live) used += node.used;
-      finding.text += "; the cluster has " + amounts(cluster_.total()) + ", " + amounts(used) +
-                      " of it in use, and this group needs " + amounts(job.min_resources);
+      finding.text = "the cluster has " + amounts(cluster_.total()) + ", " + amounts(used) +
+                     " of it in use, and this group needs " + amounts(job.min_resources);
       finding.advice = "wait until other jobs end, or add nodes";
     }
+    finding.text = finding.text.empty() ? "it is not let in: " + event.message
+                                        : finding.text + ", so it is not let in (" + event.message + ")";
     out.push_back(std::move(finding));
   }
 }
@@ -247,7 +260,7 @@ void Inquiry::add_queue_limit(const Job& job, Finding& finding) const {
              [&](Dim d) { over.set(d, wanted[d] - limit[d]); });
     if (over.is_empty()) continue;
     std::string name = level.queue.valid() ? cluster_.at(level.queue).name : "root";
-    finding.text += "; queue " + name + (level.queue == job.queue ? "" : ", above " + own.name + ",") +
+    finding.text = "queue " + name + (level.queue == job.queue ? "" : ", above " + own.name + ",") +
                     " may hold " + amounts(limit) + ", holds " + amounts(level.allocated);
     if (Resources promised = excess(level.inqueue, Resources()); !promised.is_empty())
       finding.text += ", has promised " + amounts(promised) + " to groups that were let in";
@@ -313,23 +326,39 @@ void Inquiry::add_node_findings(JobId, const std::vector<TaskId>& tasks,
   for (TaskId task : tasks) classes.try_emplace(cluster_.at(task).pod_class.value, task);
   for (const auto& [pods, task] : classes) add_size_findings(cluster_.at(ClassId(pods)), out);
   // Pods of one class may still differ in their volumes and devices. A look at some of a large gang will do.
-  std::map<Session::Refusal, std::size_t> refused;
+  struct Refused {
+    std::size_t pods = 0;
+    TaskId first;
+  };
+  std::map<Session::Refusal, Refused> refused;
   std::size_t looked_at = std::min(tasks.size(), kTasksAsked);
   for (std::size_t i = 0; i < looked_at; ++i)
-    for (Session::Refusal& one : session_.refusals(tasks[i])) ++refused[std::move(one)];
-  for (const auto& [refusal, pods] : refused) {
-    std::size_t count = pods == looked_at ? tasks.size() : pods;
+    for (Session::Refusal& one : session_.refusals(tasks[i])) {
+      Refused& known = refused[std::move(one)];
+      if (known.pods++ == 0) known.first = tasks[i];
+    }
+  for (const auto& [refusal, by] : refused) {
+    std::size_t count = by.pods == looked_at ? tasks.size() : by.pods;
     bool taint = refusal.reason.find("taint") != std::string::npos;
     bool affinity = !taint && refusal.reason.find("affinity") != std::string::npos;
+    bool selector = affinity && refusal.reason.find("selector") != std::string::npos;
     out.push_back({taint ? "taints" : affinity ? "affinity" : "nodes-refused",
                    plural(refusal.nodes, "node") + " of " + std::to_string(cluster_.live_nodes()) +
                        " refused by plugin " + refusal.plugin + " for " + plural(count, "pod") + ": " +
-                       refusal.reason,
-                   taint      ? "tolerate the taint or remove it from the nodes"
-                   : affinity ? "label nodes to match, or relax the pod's rules"
-                              : "",
+                       refusal.reason + (selector ? selector_of(cluster_.class_of(cluster_.at(by.first))) : ""),
+                   advice_on(refusal.reason, taint, affinity),
                    {{"plugin", refusal.plugin}, {"reason", refusal.reason}, {"nodes", refusal.nodes}}});
   }
+}
+
+// What the pods ask of a node's labels: " (it asks for zone=a)".
+std::string Inquiry::selector_of(const PodClass& pods) const {
+  std::string wanted;
+  for (const auto& [key, value] : pods.node_selector)
+    wanted.append(wanted.empty() ? "" : ", ")
+        .append(cluster_.names().text(key) + "=" + cluster_.names().text(value));
+  if (pods.has_required_terms) wanted.append(wanted.empty() ? "" : " and ").append("its required node affinity");
+  return wanted.empty() ? "" : " (it asks for " + wanted + ")";
 }
 
 void Inquiry::add_size_findings(const PodClass& pods, std::vector<Finding>& out) const {

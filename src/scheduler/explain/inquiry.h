@@ -49,6 +49,7 @@ class Inquiry {
   void add_obstacle(JobId job, std::vector<Finding>& out);
   void add_queue_limit(const Job& job, Finding& finding) const;
   bool has_capability(QueueId queue, const Resources& in) const;
+  std::string selector_of(const PodClass& pods) const;
   void add_size_findings(const PodClass& pods, std::vector<Finding>& out) const;
   void add_network_findings(JobId job, const std::vector<TaskId>& tasks, std::vector<Finding>& out);
   std::pair<std::string, std::string> missing_resources(const Resources& wanted,

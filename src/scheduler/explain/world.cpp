@@ -50,8 +50,14 @@ json::Value Explanation::to_json() const {
 }
 
 std::string Explanation::to_text() const {
-  std::string out =
-      kind + " " + (ns.empty() ? "" : ns + "/") + name + ": " + state + "\n" + summary + "\n";
+  // The summary ends with the first finding; here that follows anyway.
+  std::string_view brief = summary;
+  if (!findings.empty() && brief.ends_with(findings.front().text)) {
+    brief.remove_suffix(findings.front().text.size());
+    while (brief.ends_with(' ') || brief.ends_with(';') || brief.ends_with(':')) brief.remove_suffix(1);
+  }
+  std::string out = kind + " " + (ns.empty() ? "" : ns + "/") + name + ": " + state + "\n";
+  if (!brief.empty()) out.append(brief).append("\n");
   for (const Finding& finding : findings) {
     out += "\n- " + finding.text + "\n";
     if (!finding.advice.empty()) out += "  What helps: " + finding.advice + "\n";
