@@ -80,6 +80,14 @@ TEST(Simulate, AQueueThatIsNotThereIsWarnedOf) {
                                      "without limits, where a cluster would refuse default/b-0, default/b-1"});
 }
 
+TEST(Simulate, TheSecondJobOfANameIsLeftOut) {
+  SimulationInput input = input_of("nodes: [{name: m, cpu: 4}]\njobs: [{name: a, cpu: 1}, {name: b, cpu: 1}, "
+                                   "{name: a, cpu: 2}]\n");
+  EXPECT_EQ(input.jobs.size(), 2u);
+  EXPECT_EQ(input.warnings(), std::vector<std::string>{"a second job of the same name has no part in the simulation: "
+                                                       "default/a"});
+}
+
 TEST(Simulate, NumbersThatMakeNoSenseAreRefused) {
   auto error = [](std::string_view text) {
     sim::SeededRng rng(1);

@@ -354,6 +354,13 @@ void drop_past_of_jobs(SimulationInput& input) {
 }  // namespace
 
 void settle_arrivals(SimulationInput& input) {
+  // A cluster has one of a name; a file that is given twice has everything twice.
+  std::set<std::string> names;
+  std::erase_if(input.jobs, [&](const SimulatedJob& job) {
+    if (names.insert(job.ns + "/" + job.name).second) return false;
+    input.ignored["a second job of the same name"].push_back(job.ns + "/" + job.name);
+    return true;
+  });
   drop_past_of_jobs(input);
   std::stable_sort(
       input.jobs.begin(), input.jobs.end(),
