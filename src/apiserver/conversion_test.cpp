@@ -157,6 +157,40 @@ TEST_F(ConversionTest, WatchesWaitForTheWebhookAndKeepTheOrder) {
   EXPECT_EQ(json::string_at(events[2], {"object", "apiVersion"}), "x.io/v2");
 }
 
+TEST_F(ConversionTest, FieldsAreSelectedInTheVersionThatIsAskedFor) {
+  std::string text = crd("v1");
+  const std::string second = R"({"name":"v2",)";
+  text.insert(text.find(second) + second.size(),
+              R"("selectableFields":[{"jsonPath":".spec.name"},{"jsonPath":".spec.port"}],)");
+  call("DELETE", std::string(kCrds) + "/hosts.x.io");
+  simulation.run_for(std::chrono::seconds(1));
+  ASSERT_EQ(call("POST", kCrds, text).status, 201);
+  const std::string selected = std::string(kTwo) + "?fieldSelector=spec.name%3Da";
+  call("POST", kTwo, host("early", "v2", R"({"name":"a","port":1})"));
+  auto watch = send("GET", selected + "&watch=1");
+  call("POST", kTwo, host("one", "v2", R"({"name":"a","port":80})"));
+  call("POST", kTwo, host("other", "v2", R"({"name":"b","port":80})"));
+  const auto names = [](const Reply& list) {
+    std::string all;
+    for (const json::Value& item : *json::array_at(list.body, {"items"}))
+      all += json::text_at(item, {"metadata", "name"}) + " ";
+    return all;
+  };
+  EXPECT_EQ(names(call("GET", selected)), "early one ");
+  EXPECT_EQ(names(call("GET", selected + ",spec.port%3D80")), "one ");
+  const Reply page = call("GET", selected + "&limit=1");
+  EXPECT_EQ(names(page), "early ");
+  EXPECT_EQ(json::find_path(page.body, {"metadata", "remainingItemCount"}), nullptr);
+  patch(std::string(kTwo) + "/early", R"({"spec":{"name":"b"}})");
+  EXPECT_EQ(names(call("DELETE", selected)), "one ");
+  EXPECT_EQ(names(call("GET", kTwo)), "early other ");
+  std::string told;
+  for (const json::Value& event : watch->events())
+    told += json::text_at(event, {"type"}) + " " + json::text_at(event, {"object", "metadata", "name"}) + " " +
+            json::text_at(event, {"object", "spec", "name"}) + "\n";
+  EXPECT_EQ(told, "ADDED early a\nADDED one a\nDELETED early a\nDELETED one a\n");
+}
+
 TEST_F(ConversionTest, AnotherStorageVersionLeavesOldObjectsReadable) {
   call("POST", kOne, host("old", "v1", R"({"host":"o:1"})"));
   Reply changed = patch(std::string(kCrds) + "/hosts.x.io", [] {

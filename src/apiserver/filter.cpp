@@ -1,5 +1,7 @@
 #include "apiserver/filter.h"
 
+#include <algorithm>
+
 #include "apiserver/object_header.h"
 #include "apiserver/storage.h"
 
@@ -49,6 +51,21 @@ bool ObjectFilter::matches(const ServedKind& served, const store::Item& item) co
     if ((value == term.value) != term.equal) return false;
   }
   return true;
+}
+
+bool ObjectFilter::waits_for_conversion(const Kind& kind) const {
+  return kind.conversion && std::ranges::any_of(fields_.terms, [&](const model::FieldSelector::Term& term) {
+           return kind.selectable.contains(term.field);
+         });
+}
+
+ObjectFilter ObjectFilter::before_conversion(const Kind& kind) const {
+  ObjectFilter rest = *this;
+  if (kind.conversion)
+    std::erase_if(rest.fields_.terms, [&](const model::FieldSelector::Term& term) {
+      return kind.selectable.contains(term.field);
+    });
+  return rest;
 }
 
 std::optional<std::string> ObjectFilter::exact_name() const {

@@ -182,11 +182,15 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (wants_state || from == 0) {
       const store::Snapshot snapshot = hub.store.snapshot();
       from = snapshot.revision();
-      if (wants_state) show_first(scan_objects(snapshot, *request_.served, request_.ns, request_.filter));
+      if (wants_state)
+        show_first(scan_objects(snapshot, *request_.served, request_.ns,
+                                request_.filter.before_conversion(*request_.served->kind)));
       mark_initial_end_ = options.send_initial_events.value_or(false) && options.allow_bookmarks;
     }
     cursor_.emplace(hub.store, request_.served, request_.ns, request_.filter, from);
+    if (judges_late()) cursor_->judge_nothing();
   }
+  bool judges_late() const { return request_.filter.waits_for_conversion(*request_.served->kind); }
 
   bool pull(RenderedEvents& rendered, bool& caught_up) {
     Result<std::vector<ObjectEvent>> events = cursor_->pull(kPullLimit, caught_up, rendered.page);
@@ -199,16 +203,27 @@ class Stream : public std::enable_shared_from_this<Stream> {
     }
     if (request_.served->kind->custom) {
       std::vector<store::ItemPtr> items;
-      for (const ObjectEvent& event : *events) items.push_back(event.item);
+      for (const ObjectEvent& event : *events) {
+        items.push_back(event.item);
+        if (event.previous) items.push_back(event.previous);
+      }
       if (!request_.conversions->none_needed(*request_.served, items)) {
         show_converted(std::move(*events), std::move(items));
         return false;
       }
     }
-    for (const ObjectEvent& event : *events) write_event(event, rendered);
+    for (const ObjectEvent& event : *events) show_event(event, rendered);
     return true;
   }
 
+  // In the version of this watch.
+  void show_event(const ObjectEvent& event, RenderedEvents& rendered) {
+    if (!judges_late()) return write_event(event, rendered);
+    const bool removed = event.type == ObjectEvent::Type::deleted;
+    if (const std::optional<ObjectEvent> told = told_of(request_.filter, *request_.served, event.previous, event.item,
+                                                        removed, event.revision))
+      write_event(*told, rendered);
+  }
   void write_event(const ObjectEvent& event, RenderedEvents& rendered) {
     if (broken_) return;
     auto make = [&] {
@@ -228,6 +243,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   void show_first(std::vector<store::ItemPtr> items) {
     convert(std::move(items), [](Stream& self, std::vector<store::ItemPtr> converted) {
+      if (self.judges_late())
+        std::erase_if(converted, [&](const store::ItemPtr& item) {
+          return !self.request_.filter.matches(*self.request_.served, *item);
+        });
       self.initial_ = std::move(converted);
       if (self.cursor_) self.pump();  // otherwise begin() will
     });
@@ -235,9 +254,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void show_converted(std::vector<ObjectEvent> events, std::vector<store::ItemPtr> items) {
     convert(std::move(items), [events = std::move(events)](
                                   Stream& self, std::vector<store::ItemPtr> converted) mutable {
-      for (std::size_t i = 0; i < events.size(); ++i) events[i].item = std::move(converted[i]);
+      auto next = converted.begin();
       RenderedEvents rendered;
-      for (const ObjectEvent& event : events) self.write_event(event, rendered);
+      for (ObjectEvent& event : events) {
+        event.item = std::move(*next++);
+        if (event.previous) event.previous = std::move(*next++);
+        self.show_event(event, rendered);
+      }
       if (self.broken_) self.close();
       self.pump();
     });

@@ -161,8 +161,9 @@ std::vector<store::ItemPtr> scan_objects(const store::Snapshot& snapshot, const 
 
 Result<ListPage> list_objects(const store::Store& store, const ServedKind& served,
                               const std::string& ns, const ListOptions& options) {
-  ObjectFilter filter =
+  const ObjectFilter asked =
       TRY(ObjectFilter::parse(*served.kind, options.label_selector, options.field_selector));
+  const ObjectFilter filter = asked.before_conversion(*served.kind);
   const store::Snapshot snapshot = store.snapshot();
   const std::string prefix = ns.empty() || !served.kind->resource.namespaced ? "" : ns + "/";
 
@@ -208,12 +209,12 @@ Result<ListPage> list_objects(const store::Store& store, const ServedKind& serve
       return true;
     }
     ++remaining;
-    return filter.everything();
+    return asked.everything();
   });
   if (remaining > 0) {
     page.continue_token = encode_token(static_cast<std::int64_t>(page.revision),
                                        page.items.back()->key + std::string(1, '\0'));
-    if (filter.everything()) page.remaining = remaining;
+    if (asked.everything()) page.remaining = remaining;
   }
   return page;
 }

@@ -25,7 +25,7 @@ struct ListPage {
 Result<store::ItemPtr> get_object(const store::Store& store, const ServedKind& served,
                                   const kube::Key& key, std::string_view resource_version = {});
 
-// `ns` empty: all namespaces.
+// `ns` empty: all namespaces. What a filter that waits for conversion asks of fields is left to the caller.
 Result<ListPage> list_objects(const store::Store& store, const ServedKind& served,
                               const std::string& ns, const ListOptions& options);
 

@@ -89,6 +89,8 @@ bool serve_virtual(const ExchangePtr& exchange);
 Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind);
 // What the node agent reports and nobody stores. False when it is none of that.
 bool serve_node_report(const ExchangePtr& exchange);
+// The page in the version of the request, with what the selectors leave of it then. `then` may run on the loop.
+void convert_page(const ExchangePtr& exchange, ListPage page, std::move_only_function<void(ListPage)> then);
 // A page as the client wants to see it.
 void show_list(const ExchangePtr& exchange, ListPage page);
 

@@ -170,17 +170,31 @@ void start_log(const ExchangePtr& exchange, kube::PodStreams& streams, const std
 
 }  // namespace
 
-void show_list(const ExchangePtr& exchange, ListPage page) {
+void convert_page(const ExchangePtr& exchange, ListPage page, std::move_only_function<void(ListPage)> then) {
   std::vector<store::ItemPtr> items = std::exchange(page.items, {});
-  auto shown = [exchange, page = std::move(page)](Result<std::vector<store::ItemPtr>> converted) mutable {
+  auto done = [exchange, page = std::move(page),
+               then = std::move(then)](Result<std::vector<store::ItemPtr>> converted) mutable {
     if (!converted) return exchange->respond(converted.error());
     page.items = std::move(*converted);
-    IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
-    exchange->respond(render_list(exchange->served, std::move(page), exchange->answer, include,
-                                  exchange->serving.clock->wall()));
+    const ServedKind& served = *exchange->served;
+    const net::Query& query = exchange->request.query;
+    if (served.kind->conversion)
+      if (Result<ObjectFilter> filter =
+              ObjectFilter::parse(*served.kind, query.get("labelSelector"), query.get("fieldSelector"));
+          filter && filter->waits_for_conversion(*served.kind))
+        std::erase_if(page.items, [&](const store::ItemPtr& item) { return !filter->matches(served, *item); });
+    then(std::move(page));
   };
   exchange->serving.conversions->convert(exchange->served, std::move(items), *exchange->serving.loop,
-                                         std::move(shown));
+                                         std::move(done));
+}
+
+void show_list(const ExchangePtr& exchange, ListPage page) {
+  convert_page(exchange, std::move(page), [exchange](ListPage shown) {
+    IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
+    exchange->respond(render_list(exchange->served, std::move(shown), exchange->answer, include,
+                                  exchange->serving.clock->wall()));
+  });
 }
 
 void serve_read(const ExchangePtr& exchange) {

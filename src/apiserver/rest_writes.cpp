@@ -232,6 +232,22 @@ void show_outcome(const ExchangePtr& exchange, WriteRequest::Verb verb, WriteOut
                                          std::move(shown));
 }
 
+void remove_all(const ExchangePtr& exchange, const WriteRequest& base, ListPage page) {
+  std::vector<WriteRequest> requests;
+  for (const store::ItemPtr& item : page.items) {
+    WriteRequest one = base;
+    one.key = {header_of(*item).ns, header_of(*item).name};
+    requests.push_back(std::move(one));
+  }
+  auto done = [exchange, page = std::move(page)](std::vector<WriteOutcome> outcomes) mutable {
+    for (const WriteOutcome& outcome : outcomes)
+      if (outcome.error && outcome.error->code != Code::not_found)
+        return exchange->respond(*outcome.error);
+    show_list(exchange, std::move(page));
+  };
+  exchange->serving.writes->run(std::move(requests), exchange->serving.lanes->here(), std::move(done));
+}
+
 void serve_delete_collection(const ExchangePtr& exchange) {
   Result<WriteRequest> base = base_request(*exchange);
   if (!base) return exchange->respond(base.error());
@@ -246,19 +262,12 @@ void serve_delete_collection(const ExchangePtr& exchange) {
       list_objects(*exchange->serving.store, *exchange->served, exchange->info.ns, *options);
   if (!page) return exchange->respond(page.error());
   warn_of_orphans(*exchange, base->remove);
-  std::vector<WriteRequest> requests;
-  for (const store::ItemPtr& item : page->items) {
-    WriteRequest one = *base;
-    one.key = {header_of(*item).ns, header_of(*item).name};
-    requests.push_back(std::move(one));
-  }
-  auto done = [exchange, page = std::move(*page)](std::vector<WriteOutcome> outcomes) mutable {
-    for (const WriteOutcome& outcome : outcomes)
-      if (outcome.error && outcome.error->code != Code::not_found)
-        return exchange->respond(*outcome.error);
-    show_list(exchange, std::move(page));
-  };
-  exchange->serving.writes->run(std::move(requests), exchange->serving.lanes->here(), std::move(done));
+  const Kind& kind = *exchange->served->kind;
+  const Result<ObjectFilter> filter = ObjectFilter::parse(kind, options->label_selector, options->field_selector);
+  if (!filter || !filter->waits_for_conversion(kind)) return remove_all(exchange, *base, std::move(*page));
+  convert_page(exchange, std::move(*page), [exchange, base = std::move(*base)](ListPage selected) {
+    remove_all(exchange, base, std::move(selected));
+  });
 }
 
 }  // namespace

@@ -2,6 +2,16 @@
 
 namespace hekla::apiserver {
 
+std::optional<ObjectEvent> told_of(const ObjectFilter& filter, const ServedKind& served, const store::ItemPtr& previous,
+                                   const store::ItemPtr& item, bool removed, store::Revision revision) {
+  const bool before = previous && filter.matches(served, *previous);
+  const bool after = !removed && filter.matches(served, *item);
+  if (after) return ObjectEvent{before ? ObjectEvent::Type::modified : ObjectEvent::Type::added, item, revision, {}};
+  if (!before) return std::nullopt;
+  // An object that leaves the selector is shown as it last matched, under the new revision.
+  return ObjectEvent{ObjectEvent::Type::deleted, removed ? item : previous, revision, {}};
+}
+
 Result<std::vector<ObjectEvent>> WatchCursor::pull(std::size_t limit, bool& caught_up) {
   std::optional<HistoryPage> page;
   return pull(limit, caught_up, page);
@@ -16,16 +26,12 @@ Result<std::vector<ObjectEvent>> WatchCursor::pull(std::size_t limit, bool& caug
     position_ = change.revision;
     if (!std::string_view(change.item->key).starts_with(prefix_)) continue;
     const bool removed = change.kind == store::Change::Kind::removed;
-    const bool before = change.previous && filter_.matches(*served_, *change.previous);
-    const bool after = !removed && filter_.matches(*served_, *change.item);
-    if (after) {
-      events.push_back({before ? ObjectEvent::Type::modified : ObjectEvent::Type::added,
-                        change.item, change.revision});
-    } else if (before) {
-      // An object that leaves the selector is shown as it last matched, under the new revision.
-      events.push_back({ObjectEvent::Type::deleted, removed ? change.item : change.previous,
-                        change.revision});
-    }
+    if (!judges_)
+      events.push_back({removed ? ObjectEvent::Type::deleted : ObjectEvent::Type::modified, change.item,
+                        change.revision, change.previous});
+    else if (std::optional<ObjectEvent> event =
+                 told_of(filter_, *served_, change.previous, change.item, removed, change.revision))
+      events.push_back(std::move(*event));
   }
   caught_up = page->changes.size() < limit;
   if (caught_up && page->current > position_) position_ = page->current;

@@ -17,7 +17,12 @@ struct ObjectEvent {
   enum class Type { added, modified, deleted } type = Type::added;
   store::ItemPtr item;
   store::Revision revision = 0;  // the object is shown with this one
+  store::ItemPtr previous;       // of a change that is yet to be judged
 };
+
+// What a watch with the filter is told of a change; null: nothing.
+std::optional<ObjectEvent> told_of(const ObjectFilter& filter, const ServedKind& served, const store::ItemPtr& previous,
+                                   const store::ItemPtr& item, bool removed, store::Revision revision);
 
 // What the history of a bucket held after a revision. Whoever stands at that revision may read it in place of the
 // store's: what came later wakes every watch anew.
@@ -44,6 +49,8 @@ class WatchCursor {
   // The same with a page that cursors of the bucket share while one commit is told to them, and pull with the same
   // limit. It is read, or read anew, for a cursor that stands elsewhere.
   Result<std::vector<ObjectEvent>> pull(std::size_t limit, bool& caught_up, std::optional<HistoryPage>& page);
+  // Every change of an object is given, to be judged by told_of() when it has been converted.
+  void judge_nothing() { judges_ = false; }
   // Everything up to here has been seen.
   store::Revision position() const { return position_; }
   const ServedKind& served() const { return *served_; }
@@ -56,6 +63,7 @@ class WatchCursor {
   std::string prefix_;
   ObjectFilter filter_;
   store::Revision position_;
+  bool judges_ = true;
 };
 
 }  // namespace hekla::apiserver
