@@ -23,6 +23,14 @@ class FieldSteps {
   using iterator = std::vector<value_type>::iterator;
   using const_iterator = std::vector<value_type>::const_iterator;
 
+  // Defined where a set is whole: the type of a step asks whether it can be made and destroyed.
+  FieldSteps();
+  FieldSteps(const FieldSteps&);
+  FieldSteps(FieldSteps&&) noexcept;
+  FieldSteps& operator=(const FieldSteps&);
+  FieldSteps& operator=(FieldSteps&&) noexcept;
+  ~FieldSteps();
+
   iterator begin();
   iterator end();
   const_iterator begin() const;
@@ -64,6 +72,12 @@ struct FieldSet {
   void append_paths(const std::string& prefix, std::vector<std::string>& out) const;
 };
 
+inline FieldSteps::FieldSteps() = default;
+inline FieldSteps::FieldSteps(const FieldSteps&) = default;
+inline FieldSteps::FieldSteps(FieldSteps&&) noexcept = default;
+inline FieldSteps& FieldSteps::operator=(const FieldSteps&) = default;
+inline FieldSteps& FieldSteps::operator=(FieldSteps&&) noexcept = default;
+inline FieldSteps::~FieldSteps() = default;
 inline FieldSteps::iterator FieldSteps::begin() { return steps_.begin(); }
 inline FieldSteps::iterator FieldSteps::end() { return steps_.end(); }
 inline FieldSteps::const_iterator FieldSteps::begin() const { return steps_.begin(); }
