@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 
 #include "base/check.h"
 #include "json/parse.h"
@@ -84,11 +85,18 @@ int number_of(std::string_view digits) {
   return value;
 }
 
+// They refer to each other in circles, so none owns another: the list owns them all.
+struct BuiltinTypes {
+  std::deque<Schema> owned;
+  std::vector<Schema*> types;  // by their place in the facts
+};
+SchemaPtr borrowed(const Schema& schema) { return SchemaPtr(SchemaPtr(), &schema); }
+
 class Builder {
  public:
   explicit Builder(const Facts& facts)
       : facts_(facts), nodes_(facts.types.size()), ready_(facts.types.size()) {
-    for (auto& node : nodes_) node = std::make_shared<Schema>();
+    for (auto& node : nodes_) node = &add();
     for (std::size_t i = 0; i < nodes_.size(); ++i) read_members(i);
     for (auto& [field, node] : fields_) {
       set_shape(*node, field->kind);
@@ -100,9 +108,11 @@ class Builder {
     for (auto& [field, node] : fields_)
       if (field->kind[0] == '#') node->always_members = type_of(field->kind).always_members;
   }
-  std::vector<SchemaPtr> take_types() { return {nodes_.begin(), nodes_.end()}; }
+  BuiltinTypes take() { return {std::move(owned_), std::move(nodes_)}; }
 
  private:
+  Schema& add() { return owned_.emplace_back(); }
+
   // The members by name; their own shapes follow when all types have theirs.
   void read_members(std::size_t index) {
     if (ready_[index]) return;
@@ -122,19 +132,19 @@ class Builder {
           node.required.insert(node.required.end(), required.begin(), required.end());
         continue;
       }
-      auto member = std::make_shared<Schema>();
-      fields_.emplace_back(&field, member);
+      Schema& member = add();
+      fields_.emplace_back(&field, &member);
       if (field.required) node.required.emplace_back(field.name);
-      node.properties.insert_or_assign(std::string(field.name), std::move(member));
+      node.properties.insert_or_assign(std::string(field.name), borrowed(member));
     }
   }
 
   SchemaPtr element(std::string_view kind) {
-    if (kind[0] == '#') return nodes_[static_cast<std::size_t>(number_of(kind.substr(1)))];
-    auto node = std::make_shared<Schema>();
-    set_shape(*node, kind);
-    node->omit_empty = false;  // elements are written whatever they hold
-    return node;
+    if (kind[0] == '#') return borrowed(type_of(kind));
+    Schema& node = add();
+    set_shape(node, kind);
+    node.omit_empty = false;  // elements are written whatever they hold
+    return borrowed(node);
   }
 
   const Schema& type_of(std::string_view kind) const {
@@ -225,9 +235,9 @@ class Builder {
     node.go_name = field.go_name;
     // The elements of a list of named strings; they are nobody else's.
     if (field.go_name.starts_with("[]") && field.kind[0] == '[' && field.kind[1] != '#') {
-      auto items = std::make_shared<Schema>(*node.items);
-      items->go_name = field.go_name.substr(2);
-      node.items = std::move(items);
+      Schema& items = owned_.emplace_back(*node.items);
+      items.go_name = field.go_name.substr(2);
+      node.items = borrowed(items);
     }
     node.protobuf_number = field.number;
     node.protobuf_wire = field.wire == 'v'   ? "varint"
@@ -246,9 +256,10 @@ class Builder {
   }
 
   const Facts& facts_;
-  std::vector<std::shared_ptr<Schema>> nodes_;  // by type
+  std::deque<Schema> owned_;
+  std::vector<Schema*> nodes_;  // by type
   std::vector<bool> ready_;
-  std::vector<std::pair<const FieldFact*, std::shared_ptr<Schema>>> fields_;
+  std::vector<std::pair<const FieldFact*, Schema*>> fields_;
 };
 
 }  // namespace
@@ -268,10 +279,10 @@ int builtin_type_index(std::string_view go_type) {
 }
 
 SchemaPtr builtin_type(std::string_view go_type) {
-  static const std::vector<SchemaPtr> types = Builder(builtin_facts()).take_types();
+  static const BuiltinTypes builtin = Builder(builtin_facts()).take();
   int index = builtin_type_index(go_type);
   CHECK(index >= 0, go_type);
-  return types[static_cast<std::size_t>(index)];
+  return borrowed(*builtin.types[static_cast<std::size_t>(index)]);
 }
 
 }  // namespace hekla::apiserver
