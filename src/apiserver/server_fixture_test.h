@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apiserver/api_server.h"
@@ -46,6 +47,9 @@ class FakeWriter final : public net::ResponseWriter {
   }
   void pause_input(bool pause) override { paused = pause; }
 
+  // Lets go of those who wait for something: they hold the writer, too.
+  void hang_up() { input = {}, drained = {}, closed = {}; }
+
   // The lines of a watch so far, parsed.
   std::vector<json::Value> events() const {
     std::vector<json::Value> found;
@@ -66,6 +70,30 @@ class FakeWriter final : public net::ResponseWriter {
   std::size_t pending = 0;
   std::size_t tail_bytes = 0;  // of the body, made while it was sent
   std::function<void()> drained, closed;
+};
+
+// The writers of a server's requests; those that are left at its end lose their connection.
+class FakeConnections {
+ public:
+  FakeConnections() = default;
+  FakeConnections(const FakeConnections&) = delete;
+  FakeConnections& operator=(const FakeConnections&) = delete;
+  ~FakeConnections() { hang_up(); }
+
+  std::shared_ptr<FakeWriter> open() {
+    if (writers_.size() == writers_.capacity())  // make room: there may be millions one after the other
+      std::erase_if(writers_, [](const std::weak_ptr<FakeWriter>& one) { return one.expired(); });
+    auto writer = std::make_shared<FakeWriter>();
+    writers_.push_back(writer);
+    return writer;
+  }
+  void hang_up() {
+    for (const std::weak_ptr<FakeWriter>& one : std::exchange(writers_, {}))
+      if (std::shared_ptr<FakeWriter> writer = one.lock()) writer->hang_up();
+  }
+
+ private:
+  std::vector<std::weak_ptr<FakeWriter>> writers_;
 };
 
 struct Reply {
@@ -150,7 +178,7 @@ class ServerFixture : public ::testing::Test {
     }
     if (!authorized) request.headers.add("Authorization", "Bearer secret");
     request.headers.add("User-Agent", "test-agent/1.0");
-    auto writer = std::make_shared<FakeWriter>();
+    std::shared_ptr<FakeWriter> writer = connections.open();
     server->handler()(std::move(request), writer);
     return writer;
   }
@@ -190,6 +218,7 @@ class ServerFixture : public ::testing::Test {
   sim::SimDisk disk{1};
   std::unique_ptr<store::Store> store;
   std::unique_ptr<ApiServer> server;
+  FakeConnections connections;
 };
 
 }  // namespace hekla::apiserver

@@ -114,6 +114,7 @@ class Process {
   void kill() {
     for (sim::SimExecutor* loop : {committer_, background_, serving_, controllers_})
       if (loop) loop->stop();
+    connections_.hang_up();
     namespaces_.reset();
     client_.reset();
     server.reset();
@@ -130,7 +131,7 @@ class Process {
     request.body = std::move(body);
     request.headers.add("Authorization", "Bearer secret");
     request.headers.add("Content-Type", type);
-    auto writer = std::make_shared<FakeWriter>();
+    std::shared_ptr<FakeWriter> writer = connections_.open();
     server->handler()(std::move(request), writer);
     return writer;
   }
@@ -145,6 +146,7 @@ class Process {
   sim::SimExecutor *committer_ = nullptr, *background_ = nullptr, *serving_ = nullptr, *controllers_ = nullptr;
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<controllers::Namespaces> namespaces_;
+  FakeConnections connections_;
 };
 
 // A disk on which a server has been before: made once, every life begins with it.
