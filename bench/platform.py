@@ -135,6 +135,29 @@ def volcano(server, kubeconfig, nodes):
     wait_for("the queue open", server, queue_open)
     wait_for("all nodes ready", server,
              lambda: server.ask("GET", "/api/v1/nodes").raw.count(b'"KubeletReady"') >= nodes)
+    warm_up(server)
+
+
+def warm_up(server):
+    """A job of its own before the clock runs: one that comes while its controllers start may wait for ever there."""
+    jobs, pods = "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs", "/api/v1/namespaces/default/pods"
+    container = {"name": "c", "image": "busybox", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}
+    task = {"name": "worker", "replicas": 1, "template": {"spec": {"containers": [container], "restartPolicy": "Never"}}}
+    for attempt in range(5):
+        name = "warm-up-%d" % attempt
+        made = server.ask("POST", jobs, {"apiVersion": "batch.volcano.sh/v1alpha1", "kind": "Job", "metadata": {"name": name},
+                                         "spec": {"minAvailable": 1, "schedulerName": "volcano", "tasks": [task]}})
+        if made.code != 201:
+            raise RuntimeError("a job was refused: %s" % made.body)
+        deadline = time.time() + 15
+        while time.time() < deadline and b'"nodeName"' not in server.ask("GET", pods).raw:
+            time.sleep(0.2)
+        warm = b'"nodeName"' in server.ask("GET", pods).raw
+        server.ask("DELETE", jobs + "/" + name)
+        wait_for("the job gone", server, lambda: not server.ask("GET", pods).body["items"])
+        if warm:
+            return
+    raise RuntimeError("Volcano starts no job, see %s" % server.directory)
 
 
 def main():
