@@ -475,15 +475,20 @@ TEST(Client, HeldAnswersWait) {
   });
   auto client = make_client();
   std::atomic<std::size_t> received = 0;
-  std::promise<void> end;
+  std::promise<void> held, end;
   std::promise<net::StreamHandle*> begun;
   std::shared_future<net::StreamHandle*> handle_known = begun.get_future().share();
   std::unique_ptr<StreamHandle> handle = client->stream(
-      get(url(*server)), {.on_head = [&](int, const Headers&) { handle_known.get()->hold(true); },
+      get(url(*server)), {.on_head =
+                              [&](int, const Headers&) {
+                                handle_known.get()->hold(true);
+                                held.set_value();
+                              },
                           .on_data = [&](std::string_view data) { received += data.size(); },
                           .on_end = [&](const Result<void>&) { end.set_value(); },
                           .on_drained = {}});
   begun.set_value(handle.get());
+  held.get_future().get();  // on a busy machine the head may come late
   std::this_thread::sleep_for(200ms);
   EXPECT_LT(received, std::size_t{1} << 20);
   handle->hold(false);
