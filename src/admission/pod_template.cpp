@@ -18,7 +18,6 @@ void normalise_quantities(json::Value& container) {
 }  // namespace
 
 void normalise_template(json::Value& pod_template) {
-  if (pod_template.is_null()) pod_template = json::Object();
   if (!pod_template.is_object()) return;
   json::Value& metadata = pod_template.get_object()["metadata"];
   if (metadata.is_null()) metadata = json::Object();

@@ -62,7 +62,6 @@ Result<void> mutate(const Settings& settings, const kube::AdmissionRequest& requ
   note_deadline(request, job);
   if (request.operation != kube::Operation::create) return {};
   json::Value& spec = json::at_path(job, {"spec"});
-  if (spec.is_null()) spec = json::Object();
   if (!spec.is_object()) return {};
   set_if_empty(spec, "queue", "default");
   set_if_empty(spec, "schedulerName", settings.scheduler_names.front());
