@@ -219,7 +219,7 @@ class YamlWriter {
                                           static_cast<int>(valid.size()), 1, 1, style);
     };
     // libyaml refuses what is not UTF-8.
-    if (start(text) == 0) CHECK(start(utf8(runes(text))) != 0);
+    if (start(text) == 0) CHECK(start(valid_utf8(text)) != 0);
     emit();
   }
 
@@ -229,6 +229,8 @@ class YamlWriter {
 };
 
 }  // namespace
+
+std::string valid_utf8(std::string_view text) { return utf8(runes(text)); }
 
 std::string to_yaml(const Value& value) {
   YamlWriter writer;

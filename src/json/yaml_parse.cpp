@@ -275,7 +275,7 @@ class YamlReader {
       if (c != '\n' && c != ' ' && c != '\r') packed.push_back(c);
     const std::optional<std::string> bytes = base64_decode(packed);
     if (!bytes) return error_here("!!binary value contains invalid base64 data");
-    return Value(std::string_view(*bytes));
+    return Value(valid_utf8(*bytes));
   }
 
   Parser parser_;

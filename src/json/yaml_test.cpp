@@ -42,6 +42,7 @@ TEST(ParseYaml, HonoursTags) {
   EXPECT_THAT(read("a: !!int foo"), HasSubstr("line 1: cannot decode !!str `foo` as a !!int"));
   EXPECT_THAT(read("a: !!bool 1"), HasSubstr("cannot decode !!int `1` as a !!bool"));
   EXPECT_THAT(read("a: !!binary '*'"), HasSubstr("invalid base64"));
+  EXPECT_EQ(read("a: !!binary jGk="), "{\"a\":\"\xef\xbf\xbdi\"}");  // not UTF-8
 }
 
 TEST(ParseYaml, RefusesNumbersJsonDoesNotHave) {
