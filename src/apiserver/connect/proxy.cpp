@@ -17,14 +17,15 @@
 
 namespace hekla::apiserver {
 
-std::string encode_path(std::string_view path) {
-  constexpr std::string_view kPlain = "-._~/!$&'()*+,;=:@";
+std::string percent_encode(std::string_view text, std::string_view plain) {
   std::string out;
-  for (char c : path)
-    out += std::isalnum(static_cast<unsigned char>(c)) || kPlain.contains(c) ? std::string(1, c)
-                                                                              : net::url_encode({&c, 1});
+  for (char c : text)
+    out += std::isalnum(static_cast<unsigned char>(c)) || plain.contains(c) ? std::string(1, c)
+                                                                             : net::url_encode({&c, 1});
   return out;
 }
+
+std::string encode_path(std::string_view path) { return percent_encode(path, "-._~/!$&'()*+,;=:@"); }
 
 namespace {
 

@@ -54,6 +54,8 @@ void forward(const ExchangePtr& exchange, Forwarding forwarding);
 
 // A path as it stands in a URL.
 std::string encode_path(std::string_view path);
+// The text with all but letters, digits and the `plain` characters in percent form.
+std::string percent_encode(std::string_view text, std::string_view plain);
 
 // Makes sockets of the pods' network for as long as there is an agent.
 net::OpenSocket sockets_of(const std::atomic<kube::PodStreams*>& streams);

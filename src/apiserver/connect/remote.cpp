@@ -6,15 +6,8 @@ namespace hekla::apiserver {
 
 namespace {
 
-// A name with the characters that no header's may have in percent form, as upstream's aggregator writes it.
-std::string header_key(std::string_view text) {
-  constexpr std::string_view kLegal = "!#$&'*+-.^_`|~";
-  std::string out;
-  for (char c : text)
-    out += std::isalnum(static_cast<unsigned char>(c)) || kLegal.contains(c) ? std::string(1, c)
-                                                                              : net::url_encode({&c, 1});
-  return out;
-}
+// What stands in the name of a header as it is; upstream's aggregator writes the rest in percent form.
+constexpr std::string_view kHeaderPlain = "!#$&'*+-.^_`|~";
 
 net::Headers identity_headers(const kube::UserInfo& user) {
   net::Headers headers;
@@ -22,7 +15,7 @@ net::Headers identity_headers(const kube::UserInfo& user) {
   if (!user.uid.empty()) headers.add("X-Remote-Uid", user.uid);
   for (const std::string& group : user.groups) headers.add("X-Remote-Group", group);
   for (const auto& [key, values] : user.extra)
-    for (const std::string& value : values) headers.add("X-Remote-Extra-" + header_key(key), value);
+    for (const std::string& value : values) headers.add("X-Remote-Extra-" + percent_encode(key, kHeaderPlain), value);
   return headers;
 }
 
