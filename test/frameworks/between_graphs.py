@@ -18,12 +18,14 @@ print("serving as %s %d" % (role, index), flush=True)
 if role == "ps":
     server.join()
 
+# Counts of resource variables are exact; of the older kind two workers' steps can become one.
+tf.get_variable_scope().set_use_resource(True)
 with tf.device(tf.train.replica_device_setter(worker_device="/job:worker/task:%d" % index, cluster=cluster)):
     step = tf.train.get_or_create_global_step()
-    seen = tf.get_variable("seen", [], tf.int64, tf.zeros_initializer(), trainable=False, use_resource=True)
-    present = tf.get_variable("present", [], tf.int32, tf.zeros_initializer(), trainable=False, use_resource=True)
-    weights = tf.get_variable("weights", [784, 10], initializer=tf.zeros_initializer(), use_resource=True)
-    bias = tf.get_variable("bias", [10], initializer=tf.zeros_initializer(), use_resource=True)
+    seen = tf.get_variable("seen", [], tf.int64, tf.zeros_initializer(), trainable=False)
+    present = tf.get_variable("present", [], tf.int32, tf.zeros_initializer(), trainable=False)
+    weights = tf.get_variable("weights", [784, 10], initializer=tf.zeros_initializer())
+    bias = tf.get_variable("bias", [10], initializer=tf.zeros_initializer())
     images, labels = tf.placeholder(tf.float32, [None, 784]), tf.placeholder(tf.int64, [None])
     scores = tf.matmul(images, weights) + bias
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=scores))
