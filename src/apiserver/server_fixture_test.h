@@ -211,7 +211,7 @@ class ServerFixture : public ::testing::Test {
   std::string signing_key = make_signing_key().value_or("");
   bool node_reports = false;  // of the next open()
   std::string service_range;  // of the next open(); empty: the default
-  store::Options store_options;
+  store::Options store_options{.write_ahead_bytes = 0};
   std::string advertise_address = "127.0.0.1";
   sim::Simulation simulation{1};
   sim::SimExecutor &committer, &background, &loop, &caller;

@@ -18,6 +18,8 @@ std::unexpected<Error> system_error(const std::string& attempt, const std::strin
   return fail(code, attempt + " " + path + ": " + std::strerror(number));
 }
 
+constexpr char kZeros[64 * 1024] = {};
+
 Result<void> write_all(int fd, std::string_view data, const std::string& path) {
   while (!data.empty()) {
     ssize_t n = ::write(fd, data.data(), data.size());
@@ -47,6 +49,16 @@ class PosixAppendFile final : public AppendFile {
     if (::ftruncate(fd_, static_cast<off_t>(size)) != 0) return system_error("truncate", path_);
     if (::lseek(fd_, static_cast<off_t>(size), SEEK_SET) < 0) return system_error("seek", path_);
     size_ = size;
+    return {};
+  }
+  Result<void> write_ahead(std::uint64_t bytes) override {
+    for (std::uint64_t at = size_; at < size_ + bytes;) {
+      const auto lot = std::min<std::uint64_t>(sizeof kZeros, size_ + bytes - at);
+      const ssize_t n = ::pwrite(fd_, kZeros, lot, static_cast<off_t>(at));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return system_error("write", path_);
+      at += static_cast<std::uint64_t>(n);
+    }
     return {};
   }
   std::uint64_t size() const override { return size_; }

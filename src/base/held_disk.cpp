@@ -129,6 +129,7 @@ class HeldFile final : public AppendFile {
     inode_->stable = std::min<std::size_t>(inode_->stable, size);
     return {};
   }
+  Result<void> write_ahead(std::uint64_t) override { return {}; }
   std::uint64_t size() const override {
     std::lock_guard lock(disk_.mutex());
     return inode_->data.size();

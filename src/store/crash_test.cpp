@@ -92,6 +92,7 @@ class Life {
     Options options;
     options.history_changes = 1 + seed % 40;
     options.log_bytes_before_snapshot = 500 + seed % 7 * 1000;
+    options.write_ahead_bytes = seed % 3 * 3000;
     options.group_bytes = 200 + seed % 5 * 400;
     return options;
   }

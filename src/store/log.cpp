@@ -6,6 +6,11 @@
 namespace hekla::store {
 
 Result<void> Log::begin_segment(std::uint64_t sequence, Revision base) {
+  if (usable()) {  // only the last segment may have zeros at its end
+    TRY(file_->truncate(good_bytes_));
+    zeros_end_ = good_bytes_;
+    if (Result<void> synced = file_->sync(); !synced) return abandon(synced.error());
+  }
   std::string name = file_name(FileKind::segment, sequence);
   FileHeader header{sequence, base, make_salt(clock_, sequence)};
   auto file = TRY(disk_.open_append(name));
@@ -18,7 +23,7 @@ Result<void> Log::begin_segment(std::uint64_t sequence, Revision base) {
   }
   header_ = header;
   file_ = std::move(file);
-  good_bytes_ = kFileHeaderBytes;
+  good_bytes_ = zeros_end_ = kFileHeaderBytes;
   return {};
 }
 
@@ -38,7 +43,7 @@ Result<void> Log::resume_segment(const FileHeader& header, std::uint64_t size) {
   TRY(file->sync());
   header_ = header;
   file_ = std::move(file);
-  good_bytes_ = size;
+  good_bytes_ = zeros_end_ = size;
   return {};
 }
 
@@ -46,15 +51,24 @@ Result<void> Log::append(GroupBuilder& group, Revision first) {
   CHECK(usable() && group.count() > 0);
   CHECK(file_->size() == good_bytes_, "the segment has bytes that no commit wrote");
   std::string_view bytes = group.seal(header_.salt, good_bytes_, first);
+  write_ahead(bytes.size());
   if (Result<void> written = file_->append(bytes); !written) {
     Result<void> cut = file_->truncate(good_bytes_);
     if (cut) cut = file_->sync();
     if (!cut) return abandon(cut.error());
+    zeros_end_ = 0;
     return written;
   }
   if (Result<void> synced = file_->sync(); !synced) return abandon(synced.error());
   good_bytes_ += bytes.size();
   return {};
+}
+
+void Log::write_ahead(std::uint64_t group_bytes) {
+  const bool small = group_bytes <= write_ahead_bytes_ / 8;
+  if (!small || zeros_end_ == 0 || good_bytes_ + group_bytes <= zeros_end_) return;
+  // Where there is no room for them there may be for the group; the segment does without from then on.
+  zeros_end_ = file_->write_ahead(write_ahead_bytes_) ? good_bytes_ + write_ahead_bytes_ : 0;
 }
 
 std::unexpected<Error> Log::abandon(const Error& cause) {

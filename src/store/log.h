@@ -16,10 +16,11 @@ namespace hekla::store {
 
 class Log {
  public:
-  Log(Disk& disk, const Clock& clock) : disk_(disk), clock_(clock) {}
+  Log(Disk& disk, const Clock& clock, std::uint64_t write_ahead_bytes)
+      : disk_(disk), clock_(clock), write_ahead_bytes_(write_ahead_bytes) {}
 
   // Begins segment `sequence`; from then on it is the current one. After a failure the log is as
-  // before.
+  // before, or its segment is abandoned.
   Result<void> begin_segment(std::uint64_t sequence, Revision base);
   // Continues a segment found at start, cutting it to `size`, its valid part.
   Result<void> resume_segment(const FileHeader& header, std::uint64_t size);
@@ -35,13 +36,16 @@ class Log {
 
  private:
   Result<void> write_header(AppendFile& file, const FileHeader& header);
+  void write_ahead(std::uint64_t group_bytes);
   std::unexpected<Error> abandon(const Error& cause);
 
   Disk& disk_;
   const Clock& clock_;
+  std::uint64_t write_ahead_bytes_;
   FileHeader header_;
   std::unique_ptr<AppendFile> file_;
   std::uint64_t good_bytes_ = 0;
+  std::uint64_t zeros_end_ = 0;  // zeros were written up to here; 0: they are not to be
 };
 
 }  // namespace hekla::store

@@ -59,8 +59,6 @@ class Latch {
   int count_;
 };
 
-// Each client increments one shared counter by compare-and-swap, with its next attempt posted from
-// the answer to the last; nobody may overwrite anybody.
 TEST(RealDisk, FilesOfAnySizeAreReadWhole) {
   Directory directory("read");
   auto disk = open_disk(directory.path).value();
@@ -73,6 +71,27 @@ TEST(RealDisk, FilesOfAnySizeAreReadWhole) {
   }
 }
 
+TEST(RealDisk, WhatIsAppendedGoesOverZerosWrittenAhead) {
+  Directory directory("ahead");
+  auto disk = open_disk(directory.path).value();
+  {
+    auto file = disk->open_append("log").value();
+    ASSERT_TRUE(file->append("one"));
+    ASSERT_TRUE(file->write_ahead(100'000));
+    EXPECT_EQ(file->size(), 3u);
+    ASSERT_TRUE(file->append("two"));
+    EXPECT_EQ(file->size(), 6u);
+  }
+  EXPECT_TRUE(disk->read("log").value() == "onetwo" + std::string(99'997, '\0'));
+  auto file = disk->open_append("log").value();
+  EXPECT_EQ(file->size(), 100'003u);
+  ASSERT_TRUE(file->truncate(6));
+  ASSERT_TRUE(file->append("three"));
+  EXPECT_EQ(disk->read("log").value(), "onetwothree");
+}
+
+// Each client increments one shared counter by compare-and-swap, with its next attempt posted from
+// the answer to the last; nobody may overwrite anybody.
 TEST(RealDisk, ManyClientsCountTogether) {
   constexpr int kClients = 4, kIncrements = 25;
   Directory directory("clients");

@@ -211,6 +211,7 @@ Result<std::uint64_t> replay_segment(std::string_view file, const Segment& segme
     auto group = read_group(file, offset, header.salt);
     if (!group) {
       if (!may_be_torn) return damaged(segment.name, offset, "no valid group, yet the log goes on");
+      if (file.find_first_not_of('\0', offset) == file.npos) return offset;  // written ahead
       if (auto next = find_group(file, offset + 1, header.salt))
         return damaged(segment.name, offset,
                        "no valid group, yet the log goes on at offset " + std::to_string(*next));

@@ -101,6 +101,67 @@ TEST_F(DiskTest, AFailedCutOfTheLogIsAFailedSync) {
   EXPECT_EQ(f.store->snapshot().get(f.pods, "a")->value, "1");
 }
 
+TEST_F(DiskTest, SmallCommitsGoOverZerosThatOnlyTheLastSegmentHas) {
+  f.options.write_ahead_bytes = 4000;
+  f.reopen();
+  f.commit(put(f.pods, "a", "1"));
+  const std::uint64_t full = size_of(kFirst);
+  EXPECT_EQ(full, 4040u);
+  for (int i = 0; i < 10; ++i) f.commit(put(f.pods, "b", std::to_string(i)));
+  EXPECT_EQ(size_of(kFirst), full);
+  f.commit(put(f.pods, "large", std::string(4000, 'v')));
+  EXPECT_GT(size_of(kFirst), full);
+  f.kill();
+  f.disk.crash();
+  f.open();
+  EXPECT_EQ(f.store->snapshot().revision(), 12u);
+  f.commit(put(f.pods, "c", "2"));
+  f.disk.set_space_left(60);  // for the header of the next segment, not for a snapshot
+  EXPECT_FALSE(f.compact());
+  f.disk.set_space_left(std::nullopt);
+  EXPECT_EQ(f.disk.read(kFirst).value().back(), '2');
+  f.commit(put(f.pods, "d", "3"));
+  EXPECT_EQ(size_of(kSecond), 4040u);
+  f.kill();
+  f.disk.crash();
+  f.open();
+  EXPECT_EQ(f.store->snapshot().revision(), 14u);
+  EXPECT_EQ(f.store->snapshot().get(f.pods, "d")->value, "3");
+}
+
+TEST_F(DiskTest, WhereZerosHaveNoRoomCommitsMayHave) {
+  f.options.write_ahead_bytes = 4000;
+  f.reopen();
+  f.disk.set_space_left(300);
+  EXPECT_TRUE(f.commit(put(f.pods, "a", "1")));
+  EXPECT_TRUE(f.commit(put(f.pods, "b", "2")));
+  Result<ItemPtr> full = f.commit(put(f.pods, "c", std::string(300, 'v')));
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().message, "cannot commit: write segment-0000000001.log: No space left on device");
+  EXPECT_TRUE(f.commit(put(f.pods, "c", "3")));
+  f.reopen();
+  EXPECT_EQ(f.store->snapshot().count(f.pods), 3u);
+}
+
+TEST_F(DiskTest, ASegmentWhoseZerosCannotBeCutIsAbandoned) {
+  f.options.write_ahead_bytes = 4000;
+  f.reopen();
+  f.commit(put(f.pods, "a", "1"));
+  f.disk.fail_next_syncs(1);
+  EXPECT_FALSE(f.compact());
+  Result<ItemPtr> failed = f.commit(put(f.pods, "b", "2"));
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().message,
+            "cannot commit: fdatasync segment-0000000001.log: Input/output error; a fresh snapshot is being written "
+            "first");
+  ASSERT_TRUE(f.simulation.run_until_idle());
+  EXPECT_TRUE(f.commit(put(f.pods, "b", "2")));
+  f.kill();
+  f.disk.crash();
+  f.open();
+  EXPECT_EQ(f.store->snapshot().count(f.pods), 2u);
+}
+
 TEST_F(DiskTest, CompactionCutsTheLog) {
   for (int i = 0; i < 100; ++i) f.commit(put(f.pods, "a", std::string(1000, 'v')));
   ASSERT_TRUE(f.compact());

@@ -350,8 +350,10 @@ void StoreImpl::begin_snapshot() {
   std::uint64_t sequence = log_.sequence() + 1;
   if (log_.usable()) {
     std::uint64_t closing_bytes = log_.segment_bytes();
-    if (Result<void> begun = log_.begin_segment(sequence, version_->revision); !begun)
+    if (Result<void> begun = log_.begin_segment(sequence, version_->revision); !begun) {
+      if (!log_.usable()) log_failure_ = begun.error();
       return snapshot_ended(sequence, begun);
+    }
     closed_bytes_ += closing_bytes;
   }
   snapshot_running_ = true;
@@ -411,7 +413,7 @@ void StoreImpl::answer_waiters(std::vector<CompactDone> waiters, const Result<vo
 Result<std::unique_ptr<Store>> Store::open(Options options, Disk& disk, Executor& committer,
                                            Executor& background, Attacher attacher,
                                            Metrics* metrics) {
-  Log log(disk, committer.clock());
+  Log log(disk, committer.clock(), options.write_ahead_bytes);
   Recovered recovered = TRY(
       recover(disk, log, attacher, {options.history_changes, options.history_bytes}));
   return std::make_unique<StoreImpl>(options, disk, committer, background, std::move(attacher), metrics,

@@ -121,6 +121,10 @@ struct Options {
   std::uint64_t history_bytes = 256u << 20;
   // A snapshot is written and the log cut when the log has grown past this and past the live data.
   std::uint64_t log_bytes_before_snapshot = 64u << 20;
+  // Commits that are small beside it are written over zeros, so many of which are written at a time; 0: never.
+  // One of 3 KB then takes half the CPU and a third of the time (ext4: 55 against 110 us CPU), as its sync has neither
+  // new blocks nor a new size to write down.
+  std::uint64_t write_ahead_bytes = 512u << 10;
   // Commit groups are bounded so that one giant batch does not delay everyone.
   std::size_t group_bytes = 8u << 20;
   // A larger batch fails with too_large.

@@ -34,7 +34,7 @@ inline Expect at_revision(Revision revision) { return {Expect::Kind::revision, r
 
 class StoreFixture {
  public:
-  explicit StoreFixture(std::uint64_t seed = 1, Options options = {})
+  explicit StoreFixture(std::uint64_t seed = 1, Options options = {.write_ahead_bytes = 0})
       : simulation(seed), disk(seed ^ 0x5eed), options(options) {}
 
   Result<void> try_open() {

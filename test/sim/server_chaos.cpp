@@ -221,6 +221,7 @@ class World {
     store::Options options;
     options.history_changes = seed % 4 == 0 ? 10 : 1000;
     options.log_bytes_before_snapshot = seed % 3 == 0 ? 100'000 : 1'000'000;
+    options.write_ahead_bytes = seed % 2 * 20'000;
     return options;
   }
 

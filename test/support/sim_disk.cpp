@@ -33,9 +33,14 @@ class SimDisk::File final : public AppendFile {
   Result<void> append(std::string_view data) override {
     std::lock_guard lock(disk_.mutex_);
     TRY(alive("write"));
-    TRY(disk_.append(*inode_, name_, data));
+    TRY(disk_.write(*inode_, name_, size_, data));
     size_ += data.size();
     return {};
+  }
+  Result<void> write_ahead(std::uint64_t bytes) override {
+    std::lock_guard lock(disk_.mutex_);
+    TRY(alive("write"));
+    return disk_.write(*inode_, name_, size_, std::string(bytes, '\0'));
   }
   Result<void> sync() override {
     std::lock_guard lock(disk_.mutex_);
@@ -76,15 +81,16 @@ Result<void> SimDisk::begin(const char* attempt, const std::string& name, bool* 
   return {};
 }
 
-Result<void> SimDisk::append(Inode& inode, const std::string& name, std::string_view data) {
+Result<void> SimDisk::write(Inode& inode, const std::string& name, std::uint64_t offset, std::string_view data) {
   bool torn = false;
   TRY(begin("write", name, &torn));
   if (torn) data = data.substr(0, uniform(rng_, data.size() + 1));
-  bool fits = !space_left_ || data.size() <= *space_left_;
-  if (!fits) data = data.substr(0, *space_left_);
-  if (space_left_) *space_left_ -= data.size();
-  inode.unsynced.push_back(WriteOp{inode.cached.size(), std::string(data)});
-  inode.cached.append(data);
+  const std::uint64_t there = inode.cached.size() - offset;  // takes no more space
+  const bool fits = !space_left_ || data.size() <= there + *space_left_;
+  if (!fits) data = data.substr(0, there + *space_left_);
+  if (space_left_ && data.size() > there) *space_left_ -= data.size() - there;
+  inode.unsynced.push_back(WriteOp{offset, std::string(data)});
+  write_at(inode.cached, offset, data);
   if (torn) return io_error("write", name, "the power is out");
   if (!fits) return io_error("write", name, "No space left on device");
   return {};
