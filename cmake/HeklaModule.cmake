@@ -14,7 +14,7 @@
 
 find_package(Threads REQUIRED)
 
-set(HEKLA_WARNINGS -w)  # clang builds the fuzz targets only; g++ is the judge
+set(HEKLA_WARNINGS -w)  # clang builds for the sanitizers only; g++ is the judge
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(HEKLA_WARNINGS -Wall -Wextra -Wpedantic -Werror -Wno-missing-field-initializers -Wno-psabi)
   # The flow-based warnings of g++ 12 have false alarms inside its own std::string and std::variant at -O2.
@@ -137,6 +137,7 @@ function(hekla_module name)
     add_test(NAME ${name} COMMAND ${name}_test --gtest_brief=1
              WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
     set_tests_properties(${name} PROPERTIES TIMEOUT 900)
+    add_dependencies(tests ${name}_test)
   endif()
 endfunction()
 
@@ -202,3 +203,4 @@ std::span<const @T_TYPE@* const> @T_FUNCTION@() {
 endfunction()
 
 enable_testing()
+add_custom_target(tests)  # every program that ctest runs, and nothing else
