@@ -7,6 +7,10 @@
 
 using namespace hekla;
 
+// Aliases make megabytes of a few lines, up to a bound. To read those back shows nothing that a short text does not,
+// and takes an unoptimised build ten seconds.
+constexpr std::size_t kReadBackMax = 256 << 10;
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::vector<std::string> duplicates;
@@ -18,6 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const json::YamlDocument& document : *documents) {
     CHECK(document.line >= 1);
     const std::string written = json::to_yaml(document.value);
+    if (written.size() > kReadBackMax) continue;
     const auto again = json::parse_yaml(written);
     CHECK(again.has_value(), written);
     CHECK(again->size() == 1 && json::equal(again->front().value, document.value), written);
