@@ -206,6 +206,7 @@ Result<Document> Document::parse(std::string_view text) {
   auto& idle = idle_parsers<Parser>();
   Document document(idle.empty() ? std::make_unique<Parser>() : std::move(idle.back()));
   if (!idle.empty()) idle.pop_back();
+  if (text.empty()) text = "";  // a view of nothing has no address, and simdjson copies from it
   simdjson::dom::parser& parser = document.parser_->simdjson;
   simdjson::error_code error = parser.parse(text.data(), text.size(), true).error();
   if (error == simdjson::NUMBER_ERROR) {

@@ -61,6 +61,11 @@ TEST(ParseJson, TheLastDuplicateWinsAndEachIsReported) {
   EXPECT_THAT(duplicates, ElementsAre("spec.containers[1].name", "a"));
 }
 
+TEST(ParseJson, RefusesNoTextAtAll) {
+  EXPECT_FALSE(parse(""));
+  EXPECT_FALSE(parse(std::string_view{}));
+}
+
 TEST(ParseJson, BuildsInTheGivenMemory) {
   unsigned char buffer[4096];
   boost::json::monotonic_resource memory(buffer, sizeof buffer);

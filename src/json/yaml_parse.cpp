@@ -22,6 +22,7 @@ constexpr std::size_t kAliasedBytesMax = std::size_t{16} << 20;
 struct Parser {
   yaml_parser_t raw{};
   explicit Parser(std::string_view text) {
+    if (text.empty()) text = "";  // a view of nothing has no address, and libyaml insists on one
     CHECK(yaml_parser_initialize(&raw) != 0);
     yaml_parser_set_input_string(&raw, reinterpret_cast<const unsigned char*>(text.data()),
                                  text.size());

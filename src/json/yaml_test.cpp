@@ -36,6 +36,11 @@ TEST(ParseYaml, ResolvesScalarsAsGoYamlDoes) {
             R"("1e5.5","12"])");
 }
 
+TEST(ParseYaml, NoTextAtAllIsNoDocument) {
+  EXPECT_TRUE(parse_yaml("").value().empty());
+  EXPECT_TRUE(parse_yaml(std::string_view{}).value().empty());
+}
+
 TEST(ParseYaml, HonoursTags) {
   EXPECT_EQ(read("[!!str 123, !!float 3, !!int \"3\", !foo bar, !!binary aGVsbG8=, !!bool \"yes\", ! 12]"),
             R"(["123",3,3,"bar","hello",true,"12"])");
