@@ -107,6 +107,15 @@ TEST(Protobuf, NegativeIntegersAndEmptyTimes) {
       << json::serialize(*decoded);
 }
 
+TEST(Protobuf, AnEntryOfAMapMayLackItsKeyAndItsValue) {
+  std::string meta, pod;
+  protobuf::put_bytes(meta, 11, "");  // labels
+  protobuf::put_bytes(pod, 1, meta);
+  auto decoded = decode_protobuf(envelope("v1", "Pod", pod));
+  ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
+  EXPECT_EQ(json::serialize(*json::find_path(*decoded, {"metadata", "labels"})), R"({"":""})");
+}
+
 // Go's zero time and a moment, as client-go's own tests like to write them.
 TEST(Protobuf, TimesOfAnyYearComeBack) {
   for (const char* time : {"0001-01-01T00:00:02.000000Z", "9999-12-31T23:59:59.999999Z"}) {

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <mutex>
+#include <vector>
 
 #include "base/loop.h"
 #include "net/server.h"
@@ -18,8 +20,11 @@ class HttpTest : public testing::Test {
   HttpTest() {
     net::ServerOptions options;
     options.tls = false;
-    server = net::Server::start(options, [](net::Request request, HttpWriter writer) {
-               if (request.path == "/slow") return held().push_back(std::move(writer));
+    server = net::Server::start(options, [this](net::Request request, HttpWriter writer) {
+               if (request.path == "/slow") {
+                 const std::lock_guard lock(mutex);
+                 return held.push_back(std::move(writer));
+               }
                int status = request.path == "/missing" ? 404 : 200;
                writer->respond({.status = status,
                                 .headers = {},
@@ -32,13 +37,8 @@ class HttpTest : public testing::Test {
   }
   ~HttpTest() override {
     http.reset();
-    held().clear();
-    server->stop(std::chrono::milliseconds(0));
-  }
-  // Answers that never come.
-  static std::vector<HttpWriter>& held() {
-    static std::vector<HttpWriter> all;
-    return all;
+    server->stop(std::chrono::milliseconds(0));  // joins its threads: nobody adds to what is held any more
+    held.clear();
   }
   HttpCall to(const std::string& path) {
     HttpCall call;
@@ -46,6 +46,8 @@ class HttpTest : public testing::Test {
     return call;
   }
 
+  std::mutex mutex;
+  std::vector<HttpWriter> held;  // answers that never come
   Loop loop{"test"};
   std::unique_ptr<net::Server> server;
   std::string base;
