@@ -169,10 +169,9 @@ class Decoder {
 
   // A map's entry is a message {1: key, 2: value}; what is absent is zero.
   Result<void> entry(std::string_view kind, std::string_view bytes, json::Object& out, int depth) {
-    std::string_view key = "";  // with an address: boost.json copies from it
+    std::string_view key = "";
     Reader::Field content;
     content.wire = Wire::bytes;
-    content.bytes = "";
     for (Reader reader(bytes); !reader.done();) {
       Reader::Field field = TRY(reader.next());
       if (field.number == 1) key = field.bytes;

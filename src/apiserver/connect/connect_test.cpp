@@ -33,6 +33,7 @@ class FakeConnection final : public kube::ForwardedConnection {
 
 class FakePodStreams final : public kube::PodStreams {
  public:
+  ~FakePodStreams() override { process->client = nullptr; }  // who holds the process as well
   using ProcessReady = std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>;
   void logs(const std::string&, const std::string&, const std::string&, const kube::LogOptions&,
             std::shared_ptr<kube::ByteSink>,
