@@ -36,15 +36,15 @@ class Probing final : public kube::ForwardClient, public std::enable_shared_from
 
   void connected(Result<std::shared_ptr<kube::ForwardedConnection>> connection) {
     if (!connection) return finish(false);
+    if (!done_) return (*connection)->leave();
     connection_ = std::move(*connection);
-    if (!done_) return connection_->leave();
     if (request_.empty()) return finish(true);
     connection_->write(request_);
   }
   void finish(bool passed) {
     if (!done_) return;
     closed_ = true;
-    if (connection_) connection_->leave();
+    if (connection_) std::exchange(connection_, nullptr)->leave();  // it may hold this probe for as long
     std::exchange(done_, nullptr)(passed);
   }
 
