@@ -165,14 +165,13 @@ Amounts<T> excess(const Amounts<T>& a, const Amounts<U>& b) {
   return out;
 }
 
-// Largest allocated/total over the dimensions of `total`; 0/0 is 0 and x/0 is 1.
+// Largest allocated/total over the dimensions that `total` has anything of.
 template <class T, class U>
 double dominant_share(const Amounts<T>& allocated, const Amounts<U>& total) {
   double share = 0;
   each_dim(total.present, [&](Dim d) {
     double a = static_cast<double>(allocated.value[d]), t = static_cast<double>(total.value[d]);
-    double part = t == 0 ? (a == 0 ? 0 : 1) : a / t;
-    if (part > share) share = part;
+    if (t >= kTolerance && a / t > share) share = a / t;
   });
   return share;
 }

@@ -50,7 +50,7 @@ TEST(Resources, EmptyIgnoresPods) {
 
 TEST(Resources, DominantShareOfNothing) {
   EXPECT_EQ(dominant_share(make(0, 0), make(0, 0)), 0);
-  EXPECT_EQ(dominant_share(make(1, 0), make(0, 10)), 1);
+  EXPECT_EQ(dominant_share(make(1, 0), make(0, 10)), 0);
   EXPECT_EQ(dominant_share(make(1, 5), make(10, 10)), 0.5);
 }
 
