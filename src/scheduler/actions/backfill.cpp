@@ -1,6 +1,7 @@
 // backfill: places pods that request nothing (BestEffort) wherever the filters allow. A pod is
 // bound at once if its job is ready, otherwise it is only held for the session. Queue capacity is
-// not asked.
+// not asked. Queues and jobs keep the order they had at the beginning: what they are given here does
+// not make others come first.
 //
 // preempt and reclaim, where they stand before it, let starving jobs' BestEffort pods wait for room they
 // do not need: those are taken from where they wait and tried like the others. Differs from Volcano:
@@ -57,21 +58,17 @@ void execute_backfill(Session& session, const Arguments&) {
         session.job_valid(id))
       turns.add(id);
   }
-  while (!turns.empty()) {
-    QueueId queue = turns.next_queue();
-    if (!turns.has_jobs(queue)) continue;
-    JobId job = turns.next_job(queue);
-    if (!session.may_place(job)) {
-      turns.again(queue);
-      continue;
-    }
+  std::vector<JobId> jobs;
+  while (!turns.empty())
+    for (QueueId queue = turns.next_queue(); turns.has_jobs(queue);) jobs.push_back(turns.next_job(queue));
+  for (JobId job : jobs) {
+    if (!session.may_place(job)) continue;
     for (TaskId task : best_effort_tasks(session, job)) {
       if (std::optional<ClassTable::Pick> pick = session.choose_node(task))
         session.allocate_now(task, pick->node);
       else
         session.set_fit_error(task, session.explain_no_node(task));
     }
-    turns.again(queue);
   }
   let_wait_again(session, waiting);
 }
