@@ -72,16 +72,32 @@ void add_affinity(const json::Value& affinity, Names& names, PodClass& out) {
   }
 }
 
-void add_containers(const model::PodSpec& spec, Names& names, PodClass& out) {
-  auto amount = [](const model::ResourceList& list, const char* name) -> const model::Quantity* {
-    auto found = list.find(name);
-    return found == list.end() ? nullptr : &found->second;
+// The request as scores see it: a container that names no amount of cpu or memory counts with a default. Where the pod
+// as a whole names one, none is missing.
+void add_nonzero(const model::Pod& pod, PodClass& out) {
+  out.nonzero_cpu = out.request[kCpu];
+  out.nonzero_memory = out.request[kMemory];
+  const std::pair<const char*, model::Quantity> defaults[] = {
+      {"cpu", model::Quantity::of_milli(kDefaultCpuMilli)}, {"memory", model::Quantity::of(kDefaultMemoryBytes)}};
+  auto lacks = [&](const model::Container& container) {
+    return std::ranges::any_of(defaults,
+                               [&](const auto& one) { return !container.resources.requests.contains(one.first); });
   };
+  if (std::ranges::none_of(pod.spec.containers, lacks) && std::ranges::none_of(pod.spec.initContainers, lacks)) return;
+  model::Pod filled;
+  filled.spec = pod.spec;
+  filled.status = pod.status;
+  for (auto* containers : {&filled.spec.containers, &filled.spec.initContainers})
+    for (model::Container& container : *containers)
+      for (const auto& [name, amount] : defaults)
+        if (!pod.spec.resources.requests.contains(name)) container.resources.requests.try_emplace(name, amount);
+  model::ResourceList total = model::pod_requests(filled);
+  out.nonzero_cpu = std::min(total["cpu"].milli_value(), kMostOfAPod);
+  out.nonzero_memory = std::min(total["memory"].value(), kMostOfAPod);
+}
+
+void add_containers(const model::PodSpec& spec, Names& names, PodClass& out) {
   for (const model::Container& container : spec.containers) {
-    const model::Quantity* cpu = amount(container.resources.requests, "cpu");
-    const model::Quantity* memory = amount(container.resources.requests, "memory");
-    out.nonzero_cpu += cpu != nullptr ? std::min(cpu->milli_value(), kMostOfAPod) : kDefaultCpuMilli;
-    out.nonzero_memory += memory != nullptr ? std::min(memory->value(), kMostOfAPod) : kDefaultMemoryBytes;
     out.images.push_back(names.intern(normalized_image(container.image)));
     for (const model::ContainerPort& port : container.ports) {
       if (port.hostPort == 0) continue;
@@ -93,8 +109,6 @@ void add_containers(const model::PodSpec& spec, Names& names, PodClass& out) {
     }
   }
   out.containers = static_cast<std::int32_t>(spec.containers.size());
-  out.nonzero_cpu = std::max(out.nonzero_cpu, out.request[kCpu]);
-  out.nonzero_memory = std::max(out.nonzero_memory, out.request[kMemory]);
 }
 
 }  // namespace
@@ -172,15 +186,24 @@ std::string class_key(const model::Pod& pod) {
   for (const model::Toleration& t : pod.spec.tolerations)
     part(t.key), part(t.op), part(t.value), part(t.effect);
   key.push_back('\x1e');
+  auto compute = [&](const model::ResourceList& amounts) {
+    for (const auto& [name, quantity] : amounts)
+      if (name == "cpu" || name == "memory") part(name), part(std::to_string(quantity.milli_value()));
+  };
   for (const model::Container& container : pod.spec.containers) {
     part(container.image);
-    for (const auto& [name, quantity] : container.resources.requests)
-      if (name == "cpu" || name == "memory") part(std::to_string(quantity.milli_value()));
+    compute(container.resources.requests);
     for (const model::ContainerPort& port : container.ports)
       if (port.hostPort != 0)
         part(port.hostIP), part(port.protocol), part(std::to_string(port.hostPort));
     key.push_back('\x1d');
   }
+  for (const model::Container& container : pod.spec.initContainers) {
+    compute(container.resources.requests);
+    part(container.restartPolicy);
+    key.push_back('\x1d');
+  }
+  compute(pod.spec.overhead);
   for (std::string_view name : kReadAnnotations)
     if (const std::string& value = annotation_or_label(pod, name); !value.empty())
       part(name), part(value);
@@ -198,6 +221,7 @@ PodClass make_class(const model::Pod& pod, std::string key, Names& names,
   if (const json::Value* affinity = node_affinity(pod)) add_affinity(*affinity, names, out);
   for (const model::Toleration& t : pod.spec.tolerations)
     out.tolerations.push_back(make_toleration(t, names));
+  add_nonzero(pod, out);
   add_containers(pod.spec, names, out);
   for (std::string_view name : kReadAnnotations)
     if (const std::string& value = annotation_or_label(pod, name); !value.empty())
