@@ -103,10 +103,11 @@ Result<Pkey> read_public_key(std::string_view pem) {
   return key;
 }
 
+// "EC PRIVATE KEY", as Kubernetes' own tools write it: Java's clients know an elliptic key by that line alone.
 Result<std::string> private_key_pem(EVP_PKEY* key) {
   Bio bio(BIO_new(BIO_s_mem()));
   if (!bio ||
-      PEM_write_bio_PKCS8PrivateKey(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
+      PEM_write_bio_PrivateKey_traditional(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
     return openssl_error("writing a private key");
   return bio_text(bio.get());
 }

@@ -89,6 +89,7 @@ TEST_F(Certificates, ClientCertificateCarriesUserAndGroups) {
   Certificate leaf = parse(pair.certificate_pem);
   EXPECT_TRUE(signed_by(leaf, parse(ca.certificate_pem), X509_PURPOSE_SSL_CLIENT));
   EXPECT_EQ(subject(leaf), "CN=kubernetes-admin,O=ops\\, and more,O=system:masters");
+  EXPECT_TRUE(pair.key_pem.starts_with("-----BEGIN EC PRIVATE KEY-----\n")) << pair.key_pem;
 }
 
 // O=dev, CN=eve, DNS:eve.example.com
