@@ -422,5 +422,21 @@ TEST_F(CrdTest, DeletionTakesTheResourcesFirst) {
   EXPECT_EQ(call("GET", kFoos).status, 404);
 }
 
+TEST_F(CrdTest, NoAdmissionHoldsTheResourcesOfACrdThatGoes) {
+  install();
+  call("POST", kFoos, R"({"metadata":{"name":"f"}})");
+  const auto on_foos = [](const kube::Resource& resource, kube::Operation, std::string_view) {
+    return resource.plural == "foos";
+  };
+  const auto refuse = [](const kube::AdmissionRequest&, const json::Value&) -> Result<void> {
+    return fail(Code::forbidden, "it stays");
+  };
+  restart([&](Options& options) { options.admission = {{"refuse.test.io", on_foos, nullptr, refuse}}; });
+  EXPECT_EQ(call("DELETE", std::string(kFoos) + "/f").status, 403);
+  EXPECT_EQ(call("DELETE", std::string(kCrds) + "/foos.x.io").status, 200);
+  simulation.run_for(std::chrono::seconds(1));
+  EXPECT_EQ(call("GET", std::string(kCrds) + "/foos.x.io").status, 404);
+}
+
 }  // namespace
 }  // namespace hekla::apiserver

@@ -42,6 +42,7 @@ struct WriteRequest {
   std::string field_manager;
   std::string given_manager, given_validation;  // fieldManager and fieldValidation as the query has them, for webhooks
   kube::UserInfo user;
+  bool past_admission = false;  // a removal that nobody may refuse
   // Of an update or patch that may create: why its user must not. Empty: it may.
   std::optional<Error> creation_denied;
 };
