@@ -75,8 +75,15 @@ void serve_watch(const ExchangePtr& exchange) {
                                         : "application/json");
   watch.conversions = exchange->serving.conversions;
   exchange->add_headers(watch.headers);
-  exchange->count(200);
-  exchange->serving.watches->start(std::move(watch), exchange->writer);
+  std::shared_ptr<net::ResponseWriter> writer = exchange->writer;
+  if (net::wants_websocket(exchange->request)) {
+    Result<std::shared_ptr<net::ResponseWriter>> socket = websocket_watch(exchange);
+    if (!socket) return exchange->respond(socket.error());
+    writer = std::move(*socket);
+    watch.answer.protobuf = false;
+  }
+  exchange->count(writer == exchange->writer ? 200 : 101);
+  exchange->serving.watches->start(std::move(watch), std::move(writer));
 }
 
 // Bytes of a log on their way to the client; headers go out with the first sign of success.

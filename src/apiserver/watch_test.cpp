@@ -1,4 +1,5 @@
 #include "apiserver/server_fixture_test.h"
+#include "net/websocket.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -40,6 +41,30 @@ TEST_F(WatchTest, FromARevisionOnlyWhatCameAfter) {
   auto watch = send("GET", std::string(kMaps) + "?watch=True&resourceVersion=" + from);
   ASSERT_EQ(watch->events().size(), 1u);
   EXPECT_EQ(meta(watch->events()[0], "name"), "b");
+}
+
+TEST_F(WatchTest, EventsAreMessagesOverWebSocket) {
+  call("POST", kMaps, config_map("a"));
+  call("POST", kMaps, config_map("b"));
+  auto lines = send("GET", std::string(kMaps) + "?watch=true");
+  auto socket = send("GET", std::string(kMaps) + "?watch=true", "",
+                     {{"Connection", "Upgrade"},
+                      {"Upgrade", "websocket"},
+                      {"Sec-WebSocket-Version", "13"},
+                      {"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="}});
+  EXPECT_EQ(socket->answer.status, 101);
+  call("DELETE", std::string(kMaps) + "/b");
+  std::string messages;
+  for (std::string_view rest = lines->answer.body; !rest.empty();) {
+    const std::size_t line = rest.find('\n') + 1;
+    messages += net::websocket_frame(net::WebSocketOpcode::text, rest.substr(0, line));
+    rest.remove_prefix(line);
+  }
+  EXPECT_EQ(lines->events().size(), 3u);
+  EXPECT_EQ(socket->answer.body, messages);
+  EXPECT_FALSE(socket->ended);
+  socket->input(std::string("\x88\x80\0\0\0\0", 6));  // the client closes
+  EXPECT_TRUE(socket->ended);
 }
 
 TEST_F(WatchTest, ObjectsEnterAndLeaveASelector) {

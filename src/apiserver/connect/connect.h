@@ -44,6 +44,8 @@ class LogAnswer : public kube::ByteSink {
 };
 // As messages of the protocol binary.k8s.io, base64.binary.k8s.io or of none, when none is named.
 Result<std::shared_ptr<LogAnswer>> websocket_log(const ExchangePtr& exchange);
+// In place of the exchange's own writer, for the lines of a watch.
+Result<std::shared_ptr<net::ResponseWriter>> websocket_watch(const ExchangePtr& exchange);
 
 struct ForwardTarget {
   kube::PodStreams* streams = nullptr;

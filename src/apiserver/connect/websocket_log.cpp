@@ -2,56 +2,38 @@
 #include <algorithm>
 
 #include "apiserver/connect/connect.h"
+#include "apiserver/connect/one_way_socket.h"
 #include "base/bytes.h"
-#include "net/websocket.h"
 
 namespace hekla::apiserver {
 
 namespace {
 
-constexpr std::size_t kLargestClientMessage = 4096;  // it has nothing to say
-constexpr std::uint16_t kLogEnded = 1000, kLogClientWrong = 1002;
-
-class WebSocketLog final : public LogAnswer, public std::enable_shared_from_this<WebSocketLog> {
+class WebSocketLog final : public LogAnswer {
  public:
   WebSocketLog(ExchangePtr exchange, net::Headers answer, bool base64)
-      : exchange_(std::move(exchange)), answer_(std::move(answer)), base64_(base64) {}
+      : exchange_(std::move(exchange)),
+        socket_(std::make_shared<OneWaySocket>(exchange_->writer, std::move(answer))),
+        base64_(base64) {}
 
   void begin() override {
     exchange_->count(101);
-    exchange_->writer->upgrade(
-        std::move(answer_),
-        [self = shared_from_this()](std::string_view bytes) { self->receive(bytes); });
+    socket_->open();
   }
   void write(std::string bytes) override {
-    exchange_->writer->write(
-        base64_ ? net::websocket_frame(net::WebSocketOpcode::text, base64_encode(bytes))
-                : net::websocket_frame(net::WebSocketOpcode::binary, bytes));
+    if (base64_)
+      socket_->send(net::WebSocketOpcode::text, base64_encode(bytes));
+    else
+      socket_->send(net::WebSocketOpcode::binary, bytes);
   }
-  void end() override { close(kLogEnded, ""); }
+  void end() override { socket_->close(); }
   bool is_closed() const override { return exchange_->writer->is_closed(); }
   std::size_t pending_bytes() const override { return exchange_->writer->pending_bytes(); }
 
  private:
-  void close(std::uint16_t code, std::string_view reason) {
-    exchange_->writer->write(net::websocket_close(code, reason));
-    exchange_->writer->end();
-  }
-  void receive(std::string_view bytes) {
-    std::vector<net::WebSocketMessage> messages;
-    Result<void> read = reader_.feed(bytes, messages);
-    for (const net::WebSocketMessage& message : messages) {
-      if (message.opcode == net::WebSocketOpcode::close) return close(kLogEnded, "");
-      if (message.opcode == net::WebSocketOpcode::ping)
-        exchange_->writer->write(net::websocket_frame(net::WebSocketOpcode::pong, message.payload));
-    }
-    if (!read) close(kLogClientWrong, read.error().message);
-  }
-
   ExchangePtr exchange_;
-  net::Headers answer_;
+  std::shared_ptr<OneWaySocket> socket_;
   const bool base64_;
-  net::WebSocketReader reader_{kLargestClientMessage};
 };
 
 }  // namespace
