@@ -139,6 +139,17 @@ TEST_F(UpstreamAnswers, SlicesCountTheirLabels) {
   EXPECT_EQ(generation(R"({"metadata":{"labels":{"a":"b"}}})"), 2);
 }
 
+TEST_F(UpstreamAnswers, DeploymentsCountTheirAnnotationsUnlessTheStatusBringsThem) {
+  const std::string deployments = in_default("apps/v1", "deployments");
+  call("POST", deployments, R"({"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{
+      "metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  Reply noted = patch(deployments + "/d/status", R"({"metadata":{"annotations":{"a":"b"}}})");
+  EXPECT_EQ(noted.at({"metadata", "annotations", "a"}), "b");
+  EXPECT_EQ(json::int_at(noted.body, {"metadata", "generation"}), 1);
+  Reply changed = patch(deployments + "/d", R"({"metadata":{"annotations":{"a":"c"}}})");
+  EXPECT_EQ(json::int_at(changed.body, {"metadata", "generation"}), 2);
+}
+
 TEST_F(UpstreamAnswers, EventsReadInTheOtherGroupHaveItsShape) {
   call("POST", in_default("v1", "events"), R"({"metadata":{"name":"e"},"involvedObject":{"namespace":"default"}})");
   Reply newer = call("GET", in_default("events.k8s.io/v1", "events") + "/e");

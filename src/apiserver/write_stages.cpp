@@ -500,7 +500,7 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
     kind.prepare_update(object, old, {scope.now, scope.services.rng, scope.request.subresource});
   complete_status(kind, object);
   TRY(allocate_stage(scope, object, &old));
-  count_generation(kind, object, old);
+  if (!writes_status(scope.request.subresource)) count_generation(kind, object, old);
   TRY(validate_stage(scope, object, &old));
   TRY(admit_stage(scope, object, &old, kube::Operation::update));
   const bool removal = completes_removal(kind, object);

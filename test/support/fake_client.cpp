@@ -166,6 +166,8 @@ kube::WriteResult FakeApi::patch_object(const kube::Write& write) {
   } else if (!write.subresource.empty() && write.subresource != "scale") {
     json::Object only;
     if (members.contains("status")) only["status"] = members["status"];
+    if (write.resource == kube::resources::deployments && members.contains("metadata"))
+      only["metadata"] = members["metadata"];  // their revision comes so
     if (write.patch_type == kube::PatchType::strategic) {
       merge_list(*found, only, "conditions", "type");
       merge_list(*found, only, "reservedFor", "uid");

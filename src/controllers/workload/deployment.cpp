@@ -111,12 +111,14 @@ void write_sets(const Rollout& rollout, WorkloadPlan& plan) {
   for (const RolloutSet& set : rollout.old) write(set, {});
 }
 
+// Through the status, as upstream does: a change of annotations counts in metadata.generation otherwise.
 void annotate_revision(const Workload& deployment, const std::string& revision,
                        WorkloadPlan& plan) {
   if (deployment.metadata.annotation(kRevision) == revision) return;
   plan.writes.push_back(merge_patch(
       kube::resources::deployments, key_of(deployment.metadata),
-      json::Object{{"metadata", json::Object{{"annotations", json::Object{{kRevision, revision}}}}}}));
+      json::Object{{"metadata", json::Object{{"annotations", json::Object{{kRevision, revision}}}}}},
+      "status"));
 }
 
 void clean_history(const Rollout& rollout, WorkloadPlan& plan) {

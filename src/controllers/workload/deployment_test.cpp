@@ -54,6 +54,9 @@ TEST_F(DeploymentTest, MakesASetAndItsPods) {
   EXPECT_EQ(condition(resources::deployments, "web", "Available"), "True MinimumReplicasAvailable");
   EXPECT_EQ(condition(resources::deployments, "web", "Progressing"), "True NewReplicaSetAvailable");
   EXPECT_EQ(revision_of("a:1"), "1");
+  EXPECT_EQ(json::string_at(object(resources::deployments, "web"),
+                            {"metadata", "annotations", "deployment.kubernetes.io/revision"}),
+            "1");
 }
 
 TEST_F(DeploymentTest, RollsOverWithinItsLimits) {
