@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables passt
 TEST_PACKAGES := runc libgtest-dev libgmock-dev librapidcheck-dev python3-yaml python3-venv openssl procps
 
-.PHONY: deps deps-test build run run-long test build-asan build-tsan test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-envtest test-conformance test-node-conformance test-volcano-e2e test-frameworks fuzz bench tidy clean
+.PHONY: deps deps-test build run run-long test build-asan build-tsan test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-python test-crds test-helm test-envtest test-conformance test-node-conformance test-volcano-e2e test-frameworks fuzz bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -118,6 +118,17 @@ test-crds: build
 	@$(call install_packages,python3-venv)
 	@go=$$(tools/find_go $(CACHE)); \
 	  $(SUDO) env GO=$$go HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/clients/upstream_crds.py
+
+# Helm, built by the go command from its modules, once.
+HELM_VERSION := v3.22.0
+test-helm: $(BUILD)/hekla
+	@$(call install_packages,python3-venv python3-yaml)
+	@tools/fetch_kubectl $(CACHE)
+	@go=$$(tools/find_go $(CACHE) 1.26); \
+	  [ -x $(CACHE)/helm/$(HELM_VERSION)/helm ] || { echo "== building helm $(HELM_VERSION)"; \
+	    GOBIN=$(CACHE)/helm/$(HELM_VERSION) GOFLAGS="$${GOFLAGS:-} -p=1" CGO_ENABLED=0 nice -n 10 $$go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION); }; \
+	  $(SUDO) env GO=$$go HELM=$(CACHE)/helm/$(HELM_VERSION)/helm HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) \
+	  python3 test/clients/helm_test.py -v
 
 # client-go's informers and a controller-runtime manager, with Hekla as envtest's control plane.
 test-envtest: $(BUILD)/hekla
