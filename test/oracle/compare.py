@@ -8,13 +8,16 @@ pods that wait, by name. --again prints the cases that are worth more tries.
 Differences with a name are explained in docs/compat/volcano.md and counted:
   rounding   what a queue deserves by its weight misses a whole amount by the last digit of a sum, upstream
   in-vain    upstream evicts pods that make no room for anybody, or more than it needs
+  windfall   in-vain, and pods of another queue, who may not preempt, wait for that room
   one-node   upstream adds up evictions over several nodes until a queue is below its share
+  sla        a group that sla lets in counts at once; upstream does not ask the plugins below about it, and these
+             count it from the next session on, so that more groups are let in meanwhile
   future     with reclaim a pod waits for room that will be free anyway; upstream evicts for it or leaves it out
   other-pods as many evictions and as many waiting pods, but other ones"""
 import json
 import sys
 
-EXPLAINED = {"rounding", "in-vain", "one-node", "future", "other-pods"}
+EXPLAINED = {"rounding", "in-vain", "windfall", "one-node", "sla", "future", "other-pods"}
 
 
 def read(path):
@@ -45,13 +48,38 @@ def evictions(case, ours, outcomes):
         return "other-pods"
     if any(mine[0] < evicted and mine[1] >= waiting for evicted, waiting in counts):
         return "in-vain"
+    if "preempt" in case["config"] and any(windfall(case, ours, one) for one in outcomes):
+        return "windfall"
     if "reclaim" in case["config"]:
         return "future" if any(mine[0] <= evicted or mine[1] > waiting for evicted, waiting in counts) else "evictions"
     several = len(case["nodes"]) > 1
     return "one-node" if several and all(mine[0] < evicted for evicted, _ in counts) else "evictions"
 
 
+def windfall(case, ours, theirs):
+    queue = {group["metadata"]["name"]: group["spec"]["queue"] for group in case["podGroups"]}
+    queue_of = {pod["metadata"]["name"]: queue.get(pod["metadata"]["labels"]["gang"]) for pod in case["pods"]}
+    if not (ours["evictions"].items() < theirs["evictions"].items() and ours["pipelined"].items() <= theirs["pipelined"].items()):
+        return False
+    victims = {name: node for name, node in theirs["evictions"].items() if name not in ours["evictions"]}
+    return all(node in victims.values() and queue_of[name] not in {queue_of[victim] for victim in victims}
+               for name, node in theirs["pipelined"].items() if name not in ours["pipelined"])
+
+
+def let_in_by_sla(case, ours, theirs):
+    """Whether all that differs is that upstream lets more pending groups in, and binds their pods."""
+    more = {name for name, phase in theirs["phases"].items() if phase != ours["phases"].get(name)}
+    group = {pod["metadata"]["name"]: pod["metadata"]["labels"]["gang"] for pod in case["pods"]}
+    return ("name: sla" in case["config"] and more
+            and all((ours["phases"].get(name), theirs["phases"][name]) == ("Pending", "Inqueue") for name in more)
+            and ours["binds"].items() <= theirs["binds"].items()
+            and all(group[pod] in more for pod in theirs["binds"] if pod not in ours["binds"]))
+
+
 def differences(case, ours, outcomes):
+    if any(let_in_by_sla(case, ours | {"phases": phases(case, ours)}, one | {"phases": phases(case, one)}) for one in outcomes):
+        yield "sla"
+        return
     if all(ours["binds"] != one["binds"] for one in outcomes):
         rounded = "name: proportion" in case["config"] and any(
             one["binds"].items() <= ours["binds"].items() for one in outcomes)

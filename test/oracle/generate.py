@@ -5,6 +5,8 @@ import json
 import random
 import sys
 
+from widen import Widen
+
 CHART = """actions: "%s"
 tiers:
 - plugins:
@@ -73,6 +75,7 @@ class Case:
         # Who is to be evicted must be there first.
         for i in range(self.r.randint(4, 9) if self.evicting else self.r.randint(1, 7)):
             self.group(i, i < 4 if self.evicting else self.r.random() < .25)
+        Widen(self.out, seed)
 
     def meta(self, name, **more):
         self.clock += 1
