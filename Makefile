@@ -65,8 +65,9 @@ test: build
 	@echo "== all tests passed"
 
 # clang, unoptimised: g++ takes a minute and a half for many a file under these sanitizers.
+# llvm-19 has the symbolizer: without it a finding names no functions.
 build-asan build-tsan: build-%: deps-test
-	@$(call install_packages,clang-19 libclang-rt-19-dev)
+	@$(call install_packages,clang-19 libclang-rt-19-dev llvm-19)
 	@echo "== building the tests with clang ($*)"
 	@cmake --preset $* >/dev/null && cmake --build build/$* -j $(JOBS) --target tests
 
