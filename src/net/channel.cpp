@@ -14,7 +14,7 @@
 namespace hekla::net {
 namespace {
 
-constexpr std::size_t kMaxTlsWrite = 64 * 1024;    // plaintext per system call: four records
+constexpr std::size_t kMaxTlsWrite = 256 * 1024;   // plaintext per system call: sixteen records
 constexpr std::size_t kRecord = 16 * 1024, kRecordOverhead = 64;
 
 long control_bio(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
