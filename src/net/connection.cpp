@@ -17,7 +17,7 @@ constexpr Nanos kHandshakeTimeout = 10s;
 constexpr Nanos kLingerTimeout = 2s;
 constexpr std::size_t kReadStep = 64 * 1024;
 constexpr std::size_t kMaxReadAhead = 256 * 1024;  // input kept while a request is being answered
-// With its framing one write of the channel. A quarter of it cost a list of 25 MB a quarter more CPU (25 against 20 ms).
+// With its framing one write of the channel. With a quarter of it a list of 25 MB took 25 ms of CPU, not 20.
 constexpr std::size_t kMaxPerWrite = 240 * 1024;
 constexpr std::size_t kAlwaysRead = 32 * 1024;  // of a request, whatever the others hold
 constexpr std::size_t kSessionHead = 1024;  // of OpenSSL's state, what a write begins with
