@@ -64,7 +64,7 @@ class Frameworks(put.PlatformTest):
                          cls.programs, VENV),
                      "--image-map", "volcanosh/* = host, files=%s/mnist:/var/tf_dist_mnist, venv=%s" % (
                          cls.programs, VENV),
-                     "--image-map", "*=host"]
+                     "--image-map", "* = host, venv=%s" % VENV]
         super().setUpClass()
 
     def tearDown(self):
@@ -159,7 +159,7 @@ class Frameworks(put.PlatformTest):
         put.wait_for("job %s is Completed" % name, ended, PATIENCE, 0.5)
 
     def test_3_tensorflow_plugin(self):
-        command = VENV + "/bin/python /programs/parameter_servers.py"
+        command = "python /programs/parameter_servers.py"
         self.plugin_job("tf", {"tensorflow": []}, ("chief", 1, command, True), ("worker", 2, command), ("ps", 1, command))
         self.assertIn("epoch 2 iterations 300 samples 6400", self.log("tf-chief-0"))
         self.assertIn("serving as worker 1", self.log("tf-worker-1"))
@@ -174,7 +174,7 @@ class Frameworks(put.PlatformTest):
             self.assertGreater(float(accuracy.group(1)), 0.8)
 
     def test_5_xgboost_by_the_pytorch_plugin(self):
-        command = VENV + "/bin/python /programs/boosting.py"
+        command = "python /programs/boosting.py"
         self.plugin_job("boost", {"pytorch": ["--port=29500"]}, ("master", 1, command), ("worker", 2, command))
         for rank, pod in enumerate(["master-0", "worker-0", "worker-1"]):
             log = self.log("boost-" + pod)
