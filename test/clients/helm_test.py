@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import platform_under_test as put  # noqa: E402
 
 CHARTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "helm")
-HELM = os.environ.get("HELM", os.path.join(put.CACHE, "helm/helm"))
+HELM = os.environ["HELM"]
 VOLCANO = "volcano.sh/volcano@v1.14.1"
 NS = "store"
 
