@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """kube-apiserver with etcd, Hekla's API server alone, and the whole of Hekla, one after the other, under the same
-load; prints a table with the ratios of the first two.
+load; prints a table with the ratios of the first two, and what delivering an event costs a server that does nothing
+else (bench/watch_floor).
 
 usage: bench/apiserver.py BUILD_DIR [--objects N] [--many N] [--skip-peer]
 The peers come from test/differential/build_peers. All servers write durably (etcd with fsync).
@@ -12,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
@@ -42,14 +44,20 @@ def kubeconfig(server):
     return path
 
 
+WATCH = ("--mode", "watch", "--watchers", 200, "--count", 200, "--namespace", "kube-public")
+
+
 class Bench:
     def __init__(self, build, objects):
-        self.load = os.path.join(build, "bench", "api_load")
+        self.programs = os.path.join(build, "bench")
         self.objects = objects
 
     def run(self, server, *arguments):
-        pids = ",".join(str(process.pid) for process in server.processes)
-        output = subprocess.run([self.load, "--kubeconfig", kubeconfig(server), "--server-pids", pids,
+        return self.run_load(kubeconfig(server), server.processes, *arguments)
+
+    def run_load(self, config, processes, *arguments):
+        pids = ",".join(str(process.pid) for process in processes)
+        output = subprocess.run([os.path.join(self.programs, "api_load"), "--kubeconfig", config, "--server-pids", pids,
                                  *map(str, arguments)], check=True, stdout=subprocess.PIPE, timeout=1200).stdout
         return json.loads(output)
 
@@ -69,7 +77,7 @@ class Bench:
                 figures["client CPU per %s, us" % kind] = result["client_cpu_us"]
             result = self.run(server, "--mode", "list", "--count", 15)
             figures["list %d pods, p50 ms" % self.objects] = result["p50_ms"]
-            result = self.run(server, "--mode", "watch", "--watchers", 200, "--count", 200, "--namespace", "kube-public")
+            result = self.run(server, *WATCH)
             figures["watch: events/s"] = result["events_per_s"]
             figures["watch: p99 ms"] = result["p99_ms"]
             figures["watch: server CPU per event, us"] = result["server_cpu_us"]
@@ -77,6 +85,18 @@ class Bench:
         finally:
             server.stop()
         return figures
+
+    def measure_floor(self):
+        """What an event costs where nothing is done but to write it to every watcher."""
+        with tempfile.TemporaryDirectory() as directory:
+            with subprocess.Popen([os.path.join(self.programs, "watch_floor"), directory],
+                                  stdout=subprocess.PIPE) as process:
+                try:
+                    process.stdout.readline()
+                    result = self.run_load(os.path.join(directory, "bench.kubeconfig"), [process], *WATCH)
+                finally:
+                    process.kill()
+        return {"watch: the least CPU per event, us": result["server_cpu_us"]}
 
     def measure_many(self, pods):
         """RSS with many pods, and the start of a server that finds them."""
@@ -121,6 +141,7 @@ def main():
     whole = bench.measure(servers.hekla)
     ours = bench.measure(servers.hekla_apiserver)
     theirs = {} if arguments.skip_peer else bench.measure(lambda: servers.kubernetes(durable=True))
+    ours.update(bench.measure_floor())
     ours.update(bench.measure_many(arguments.many))
     show = lambda value: "-" if value is None else "%.1f" % value
     print("%-34s %22s %16s %8s %12s" % ("", "kube-apiserver + etcd", "hekla apiserver", "ratio", "hekla up"))
