@@ -13,13 +13,13 @@ namespace {
 using kube::AdmissionRequest;
 using kube::Operation;
 
-bool is_pod_create(const kube::Resource& resource, Operation operation, std::string_view subresource) {
-  return operation == Operation::create && resource.plural == "pods" && resource.group.empty() &&
-         subresource.empty();
-}
-
 bool is_core(const kube::Resource& resource, std::string_view plural) {
   return resource.group.empty() && resource.plural == plural;
+}
+
+bool is_pod_write(const kube::Resource& resource, Operation operation, std::string_view subresource) {
+  return (operation == Operation::create || operation == Operation::update) && is_core(resource, "pods") &&
+         subresource.empty();
 }
 
 Result<void> namespace_may_go(const AdmissionRequest& request, const json::Value&) {
@@ -78,7 +78,19 @@ Result<PriorityClass> priority_of(const AdmissionRequest& request, const json::V
   return best.value_or(PriorityClass{});
 }
 
+// A manifest that replaces its pod does not name what was computed when the pod was made; no update changes it.
+void keep_priority(const json::Value& before, json::Value& pod) {
+  for (std::string_view member : {"priority", "preemptionPolicy"})
+    if (const json::Value* had = json::find_path(before, {"spec", member});
+        had && !json::find_path(pod, {"spec", member}))
+      json::at_path(pod, {"spec", member}) = *had;
+}
+
 Result<void> priority(const AdmissionRequest& request, json::Value& pod) {
+  if (request.operation == Operation::update) {
+    keep_priority(*request.old_object, pod);
+    return {};
+  }
   PriorityClass found = TRY(priority_of(request, pod));
   json::Value& spec = json::at_path(pod, {"spec"});
   if (!spec.is_object()) return {};
@@ -188,10 +200,10 @@ std::vector<kube::AdmissionStep> builtin_admission() {
   steps.push_back({"NamespaceLifecycle", namespace_removal, nullptr, namespace_may_go});
   steps.push_back({"NamespaceLabel", on_create("namespaces"), namespace_label, nullptr});
   steps.push_back({"TaintNodesByCondition", on_create("nodes"), taint_new_node, nullptr});
-  steps.push_back({"Priority", is_pod_create, priority, nullptr});
+  steps.push_back({"Priority", is_pod_write, priority, nullptr});
   steps.push_back(runtime_class_admission());
   steps.push_back({"CertificateRequester", on_signing_request, requesting_user, nullptr});
-  steps.push_back({"DefaultTolerationSeconds", is_pod_create, default_tolerations, nullptr});
+  steps.push_back({"DefaultTolerationSeconds", is_pod_write, default_tolerations, nullptr});
   return steps;
 }
 

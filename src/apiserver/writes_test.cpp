@@ -299,6 +299,17 @@ TEST_F(WritesTest, PodsGetTheirDefaultsAndAdmission) {
   EXPECT_EQ(unknown.message(), "pods \"r\" is forbidden: no PriorityClass with name none was found");
 }
 
+TEST_F(WritesTest, AManifestMayReplaceItsOwnPod) {
+  const std::string manifest = pod("p", R"(,"serviceAccountName":"default","automountServiceAccountToken":false,)"
+                                        R"("priorityClassName":"system-node-critical")");
+  ASSERT_EQ(call("POST", kPods, manifest).status, 201);
+  Reply replaced = call("PUT", std::string(kPods) + "/p", manifest);
+  ASSERT_EQ(replaced.status, 200) << replaced.text;
+  EXPECT_EQ(json::int_at(replaced.body, {"spec", "priority"}), 2000001000);
+  EXPECT_EQ(replaced.at({"spec", "preemptionPolicy"}), "PreemptLowerPriority");
+  EXPECT_EQ(json::array_at(replaced.body, {"spec", "tolerations"})->size(), 2u);
+}
+
 TEST_F(WritesTest, StatusAndSpecAreSeparateEndpoints) {
   call("POST", kPods, pod("p"));
   const std::string url = std::string(kPods) + "/p";
