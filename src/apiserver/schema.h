@@ -89,8 +89,10 @@ void apply_defaults(const Schema& schema, json::Value& value);
 // held against an update.
 std::vector<Cause> validate_value(const Schema& schema, const json::Value& value,
                                   const std::string& path = {}, const json::Value* old = nullptr);
-// Typed decoding errors of built-in kinds (a string where an integer belongs); the first one found.
-Result<void> check_types(const Schema& schema, const json::Value& value);
+// Typed decoding errors of built-in kinds (a string where an integer belongs); the first one found. Upstream decodes
+// what strategic patches make with another decoder, which has words of its own.
+enum class GoDecoder { json, unstructured };
+Result<void> check_types(const Schema& schema, const json::Value& value, GoDecoder decoder = GoDecoder::json);
 // Drops what Go's omitempty would not have written (empty labels, null creationTimestamp ...) and writes quantities
 // in canonical form. Built-in kinds only.
 void normalize(const Schema& schema, json::Value& value);

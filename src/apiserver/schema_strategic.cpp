@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "apiserver/schema.h"
+#include "json/go_text.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -14,24 +15,9 @@ constexpr std::string_view kRetainKeys = "$retainKeys";
 constexpr std::string_view kOrderPrefix = "$setElementOrder";
 constexpr std::string_view kDeletePrefix = "$deleteFromPrimitiveList";
 
-// Go's %v of a map: map[a:1 b:2].
-std::string go_map(const json::Object& object) {
-  std::vector<std::string> members;
-  for (const auto& member : object)
-    members.push_back(std::string(member.key()) + ":" +
-                      (member.value().is_string()
-                           ? std::string(json::sv(member.value().get_string()))
-                           : json::serialize(member.value())));
-  std::sort(members.begin(), members.end());
-  std::string out = "map[";
-  for (std::size_t i = 0; i < members.size(); ++i) out += (i == 0 ? "" : " ") + members[i];
-  return out + "]";
-}
-
 std::unexpected<Error> no_merge_key(const json::Value& item, std::string_view key) {
   return fail(Code::bad_request,
-              "map: " + (item.is_object() ? go_map(item.get_object()) : json::serialize(item)) +
-                  " does not contain declared merge key: " + std::string(key));
+              "map: " + json::go_print(item) + " does not contain declared merge key: " + std::string(key));
 }
 
 // A value new to the object: what it says about merging and deleting has nothing to act on.
@@ -149,7 +135,7 @@ Result<json::Array> merge_keyed(const Schema* schema, json::Array original,
       return fail(Code::bad_request, "merging lists cannot yet be specified in the patch");
     } else {
       return fail(Code::bad_request, "unknown patch type: " + std::string(word) +
-                                         " in map: " + go_map(item.get_object()));
+                                         " in map: " + json::go_print(item));
     }
   }
   if (replace) return rest;
@@ -332,7 +318,7 @@ Result<void> merge_object(const Schema* schema, json::Value& original, json::Obj
       return {};
     }
     return fail(Code::bad_request,
-                "unknown patch type: " + std::string(word) + " in map: " + go_map(patch));
+                "unknown patch type: " + std::string(word) + " in map: " + json::go_print(json::Value(patch)));
   }
   if (!original.is_object()) original = json::Object();
   json::Object& object = original.get_object();

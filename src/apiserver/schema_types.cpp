@@ -1,5 +1,5 @@
-// What decoding into a Go struct would have done: type errors in encoding/json's words, and the
-// form in which the decoded object would be written again. Only nodes of built-in types are looked
+// What decoding into a Go struct would have done: type errors in the words of encoding/json or of apimachinery's
+// converter, and the form in which the decoded object would be written again. Only nodes of built-in types are looked
 // at, so that in a custom resource this covers its metadata.
 #include <cmath>
 #include <limits>
@@ -63,8 +63,57 @@ std::string_view json_kind(const json::Value& value) {
   }
 }
 
+// The same of a value that was decoded into interface{}.
+std::string_view go_kind(const json::Value& value) {
+  switch (value.kind()) {
+    case json::Kind::array:
+      return "slice";
+    case json::Kind::object:
+      return "map";
+    case json::Kind::int64:
+    case json::Kind::uint64:
+      return "int64";
+    case json::Kind::double_:
+      return "float64";
+    default:
+      return json_kind(value);
+  }
+}
+
+// What apimachinery's converter says of a value that does not fit. Types that decode themselves say it in JSON's words.
+std::string unconvertible(const Schema& schema, const json::Value& value) {
+  const std::string kind(go_kind(value));
+  const std::string_view format = schema.format;
+  const auto itself = [&](const char* type) {
+    return "json: cannot unmarshal " + std::string(json_kind(value)) + " into Go value of type " + type;
+  };
+  const auto simple = [&](bool convertible, std::string_view type) {
+    return convertible ? "cannot convert " + kind + " to " + go_type_name(schema)
+                       : "unrecognized type: " + std::string(type);
+  };
+  switch (schema.type) {
+    case Type::object:
+      return (schema.additional ? "cannot restore map from " : "cannot restore struct from: ") + kind;
+    case Type::array:
+      return "cannot restore slice from " + kind;
+    case Type::boolean:
+      return simple(false, "bool");
+    case Type::integer:
+      return simple(value.is_number(), format);
+    case Type::number:
+      return simple(false, "float64");
+    case Type::string:
+      if (format == "byte") return "cannot restore slice from " + kind;
+      return format.empty() ? simple(value.is_int64(), "string") : itself("string");
+    default:
+      return itself("int32");  // IntOrString
+  }
+}
+
 class TypeCheck {
  public:
+  explicit TypeCheck(GoDecoder decoder) : decoder_(decoder) {}
+
   Result<void> visit(const Schema& schema, const json::Value& value) {
     if (value.is_null() || schema.type == Type::any) return {};
     if (std::string_view(schema.format) == "quantity") return quantity(value);
@@ -91,6 +140,7 @@ class TypeCheck {
  private:
   std::unexpected<Error> mismatch(const Schema& schema, const json::Value& value,
                                   bool show = false) {
+    if (decoder_ == GoDecoder::unstructured) return fail(Code::bad_request, unconvertible(schema, value));
     std::string message = "json: cannot unmarshal " + std::string(json_kind(value));
     if (show) message += " " + json::serialize(value);
     message += path_.empty()
@@ -174,6 +224,7 @@ class TypeCheck {
     return {};
   }
 
+  const GoDecoder decoder_;
   std::string path_;
   std::string_view struct_;
 };
@@ -271,9 +322,9 @@ Result<void> each_builtin(const Schema& schema, V& value, const Act& act) {
 
 }  // namespace
 
-Result<void> check_types(const Schema& schema, const json::Value& value) {
-  const auto check = [](const Schema& inner, const json::Value& at) {
-    return TypeCheck().visit(inner, at);
+Result<void> check_types(const Schema& schema, const json::Value& value, GoDecoder decoder) {
+  const auto check = [decoder](const Schema& inner, const json::Value& at) {
+    return TypeCheck(decoder).visit(inner, at);
   };
   return schema.go_type.empty() ? each_builtin(schema, value, check) : check(schema, value);
 }

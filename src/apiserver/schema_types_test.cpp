@@ -7,9 +7,9 @@
 namespace hekla::apiserver {
 namespace {
 
-std::string type_error(const char* type, const char* text) {
+std::string type_error(const char* type, const char* text, GoDecoder decoder = GoDecoder::json) {
   auto value = json::parse(text);
-  Result<void> checked = check_types(*builtin_type(type), *value);
+  Result<void> checked = check_types(*builtin_type(type), *value, decoder);
   return checked ? "" : checked.error().message;
 }
 
@@ -44,6 +44,22 @@ TEST(CheckTypes, MessagesAreGos) {
             "illegal base64 data at input byte 0");
   EXPECT_EQ(type_error(pod, R"({"metadata":{"creationTimestamp":"x"}})"),
             R"(parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006")");
+}
+
+TEST(CheckTypes, StrategicPatchesAreDecodedInOtherWords) {
+  const auto error = [](const char* type, const char* text) { return type_error(type, text, GoDecoder::unstructured); };
+  const char* const pod = "io.k8s.api.core.v1.Pod";
+  EXPECT_EQ(error(pod, R"({"metadata":{"labels":"x"}})"), "cannot restore map from string");
+  EXPECT_EQ(error(pod, R"({"spec":7})"), "cannot restore struct from: int64");
+  EXPECT_EQ(error(pod, R"({"spec":{"containers":{}}})"), "cannot restore slice from map");
+  EXPECT_EQ(error(pod, R"({"metadata":{"labels":{"a":1}}})"), "cannot convert int64 to string");
+  EXPECT_EQ(error(pod, R"({"metadata":{"labels":{"a":true}}})"), "unrecognized type: string");
+  EXPECT_EQ(error(pod, R"({"spec":{"priority":"x"}})"), "unrecognized type: int32");
+  EXPECT_EQ(error(pod, R"({"spec":{"priority":1.5}})"), "cannot convert float64 to int32");
+  EXPECT_EQ(error(pod, R"({"spec":{"hostNetwork":"x"}})"), "unrecognized type: bool");
+  EXPECT_EQ(error(pod, R"({"metadata":{"creationTimestamp":5}})"),
+            "json: cannot unmarshal number into Go value of type string");
+  EXPECT_EQ(error("io.k8s.api.core.v1.Secret", R"({"data":{"a":[]}})"), "cannot restore slice from slice");
 }
 
 TEST(CheckTypes, AcceptsWhatGoAccepts) {

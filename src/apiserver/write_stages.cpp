@@ -70,9 +70,14 @@ Result<void> check_configuration(WriteScope& scope) {
 }
 
 // A patch whose outcome is no object of the kind: upstream shows the whole outcome.
-Error undecodable_patch(const json::Value& object, const std::string& why) {
-  return invalid_object(kube::Resource{}, "",
-                        {invalid_value("patch", json::Value(json::serialize(object)), why)});
+bool patched_strategically(const WriteScope& scope) {
+  return scope.request.verb == WriteRequest::Verb::patch && scope.request.patch_type == kube::PatchType::strategic;
+}
+
+Error undecodable_patch(const WriteScope& scope, const json::Value& object, const std::string& why) {
+  const std::string shown =
+      patched_strategically(scope) ? json::go_print(scope.request.body) : json::serialize(object);
+  return invalid_object(kube::Resource{}, "", {invalid_value("patch", json::Value(shown), why)});
 }
 
 Error strict_error(const WriteScope& scope, const json::Value& object,
@@ -80,7 +85,7 @@ Error strict_error(const WriteScope& scope, const json::Value& object,
   std::string text = "strict decoding error: ";
   for (std::size_t i = 0; i < problems.size(); ++i) text += (i ? ", " : "") + problems[i];
   if (!patched) return bad_request_error(cannot_handle(scope.resource()) + text);
-  return undecodable_patch(object, text);
+  return undecodable_patch(scope, object, text);
 }
 
 // Whether a member of the object may be another than the stored one. (A conversion webhook may return anything.)
@@ -308,9 +313,10 @@ Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) 
   if (kind.custom) {
     TRY(decode_custom(scope, object));
   } else if (kind.schema) {
-    if (Result<void> typed = check_types(*kind.schema, object); !typed) {
+    const GoDecoder decoder = patched && patched_strategically(scope) ? GoDecoder::unstructured : GoDecoder::json;
+    if (Result<void> typed = check_types(*kind.schema, object, decoder); !typed) {
       unnamed.put_back();
-      return std::unexpected(patched ? undecodable_patch(object, typed.error().message)
+      return std::unexpected(patched ? undecodable_patch(scope, object, typed.error().message)
                                      : bad_request_error(cannot_handle(kind.resource) +
                                                          typed.error().message));
     }

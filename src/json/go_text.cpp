@@ -35,6 +35,21 @@ std::string go_text(const Value& value) {
   return out;
 }
 
+std::string go_print(const Value& value) {
+  if (value.is_null()) return "<nil>";
+  if (value.is_string()) return std::string(sv(value.get_string()));
+  std::string out;
+  if (const Array* array = value.if_array()) {
+    for (const Value& item : *array) out += (out.empty() ? "" : " ") + go_print(item);
+    return "[" + out + "]";
+  }
+  if (!value.is_object()) return json::serialize(value);
+  const Value ordered = sorted(value);
+  for (const auto& member : ordered.get_object())
+    out += (out.empty() ? "" : " ") + std::string(member.key()) + ":" + go_print(member.value());
+  return "map[" + out + "]";
+}
+
 std::string go_quote(std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
   std::string out = "\"";
