@@ -128,6 +128,18 @@ bool remove_fields(const Schema& schema, json::Value& value, const FieldSet& gon
   return gone.self;
 }
 
+// A field that leads to one in `kept` stays, whoever gives it up: annotations are not gone while one of them is owned.
+void keep_ways(const Schema& schema, const FieldSet& kept, FieldSet& given_up) {
+  for (auto& [element, child] : given_up.children) {
+    auto held = kept.children.find(element);
+    if (held == kept.children.end()) continue;
+    const bool field = element.starts_with("f:");
+    const std::string_view key = std::string_view(element).substr(2);
+    if (field && schema.properties.contains(key)) child.self = false;
+    keep_ways(field ? member_schema(schema, key) : schema.items ? *schema.items : kAnything, held->second, child);
+  }
+}
+
 struct Conflict {
   std::string who;  // `"a" using v1`
   std::vector<std::string> paths;
@@ -293,9 +305,11 @@ Result<PreparedWrite> prepare_apply(WriteScope& scope) {
   FieldSet given_up;
   if (own != entries.end()) {
     given_up = own->fields;
-    given_up.subtract(stated);
+    FieldSet kept = stated;
     for (const ManagedEntry& entry : entries)
-      if (!(entry.owner == owner)) given_up.subtract(entry.fields);
+      if (!(entry.owner == owner)) kept.unite(entry.fields);
+    given_up.subtract(kept);
+    keep_ways(*kind.schema, kept, given_up);
     if (!given_up.empty()) remove_fields(*kind.schema, object, given_up);
   }
   json::Value merged_config = config;

@@ -352,6 +352,32 @@ TEST_F(LocalClientTest, ApplyTakesOverWhatKubectlAppliedFromTheClient) {
             "\n");
 }
 
+// kubectl writes the entries of managedFields anew when it changes sides, and then owns the map as such, too.
+TEST_F(LocalClientTest, GivingUpAMapLeavesWhatOthersOwnInIt) {
+  const std::string url = std::string(kMaps) + "/m?fieldManager=";
+  auto apply = [&](const std::string& manager, const std::string& annotations) {
+    return call("PATCH", url + manager,
+                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","annotations":)" + annotations + "}}",
+                {{"Content-Type", "application/apply-patch+yaml"}});
+  };
+  ASSERT_EQ(apply("a", R"({"x":"1"})").status, 201);
+  ASSERT_EQ(apply("b", R"({"y":"1"})").status, 200);
+  Reply moved = call("PATCH", url + "a",
+                     R"([{"op":"replace","path":"/metadata/managedFields","value":[
+  {"manager":"a","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1",
+   "fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:x":{},"f:y":{}}}}},
+  {"manager":"b","operation":"Apply","apiVersion":"v1","fieldsType":"FieldsV1",
+   "fieldsV1":{"f:metadata":{"f:annotations":{"f:y":{}}}}}]}])",
+                     {{"Content-Type", "application/json-patch+json"}});
+  ASSERT_EQ(moved.status, 200) << moved.text;
+  Reply given_up = apply("a", "{}");
+  EXPECT_EQ(given_up.at({"metadata", "annotations", "x"}), "");
+  EXPECT_EQ(given_up.at({"metadata", "annotations", "y"}), "1");
+  const json::Array* managers = json::array_at(given_up.body, {"metadata", "managedFields"});
+  ASSERT_TRUE(managers && !managers->empty()) << given_up.text;
+  EXPECT_EQ(json::string_at(managers->back(), {"manager"}), "b");
+}
+
 TEST_F(LocalClientTest, ServerSideApplyOwnsItsFields) {
   const std::string url = std::string(kMaps) + "/m?fieldManager=";
   auto apply = [&](const std::string& manager, const std::string& data, bool force = false) {
