@@ -11,7 +11,7 @@ namespace hekla::cli {
 
 struct ApiServerOptions {
   std::string data_dir;  // empty: below cert_dir
-  std::string cert_dir;  // apiserver.crt and apiserver.key are looked for, and made, here
+  std::string cert_dir;  // apiserver.crt and apiserver.key are looked for here
   std::string bind_address = "127.0.0.1", advertise_address;
   std::uint16_t secure_port = 6443;
   std::string service_cidr = "10.96.0.0/16";
