@@ -137,12 +137,15 @@ test-helm: $(BUILD)/hekla
 	  $(SUDO) env GO=$$go HELM=$(CACHE)/helm/$(HELM_VERSION)/helm HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) \
 	  python3 test/clients/helm_test.py -v
 
-# client-go's informers and a controller-runtime manager, with Hekla as envtest's control plane.
+# client-go's informers, a controller-runtime manager and controller-runtime's own suites, with Hekla as envtest's control plane.
 test-envtest: $(BUILD)/hekla
 	@$(call install_packages,python3-venv)
+	@tools/fetch_kubectl $(CACHE)
 	@mkdir -p $(CACHE)/envtest && ln -sf $(CURDIR)/$(BUILD)/hekla $(CACHE)/envtest/kube-apiserver && ln -sf $(CURDIR)/$(BUILD)/hekla $(CACHE)/envtest/etcd
-	@go=$$(tools/find_go $(CACHE) 1.25); cd test/clients/envtest; \
-	  KUBEBUILDER_ASSETS=$(CACHE)/envtest GOFLAGS="$${GOFLAGS:-} -p=1 -buildvcs=false" nice -n 10 $$go test -vet=off -count=1 -v .
+	@ln -sf $(CACHE)/kubectl-debian/usr/bin/kubectl $(CACHE)/envtest/kubectl
+	@go=$$(tools/find_go $(CACHE) 1.25); (cd test/clients/envtest && \
+	  KUBEBUILDER_ASSETS=$(CACHE)/envtest GOFLAGS="$${GOFLAGS:-} -p=1 -buildvcs=false" nice -n 10 $$go test -vet=off -count=1 -v .) && \
+	  test/clients/controller_runtime $(CACHE)/envtest $$go
 
 # Kubernetes' conformance tests that need no container runtime; Go builds them from Kubernetes' modules, once.
 test-conformance: $(BUILD)/hekla
