@@ -1,28 +1,24 @@
 """Another API server behind Hekla's: a server on loopback that believes only who has the front proxy's certificate, as
 those that Kubernetes' libraries make do."""
 import base64
-import http.server
 import json
 import os
 import shutil
-import ssl
 import subprocess
 import tempfile
-import threading
 import time
 import unittest
 
 import api_server
+import https_server
 import platform_under_test as put
-from webhooks_test import QuietServer
 
 PATH = "/apis/zoo.example.org/v1"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 
 
-class Zoo(http.server.BaseHTTPRequestHandler):
+class Zoo(https_server.JsonHandler):
     """Serves animals, which it forgets with the process."""
-    protocol_version = "HTTP/1.1"
     animals = {}
     seen = []  # (user, groups, path)
 
@@ -66,17 +62,6 @@ class Zoo(http.server.BaseHTTPRequestHandler):
             time.sleep(0.3)
         self.wfile.write(b"0\r\n\r\n")
 
-    def answer(self, value, status=200):
-        body = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
 
 def animal_named(name):
     return {"apiVersion": "zoo.example.org/v1", "kind": "Animal", "metadata": {"name": name, "namespace": "default"}}
@@ -102,13 +87,7 @@ class Aggregation(unittest.TestCase):
         put.wait_for("the map is there", lambda: cls.client.call("GET", path)[0] == 200)
         told = cls.client.call("GET", path)[1]
         own_certificate(cls.directory)
-        cls.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        cls.context.load_cert_chain(os.path.join(cls.directory, "tls.crt"), os.path.join(cls.directory, "tls.key"))
-        cls.context.verify_mode = ssl.CERT_REQUIRED
-        cls.context.load_verify_locations(cadata=told["data"]["requestheader-client-ca-file"])
-        cls.server = QuietServer(("127.0.0.1", 0), Zoo)
-        cls.server.socket = cls.context.wrap_socket(cls.server.socket, server_side=True)
-        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+        cls.server = https_server.Server(Zoo, cls.directory, client_ca=told["data"]["requestheader-client-ca-file"])
         cls.addClassCleanup(cls.server.shutdown)
 
     def register(self, **spec):

@@ -1,23 +1,20 @@
 """Admission webhooks over HTTPS: a server on loopback with a certificate authority of its own, which the
 configurations carry as caBundle."""
 import base64
-import http.server
 import json
 import os
 import shutil
-import ssl
 import subprocess
 import tempfile
-import threading
 import time
 
+import https_server
 import platform_under_test as put
 
 
-class Webhooks(http.server.BaseHTTPRequestHandler):
+class Webhooks(https_server.JsonHandler):
     """/label labels, /deny refuses what is called bad-*, /sleep answers too late, /broken with status 500, /convert
     converts: v1 has spec.host ("n:1"), v2 spec.name and spec.port."""
-    protocol_version = "HTTP/1.1"
     reviews = []
 
     def do_POST(self):
@@ -41,17 +38,6 @@ class Webhooks(http.server.BaseHTTPRequestHandler):
         self.answer({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response},
                     500 if path == "/broken" else 200)
 
-    def answer(self, review, status=200):
-        body = json.dumps(review).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_):
-        pass
-
 
 def convert(host, version):
     spec = host["spec"]
@@ -61,13 +47,6 @@ def convert(host, version):
     else:
         spec["host"] = "%s:%d" % (spec.pop("name"), spec.pop("port"))
     return dict(host, apiVersion=version)
-
-
-class QuietServer(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *_):
-        """Clients that have given up are part of the test."""
 
 
 def certificates(directory):
@@ -95,11 +74,7 @@ class WebhookTest(put.PlatformTest):
         cls.addClassCleanup(shutil.rmtree, directory, ignore_errors=True)
         cls.directory = directory
         cls.ca = certificates(directory)
-        cls.server = QuietServer(("127.0.0.1", 0), Webhooks)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(os.path.join(directory, "tls.crt"), os.path.join(directory, "tls.key"))
-        cls.server.socket = context.wrap_socket(cls.server.socket, server_side=True)
-        threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+        cls.server = https_server.Server(Webhooks, directory)
         cls.addClassCleanup(cls.server.shutdown)
 
     def configure(self, kind, path, policy="Fail", ca=None):
