@@ -1,4 +1,7 @@
-// validatejobflow.volcano.sh: the flows of a JobFlow must be defined and must not wait in a circle.
+// validatejobflow.volcano.sh: the flows of a JobFlow must be defined, once each, and must not wait in a circle.
+//
+// Volcano 1.14.1 admits two flows of one name, reads what they wait for from the last one only and makes one job of
+// both; it then waits for as many completed jobs as there are flows, so that such a JobFlow never succeeds.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -13,10 +16,12 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json
   const json::Array* flows = json::array_at(object, {"spec", "flows"});
   if (!flows) return {};
   for (const json::Value& flow : *flows) {
-    std::set<std::string>& on = waits[std::string(json::string_at(flow, {"name"}))];
+    std::string name(json::string_at(flow, {"name"}));
+    auto [entry, fresh] = waits.try_emplace(name);
+    if (!fresh) return fail(Code::bad_request, "duplicated flow name " + name);
     if (const json::Array* targets = json::array_at(flow, {"dependsOn", "targets"}))
       for (const json::Value& target : *targets)
-        if (target.is_string()) on.insert(std::string(json::sv(target.get_string())));
+        if (target.is_string()) entry->second.insert(std::string(json::sv(target.get_string())));
   }
   for (const auto& [name, on] : waits)
     for (const std::string& target : on)
