@@ -230,9 +230,9 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   http = TRY(kube::make_http());
   scheduler_options.http = http.get();
   scheduler_client = api->client(scheduler_loop, {"volcano"});
-  scheduler = TRY(scheduler::Scheduler::create(scheduler_options, *scheduler_client, &metrics));
   event_client = api->client(cluster_loop, {"volcano"});
-  scheduler->write_events_with(*event_client);
+  scheduler_options.event_client = event_client.get();
+  scheduler = TRY(scheduler::Scheduler::create(scheduler_options, *scheduler_client, &metrics));
   scheduler_loop.post([this] { scheduler->start(); });
   log_info("scheduler", "started", {{"version", build_info().version}});
 

@@ -58,10 +58,7 @@ TEST_F(BindingsTest, ClaimsAreWrittenBeforeThePodIsBound) {
 TEST_F(BindingsTest, EventsAreWrittenByWhoeverIsToWriteThem) {
   BindingClient clerk{api, simulation.add("clerk")};
   node("{name: n1, cpu: 4}");
-  scheduler = *Scheduler::create({.rng = &simulation.rng()}, client, &metrics);
-  scheduler->write_events_with(clerk);
-  client.executor().post([this] { scheduler->start(); });
-  settle();
+  start({.event_client = &clerk});
   pod("{name: p, schedulerName: default-scheduler, cpu: 1}");
   pod("{name: q, schedulerName: default-scheduler, cpu: 1}");
   settle();

@@ -493,7 +493,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
   std::vector<std::unique_ptr<kube::Informer<Companion>>> companions;
   bool companions_awaited = true;
   std::optional<ConfigurationSource> source;
-  std::shared_ptr<Events> events = std::make_shared<Events>(Events{client});
+  std::shared_ptr<Events> events =
+      std::make_shared<Events>(Events{options.event_client ? *options.event_client : client});
   std::vector<Event> untold;
 
   bool running = false;
@@ -525,8 +526,6 @@ Result<std::unique_ptr<Scheduler>> Scheduler::create(Options options, kube::Clie
     TRY(state->configure(helm_default_configuration()));
   return std::make_unique<Scheduler>(std::move(state));
 }
-
-void Scheduler::write_events_with(kube::Client& client) { state_->events = std::make_shared<Events>(Events{client}); }
 
 void Scheduler::start() { state_->start(); }
 

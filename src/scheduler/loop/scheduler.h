@@ -45,6 +45,9 @@ struct Options {
   // Outgoing calls: node loads from a metrics store, extenders. Null: none are made.
   kube::Http* http = nullptr;
   Rng* rng = nullptr;  // session ids; the machine's if null
+  // Writes the events, on its own executor: they tell of what has happened, and whoever waits for a decision need not
+  // wait for them. Null: the scheduler's client. Must live longer.
+  kube::Client* event_client = nullptr;
 };
 
 class Scheduler {
@@ -57,9 +60,6 @@ class Scheduler {
   explicit Scheduler(std::shared_ptr<State> state);
   ~Scheduler();
 
-  // Before start(): events are written with this client, on its executor. They tell of what has happened, and whoever
-  // waits for a decision need not wait for them.
-  void write_events_with(kube::Client& client);
   void start();
   // An unreadable text changes nothing and says what is wrong with it.
   Result<void> set_configuration(std::string_view text);
