@@ -89,7 +89,7 @@ class FakeApi {
   std::vector<kube::Write> log_;
 };
 
-class FakeClient final : public kube::Client {
+class FakeClient : public kube::Client {
  public:
   FakeClient(FakeApi& api, Executor& executor) : api_(api), executor_(executor) {}
   Executor& executor() override { return executor_; }

@@ -13,23 +13,9 @@ namespace hekla::scheduler {
 namespace resources = kube::resources;
 
 // The fake API with the one verb it lacks.
-class BindingClient final : public kube::Client {
+class BindingClient final : public test::FakeClient {
  public:
-  BindingClient(test::FakeApi& api, Executor& executor) : api_(api), inner_(api, executor) {}
-  Executor& executor() override { return inner_.executor(); }
-  void get(const kube::Resource& resource, const kube::Key& key,
-           std::move_only_function<void(Result<kube::ObjectPtr>)> done) override {
-    inner_.get(resource, key, std::move(done));
-  }
-  void list(const kube::Resource& resource, const kube::ListOptions& options,
-            std::move_only_function<void(Result<kube::List>)> done) override {
-    inner_.list(resource, options, std::move(done));
-  }
-  std::unique_ptr<kube::Watch> watch(const kube::Resource& resource,
-                                     const kube::WatchOptions& options,
-                                     kube::WatchCallbacks callbacks) override {
-    return inner_.watch(resource, options, std::move(callbacks));
-  }
+  BindingClient(test::FakeApi& api, Executor& executor) : FakeClient(api, executor), api_(api) {}
   void batch(std::vector<kube::Write> writes, kube::BatchDone done) override {
     if (dies_after && writes.size() > *dies_after) {
       // The process ends in the middle: what was sent holds, and nobody hears of it.
@@ -48,7 +34,7 @@ class BindingClient final : public kube::Client {
       write.body = json::Object{
           {"spec", json::Object{{"nodeName", json::string_at(write.body, {"target", "name"})}}}};
     }
-    inner_.batch(std::move(writes), std::move(done));
+    FakeClient::batch(std::move(writes), std::move(done));
   }
   std::vector<kube::Write> binds;
   int bound_twice = 0;
@@ -58,7 +44,6 @@ class BindingClient final : public kube::Client {
 
  private:
   test::FakeApi& api_;
-  test::FakeClient inner_;
 };
 
 class SchedulerTest : public testing::Test {
