@@ -1,4 +1,6 @@
-// In which order, and how long, the containers of an ending pod are asked to go.
+// Why a pod ends; in which order, and how long, its containers are asked to go.
+#include <algorithm>
+
 #include "agent/pod_worker_fixture_test.h"
 
 namespace hekla::agent {
@@ -94,6 +96,115 @@ TEST_F(PodWorkerTest, AHookThatTookAllTheTimeLeavesAMoment) {
   EXPECT_EQ(calls(), "TERM");
   pass(seconds(1));
   EXPECT_EQ(calls(), "KILL");
+}
+
+TEST_F(PodWorkerTest, TermThenKillThenTheObjectGoes) {
+  begin("Always");
+  calls();
+  change(
+      R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":30}})");
+  EXPECT_EQ(calls(), "TERM");
+  pass(seconds(29));
+  EXPECT_EQ(calls(), "");
+  pass(seconds(1));
+  EXPECT_EQ(calls(), "KILL");
+  exit(137);
+  EXPECT_EQ(calls(), "remove c, erase, release");
+  EXPECT_EQ(api_.find(kube::resources::pods, {"default", "p"}), nullptr);
+  EXPECT_TRUE(has_event("Killing", "Stopping container c"));
+}
+
+TEST_F(PodWorkerTest, TheImageSaysWhichSignalStopsIt) {
+  StoredImage image;
+  image.name = "docker.io/library/nginx:1.25";
+  image.config.stop_signal = "SIGQUIT";
+  machine_.images[image.name] = image;
+  begin("Never", "", "nginx:1.25");
+  calls();
+  change(R"({"metadata":{"deletionTimestamp":"2023-11-14T22:13:30Z","deletionGracePeriodSeconds":5}})");
+  EXPECT_EQ(calls(), "QUIT");
+  pass(seconds(6));
+  EXPECT_EQ(calls(), "KILL");
+}
+
+TEST_F(PodWorkerTest, AShorterGraceCounts) {
+  begin("Always");
+  change(
+      R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":30}})");
+  pass(seconds(3));
+  calls();
+  change(R"({"metadata":{"deletionGracePeriodSeconds":2}})");
+  EXPECT_EQ(calls(), "KILL");
+}
+
+TEST_F(PodWorkerTest, TheDeadlineFailsThePod) {
+  begin("Always", R"("activeDeadlineSeconds":60,"terminationGracePeriodSeconds":5,)");
+  pass(seconds(59));
+  EXPECT_EQ(phase(), "Running");
+  pass(seconds(1));
+  exit(143);
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "DeadlineExceeded");
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}),
+            "Pod was active on the node longer than the specified deadline");
+  EXPECT_EQ(calls(), "sandbox, launch c#0, TERM, remove c, dismantle, release");
+  EXPECT_FALSE(gone_);
+}
+
+TEST_F(PodWorkerTest, AnEvictedPodFailsAndStaysInTheApi) {
+  begin("Always", R"("terminationGracePeriodSeconds":50,)");
+  worker_->evict("The node was low on resource: memory. ", seconds(1));
+  simulation_.run_until_idle();
+  EXPECT_EQ(calls(), "sandbox, launch c#0, TERM");
+  pass(seconds(2));
+  EXPECT_EQ(calls(), "KILL") << "its own grace period does not count";
+  exit(137);
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "Evicted");
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}), "The node was low on resource: memory. ");
+  const model::PodStatus status = decoded().status;
+  auto target = std::ranges::find(status.conditions, "DisruptionTarget", &model::PodCondition::type);
+  ASSERT_NE(target, status.conditions.end());
+  EXPECT_EQ(target->status, "True");
+  EXPECT_EQ(target->reason, "TerminationByKubelet");
+  EXPECT_TRUE(has_event("Evicted", "The node was low on resource: memory. "));
+  EXPECT_EQ(calls(), "remove c, dismantle, release");
+  EXPECT_FALSE(gone_);
+  worker_->evict("again", seconds(0));
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}), "The node was low on resource: memory. ");
+}
+
+TEST_F(PodWorkerTest, WhatCannotBeDismantledIsTriedAgainLater) {
+  machine_.dismantle_failure = "busy";
+  begin("Never", R"("os":{"name":"windows"},)");
+  pass(seconds(9));
+  EXPECT_EQ(calls(), "dismantle");
+  machine_.dismantle_failure.clear();
+  pass(seconds(60));
+  EXPECT_EQ(calls(), "dismantle, release");
+}
+
+TEST_F(PodWorkerTest, ShutdownReportsATermination) {
+  begin("Always");
+  calls();
+  worker_->shut_down();
+  simulation_.run_until_idle();
+  EXPECT_EQ(calls(), "TERM");
+  exit(0);
+  EXPECT_EQ(phase(), "Failed");
+  EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "Terminated");
+  EXPECT_EQ(calls(), "remove c, erase, release");
+  EXPECT_TRUE(gone_);
+}
+
+TEST_F(PodWorkerTest, AVanishedPodIsKilledWithoutGrace) {
+  begin("Always");
+  calls();
+  worker_->vanish();
+  simulation_.run_until_idle();
+  EXPECT_EQ(calls(), "KILL, KILL");
+  exit(137);
+  EXPECT_EQ(calls(), "remove c, erase, release");
 }
 
 }  // namespace
