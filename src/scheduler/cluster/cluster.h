@@ -62,6 +62,15 @@ class Cluster {
   void move(TaskId task, TaskStatus status, NodeId node);
   // Keeps room on a node free, or gives it back (sign -1). Belongs to a session, which undoes it.
   void reserve(NodeId node, const Resources& amount, int sign);
+  // A session's victims leave their nodes later; those who compare nodes may look past them until the session forgets.
+  void count_evicted(TaskId task, int sign);
+  void forget_evicted();
+  // Null where nobody was evicted.
+  const Evicted* evicted_from(NodeId node) const {
+    if (evicted_.empty()) return nullptr;
+    auto found = evicted_.find(node.index());
+    return found == evicted_.end() ? nullptr : &found->second;
+  }
   // The API refused the binding: the pod is pending again, unless the world has moved on.
   void bind_failed(TaskId task, const std::string& uid);
   // The API took the binding; the watch will say so too.
@@ -187,6 +196,7 @@ class Cluster {
   Volumes volumes_;
   DynamicResources dynamic_resources_;
   std::vector<Node> nodes_;
+  boost::unordered_flat_map<std::uint32_t, Evicted> evicted_;  // by node
   std::vector<Task> tasks_;
   std::vector<Job> jobs_;
   std::vector<Queue> queues_;

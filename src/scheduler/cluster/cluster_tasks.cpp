@@ -293,6 +293,21 @@ void Cluster::reserve(NodeId id, const Resources& amount, int sign) {
   note_change(id);
 }
 
+void Cluster::count_evicted(TaskId id, int sign) {
+  const Task& task = tasks_[id.index()];
+  const PodClass& pods = class_of(task);
+  Evicted& gone = evicted_[task.node.index()];
+  adjust(gone.request, pods.request, sign);
+  gone.nonzero_cpu += sign * pods.nonzero_cpu;
+  gone.nonzero_memory += sign * pods.nonzero_memory;
+  note_change(task.node);
+}
+
+void Cluster::forget_evicted() {
+  for (const auto& [node, gone] : evicted_) note_change(NodeId(node));
+  evicted_.clear();
+}
+
 // A member of a gang has died where it stood; whoever was asked to leave gives the room up.
 void Cluster::note_loss(const Task& task) {
   if (!task.job.valid() || !task.node.valid() || !is_allocated(task.status)) return;

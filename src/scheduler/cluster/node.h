@@ -85,4 +85,10 @@ struct Node {
   }
 };
 
+// What the pods of a node that were evicted in this session had asked for.
+struct Evicted {
+  Resources request;
+  std::int64_t nonzero_cpu = 0, nonzero_memory = 0;
+};
+
 }  // namespace hekla::scheduler

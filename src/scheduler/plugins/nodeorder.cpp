@@ -4,7 +4,7 @@
 // (tainttoleration.weight 3), images already present (imagelocality.weight 1), preferred pod affinity
 // from both sides (podaffinity.weight 2), soft topology spread (podtopologyspread.weight 2). The last
 // two are known only with all candidates at hand, so pods that have to do with them are scored one
-// by one.
+// by one. Room is counted without the pods that were evicted in this session, as in Volcano.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t kMegabyte = 1024 * 1024;
 constexpr std::int64_t kMinImageScore = 23 * kMegabyte;
 constexpr std::int64_t kMaxImageScorePerContainer = 1000 * kMegabyte;
+const Evicted kNobody;
 
 std::int64_t least_requested(std::int64_t requested, std::int64_t capacity) {
   if (capacity == 0 || requested > capacity) return 0;
@@ -52,10 +53,12 @@ class NodeOrder final : public Plugin {
              std::span<double> scores) override {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       const Node& node = session_->cluster().at(nodes[i]);
+      const Evicted* evicted = session_->cluster().evicted_from(nodes[i]);
+      const Evicted& gone = evicted ? *evicted : kNobody;
       double sum = 0;
-      if (least_ != 0) sum += least_ * static_cast<double>(average<least_requested>(pods, node));
-      if (most_ != 0) sum += most_ * static_cast<double>(average<most_requested>(pods, node));
-      if (balanced_ != 0) sum += balanced_ * static_cast<double>(balance(pods, node));
+      if (least_ != 0) sum += least_ * static_cast<double>(average<least_requested>(pods, node, gone));
+      if (most_ != 0) sum += most_ * static_cast<double>(average<most_requested>(pods, node, gone));
+      if (balanced_ != 0) sum += balanced_ * static_cast<double>(balance(pods, node, gone));
       if (images_ != 0 && !node.shape.images.empty())
         sum += images_ * static_cast<double>(image_locality(pods, node));
       // Not normalised, as in Volcano: the weights in the pod count as they are written.
@@ -158,26 +161,26 @@ class NodeOrder final : public Plugin {
   }
 
   template <std::int64_t (*Score)(std::int64_t, std::int64_t)>
-  static std::int64_t average(const PodClass& pods, const Node& node) {
+  static std::int64_t average(const PodClass& pods, const Node& node, const Evicted& gone) {
     std::int64_t sum = 0, weights = 0;
     auto add = [&](std::int64_t requested, std::int64_t capacity) {
       if (capacity == 0) return;
       sum += Score(requested, capacity);
       ++weights;
     };
-    add(node.nonzero_cpu + pods.nonzero_cpu, node.shape.allocatable[kCpu]);
-    add(node.nonzero_memory + pods.nonzero_memory, node.shape.allocatable[kMemory]);
+    add(node.nonzero_cpu - gone.nonzero_cpu + pods.nonzero_cpu, node.shape.allocatable[kCpu]);
+    add(node.nonzero_memory - gone.nonzero_memory + pods.nonzero_memory, node.shape.allocatable[kMemory]);
     return weights == 0 ? 0 : sum / weights;
   }
 
-  std::int64_t balance(const PodClass& pods, const Node& node) const {
+  std::int64_t balance(const PodClass& pods, const Node& node, const Evicted& gone) const {
     if (pods.best_effort) return 0;
     std::array<double, 3> parts{};
     std::size_t count = 0;
     auto add = [&](Dim d) {
       auto capacity = static_cast<double>(node.shape.allocatable[d]);
       if (capacity == 0) return;
-      auto requested = static_cast<double>(node.used[d] + node.pipelined[d] + pods.request[d]);
+      auto requested = static_cast<double>(node.used[d] - gone.request[d] + node.pipelined[d] + pods.request[d]);
       parts[count++] = std::min(requested / capacity, 1.0);
     };
     add(kCpu);

@@ -149,6 +149,7 @@ void Session::close() {
     decisions_.unschedulable_jobs += !at(job).is_ready();
   }
   undo_kept();
+  cluster_.forget_evicted();
   start_rules_->close();
   write_queues();
   if (collect_gauges_) record_gauges();

@@ -330,10 +330,12 @@ void Session::unplace(TaskId task) {
 
 void Session::release(TaskId task) {
   cluster_.move(task, TaskStatus::releasing, at(task).node);
+  cluster_.count_evicted(task, +1);
   for (Plugin* plugin : listeners_) plugin->on_release(task);
 }
 
 void Session::unrelease(TaskId task, TaskStatus before) {
+  cluster_.count_evicted(task, -1);
   cluster_.move(task, before, at(task).node);
   for (Plugin* plugin : listeners_) plugin->on_allocate(task);
 }
