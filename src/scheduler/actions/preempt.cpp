@@ -49,8 +49,11 @@ class Preempt {
       while (turns.has_jobs(queue)) jobs.push_back(turns.next_job(queue));
       for (std::size_t i = first; i < jobs.size(); ++i) between_jobs(jobs[i]);
     }
-    // Whoever is left may use what has become free, of whatever queue.
-    for (JobId job : jobs) within_job(job);
+    // Whoever is left may use what has become free, of whatever queue, and also what others leave over here.
+    for (bool evicted = true; evicted;) {
+      evicted = false;
+      for (JobId job : jobs) evicted |= within_job(job);
+    }
   }
 
  private:
@@ -68,12 +71,16 @@ class Preempt {
       statement_.discard();
   }
 
-  void within_job(JobId job) {
+  // Whether somebody had to go.
+  bool within_job(JobId job) {
+    bool evicted = false;
     for (TaskId task : waiting_tasks(session_, job)) {
       if (!make_room(task, Scope::own_job)) break;
+      evicted |= statement_.size() > 1;  // beyond the pod that waits now
       statement_.commit();
     }
     statement_.discard();
+    return evicted;
   }
 
   bool may_go(TaskId id, TaskId preemptor, Scope scope) const {
