@@ -9,6 +9,10 @@ Differences with a name are explained in docs/compat/volcano.md and counted:
   rounding   what a queue deserves by its weight misses a whole amount by the last digit of a sum, upstream
   in-vain    upstream evicts pods that make no room for anybody, or more than it needs
   windfall   in-vain, and pods of another queue, who may not preempt, wait for that room
+  turns      after each queue's turn to preempt upstream has the pods of all queues look within their jobs, and passes over
+             those that found nobody there when the turn of their own queue comes
+  nominated  upstream does not preempt for a pod whose nominated node its filters, which do not look at resources, let it
+             onto, nor within a job for the pods after it
   one-node   upstream adds up evictions over several nodes until a queue is below its share
   sla        a group that sla lets in counts at once; upstream does not ask the plugins below about it, and these
              count it from the next session on, so that more groups are let in meanwhile
@@ -17,7 +21,7 @@ Differences with a name are explained in docs/compat/volcano.md and counted:
 import json
 import sys
 
-EXPLAINED = {"rounding", "in-vain", "windfall", "one-node", "sla", "future", "other-pods"}
+EXPLAINED = {"rounding", "in-vain", "windfall", "turns", "nominated", "one-node", "sla", "future", "other-pods"}
 
 
 def read(path):
@@ -50,20 +54,51 @@ def evictions(case, ours, outcomes):
         return "in-vain"
     if "preempt" in case["config"] and any(windfall(case, ours, one) for one in outcomes):
         return "windfall"
+    if "preempt" in case["config"] and any(passed_over(case, ours, one) for one in outcomes):
+        return "turns"
+    if "preempt" in case["config"] and any(not_eligible(case, ours, one) for one in outcomes):
+        return "nominated"
     if "reclaim" in case["config"]:
         return "future" if any(mine[0] <= evicted or mine[1] > waiting for evicted, waiting in counts) else "evictions"
     several = len(case["nodes"]) > 1
     return "one-node" if several and all(mine[0] < evicted for evicted, _ in counts) else "evictions"
 
 
-def windfall(case, ours, theirs):
+def queues(case):
+    """Of each pod."""
     queue = {group["metadata"]["name"]: group["spec"]["queue"] for group in case["podGroups"]}
-    queue_of = {pod["metadata"]["name"]: queue.get(pod["metadata"]["labels"]["gang"]) for pod in case["pods"]}
+    return {pod["metadata"]["name"]: queue.get(pod["metadata"]["labels"]["gang"]) for pod in case["pods"]}
+
+
+def windfall(case, ours, theirs):
+    queue_of = queues(case)
     if not (ours["evictions"].items() < theirs["evictions"].items() and ours["pipelined"].items() <= theirs["pipelined"].items()):
         return False
     victims = {name: node for name, node in theirs["evictions"].items() if name not in ours["evictions"]}
     return all(node in victims.values() and queue_of[name] not in {queue_of[victim] for victim in victims}
                for name, node in theirs["pipelined"].items() if name not in ours["pipelined"])
+
+
+def passed_over(case, ours, theirs):
+    """Whether all that Hekla does more is for queues of which nobody waits upstream, and others are there."""
+    queue_of = queues(case)
+    if not (theirs["evictions"].items() <= ours["evictions"].items()
+            and theirs["pipelined"].items() < ours["pipelined"].items()):
+        return False
+    more = {queue_of[name] for name in ours["pipelined"] if name not in theirs["pipelined"]}
+    victims = {queue_of[name] for name in ours["evictions"] if name not in theirs["evictions"]}
+    waiting = {queue_of[pod["metadata"]["name"]] for pod in case["pods"] if "nodeName" not in pod["spec"]}
+    return victims <= more and not more & {queue_of[name] for name in theirs["pipelined"]} and bool(waiting - more)
+
+
+def not_eligible(case, ours, theirs):
+    """Whether all that Hekla does more is to let pods wait, with evictions or without, of gangs that have a nominated one."""
+    if not (theirs["evictions"].items() <= ours["evictions"].items()
+            and theirs["pipelined"].items() < ours["pipelined"].items()):
+        return False
+    group = {pod["metadata"]["name"]: pod["metadata"]["labels"]["gang"] for pod in case["pods"]}
+    nominated = {group[pod["metadata"]["name"]] for pod in case["pods"] if "nominatedNodeName" in pod["status"]}
+    return {group[name] for name in ours["pipelined"] if name not in theirs["pipelined"]} <= nominated
 
 
 def let_in_by_sla(case, ours, theirs):
