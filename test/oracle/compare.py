@@ -7,6 +7,7 @@ pods that wait, by name. --again prints the cases that are worth more tries.
 
 Differences with a name are explained in docs/compat/volcano.md and counted:
   rounding   what a queue deserves by its weight misses a whole amount by the last digit of a sum, upstream
+  guarantee  queues are guaranteed all there is of a resource such as GPUs; upstream then limits the others in it no longer
   in-vain    upstream evicts pods that make no room for anybody, or more than it needs
   windfall   in-vain, and pods of another queue, who may not preempt, wait for that room
   turns      after each queue's turn to preempt upstream has the pods of all queues look within their jobs, and passes over
@@ -21,7 +22,7 @@ Differences with a name are explained in docs/compat/volcano.md and counted:
 import json
 import sys
 
-EXPLAINED = {"rounding", "in-vain", "windfall", "turns", "nominated", "one-node", "sla", "future", "other-pods"}
+EXPLAINED = {"rounding", "guarantee", "in-vain", "windfall", "turns", "nominated", "one-node", "sla", "future", "other-pods"}
 
 
 def read(path):
@@ -45,7 +46,9 @@ def evictions(case, ours, outcomes):
     if any((ours["evictions"], ours["pipelined"]) == (one["evictions"], one["pipelined"]) for one in outcomes):
         return None
     if "preempt" not in case["config"] and "reclaim" not in case["config"]:
-        return "pipelined"
+        rounded = "name: proportion" in case["config"] and any(
+            one["binds"] == ours["binds"] and one["pipelined"].items() < ours["pipelined"].items() for one in outcomes)
+        return "rounding" if rounded else "pipelined"
     counts = {(len(one["evictions"]), len(one["pipelined"])) for one in outcomes}
     mine = (len(ours["evictions"]), len(ours["pipelined"]))
     if mine in counts:
@@ -111,6 +114,19 @@ def let_in_by_sla(case, ours, theirs):
             and all(group[pod] in more for pod in theirs["binds"] if pod not in ours["binds"]))
 
 
+def guaranteed_whole(case):
+    """Whether the queues' guarantees of a scalar resource add up to what the nodes have of it."""
+    given, there = {}, {}
+    for queue in case["queues"]:
+        for name, amount in queue["spec"].get("guarantee", {}).get("resource", {}).items():
+            given.setdefault(name, []).append(amount)
+    for node in case["nodes"]:
+        for name, amount in node["status"]["allocatable"].items():
+            there.setdefault(name, []).append(amount)
+    scalars = set(given) - {"cpu", "memory"}
+    return any(sum(map(int, given[name])) >= sum(map(int, there.get(name, []))) for name in scalars)
+
+
 def differences(case, ours, outcomes):
     if any(let_in_by_sla(case, ours | {"phases": phases(case, ours)}, one | {"phases": phases(case, one)}) for one in outcomes):
         yield "sla"
@@ -118,7 +134,9 @@ def differences(case, ours, outcomes):
     if all(ours["binds"] != one["binds"] for one in outcomes):
         rounded = "name: proportion" in case["config"] and any(
             one["binds"].items() <= ours["binds"].items() for one in outcomes)
-        yield "rounding" if rounded else "binds"
+        unlimited = guaranteed_whole(case) and any(
+            ours["binds"].items() <= one["binds"].items() for one in outcomes)
+        yield "rounding" if rounded else "guarantee" if unlimited else "binds"
     alike = [one for one in outcomes if (one["binds"], one["evictions"]) == (ours["binds"], ours["evictions"])]
     if alike and all(phases(case, ours) != phases(case, one) for one in alike):
         yield "phases"
