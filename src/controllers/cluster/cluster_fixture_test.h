@@ -75,6 +75,13 @@ class ClusterTest : public ::testing::Test {
                       std::string(json::string_at(*event, {"message"})));
     return found;
   }
+  // Who says the first event of a reason.
+  std::string source_of(std::string_view reason) const {
+    for (const json::Value* event : api_.list(kube::resources::events))
+      if (json::string_at(*event, {"reason"}) == reason)
+        return std::string(json::string_at(*event, {"source", "component"}));
+    return "";
+  }
   bool has_event(const std::string& text) const {
     std::vector<std::string> all = events();
     return std::find(all.begin(), all.end(), text) != all.end();

@@ -34,6 +34,7 @@ json::Value claim_for(const model::Pod& pod, const json::Value& volume) {
 
 EphemeralVolumes::EphemeralVolumes(WorkloadCaches& caches)
     : caches_(caches),
+      events_(caches.client, "ephemeral_volume"),
       pods_by_claim_(caches.pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
         for (const json::Value& volume : pod.spec.volumes)
           if (claim_template(volume)) keys.push_back(pod.metadata.ns + "/" + claim_name(pod, volume));
@@ -88,7 +89,7 @@ kube::Round EphemeralVolumes::pod_round(const kube::Key& key) {
 }
 
 void EphemeralVolumes::failed(const model::Pod& pod, const std::string& volume, const std::string& why) {
-  caches_.events.record({"v1", "Pod", pod.metadata.ns, pod.metadata.name, pod.metadata.uid}, "Warning",
+  events_.record({"v1", "Pod", pod.metadata.ns, pod.metadata.name, pod.metadata.uid}, "Warning",
                         "FailedBinding", "ephemeral volume " + volume + ": " + why);
 }
 

@@ -15,6 +15,7 @@ class EphemeralVolumes {
   void failed(const model::Pod& pod, const std::string& volume, const std::string& why);
 
   WorkloadCaches& caches_;
+  kube::EventRecorder events_;
   int pods_by_claim_;
   kube::ReconcileLoop loop_;
 };

@@ -81,6 +81,7 @@ json::Array wanted_taints(const Workload& node, WallTime now) {
 
 NodeHealth::NodeHealth(WorkloadCaches& caches, NodeHealthOptions options)
     : caches_(caches),
+      events_(caches.client, "node-controller"),
       options_(options),
       nodes_(caches.client, kube::resources::nodes),
       leases_(caches.client, kube::resources::leases, {std::string(kLeaseNamespace), {}, {}}),
@@ -97,7 +98,7 @@ NodeHealth::NodeHealth(WorkloadCaches& caches, NodeHealthOptions options)
   nodes_.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
     const Workload& node = after ? *after : *before;
     if (!after)
-      caches_.events.record(node_target(node), "Normal", "RemovingNode",
+      events_.record(node_target(node), "Normal", "RemovingNode",
                             "Node " + node.metadata.name + " event: Removing Node " +
                                 node.metadata.name + " from Controller");
     loop_.add(key_of(node.metadata));
@@ -160,7 +161,7 @@ void NodeHealth::mark_unknown(const Workload& node, WallTime now, std::vector<ku
   }
   if (json::equal(conditions, conditions_of(node))) return;
   if (condition_status(node, "Ready") == "True")
-    caches_.events.record(node_target(node), "Normal", "NodeNotReady",
+    events_.record(node_target(node), "Normal", "NodeNotReady",
                           "Node " + node.metadata.name + " status is now: NodeNotReady");
   writes.push_back(guarded(kube::resources::nodes, node,
                            json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}},
@@ -182,7 +183,7 @@ void NodeHealth::mark_pods(const Workload& node, WallTime now, std::vector<kube:
         "status");
     write.patch_type = kube::PatchType::strategic;  // the other conditions are the kubelet's
     writes.push_back(std::move(write));
-    caches_.events.record({"v1", "Pod", pod->metadata.ns, pod->metadata.name, pod->metadata.uid},
+    events_.record({"v1", "Pod", pod->metadata.ns, pod->metadata.name, pod->metadata.uid},
                           "Warning", "NodeNotReady", "Node is not ready");
   }
 }
@@ -192,7 +193,7 @@ kube::Round NodeHealth::round(const kube::Key& key, WallTime now) {
   WorkloadRef node = nodes_.get(key);
   if (!node) return round;
   if (!heard_.contains(node->metadata.uid))
-    caches_.events.record(node_target(*node), "Normal", "RegisteredNode",
+    events_.record(node_target(*node), "Normal", "RegisteredNode",
                           "Node " + key.name + " event: Registered Node " + key.name +
                               " in Controller");
   const bool fake = node->metadata.label(kFakeLabel) == "true";

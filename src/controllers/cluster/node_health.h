@@ -38,6 +38,7 @@ class NodeHealth {
   void mark_pods(const Workload& node, WallTime now, std::vector<kube::Write>& writes);
 
   WorkloadCaches& caches_;
+  kube::EventRecorder events_;
   NodeHealthOptions options_;
   kube::Informer<Workload> nodes_, leases_;
   int pods_by_node_;

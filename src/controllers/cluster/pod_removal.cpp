@@ -73,6 +73,7 @@ std::optional<Nanos> time_to_stay(const model::Pod& pod, const json::Array& tain
 
 PodRemoval::PodRemoval(WorkloadCaches& caches, NodeHealth& health)
     : caches_(caches),
+      events_(caches.client, "taint-eviction-controller"),
       health_(health),
       loop_(
           caches.client, kube::ReconcileOptions{.name = "taint-eviction"},
@@ -110,7 +111,7 @@ kube::Round PodRemoval::evict_round(const kube::Key& key, WallTime now) {
   const std::string name = key.ns + "/" + key.name;
   if (!stay) {
     if (marked_.erase(pod->metadata.uid) > 0)
-      caches_.events.record(pod_target(*pod), "Normal", "TaintManagerEviction",
+      events_.record(pod_target(*pod), "Normal", "TaintManagerEviction",
                             "Cancelling deletion of Pod " + name);
     return round;
   }
@@ -120,7 +121,7 @@ kube::Round PodRemoval::evict_round(const kube::Key& key, WallTime now) {
     round.again_after = since + *stay - clock;
     return round;
   }
-  caches_.events.record(pod_target(*pod), "Normal", "TaintManagerEviction",
+  events_.record(pod_target(*pod), "Normal", "TaintManagerEviction",
                         "Marking for deletion Pod " + name);
   round.writes.push_back(
       mark(*pod, json::Object{{"conditions", json::Array{disruption_target(

@@ -22,6 +22,7 @@ class PodRemoval {
   bool node_is_gone(const std::string& name, MonoTime now);
 
   WorkloadCaches& caches_;
+  kube::EventRecorder events_;
   NodeHealth& health_;
   std::map<std::string, MonoTime> marked_;   // pods under a taint they tolerate for a while, by uid
   std::map<std::string, MonoTime> missing_;  // nodes pods speak of, since when they are not there

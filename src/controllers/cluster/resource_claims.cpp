@@ -75,6 +75,7 @@ json::Object version_of(const Workload& claim) {
 
 ResourceClaims::ResourceClaims(WorkloadCaches& caches)
     : caches_(caches),
+      events_(caches.client, "resource_claim"),
       claims_(caches.client, claim_resources::resource_claims),
       templates_(caches.client, claim_resources::resource_claim_templates),
       pods_by_template_(caches.pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
@@ -193,7 +194,7 @@ void ResourceClaims::make_claim(const model::Pod& pod, const json::Value& entry,
   if (!made_from) {
     std::string reason = "resource claim template \"" + from +
                          "\": resourceclaimtemplate.resource.k8s.io \"" + from + "\" not found";
-    caches_.events.record({"v1", "Pod", pod.metadata.ns, pod.metadata.name, pod.metadata.uid}, "Warning",
+    events_.record({"v1", "Pod", pod.metadata.ns, pod.metadata.name, pod.metadata.uid}, "Warning",
                           "FailedResourceClaimCreation", "PodResourceClaim " + name + ": " + reason);
     return;  // the template's arrival wakes the pod
   }

@@ -40,6 +40,7 @@ class ResourceClaims {
   void remove_if_unwanted(const Workload& claim, kube::Round& round) const;
 
   WorkloadCaches& caches_;
+  kube::EventRecorder events_;
   kube::Informer<Workload> claims_, templates_;
   int pods_by_template_, claims_by_pod_;
   std::set<std::string> gone_;                // uids of pods seen to go, a bounded number

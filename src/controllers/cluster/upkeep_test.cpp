@@ -100,6 +100,8 @@ TEST_F(UpkeepTest, ASilentNodeIsUnknownTaintedAndEmptied) {
   EXPECT_TRUE(has_event("Warning NodeNotReady: Node is not ready"));
   EXPECT_FALSE(has(resources::pods, {"default", "goes"}));
   EXPECT_TRUE(has_event("Normal TaintManagerEviction: Marking for deletion Pod default/goes"));
+  EXPECT_EQ(source_of("NodeNotReady"), "node-controller");
+  EXPECT_EQ(source_of("TaintManagerEviction"), "taint-eviction-controller");
   EXPECT_TRUE(has(resources::pods, {"default", "brief"}));
   EXPECT_NE(at(resources::pods, {"default", "stays"}, {"status", "conditions"}).find(R"("status":"False")"),
             std::string::npos);
@@ -187,6 +189,29 @@ TEST_F(UpkeepTest, BudgetsInPercentAskTheOwners) {
             std::string::npos);
   EXPECT_NE(budget("conditions").find("SyncFailed"), std::string::npos);
   EXPECT_EQ(budget("disruptionsAllowed"), "0");
+}
+
+TEST_F(UpkeepTest, TwoAutoscalersOfTheSamePodsDoNothing) {
+  create(resources::deployments,
+         "{metadata: {name: d}, spec: {replicas: 1, selector: {matchLabels: {app: a}}, template: "
+         "{metadata: {labels: {app: a}}, spec: {containers: [{name: c}]}}}}");
+  const kube::Resource scalers{"autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler", true};
+  for (const char* name : {"one", "two"})
+    create(scalers, std::string("{metadata: {name: ") + name +
+                        "}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}, "
+                        "metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, "
+                        "averageUtilization: 50}}}]}}");
+  advance(std::chrono::seconds(31));
+  const std::string why = "pods by selector app=a are controlled by multiple HPAs: [default/one default/two]";
+  EXPECT_NE(at(scalers, {"default", "one"}, {"status", "conditions"}).find("\"reason\":\"AmbiguousSelector\""),
+            std::string::npos)
+      << at(scalers, {"default", "one"}, {"status"});
+  EXPECT_TRUE(has_event("Warning AmbiguousSelector: " + why)) << ::testing::PrintToString(events());
+  EXPECT_TRUE(has_event("Warning FailedComputeMetricsReplicas: " + why));
+  EXPECT_EQ(source_of("AmbiguousSelector"), "horizontal-pod-autoscaler");
+  EXPECT_EQ(at(scalers, {"default", "one"}, {"status", "desiredReplicas"}), "0") << "nothing was worked out yet";
+  EXPECT_EQ(at(scalers, {"default", "one"}, {"status", "observedGeneration"}), "");
+  EXPECT_EQ(at(resources::deployments, {"default", "d"}, {"spec", "replicas"}), "1");
 }
 
 class AutoscaleTest : public ::testing::Test {

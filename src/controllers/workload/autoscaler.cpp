@@ -1,6 +1,7 @@
 #include "controllers/workload/autoscaler.h"
 
 #include <algorithm>
+#include <set>
 
 #include "model/time.h"
 
@@ -67,6 +68,7 @@ kube::EventTarget Autoscalers::target_of_events(const Workload& scaler) {
 
 Autoscalers::Autoscalers(WorkloadCaches& caches)
     : caches_(caches),
+      events_(caches.client, "horizontal-pod-autoscaler"),
       scalers_(caches.client, kScalers),
       loop_(
           caches.client, kube::ReconcileOptions{.name = "horizontal-pod-autoscaler"},
@@ -141,7 +143,7 @@ kube::Round Autoscalers::round(const kube::Key& key, WallTime now) {
                                      std::string(json::string_at(scaler->spec, {"scaleTargetRef", "name"})) +
                                      "\" not found"
                                : "no scale is known of kind \"" + kind + "\"";
-    caches_.events.record(target_of_events(*scaler), "Warning", "FailedGetScale", why);
+    events_.record(target_of_events(*scaler), "Warning", "FailedGetScale", why);
     Conditions conditions(*scaler, now);
     conditions.set("AbleToScale", false, "FailedGetScale",
                    "the HPA controller was unable to get the target's current scale: " + why);
@@ -160,6 +162,26 @@ kube::Round Autoscalers::round(const kube::Key& key, WallTime now) {
   work.next = clock + kPeriod;
   round.again_after = kPeriod;
   return round;
+}
+
+std::string Autoscalers::ambiguity(const Workload& scaler, const Workload& target) const {
+  std::optional<model::Selector> selector = target.selector();
+  if (!selector) return "";
+  std::vector<WorkloadPod> pods = caches_.pods.in_namespace(scaler.metadata.ns);
+  std::erase_if(pods, [&](const WorkloadPod& pod) { return !selector->matches(pod->metadata.labels); });
+  std::set<std::string> names;
+  for (const WorkloadRef& other : scalers_.in_namespace(scaler.metadata.ns)) {
+    const kube::Resource* resource = nullptr;
+    WorkloadRef scaled = target_of(*other, resource);
+    std::optional<model::Selector> selects = scaled ? scaled->selector() : std::nullopt;
+    if (selects && std::any_of(pods.begin(), pods.end(),
+                               [&](const WorkloadPod& pod) { return selects->matches(pod->metadata.labels); }))
+      names.insert(other->metadata.ns + "/" + other->metadata.name);
+  }
+  if (names.size() < 2) return "";
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : " ") + name;
+  return "pods by selector " + selector->text() + " are controlled by multiple HPAs: [" + list + "]";
 }
 
 Autoscalers::Evaluation Autoscalers::evaluate(const Workload& scaler, const Workload& target,
@@ -192,24 +214,24 @@ Autoscalers::Evaluation Autoscalers::evaluate(const Workload& scaler, const Work
   return found;
 }
 
-// What the metrics call for, as far as they can be had and the limits allow.
-std::int64_t Autoscalers::wanted_replicas(const Workload& scaler, std::int64_t current,
-                                          const Evaluation& found, Work& work,
-                                          Conditions& conditions) {
+// What the metrics call for, as far as the limits allow; nothing if they cannot be had.
+std::optional<std::int64_t> Autoscalers::wanted_replicas(const Workload& scaler, std::int64_t current,
+                                                         const Evaluation& found, Work& work,
+                                                         Conditions& conditions) {
   kube::EventTarget about = target_of_events(scaler);
   if (found.failed > 0) {
-    caches_.events.record(about, "Warning", "FailedGetResourceMetric", found.failure);
-    caches_.events.record(about, "Warning", "FailedComputeMetricsReplicas",
-                          "invalid metrics (" + std::to_string(found.failed) + " invalid out of " +
-                              std::to_string(found.asked) +
-                              "), first error is: failed to get resource metric value: " + found.failure);
+    events_.record(about, "Warning", "FailedGetResourceMetric", found.failure);
+    events_.record(about, "Warning", "FailedComputeMetricsReplicas",
+                   "invalid metrics (" + std::to_string(found.failed) + " invalid out of " +
+                       std::to_string(found.asked) +
+                       "), first error is: failed to get resource metric value: " + found.failure);
   }
   // A metric that is missing might have asked for more: without it nothing is taken away.
   if (found.measured.empty() || (found.failed > 0 && found.proposed <= current)) {
     conditions.set("ScalingActive", false, "FailedGetResourceMetric",
                    "the HPA was unable to compute the replica count: " +
                        (found.failure.empty() ? "no metrics are given" : found.failure));
-    return current;
+    return std::nullopt;
   }
   conditions.set("ScalingActive", true, "ValidMetricFound",
                  "the HPA was able to successfully calculate a replica count from " + found.name);
@@ -235,13 +257,13 @@ kube::Round Autoscalers::decide(const Workload& scaler, const Workload& target,
   Conditions conditions(scaler, now);
   conditions.set("AbleToScale", true, "SucceededGetScale",
                  "the HPA controller was able to get the target's current scale");
-  json::Object status{{"currentReplicas", json::int_at(target.status, {"replicas"})},
-                      {"observedGeneration", scaler.metadata.generation}};
+  json::Object status{{"currentReplicas", json::int_at(target.status, {"replicas"})}};
   if (const json::Value* last = json::find(scaler.status, "lastScaleTime"))
     status["lastScaleTime"] = *last;
 
   Evaluation found;
   std::int64_t desired = current;
+  bool computed = true;  // else the status goes on saying what was wanted last
   std::string reason;
   if (current == 0) {
     conditions.set("ScalingActive", false, "ScalingDisabled",
@@ -252,9 +274,17 @@ kube::Round Autoscalers::decide(const Workload& scaler, const Workload& target,
   } else if (current < least) {
     desired = least;
     reason = "Current number of replicas below Spec.MinReplicas";
+  } else if (std::string why = ambiguity(scaler, target); !why.empty()) {
+    kube::EventTarget about = target_of_events(scaler);
+    events_.record(about, "Warning", "AmbiguousSelector", why);
+    events_.record(about, "Warning", "FailedComputeMetricsReplicas", why);
+    conditions.set("ScalingActive", false, "AmbiguousSelector", why);
+    computed = false;
   } else {
     found = evaluate(scaler, target, work, now);
-    desired = wanted_replicas(scaler, current, found, work, conditions);
+    std::optional<std::int64_t> wanted = wanted_replicas(scaler, current, found, work, conditions);
+    computed = wanted.has_value();
+    desired = wanted.value_or(current);
     reason = desired > current ? found.name + " above target" : "All metrics below target";
   }
   if (desired != current) {
@@ -265,11 +295,11 @@ kube::Round Autoscalers::decide(const Workload& scaler, const Workload& target,
     round.writes.push_back(merge_patch(resource, key_of(target.metadata),
                                        json::Object{{"spec", json::Object{{"replicas", desired}}}},
                                        "scale"));
-    caches_.events.record(target_of_events(scaler), "Normal", "SuccessfulRescale",
-                          "New size: " + count + "; reason: " + reason);
+    events_.record(target_of_events(scaler), "Normal", "SuccessfulRescale",
+                   "New size: " + count + "; reason: " + reason);
     work.history.changes.push_back({caches_.client.executor().clock().mono(), desired - current});
   }
-  status["desiredReplicas"] = desired;
+  status["desiredReplicas"] = computed ? desired : json::int_at(scaler.status, {"desiredReplicas"});
   if (!found.measured.empty()) status["currentMetrics"] = std::move(found.measured);
   status["conditions"] = conditions.take();
   if (auto write = status_write(kScalers, scaler, status)) round.writes.push_back(std::move(*write));

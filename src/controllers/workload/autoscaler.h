@@ -31,15 +31,18 @@ class Autoscalers {
   };
   class Conditions;
   static kube::EventTarget target_of_events(const Workload& scaler);
+  // Why nobody can say which of several scalers has the pods; nothing if it is clear.
+  std::string ambiguity(const Workload& scaler, const Workload& target) const;
   Evaluation evaluate(const Workload& scaler, const Workload& target, const Work& work,
                       WallTime now) const;
-  std::int64_t wanted_replicas(const Workload& scaler, std::int64_t current, const Evaluation& found,
-                               Work& work, Conditions& conditions);
+  std::optional<std::int64_t> wanted_replicas(const Workload& scaler, std::int64_t current, const Evaluation& found,
+                                              Work& work, Conditions& conditions);
   kube::Round decide(const Workload& scaler, const Workload& target, const kube::Resource& resource,
                      Work& work, WallTime now);
   WorkloadRef target_of(const Workload& scaler, const kube::Resource*& resource) const;
 
   WorkloadCaches& caches_;
+  kube::EventRecorder events_;
   kube::Informer<Workload> scalers_;
   std::map<kube::Key, Work> work_;
   kube::ReconcileLoop loop_;

@@ -68,7 +68,6 @@ std::vector<std::shared_ptr<const T>> claim(const kube::Informer<T>& informer, i
 
 WorkloadCaches::WorkloadCaches(kube::Client& c)
     : client(c),
-      events(c, "kube-controller-manager"),
       pods(c, kube::resources::pods),
       replica_sets(c, kube::resources::replica_sets),
       replication_controllers(c, workload_resources::replication_controllers),

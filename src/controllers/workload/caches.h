@@ -40,7 +40,6 @@ class WorkloadCaches {
   std::vector<WorkloadRef> jobs_of(const std::string& owner_uid) const;
 
   kube::Client& client;
-  kube::EventRecorder events;
   kube::Informer<model::Pod> pods;
   kube::Informer<Workload> replica_sets, replication_controllers, deployments, stateful_sets,
       daemon_sets, jobs, cron_jobs;
@@ -70,7 +69,8 @@ class WorkloadLoop {
   using Plan =
       std::function<WorkloadPlan(const WorkloadRef& object, WallTime now, const std::string* failure)>;
 
-  WorkloadLoop(WorkloadCaches& caches, kube::Informer<Workload>& objects, std::string name,
+  // Its events are those of `name`-controller.
+  WorkloadLoop(WorkloadCaches& caches, kube::Informer<Workload>& objects, const std::string& name,
                Plan plan);
   void add(const kube::Key& key) { loop_.add(key); }
   void add_all();
@@ -92,6 +92,7 @@ class WorkloadLoop {
   WorkloadCaches& caches_;
   kube::Informer<Workload>& objects_;
   Plan plan_;
+  kube::EventRecorder events_;
   std::map<kube::Key, std::string> failures_;
   kube::ReconcileLoop loop_;
 };

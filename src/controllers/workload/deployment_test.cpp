@@ -42,7 +42,7 @@ TEST_F(DeploymentTest, MakesASetAndItsPods) {
   apply(resources::deployments, web(3, "a:1"));
   std::string set = set_of("a:1");
   ASSERT_FALSE(set.empty());
-  EXPECT_TRUE(has_event("ScalingReplicaSet", "Scaled up replica set " + set + " from 0 to 3"));
+  EXPECT_TRUE(has_event("ScalingReplicaSet", "Scaled up replica set " + set + " from 0 to 3", "deployment-controller"));
   EXPECT_EQ(pod_names().size(), 3u);
   EXPECT_EQ(condition(resources::deployments, "web", "Available"),
             "False MinimumReplicasUnavailable");

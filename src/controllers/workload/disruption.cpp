@@ -118,6 +118,7 @@ json::Object disruption_status(const Workload& budget, const std::vector<Workloa
 
 DisruptionBudgets::DisruptionBudgets(WorkloadCaches& caches)
     : caches_(caches),
+      events_(caches.client, "controllermanager"),
       budgets_(caches.client, kube::resources::pod_disruption_budgets),
       loop_(
           caches.client, kube::ReconcileOptions{.name = "disruption"},
@@ -220,14 +221,14 @@ kube::Round DisruptionBudgets::round(const kube::Key& key, WallTime now) {
   const kube::Resource& resource = kube::resources::pod_disruption_budgets;
   kube::EventTarget target{resource.api_version(), resource.kind, key.ns, key.name,
                            budget->metadata.uid};
-  if (pods.empty()) caches_.events.record(target, "Normal", "NoPods", "No matching pods found");
+  if (pods.empty()) events_.record(target, "Normal", "NoPods", "No matching pods found");
   const bool by_owner = json::find(budget->spec, "maxUnavailable") ||
                         is_percentage(json::find(budget->spec, "minAvailable"));
   if (!scale && by_owner)
-    caches_.events.record(target, "Warning", "CalculateExpectedPodCountFailed",
+    events_.record(target, "Warning", "CalculateExpectedPodCountFailed",
                           "Failed to calculate the number of expected pods: " + scale.error().message);
   else if (unmanaged && by_owner)
-    caches_.events.record(
+    events_.record(
         target, "Warning", "UnmanagedPods",
         "Pods selected by this PodDisruptionBudget (selector: " +
             budget_selector(*budget)->text() +

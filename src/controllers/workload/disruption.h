@@ -25,6 +25,7 @@ class DisruptionBudgets {
   kube::Round round(const kube::Key& key, WallTime now);
 
   WorkloadCaches& caches_;
+  kube::EventRecorder events_;
   kube::Informer<Workload> budgets_;
   kube::ReconcileLoop loop_;
 };

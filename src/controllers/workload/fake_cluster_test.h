@@ -113,10 +113,11 @@ class WorkloadsTest : public ::testing::Test {
       if (!node_step()) return;
     FAIL() << "pods keep changing";
   }
-  bool has_event(const std::string& reason, const std::string& message) {
+  bool has_event(const std::string& reason, const std::string& message, std::string_view source = {}) {
     for (const json::Value* event : api_.list(kube::resources::events))
       if (json::string_at(*event, {"reason"}) == reason &&
-          json::string_at(*event, {"message"}) == message)
+          json::string_at(*event, {"message"}) == message &&
+          (source.empty() || json::string_at(*event, {"source", "component"}) == source))
         return true;
     return false;
   }

@@ -36,7 +36,7 @@ struct WorkloadControllers::State {
   State(kube::Client& client, const Options& options)
       : caches(client),
         replica_sets(caches, caches.replica_sets, "replicaset"),
-        replication_controllers(caches, caches.replication_controllers, "replicationcontroller"),
+        replication_controllers(caches, caches.replication_controllers, "replication"),
         deployments(caches),
         jobs(caches),
         cron_jobs(caches),

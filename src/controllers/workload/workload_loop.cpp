@@ -3,12 +3,13 @@
 namespace hekla::controllers {
 
 WorkloadLoop::WorkloadLoop(WorkloadCaches& caches, kube::Informer<Workload>& objects,
-                           std::string name, Plan plan)
+                           const std::string& name, Plan plan)
     : caches_(caches),
       objects_(objects),
       plan_(std::move(plan)),
+      events_(caches.client, name + "-controller"),
       loop_(
-          caches.client, kube::ReconcileOptions{.name = std::move(name)},
+          caches.client, kube::ReconcileOptions{.name = name},
           [this](const kube::Key& key, WallTime now) { return round(key, now); },
           [this](const kube::Write& write, const kube::ObjectPtr& result) {
             caches_.overlay(write, result);
@@ -61,7 +62,7 @@ kube::Round WorkloadLoop::round(const kube::Key& key, WallTime now) {
       plan_(object, now, failure == failures_.end() ? nullptr : &failure->second);
   kube::EventTarget about = target(*object);
   for (const EventText& event : plan.events)
-    caches_.events.record(about, event.type, event.reason, event.message);
+    events_.record(about, event.type, event.reason, event.message);
   round.again_after = plan.again_after;
   std::vector<Sent> sent;
   for (const kube::Write& write : plan.writes)
@@ -92,11 +93,11 @@ Result<void> WorkloadLoop::settle(const kube::Key& key, const kube::EventTarget&
       const std::string& name = (*results[i])->name;
       if (ordinal) {
         std::string verb = creates ? "create" : "delete";
-        caches_.events.record(
+        events_.record(
             target, "Normal", creates ? "SuccessfulCreate" : "SuccessfulDelete",
             verb + " Pod " + name + " in StatefulSet " + target.name + " successful");
       } else {
-        caches_.events.record(target, "Normal", creates ? "SuccessfulCreate" : "SuccessfulDelete",
+        events_.record(target, "Normal", creates ? "SuccessfulCreate" : "SuccessfulDelete",
                               (creates ? "Created " : "Deleted ") + what + (what == "job" ? " " : ": ") +
                                   name);
       }
@@ -108,7 +109,7 @@ Result<void> WorkloadLoop::settle(const kube::Key& key, const kube::EventTarget&
     if (pod && creates) {
       refused = true;
       failures_[key] = error.message;
-      caches_.events.record(
+      events_.record(
           target, "Warning", "FailedCreate",
           ordinal ? "create Pod " + sent[i].name + " in StatefulSet " + target.name +
                         " failed error: " + error.message
