@@ -34,6 +34,9 @@ struct WriteContext {
 // The text of one field of an object, empty when it is missing.
 using FieldOfObject = std::function<std::string(const json::Node& object)>;
 
+// What is odd about a written object, though it is accepted; `old` is null for a new one.
+using WarningsOfObject = std::function<std::vector<std::string>(const json::Value& object, const json::Value* old)>;
+
 // What may be the name of an object.
 enum class NameRule : std::uint8_t { subdomain, label, label_1035, path_segment, ip_address };
 
@@ -87,6 +90,7 @@ struct Kind {
   std::function<std::vector<Cause>(const json::Value& object)> validate;
   std::function<std::vector<Cause>(const json::Value& object)> validate_create;  // what only a new object may not say
   std::function<std::vector<Cause>(const json::Value& object, const json::Value& old)> validate_update;
+  WarningsOfObject warnings;  // of what passed them all
 };
 using KindPtr = std::shared_ptr<const Kind>;
 

@@ -64,6 +64,59 @@ TEST_F(UpstreamAnswers, JobsLeaveTheirPodsUnlessTold) {
   EXPECT_FALSE(told.headers.has("Warning"));
 }
 
+// What kubectl prints as "Warning: ...".
+std::vector<std::string> warned(const Reply& reply) {
+  EXPECT_LT(reply.status, 300) << reply.text;
+  std::vector<std::string> texts;
+  for (std::string_view one : reply.headers.get_all("Warning")) texts.emplace_back(one.substr(7, one.size() - 8));
+  return texts;
+}
+
+TEST_F(UpstreamAnswers, OddThingsAreAcceptedWithAWarning) {
+  using Texts = std::vector<std::string>;
+  EXPECT_EQ(warned(call("POST", deployments, deployment("a.b"))),
+            (Texts{"metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a "
+                   "DNS label is recommended: [must not contain dots]"}));
+  const auto patch = [&](const std::string& body) {
+    return warned(call("PATCH", deployments + "/a.b", body, {{"Content-Type", "application/merge-patch+json"}}));
+  };
+  EXPECT_EQ(patch(R"({"spec":{"template":{"spec":{"containers":[{"name":"c","image":"i",)"
+                  R"("env":[{"name":"A","value":"1"},{"name":"A","value":"2"},{"name":"A","value":"$(A)3"}]}]}}}})"),
+            (Texts{"spec.template.spec.containers[0].env[1]: hides previous definition of \\\"A\\\", which may be "
+                   "dropped when using apply"}));
+  EXPECT_EQ(patch(R"({"metadata":{"labels":{"x":"y"}}})"), Texts{}) << "the spec is as it was";
+  EXPECT_EQ(patch(R"({"spec":{"template":{"spec":{"terminationGracePeriodSeconds":-5,"containers":[{"name":"c",)"
+                  R"("image":"i"}]}}}})"),
+            (Texts{"spec.template.spec.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and "
+                   "will be treated as 1"}));
+  EXPECT_EQ(warned(call("POST", in_default("v1", "services"),
+                        R"({"metadata":{"name":"s"},"spec":{"clusterIP":"None","ports":[{"port":80}]}})")),
+            (Texts{"spec.SessionAffinity is ignored for headless services"}));
+  EXPECT_EQ(warned(call("POST", kPods,
+                        R"({"metadata":{"name":"p"},"spec":{"nodeSelector":)"
+                        R"({"beta.kubernetes.io/os":"linux"},"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":)"
+                        R"("z","whenUnsatisfiable":"DoNotSchedule"}],"containers":[{"name":"c","image":"i",)"
+                        R"("resources":{"limits":{"memory":"1500m"}},"ports":[{"containerPort":80,"name":"w"}]},)"
+                        R"({"name":"d","image":"i","ports":[{"containerPort":80,"name":"w"}]}],"volumes":[{"name":"v",)"
+                        R"("gitRepo":{"repository":"r"}}]}})")),
+            (Texts{"spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use \\\"kubernetes.io/os\\\" "
+                   "instead",
+                   "spec.topologySpreadConstraints[0].labelSelector: a null labelSelector results in matching no pod",
+                   "spec.volumes[0].gitRepo: deprecated in v1.11, and disabled by default in v1.33+",
+                   "spec.containers[0].resources.limits[memory]: fractional byte value \\\"1500m\\\" is invalid, "
+                   "must be an integer",
+                   "spec.containers[0].resources.requests[memory]: fractional byte value \\\"1500m\\\" is invalid, "
+                   "must be an integer",
+                   "spec.containers[1].ports[0]: duplicate port definition with spec.containers[0].ports[0]",
+                   "spec.containers[1].ports[0]: duplicate port name \\\"w\\\" with spec.containers[0].ports[0], "
+                   "services and probes that select ports by name will use spec.containers[0].ports[0]"}));
+  EXPECT_EQ(warned(call("POST", in_default("networking.k8s.io/v1", "ingresses"),
+                        R"({"metadata":{"name":"i","annotations":{"kubernetes.io/ingress.class":"n"}},)"
+                        R"("spec":{"defaultBackend":{"service":{"name":"s","port":{"number":80}}}}})")),
+            (Texts{"annotation \\\"kubernetes.io/ingress.class\\\" is deprecated, please use 'spec.ingressClassName' "
+                   "instead"}));
+}
+
 TEST_F(UpstreamAnswers, JobsWithoutLabelsHaveThoseOfTheirPods) {
   Reply made = call("POST", jobs, job("j"));
   EXPECT_EQ(made.at({"metadata", "labels", "job-name"}), "j");

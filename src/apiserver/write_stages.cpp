@@ -442,7 +442,11 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
   if (old && kind.resource.plural == "certificatesigningrequests" && kind.resource.group == "certificates.k8s.io")
     add(validate_verdict(object, *old, scope.request.subresource == "approval"));
   if (is_crd(kind.resource)) add(validate_crd(object, old, scope.catalog));
-  if (causes.empty()) return {};
+  if (causes.empty()) {
+    if (kind.warnings && scope.request.subresource.empty())
+      for (std::string& text : kind.warnings(object, old)) scope.warnings.push_back(std::move(text));
+    return {};
+  }
   return std::unexpected(
       invalid_object(stored_as(kind), std::string(meta_string(object, "name")), std::move(causes)));
 }

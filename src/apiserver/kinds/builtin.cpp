@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "apiserver/kinds/warnings.h"
 #include "apiserver/schema_facts.h"
 
 namespace hekla::apiserver {
@@ -34,6 +35,7 @@ Kind cluster_kind(std::string_view group, std::string_view version, std::string_
 }
 
 void add(Kinds& kinds, Kind kind) {
+  kind.warnings = warnings_of(kind.resource);
   kinds.push_back(std::make_shared<const Kind>(std::move(kind)));
 }
 

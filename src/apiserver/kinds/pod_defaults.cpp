@@ -173,7 +173,7 @@ void default_pod_spec(json::Value& value, bool is_pod) {
   for (json::Value& volume : list_in(spec, "volumes"))
     if (volume.is_object()) default_volume(volume.get_object());
   set_default(spec, "restartPolicy", "Always");
-  if (json::int_at(value, {"terminationGracePeriodSeconds"}) < 0)
+  if (is_pod && json::int_at(value, {"terminationGracePeriodSeconds"}) < 0)
     spec["terminationGracePeriodSeconds"] = 1;
   set_default(spec, "terminationGracePeriodSeconds", 30);
   set_default(spec, "dnsPolicy", "ClusterFirst");
