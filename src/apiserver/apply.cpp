@@ -1,6 +1,8 @@
 // Server-side apply: the caller states the fields it wants; what it stated before and no longer states
 // goes away unless somebody else owns it; what others own is a conflict unless forced.
 #include <algorithm>
+#include <charconv>
+#include <set>
 
 #include "apiserver/bootstrap.h"
 #include "apiserver/crd.h"
@@ -54,6 +56,49 @@ FieldSet stated_fields(const Schema& schema, const json::Value& value) {
   }
   set.self = true;
   return set;
+}
+
+// Items of lists that are stated twice under one key: nobody could tell which is meant.
+void append_repeated(const Schema& schema, const json::Value& value, const std::string& path,
+                     std::vector<std::string>& out) {
+  if (value.is_object() && !schema.atomic_map)
+    for (const auto& member : value.get_object())
+      append_repeated(member_schema(schema, member.key()), member.value(), path + "." + std::string(member.key()), out);
+  if (!is_keyed_list(schema, value)) return;
+  std::set<std::string> seen;
+  for (const json::Value& item : value.get_array()) {
+    const std::string element = list_element(schema, item), shown = printable(element);
+    if (!seen.insert(element).second) out.push_back(path + ": duplicate entries for key " + shown);
+    append_repeated(schema.items ? *schema.items : kAnything, item, path + shown, out);
+  }
+}
+
+// A path with the numbers of items in lists, with their keys in place of the numbers.
+std::string with_keys(const Schema& root, const json::Value& config, std::string_view path) {
+  const Schema* schema = &root;
+  const json::Value* value = &config;
+  std::string out;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find_first_of(".[", 1), path.size());
+    const std::string_view step = path.substr(0, end);
+    path.remove_prefix(end);
+    std::size_t index = 0;
+    const bool item = step.starts_with('[') &&
+                      std::from_chars(step.data() + 1, step.data() + step.size(), index).ec == std::errc() && value &&
+                      value->is_array() && index < value->get_array().size();
+    if (item) {
+      const json::Value& inner = value->get_array()[index];
+      out += is_keyed_list(*schema, *value) ? printable(list_element(*schema, inner)) : std::string(step);
+      schema = schema->items ? schema->items.get() : &kAnything;
+      value = &inner;
+    } else {
+      out += step;
+      const std::string_view name = step.substr(step.starts_with('.') ? 1 : 0);
+      schema = &member_schema(*schema, name);
+      value = value ? json::find(*value, name) : nullptr;
+    }
+  }
+  return out;
 }
 
 // Lays `config` over `live`.
@@ -235,16 +280,17 @@ Result<json::Value> read_config(WriteScope& scope) {
     return fail(Code::bad_request, "metadata.managedFields must be nil");
   const Kind& kind = scope.kind();
   if (!kind.schema) return config;
-  std::vector<std::string> unknown = unknown_fields(*kind.schema, config);
-  if (!unknown.empty()) {
+  std::vector<std::string> faults = unknown_fields(*kind.schema, config);
+  for (std::string& path : faults)
+    path = with_keys(*kind.schema, config, "." + path) + ": field not declared in schema";
+  append_repeated(*kind.schema, config, "", faults);
+  if (!faults.empty()) {
     std::string text = "failed to create typed patch object (" +
                        std::string(json::string_at(scope.request.body, {"metadata", "namespace"})) + "/" +
                        scope.request.key.name + "; " + group_version(kind.resource.api_version()) +
                        ", Kind=" + kind.resource.kind + "): ";
-    if (unknown.size() > 1) text += "errors:\n";
-    for (const std::string& path : unknown)
-      text += (unknown.size() > 1 ? "  ." : ".") + path + ": field not declared in schema" +
-              (unknown.size() > 1 ? "\n" : "");
+    if (faults.size() > 1) text += "errors:\n";
+    for (const std::string& fault : faults) text += faults.size() > 1 ? "  " + fault + "\n" : fault;
     return fail(Code::internal, text);
   }
   if (!kind.custom) {

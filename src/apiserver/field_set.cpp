@@ -165,6 +165,8 @@ void write_fields(const FieldSet& set, json::Object& out) {
   for (const auto& [element, child] : set.children) write_fields(child, out[element].emplace_object());
 }
 
+}  // namespace
+
 std::string printable(const std::string& element) {
   if (element.starts_with("f:")) return "." + element.substr(2);
   std::string_view inner = std::string_view(element).substr(2);
@@ -187,8 +189,6 @@ std::string printable(const std::string& element) {
   }
   return "[" + (element.starts_with("v:") ? "=" + std::string(inner) : std::string(inner)) + "]";
 }
-
-}  // namespace
 
 void FieldSteps::reserve(std::size_t steps) { steps_.reserve(steps); }
 

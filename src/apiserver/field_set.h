@@ -103,5 +103,7 @@ json::Value created_fields(const Schema& schema, const json::Value& object, bool
 
 // The path element of an item of a list that is a map or a set.
 std::string list_element(const Schema& list, const json::Value& item);
+// A step of a field set in a path that people read: `.name`, `[name="c"]`, `[="x"]`.
+std::string printable(const std::string& element);
 
 }  // namespace hekla::apiserver

@@ -117,6 +117,27 @@ TEST_F(UpstreamAnswers, OddThingsAreAcceptedWithAWarning) {
                    "instead"}));
 }
 
+TEST_F(UpstreamAnswers, WhatIsAppliedTwiceUnderOneKeyIsRefused) {
+  const auto apply = [&](const std::string& container) {
+    return call("PATCH", deployments + "/d?fieldManager=m",
+                R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"selector":{)"
+                R"("matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[)" +
+                    container + "]}}}}",
+                {{"Content-Type", "application/apply-patch+yaml"}});
+  };
+  const std::string begin = "failed to create typed patch object (/d; apps/v1, Kind=Deployment): ",
+                    containers = ".spec.template.spec.containers";
+  Reply twice = apply(R"({"name":"c","image":"i","env":[{"name":"A"},{"name":"B"},{"name":"A"}]})");
+  EXPECT_EQ(twice.status, 500);
+  EXPECT_EQ(twice.message(), begin + containers + R"([name="c"].env: duplicate entries for key [name="A"])");
+  EXPECT_EQ(apply(R"({"name":"c","image":"i","bogus":1},{"name":"c","image":"i"})").message(),
+            begin + "errors:\n  " + containers + R"([name="c"].bogus: field not declared in schema)" + "\n  " +
+                containers + R"(: duplicate entries for key [name="c"])" + "\n");
+  EXPECT_EQ(apply(R"({"name":"c","ports":[{"containerPort":80},{"containerPort":80,"protocol":"UDP"}],)"
+                  R"("image":"i"})").status,
+            201);
+}
+
 TEST_F(UpstreamAnswers, JobsWithoutLabelsHaveThoseOfTheirPods) {
   Reply made = call("POST", jobs, job("j"));
   EXPECT_EQ(made.at({"metadata", "labels", "job-name"}), "j");
