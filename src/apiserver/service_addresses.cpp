@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 
+#include "apiserver/kinds/service_rules.h"
 #include "apiserver/metadata.h"
 #include "apiserver/object_header.h"
 #include "apiserver/storage.h"
@@ -43,6 +44,11 @@ bool wants_node_ports(const json::Value& service) {
   if (type == "LoadBalancer")
     return json::bool_at(service, {"spec", "allocateLoadBalancerNodePorts"}, true);
   return type == "NodePort";
+}
+
+bool wants_health_port(const json::Value& service) {
+  const json::Value* spec = json::find(service, "spec");
+  return spec && needs_health_check(*spec);
 }
 
 // A PUT without the allocated values means those the service has.
@@ -103,6 +109,17 @@ std::vector<Cause> assign_ports(json::Value& service, const json::Value* old,
   return causes;
 }
 
+std::vector<Cause> assign_health_port(json::Value& service, const json::Value* old, std::set<std::int64_t>& taken,
+                                      Rng& rng) {
+  const std::int64_t before = old && wants_health_port(*old) ? json::int_at(*old, {"spec", "healthCheckNodePort"}) : 0;
+  const std::int64_t asked = json::int_at(service, {"spec", "healthCheckNodePort"});
+  if (asked == 0)
+    json::at_path(service, {"spec", "healthCheckNodePort"}) = before != 0 ? before : pick_port(taken, rng);
+  else if (asked != before && !taken.insert(asked).second)
+    return {invalid_value("spec.healthCheckNodePort", json::Value(asked), "provided port is already allocated")};
+  return {};
+}
+
 bool same_member(const json::Value& a, const json::Value& b, std::string_view member) {
   static const json::Value kNone;
   const json::Value *x = json::find_path(a, {"spec", member}), *y = json::find_path(b, {"spec", member});
@@ -159,6 +176,7 @@ ServiceAddresses::Taken ServiceAddresses::taken(const ServedKind& services,
       json::Value service = decode_object(services, *item);
       if (const json::Array* list = json::array_at(service, {"spec", "ports"}))
         for (const json::Value& one : *list) found.node_ports.insert(json::int_at(one, {"nodePort"}));
+      found.node_ports.insert(json::int_at(service, {"spec", "healthCheckNodePort"}));
     }
     return true;
   });
@@ -180,6 +198,8 @@ void ServiceAddresses::claim(const json::Value& service, const std::string& owne
   if (const json::Array* ports = json::array_at(service, {"spec", "ports"}))
     for (const json::Value& one : *ports)
       if (const std::int64_t port = json::int_at(one, {"nodePort"}); port != 0) made.node_ports.push_back(port);
+  if (const std::int64_t port = json::int_at(service, {"spec", "healthCheckNodePort"}); port != 0)
+    made.node_ports.push_back(port);
   std::lock_guard lock(mutex_);
   std::erase_if(claims_, [&](const Claim& one) { return one.owner == owner; });
   claims_.push_back(std::move(made));
@@ -238,8 +258,9 @@ std::vector<Cause> ServiceAddresses::assign(json::Value& service, const json::Va
   const bool needs_address =
       !old || json::string_at(*old, {"spec", "clusterIP"}) != json::string_at(service, {"spec", "clusterIP"}) ||
       json::string_at(service, {"spec", "clusterIP"}).empty();
-  if (!needs_address && !ports) return {};
-  Taken in_use = taken(services, snapshot, ports);
+  const bool health = wants_health_port(service);
+  if (!needs_address && !ports && !health) return {};
+  Taken in_use = taken(services, snapshot, ports || health);
   std::string owner(meta_string(service, "namespace"));
   owner.append("/").append(meta_string(service, "name"));
   add_claims(in_use, owner, asker.now);
@@ -247,6 +268,10 @@ std::vector<Cause> ServiceAddresses::assign(json::Value& service, const json::Va
   if (needs_address) causes = assign_address(service, in_use, asker);
   if (ports) {
     std::vector<Cause> more = assign_ports(service, old, in_use.node_ports, asker.rng);
+    causes.insert(causes.end(), more.begin(), more.end());
+  }
+  if (health) {
+    std::vector<Cause> more = assign_health_port(service, old, in_use.node_ports, asker.rng);
     causes.insert(causes.end(), more.begin(), more.end());
   }
   if (causes.empty() && !asker.dry_run) claim(service, owner, asker.now);

@@ -355,6 +355,17 @@ TEST_F(WritesTest, ServicesGetAddresses) {
       json::int_at(json::array_at(node.body, {"spec", "ports"})->front(), {"nodePort"});
   EXPECT_GE(port, 30000);
   EXPECT_LE(port, 32767);
+  Reply balanced = call("POST", url, R"({"metadata":{"name":"b"},"spec":{"type":"LoadBalancer",)"
+                                     R"("externalTrafficPolicy":"Local",)" + ports + "}}");
+  const std::int64_t health = json::int_at(balanced.body, {"spec", "healthCheckNodePort"});
+  EXPECT_GE(health, 30000) << balanced.text;
+  EXPECT_EQ(patch(url + "/b", R"({"spec":{"healthCheckNodePort":31999}})").message(),
+            R"(Service "b" is invalid: spec.healthCheckNodePort: Forbidden: field is immutable)");
+  EXPECT_EQ(patch(url + "/n", R"({"spec":{"healthCheckNodePort":31999}})").message(),
+            R"(Service "n" is invalid: spec.healthCheckNodePort: Invalid value: 31999: may only be set when `type` is )"
+            R"('LoadBalancer' and `externalTrafficPolicy` is 'Local')");
+  Reply anywhere = patch(url + "/b", R"({"spec":{"externalTrafficPolicy":"Cluster"}})");
+  EXPECT_EQ(json::int_at(anywhere.body, {"spec", "healthCheckNodePort"}), 0) << anywhere.text;
   Reply kept = call("PUT", url + "/s", R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":81}]}})");
   EXPECT_EQ(kept.status, 200) << kept.text;
   EXPECT_EQ(kept.at({"spec", "clusterIP"}), made.at({"spec", "clusterIP"}));

@@ -111,6 +111,7 @@ void drop_dependent(json::Value& object, const json::Value& old) {
     for (std::string_view member : {"allocateLoadBalancerNodePorts", "loadBalancerClass"}) drop(member);
   if (is_externally_accessible(*before) && !is_externally_accessible(object.get_object().at("spec")))
     drop("externalTrafficPolicy");
+  if (needs_health_check(*before) && !needs_health_check(object.get_object().at("spec"))) drop("healthCheckNodePort");
 }
 
 // A client that PUTs what it wrote, not what it read, keeps what was allocated.

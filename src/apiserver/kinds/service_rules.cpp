@@ -89,6 +89,12 @@ void validate_traffic(const Field& spec, Rules& rules) {
     rules.one_of(external, {"Cluster", "Local"}, true);
   else if (!external.text().empty())
     rules.invalid(external, "may only be set for externally-accessible services");
+  if (const Field health = spec["healthCheckNodePort"]; health.number() != 0) {
+    if (needs_health_check(spec.value()))
+      rules.port(health);
+    else
+      rules.invalid(health, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'");
+  }
   rules.one_of(spec["internalTrafficPolicy"], {"Cluster", "Local"});
   rules.one_of(spec["trafficDistribution"], {"PreferClose", "PreferSameZone", "PreferSameNode"});
 }
@@ -125,6 +131,11 @@ bool is_externally_accessible(const json::Value& spec) {
   return type == "LoadBalancer" || type == "NodePort" || (type == "ClusterIP" && addresses && !addresses->empty());
 }
 
+bool needs_health_check(const json::Value& spec) {
+  return json::string_at(spec, {"type"}) == "LoadBalancer" &&
+         json::string_at(spec, {"externalTrafficPolicy"}) == "Local";
+}
+
 std::vector<Cause> validate_service(const json::Value& object) {
   Rules rules;
   Field spec = Field(object, "")["spec"];
@@ -154,9 +165,12 @@ std::vector<Cause> validate_service(const json::Value& object) {
 std::vector<Cause> validate_changed_service(const json::Value& object, const json::Value& old) {
   Rules rules;
   Field now = Field(object, "")["spec"], before = Field(old, "")["spec"];
+  if (needs_health_check(now.value()) && needs_health_check(before.value()) &&
+      !same(now["healthCheckNodePort"], before["healthCheckNodePort"]))
+    rules.forbidden(now["healthCheckNodePort"], std::string(kImmutable));
   bool was_named = before["type"].text() == "ExternalName",
        is_named = now["type"].text() == "ExternalName";
-  if (was_named || is_named || before["clusterIP"].text().empty()) return {};
+  if (was_named || is_named || before["clusterIP"].text().empty()) return std::move(rules.causes);
   if (!same(now["clusterIP"], before["clusterIP"]))
     rules.invalid(Field(now["clusterIPs"].value(), "spec.clusterIPs[0]"),
                   json::Value(json::Array{now["clusterIP"].value()}), "may not change once set");
