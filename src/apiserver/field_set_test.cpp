@@ -70,12 +70,12 @@ TEST(ManagedFieldsTest, OldUpdatersAreFolded) {
   for (int i = 0; i < 14; ++i) {
     json::Value next = object;
     json::at_path(next, {"metadata", "annotations", "k" + std::to_string(i)}) = "v";
-    track_update(pods(), &object, next, {"m" + std::to_string(i), "v1", ""},
+    track_update(pods(), i == 0 ? nullptr : &object, next, {"m" + std::to_string(i), "v1", ""},
                  WallTime{} + std::chrono::seconds(i));
     object = std::move(next);
   }
   std::vector<ManagedEntry> entries = read_managed_fields(object);
-  EXPECT_EQ(entries.size(), 10u);
+  ASSERT_EQ(entries.size(), 10u);
   EXPECT_EQ(entries[0].owner.manager, "ancient-changes");
 }
 

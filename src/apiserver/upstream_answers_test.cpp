@@ -138,6 +138,19 @@ TEST_F(UpstreamAnswers, WhatIsAppliedTwiceUnderOneKeyIsRefused) {
             201);
 }
 
+TEST_F(UpstreamAnswers, NobodyOwnsWhatNobodyTracked) {
+  const std::string account = in_default("v1", "serviceaccounts") + "/s";
+  call("POST", in_default("v1", "serviceaccounts"), R"({"metadata":{"name":"s"}})");
+  Reply noted = call("PATCH", account + "?fieldManager=note", R"({"metadata":{"annotations":{"a":"b"}}})",
+                     {{"Content-Type", "application/merge-patch+json"}});
+  EXPECT_EQ(text_of(noted.body, {"metadata", "managedFields"}), "<absent>");
+  Reply applied = call("PATCH", account + "?fieldManager=m",
+                       R"({"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"s","annotations":{"a":"c"}}})",
+                       {{"Content-Type", "application/apply-patch+yaml"}});
+  EXPECT_EQ(applied.message(),
+            "Apply failed with 1 conflict: conflict with \"before-first-apply\" using v1: .metadata.annotations.a");
+}
+
 TEST_F(UpstreamAnswers, JobsWithoutLabelsHaveThoseOfTheirPods) {
   Reply made = call("POST", jobs, job("j"));
   EXPECT_EQ(made.at({"metadata", "labels", "job-name"}), "j");
