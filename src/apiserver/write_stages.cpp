@@ -301,8 +301,16 @@ Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) 
   const Kind& kind = scope.kind();
   UnnamedMembers unnamed(object);
   if (patched) unnamed.take_out(scope);
+  if (scope.request.field_validation != FieldValidation::ignore) TRY(check_configuration(scope));
+  const GoDecoder decoder = patched && patched_strategically(scope) ? GoDecoder::unstructured : GoDecoder::json;
+  if (!kind.custom && kind.schema)
+    if (Result<void> typed = check_types(*kind.schema, object, decoder); !typed) {
+      unnamed.put_back();
+      return std::unexpected(patched ? undecodable_patch(scope, object, typed.error().message)
+                                     : bad_request_error(cannot_handle(kind.resource) +
+                                                         typed.error().message));
+    }
   if (scope.request.field_validation != FieldValidation::ignore) {
-    TRY(check_configuration(scope));
     std::vector<std::string> problems = field_problems(scope, object);
     if (!problems.empty() && scope.request.field_validation == FieldValidation::strict) {
       unnamed.put_back();
@@ -313,13 +321,6 @@ Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) 
   if (kind.custom) {
     TRY(decode_custom(scope, object));
   } else if (kind.schema) {
-    const GoDecoder decoder = patched && patched_strategically(scope) ? GoDecoder::unstructured : GoDecoder::json;
-    if (Result<void> typed = check_types(*kind.schema, object, decoder); !typed) {
-      unnamed.put_back();
-      return std::unexpected(patched ? undecodable_patch(scope, object, typed.error().message)
-                                     : bad_request_error(cannot_handle(kind.resource) +
-                                                         typed.error().message));
-    }
     prune(*kind.schema, object);
     normalize(*kind.schema, object);
   }

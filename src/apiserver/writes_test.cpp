@@ -232,7 +232,7 @@ TEST_F(WritesTest, PatchTypes) {
 // YAML's decoder names lines, and a configuration that is applied is decoded by it alone.
 TEST_F(WritesTest, RepeatedKeysOfYamlBodies) {
   const std::string body =
-      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  a: '1'\n  a: '2'\n";
+      "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: 'y'\ndata:\n  a: '1'\n  a: '2'\n";
   const std::string said = "yaml: unmarshal errors:\n  line 7: key \"a\" already set in map";
   Reply created = call("POST", std::string(kMaps) + "?fieldValidation=Strict", body,
                        {{"Content-Type", "application/yaml"}});
@@ -266,7 +266,8 @@ TEST_F(WritesTest, FieldValidation) {
   EXPECT_EQ(json::find_path(warned.body, {"spec", "foo"}), nullptr);
   Reply unknown = call("POST", std::string(kPods) + "?fieldValidation=Loose", body);
   EXPECT_EQ(unknown.status, 422);
-  Reply mistyped = call("POST", kPods, R"({"metadata":{"name":"q"},"spec":{"containers":"none"}})");
+  Reply mistyped = call("POST", std::string(kPods) + "?fieldValidation=Strict",
+                        R"({"metadata":{"name":"q"},"spec":{"foo":1,"containers":"none"}})");
   EXPECT_EQ(mistyped.status, 400);
 }
 
