@@ -106,6 +106,15 @@ TEST_F(ReadsTest, TablesAndMetadata) {
   EXPECT_EQ(json::string_at(row, {"object", "kind"}), "PartialObjectMetadata");
   Reply whole = call("GET", std::string(kPods) + "/p?includeObject=Object", "", {{"Accept", table}});
   EXPECT_EQ(json::string_at(json::array_at(whole.body, {"rows"})->front(), {"object", "kind"}), "Pod");
+  call("POST", "/apis/apps/v1/namespaces/default/replicasets",
+       R"({"metadata":{"name":"r"},"spec":{"replicas":3,"selector":{"matchLabels":{"a":"b"}},)"
+       R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  Reply scale = call("GET", "/apis/apps/v1/namespaces/default/replicasets/r/scale", "", {{"Accept", table}});
+  std::string heads;
+  for (const json::Value& one : *json::array_at(scale.body, {"columnDefinitions"}))
+    heads += std::string(json::string_at(one, {"name"})) + " ";
+  EXPECT_EQ(heads, "Name Desired Available Age ");
+  EXPECT_EQ(json::serialize(*json::find(json::array_at(scale.body, {"rows"})->front(), "cells")), R"(["r",3,0,"0s"])");
   Reply partial = call("GET", kPods, "",
                        {{"Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}});
   EXPECT_EQ(partial.at({"kind"}), "PartialObjectMetadataList");

@@ -77,12 +77,18 @@ net::Response render_object(const ServedKind& served, const store::Item& item, c
     append_object(served, item, WireForm::whole, body);
     return finish(std::move(body), answer, status);
   }
-  json::Value object = decode_object(served, item);
+  return render_view(served, decode_object(served, item), answer, include, status, now);
+}
+
+net::Response render_view(const ServedKind& shown_as, const json::Value& object, const Answer& answer,
+                          IncludeObject include, int status, WallTime now) {
+  if (answer.shape == Answer::Shape::object) return render_value(object, answer, status);
+  std::string body;
   if (answer.shape == Answer::Shape::metadata) {
     append_partial_metadata(object, answer.version, body);
   } else {
-    TableWriter table(served, answer.version, include, now);
-    table.begin(R"({"resourceVersion":")" + std::to_string(item.modified) + R"("})", true, body);
+    TableWriter table(shown_as, answer.version, include, now);
+    table.begin(json::serialize(json::Object{{"resourceVersion", meta_string(object, "resourceVersion")}}), true, body);
     table.row(object, body);
     table.end(body);
   }

@@ -18,15 +18,16 @@ namespace {
 
 void show_object(const Exchange& exchange, const store::Item& item) {
   const ServedKind& served = *exchange.served;
+  IncludeObject include = parse_include_object(exchange.request.query.get("includeObject"));
   if (exchange.info.subresource == "scale") {
     Result<json::Value> scale = scale_of(*served.kind, decode_object(served, item));
     if (!scale) return exchange.respond(scale.error());
-    return exchange.respond(render_value(*scale, exchange.answer, 200));
+    return exchange.respond(
+        render_view(shown_scale(), *scale, exchange.answer, include, 200, exchange.serving.clock->wall()));
   }
   if (exchange.info.subresource == "ephemeralcontainers" &&
       wants_ephemeral_list(exchange.request.headers.get("User-Agent")))
     return exchange.respond(render_value(ephemeral_of_pod(decode_object(served, item)), exchange.answer, 200));
-  IncludeObject include = parse_include_object(exchange.request.query.get("includeObject"));
   exchange.respond(render_object(served, item, exchange.answer, include, 200, exchange.serving.clock->wall()));
 }
 

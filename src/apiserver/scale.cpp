@@ -2,6 +2,8 @@
 #include "apiserver/scale.h"
 
 #include "apiserver/errors.h"
+#include "apiserver/kinds/builtin.h"
+#include "apiserver/kinds/cells.h"
 #include "apiserver/metadata.h"
 #include "apiserver/schema_facts.h"
 #include "apiserver/storage.h"
@@ -103,6 +105,22 @@ Result<json::Value> scale_of(const Kind& kind, const json::Value& object) {
   scale.emplace("spec", std::move(spec));
   scale.emplace("status", std::move(status));
   return json::Value(std::move(scale));
+}
+
+const ServedKind& shown_scale() {
+  static const ServedKind kShown = [] {
+    Kind scale;
+    scale.resource = {"autoscaling", "v1", "scales", "Scale", true};
+    scale.columns = columns({"Desired:integer", "Available:integer", "Age"});
+    scale.cells = [](const json::Value& object, WallTime now) -> json::Array {
+      return {json::Value(json::int_at(object, {"spec", "replicas"})),
+              json::Value(json::int_at(object, {"status", "replicas"})), json::Value(age(object, now))};
+    };
+    ServedKind served;
+    served.kind = served.storage = std::make_shared<const Kind>(std::move(scale));
+    return served;
+  }();
+  return kShown;
 }
 
 Result<PreparedWrite> prepare_scale(WriteScope& scope) {

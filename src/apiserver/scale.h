@@ -4,6 +4,7 @@
 #include <string>
 
 #include "apiserver/kind.h"
+#include "apiserver/registry.h"
 #include "base/result.h"
 #include "json/value.h"
 
@@ -17,5 +18,7 @@ inline bool has_scale(const Kind& kind) { return !scale_paths(kind).spec.empty()
 
 // The autoscaling/v1 Scale of an object.
 Result<json::Value> scale_of(const Kind& kind, const json::Value& object);
+// How kubectl get shows it.
+const ServedKind& shown_scale();
 
 }  // namespace hekla::apiserver
