@@ -308,7 +308,7 @@ std::optional<net::Response> DiscoveryHandler::handle(const net::Request& reques
   std::string path = request.path;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   auto answer = [&](const json::Value& value) { return json_response(200, value, pretty); };
-  if (path == "/version") return answer(version_info());
+  if (path == "/version") return json_response(200, version_info(), true);  // upstream writes it for people
   if (path == "/api" || path == "/apis") {
     if (wants_aggregated(request)) return aggregated(request, path == "/api");
     return with_etag(request, answer(path == "/api" ? api_versions(server_address_)

@@ -1,5 +1,6 @@
 #include "apiserver/openapi_schema.h"
 
+#include <algorithm>
 #include <map>
 
 #include "apiserver/schema_facts.h"
@@ -183,8 +184,14 @@ json::Object OpenApiSchemas::body(const Schema& schema, bool builtin) {
     out.emplace("properties", std::move(properties));
   }
   if (!schema.required.empty()) out.emplace("required", strings(schema.required));
-  if (!schema.enumeration.empty())
-    out.emplace("enum", json::Array(schema.enumeration.begin(), schema.enumeration.end()));
+  if (!schema.enumeration.empty()) {
+    json::Array values(schema.enumeration.begin(), schema.enumeration.end());
+    if (builtin)  // upstream generates them sorted
+      std::sort(values.begin(), values.end(), [](const json::Value& a, const json::Value& b) {
+        return json::sv(a.get_string()) < json::sv(b.get_string());
+      });
+    out.emplace("enum", std::move(values));
+  }
   if (!builtin) add_validation(schema, out);
   return out;
 }

@@ -157,6 +157,10 @@ TEST(OpenApiV3, MergeKeysAndListTypesAreExtensions) {
   EXPECT_EQ(json::string_at(*containers, {"x-kubernetes-list-type"}), "map");
   EXPECT_EQ(json::string_at(*containers, {"items", "$ref"}),
             "#/components/schemas/io.k8s.api.core.v1.Container");
+  EXPECT_EQ(json::serialize(*at(core, {"components", "schemas", "io.k8s.api.core.v1.PodSpec", "properties",
+                                       "restartPolicy", "enum"})),
+            R"(["Always","Never","OnFailure"])")
+      << "sorted";
   const json::Value* pod = at(core, {"components", "schemas", "io.k8s.api.core.v1.Pod"});
   EXPECT_EQ(json::serialize(*at(*pod, {"x-kubernetes-group-version-kind"})),
             R"([{"group":"","kind":"Pod","version":"v1"}])");
