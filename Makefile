@@ -127,15 +127,15 @@ test-crds: build
 	  $(SUDO) env GO=$$go HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) python3 test/clients/upstream_crds.py
 
 # Helm, built by the go command from its modules, once.
-HELM_VERSION := v3.22.0
+HELM_VERSIONS := v3.22.0 v4.3.1
 test-helm: $(BUILD)/hekla
 	@$(call install_packages,python3-venv python3-yaml)
 	@tools/fetch_kubectl $(CACHE)
-	@go=$$(tools/find_go $(CACHE) 1.26); \
-	  [ -x $(CACHE)/helm/$(HELM_VERSION)/helm ] || { echo "== building helm $(HELM_VERSION)"; \
-	    GOBIN=$(CACHE)/helm/$(HELM_VERSION) GOFLAGS="$${GOFLAGS:-} -p=1" CGO_ENABLED=0 nice -n 10 $$go install helm.sh/helm/v3/cmd/helm@$(HELM_VERSION); }; \
-	  $(SUDO) env GO=$$go HELM=$(CACHE)/helm/$(HELM_VERSION)/helm HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) \
-	  python3 test/clients/helm_test.py -v
+	@go=$$(tools/find_go $(CACHE) 1.26); set -e; for version in $(HELM_VERSIONS); do \
+	  [ -x $(CACHE)/helm/$$version/helm ] || { echo "== building helm $$version"; \
+	    GOBIN=$(CACHE)/helm/$$version GOFLAGS="$${GOFLAGS:-} -p=1" CGO_ENABLED=0 nice -n 10 $$go install helm.sh/helm/$${version%%.*}/cmd/helm@$$version; }; \
+	  $(SUDO) env GO=$$go HELM=$(CACHE)/helm/$$version/helm HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) \
+	  python3 test/clients/helm_test.py -v; done
 
 # client-go's informers, a controller-runtime manager and controller-runtime's own suites, with Hekla as envtest's control plane.
 test-envtest: $(BUILD)/hekla

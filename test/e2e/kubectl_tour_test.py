@@ -563,7 +563,7 @@ class Tour:
         self.shows("describe job pi", r"^Parallelism: +1$", r"^Completions: +1$", r"job-name=pi$")
         self.shows("describe cm cfg", r"^a:\n----\n1\n", r"^b:\n----\ntwo\n")
         self.shows("describe secret sec", r"^Type: +Opaque$", r"^pw: +6 bytes$")
-        self.shows("describe sa robot", r"^Name: +robot$", r"^Mountable secrets: +<none>$")
+        self.shows("describe sa robot", r"^Name: +robot$", r"^Image pull secrets: +<none>$")  # 1.37 says no more
         self.shows("describe role reader", r"^  pods/log +\[\] +\[\] +\[get list watch\]$")
         self.shows("describe rolebinding reader", r"^  ServiceAccount +robot +%s$" % n, r"^  User +bob")
         self.shows("describe ingress web", r"^ +/bar +web:80")
