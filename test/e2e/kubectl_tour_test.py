@@ -211,7 +211,7 @@ class Tour:
         self.shows("api-resources --namespaced=false --verbs=list -o wide", r"^queues .*\[?create")
         self.says("get --raw /healthz", "ok")
         self.shows("get --raw /readyz?verbose", r"^\[\+\]ping ok$", r"^readyz check passed$")
-        self.shows("get --raw /version", r'"gitVersion":"v1\.34')
+        self.shows("get --raw /version", r'^ +"gitVersion": "v1\.34')
         self.shows("get --raw /metrics", r"^# TYPE ")
         self.fails("get --raw /nosuch", "the server could not find the requested resource")
         self.fails("get nosuch", "the server doesn't have a resource type \"nosuch\"")
