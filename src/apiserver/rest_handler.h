@@ -97,5 +97,7 @@ void show_list(const ExchangePtr& exchange, ListPage page);
 // The body as a value, whatever language it was written in. What it says twice is added to `repeated` in
 // the words of a strict decoder of that language.
 Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* repeated);
+// What is said of a body that did not parse and should have been of `kind`.
+Error unreadable_body(const net::Request& request, const std::string& kind, const Error& error);
 
 }  // namespace hekla::apiserver

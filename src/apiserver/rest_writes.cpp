@@ -81,19 +81,16 @@ bool is_json_body(const net::Request& request) {
   return type.find("yaml") == std::string_view::npos && type.find("protobuf") == std::string_view::npos;
 }
 
+// How upstream begins to say that a patch did not parse.
+std::string undecoded(kube::PatchType type) {
+  if (type == kube::PatchType::apply) return "error decoding YAML: error converting YAML to JSON: ";
+  return type == kube::PatchType::strategic ? "" : "error decoding patch: ";
+}
+
 // What is wrong with a body that did not parse.
 std::string syntax_error(const net::Request& request, const Error& error) {
   std::string text = is_json_body(request) ? go_syntax_error(request.body) : "";
   return text.empty() ? error.message : text;
-}
-
-Error unreadable_body(const Exchange& exchange, const Error& error) {
-  if (error.code == Code::unsupported_media_type) return error;
-  return bad_request_error("the object provided is unrecognized (must be of type " +
-                           exchange.served->kind->resource.kind +
-                           "): couldn't get version/kind; json parse error: " +
-                           syntax_error(exchange.request, error) + " (" +
-                           summarize_body(exchange.request.body) + ")");
 }
 
 // DeleteOptions from the body, or from the query when there is none.
@@ -171,11 +168,9 @@ Result<WriteRequest> read_write(Exchange& exchange) {
   }
   Result<json::Value> body = parse_body(exchange.request, &request.repeated_fields);
   if (!body && info.verb == "patch" && body.error().code != Code::unsupported_media_type)
-    return fail(Code::bad_request, (request.patch_type == kube::PatchType::apply
-                                        ? "error decoding YAML: error converting YAML to JSON: "
-                                        : "error decoding patch: ") +
-                                       syntax_error(exchange.request, body.error()));
-  if (!body) return std::unexpected(unreadable_body(exchange, body.error()));
+    return fail(Code::bad_request, undecoded(request.patch_type) + syntax_error(exchange.request, body.error()));
+  if (!body)
+    return std::unexpected(unreadable_body(exchange.request, exchange.served->kind->resource.kind, body.error()));
   request.body = std::move(*body);
   if (info.verb == "create") {
     request.verb = WriteRequest::Verb::create;
@@ -271,6 +266,13 @@ void serve_delete_collection(const ExchangePtr& exchange) {
 }
 
 }  // namespace
+
+Error unreadable_body(const net::Request& request, const std::string& kind, const Error& error) {
+  if (error.code == Code::unsupported_media_type) return error;
+  return bad_request_error("the object provided is unrecognized (must be of type " + kind +
+                           "): couldn't get version/kind; json parse error: " + syntax_error(request, error) + " (" +
+                           summarize_body(request.body) + ")");
+}
 
 Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind) {
   content_type = content_type.substr(0, content_type.find(';'));

@@ -48,10 +48,14 @@ KindPtr asked_kind(const RequestInfo& info) {
 // The question as its kind has it: what it does not know is told of, or refused, as of any object.
 Result<json::Value> read_question(Exchange& exchange, const Kind& kind) {
   std::vector<std::string> problems;
-  json::Value question = TRY(parse_body(exchange.request, &problems));
+  Result<json::Value> body = parse_body(exchange.request, &problems);
+  if (!body) return std::unexpected(unreadable_body(exchange.request, kind.resource.kind, body.error()));
+  json::Value question = std::move(*body);
   const bool of_account = !exchange.info.subresource.empty();
   TRY(match_request(kind, {exchange.info.ns, of_account ? exchange.info.name : ""}, question));
   const std::string cannot = cannot_handle(kind.resource);
+  if (Result<void> typed = check_types(*kind.schema, question); !typed)
+    return std::unexpected(bad_request_error(cannot + typed.error().message));
   std::vector<std::string> unknown = unknown_fields(*kind.schema, question);
   for (std::string& path : unknown) path = "unknown field " + go_quote(path);
   problems.insert(problems.begin(), unknown.begin(), unknown.end());
@@ -62,8 +66,6 @@ Result<json::Value> read_question(Exchange& exchange, const Kind& kind) {
     return std::unexpected(bad_request_error(cannot + "strict decoding error: " + text));
   }
   if (wanted != "Ignore") exchange.warnings.insert(exchange.warnings.end(), problems.begin(), problems.end());
-  if (Result<void> typed = check_types(*kind.schema, question); !typed)
-    return std::unexpected(bad_request_error(cannot + typed.error().message));
   prune(*kind.schema, question);
   normalize(*kind.schema, question);
   return question;

@@ -202,6 +202,16 @@ TEST_F(UpstreamAnswers, BodiesThatAreNoJsonAreQuoted) {
   EXPECT_EQ(call("POST", kMaps, "{not json").message(),
             "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; json parse "
             "error: invalid character 'n' looking for beginning of object key string ({not json)");
+  EXPECT_EQ(call("POST", in_default("v1", "serviceaccounts") + "/default/token").message(),
+            "the object provided is unrecognized (must be of type TokenRequest): couldn't get version/kind; json parse "
+            "error: unexpected end of JSON input (<empty>)");
+  const auto patched = [&](const std::string& type) {
+    const std::string content = "application/" + type + "+json";
+    return call("PATCH", std::string(kMaps) + "/m", "{bad", {{"Content-Type", content}}).message();
+  };
+  EXPECT_EQ(patched("merge-patch"),
+            "error decoding patch: invalid character 'b' looking for beginning of object key string");
+  EXPECT_EQ(patched("strategic-merge-patch"), "invalid character 'b' looking for beginning of object key string");
 }
 
 TEST_F(UpstreamAnswers, ContinueTokensAreReadAsGoDoes) {
