@@ -57,8 +57,8 @@ TEST(Cel, evaluates) {
       {"self.items[1].?v.orValue(9)", "9"},
       {"self.?missing.?deep.hasValue()", "false"},
       {"self.?n.optMap(n, n + 1).value()", "4"},
-      {"[1, ?self.?missing, 2]", "[1,2]"},
-      {"{'a': 1, ?'b': self.?missing}", R"({"a":1})"},
+      {"[self.n, ?self.?missing, self.f]", "[3,2.5]"},
+      {"{'a': self.n, ?'b': self.?missing}", R"({"a":3})"},
       {"self.tags[?'z'].orValue('none')", "\"none\""},
       {"cel.bind(x, self.n + 1, x * x)", "16"},
       {"size(self.list) + self.name.size() + size(self.tags)", "6"},
@@ -138,13 +138,78 @@ TEST(Cel, maps_can_know_every_key) {
 }
 
 TEST(Cel, compile_errors_name_the_place) {
-  EXPECT_EQ(evaluated("1 +"), "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>'\n | 1 +\n | ...^");
+  EXPECT_EQ(evaluated("1 +"),
+            "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', "
+            "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^");
+  // Every mistake, in the order of their places.
+  EXPECT_EQ(evaluated("1 + 'a' + foo"),
+            "ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n"
+            " | 1 + 'a' + foo\n | ..^\n"
+            "ERROR: <input>:1:11: undeclared reference to 'foo' (in container '')\n"
+            " | 1 + 'a' + foo\n | ..........^");
   EXPECT_EQ(evaluated("other"),
             "ERROR: <input>:1:1: undeclared reference to 'other' (in container '')\n | other\n | ^");
   EXPECT_EQ(evaluated("true &&\n 1"), "ERROR: <input>:2:2: expected type 'bool' but found 'int'\n |  1\n | .^");
   EXPECT_EQ(evaluated("'a' + 1"),
             "ERROR: <input>:1:5: found no matching overload for '_+_' applied to '(string, int)'\n"
             " | 'a' + 1\n | ....^");
+}
+
+// Allows what is asked in words of its own, which it repeats as the reason.
+class Echo final : public AccessAuthority {
+ public:
+  AccessDecision decide(const AccessQuestion& q) const override {
+    if (q.verb == "fail") return {false, "", "out of order"};
+    const std::string who = q.account_name.empty() ? "user" : q.account_namespace + ":" + q.account_name;
+    if (!q.path.empty()) return {true, who + " " + q.verb + " " + q.path, ""};
+    return {q.verb == "get",
+            who + " " + q.verb + " " + q.group + "/" + q.resource + "/" + q.subresource + " " + q.ns + "/" + q.name,
+            ""};
+  }
+};
+
+std::string authorized(const std::string& text) {
+  auto program = Program::compile(text, {{"authorizer", parse_type("authorizer")},
+                                         {"authorizer.requestResource", parse_type("resource_check")}});
+  if (!program) return program.error().message.substr(0, program.error().message.find('\n'));
+  const Echo echo;
+  Authorizer authorizer;
+  ResourceCheck resource;
+  authorizer.authority = resource.authority = &echo;
+  authorizer.question = std::make_shared<AccessQuestion>();
+  resource.question = std::make_shared<AccessQuestion>(AccessQuestion{.resource = "pods", .ns = "here", .name = "p"});
+  Budget budget(1'000'000);
+  Result<Value> value = (*program)->run(
+      {{"authorizer", Value(authorizer)}, {"authorizer.requestResource", Value(resource)}}, budget);
+  return value ? json::serialize(to_json(*value)) : "error: " + value.error().message;
+}
+
+TEST(Cel, the_authorizer_is_asked) {
+  EXPECT_EQ(authorized("authorizer.path('/healthz').check('get').reason()"), "\"user get /healthz\"");
+  EXPECT_EQ(authorized("authorizer.group('apps').resource('deployments').subresource('scale').namespace('n').name('d')"
+                       ".fieldSelector('a=b').labelSelector('c').check('get').reason()"),
+            "\"user get apps/deployments/scale n/d\"");
+  EXPECT_EQ(authorized("authorizer.serviceAccount('n', 'robot').group('').resource('pods').check('put').reason()"),
+            "\"n:robot put /pods/ /\"");
+  EXPECT_EQ(authorized("authorizer.requestResource.check('get').reason()"), "\"user get /pods/ here/p\"");
+  EXPECT_EQ(authorized("authorizer.requestResource.check('get').allowed()"), "true");
+  EXPECT_EQ(authorized("authorizer.requestResource.check('put').allowed()"), "false");
+  EXPECT_EQ(authorized("authorizer.requestResource.check('fail').errored()"), "true");
+  EXPECT_EQ(authorized("authorizer.requestResource.check('fail').error()"), "\"out of order\"");
+  EXPECT_EQ(authorized("authorizer.requestResource.check('get').errored()"), "false");
+  EXPECT_EQ(authorized("authorizer.path(' ').check('get').allowed()"), "error: path must not be empty");
+  EXPECT_EQ(authorized("authorizer.group('').resource('').check('get').allowed()"),
+            "error: resource must not be empty");
+  EXPECT_EQ(authorized("authorizer.serviceAccount('n', 'A!').path('/').check('get').allowed()"),
+            "error: Invalid service account name");
+  EXPECT_EQ(authorized("authorizer.serviceAccount('N', 'a').path('/').check('get').allowed()"),
+            "error: Invalid service account namespace");
+  EXPECT_EQ(authorized("authorizer.group('').check('get')"),
+            "ERROR: <input>:1:27: found no matching overload for 'check' applied to "
+            "'kubernetes.authorization.GroupCheck.(string)'");
+  EXPECT_EQ(authorized("['a', 'b', 'c'].all(v, authorizer.requestResource.check('get').allowed())"),
+            "error: operation cancelled: actual cost limit exceeded")
+      << "three checks are more than one expression may spend";
 }
 
 TEST(Cel, hostile_expressions_end) {

@@ -14,7 +14,8 @@ namespace hekla::cel {
 struct Overload;  // functions.h
 
 enum class Macro : std::uint8_t {
-  all, exists, exists_one, map, filter, transform_list, transform_map, opt_map, opt_flat_map, bind
+  all, exists, exists_one, map, filter, transform_list, transform_map, transform_map_entry, sort_by, opt_map,
+  opt_flat_map, bind
 };
 
 struct Expression;

@@ -35,7 +35,8 @@ const Table& table() {
     Table out;
     for (std::span<const FunctionEntry> library :
          {operator_functions(), conversion_functions(), string_functions(), list_functions(),
-          time_functions(), kubernetes_functions(), network_functions(), semver_functions()})
+          time_functions(), kubernetes_functions(), network_functions(), semver_functions(),
+          access_functions(), format_functions(), url_functions()})
       for (const FunctionEntry& entry : library) out.emplace(entry.name, overload_of(entry));
     return out;
   }();

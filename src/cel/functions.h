@@ -34,6 +34,14 @@ class Budget {
   bool exhausted_ = false;
 };
 
+// Fields that are worth nothing until somebody asks for them.
+class LazyFields {
+ public:
+  virtual ~LazyFields() = default;
+  virtual bool has(std::string_view name) const = 0;
+  virtual Result<Value> get(std::string_view name, Budget& budget) const = 0;
+};
+
 using Arguments = std::span<const Value>;
 using Function = Result<Value> (*)(Arguments, Budget&);
 
@@ -67,6 +75,14 @@ std::span<const FunctionEntry> time_functions();
 std::span<const FunctionEntry> kubernetes_functions();
 std::span<const FunctionEntry> network_functions();
 std::span<const FunctionEntry> semver_functions();
+std::span<const FunctionEntry> access_functions();
+std::span<const FunctionEntry> format_functions();
+std::span<const FunctionEntry> url_functions();
+
+// string(value), for those that have a text.
+Result<std::string> text_of_value(const Value& value);
+// The elements of `list` in the order of their keys, which is the same list or as long.
+Result<Value> sorted_by(const Value& list, const Value& keys, Budget& budget);
 
 inline std::unexpected<Error> cel_error(std::string message) {
   return fail(Code::invalid, std::move(message));

@@ -1,4 +1,4 @@
-// Quantities, URLs and the named formats.
+// Quantities and the named formats.
 #include <algorithm>
 #include <array>
 
@@ -55,100 +55,10 @@ Result<Value> quantity_compare(Arguments a, Budget&) {
   return Value(Int{x < y ? -1 : x > y ? 1 : 0});
 }
 
-// scheme://host/path?query, or an absolute path. Fragments do not belong to a request.
-std::optional<Url> split_url(std::string_view text) {
-  Url out;
-  if (text.empty()) return std::nullopt;
-  if (text.find_first_of(" \t\n") != std::string_view::npos) return std::nullopt;
-  if (text.front() != '/') {
-    const std::size_t colon = text.find(':');
-    if (colon == std::string_view::npos || colon == 0) return std::nullopt;
-    out.scheme = text.substr(0, colon);
-    if (!std::all_of(out.scheme.begin(), out.scheme.end(), [](unsigned char c) {
-          return std::isalnum(c) != 0 || c == '+' || c == '-' || c == '.';
-        }))
-      return std::nullopt;
-    text.remove_prefix(colon + 1);
-    if (text.starts_with("//")) {
-      text.remove_prefix(2);
-      const std::size_t end = std::min(text.find_first_of("/?"), text.size());
-      out.host = text.substr(0, end);
-      text.remove_prefix(end);
-      if (const std::size_t at = out.host.rfind('@'); at != std::string::npos) out.host.erase(0, at + 1);
-    } else if (!text.starts_with('/')) {
-      return std::nullopt;
-    }
-  }
-  const std::size_t question = text.find('?');
-  out.path = text.substr(0, question);
-  if (question != std::string_view::npos) out.query = text.substr(question + 1);
-  return out;
-}
-Result<Value> is_url(Arguments a, Budget&) { return Value(split_url(a[0].view()).has_value()); }
-Result<Value> url_of(Arguments a, Budget&) {
-  std::optional<Url> url = split_url(a[0].view());
-  if (!url) return cel_error("URL parse error during conversion from string: invalid URI for request");
-  return Value(std::move(*url));
-}
-Result<Value> url_scheme(Arguments a, Budget&) { return Value::text(a[0].get<Url>().scheme); }
-Result<Value> url_host(Arguments a, Budget&) { return Value::text(a[0].get<Url>().host); }
-// The port's colon: behind the bracket of an IPv6 address.
-std::size_t port_colon(const std::string& host) {
-  const std::size_t bracket = host.rfind(']'), colon = host.rfind(':');
-  if (colon == std::string::npos || (bracket != std::string::npos && colon < bracket)) return host.size();
-  return colon;
-}
-Result<Value> url_hostname(Arguments a, Budget&) {
-  const std::string& host = a[0].get<Url>().host;
-  std::string name = host.substr(0, port_colon(host));
-  if (name.starts_with('[') && name.ends_with(']')) name = name.substr(1, name.size() - 2);
-  return Value::text(std::move(name));
-}
-Result<Value> url_port(Arguments a, Budget&) {
-  const std::string& host = a[0].get<Url>().host;
-  const std::size_t colon = port_colon(host);
-  return Value::text(colon >= host.size() ? "" : host.substr(colon + 1));
-}
-Result<Value> url_path(Arguments a, Budget&) { return Value::text(a[0].get<Url>().path); }
-
-std::string percent_decoded(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && std::isxdigit(static_cast<unsigned char>(text[i + 1])) != 0 &&
-        std::isxdigit(static_cast<unsigned char>(text[i + 2])) != 0) {
-      out += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
-}
-Result<Value> url_query(Arguments a, Budget& budget) {
-  std::vector<std::pair<std::string, std::vector<Value>>> found;
-  std::string_view rest = a[0].get<Url>().query;
-  if (!budget.spend(rest.size())) return out_of_budget();
-  while (!rest.empty()) {
-    const std::size_t end = std::min(rest.find('&'), rest.size());
-    std::string_view pair = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    if (pair.empty()) continue;
-    const std::size_t equals = std::min(pair.find('='), pair.size());
-    std::string key = percent_decoded(pair.substr(0, equals));
-    Value value = Value::text(percent_decoded(pair.substr(std::min(equals + 1, pair.size()))));
-    auto known = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == key; });
-    if (known == found.end()) known = found.insert(found.end(), {std::move(key), {}});
-    known->second.push_back(std::move(value));
-  }
-  std::vector<std::pair<Value, Value>> entries;
-  for (auto& [key, values] : found)
-    entries.emplace_back(Value::text(std::move(key)), Value::list(std::move(values)));
-  return Value::map(std::move(entries));
-}
-
-constexpr std::array<std::string_view, 10> kFormats{
-    "dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName", "labelValue", "uri",
-    "uuid",         "byte",             "date",         "datetime"};
+constexpr std::array<std::string_view, 13> kFormats{
+    "dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName",      "labelValue",
+    "uri",          "uuid",             "byte",         "date",               "datetime",
+    "dns1123LabelPrefix", "dns1123SubdomainPrefix", "dns1035LabelPrefix"};
 
 Result<Value> format_named(Arguments a, Budget&) {
   if (std::find(kFormats.begin(), kFormats.end(), a[0].view()) == kFormats.end()) return Value::none();
@@ -159,14 +69,23 @@ Result<Value> format_constant(Arguments, Budget&) {
   return Value(NameFormat{std::string(kFormats[index])});
 }
 std::vector<std::string> format_errors(const std::string& name, std::string_view text) {
+  // What a generated name begins with may end in a dash.
+  if (name.ends_with("Prefix")) {
+    std::string whole(text);
+    if (whole.size() > 1 && whole.ends_with('-')) whole.replace(whole.size() - 2, 2, "a");
+    return format_errors(name.substr(0, name.size() - 6), whole);
+  }
   if (name == "dns1123Label") return model::dns1123_label_errors(text);
   if (name == "dns1123Subdomain") return model::dns1123_subdomain_errors(text);
   if (name == "dns1035Label") return model::dns1035_label_errors(text);
   if (name == "qualifiedName") return model::qualified_name_errors(text);
   if (name == "labelValue") return model::label_value_errors(text);
+  if (name == "uri") {
+    Result<Url> url = Url::parse(text);
+    return url ? std::vector<std::string>{} : std::vector<std::string>{url.error().message};
+  }
   if (model::satisfies_format(name == "datetime" ? "date-time" : name, text)) return {};
-  return {name == "uri"    ? "invalid URL escape"
-          : name == "uuid" ? "does not match the UUID format"
+  return {name == "uuid"   ? "does not match the UUID format"
           : name == "byte" ? "invalid base64"
                            : "invalid " + name};
 }
@@ -182,7 +101,7 @@ Result<Value> format_validate(Arguments a, Budget& budget) {
 constexpr FunctionEntry kKubernetes[] = {
     {"isQuantity", false, "(string) bool", is_quantity},
     {"quantity", false, "(string) quantity", quantity_of},
-    {"sign", true, "(quantity) int", quantity_sign},
+    {"sign", false, "(quantity) int", quantity_sign},
     {"isInteger", true, "(quantity) bool", quantity_is_integer},
     {"asInteger", true, "(quantity) int", quantity_as_integer},
     {"asApproximateFloat", true, "(quantity) double", quantity_as_float},
@@ -193,14 +112,6 @@ constexpr FunctionEntry kKubernetes[] = {
     {"isGreaterThan", true, "(quantity,quantity) bool", quantity_greater},
     {"isLessThan", true, "(quantity,quantity) bool", quantity_less},
     {"compareTo", true, "(quantity,quantity) int", quantity_compare},
-    {"isURL", false, "(string) bool", is_url},
-    {"url", false, "(string) url", url_of},
-    {"getScheme", true, "(url) string", url_scheme},
-    {"getHost", true, "(url) string", url_host},
-    {"getHostname", true, "(url) string", url_hostname},
-    {"getPort", true, "(url) string", url_port},
-    {"getEscapedPath", true, "(url) string", url_path},
-    {"getQuery", true, "(url) map<string,list<string>>", url_query},
     {"format.named", false, "(string) optional<format>", format_named},
     {"format.dns1123Label", false, "() format", format_constant<0>},
     {"format.dns1123Subdomain", false, "() format", format_constant<1>},
@@ -212,6 +123,9 @@ constexpr FunctionEntry kKubernetes[] = {
     {"format.byte", false, "() format", format_constant<7>},
     {"format.date", false, "() format", format_constant<8>},
     {"format.datetime", false, "() format", format_constant<9>},
+    {"format.dns1123LabelPrefix", false, "() format", format_constant<10>},
+    {"format.dns1123SubdomainPrefix", false, "() format", format_constant<11>},
+    {"format.dns1035LabelPrefix", false, "() format", format_constant<12>},
     {"validate", true, "(format,string) optional<list<string>>", format_validate},
 };
 

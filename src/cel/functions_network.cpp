@@ -2,16 +2,36 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "cel/functions.h"
+#include "json/go_text.h"
 
 namespace hekla::cel {
 namespace {
 
 using Int = std::int64_t;
 
-std::optional<Ip> parse_ip(std::string_view text) {
+// Why Go's netip takes the text for no address.
+std::string address_problem(std::string_view text) {
+  const std::size_t sign = text.find_first_of(".:%");
+  if (sign == std::string_view::npos) return "unable to parse IP";
+  if (text[sign] == '%') return "missing IPv6 address";
+  if (text[sign] == ':') return "unable to parse IP";
+  int fields = 0;
+  for (std::size_t at = 0; at <= text.size(); ++fields) {
+    const std::size_t end = std::min(text.find('.', at), text.size());
+    const std::string_view field = text.substr(at, end - at);
+    at = end + 1;
+    if (const std::size_t odd = field.find_first_not_of("0123456789"); odd != std::string_view::npos)
+      return "unexpected character (at " + json::go_quote(text.substr(end - field.size() + odd)) + ")";
+    if (field.empty()) return "IPv4 field must have at least one digit";
+    if (field.size() > 1 && field[0] == '0') return "IPv4 field has octet with leading zero";
+    if (field.size() > 3 || std::stoi(std::string(field)) > 255) return "IPv4 field has value >255";
+  }
+  return fields < 4 ? "IPv4 address too short" : "IPv4 address too long";
+}
+
+Result<Ip> read_address(std::string_view text) {
   const std::string copy(text);
   Ip out;
   out.bytes[10] = out.bytes[11] = 0xff;
@@ -20,25 +40,45 @@ std::optional<Ip> parse_ip(std::string_view text) {
     return out;
   }
   out = {};
-  if (inet_pton(AF_INET6, copy.c_str(), out.bytes.data()) != 1) return std::nullopt;
-  // An IPv4 address in IPv6's clothes is refused.
-  const bool mapped = std::all_of(out.bytes.begin(), out.bytes.begin() + 10, [](auto b) { return b == 0; }) &&
-                      out.bytes[10] == 0xff && out.bytes[11] == 0xff;
-  if (mapped) return std::nullopt;
-  return out;
+  if (inet_pton(AF_INET6, copy.c_str(), out.bytes.data()) == 1) return out;
+  return cel_error("ParseAddr(" + json::go_quote(text) + "): " + address_problem(text));
 }
 
-std::optional<Cidr> parse_cidr(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return std::nullopt;
-  std::optional<Ip> ip = parse_ip(text.substr(0, slash));
-  if (!ip) return std::nullopt;
-  std::string_view digits = text.substr(slash + 1);
-  int prefix = 0;
-  auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), prefix);
-  if (error != std::errc{} || end != digits.data() + digits.size() || digits.starts_with('-') ||
-      prefix > (ip->v4 ? 32 : 128) || (digits.size() > 1 && digits[0] == '0'))
-    return std::nullopt;
+// An IPv4 address in IPv6's clothes.
+bool is_mapped(const Ip& ip) {
+  return !ip.v4 && std::all_of(ip.bytes.begin(), ip.bytes.begin() + 10, [](auto b) { return b == 0; }) &&
+         ip.bytes[10] == 0xff && ip.bytes[11] == 0xff;
+}
+
+Result<Ip> parse_ip(std::string_view text) {
+  if (const std::size_t zone = text.find('%'); zone != std::string_view::npos && zone + 1 < text.size())
+    if (Result<Ip> ip = read_address(text.substr(0, zone)); ip && !ip->v4)
+      return cel_error("IP address " + json::go_quote(text) + " with zone value is not allowed");
+  Result<Ip> ip = read_address(text);
+  if (!ip)
+    return cel_error("IP Address " + json::go_quote(text) + " parse error during conversion from string: " +
+                     ip.error().message);
+  if (is_mapped(*ip)) return cel_error("IPv4-mapped IPv6 address " + json::go_quote(text) + " is not allowed");
+  return ip;
+}
+
+Result<Cidr> parse_cidr(std::string_view text) {
+  const std::string head = "network address parse error during conversion from string: ";
+  auto refused = [&](const std::string& why) {
+    return cel_error(head + head + "netip.ParsePrefix(" + json::go_quote(text) + "): " + why);
+  };
+  const std::size_t slash = text.rfind('/');
+  if (slash == std::string_view::npos) return refused("no '/'");
+  Result<Ip> ip = read_address(text.substr(0, slash));
+  if (!ip) return refused(ip.error().message);
+  const std::string_view digits = text.substr(slash + 1);
+  const bool number = !digits.empty() && digits.size() <= 3 && (digits.size() == 1 || digits[0] != '0') &&
+                      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!number) return refused("bad bits after slash: " + json::go_quote(digits));
+  const int prefix = std::stoi(std::string(digits));
+  if (prefix > (ip->v4 ? 32 : 128)) return refused("prefix length out of range");
+  if (is_mapped(*ip))
+    return cel_error(head + "IPv4-mapped IPv6 address " + json::go_quote(text) + " is not allowed");
   return Cidr{*ip, prefix};
 }
 
@@ -53,19 +93,9 @@ Ip masked(const Cidr& cidr) {
 }
 
 Result<Value> is_ip(Arguments a, Budget&) { return Value(parse_ip(a[0].view()).has_value()); }
-Result<Value> ip_of(Arguments a, Budget&) {
-  std::optional<Ip> ip = parse_ip(a[0].view());
-  if (!ip)
-    return cel_error("IP Address \"" + std::string(a[0].view()) +
-                     "\" parse error during conversion from string: unable to parse IP");
-  return Value(*ip);
-}
+Result<Value> ip_of(Arguments a, Budget&) { return Value(TRY(parse_ip(a[0].view()))); }
 Result<Value> ip_is_canonical(Arguments a, Budget&) {
-  std::optional<Ip> ip = parse_ip(a[0].view());
-  if (!ip)
-    return cel_error("IP Address \"" + std::string(a[0].view()) +
-                     "\" parse error during conversion from string: unable to parse IP");
-  return Value(ip->text() == a[0].view());
+  return Value(TRY(parse_ip(a[0].view())).text() == a[0].view());
 }
 Result<Value> ip_family(Arguments a, Budget&) { return Value(Int{a[0].get<Ip>().v4 ? 4 : 6}); }
 
@@ -96,28 +126,20 @@ Result<Value> ip_test(Arguments a, Budget&) {
 }
 
 Result<Value> is_cidr(Arguments a, Budget&) { return Value(parse_cidr(a[0].view()).has_value()); }
-Result<Value> cidr_of(Arguments a, Budget&) {
-  std::optional<Cidr> cidr = parse_cidr(a[0].view());
-  if (!cidr) return cel_error("network address parse error during conversion from string: invalid CIDR");
-  return Value(*cidr);
-}
+Result<Value> cidr_of(Arguments a, Budget&) { return Value(TRY(parse_cidr(a[0].view()))); }
 bool contains(const Cidr& range, const Ip& ip) {
   return range.ip.v4 == ip.v4 && masked(range).bytes == masked({ip, range.prefix}).bytes;
 }
 Result<Value> cidr_contains_ip(Arguments a, Budget&) {
-  std::optional<Ip> ip;
-  if (a[1].as<Ip>()) ip = a[1].get<Ip>();
-  else ip = parse_ip(a[1].view());
-  if (!ip) return cel_error("IP Address parse error during conversion from string: unable to parse IP");
+  if (const Ip* ip = a[1].as<Ip>()) return Value(contains(a[0].get<Cidr>(), *ip));
+  const Result<Ip> ip = parse_ip(a[1].view());
+  if (!ip) return cel_error("no such overload");
   return Value(contains(a[0].get<Cidr>(), *ip));
 }
 Result<Value> cidr_contains_cidr(Arguments a, Budget&) {
-  std::optional<Cidr> inner;
-  if (a[1].as<Cidr>()) inner = a[1].get<Cidr>();
-  else inner = parse_cidr(a[1].view());
-  if (!inner) return cel_error("network address parse error during conversion from string: invalid CIDR");
+  const Cidr inner = a[1].as<Cidr>() ? a[1].get<Cidr>() : TRY(parse_cidr(a[1].view()));
   const Cidr& outer = a[0].get<Cidr>();
-  return Value(inner->prefix >= outer.prefix && contains(outer, inner->ip));
+  return Value(inner.prefix >= outer.prefix && contains(outer, inner.ip));
 }
 Result<Value> cidr_ip(Arguments a, Budget&) { return Value(a[0].get<Cidr>().ip); }
 Result<Value> cidr_masked(Arguments a, Budget&) {

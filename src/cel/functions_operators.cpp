@@ -5,6 +5,7 @@
 
 #include "cel/functions.h"
 #include "base/bytes.h"
+#include "json/yaml_scalar.h"
 #include "model/time.h"
 
 namespace hekla::cel {
@@ -202,31 +203,7 @@ Result<Value> uint_of_double(Arguments a, Budget&) {
 Result<Value> double_of_int(Arguments a, Budget&) { return Value(static_cast<double>(a[0].get<Int>())); }
 Result<Value> double_of_uint(Arguments a, Budget&) { return Value(static_cast<double>(a[0].get<Uint>())); }
 
-Result<Value> string_of(Arguments a, Budget&) {
-  switch (a[0].kind()) {
-    case Value::Kind::boolean: return Value::text(a[0].get<bool>() ? "true" : "false");
-    case Value::Kind::integer: return Value::text(std::to_string(a[0].get<Int>()));
-    case Value::Kind::uinteger: return Value::text(std::to_string(a[0].get<Uint>()));
-    case Value::Kind::floating: {
-      std::string out;
-      json::append_double(a[0].get<double>(), out);
-      return Value::text(std::move(out));
-    }
-    case Value::Kind::bytes: return Value::text(std::string(a[0].get<Bytes>().text.view()));
-    case Value::Kind::timestamp: return Value::text(model::format_rfc3339_nano(a[0].get<Timestamp>().at));
-    case Value::Kind::duration: {
-      // Seconds with their fraction, as protobuf prints durations.
-      std::string out;
-      json::append_double(static_cast<double>(a[0].get<Duration>().nanos.count()) / 1e9, out);
-      return Value::text(out + "s");
-    }
-    case Value::Kind::ip: return Value::text(a[0].get<Ip>().text());
-    case Value::Kind::cidr:
-      return Value::text(a[0].get<Cidr>().ip.text() + "/" + std::to_string(a[0].get<Cidr>().prefix));
-    case Value::Kind::quantity: return Value::text(a[0].get<model::Quantity>().text());
-    default: return cel_error("no such overload");
-  }
-}
+Result<Value> string_of(Arguments a, Budget&) { return Value::text(TRY(text_of_value(a[0]))); }
 Result<Value> bytes_of_text(Arguments a, Budget&) { return Value(Bytes{a[0].get<Text>()}); }
 Result<Value> bool_of_text(Arguments a, Budget&) {
   const std::string_view text = a[0].view();
@@ -345,7 +322,50 @@ constexpr FunctionEntry kConversions[] = {
     {"type", false, "(A) type<A>", type_of},
 };
 
+// The shortest digits that mean the number, with an exponent below 1e-4 and from 1e6 on: Go's %g.
+std::string shortest(double number) {
+  if (std::isnan(number)) return "NaN";
+  if (std::isinf(number)) return number < 0 ? "-Inf" : "+Inf";
+  char buffer[64];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::scientific).ptr;
+  const std::string text(buffer, end);
+  const int exponent = std::stoi(text.substr(text.find('e') + 1));
+  if (exponent < -4 || exponent >= 6) return text;
+  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::fixed).ptr};
+}
+
+// Seconds with their fraction, as protobuf prints durations.
+std::string seconds_text(Nanos nanos) {
+  const Int count = nanos.count();
+  const Uint size = count < 0 ? 0 - static_cast<Uint>(count) : static_cast<Uint>(count);
+  std::string fraction = std::to_string(size % 1'000'000'000);
+  fraction.insert(0, 9 - fraction.size(), '0');
+  while (fraction.ends_with('0')) fraction.pop_back();
+  return (count < 0 ? "-" : "") + std::to_string(size / 1'000'000'000) + (fraction.empty() ? "" : "." + fraction) + "s";
+}
+
 }  // namespace
+
+Result<std::string> text_of_value(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::string: return std::string(value.view());
+    case Value::Kind::boolean: return value.get<bool>() ? "true" : "false";
+    case Value::Kind::integer: return std::to_string(value.get<Int>());
+    case Value::Kind::uinteger: return std::to_string(value.get<Uint>());
+    case Value::Kind::floating: return shortest(value.get<double>());
+    case Value::Kind::bytes: {
+      const std::string_view bytes = value.get<Bytes>().text.view();
+      if (json::valid_utf8(bytes) != bytes) return cel_error("invalid UTF-8 in bytes, cannot convert to string");
+      return std::string(bytes);
+    }
+    case Value::Kind::timestamp: return model::format_rfc3339_nano(value.get<Timestamp>().at);
+    case Value::Kind::duration: return seconds_text(value.get<Duration>().nanos);
+    case Value::Kind::ip: return value.get<Ip>().text();
+    case Value::Kind::cidr: return value.get<Cidr>().ip.text() + "/" + std::to_string(value.get<Cidr>().prefix);
+    case Value::Kind::quantity: return value.get<model::Quantity>().text();
+    default: return cel_error("no such overload");
+  }
+}
 
 std::span<const FunctionEntry> operator_functions() { return kOperators; }
 std::span<const FunctionEntry> conversion_functions() { return kConversions; }

@@ -43,14 +43,15 @@ std::string normalized(std::string_view text) {
   return out.append(text.substr(tail));
 }
 
-Result<std::uint64_t> version_number(std::string_view text) {
+Result<std::uint64_t> version_number(std::string_view text, std::string name) {
   if (!all_digits(text))
-    return cel_error("Invalid character(s) found in major, minor or patch number \"" + std::string(text) + "\"");
+    return cel_error("Invalid character(s) found in " + name + " number \"" + std::string(text) + "\"");
+  name[0] = static_cast<char>(std::toupper(name[0]));
   if (leading_zero(text))
-    return cel_error("Version number must not contain leading zeroes \"" + std::string(text) + "\"");
+    return cel_error(name + " number must not contain leading zeroes \"" + std::string(text) + "\"");
   std::uint64_t out = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), out).ec != std::errc())
-    return cel_error("value out of range");
+    return cel_error("strconv.ParseUint: parsing \"" + std::string(text) + "\": value out of range");
   return out;
 }
 
@@ -76,13 +77,15 @@ Result<Semver> Semver::parse(std::string_view given, bool normalize) {
   if (plus != std::string_view::npos) build = rest.substr(plus + 1), rest = rest.substr(0, plus);
   const std::size_t dash = rest.find('-');
   if (dash != std::string_view::npos) before = rest.substr(dash + 1), rest = rest.substr(0, dash);
-  std::vector<std::string_view> parts = split_at(rest, '.');
-  if (parts.size() != 3) return cel_error("No Major.Minor.Patch elements found");
-  out.major = TRY(version_number(parts[0]));
-  out.minor = TRY(version_number(parts[1]));
-  out.patch = TRY(version_number(parts[2]));
+  const std::size_t first = rest.find('.');
+  const std::size_t second = first == std::string_view::npos ? first : rest.find('.', first + 1);
+  if (second == std::string_view::npos) return cel_error("No Major.Minor.Patch elements found");
+  out.major = TRY(version_number(rest.substr(0, first), "major"));
+  out.minor = TRY(version_number(rest.substr(first + 1, second - first - 1), "minor"));
+  out.patch = TRY(version_number(rest.substr(second + 1), "patch"));
   if (dash != std::string_view::npos)
     for (std::string_view one : split_at(before, '.')) {
+      if (one.empty()) return cel_error("Prerelease is empty");
       if (!identifier_signs(one))
         return cel_error("Invalid character(s) found in prerelease \"" + std::string(one) + "\"");
       if (all_digits(one) && leading_zero(one))
@@ -90,9 +93,11 @@ Result<Semver> Semver::parse(std::string_view given, bool normalize) {
       out.prerelease.emplace_back(one);
     }
   if (plus != std::string_view::npos)
-    for (std::string_view one : split_at(build, '.'))
+    for (std::string_view one : split_at(build, '.')) {
+      if (one.empty()) return cel_error("Build meta data is empty");
       if (!identifier_signs(one))
         return cel_error("Invalid character(s) found in build meta data \"" + std::string(one) + "\"");
+    }
   return out;
 }
 

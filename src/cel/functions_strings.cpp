@@ -1,6 +1,5 @@
 // Strings by code point, and regular expressions.
 #include <algorithm>
-#include <cmath>
 
 #include "cel/functions.h"
 #include "json/go_text.h"
@@ -42,6 +41,31 @@ Result<Value> text_matches(Arguments a, Budget& budget) {
   return Value((*pattern)->matches(a[0].view()));
 }
 
+// The budget of a search pays for every place it starts at.
+Result<std::shared_ptr<const Pattern>> searched(Arguments a, Budget& budget) {
+  if (!budget.spend((1 + a[0].view().size() / 10) * (1 + a[1].view().size() / 4))) return out_of_budget();
+  auto pattern = Pattern::compile(a[1].view());
+  if (!pattern) return cel_error("Illegal regex: " + pattern.error().message);
+  return pattern;
+}
+Result<Value> find_first(Arguments a, Budget& budget) {
+  const auto pattern = TRY(searched(a, budget));
+  const std::optional<Pattern::Place> place = pattern->find(a[0].view());
+  return Value::text(place ? std::string(a[0].view().substr(place->begin, place->end - place->begin)) : "");
+}
+Result<Value> find_up_to(Arguments a, Int most, Budget& budget) {
+  const auto pattern = TRY(searched(a, budget));
+  const std::size_t all = a[0].view().size() + 1;
+  std::vector<Value> out;
+  for (std::string_view one : pattern->find_all(a[0].view(), most < 0 ? all : static_cast<std::size_t>(most))) {
+    if (!pay_for(budget, a[0].view())) return out_of_budget();
+    out.push_back(Value::text(std::string(one)));
+  }
+  return Value::list(std::move(out));
+}
+Result<Value> find_all(Arguments a, Budget& budget) { return find_up_to(a, -1, budget); }
+Result<Value> find_some(Arguments a, Budget& budget) { return find_up_to(a, a[2].get<Int>(), budget); }
+
 Result<Value> char_at(Arguments a, Budget&) {
   const std::string_view text = a[0].view();
   const Int index = a[1].get<Int>(), count = static_cast<Int>(runes_in(text));
@@ -52,8 +76,8 @@ Result<Value> char_at(Arguments a, Budget&) {
 }
 
 Result<Value> index_from(std::string_view text, std::string_view part, Int from) {
-  if (from < 0 || from > static_cast<Int>(runes_in(text)))
-    return cel_error("index out of range: " + std::to_string(from));
+  if (from < 0) return cel_error("index out of range: " + std::to_string(from));
+  if (from > static_cast<Int>(runes_in(text))) return Value(Int{-1});
   const std::size_t found = text.find(part, byte_of_rune(text, static_cast<std::size_t>(from)));
   if (found == std::string_view::npos) return Value(Int{-1});
   return Value(static_cast<Int>(runes_in(text.substr(0, found))));
@@ -69,6 +93,17 @@ Result<Value> index_of_from(Arguments a, Budget& budget) {
 Result<Value> last_index_of(Arguments a, Budget& budget) {
   if (!pay_for(budget, a[0].view())) return out_of_budget();
   const std::size_t found = a[0].view().rfind(a[1].view());
+  if (found == std::string_view::npos) return Value(Int{-1});
+  return Value(static_cast<Int>(runes_in(a[0].view().substr(0, found))));
+}
+
+// Beginning at that code point or before.
+Result<Value> last_index_of_from(Arguments a, Budget& budget) {
+  const Int from = a[2].get<Int>();
+  if (!pay_for(budget, a[0].view())) return out_of_budget();
+  if (from < 0) return cel_error("index out of range: " + std::to_string(from));
+  if (from > static_cast<Int>(runes_in(a[0].view()))) return Value(Int{-1});
+  const std::size_t found = a[0].view().rfind(a[1].view(), byte_of_rune(a[0].view(), static_cast<std::size_t>(from)));
   if (found == std::string_view::npos) return Value(Int{-1});
   return Value(static_cast<Int>(runes_in(a[0].view().substr(0, found))));
 }
@@ -113,7 +148,7 @@ Result<Value> split_times(Arguments a, Int limit, Budget& budget) {
   const std::string_view text = a[0].view(), by = a[1].view();
   if (!pay_for(budget, text)) return out_of_budget();
   std::vector<Value> out;
-  if (limit == 0) return Value::list({});
+  if (limit == 0 || (text.empty() && by.empty())) return Value::list({});
   std::size_t at = 0;
   while (limit < 0 || static_cast<Int>(out.size()) + 1 < limit) {
     const std::size_t found =
@@ -146,22 +181,27 @@ Result<Value> substring_range(Arguments a, Budget&) {
   return slice(a[0].view(), a[1].get<Int>(), a[2].get<Int>());
 }
 
-Result<Value> trim(Arguments a, Budget&) {
-  std::string_view text = a[0].view();
-  const std::string_view space = " \t\n\v\f\r";
-  while (!text.empty() && space.find(text.front()) != std::string_view::npos) text.remove_prefix(1);
-  while (!text.empty() && space.find(text.back()) != std::string_view::npos) text.remove_suffix(1);
-  return Value::text(std::string(text));
+// The length of the white space that the text begins with, or ends with; 0: there is none.
+std::size_t leading_space(std::string_view text) {
+  static constexpr std::string_view kSpaces[] = {
+      " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\u0085", "\u00a0", "\u1680",
+      "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008",
+      "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+  for (std::string_view space : kSpaces)
+    if (text.starts_with(space)) return space.size();
+  return 0;
 }
-Result<Value> reverse_text(Arguments a, Budget&) {
-  const std::string_view text = a[0].view();
-  std::string out;
-  for (std::size_t end = text.size(), at = text.size(); at-- > 0;)
-    if ((text[at] & 0xc0) != 0x80) {
-      out += text.substr(at, end - at);
-      end = at;
-    }
-  return Value::text(std::move(out));
+Result<Value> trim(Arguments a, Budget& budget) {
+  std::string_view text = a[0].view();
+  if (!pay_for(budget, text)) return out_of_budget();
+  while (std::size_t size = leading_space(text)) text.remove_prefix(size);
+  for (bool more = true; more && !text.empty();) {
+    std::size_t last = text.size() - 1;
+    while (last > 0 && (text[last] & 0xc0) == 0x80) --last;
+    more = leading_space(text.substr(last)) == text.size() - last;
+    if (more) text = text.substr(0, last);
+  }
+  return Value::text(std::string(text));
 }
 Result<Value> quote(Arguments a, Budget&) { return Value::text(json::go_quote(a[0].view())); }
 
@@ -179,76 +219,6 @@ Result<Value> join_by(const Value& list, std::string_view by, Budget& budget) {
 Result<Value> join_plain(Arguments a, Budget& budget) { return join_by(a[0], "", budget); }
 Result<Value> join_with(Arguments a, Budget& budget) { return join_by(a[0], a[1].view(), budget); }
 
-std::string shown(const Value& value) {
-  json::Value plain = to_json(value);
-  if (value.kind() == Value::Kind::floating) {
-    std::string out;
-    json::append_double(value.get<double>(), out);
-    return out;
-  }
-  return plain.is_string() ? std::string(json::sv(plain.get_string())) : json::serialize(plain);
-}
-
-std::string fixed(double number, int digits) {
-  char buffer[512];
-  const int size = std::snprintf(buffer, sizeof buffer, "%.*f", digits, number);
-  return {buffer, static_cast<std::size_t>(std::clamp(size, 0, 511))};
-}
-
-std::string in_base(std::uint64_t number, unsigned base, bool upper) {
-  std::string out;
-  do out.insert(out.begin(), (upper ? "0123456789ABCDEF" : "0123456789abcdef")[number % base]);
-  while ((number /= base) != 0);
-  return out;
-}
-
-Result<std::string> clause_text(char verb, int digits, const Value& value) {
-  if (verb == 's') return shown(value);
-  const auto* whole = value.as<Int>();
-  if (verb == 'd' && (whole || value.as<std::uint64_t>())) return shown(value);
-  if (verb == 'f' || verb == 'e') {
-    double number = value.as<double>() ? value.get<double>() : 0;
-    if (whole) number = static_cast<double>(*whole);
-    else if (!value.as<double>()) return cel_error("error during formatting: no such overload");
-    return fixed(number, digits < 0 ? 6 : digits);
-  }
-  if ((verb == 'x' || verb == 'X' || verb == 'o' || verb == 'b') && whole) {
-    const unsigned base = verb == 'o' ? 8 : verb == 'b' ? 2 : 16;
-    const bool negative = *whole < 0;
-    const auto size = negative ? 0 - static_cast<std::uint64_t>(*whole) : static_cast<std::uint64_t>(*whole);
-    return (negative ? "-" : "") + in_base(size, base, verb == 'X');
-  }
-  if (verb == 'b' && value.as<bool>()) return std::string(value.get<bool>() ? "1" : "0");
-  return cel_error(std::string("error during formatting: unrecognized formatting clause \"") + verb + "\"");
-}
-
-Result<Value> format_text(Arguments a, Budget& budget) {
-  const std::string_view text = a[0].view();
-  std::string out;
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out += text[i];
-      continue;
-    }
-    if (++i >= text.size()) return cel_error("unexpected end of string");
-    if (text[i] == '%') {
-      out += '%';
-      continue;
-    }
-    int digits = -1;
-    if (text[i] == '.')
-      for (digits = 0, ++i; i < text.size() && text[i] >= '0' && text[i] <= '9' && digits < 100; ++i)
-        digits = digits * 10 + (text[i] - '0');
-    if (i >= text.size()) return cel_error("unexpected end of string");
-    if (next >= a[1].size()) return cel_error("index " + std::to_string(next) + " out of range");
-    std::string part = TRY(clause_text(text[i], std::min(digits, 100), a[1].at(next++)));
-    if (!pay_for(budget, part)) return out_of_budget();
-    out += part;
-  }
-  return Value::text(std::move(out));
-}
-
 constexpr FunctionEntry kStrings[] = {
     {"size", false, "(string) int", size_of_text},
     {"size", true, "(string) int", size_of_text},
@@ -259,10 +229,14 @@ constexpr FunctionEntry kStrings[] = {
     {"endsWith", true, "(string,string) bool", ends_with},
     {"matches", true, "(string,string) bool", text_matches},
     {"matches", false, "(string,string) bool", text_matches},
+    {"find", true, "(string,string) string", find_first},
+    {"findAll", true, "(string,string) list<string>", find_all},
+    {"findAll", true, "(string,string,int) list<string>", find_some},
     {"charAt", true, "(string,int) string", char_at},
     {"indexOf", true, "(string,string) int", index_of},
     {"indexOf", true, "(string,string,int) int", index_of_from},
     {"lastIndexOf", true, "(string,string) int", last_index_of},
+    {"lastIndexOf", true, "(string,string,int) int", last_index_of_from},
     {"lowerAscii", true, "(string) string", lower_ascii},
     {"upperAscii", true, "(string) string", upper_ascii},
     {"replace", true, "(string,string,string) string", replace_all},
@@ -272,11 +246,9 @@ constexpr FunctionEntry kStrings[] = {
     {"substring", true, "(string,int) string", substring_from},
     {"substring", true, "(string,int,int) string", substring_range},
     {"trim", true, "(string) string", trim},
-    {"reverse", true, "(string) string", reverse_text},
     {"strings.quote", false, "(string) string", quote},
     {"join", true, "(list<string>) string", join_plain},
     {"join", true, "(list<string>,string) string", join_with},
-    {"format", true, "(string,list<dyn>) string", format_text},
 };
 
 }  // namespace

@@ -1,5 +1,8 @@
 // Parts of timestamps and durations.
+#include <charconv>
+
 #include "cel/functions.h"
+#include "model/cron.h"
 
 namespace hekla::cel {
 namespace {
@@ -10,16 +13,27 @@ using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
 
-// "UTC", "", "+05:30" or "-08:00"; the names of the time zone database are not known here.
-Result<minutes> offset_of(std::string_view zone) {
-  if (zone.empty() || zone == "UTC" || zone == "Z") return minutes(0);
-  const bool signed_zone = zone[0] == '+' || zone[0] == '-';
-  std::string_view digits = signed_zone ? zone.substr(1) : zone;
-  auto digit = [&](std::size_t i) { return digits[i] >= '0' && digits[i] <= '9'; };
-  if (digits.size() != 5 || digits[2] != ':' || !digit(0) || !digit(1) || !digit(3) || !digit(4))
+// "+05:30", "-08:00", "2:30", or a name of the time zone database.
+Result<seconds> offset_of(std::string_view zone, WallTime at) {
+  if (zone.empty()) return seconds(0);
+  const std::size_t colon = zone.find(':');
+  if (colon == std::string_view::npos) {
+    const std::optional<seconds> offset = model::zone_offset(at, std::string(zone));
+    if (!offset) return cel_error("unknown time zone " + std::string(zone));
+    return *offset;
+  }
+  const bool negative = zone[0] == '-';
+  const std::size_t first = negative || zone[0] == '+' ? 1 : 0;
+  int hour = 0, minute = 0;
+  auto number = [&](std::string_view text, int& out) {
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size() && out >= 0;
+  };
+  if (!number(zone.substr(first, colon - first), hour) || !number(zone.substr(colon + 1), minute) || hour > 24 ||
+      minute > 59)
     return cel_error("unknown time zone " + std::string(zone));
-  const int amount = (digits[0] - '0') * 600 + (digits[1] - '0') * 60 + (digits[3] - '0') * 10 + (digits[4] - '0');
-  return minutes(zone[0] == '-' ? -amount : amount);
+  const minutes amount(hour * 60 + minute);
+  return negative ? -amount : amount;
 }
 
 enum class Part { year, month, day_of_month, day, day_of_week, day_of_year, hour, minute, second, millisecond };
@@ -47,9 +61,10 @@ Int part_of(Part part, WallTime at) {
 
 template <Part part>
 Result<Value> time_part(Arguments a, Budget&) {
-  minutes offset{0};
-  if (a.size() > 1) offset = TRY(offset_of(a[1].view()));
-  return Value(part_of(part, a[0].get<Timestamp>().at + offset));
+  const WallTime at = a[0].get<Timestamp>().at;
+  seconds offset{0};
+  if (a.size() > 1) offset = TRY(offset_of(a[1].view(), at));
+  return Value(part_of(part, at + offset));
 }
 
 template <class Unit>

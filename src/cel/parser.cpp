@@ -19,11 +19,12 @@ struct MacroForm {
   Macro macro;
   std::size_t variables, arguments;  // without the range
 };
-constexpr std::array<MacroForm, 16> kMacros{{{"all", Macro::all, 1, 2},
+constexpr std::array<MacroForm, 20> kMacros{{{"all", Macro::all, 1, 2},
                                              {"all", Macro::all, 2, 3},
                                              {"exists", Macro::exists, 1, 2},
                                              {"exists", Macro::exists, 2, 3},
                                              {"exists_one", Macro::exists_one, 1, 2},
+                                             {"exists_one", Macro::exists_one, 2, 3},
                                              {"existsOne", Macro::exists_one, 1, 2},
                                              {"existsOne", Macro::exists_one, 2, 3},
                                              {"map", Macro::map, 1, 2},
@@ -33,6 +34,9 @@ constexpr std::array<MacroForm, 16> kMacros{{{"all", Macro::all, 1, 2},
                                              {"transformList", Macro::transform_list, 2, 4},
                                              {"transformMap", Macro::transform_map, 2, 3},
                                              {"transformMap", Macro::transform_map, 2, 4},
+                                             {"transformMapEntry", Macro::transform_map_entry, 2, 3},
+                                             {"transformMapEntry", Macro::transform_map_entry, 2, 4},
+                                             {"sortBy", Macro::sort_by, 1, 2},
                                              {"optMap", Macro::opt_map, 1, 2},
                                              {"optFlatMap", Macro::opt_flat_map, 1, 2}}};
 
@@ -57,7 +61,8 @@ class Parser {
 
   std::expected<ExpressionPtr, SyntaxError> run() {
     ExpressionPtr root = expression();
-    if (!failed_ && peek().kind != Token::Kind::end) unexpected();
+    if (!failed_ && peek().kind != Token::Kind::end)
+      fail_at(peek().offset, "Syntax error: extraneous input " + shown() + " expecting <EOF>");
     if (!failed_ && height_of(*root) > 4 * kExpressionDepthMax)
       fail_at(0, "expression recursion limit exceeded: " + std::to_string(4 * kExpressionDepthMax));
     if (failed_) return std::unexpected(std::move(error_));
@@ -74,15 +79,24 @@ class Parser {
     ++at_;
     return true;
   }
-  void expect(std::string_view sign) {
-    if (!accept(sign)) unexpected();
+  // One of those signs, as messages name them; the first is what is taken.
+  void expect(std::string_view sign, std::string_view expected = {}) {
+    if (accept(sign)) return;
+    const std::string one = "'" + std::string(sign) + "'";
+    fail_at(peek().offset, sign == ")" && peek().kind == Token::Kind::end
+                               ? "Syntax error: missing ')' at '<EOF>'"
+                               : "Syntax error: mismatched input " + shown() + " expecting " +
+                                     (expected.empty() ? one : std::string(expected)));
+  }
+  std::string shown() const {
+    const Token& token = peek();
+    if (token.kind == Token::Kind::end) return "'<EOF>'";
+    return "'" + (token.text.empty() ? std::string("literal") : token.text) + "'";
   }
   void unexpected() {
-    const Token& token = peek();
-    fail_at(token.offset, token.kind == Token::Kind::end
-                              ? "Syntax error: mismatched input '<EOF>'"
-                              : "Syntax error: extraneous input '" +
-                                    (token.text.empty() ? std::string("literal") : token.text) + "'");
+    fail_at(peek().offset, "Syntax error: mismatched input " + shown() + " expecting " +
+                               "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, "
+                               "NUM_UINT, STRING, BYTES, IDENTIFIER}");
   }
   void fail_at(std::size_t offset, std::string reason) {
     if (!failed_) error_ = {offset, std::move(reason)};
@@ -219,7 +233,7 @@ class Parser {
 
   ExpressionPtr select(ExpressionPtr from, std::size_t offset, bool optional) {
     if (peek().kind != Token::Kind::name) {
-      unexpected();
+      fail_at(peek().offset, "Syntax error: no viable alternative at input '.'");
       return from;
     }
     const std::string name = tokens_[at_++].text;
@@ -250,18 +264,22 @@ class Parser {
         return bind(std::move(arguments), offset);
       // Functions in a name space: sets.contains(a, b), optional.of(x).
       if (from->name == "sets" || from->name == "optional" || from->name == "strings" ||
-          from->name == "format" || from->name == "ip" || from->name == "math") {
+          from->name == "format" || from->name == "ip" || from->name == "lists") {
         ExpressionPtr out = make(Op::call, offset);
         out->name = from->name + "." + name;
         out->arguments = std::move(arguments);
         return out;
       }
     }
-    for (const MacroForm& form : kMacros)
-      if (form.name == name && form.arguments == arguments.size() &&
-          std::all_of(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(form.variables),
-                      [](const ExpressionPtr& one) { return one->op == Op::identifier; }))
-        return comprehension(std::move(from), form, std::move(arguments), offset);
+    for (const MacroForm& form : kMacros) {
+      if (form.name != name || form.arguments != arguments.size()) continue;
+      for (std::size_t i = 0; i < form.variables; ++i)
+        if (arguments[i]->op != Op::identifier) {
+          fail_at(arguments[i]->offset, "argument must be a simple name");
+          return from;
+        }
+      return comprehension(std::move(from), form, std::move(arguments), offset);
+    }
     ExpressionPtr out = make(Op::call, offset);
     out->name = name;
     out->member = true;
@@ -335,17 +353,19 @@ class Parser {
       out->name = token.text;
       return out;
     }
+    const std::size_t offset = peek().offset;
     std::vector<ExpressionPtr> arguments = call_arguments();
-    ExpressionPtr out = make(Op::call, token.offset);
+    ExpressionPtr out = make(Op::call, offset);
     out->name = token.text;
     out->arguments = std::move(arguments);
     if (failed_ || token.text != "has") return out;
     if (out->arguments.size() != 1 || out->arguments[0]->op != Op::select || out->arguments[0]->optional) {
-      fail_at(token.offset, "invalid argument to has() macro");
+      fail_at(out->arguments.empty() ? offset : out->arguments[0]->offset, "invalid argument to has() macro");
       return out;
     }
     ExpressionPtr test = std::move(out->arguments[0]);
     test->op = Op::presence;
+    test->offset = offset;
     return test;
   }
 
@@ -361,7 +381,7 @@ class Parser {
       optional = false;
       if (!accept(",") || is("]")) break;
     }
-    expect("]");
+    expect("]", "{']', ','}");
     return out;
   }
 

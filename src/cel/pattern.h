@@ -1,9 +1,10 @@
 // Regular expressions with RE2's syntax and its promise: a match costs time linear in the text,
-// whatever a CRD's author wrote. Only "does it match somewhere" is answered; there are no captures.
+// whatever a CRD's author wrote. Answered is whether and where it matches; there are no captures.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,7 +20,16 @@ class Pattern {
   static Result<std::shared_ptr<const Pattern>> compile(std::string_view text);
 
   // Unanchored, like Go's MatchString.
-  bool matches(std::string_view text) const;
+  bool matches(std::string_view text) const { return run(text, 0, true).has_value(); }
+
+  struct Place {
+    std::size_t begin = 0, end = 0;
+  };
+  // The leftmost match that begins at byte `from` or later; of those that begin there, the one a backtracking
+  // search would meet first.
+  std::optional<Place> find(std::string_view text, std::size_t from = 0) const { return run(text, from, false); }
+  // All that do not overlap, as Go's FindAllString counts them; no more than `most`.
+  std::vector<std::string_view> find_all(std::string_view text, std::size_t most) const;
 
   struct Range {
     std::uint32_t low, high;
@@ -42,6 +52,9 @@ class Pattern {
 
  private:
   friend class PatternCompiler;
+  // `any`: the first match that turns up will do.
+  std::optional<Place> run(std::string_view text, std::size_t from, bool any) const;
+
   std::vector<Instruction> program_;
   std::vector<std::vector<Range>> sets_;
 };

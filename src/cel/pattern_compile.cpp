@@ -29,7 +29,7 @@ class PatternCompiler {
   using Op = Pattern::Instruction::Op;
   using Instruction = Pattern::Instruction;
   struct Flags {
-    bool ignore_case = false, dot_all = false, multi_line = false;
+    bool ignore_case = false, dot_all = false, multi_line = false, reluctant = false;
   };
 
   std::unexpected<Error> error(std::string_view why) const {
@@ -108,8 +108,8 @@ class PatternCompiler {
       }
       if (repeated) return error("invalid nested repetition operator");
       repeated = true;
-      eat("?");  // reluctant: the answer is the same
-      TRY(repeat(start, low, high));
+      const bool reluctant = eat("?") != flags_.reluctant;
+      TRY(repeat(start, low, high, reluctant));
     }
     return {};
   }
@@ -137,7 +137,8 @@ class PatternCompiler {
     return true;
   }
 
-  Result<void> repeat(std::uint32_t start, int low, int high) {
+  // A split prefers its first way: once more, unless the repetition is reluctant.
+  Result<void> repeat(std::uint32_t start, int low, int high, bool reluctant) {
     std::vector<Instruction> body(out_.program_.begin() + start, out_.program_.end());
     out_.program_.resize(start);
     const auto copy = [&]() -> Result<void> {
@@ -155,6 +156,7 @@ class PatternCompiler {
       TRY(copy());
       TRY(emit({Op::jump, loop}));
       out_.program_[loop].b = here();
+      if (reluctant) std::swap(out_.program_[loop].a, out_.program_[loop].b);
       return {};
     }
     std::vector<std::uint32_t> exits;
@@ -163,7 +165,10 @@ class PatternCompiler {
       TRY(emit({Op::split, here() + 1, 0}));
       TRY(copy());
     }
-    for (std::uint32_t exit : exits) out_.program_[exit].b = here();
+    for (std::uint32_t exit : exits) {
+      out_.program_[exit].b = here();
+      if (reluctant) std::swap(out_.program_[exit].a, out_.program_[exit].b);
+    }
     return {};
   }
 
@@ -242,6 +247,7 @@ class PatternCompiler {
           flags_.multi_line = on;
           break;
         case 'U':
+          flags_.reluctant = on;
           break;
         case '-':
           on = false;

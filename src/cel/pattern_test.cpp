@@ -66,6 +66,25 @@ TEST(SchemaPattern, MatchesLikeRe2) {
     EXPECT_EQ(matches(one.pattern, one.text), one.expected) << one.pattern << " on " << one.text;
 }
 
+TEST(SchemaPattern, FindsTheLeftmostMatchThatIsPreferred) {
+  auto found = [](const char* pattern, std::string_view text, std::size_t from = 0) -> std::string {
+    auto place = Pattern::compile(pattern).value()->find(text, from);
+    return place ? std::string(text.substr(place->begin, place->end - place->begin)) : "none";
+  };
+  EXPECT_EQ(found("a|ab", "xab"), "a");
+  EXPECT_EQ(found("ab|a", "xab"), "ab");
+  EXPECT_EQ(found("a+?", "aaa"), "a");
+  EXPECT_EQ(found("(?U)a+", "aaa"), "a");
+  EXPECT_EQ(found("(?U)a+?", "aaa"), "aaa");
+  EXPECT_EQ(found("a{2,3}?", "aaaa"), "aa");
+  EXPECT_EQ(found("\\bb", "ab b", 1), "b") << "what stands before counts";
+  EXPECT_EQ(found("^a", "aa", 1), "none");
+  EXPECT_EQ(found("x*", "yx"), "");
+  const auto all = Pattern::compile("x*").value()->find_all("yxxy", 9);
+  EXPECT_EQ(all, (std::vector<std::string_view>{"", "xx", ""}));
+  EXPECT_EQ(Pattern::compile("x").value()->find_all("xxx", 2).size(), 2u);
+}
+
 TEST(SchemaPattern, RejectsWhatRe2Rejects) {
   for (const char* bad : {"(", ")", "[a", "a**", "*a", "a{2,1}", "a{1001}", "(?=a)", "(?<!a)", "\\",
                           "[z-a]", "\\8", "(?P<x", "[[:foo:]]", "\\p{Nope}"})

@@ -48,8 +48,8 @@ class Evaluator {
       return found ? Value::some(std::move(*found)) : Value::none();
     }
     if (found) return std::move(*found);
-    if (!value.is_map() && !value.is_list()) return cel_error("no such overload");
-    return cel_error(missing);
+    return cel_error(value.is_list() && missing.starts_with("no such key") ? "unsupported index type 'string' in list"
+                                                                           : missing);
   }
 
   Result<Value> select(const Expression& e) {
@@ -59,6 +59,9 @@ class Evaluator {
       if (!from.get<Optional>().value) return Value::none();
       from = Value(*from.get<Optional>().value);
     }
+    const auto* map = from.as<Map>();
+    if (map != nullptr && map->lazy != nullptr && map->lazy->has(e.name))
+      return unwrapped(from, TRY(map->lazy->get(e.name, budget_)), chained, e.optional, "");
     return unwrapped(from, from.find_field(e.name), chained, e.optional, "no such key: " + e.name);
   }
 
@@ -69,8 +72,9 @@ class Evaluator {
       from = Value(*from.get<Optional>().value);
     }
     if (!from.is_map()) return cel_error("no such overload");
-    std::optional<Value> found = from.find_field(e.name);
-    return Value(found.has_value());
+    const auto* map = from.as<Map>();
+    if (map != nullptr && map->lazy != nullptr) return Value(map->lazy->has(e.name));
+    return Value(from.find_field(e.name).has_value());
   }
 
   // A number that stands for a position.
@@ -93,7 +97,7 @@ class Evaluator {
     }
     if (from.is_list()) {
       std::optional<std::int64_t> at = position(key);
-      if (!at) return cel_error("no such overload");
+      if (!at) return cel_error("unsupported index type '" + std::string(key.type_name()) + "' in list");
       std::optional<Value> found;
       if (*at >= 0 && *at < static_cast<std::int64_t>(from.size()))
         found = from.at(static_cast<std::size_t>(*at));
@@ -214,6 +218,22 @@ class Evaluator {
     }
   }
 
+  Result<void> insert_entries(const Value& made, std::vector<std::pair<Value, Value>>& entries) {
+    if (!made.is_map()) return cel_error("no such overload");
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      auto [key, value] = made.entry(i);
+      if (!budget_.spend(entries.size() + 1)) return out_of_budget();
+      if (std::any_of(entries.begin(), entries.end(), [&](const auto& one) { return equal(one.first, key); })) {
+        json::Value shown = to_json(key);
+        return cel_error("insert failed: key " +
+                         (shown.is_string() ? std::string(json::sv(shown.get_string())) : json::serialize(shown)) +
+                         " already exists");
+      }
+      entries.emplace_back(std::move(key), std::move(value));
+    }
+    return {};
+  }
+
   Result<Value> comprehension(const Expression& e, const Value& range) {
     if (!range.is_list() && !range.is_map()) return cel_error("no such overload");
     const std::size_t depth = scope_.size();
@@ -241,14 +261,18 @@ class Evaluator {
       hits += yes;
       if (e.macro == Macro::filter && yes) list.push_back(first);
       if (e.macro == Macro::map || e.macro == Macro::transform_list) list.push_back(std::move(*value));
+      if (e.macro == Macro::sort_by) list.push_back(std::move(*value));
       if (e.macro == Macro::transform_map) entries.emplace_back(first, std::move(*value));
+      if (e.macro == Macro::transform_map_entry) TRY(insert_entries(*value, entries));
     }
     if (failure) return std::unexpected(std::move(*failure));
     switch (e.macro) {
       case Macro::all: return Value(true);
       case Macro::exists: return Value(false);
       case Macro::exists_one: return Value(hits == 1);
-      case Macro::transform_map: return Value::map(std::move(entries));
+      case Macro::transform_map:
+      case Macro::transform_map_entry: return Value::map(std::move(entries));
+      case Macro::sort_by: return sorted_by(range, Value::list(std::move(list)), budget_);
       default: return Value::list(std::move(list));
     }
   }
@@ -263,11 +287,14 @@ class Evaluator {
 Result<std::shared_ptr<const Program>> Program::compile(std::string text, const std::vector<Variable>& variables) {
   auto program = std::make_shared<Program>();
   program->text_ = std::move(text);
-  auto refused = [&](const SyntaxError& error) {
-    return fail(Code::bad_request, located_error(program->text_, error.offset, error.reason));
+  auto refused = [&](const std::vector<SyntaxError>& errors) {
+    std::string text;
+    for (const SyntaxError& error : errors)
+      text += (text.empty() ? "" : "\n") + located_error(program->text_, error.offset, error.reason);
+    return fail(Code::bad_request, std::move(text));
   };
   auto root = parse_expression(program->text_);
-  if (!root) return refused(root.error());
+  if (!root) return refused({root.error()});
   auto checked = check_expression(**root, variables);
   if (!checked) return refused(checked.error());
   program->root_ = std::move(*root);

@@ -48,7 +48,7 @@ struct CheckedExpression {
   Type type;
   std::vector<std::string> used;  // variables of the environment
 };
-std::expected<CheckedExpression, SyntaxError> check_expression(Expression& root,
-                                                               const std::vector<Variable>& variables);
+std::expected<CheckedExpression, std::vector<SyntaxError>> check_expression(
+    Expression& root, const std::vector<Variable>& variables);
 
 }  // namespace hekla::cel

@@ -9,19 +9,26 @@ namespace {
 
 using Kind = Type::Kind;
 
-constexpr std::array<std::string_view, 22> kTypeNames{
+constexpr std::array<std::string_view, 27> kTypeNames{
     "dyn", "null_type", "bool", "int", "uint", "double", "string", "bytes", "google.protobuf.Duration",
     "google.protobuf.Timestamp", "list", "map", "object", "optional_type", "type", "kubernetes.Quantity",
     "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat",
-    "kubernetes.Semver", ""};
-constexpr std::array<std::pair<std::string_view, Kind>, 8> kShortNames{{{"duration", Kind::duration},
+    "kubernetes.Semver", "kubernetes.authorization.Authorizer", "kubernetes.authorization.PathCheck",
+    "kubernetes.authorization.GroupCheck", "kubernetes.authorization.ResourceCheck",
+    "kubernetes.authorization.Decision", ""};
+constexpr std::array<std::pair<std::string_view, Kind>, 13> kShortNames{{{"duration", Kind::duration},
                                                                         {"timestamp", Kind::timestamp},
                                                                         {"quantity", Kind::quantity},
                                                                         {"ip", Kind::ip},
                                                                         {"cidr", Kind::cidr},
                                                                         {"url", Kind::url},
                                                                         {"format", Kind::format},
-                                                                        {"semver", Kind::semver}}};
+                                                                        {"semver", Kind::semver},
+                                                                        {"authorizer", Kind::authorizer},
+                                                                        {"path_check", Kind::path_check},
+                                                                        {"group_check", Kind::group_check},
+                                                                        {"resource_check", Kind::resource_check},
+                                                                        {"decision", Kind::decision}}};
 
 std::shared_ptr<const Type> shared(Type type) { return std::make_shared<const Type>(std::move(type)); }
 const Type& element_of(const std::shared_ptr<const Type>& type) {
@@ -67,16 +74,28 @@ Type parse_at(std::string_view text, std::size_t& at) {
 
 }  // namespace
 
-std::string Type::text() const {
-  switch (kind) {
-    case Kind::list: return "list(" + element_of(element).text() + ")";
-    case Kind::map: return "map(" + element_of(key).text() + ", " + element_of(element).text() + ")";
-    case Kind::optional: return "optional_type(" + element_of(element).text() + ")";
-    case Kind::type: return "type(" + element_of(element).text() + ")";
-    case Kind::parameter: return std::string(1, parameter);
-    default: return std::string(kTypeNames[static_cast<std::size_t>(kind)]);
+namespace {
+
+std::string spelt(const Type& type, bool shorter) {
+  auto inner = [&](const std::shared_ptr<const Type>& one) { return spelt(element_of(one), shorter); };
+  switch (type.kind) {
+    case Kind::list: return "list(" + inner(type.element) + ")";
+    case Kind::map: return "map(" + inner(type.key) + ", " + inner(type.element) + ")";
+    case Kind::optional: return "optional_type(" + inner(type.element) + ")";
+    case Kind::type: return "type(" + inner(type.element) + ")";
+    case Kind::object: return std::string(type.shape->name());
+    case Kind::parameter: return std::string(1, type.parameter);
+    case Kind::null: return shorter ? "null" : "null_type";
+    case Kind::duration: return shorter ? "duration" : "google.protobuf.Duration";
+    case Kind::timestamp: return shorter ? "timestamp" : "google.protobuf.Timestamp";
+    default: return std::string(kTypeNames[static_cast<std::size_t>(type.kind)]);
   }
 }
+
+}  // namespace
+
+std::string Type::text() const { return spelt(*this, false); }
+std::string Type::short_text() const { return spelt(*this, true); }
 
 Type simple_type(Type::Kind kind) {
   Type out;
@@ -111,7 +130,11 @@ bool assignable(const Type& wanted, const Type& given, Bindings& bindings) {
   if (wanted.kind == Kind::parameter) {
     for (auto& [name, bound] : bindings.types) {
       if (name != wanted.parameter) continue;
-      if (bound.kind == Kind::dyn || given.kind == Kind::dyn) return true;
+      if (given.open || (bound.kind == Kind::dyn && !bound.open)) return true;
+      if (bound.open || given.kind == Kind::dyn) {
+        bound = given;
+        return true;
+      }
       Bindings none;
       if (assignable(bound, given, none)) return true;
       if (!assignable(given, bound, none)) return false;
@@ -140,7 +163,9 @@ Type substitute(const Type& type, const Bindings& bindings) {
   if (type.kind == Kind::parameter) {
     for (const auto& [name, bound] : bindings.types)
       if (name == type.parameter) return bound;
-    return {};
+    Type open;
+    open.open = true;
+    return open;
   }
   Type out = type;
   if (type.key) out.key = shared(substitute(*type.key, bindings));
@@ -148,8 +173,17 @@ Type substitute(const Type& type, const Bindings& bindings) {
   return out;
 }
 
+bool same_type(const Type& a, const Type& b) {
+  if (a.open || b.open) return true;
+  if (a.kind != b.kind || a.shape != b.shape) return false;
+  if (a.kind == Kind::map && !same_type(element_of(a.key), element_of(b.key))) return false;
+  return !(a.element || b.element) || same_type(element_of(a.element), element_of(b.element));
+}
+
 Type join(const Type& a, const Type& b) {
   Bindings none;
+  if (a.open) return b;
+  if (b.open) return a;
   if (a.kind == Kind::dyn || b.kind == Kind::dyn) return {};
   if (assignable(a, b, none)) return a;
   if (assignable(b, a, none)) return b;
@@ -181,6 +215,11 @@ bool holds(const Type& wanted, const Value& value) {
     case Kind::url: return value.kind() == V::url;
     case Kind::format: return value.kind() == V::format;
     case Kind::semver: return value.kind() == V::semver;
+    case Kind::authorizer: return value.kind() == V::authorizer;
+    case Kind::path_check: return value.kind() == V::path_check;
+    case Kind::group_check: return value.kind() == V::group_check;
+    case Kind::resource_check: return value.kind() == V::resource_check;
+    case Kind::decision: return value.kind() == V::decision;
   }
   return false;
 }

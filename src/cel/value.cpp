@@ -113,8 +113,12 @@ Value number_of(const json::Value& value, const Shape* shape) {
 
 }  // namespace
 
+bool reserved_name(std::string_view name) {
+  return std::find(kReservedNames.begin(), kReservedNames.end(), name) != kReservedNames.end();
+}
+
 std::string escape_name(std::string_view name) {
-  if (std::find(kReservedNames.begin(), kReservedNames.end(), name) != kReservedNames.end())
+  if (reserved_name(name))
     return "__" + std::string(name) + "__";
   std::string out;
   for (std::size_t i = 0; i < name.size();) {
@@ -238,11 +242,13 @@ std::pair<Value, Value> Value::entry(std::size_t index) const {
 }
 
 std::string_view Value::type_name() const {
-  static constexpr std::array<std::string_view, 21> kNames{
+  static constexpr std::array<std::string_view, 26> kNames{
       "null_type", "bool", "int", "uint", "double", "string", "bytes", "google.protobuf.Duration",
       "google.protobuf.Timestamp", "map", "list", "list", "map", "optional_type", "type",
       "kubernetes.Quantity", "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat",
-      "kubernetes.Semver"};
+      "kubernetes.Semver", "kubernetes.authorization.Authorizer", "kubernetes.authorization.PathCheck",
+      "kubernetes.authorization.GroupCheck", "kubernetes.authorization.ResourceCheck",
+      "kubernetes.authorization.Decision"};
   return kNames[content_.index()];
 }
 

@@ -61,9 +61,11 @@ struct JsonList {
 struct List {
   std::shared_ptr<const std::vector<Value>> values;
 };
+class LazyFields;  // functions.h
 struct Map {
   std::shared_ptr<const std::vector<std::pair<Value, Value>>> entries;
   std::shared_ptr<const Value> otherwise;  // what an unknown key yields; null: an error
+  const LazyFields* lazy = nullptr;        // computes the fields when they are selected; it outlives the value
 };
 struct Optional {
   std::shared_ptr<const Value> value;  // null: none
@@ -81,7 +83,10 @@ struct Cidr {
   int prefix = 0;
 };
 struct Url {
-  std::string scheme, host, path, query;
+  std::string scheme, host, path, query;  // the path as it is escaped
+
+  // As Go's ParseRequestURI, whose words the error is in.
+  static Result<Url> parse(std::string_view text);
 };
 struct NameFormat {
   std::string name;
@@ -97,17 +102,49 @@ struct Semver {
 };
 int compare(const Semver& a, const Semver& b);
 
+// A question of the authorizer's library: may somebody do this?
+struct AccessQuestion {
+  // Whose rights are asked about; empty: those of whoever sent the request.
+  std::string account_namespace, account_name;
+  std::string path;  // of a path check; the rest is a resource check's
+  std::string group, resource, subresource, ns, name;
+  std::string verb;
+};
+struct AccessDecision {
+  bool allowed = false;
+  std::string reason, error;
+};
+// Who answers.
+class AccessAuthority {
+ public:
+  virtual ~AccessAuthority() = default;
+  virtual AccessDecision decide(const AccessQuestion& question) const = 0;
+};
+// A question in the making; the authority outlives every value.
+struct AccessDraft {
+  const AccessAuthority* authority = nullptr;
+  std::shared_ptr<const AccessQuestion> question;
+};
+struct Authorizer : AccessDraft {};
+struct PathCheck : AccessDraft {};
+struct GroupCheck : AccessDraft {};
+struct ResourceCheck : AccessDraft {};
+struct Decision {
+  std::shared_ptr<const AccessDecision> decision;
+};
+
 class Value {
  public:
   // In the order of the variant.
   enum class Kind : std::uint8_t {
     null, boolean, integer, uinteger, floating, string, bytes, duration, timestamp, json_map, json_list,
     list, map, optional, type, quantity, ip, cidr, url, format,
-    semver
+    semver, authorizer, path_check, group_check, resource_check, decision
   };
   using Variant = std::variant<Null, bool, std::int64_t, std::uint64_t, double, Text, Bytes, Duration,
                                Timestamp, JsonMap, JsonList, List, Map, Optional, TypeName,
-                               model::Quantity, Ip, Cidr, Url, NameFormat, Semver>;
+                               model::Quantity, Ip, Cidr, Url, NameFormat, Semver, Authorizer, PathCheck,
+                               GroupCheck, ResourceCheck, Decision>;
 
   Value() = default;
   template <class T>
@@ -163,6 +200,8 @@ json::Value to_json(const Value& value);
 
 // Property names that CEL cannot spell: my-name <-> my__dash__name, namespace <-> __namespace__.
 std::string unescape_name(std::string_view name);
+// Words that name nothing in an expression: `in`, `namespace`, `true` ...
+bool reserved_name(std::string_view name);
 // False when the property cannot be reached from CEL at all.
 bool escapable_name(std::string_view name);
 std::string escape_name(std::string_view name);

@@ -225,6 +225,13 @@ std::optional<CronSchedule::Missed> CronSchedule::missed(WallTime from, WallTime
 
 bool is_time_zone(const std::string& zone) { return find_zone(zone) != nullptr; }
 
+std::optional<std::chrono::seconds> zone_offset(WallTime when, const std::string& zone) {
+  const date::time_zone* found = find_zone(zone);
+  if (!found) return std::nullopt;
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(when);
+  return found->get_info(date::sys_seconds(seconds.time_since_epoch())).offset;
+}
+
 std::string format_in_zone(WallTime when, const std::string& zone) {
   const date::time_zone* found = find_zone(zone.empty() ? "UTC" : zone);
   if (!found) return format_rfc3339(when);

@@ -41,6 +41,8 @@ class CronSchedule {
 
 // Whether the zone is in the time zone database.
 bool is_time_zone(const std::string& zone);
+// How far the zone is ahead of UTC at that time; nothing for one that is not in the database.
+std::optional<std::chrono::seconds> zone_offset(WallTime when, const std::string& zone);
 // RFC 3339 with the zone's offset: "2026-01-02T03:04:00+01:00".
 std::string format_in_zone(WallTime when, const std::string& zone);
 
