@@ -3,17 +3,19 @@
 #include <algorithm>
 #include <set>
 
-#include "cel/program.h"
 #include "apiserver/errors.h"
+#include "apiserver/policy_expression.h"
 #include "apiserver/storage.h"
 #include "apiserver/webhook_match.h"
 #include "apiserver/webhooks.h"
+#include "json/go_text.h"
 #include "model/selector.h"
 
 namespace hekla::apiserver {
 namespace {
 
-constexpr std::uint64_t kBudget = 10'000'000;
+// What one policy may spend on one object, one expression of it, and its conditions.
+constexpr std::uint64_t kBudget = 10'000'000, kExpressionBudget = 1'000'000, kConditionBudget = 2'500'000;
 constexpr std::size_t kMaxMessage = 5 * 1024, kMaxAnnotation = 10 * 1024;
 const std::string kGroup = "admissionregistration.k8s.io";
 
@@ -66,27 +68,42 @@ AdmissionPolicy read_policy(const json::Value& object) {
     policy.parameters =
         PolicyParameterKind{json::text_at(spec, {"paramKind", "apiVersion"}),
                             json::text_at(spec, {"paramKind", "kind"})};
-  auto compiled = [&](std::string text) {
-    auto program = compile_policy_expression(text, policy.parameters.has_value());
+  auto compiled = [](std::string text, const ExpressionScope& scope, ExpressionResult wanted) {
+    auto program = compile_admission_expression(text, scope, wanted);
     return PolicyExpression{std::move(text), std::move(program)};
   };
+  ExpressionScope scope;
+  scope.has_parameters = policy.parameters.has_value();
   if (const json::Value* match = json::find(spec, "matchConstraints")) policy.match = read_match(*match);
   each_of(spec, {"matchConditions"}, [&](const json::Value& one) {
-    policy.conditions.push_back(compiled(json::text_at(one, {"expression"})));
+    policy.conditions.push_back(
+        compiled(trimmed(json::text_at(one, {"expression"})), scope, ExpressionResult::boolean));
   });
+  auto variables = std::make_shared<FieldsShape>("kubernetes.variables");
+  if (const json::Array* given = json::array_at(spec, {"variables"}); given && !given->empty())
+    scope.variables = variables.get();
+  policy.variable_types = variables;
   each_of(spec, {"variables"}, [&](const json::Value& one) {
-    policy.variables.emplace_back(json::text_at(one, {"name"}), compiled(json::text_at(one, {"expression"})));
+    const std::string name = json::text_at(one, {"name"});
+    PolicyExpression variable =
+        compiled(json::text_at(one, {"expression"}), scope, ExpressionResult::anything);
+    add_variable(*variables, name, variable.program);
+    policy.variables.emplace_back(name, std::move(variable));
   });
   each_of(spec, {"validations"}, [&](const json::Value& one) {
-    PolicyValidation validation{compiled(json::text_at(one, {"expression"})), std::nullopt,
-                                json::text_at(one, {"message"}), code_of_reason(json::string_at(one, {"reason"}))};
+    PolicyValidation validation{
+        compiled(json::text_at(one, {"expression"}), scope, ExpressionResult::boolean), std::nullopt,
+        json::text_at(one, {"message"}), code_of_reason(json::string_at(one, {"reason"}))};
+    ExpressionScope without_authorizer = scope;
+    without_authorizer.has_authorizer = false;
     if (std::string text = json::text_at(one, {"messageExpression"}); !text.empty())
-      validation.message_expression = compiled(std::move(text));
+      validation.message_expression = compiled(std::move(text), without_authorizer, ExpressionResult::text);
     policy.validations.push_back(std::move(validation));
   });
   each_of(spec, {"auditAnnotations"}, [&](const json::Value& one) {
-    policy.audit_annotations.emplace_back(json::text_at(one, {"key"}),
-                                          compiled(json::text_at(one, {"valueExpression"})));
+    policy.audit_annotations.emplace_back(
+        json::text_at(one, {"key"}), compiled(trimmed(json::text_at(one, {"valueExpression"})), scope,
+                                              ExpressionResult::text_or_null));
   });
   return policy;
 }
@@ -111,20 +128,23 @@ PolicyBinding read_binding(const json::Value& object) {
   return binding;
 }
 
-bool any_matches(const std::vector<PolicyMatch::Rule>& rules, const kube::AdmissionRequest& request,
-                 const Catalog& catalog) {
-  return std::any_of(rules.begin(), rules.end(), [&](const PolicyMatch::Rule& rule) {
+// The version in which the first rule that matches wants to see the object; null: none does.
+ServedPtr matched_version(const std::vector<PolicyMatch::Rule>& rules, const kube::AdmissionRequest& request,
+                          const Catalog& catalog) {
+  for (const PolicyMatch::Rule& rule : rules) {
     const bool named = rule.names.empty() ||
                        std::find(rule.names.begin(), rule.names.end(), request.key.name) != rule.names.end();
-    return named && webhook_version(rule.webhook, request, catalog);
-  });
+    if (!named) continue;
+    if (ServedPtr version = webhook_version(rule.webhook, request, catalog)) return version;
+  }
+  return nullptr;
 }
 
 // Without rules a binding concerns whatever its policy does.
 Result<bool> concerns(const PolicyMatch& match, bool rules_needed, const kube::AdmissionRequest& request,
                       const json::Value& object, const Catalog& catalog) {
-  if ((rules_needed || !match.rules.empty()) && !any_matches(match.rules, request, catalog)) return false;
-  if (any_matches(match.excluded, request, catalog)) return false;
+  if ((rules_needed || !match.rules.empty()) && !matched_version(match.rules, request, catalog)) return false;
+  if (matched_version(match.excluded, request, catalog)) return false;
   return webhook_selects(match.selectors, request, object);
 }
 
@@ -142,7 +162,9 @@ Result<std::vector<json::Value>> parameters_of(const PolicyBinding& binding, con
   if (!kind || !binding.parameters) return std::vector<json::Value>(1);
   const PolicyParameterReference& wanted = *binding.parameters;
   std::string ns = wanted.ns;
-  if (kind->namespaced && ns.empty()) ns = request.key.ns;
+  // A namespace is in itself.
+  const bool is_namespace = request.resource.group.empty() && request.resource.plural == "namespaces";
+  if (kind->namespaced && ns.empty()) ns = is_namespace ? request.key.name : request.key.ns;
   if (kind->namespaced && ns.empty())
     return fail(Code::invalid,
                 "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources");
@@ -165,12 +187,12 @@ Result<std::vector<json::Value>> parameters_of(const PolicyBinding& binding, con
 }
 
 // One policy on one object with one parameter.
-class Evaluation {
+class Evaluation : private cel::LazyFields {
  public:
-  Evaluation(const AdmissionPolicy& policy, const kube::AdmissionRequest& request, const json::Value& object,
-             const json::Value& parameter)
-      : policy_(policy), budget_(kBudget) {
-    review_ = review_request(request, request.resource, object);
+  Evaluation(const AdmissionPolicy& policy, const kube::AdmissionRequest& request, const kube::Resource& as,
+             const json::Value& object, const json::Value& parameter, const Authorizer& authorizer)
+      : policy_(policy), authority_(authorizer, request), budget_(kBudget) {
+    review_ = review_request(request, as, object);
     if (request.resource.namespaced && !request.key.ns.empty())
       if (Result<kube::SharedValue> found = request.reader->get(kube::resources::namespaces, {"", request.key.ns}))
         namespace_ = **found;
@@ -179,13 +201,17 @@ class Evaluation {
       const json::Value* found = json::find(review_, member);
       return cel::Value::of(found ? *found : kNothing, nullptr);
     };
+    cel::Map variables;
+    variables.entries = std::make_shared<const std::vector<std::pair<cel::Value, cel::Value>>>();
+    variables.lazy = this;
     bindings_ = {{"object", part("object")},
                  {"oldObject", part("oldObject")},
                  {"request", cel::Value::of(review_, nullptr)},
-                 {"namespaceObject", cel::Value::of(namespace_, nullptr)},
                  {"params", cel::Value::of(parameter, nullptr)},
-                 {"variables", cel::Value::map({})}};
+                 {"variables", cel::Value(variables)}};
+    for (cel::Binding& one : authority_.bindings()) bindings_.push_back(std::move(one));
   }
+  Evaluation(const Evaluation&) = delete;
 
   struct Finding {
     std::string message;
@@ -195,22 +221,23 @@ class Evaluation {
     bool always = false;    // denies whatever the binding's actions are
   };
   std::vector<Finding> run() {
-    std::optional<Finding> failure;
-    for (const PolicyExpression& condition : policy_.conditions) {
-      Result<cel::Value> holds = value_of(condition);
-      // One condition that does not hold outweighs others that fail.
-      if (holds && !holds->is_true()) return {};
-      if (!holds && !failure) failure = failure_of(condition, holds.error());
-    }
-    if (failure) return {*failure};
-    set_variables();
+    Result<bool> concerned = conditions_hold();
+    if (!concerned) return {Finding{concerned.error().message, Code::invalid, true}};
+    if (!*concerned) return {};
+    // Conditions do not see the namespace; the rest does, and only the rules may ask the authorizer.
+    bindings_.push_back({"namespaceObject", cel::Value::of(namespace_, &namespace_shape())});
+    std::vector<std::pair<std::size_t, Result<cel::Value>>> values;
     std::vector<Finding> findings;
     for (std::size_t i = 0; i < policy_.validations.size(); ++i) {
-      const PolicyValidation& validation = policy_.validations[i];
-      Result<cel::Value> holds = value_of(validation.rule);
-      if (holds && holds->is_true()) continue;
-      findings.push_back(holds ? Finding{message_of(validation), validation.code}
-                               : failure_of(validation.rule, holds.error()));
+      Result<cel::Value> holds = value_of(policy_.validations[i].rule, budget_);
+      if (!holds && budget_.exhausted()) return {Finding{holds.error().message, Code::invalid, true}};
+      if (!holds || !holds->is_true()) values.emplace_back(i, std::move(holds));
+    }
+    std::erase_if(bindings_, [](const cel::Binding& one) { return one.name.starts_with("authorizer"); });
+    computed_.clear();
+    for (const auto& [i, holds] : values) {
+      findings.push_back(holds ? Finding{message_of(policy_.validations[i]), policy_.validations[i].code}
+                               : Finding{holds.error().message, Code::invalid, true});
       findings.back().index = i;
     }
     annotate(findings);
@@ -220,29 +247,61 @@ class Evaluation {
   const std::vector<std::pair<std::string, std::string>>& annotations() const { return annotations_; }
 
  private:
-  Result<cel::Value> value_of(const PolicyExpression& expression) {
-    if (!expression.program) return std::unexpected(expression.program.error());
-    return (*expression.program)->run(bindings_, budget_);
-  }
-
-  static Finding failure_of(const PolicyExpression& expression, const Error& error) {
-    return {"expression '" + expression.text + "' resulted in error: " + error.message, Code::invalid, true};
-  }
-
-  // A variable that fails is missing, which only those who use it notice.
-  void set_variables() {
-    std::vector<std::pair<cel::Value, cel::Value>> values;
-    for (const auto& [name, expression] : policy_.variables) {
-      if (Result<cel::Value> value = value_of(expression))
-        values.emplace_back(cel::Value::text(name), std::move(*value));
-      bindings_.back().value = cel::Value::map(values);
+  // One condition that does not hold outweighs others that fail.
+  Result<bool> conditions_hold() {
+    std::vector<std::string> failures;
+    cel::Budget budget(kConditionBudget);
+    bindings_.push_back({"namespaceObject", cel::Value()});
+    for (const PolicyExpression& condition : policy_.conditions) {
+      Result<cel::Value> holds = value_of(condition, budget);
+      if (!holds && budget.exhausted()) return std::unexpected(holds.error());
+      if (holds && !holds->is_true()) return false;
+      if (!holds) failures.push_back(holds.error().message);
     }
+    bindings_.pop_back();
+    if (failures.empty()) return true;
+    return fail(Code::invalid, aggregate_text(failures));
+  }
+
+  Result<cel::Value> value_of(const PolicyExpression& expression, cel::Budget& budget) {
+    if (!expression.program)
+      return fail(Code::invalid, "compilation error: " + expression.program.error().message);
+    const std::uint64_t limit = std::min(budget.left(), kExpressionBudget);
+    cel::Budget own(limit);
+    Result<cel::Value> value = (*expression.program)->run(bindings_, own);
+    if (!budget.spend(limit - own.left()) || (own.exhausted() && limit < kExpressionBudget)) {
+      budget.spend(budget.left() + 1);
+      return fail(Code::invalid,
+                  "validation failed due to running out of cost budget, no further validation rules will be run");
+    }
+    if (value) return value;
+    return fail(Code::invalid,
+                "expression '" + expression.text + "' resulted in error: " + value.error().message);
+  }
+
+  // A variable is computed when it is first asked for; who asks for one that fails, fails with it.
+  bool has(std::string_view name) const override {
+    return std::ranges::any_of(policy_.variables, [&](const auto& one) { return one.first == name; });
+  }
+  Result<cel::Value> get(std::string_view name, cel::Budget& budget) const override {
+    if (auto known = computed_.find(name); known != computed_.end()) return known->second;
+    auto found = std::ranges::find_if(policy_.variables, [&](const auto& one) { return one.first == name; });
+    auto failed = [&](std::string_view how, const Error& error) {
+      return Error{error.code, "composited variable " + json::go_quote(name) + " fails to " + std::string(how) + ": " +
+                                   error.message};
+    };
+    const Result<ProgramPtr>& program = found->second.program;
+    Result<cel::Value> value = program ? (*program)->run(bindings_, budget)
+                                       : std::unexpected(failed("compile", program.error()));
+    if (program && !value) value = std::unexpected(failed("evaluate", value.error()));
+    computed_.emplace(name, value);
+    return value;
   }
 
   std::string message_of(const PolicyValidation& validation) {
     std::string text;
     if (validation.message_expression)
-      if (Result<cel::Value> value = value_of(*validation.message_expression);
+      if (Result<cel::Value> value = value_of(*validation.message_expression, budget_);
           value && value->kind() == cel::Value::Kind::string)
         text = trimmed(value->view());
     if (text.size() > kMaxMessage || text.find('\n') != std::string::npos) text.clear();
@@ -252,27 +311,28 @@ class Evaluation {
 
   void annotate(std::vector<Finding>& findings) {
     for (const auto& [key, expression] : policy_.audit_annotations) {
-      Result<cel::Value> value = value_of(expression);
+      Result<cel::Value> value = value_of(expression, budget_);
       if (value && value->kind() == cel::Value::Kind::null) continue;
       if (value && value->kind() == cel::Value::Kind::string) {
         if (std::string text = trimmed(value->view()); !text.empty())
           annotations_.emplace_back(key, text.substr(0, kMaxAnnotation));
         continue;
       }
-      Finding failure = value ? Finding{"valueExpression '" + expression.text +
-                                            "' resulted in unsupported return type. Return type must "
-                                            "be either string or null.",
-                                        Code::invalid}
-                              : failure_of(expression, value.error());
+      Finding failure{value ? "valueExpression '" + expression.text + "' resulted in unsupported return type: " +
+                                  std::string(value->type_name()) + ". Return type must be either string or null."
+                            : value.error().message,
+                      Code::invalid, !value};
       failure.always = true;
       findings.push_back(std::move(failure));
     }
   }
 
   const AdmissionPolicy& policy_;
+  RequestAuthority authority_;
   cel::Budget budget_;
   json::Value review_, namespace_;
-  std::vector<cel::Binding> bindings_;  // variables come last
+  std::vector<cel::Binding> bindings_;
+  mutable std::map<std::string, Result<cel::Value>, std::less<>> computed_;
   std::vector<std::pair<std::string, std::string>> annotations_;
 };
 
@@ -286,6 +346,7 @@ class Judgement {
     Result<bool> matches = concerns(policy.match, true, request_, object_, scope_.catalog);
     if (!matches) return misconfigured(name, policy, nullptr, matches.error());
     if (!*matches) return;
+    const ServedPtr version = matched_version(policy.match.rules, request_, scope_.catalog);
     const ServedKind* kind = policy.parameters ? parameter_kind(*policy.parameters, scope_.catalog) : nullptr;
     std::map<std::string, std::set<std::string>> annotations;
     for (const PolicyBinding& binding : set.bindings) {
@@ -306,7 +367,8 @@ class Judgement {
         continue;
       }
       for (const json::Value& parameter : *parameters) {
-        Evaluation evaluation(policy, request_, object_, parameter);
+        Evaluation evaluation(policy, request_, version->kind->resource, object_, parameter,
+                              *scope_.services.authorizer);
         for (const Evaluation::Finding& finding : evaluation.run())
           if (!finding.failure || !policy.ignores_failure) act(name, binding, finding);
         for (const auto& [key, value] : evaluation.annotations()) annotations[key].insert(value);
@@ -374,13 +436,6 @@ class Judgement {
 };
 
 }  // namespace
-
-Result<std::shared_ptr<const cel::Program>> compile_policy_expression(std::string text, bool parameters) {
-  std::vector<cel::Variable> variables{
-      {"object", {}}, {"oldObject", {}}, {"request", {}}, {"namespaceObject", {}}, {"variables", {}}};
-  if (parameters) variables.push_back({"params", {}});
-  return cel::Program::compile(std::move(text), variables);
-}
 
 std::shared_ptr<const PolicySet> AdmissionPolicies::at(const store::Snapshot& snapshot,
                                                        const Catalog& catalog) {

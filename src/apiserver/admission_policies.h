@@ -1,5 +1,4 @@
 // ValidatingAdmissionPolicies: rules in CEL about what may be written, in force where a binding says so.
-// The variable `authorizer` is not there: an expression that wants it is refused.
 #pragma once
 
 #include <map>
@@ -17,6 +16,7 @@
 
 namespace hekla::cel {
 class Program;
+class Shape;
 }
 
 namespace hekla::apiserver {
@@ -55,6 +55,7 @@ struct AdmissionPolicy {
   PolicyMatch match;
   std::vector<PolicyExpression> conditions;
   std::vector<std::pair<std::string, PolicyExpression>> variables;
+  std::shared_ptr<const cel::Shape> variable_types;
   std::vector<PolicyValidation> validations;
   std::vector<std::pair<std::string, PolicyExpression>> audit_annotations;
 };
@@ -77,9 +78,6 @@ struct PolicySet {
   std::map<std::string, AdmissionPolicy> policies;
   std::vector<PolicyBinding> bindings;
 };
-
-// With `params` among its variables or not.
-Result<std::shared_ptr<const cel::Program>> compile_policy_expression(std::string text, bool parameters);
 
 // Read and compiled once for as long as nobody changes a policy or a binding. Thread-safe.
 class AdmissionPolicies {

@@ -179,6 +179,101 @@ TEST_F(AdmissionPoliciesTest, WhatCannotWorkIsRefusedAtOnce) {
             std::string::npos);
   EXPECT_EQ(refused(kBindings, R"({"policyName":"p"})"),
             "spec.validationActions: Required value: at least one validation action is required");
+  // What an expression must come to, and what it may mention, is known beforehand.
+  auto refused_rule = [&](const std::string& rule) {
+    return refused(kPolicies, "{" + match + R"(,"validations":[)" + rule + "]}");
+  };
+  EXPECT_EQ(refused_rule(R"({"expression":"object.spec.paused"})"),
+            "spec.validations[0].expression: Invalid value: \"object.spec.paused\": must evaluate to bool but got dyn");
+  EXPECT_EQ(refused_rule(R"({"expression":"true","messageExpression":"1"})"),
+            "spec.validations[0].messageExpression: Invalid value: \"1\": must evaluate to string but got int");
+  EXPECT_EQ(refused_rule(R"x({"expression":"true","messageExpression":"authorizer.path('/').check('get').reason()"})x")
+                .find("spec.validations[0].messageExpression: Invalid value: "
+                      "\"authorizer.path('/').check('get').reason()\": compilation failed: ERROR: <input>:1:1: "
+                      "undeclared reference to 'authorizer'"),
+            0u);
+  EXPECT_NE(refused_rule(R"({"expression":"request.foo == 'a'"})").find("undefined field 'foo'"), std::string::npos);
+  EXPECT_NE(refused_rule(R"({"expression":"variables.x"})").find("undeclared reference to 'variables'"),
+            std::string::npos);
+  EXPECT_EQ(refused(kPolicies, "{" + match + R"(,"auditAnnotations":[{"key":"a","valueExpression":"1"}]})"),
+            "spec.auditAnnotations[0].valueExpression: Invalid value: \"1\": must evaluate to one of [string "
+            "null_type] but got int");
+  EXPECT_EQ(refused(kPolicies, "{" + match + R"(,"validations":[{"expression":"variables.x == 'a'"}],"variables":[
+      {"name":"in","expression":"1"},{"name":"x","expression":"variables.y"},{"name":"x","expression":"1"}]})"),
+            "[spec.variables[0].name: Invalid value: \"in\": must be a valid CEL identifier, "
+            "spec.variables[1].expression: Invalid value: \"variables.y\": compilation failed: ERROR: <input>:1:10: "
+            "undefined field 'y'\n | variables.y\n | .........^, "
+            "spec.validations[0].expression: Invalid value: \"variables.x == 'a'\": compilation failed: ERROR: "
+            "<input>:1:13: found no matching overload for '_==_' applied to '(int, string)'\n"
+            " | variables.x == 'a'\n | ............^]");
+  EXPECT_EQ(refused(kPolicies, "{" + match + R"(,"validations":[{"expression":"true"}],"matchConditions":[
+      {"name":"a","expression":"1"}]})"),
+            "spec.matchConditions[0].expression: Invalid value: \"1\": must evaluate to bool but got int");
+}
+
+TEST_F(AdmissionPoliciesTest, TheAuthorizerAnswersForTheUser) {
+  ASSERT_EQ(call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", R"({"metadata":{"name":"deployer"},"rules":[
+      {"apiGroups":["apps"],"resources":["deployments"],"verbs":["create","break-glass"],"resourceNames":[]},
+      {"nonResourceURLs":["/secret"],"verbs":["get"]}]})").status, 201);
+  auto grant = [&](const std::string& name, const std::string& subject) {
+    return call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+                R"({"metadata":{"name":")" + name + R"("},"subjects":[)" + subject +
+                    R"(],"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"deployer"}})")
+        .status;
+  };
+  auto deploy_as = [&](const std::string& user, const std::string& name) {
+    return call("POST", kDeployments, R"({"metadata":{"name":")" + name + R"("},"spec":{"selector":{
+        "matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},
+        "spec":{"containers":[{"name":"c","image":"i"}]}}}})",
+                {{"Impersonate-User", user}});
+  };
+  ASSERT_EQ(grant("jane", R"({"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"jane"})"), 201);
+  ASSERT_EQ(call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", R"({"metadata":{"name":"maker"},"rules":[
+      {"apiGroups":["apps"],"resources":["deployments"],"verbs":["create"]}]})").status, 201);
+  ASSERT_EQ(call("POST", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", R"({"metadata":{"name":"joe"},
+      "subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"joe"}],
+      "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"maker"}})").status, 201);
+  policy(R"x("matchConditions":[{"name":"c","expression":"!authorizer.path('/free').check('get').allowed()"}],
+    "variables":[{"name":"robot","expression":"authorizer.serviceAccount('default', 'robot').group('apps'))x"
+         R"x(.resource('deployments').check('break-glass').allowed()"}],
+    "validations":[{"expression":"authorizer.requestResource.check('break-glass').allowed()",
+      "message":"break the glass first"},
+    {"expression":"authorizer.group('apps').resource('deployments').namespace('default').check('create').allowed()"},
+    {"expression":"authorizer.path('/secret').check('get').allowed()"},
+    {"expression":"variables.robot","message":"no robots"}])x");
+  bind(R"("validationActions":["Deny"])");
+  const std::string head = "is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ";
+  EXPECT_NE(deploy_as("joe", "d").message().find(head + "break the glass first"), std::string::npos);
+  EXPECT_NE(deploy_as("jane", "d").message().find(head + "no robots"), std::string::npos);
+  ASSERT_EQ(grant("robot", R"({"kind":"ServiceAccount","name":"robot","namespace":"default"})"), 201);
+  EXPECT_EQ(deploy_as("jane", "d").status, 201);
+}
+
+TEST_F(AdmissionPoliciesTest, AVariableThatFailsSaysSo) {
+  policy(R"x("variables":[{"name":"a","expression":"object.spec.none"},{"name":"b","expression":"variables.a + 1"}],
+    "validations":[{"expression":"object.spec.replicas == 1 || variables.b > 1"}])x");
+  bind(R"("validationActions":["Deny"])");
+  EXPECT_EQ(deploy("one", 1).status, 201) << "nobody asked for the variable";
+  EXPECT_NE(deploy("two", 2).message().find(
+                "expression 'object.spec.replicas == 1 || variables.b > 1' resulted in error: composited variable "
+                "\"b\" fails to evaluate: composited variable \"a\" fails to evaluate: no such key: none"),
+            std::string::npos);
+}
+
+TEST_F(AdmissionPoliciesTest, MessagesDoNotAskTheAuthorizer) {
+  policy(R"x("variables":[{"name":"why","expression":"authorizer.requestResource.check('create').reason()"}],
+    "validations":[{"expression":"variables.why == '?'","messageExpression":"'because ' + variables.why"}])x");
+  bind(R"("validationActions":["Deny"])");
+  EXPECT_NE(deploy("d", 1).message().find("denied request: failed expression: variables.why == '?'"),
+            std::string::npos);
+}
+
+TEST_F(AdmissionPoliciesTest, ExpressionsMayNotSpendWhatTheyLike) {
+  policy(R"x("validations":[
+    {"expression":"['a','b','c'].all(x, authorizer.requestResource.check(x).allowed() || true)"}])x");
+  bind(R"("validationActions":["Deny"])");
+  EXPECT_NE(deploy("d", 1).message().find("resulted in error: operation cancelled: actual cost limit exceeded"),
+            std::string::npos);
 }
 
 class AuditedPoliciesTest : public AdmissionPoliciesTest {

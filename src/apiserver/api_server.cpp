@@ -103,7 +103,7 @@ struct ApiServer::Parts {
         writes(*options.store, registry,
                WriteServices{options.clock, options.rng, &admission, addresses.get(),
                              webhooks.get(), &webhook_configurations, &conversions,
-                             !is_disabled(options.disabled_admission, "ResourceQuota")},
+                             !is_disabled(options.disabled_admission, "ResourceQuota"), authorizer.get()},
                &crds),
         authenticator(tokens, *options.store, registry),
         discovery(registry,

@@ -1,26 +1,26 @@
 #include "apiserver/webhook_configurations.h"
 
-#include "cel/program.h"
+#include "apiserver/policy_expression.h"
 #include "apiserver/storage.h"
 
 namespace hekla::apiserver {
 namespace {
+
+PolicyExpression read_condition(std::string text) {
+  auto program = compile_admission_expression(text, {}, ExpressionResult::boolean);
+  return {std::move(text), std::move(program)};
+}
 
 Webhook read_webhook(const json::Value& spec, std::string id) {
   Webhook webhook{spec, std::move(id), std::string(json::string_at(spec, {"name"})),
                   json::string_at(spec, {"failurePolicy"}) == "Ignore", {}};
   if (const json::Array* conditions = json::array_at(spec, {"matchConditions"}))
     for (const json::Value& condition : *conditions)
-      webhook.conditions.push_back(
-          compile_match_condition(std::string(json::string_at(condition, {"expression"}))));
+      webhook.conditions.push_back(read_condition(json::text_at(condition, {"expression"})));
   return webhook;
 }
 
 }  // namespace
-
-Result<std::shared_ptr<const cel::Program>> compile_match_condition(std::string expression) {
-  return cel::Program::compile(std::move(expression), {{"object", {}}, {"oldObject", {}}, {"request", {}}});
-}
 
 WebhookList WebhookConfigurations::at(const store::Snapshot& snapshot, const Catalog& catalog,
                                       bool mutating) {

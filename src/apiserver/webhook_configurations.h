@@ -19,12 +19,9 @@ struct Webhook {
   std::string id;  // unique among all: names are so within one configuration only
   std::string name;
   bool ignores_failure = false;
-  std::vector<Result<std::shared_ptr<const cel::Program>>> conditions;  // matchConditions
+  std::vector<PolicyExpression> conditions;  // matchConditions
 };
 using WebhookList = std::shared_ptr<const std::vector<Webhook>>;
-
-// An expression of matchConditions; errors are the compiler's.
-Result<std::shared_ptr<const cel::Program>> compile_match_condition(std::string expression);
 
 // Thread-safe.
 class WebhookConfigurations {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cel/program.h"
+#include "apiserver/policy_expression.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -100,23 +100,41 @@ Result<bool> webhook_selects(const json::Value& webhook, const kube::AdmissionRe
   return selector_matches(namespaces, found ? labels_of_value(**found) : model::Labels{});
 }
 
-Result<bool> webhook_conditions_hold(const Webhook& webhook, const json::Value& review_request) {
+std::string aggregate_text(const std::vector<std::string>& failures) {
+  std::vector<std::string> different;
+  for (const std::string& one : failures)
+    if (std::find(different.begin(), different.end(), one) == different.end()) different.push_back(one);
+  if (different.size() == 1) return different[0];
+  std::string out = "[";
+  for (std::size_t i = 0; i < different.size(); ++i) out += (i > 0 ? ", " : "") + different[i];
+  return out + "]";
+}
+
+Result<bool> webhook_conditions_hold(const Webhook& webhook, const kube::AdmissionRequest& request,
+                                     const json::Value& review_request, const Authorizer& authorizer) {
   if (webhook.conditions.empty()) return true;
   static const json::Value kNone;
   const json::Value *object = json::find(review_request, "object"), *old = json::find(review_request, "oldObject");
-  const std::vector<cel::Binding> bindings{{"object", cel::Value::of(object ? *object : kNone, nullptr)},
-                                           {"oldObject", cel::Value::of(old ? *old : kNone, nullptr)},
-                                           {"request", cel::Value::of(review_request, nullptr)}};
-  std::optional<Error> failure;
+  std::vector<cel::Binding> bindings{{"object", cel::Value::of(object ? *object : kNone, nullptr)},
+                                     {"oldObject", cel::Value::of(old ? *old : kNone, nullptr)},
+                                     {"request", cel::Value::of(review_request, nullptr)},
+                                     {"namespaceObject", cel::Value()}};
+  const RequestAuthority authority(authorizer, request);
+  for (cel::Binding& one : authority.bindings()) bindings.push_back(std::move(one));
+  std::vector<std::string> failures;
   cel::Budget budget(2'500'000);
-  for (const auto& program : webhook.conditions) {
-    Result<cel::Value> value = program ? (*program)->run(bindings, budget) : std::unexpected(program.error());
+  for (const PolicyExpression& condition : webhook.conditions) {
+    Result<cel::Value> value =
+        condition.program ? (*condition.program)->run(bindings, budget) : std::unexpected(condition.program.error());
     // One condition that does not hold outweighs others that fail.
     if (value && !value->is_true()) return false;
-    if (!value) failure = value.error();
+    if (!value)
+      failures.push_back(condition.program
+                             ? "expression '" + condition.text + "' resulted in error: " + value.error().message
+                             : "compilation error: " + value.error().message);
   }
-  if (failure) return std::unexpected(std::move(*failure));
-  return true;
+  if (failures.empty()) return true;
+  return fail(Code::forbidden, aggregate_text(failures));
 }
 
 }  // namespace hekla::apiserver

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "apiserver/auth.h"
 #include "apiserver/webhook_configurations.h"
 #include "apiserver/write_stages.h"
 #include "model/selector.h"
@@ -19,6 +20,9 @@ model::Labels labels_of_value(const json::Value& object);
 Result<bool> webhook_selects(const json::Value& webhook, const kube::AdmissionRequest& request,
                              const json::Value& object);
 // matchConditions over the review's request.
-Result<bool> webhook_conditions_hold(const Webhook& webhook, const json::Value& review_request);
+Result<bool> webhook_conditions_hold(const Webhook& webhook, const kube::AdmissionRequest& request,
+                                     const json::Value& review_request, const Authorizer& authorizer);
+// One text for several failures: "[a, b]".
+std::string aggregate_text(const std::vector<std::string>& failures);
 
 }  // namespace hekla::apiserver

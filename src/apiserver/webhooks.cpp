@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/user_info.h"
 #include "apiserver/webhook_match.h"
@@ -170,8 +171,9 @@ class Invocation {
     if (!as) return std::nullopt;
     if (!TRY(webhook_selects(webhook.spec, request_, object))) return std::nullopt;
     json::Value review = review_request(request_, as->kind->resource, object);
-    Result<bool> holds = webhook_conditions_hold(webhook, review);
-    if (!holds) return settled(webhook, failed_call(webhook, holds.error().message));
+    Result<bool> holds = webhook_conditions_hold(webhook, request_, review, *scope_.services.authorizer);
+    if (!holds)
+      return settled(webhook, forbidden_error(request_.resource, request_.key.name, holds.error().message));
     if (!*holds) return std::nullopt;
     const std::string_view effects = json::string_at(webhook.spec, {"sideEffects"});
     if (request_.dry_run && effects != "None" && effects != "NoneOnDryRun")

@@ -269,6 +269,41 @@ TEST_F(WebhookTest, selectors_and_conditions_choose) {
   EXPECT_EQ(call("DELETE", std::string(kMaps) + "/a").status, 200);
 }
 
+TEST_F(WebhookTest, conditions_may_ask_the_authorizer) {
+  ASSERT_EQ(configure("Validating", webhook("v.example.com", R"j(,"matchConditions":[{"name":"c",
+      "expression":"!authorizer.group('').resource('configmaps').namespace('default').check('free').allowed()"}])j"))
+                .status, 201);
+  transport.script = [](const json::Value&) { return json::Value(json::Object{{"allowed", false}}); };
+  EXPECT_EQ(call("POST", kMaps, config_map("a")).status, 201) << "an administrator may do anything";
+  EXPECT_TRUE(transport.calls.empty());
+  const std::string roles = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/role";
+  ASSERT_EQ(call("POST", roles + "s", R"({"metadata":{"name":"maker"},"rules":[
+      {"apiGroups":[""],"resources":["configmaps"],"verbs":["create"]}]})").status, 201);
+  ASSERT_EQ(call("POST", roles + "bindings", R"({"metadata":{"name":"jane"},
+      "subjects":[{"kind":"User","apiGroup":"rbac.authorization.k8s.io","name":"jane"}],
+      "roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"maker"}})").status, 201);
+  EXPECT_EQ(call("POST", kMaps, config_map("b"), {{"Impersonate-User", "jane"}}).status, 400);
+  EXPECT_EQ(transport.calls.size(), 1u);
+}
+
+TEST_F(WebhookTest, conditions_that_fail_go_by_the_policy) {
+  auto conditions = [](const std::string& policy) {
+    return webhook("v.example.com", R"j(,"failurePolicy":")j" + policy + R"j(","matchConditions":[
+        {"name":"a","expression":"object.data.none == 'x'"},{"name":"b","expression":"object.x == 1"}])j");
+  };
+  ASSERT_EQ(configure("Validating", conditions("Fail")).status, 201);
+  Reply failed = call("POST", kMaps, config_map("x"));
+  EXPECT_EQ(failed.status, 403);
+  EXPECT_EQ(failed.message(),
+            "configmaps \"x\" is forbidden: [expression 'object.data.none == 'x'' resulted in error: no such key: "
+            "none, expression 'object.x == 1' resulted in error: no such key: x]");
+  EXPECT_EQ(call("DELETE", "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/c").status,
+            200);
+  ASSERT_EQ(configure("Validating", conditions("Ignore")).status, 201);
+  EXPECT_EQ(call("POST", kMaps, config_map("x")).status, 201);
+  EXPECT_TRUE(transport.calls.empty());
+}
+
 TEST_F(WebhookTest, dry_runs_and_reinvocation) {
   ASSERT_EQ(configure("Mutating", webhook("a.example.com", R"(,"reinvocationPolicy":"IfNeeded")") + "," +
                                       webhook("b.example.com")).status, 201);

@@ -18,6 +18,7 @@
 
 namespace hekla::apiserver {
 
+class Authorizer;   // auth.h
 class Conversions;  // conversion.h
 class ServiceAddresses;
 class WebhookConfigurations;  // webhook_configurations.h
@@ -36,6 +37,7 @@ struct WriteServices {
   WebhookConfigurations* configurations = nullptr;
   Conversions* conversions = nullptr;
   bool quota = true;  // ResourceQuotas are enforced
+  const Authorizer* authorizer = nullptr;  // whom expressions ask
 };
 
 // One attempt at one request against one snapshot.

@@ -2,11 +2,10 @@
 // admission_policies.cpp.
 #include <algorithm>
 
-#include "apiserver/admission_policies.h"
-#include "cel/program.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
+#include "apiserver/kinds/expression_rules.h"
 #include "apiserver/kinds/rules.h"
 #include "model/names.h"
 
@@ -16,8 +15,6 @@ namespace {
 constexpr std::string_view kPolicyGroup = "admissionregistration.k8s.io";
 constexpr std::string_view kPolicyPackage = "io.k8s.api.admissionregistration.v1";
 
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
-
 void default_match(json::Object& match) {
   set_default(match, "matchPolicy", "Equivalent");
   object_in_place(match, "namespaceSelector");
@@ -25,12 +22,6 @@ void default_match(json::Object& match) {
   for (std::string_view member : {"resourceRules", "excludeResourceRules"})
     for (json::Value& rule : list_in(match, member))
       if (rule.is_object()) set_default(rule.get_object(), "scope", "*");
-}
-
-void validate_expression(const Field& expression, bool parameters, std::string_view missing, Rules& rules) {
-  if (is_blank(expression.text())) return rules.required(expression, std::string(missing));
-  auto program = compile_policy_expression(std::string(expression.text()), parameters);
-  if (!program) rules.invalid(expression, "compilation failed: " + program.error().message);
 }
 
 void validate_match(const Field& match, Rules& rules) {
@@ -65,14 +56,16 @@ void validate_parameter_kind(const Field& kind, Rules& rules) {
   rules.need_text(kind["kind"]);
 }
 
-void validate_rule(const Field& rule, bool parameters, Rules& rules) {
-  validate_expression(rule["expression"], parameters, "expression is not specified", rules);
+void validate_rule(const Field& rule, const ExpressionScope& scope, Rules& rules) {
+  validate_expression(rule["expression"], scope, ExpressionResult::boolean, "expression is not specified", rules);
+  ExpressionScope without_authorizer = scope;
+  without_authorizer.has_authorizer = false;
   const Field message = rule["message"], computed = rule["messageExpression"];
   if (!computed.text().empty()) {
     if (is_blank(computed.text()))
       rules.invalid(computed, "must be non-empty if specified");
     else
-      validate_expression(computed, parameters, "", rules);
+      validate_expression(computed, without_authorizer, ExpressionResult::text, "", rules);
   }
   if (!message.text().empty() && is_blank(message.text()))
     rules.invalid(message, "must be non-empty if specified");
@@ -82,35 +75,61 @@ void validate_rule(const Field& rule, bool parameters, Rules& rules) {
     rules.one_of(rule["reason"], {"Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"});
 }
 
-void validate_expressions(const Field& spec, const std::string& policy, bool parameters, Rules& rules) {
-  std::set<std::string> names;
-  const Field conditions = spec["matchConditions"], variables = spec["variables"];
-  for (std::size_t i = 0; i < conditions.items().size(); ++i) {
-    validate_expression(conditions.at(i)["expression"], parameters, "", rules);
-    if (rules.need_text(conditions.at(i)["name"]) && rules.qualified_name(conditions.at(i)["name"]))
-      rules.unique(names, conditions.at(i)["name"]);
-  }
+bool is_identifier(std::string_view name) {
+  auto sign = [](unsigned char c) { return c < 0x80 && (std::isalnum(c) != 0 || c == '_'); };
+  return std::isdigit(static_cast<unsigned char>(name[0])) == 0 && std::all_of(name.begin(), name.end(), sign) &&
+         !cel::reserved_name(name);
+}
+
+void validate_variables(const Field& variables, const ExpressionScope& scope, FieldsShape& types, Rules& rules) {
   for (std::size_t i = 0; i < variables.items().size(); ++i) {
-    if (is_blank(variables.at(i)["name"].text()))
-      rules.required(variables.at(i)["name"], "name is not specified");
-    validate_expression(variables.at(i)["expression"], parameters, "expression is not specified", rules);
+    const Field name = variables.at(i)["name"], expression = variables.at(i)["expression"];
+    if (is_blank(name.text()))
+      rules.required(name, "name is not specified");
+    else if (!is_identifier(name.text()))
+      rules.invalid(name, "must be a valid CEL identifier");
+    auto program =
+        validate_expression(expression, scope, ExpressionResult::anything, "expression is not specified", rules);
+    add_variable(types, std::string(name.text()), program);
   }
-  const Field validations = spec["validations"], annotations = spec["auditAnnotations"];
-  if (validations.items().empty() && annotations.items().empty())
-    for (const Field& list : {validations, annotations})
-      rules.required(list, "validations or auditAnnotations must contain at least one item");
-  for (std::size_t i = 0; i < validations.items().size(); ++i)
-    validate_rule(validations.at(i), parameters, rules);
+}
+
+void validate_annotations(const Field& annotations, const std::string& policy, const ExpressionScope& scope,
+                          Rules& rules) {
+  constexpr std::size_t kMost = 20;
   std::set<std::string> keys;
+  if (annotations.items().size() > kMost)
+    rules.invalid(annotations, "must not have more than 20 auditAnnotations");
   for (std::size_t i = 0; i < annotations.items().size(); ++i) {
     const Field key = annotations.at(i)["key"];
     const std::string name = policy + "/" + std::string(key.text());
     for (const std::string& why : model::qualified_name_errors(name))
       rules.invalid(key, json::Value(name), why);
-    validate_expression(annotations.at(i)["valueExpression"], parameters, "valueExpression is not specified",
-                        rules);
+    validate_expression(annotations.at(i)["valueExpression"], scope, ExpressionResult::text_or_null,
+                        "valueExpression is not specified", rules);
     rules.unique(keys, key);
   }
+}
+
+void validate_expressions(const Field& spec, const std::string& policy, bool parameters, Rules& rules) {
+  std::set<std::string> names;
+  ExpressionScope scope;
+  scope.has_parameters = parameters;
+  const Field conditions = spec["matchConditions"], variables = spec["variables"];
+  for (std::size_t i = 0; i < conditions.items().size(); ++i) {
+    validate_expression(conditions.at(i)["expression"], scope, ExpressionResult::boolean, "", rules);
+    if (rules.need_text(conditions.at(i)["name"]) && rules.qualified_name(conditions.at(i)["name"]))
+      rules.unique(names, conditions.at(i)["name"]);
+  }
+  FieldsShape types("kubernetes.variables");
+  if (!variables.items().empty()) scope.variables = &types;
+  validate_variables(variables, scope, types, rules);
+  const Field validations = spec["validations"], annotations = spec["auditAnnotations"];
+  if (validations.items().empty() && annotations.items().empty())
+    for (const Field& list : {validations, annotations})
+      rules.required(list, "validations or auditAnnotations must contain at least one item");
+  for (std::size_t i = 0; i < validations.items().size(); ++i) validate_rule(validations.at(i), scope, rules);
+  validate_annotations(annotations, policy, scope, rules);
 }
 
 std::vector<Cause> validate_policy(const json::Value& object) {

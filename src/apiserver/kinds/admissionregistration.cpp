@@ -2,8 +2,8 @@
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
+#include "apiserver/kinds/expression_rules.h"
 #include "apiserver/kinds/rules.h"
-#include "apiserver/webhook_configurations.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -39,9 +39,7 @@ void validate_match_conditions(const Field& conditions, Rules& rules) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < conditions.items().size(); ++i) {
     const Field expression = conditions.at(i)["expression"], name = conditions.at(i)["name"];
-    if (rules.need_text(expression))
-      if (auto program = compile_match_condition(std::string(expression.text())); !program)
-        rules.invalid(expression, "compilation failed: " + program.error().message);
+    validate_expression(expression, {}, ExpressionResult::boolean, "", rules);
     if (rules.need_text(name) && rules.qualified_name(name)) rules.unique(names, name);
   }
 }
