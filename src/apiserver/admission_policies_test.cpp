@@ -276,6 +276,79 @@ TEST_F(AdmissionPoliciesTest, ExpressionsMayNotSpendWhatTheyLike) {
             std::string::npos);
 }
 
+class PolicyTypesTest : public AdmissionPoliciesTest {
+ protected:
+  PolicyTypesTest() {
+    restart([](Options& options) { options.components = {"controller-manager"}; });
+    bootstrap();
+  }
+  std::string status() {
+    return json::serialize(*json::find(call("GET", std::string(kPolicies) + "/p").body, "status"));
+  }
+  std::string made(const std::string& rules, const std::string& rest) {
+    call("DELETE", std::string(kPolicies) + "/p");
+    Reply reply = call("POST", kPolicies, R"({"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":[)" +
+                                              rules + "]}," + rest + "}}");
+    EXPECT_EQ(reply.status, 201) << reply.text;
+    return status();
+  }
+  static constexpr const char* kPodRule =
+      R"({"apiGroups":[""],"apiVersions":["v1"],"operations":["*"],"resources":["pods","pods/status"]})";
+};
+
+TEST_F(PolicyTypesTest, TheStatusSaysWhatCannotBeRight) {
+  EXPECT_EQ(made(kPodRule, R"x("validations":[{"expression":"object.spec.hostNetwork == true && has(object.spec)"},
+      {"expression":"object.metadata.creationTimestamp.getFullYear() > 2000 && object.metadata.namespace == 'a'"}])x"),
+            R"({"observedGeneration":1,"typeChecking":{}})");
+  EXPECT_EQ(made(kPodRule, R"("validations":[{"expression":"object.foo == 1"}])"),
+            R"({"observedGeneration":1,"typeChecking":{"expressionWarnings":[)"
+            R"({"fieldRef":"spec.validations[0].expression","warning":"/v1, Kind=Pod: ERROR: <input>:1:7: )"
+            R"(undefined field 'foo'\n | object.foo == 1\n | ......^\n"}]}})");
+  EXPECT_EQ(
+      patch(std::string(kPolicies) + "/p", R"x({"spec":{"validations":[{"expression":"has(object.spec)"}]}})x").status,
+      200);
+  EXPECT_EQ(status(), R"({"observedGeneration":2,"typeChecking":{}})");
+}
+
+TEST_F(PolicyTypesTest, EachKindHasItsOwnMistakes) {
+  EXPECT_EQ(made(R"({"apiGroups":["apps",""],"apiVersions":["v1"],"operations":["*"],
+                 "resources":["deployments","pods"]})",
+                 R"("validations":[{"expression":"object.spec.replicas > '1' && object.x",
+                 "messageExpression":"'a' + object.spec.nope"}])"),
+            R"({"observedGeneration":1,"typeChecking":{"expressionWarnings":[)"
+            R"({"fieldRef":"spec.validations[0].expression",)"
+            R"("warning":"/v1, Kind=Pod: ERROR: <input>:1:12: undefined field 'replicas'\n)"
+            R"( | object.spec.replicas > '1' && object.x\n | ...........^\n)"
+            R"(ERROR: <input>:1:37: undefined field 'x'\n)"
+            R"( | object.spec.replicas > '1' && object.x\n | ....................................^\n\n)"
+            R"(apps/v1, Kind=Deployment: ERROR: <input>:1:22: found no matching overload for '_>_' applied to )"
+            R"('(int, string)'\n | object.spec.replicas > '1' && object.x\n | .....................^\n)"
+            R"(ERROR: <input>:1:37: undefined field 'x'\n)"
+            R"( | object.spec.replicas > '1' && object.x\n | ....................................^\n"},)"
+            R"({"fieldRef":"spec.validations[0].messageExpression",)"
+            R"("warning":"/v1, Kind=Pod: ERROR: <input>:1:18: undefined field 'nope'\n)"
+            R"( | 'a' + object.spec.nope\n | .................^\n\n)"
+            R"(apps/v1, Kind=Deployment: ERROR: <input>:1:18: undefined field 'nope'\n)"
+            R"( | 'a' + object.spec.nope\n | .................^\n"}]}})");
+}
+
+TEST_F(PolicyTypesTest, VariablesParametersAndWildcards) {
+  EXPECT_NE(made(kPodRule, R"("variables":[{"name":"a","expression":"object.spec.nodeName"}],
+      "validations":[{"expression":"variables.a == 1"}])")
+                .find("found no matching overload for '_==_' applied to '(string, int)'"),
+            std::string::npos);
+  EXPECT_NE(made(kPodRule, R"("paramKind":{"apiVersion":"v1","kind":"ConfigMap"},
+      "validations":[{"expression":"params.data['x'] == 1 || params.foo"}])")
+                .find("<input>:1:32: undefined field 'foo'"),
+            std::string::npos);
+  EXPECT_NE(made(kPodRule, R"("validations":[{"expression":"object.metadata.creationTimestamp == 1"}])")
+                .find("'(timestamp, int)'"),
+            std::string::npos);
+  EXPECT_EQ(made(R"({"apiGroups":["*"],"apiVersions":["v1"],"operations":["*"],"resources":["pods"]})",
+                 R"("validations":[{"expression":"object.foo == 1"}])"),
+            R"({"observedGeneration":1,"typeChecking":{}})");
+}
+
 class AuditedPoliciesTest : public AdmissionPoliciesTest {
  protected:
   AuditedPoliciesTest() {

@@ -17,6 +17,7 @@
 #include "apiserver/discovery.h"
 #include "apiserver/flow_limits.h"
 #include "apiserver/flow_upkeep.h"
+#include "apiserver/policy_types.h"
 #include "apiserver/http_watch.h"
 #include "apiserver/local_client.h"
 #include "apiserver/object_header.h"
@@ -86,7 +87,7 @@ struct ApiServer::Parts {
   HttpWatches watches;
   CrdCleanup cleanup;
   Backups backups;
-  Upkeep flows, api_services, server_address;
+  Upkeep flows, api_services, server_address, policies;
   Aggregator aggregator;
   std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
@@ -115,6 +116,7 @@ struct ApiServer::Parts {
         flows(*options.store, registry, writes, *options.loop, flow_upkeep()),
         api_services(*options.store, registry, writes, *options.loop, api_service_upkeep()),
         server_address(*options.store, registry, writes, *options.loop, server_address_upkeep(bootstrap_options())),
+        policies(*options.store, registry, writes, *options.loop, policy_upkeep()),
         aggregator(*options.store, registry, writes, *options.loop, aggregator_options()) {
     serving.store = options.store;
     serving.registry = &registry;
@@ -141,6 +143,11 @@ struct ApiServer::Parts {
     crds.on_terminating([this] { cleanup.kick(); });
   }
 
+  // Whether the process does what is a controller manager's business elsewhere.
+  bool manages_controllers() const {
+    return std::find(options.components.begin(), options.components.end(), "controller-manager") !=
+           options.components.end();
+  }
   BootstrapOptions bootstrap_options() const {
     return {options.service_cidr, addresses->first(), options.advertise_address, options.advertise_port,
             options.platform_objects};
@@ -213,6 +220,7 @@ void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
                     parts_->flows.start();
                     parts_->api_services.start();
                     parts_->server_address.start();
+                    if (parts_->manages_controllers()) parts_->policies.start();
                     parts_->aggregator.start();
                     done(std::move(result));
                   });

@@ -1,6 +1,6 @@
 // What the API server keeps true of some of its own objects: it looks at all of them whenever one has changed, or the
-// kinds it serves have, and writes what is missing. The rules are in api_service_upkeep.h, flow_upkeep.h and
-// server_address.h.
+// kinds it serves have, and writes what is missing. The rules are in api_service_upkeep.h, flow_upkeep.h,
+// policy_types.h and server_address.h.
 #pragma once
 
 #include <functional>
