@@ -344,6 +344,10 @@ TEST_F(PolicyTypesTest, VariablesParametersAndWildcards) {
   EXPECT_NE(made(kPodRule, R"("validations":[{"expression":"object.metadata.creationTimestamp == 1"}])")
                 .find("'(timestamp, int)'"),
             std::string::npos);
+  EXPECT_NE(made(kPodRule, R"("validations":[{"expression":"object.metadata.managedFields[0].fieldsV1.x == 1"}])")
+                .find("<input>:1:42: undefined field 'x'"),
+            std::string::npos)
+      << "nothing is known of what a schema leaves open";
   EXPECT_EQ(made(R"({"apiGroups":["*"],"apiVersions":["v1"],"operations":["*"],"resources":["pods"]})",
                  R"("validations":[{"expression":"object.foo == 1"}])"),
             R"({"observedGeneration":1,"typeChecking":{}})");

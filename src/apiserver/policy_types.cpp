@@ -48,7 +48,6 @@ class KindShapes::Fields final : public cel::Shape {
     if (root && (name == "apiVersion" || name == "kind")) return cel::simple_type(cel::Type::Kind::string);
     if (root && name == "metadata")
       return all_.type_of(*builtin_type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), name_ + ".metadata");
-    if (schema_.preserve_unknown && schema_.go_type.empty()) return cel::Type();
     return std::nullopt;
   }
 
