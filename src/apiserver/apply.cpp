@@ -58,18 +58,26 @@ FieldSet stated_fields(const Schema& schema, const json::Value& value) {
   return set;
 }
 
-// Items of lists that are stated twice under one key: nobody could tell which is meant.
-void append_repeated(const Schema& schema, const json::Value& value, const std::string& path,
-                     std::vector<std::string>& out) {
+// Items of a list that is a map or a set which are nothing, or stated twice under one key: nobody could say who owns
+// which.
+void append_unownable(const Schema& schema, const json::Value& value, const std::string& path,
+                      std::vector<std::string>& out) {
   if (value.is_object() && !schema.atomic_map)
     for (const auto& member : value.get_object())
-      append_repeated(member_schema(schema, member.key()), member.value(), path + "." + std::string(member.key()), out);
+      append_unownable(member_schema(schema, member.key()), member.value(), path + "." + std::string(member.key()), out);
   if (!is_keyed_list(schema, value)) return;
   std::set<std::string> seen;
-  for (const json::Value& item : value.get_array()) {
+  for (std::size_t i = 0; i < value.get_array().size(); ++i) {
+    const json::Value& item = value.get_array()[i];
+    if (item.is_null()) {
+      out.push_back(path + ": element " + std::to_string(i) + ": associative list with" +
+                    (schema.list_type == Schema::ListType::map ? " keys may not have a null element"
+                                                               : "out keys has an element that's an explicit null"));
+      continue;
+    }
     const std::string element = list_element(schema, item), shown = printable(element);
     if (!seen.insert(element).second) out.push_back(path + ": duplicate entries for key " + shown);
-    append_repeated(schema.items ? *schema.items : kAnything, item, path + shown, out);
+    append_unownable(schema.items ? *schema.items : kAnything, item, path + shown, out);
   }
 }
 
@@ -250,7 +258,8 @@ FieldSet applied_by_client(const WriteScope& scope, const FieldOwner& owner, con
 
 // kubectl that goes back to applying from the client's side finds what it last applied.
 void renew_last_applied(const WriteScope& scope, const FieldOwner& owner, json::Value& object) {
-  if (owner.manager != "kubectl" || json::string_at(object, {"metadata", "annotations", kLastApplied}).empty()) return;
+  if (owner.manager != "kubectl" || !owner.subresource.empty() ||
+      json::string_at(object, {"metadata", "annotations", kLastApplied}).empty()) return;
   json::Value applied = scope.request.body;
   if (json::object_at(applied, {"metadata", "annotations"}))
     json::at_path(applied, {"metadata", "annotations"}).get_object().erase(kLastApplied);
@@ -271,7 +280,7 @@ Result<json::Value> read_config(WriteScope& scope) {
   json::Value config = scope.request.body;
   std::string_view body_kind = json::string_at(config, {"kind"});
   std::string_view body_version = json::string_at(config, {"apiVersion"});
-  if (body_kind.empty() || body_version.empty())
+  if (body_kind != scope.resource().kind || body_version != scope.resource().api_version())
     return fail(Code::bad_request,
                 "invalid object type: " + group_version(body_version) + ", Kind=" + std::string(body_kind));
   TRY(match_request(scope.kind(), scope.request.key, config));
@@ -283,7 +292,7 @@ Result<json::Value> read_config(WriteScope& scope) {
   std::vector<std::string> faults = unknown_fields(*kind.schema, config);
   for (std::string& path : faults)
     path = with_keys(*kind.schema, config, "." + path) + ": field not declared in schema";
-  append_repeated(*kind.schema, config, "", faults);
+  append_unownable(*kind.schema, config, "", faults);
   if (!faults.empty()) {
     std::string text = "failed to create typed patch object (" +
                        std::string(json::string_at(scope.request.body, {"metadata", "namespace"})) + "/" +
@@ -310,7 +319,8 @@ std::vector<ManagedEntry> managers_of(const WriteScope& scope, const json::Value
   if (!entries.empty()) return entries;
   ManagedEntry before;
   before.owner = {"before-first-apply", scope.resource().api_version(), "", false};
-  before.fields = stated_fields(*scope.kind().schema, live);
+  before.fields = FieldSet::from_fields_v1(created_fields(*scope.kind().schema, live, scope.kind().custom, {}));
+  before.time = model::format_rfc3339(scope.now);
   strip_unowned(scope.kind(), "", before.fields);
   if (!before.fields.empty()) entries.push_back(std::move(before));
   return entries;
@@ -333,6 +343,11 @@ Result<PreparedWrite> prepare_apply(WriteScope& scope) {
     return prepare_create(scope, std::move(config), kind.schema ? &stated : nullptr);
   }
   if (!kind.schema) return fail(Code::internal, "the kind has no schema to apply by");
+  return apply_config(scope, std::move(config), std::move(item));
+}
+
+Result<PreparedWrite> apply_config(WriteScope& scope, json::Value config, store::ItemPtr item) {
+  const Kind& kind = scope.kind();
   const json::Value old = TRY(stored_object(scope, *item));
   std::string_view revision = meta_string(config, "resourceVersion");
   if (!revision.empty() && revision != std::to_string(item->modified))

@@ -66,7 +66,8 @@ TEST(ManagedFieldsTest, ChangesMoveToTheWriter) {
 }
 
 TEST(ManagedFieldsTest, OldUpdatersAreFolded) {
-  json::Value object = parse(R"({"metadata":{"name":"p"},"spec":{"containers":[]}})");
+  json::Value object = parse(R"({"metadata":{"name":"p","annotations":{"k":"v"}},"spec":{"containers":[]}})");
+  track_update(pods(), nullptr, object, {"m", "v1", ""}, WallTime{});
   for (int i = 0; i < 14; ++i) {
     json::Value next = object;
     json::at_path(next, {"metadata", "annotations", "k" + std::to_string(i)}) = "v";
@@ -77,6 +78,33 @@ TEST(ManagedFieldsTest, OldUpdatersAreFolded) {
   std::vector<ManagedEntry> entries = read_managed_fields(object);
   ASSERT_EQ(entries.size(), 10u);
   EXPECT_EQ(entries[0].owner.manager, "ancient-changes");
+}
+
+TEST(ManagedFieldsTest, AreForgottenAndWrittenOnRequest) {
+  json::Value live = parse(R"({"metadata":{"name":"p","annotations":{"k":"v"}},"spec":{"containers":[]}})");
+  track_update(pods(), nullptr, live, {"m", "v1", ""}, WallTime{});
+  auto after = [&](std::string_view managed, std::string subresource) {
+    json::Value next = live;
+    json::at_path(next, {"metadata", "managedFields"}) = parse(managed);
+    track_update(pods(), &live, next, {"m", "v1", std::move(subresource)}, WallTime{});
+    return read_managed_fields(next);
+  };
+  EXPECT_TRUE(after("[]", "").empty());
+  EXPECT_TRUE(after("[{}]", "").empty());
+  EXPECT_EQ(after("null", "").size(), 1u);
+  EXPECT_EQ(after("[]", "status").size(), 1u);
+  const std::string entry =
+      R"([{"manager":"x","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":)";
+  EXPECT_EQ(after(entry + R"({"f:spec":{}}}])", "").at(0).owner.manager, "x");
+  EXPECT_EQ(after(entry + R"({"spec":{}}}])", "").at(0).owner.manager, "m");
+  EXPECT_EQ(after(R"([{"manager":"x","operation":"Guess","fieldsType":"FieldsV1"}])", "").at(0).owner.manager, "m");
+
+  json::Value forgotten = live;
+  json::at_path(forgotten, {"metadata"}).get_object().erase("managedFields");
+  json::Value next = forgotten;
+  json::at_path(next, {"metadata", "annotations", "k"}) = "w";
+  track_update(pods(), &forgotten, next, {"m", "v1", ""}, WallTime{});
+  EXPECT_TRUE(read_managed_fields(next).empty());
 }
 
 TEST(ManagedFieldsTest, ManagersAreNamedByTheUserAgent) {

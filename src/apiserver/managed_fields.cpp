@@ -42,11 +42,30 @@ void cap_updates(std::vector<ManagedEntry>& entries) {
   entries = std::move(kept);
 }
 
-// `[{}]` is how a client asks for ownership to be forgotten.
+// `[]` or `[{}]` is how a client asks for ownership to be forgotten.
 bool asks_for_reset(const json::Value& object) {
   const json::Array* given = json::array_at(object, {"metadata", "managedFields"});
-  return given && given->size() == 1 && given->front().is_object() &&
-         given->front().get_object().empty();
+  if (!given || given->size() > 1) return false;
+  return given->empty() || (given->front().is_object() && given->front().get_object().empty());
+}
+
+bool is_fields_v1(const json::Value& fields) {
+  const json::Object* object = fields.if_object();
+  return object && std::all_of(object->begin(), object->end(), [](const auto& member) {
+    const std::string_view key = member.key();
+    return (key == "." || (key.size() > 1 && key[1] == ':' && std::string_view("fkvi").contains(key[0]))) &&
+           is_fields_v1(member.value());
+  });
+}
+
+// Whether a client that writes ownership itself has written something that can be read.
+bool is_readable(const json::Array& managed) {
+  return std::all_of(managed.begin(), managed.end(), [](const json::Value& one) {
+    const std::string_view operation = json::string_at(one, {"operation"});
+    const json::Value* fields = json::find(one, "fieldsV1");
+    return (operation == "Apply" || operation == "Update") && json::string_at(one, {"fieldsType"}) == "FieldsV1" &&
+           (!fields || is_fields_v1(*fields));
+  });
 }
 
 ManagedEntry read_owner(const json::Value& one) {
@@ -196,7 +215,7 @@ void strip_unowned(const Kind& kind, std::string_view subresource, FieldSet& fie
 
 void track_update(const Kind& kind, const json::Value* live, json::Value& object,
                   const FieldOwner& owner, WallTime now) {
-  if (asks_for_reset(object)) {
+  if (owner.subresource.empty() && asks_for_reset(object)) {
     metadata_of(object).erase("managedFields");
     return;
   }
@@ -213,7 +232,12 @@ void track_update(const Kind& kind, const json::Value* live, json::Value& object
     managed = std::move(*given);
     entries = managers_before(managed, owner, changes.removed, touched);
   } else {
-    entries = read_managed_fields(given && given->is_array() && !given->get_array().empty() ? object : *live);
+    const bool own_words = owner.subresource.empty() && given && given->is_array() && is_readable(given->get_array());
+    entries = read_managed_fields(own_words ? object : *live);
+  }
+  if (entries.empty()) {  // whose ownership was forgotten stays so until somebody applies it
+    metadata_of(object).erase("managedFields");
+    return;
   }
 
   // What nobody is known to own yet stays so until somebody applies it.

@@ -43,6 +43,11 @@ Result<FieldValidation> parse_field_validation(const std::string& kind, std::str
       kind, unsupported_value("fieldValidation", json::Value(text), {"", "Ignore", "Strict", "Warn"})));
 }
 
+std::string hex_byte(unsigned char byte) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  return {kDigits[byte >> 4], kDigits[byte & 15]};
+}
+
 // What the query says of any write.
 Result<WriteRequest> base_request(const Exchange& exchange) {
   const net::Query& query = exchange.request.query;
@@ -63,6 +68,12 @@ Result<WriteRequest> base_request(const Exchange& exchange) {
   std::string_view manager = query.get("fieldManager");
   if (manager.size() > 128)
     return std::unexpected(invalid_options_error(kind, too_long("fieldManager", 128)));
+  if (const auto odd = std::ranges::find_if(manager, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+      odd != manager.end())
+    return std::unexpected(invalid_options_error(
+        kind, invalid_value("fieldManager", json::Value(manager),
+                            "invalid character U+00" + hex_byte(static_cast<unsigned char>(*odd)) + " (at position " +
+                                std::to_string(odd - manager.begin()) + ")")));
   request.given_manager = manager;
   request.given_validation = query.get("fieldValidation");
   request.field_manager = manager_name(manager, exchange.request.headers.get("User-Agent"));
@@ -174,7 +185,12 @@ Result<WriteRequest> read_write(Exchange& exchange) {
   request.body = std::move(*body);
   if (info.verb == "create") {
     request.verb = WriteRequest::Verb::create;
-    if (info.subresource == "binding") request.verb = WriteRequest::Verb::bind;
+    if (info.subresource == "binding") {
+      request.verb = WriteRequest::Verb::bind;
+      const std::string_view name = json::string_at(request.body, {"metadata", "name"});
+      if (!name.empty() && name != info.name)
+        return fail(Code::bad_request, "name in URL does not match name in Binding object");
+    }
     if (info.subresource == "eviction") {
       request.verb = WriteRequest::Verb::evict;
       const json::Value* options = json::find(request.body, "deleteOptions");

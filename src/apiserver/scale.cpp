@@ -149,6 +149,14 @@ Result<PreparedWrite> prepare_scale(WriteScope& scope) {
     return std::unexpected(invalid_object(
         {"autoscaling", "v1", "scales", "Scale", true}, scope.request.key.name,
         {invalid_value("spec.replicas", json::Value(replicas), "must be greater than or equal to 0")}));
+  if (patch && scope.request.patch_type == kube::PatchType::apply && json::find_path(scale, {"spec", "replicas"}) &&
+      kind.schema) {
+    // Who applies a count through the view states that field of the object, and meets its other owners.
+    json::Value config = json::Object{{"metadata", json::Object()}};
+    metadata_of(config)["resourceVersion"] = json::string_at(scope.request.body, {"metadata", "resourceVersion"});
+    make_at(config, scale_paths(kind).spec) = replicas;
+    return apply_config(scope, std::move(config), std::move(item));
+  }
   json::Value object = old;
   make_at(object, scale_paths(kind).spec) = replicas;
   UpdateInput input{std::move(object), std::move(old), std::move(item)};

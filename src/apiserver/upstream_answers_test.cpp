@@ -318,5 +318,45 @@ TEST_F(UpstreamAnswers, DiscoveryLeavesTheGroupOfItsOwnKindsOpen) {
   EXPECT_EQ(text_of(call("GET", "/api/v1").body, {"apiVersion"}), "<absent>");
 }
 
+TEST_F(UpstreamAnswers, WhoAppliesThroughTheScaleMeetsOtherOwners) {
+  const std::vector<std::pair<std::string, std::string>> apply{{"Content-Type", "application/apply-patch+yaml"}};
+  const std::string whole = R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{)"
+                            R"("replicas":3,"selector":{"matchLabels":{"a":"b"}},)" + std::string(kTemplate) + "}}";
+  ASSERT_EQ(call("PATCH", deployments + "/d?fieldManager=one", whole, apply).status, 201);
+  const std::string scale =
+      R"({"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"d"},"spec":{"replicas":7}})";
+  Reply conflict = call("PATCH", deployments + "/d/scale?fieldManager=two", scale, apply);
+  EXPECT_EQ(conflict.status, 409);
+  EXPECT_EQ(conflict.message(), "Apply failed with 1 conflict: conflict with \"one\": .spec.replicas");
+  Reply forced = call("PATCH", deployments + "/d/scale?fieldManager=two&force=true", scale, apply);
+  EXPECT_EQ(text_of(forced.body, {"spec", "replicas"}), "7") << forced.text;
+  Reply back = call("PATCH", deployments + "/d?fieldManager=one", whole, apply);
+  EXPECT_EQ(back.message(),
+            "Apply failed with 1 conflict: conflict with \"two\" with subresource \"scale\": .spec.replicas");
+}
+
+TEST_F(UpstreamAnswers, ConfigurationsToApplyAreCheckedForTheirKeys) {
+  const std::vector<std::pair<std::string, std::string>> apply{{"Content-Type", "application/apply-patch+yaml"}};
+  call("POST", deployments, deployment("d"));
+  auto applied = [&](const std::string& container) {
+    return call("PATCH", deployments + "/d?fieldManager=m",
+                R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},)"
+                R"("spec":{"template":{"spec":{"containers":[)" + container + "]}}}}", apply);
+  };
+  const std::string refused = "failed to create typed patch object (/d; apps/v1, Kind=Deployment): ";
+  Reply ports = applied(R"({"name":"c","ports":[{"containerPort":80},{"containerPort":80,"protocol":"TCP"}]})");
+  EXPECT_EQ(ports.status, 500);
+  EXPECT_EQ(ports.message(), refused + ".spec.template.spec.containers[name=\"c\"].ports: duplicate entries for key "
+                                       "[containerPort=80,protocol=\"TCP\"]");
+  EXPECT_EQ(applied("null").message(), refused + ".spec.template.spec.containers: element 0: associative list with "
+                                                 "keys may not have a null element");
+  EXPECT_EQ(call("PATCH", deployments + "/d?fieldManager=m",
+                 R"({"apiVersion":"apps/v1","kind":"ReplicaSet","metadata":{"name":"d"}})", apply).message(),
+            "invalid object type: apps/v1, Kind=ReplicaSet");
+  EXPECT_EQ(call("PATCH", deployments + "/d?fieldManager=a%0ab", "{}", apply).message(),
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\nb\": invalid character "
+            "U+000A (at position 1)");
+}
+
 }  // namespace
 }  // namespace hekla::apiserver

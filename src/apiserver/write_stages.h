@@ -78,6 +78,8 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object,
 Result<PreparedWrite> prepare_update(WriteScope& scope);
 Result<PreparedWrite> prepare_patch(WriteScope& scope);
 Result<PreparedWrite> prepare_apply(WriteScope& scope);
+// Lays a configuration, which has been read and checked, over what is stored.
+Result<PreparedWrite> apply_config(WriteScope& scope, json::Value config, store::ItemPtr item);
 // `mark` edits the object on its way out (the condition of an eviction).
 Result<PreparedWrite> prepare_remove(WriteScope& scope,
                                      const std::function<void(json::Value&)>& mark = {});
