@@ -92,7 +92,12 @@ class Stream : public std::enable_shared_from_this<Stream> {
     });
     writer_->on_closed([later] { later(&Stream::close); });
     writer_->begin(200, request_.headers);
-    place_cursor(*hub);
+    if (std::optional<Error> refused = place_cursor(*hub)) {
+      std::string chunk;
+      append_error(*refused, chunk);
+      writer_->write(std::move(chunk));
+      return writer_->end();
+    }
     hub->add(shared_from_this(), request_.served->bucket);
     if (request_.served->kind->custom) {
       definition_ = definition(*hub);
@@ -172,8 +177,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
            definition(hub) == definition_;
   }
 
-  // Where to begin, and what is shown first.
-  void place_cursor(HttpWatches::State& hub) {
+  // Where to begin, and what is shown first; or why not.
+  std::optional<Error> place_cursor(HttpWatches::State& hub) {
     const ListOptions& options = request_.options;
     store::Revision from = 0;
     std::from_chars(options.resource_version.data(),
@@ -181,6 +186,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     const bool wants_state = options.send_initial_events.value_or(from == 0);
     if (wants_state || from == 0) {
       const store::Snapshot snapshot = hub.store.snapshot();
+      if (from > snapshot.revision()) return too_large_error(from, snapshot.revision());
       from = snapshot.revision();
       if (wants_state)
         show_first(scan_objects(snapshot, *request_.served, request_.ns,
@@ -189,6 +195,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     }
     cursor_.emplace(hub.store, request_.served, request_.ns, request_.filter, from);
     if (judges_late()) cursor_->judge_nothing();
+    return std::nullopt;
   }
   bool judges_late() const { return request_.filter.waits_for_conversion(*request_.served->kind); }
 
@@ -337,8 +344,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   void append_bookmark(bool initial_end, std::string& out) {
     const kube::Resource& r = request_.served->kind->resource;
-    json::Object metadata{{"resourceVersion", std::to_string(cursor_->position())},
-                          {"creationTimestamp", nullptr}};
+    json::Object metadata{{"resourceVersion", std::to_string(cursor_->position())}};
     if (initial_end)
       metadata.emplace("annotations", json::Object{{"k8s.io/initial-events-end", "true"}});
     json::Object object{{"kind", r.kind}, {"apiVersion", r.api_version()}};

@@ -40,6 +40,8 @@ Result<void> check_list(const ListOptions& options) {
 }
 
 Result<void> check_watch(const ListOptions& options) {
+  if (!options.continue_token.empty())
+    return forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided");
   if (options.send_initial_events && options.match != VersionMatch::not_older_than)
     return forbid("resourceVersionMatch",
                   "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
@@ -49,14 +51,21 @@ Result<void> check_watch(const ListOptions& options) {
   return {};
 }
 
-bool is_true(std::string_view text) {
-  return text == "true" || text == "True" || text == "TRUE" || text == "1" || text == "t" ||
-         text == "T";
+bool is_number(std::string_view text) {
+  text.remove_prefix(text.starts_with('-') ? 1 : 0);
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool is_false(std::string_view text) {
+  constexpr std::string_view kFalse = "false";
+  return text == "0" || std::ranges::equal(text, kFalse, [](char a, char b) { return (a | 0x20) == b; });
 }
 
 }  // namespace
 
-bool query_flag(const net::Query& query, std::string_view name) { return is_true(query.get(name)); }
+bool query_flag(const net::Query& query, std::string_view name) {
+  return query.has(name) && !is_false(query.get(name));
+}
 
 std::optional<std::int64_t> query_integer(const net::Query& query, std::string_view name) {
   std::string_view text = query.get(name);
@@ -91,7 +100,8 @@ Result<ListOptions> parse_list_options(const net::Query& query, bool watch) {
   for (std::string_view number : {"limit", "timeoutSeconds"})
     if (std::string_view text = query.get(number); !text.empty() && !query_integer(query, number))
       return fail(Code::bad_request,
-                  "strconv.ParseInt: parsing \"" + std::string(text) + "\": invalid syntax");
+                  "strconv.ParseInt: parsing \"" + std::string(text) + "\": " +
+                      (is_number(text) ? "value out of range" : "invalid syntax"));
   TRY(watch ? check_watch(options) : check_list(options));
   Result<void> version = check_version(options.resource_version);
   if (!version && !watch)

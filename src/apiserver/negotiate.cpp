@@ -1,5 +1,7 @@
 #include "apiserver/negotiate.h"
 
+#include <algorithm>
+#include <functional>
 #include <optional>
 
 #include "apiserver/list_options.h"
@@ -24,6 +26,18 @@ std::string_view next_part(std::string_view& text, char separator) {
   return part;
 }
 
+// "0.8" in thousandths; what cannot be read weighs nothing less than the rest.
+int weight_of(std::string_view text) {
+  if (!text.starts_with("0.")) return text == "0" ? 0 : 1000;
+  int weight = 0, unit = 100;
+  for (char c : text.substr(2, 3)) {
+    if (c < '0' || c > '9') return 1000;
+    weight += (c - '0') * unit;
+    unit /= 10;
+  }
+  return weight;
+}
+
 MediaClause parse_clause(std::string_view text) {
   MediaClause clause;
   clause.type = next_part(text, ';');
@@ -33,6 +47,7 @@ MediaClause parse_clause(std::string_view text) {
     if (name == "as") clause.as = parameter;
     if (name == "g") clause.group = parameter;
     if (name == "v") clause.version = parameter;
+    if (name == "q") clause.weight = weight_of(parameter);
   }
   return clause;
 }
@@ -44,7 +59,8 @@ std::vector<MediaClause> parse_accept(std::string_view accept) {
   while (!accept.empty())
     if (std::string_view part = next_part(accept, ','); !part.empty())
       clauses.push_back(parse_clause(part));
-  if (clauses.empty()) clauses.push_back({"application/json", "", "", ""});
+  if (clauses.empty()) clauses.push_back({"application/json", "", "", "", 1000});
+  std::ranges::stable_sort(clauses, std::ranges::greater(), &MediaClause::weight);
   return clauses;
 }
 

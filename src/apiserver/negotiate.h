@@ -13,8 +13,9 @@ namespace hekla::apiserver {
 struct MediaClause {
   std::string type;                // "application/json", "*/*"
   std::string as, group, version;  // parameters as, g, v
+  int weight = 1000;               // q in thousandths
 };
-// Clauses in the order given; q values are ignored, as upstream's clients list by preference.
+// The heaviest first, those of one weight in the order given.
 std::vector<MediaClause> parse_accept(std::string_view accept);
 
 struct Answer {

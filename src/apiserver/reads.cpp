@@ -61,14 +61,6 @@ Result<Token> decode_token(const std::string& text, const std::string& prefix) {
   return result;
 }
 
-Error too_large_error(Revision wanted, Revision current) {
-  Error error{Code::timeout, "Timeout: Too large resource version: " + std::to_string(wanted) +
-                                 ", current: " + std::to_string(current)};
-  error.details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
-  error.details.retry_after_seconds = 1;
-  return error;
-}
-
 Revision number(std::string_view text) {
   Revision value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -131,6 +123,14 @@ Wanted wanted_revision(const ListOptions& options) {
 }
 
 }  // namespace
+
+Error too_large_error(Revision wanted, Revision current) {
+  Error error{Code::timeout, "Timeout: Too large resource version: " + std::to_string(wanted) +
+                                 ", current: " + std::to_string(current)};
+  error.details.causes.push_back({"ResourceVersionTooLarge", "Too large resource version", ""});
+  error.details.retry_after_seconds = 1;
+  return error;
+}
 
 Result<store::ItemPtr> get_object(const store::Store& store, const ServedKind& served,
                                   const kube::Key& key, std::string_view resource_version) {

@@ -33,6 +33,9 @@ Result<ListPage> list_objects(const store::Store& store, const ServedKind& serve
 std::vector<store::ItemPtr> scan_objects(const store::Snapshot& snapshot, const ServedKind& served,
                                          const std::string& ns, const ObjectFilter& filter);
 
+// Of a version that has not been reached.
+Error too_large_error(store::Revision wanted, store::Revision current);
+
 // For the 410 answer to an expired continue token: the same place at whatever revision is current.
 std::string inconsistent_token(const std::string& expired);
 

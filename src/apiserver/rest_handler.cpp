@@ -345,8 +345,8 @@ Result<json::Value> parse_body(const net::Request& request, std::vector<std::str
     return std::move(documents->front().value);
   }
   if (type == "application/vnd.kubernetes.protobuf") return decode_protobuf(request.body);
-  const bool is_json = type.empty() || type == "application/json" || type.ends_with("+json") ||
-                       type == "*/*";
+  const bool is_json = type.empty() || type == "application/json" || type == "*/*" ||
+                       (request.method == "PATCH" && type.ends_with("+json"));
   if (!is_json)
     return fail(Code::unsupported_media_type,
                 "the body of the request was in an unknown format - accepted media types include: "

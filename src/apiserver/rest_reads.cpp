@@ -2,6 +2,7 @@
 #include "apiserver/connect/connect.h"
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/ephemeral.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
@@ -206,6 +207,12 @@ void show_list(const ExchangePtr& exchange, ListPage page) {
 }
 
 void serve_read(const ExchangePtr& exchange) {
+  const std::string_view include = exchange->request.query.get("includeObject");
+  if (exchange->answer.shape == Answer::Shape::table && !include.empty() && include != "Metadata" &&
+      include != "Object" && include != "None")
+    return exchange->respond(
+        bad_request_error("Unable to convert to Table as requested: includeObject: Invalid value: " +
+                          go_quote(include) + ": must be 'Metadata', 'Object', 'None', or empty"));
   if (exchange->info.verb == "get") return serve_get(exchange);
   if (exchange->info.verb == "watch") return serve_watch(exchange);
   serve_list(exchange);

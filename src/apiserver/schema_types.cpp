@@ -133,8 +133,9 @@ class TypeCheck {
       default:
         break;  // int_or_string
     }
-    if (value.is_string() || value.is_int64() || value.is_uint64()) return {};
-    return mismatch(schema, value);
+    if (value.is_string()) return {};
+    if (!value.is_number()) return mismatch(schema, value);
+    return value.is_int64() && fits_int32(value.get_int64()) ? Result<void>{} : int32_mismatch(value);
   }
 
  private:
@@ -147,6 +148,18 @@ class TypeCheck {
                    ? " into Go value of type "
                    : " into Go struct field " + std::string(struct_) + "." + path_ + " of type ";
     return fail(Code::bad_request, message + go_type_name(schema));
+  }
+
+  static bool fits_int32(std::int64_t number) {
+    return number >= std::numeric_limits<std::int32_t>::min() && number <= std::numeric_limits<std::int32_t>::max();
+  }
+
+  // The number of an int-or-string.
+  std::unexpected<Error> int32_mismatch(const json::Value& value) {
+    Schema number;
+    number.type = Type::integer;
+    number.format = "int32";
+    return mismatch(number, value, true);
   }
 
   Result<void> object(const Schema& schema, const json::Value& value) {
@@ -211,8 +224,7 @@ class TypeCheck {
     if (!value.is_number()) return mismatch(schema, value);
     bool fits = value.is_int64();
     if (fits && std::string_view(schema.format) == "int32")
-      fits = value.get_int64() >= std::numeric_limits<std::int32_t>::min() &&
-             value.get_int64() <= std::numeric_limits<std::int32_t>::max();
+      fits = fits_int32(value.get_int64());
     return fits ? Result<void>{} : mismatch(schema, value, true);
   }
 
@@ -285,6 +297,7 @@ void normalize_object(const Schema& schema, json::Object& object) {
     }
     normalize_value(*member, it->value());
     bool struct_field = found != schema.properties.end();
+    if (!struct_field && it->value().is_null()) it->value() = zero_value(*member);
     bool drop = struct_field && (it->value().is_null() || (member->omit_empty && !member->pointer &&
                                                            is_empty(*member, it->value())));
     it = drop ? object.stable_erase(it) : it + 1;
@@ -295,7 +308,11 @@ void normalize_value(const Schema& schema, json::Value& value) {
   if (value.is_object() && !schema.preserve_unknown)
     normalize_object(schema, value.get_object());
   else if (value.is_array() && schema.items != nullptr)
-    for (json::Value& item : value.get_array()) normalize_value(*schema.items, item);
+    for (json::Value& item : value.get_array())
+      if (item.is_null())
+        item = zero_value(*schema.items);
+      else
+        normalize_value(*schema.items, item);
   else
     normalize_scalar(schema, value);
 }

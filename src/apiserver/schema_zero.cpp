@@ -2,8 +2,6 @@
 #include "apiserver/schema.h"
 
 namespace hekla::apiserver {
-namespace {
-
 using Type = Schema::Type;
 
 json::Value zero_value(const Schema& schema) {
@@ -29,8 +27,6 @@ json::Value zero_value(const Schema& schema) {
       return nullptr;  // lists, maps, free JSON
   }
 }
-
-}  // namespace
 
 void fill_zeros(const Schema& schema, json::Value& value) {
   if (value.is_array() && schema.items != nullptr) {

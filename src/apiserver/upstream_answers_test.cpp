@@ -318,6 +318,22 @@ TEST_F(UpstreamAnswers, DiscoveryLeavesTheGroupOfItsOwnKindsOpen) {
   EXPECT_EQ(text_of(call("GET", "/api/v1").body, {"apiVersion"}), "<absent>");
 }
 
+TEST_F(UpstreamAnswers, NullsInListsAndMapsAreZeroValues) {
+  Reply made = call("POST", in_default("rbac.authorization.k8s.io/v1", "roles"),
+                    R"({"metadata":{"name":"r","labels":{"a":null}},)"
+                    R"("rules":[{"apiGroups":[null],"resources":["pods"],"verbs":["get"]}]})");
+  EXPECT_EQ(text_of(made.body, {"rules"}), R"([{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}])") << made.text;
+  EXPECT_EQ(text_of(made.body, {"metadata", "labels"}), R"({"a":""})");
+}
+
+TEST_F(UpstreamAnswers, ARefusedWriteIsWarnedOf) {
+  Reply refused = call("POST", deployments,
+                       R"({"metadata":{"name":"d"},"spec":{"nosuch":1,"selector":{"matchLabels":{"a":"c"}},)" +
+                           std::string(kTemplate) + "}}");
+  EXPECT_EQ(refused.status, 422);
+  EXPECT_EQ(refused.headers.get("Warning"), "299 - \"unknown field \\\"spec.nosuch\\\"\"");
+}
+
 TEST_F(UpstreamAnswers, WhoAppliesThroughTheScaleMeetsOtherOwners) {
   const std::vector<std::pair<std::string, std::string>> apply{{"Content-Type", "application/apply-patch+yaml"}};
   const std::string whole = R"({"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{)"
@@ -356,6 +372,41 @@ TEST_F(UpstreamAnswers, ConfigurationsToApplyAreCheckedForTheirKeys) {
   EXPECT_EQ(call("PATCH", deployments + "/d?fieldManager=a%0ab", "{}", apply).message(),
             "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Invalid value: \"a\\nb\": invalid character "
             "U+000A (at position 1)");
+}
+
+TEST_F(UpstreamAnswers, WatchesThatCannotBegin) {
+  const std::string list = "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+  auto future = send("GET", std::string(kMaps) + "?watch=1&resourceVersion=99999" + list);
+  EXPECT_EQ(future->answer.status, 200);
+  ASSERT_EQ(future->events().size(), 1u);
+  EXPECT_EQ(json::string_at(future->events()[0], {"type"}), "ERROR");
+  EXPECT_EQ(json::int_at(future->events()[0], {"object", "code"}), 504);
+  EXPECT_EQ(call("GET", std::string(kMaps) + "?watch=1&continue=x").status, 422);
+}
+
+TEST_F(UpstreamAnswers, WhatClientsMayAskToSee) {
+  call("POST", kMaps, config_map("m"));
+  const std::string map = std::string(kMaps) + "/m";
+  EXPECT_EQ(call("GET", map, "", {{"Accept", "application/json;q=0.1, application/yaml"}}).headers.get("Content-Type"),
+            "application/yaml");
+  Reply table = call("GET", map + "?includeObject=All", "",
+                     {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
+  EXPECT_EQ(table.status, 400);
+  EXPECT_EQ(table.message(), "Unable to convert to Table as requested: includeObject: Invalid value: \"All\": must be "
+                             "'Metadata', 'Object', 'None', or empty");
+  EXPECT_EQ(call("POST", kMaps, config_map("n"), {{"Content-Type", "application/json-patch+json"}}).status, 415);
+  EXPECT_EQ(call("GET", std::string(kMaps) + "?limit=99999999999999999999").message(),
+            "strconv.ParseInt: parsing \"99999999999999999999\": value out of range");
+  call("POST", kPods, pod("p"));
+  Reply bound = call("POST", std::string(kPods) + "/p/binding", R"({"metadata":{"name":"q"},"target":{"name":"n"}})");
+  EXPECT_EQ(bound.message(), "name in URL does not match name in Binding object");
+}
+
+TEST_F(UpstreamAnswers, NumbersOrTextsAreOf32Bits) {
+  Reply refused = call("POST", deployments, R"({"spec":{"strategy":{"rollingUpdate":{"maxSurge":2147483648}}}})");
+  EXPECT_EQ(refused.message(),
+            "Deployment in version \"v1\" cannot be handled as a Deployment: json: cannot unmarshal number 2147483648 "
+            "into Go struct field RollingUpdateDeployment.spec.strategy.rollingUpdate.maxSurge of type int32");
 }
 
 }  // namespace

@@ -130,6 +130,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     if (std::optional<PreparedWrite> twin = twins_.make(scope)) return std::move(*twin);
     Result<PreparedWrite> prepared = prepare_write(scope);
     if (prepared && queue_.size() > 1) twins_.learn(scope, *prepared);
+    if (!prepared) outcomes_[index].warnings = std::move(scope.warnings);
     return prepared;
   }
 
