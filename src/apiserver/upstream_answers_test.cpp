@@ -402,6 +402,95 @@ TEST_F(UpstreamAnswers, WhatClientsMayAskToSee) {
   EXPECT_EQ(bound.message(), "name in URL does not match name in Binding object");
 }
 
+TEST_F(UpstreamAnswers, CountsOfAStatusAreWithinEachOther) {
+  call("POST", deployments, deployment("d"));
+  auto status = [&](const std::string& text) {
+    return patch(deployments + "/d/status", R"({"status":)" + text + "}").message();
+  };
+  EXPECT_EQ(status(R"({"replicas":1,"readyReplicas":2})"),
+            "Deployment.apps \"d\" is invalid: status.readyReplicas: Invalid value: 2: cannot be greater than "
+            "status.replicas");
+  EXPECT_EQ(status(R"({"replicas":2,"readyReplicas":1,"availableReplicas":2})"),
+            "Deployment.apps \"d\" is invalid: status.availableReplicas: Invalid value: 2: cannot be greater than "
+            "readyReplicas");
+  EXPECT_EQ(status(R"({"observedGeneration":-1})"),
+            "Deployment.apps \"d\" is invalid: status.observedGeneration: Invalid value: -1: must be greater than or "
+            "equal to 0");
+  EXPECT_EQ(status(R"({"collisionCount":1})"), "");
+  EXPECT_EQ(status(R"({"collisionCount":null})"),
+            "Deployment.apps \"d\" is invalid: status.collisionCount: Invalid value: 0: cannot be decremented");
+}
+
+TEST_F(UpstreamAnswers, StatusesOfPodsAreChecked) {
+  call("POST", kPods, pod("p"));
+  auto status = [&](const std::string& text) {
+    return patch(std::string(kPods) + "/p/status", R"({"status":)" + text + "}").message();
+  };
+  EXPECT_EQ(status(R"({"hostIP":"10.0.0.1","hostIPs":[{"ip":"10.0.0.2"}]})"),
+            "Pod \"p\" is invalid: status.hostIPs[0].ip: Invalid value: \"10.0.0.2\": must be equal to `hostIP`");
+  EXPECT_EQ(status(R"({"podIP":"x","podIPs":[{"ip":"x"}]})"),
+            "Pod \"p\" is invalid: status.podIPs[0]: Invalid value: \"x\": must be a valid IP address, (e.g. 10.9.8.7 "
+            "or 2001:db8::ffff)");
+  EXPECT_EQ(status(R"({"qosClass":"Guaranteed"})"),
+            "Pod \"p\" is invalid: status.qosClass: Invalid value: \"Guaranteed\": field is immutable");
+  EXPECT_EQ(status(R"({"podIP":"10.1.0.1","podIPs":[{"ip":"10.1.0.1"}],)"
+                   R"("hostIP":"10.0.0.1","hostIPs":[{"ip":"10.0.0.1"}]})"),
+            "");
+}
+
+TEST_F(UpstreamAnswers, DevicesClaimsAndReferencesOfPods) {
+  auto refusal = [&](const std::string& container, const std::string& spec) {
+    const std::string whole = R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i")" + container +
+                              "}]" + spec + "}}";
+    const std::string made = call("POST", std::string(kPods) + "?dryRun=All", whole).message();
+    return made.substr(std::min(made.size(), std::string_view("Pod \"p\" is invalid: ").size()));
+  };
+  EXPECT_EQ(refusal(R"(,"volumeDevices":[{"name":"v","devicePath":"/dev/x"}])", ""),
+            "spec.containers[0].volumeDevices[0].name: Not found: \"v\"");
+  EXPECT_EQ(refusal(R"(,"volumeDevices":[{"name":"v","devicePath":"/dev/x"}])", R"(,"volumes":[{"name":"v"}])"),
+            "spec.containers[0].volumeDevices[0].name: Invalid value: \"v\": can only use volume source type of "
+            "PersistentVolumeClaim or Ephemeral for block mode");
+  EXPECT_EQ(refusal(R"(,"resources":{"claims":[{"name":"a"}]})", ""),
+            "spec.containers[0].resources.claims[0]: Not found: \"a\": must be one of the names in "
+            "pod.spec.resourceClaims which is empty");
+  EXPECT_EQ(refusal(R"(,"resources":{"claims":[{"name":"a"},{"name":"a"}]})",
+                    R"(,"resourceClaims":[{"name":"a","resourceClaimName":"r"}])"),
+            "spec.containers[0].resources.claims[1]: Duplicate value: \"a\"");
+  EXPECT_TRUE(refusal(R"(,"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"m","key":"not ok"}}}])", "")
+                  .starts_with("spec.containers[0].env[0].valueFrom.configMapKeyRef.key: Invalid value: \"not ok\""));
+  EXPECT_EQ(refusal("", R"(,"volumes":[{"name":"v","hostPath":{"path":"/x"},"emptyDir":{}}])"),
+            "spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type");
+  EXPECT_EQ(refusal("", R"(,"volumes":[{"name":"v","ephemeral":{}}])"),
+            "spec.volumes[0].ephemeral.volumeClaimTemplate: Required value");
+  EXPECT_EQ(refusal("", R"(,"volumes":[{"name":"v","fc":{"targetWWNs":["w"]}}])"),
+            "spec.volumes[0].fc.lun: Required value: lun is required if targetWWNs is specified");
+}
+
+TEST_F(UpstreamAnswers, WhatIsBehindAVolumeStays) {
+  const std::string volumes = "/api/v1/persistentvolumes";
+  Reply made = call("POST", volumes, R"({"metadata":{"name":"v"},"spec":{"capacity":{"storage":"1Gi"},)"
+                                     R"("accessModes":["ReadWriteOnce"],"hostPath":{"path":"/x"}}})");
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(patch(volumes + "/v", R"({"spec":{"hostPath":{"path":"/y"}}})").message(),
+            "PersistentVolume \"v\" is invalid: spec.persistentvolumesource: Forbidden: spec.persistentvolumesource is "
+            "immutable after creation\n");
+  EXPECT_EQ(patch(volumes + "/v", R"({"spec":{"volumeMode":"Block"}})").message(),
+            "PersistentVolume \"v\" is invalid: volumeMode: Invalid value: \"Block\": field is immutable");
+  EXPECT_EQ(patch(volumes + "/v", R"({"spec":{"capacity":{"storage":"2Gi"}}})").status, 200);
+}
+
+TEST_F(UpstreamAnswers, ClaimsNameTheirSourceInBothWays) {
+  const std::string claims = in_default("v1", "persistentvolumeclaims");
+  const std::string spec = R"("accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1Gi"}})";
+  Reply old = call("POST", claims, R"({"metadata":{"name":"a"},"spec":{)" + spec +
+                                       R"(,"dataSource":{"kind":"PersistentVolumeClaim","name":"x"}}})");
+  EXPECT_EQ(text_of(old.body, {"spec", "dataSourceRef"}),
+            R"({"kind":"PersistentVolumeClaim","name":"x","apiGroup":null})") << old.text;
+  Reply wrong = call("POST", claims, R"({"metadata":{"name":"b"},"spec":{)" + spec +
+                                         R"(,"dataSourceRef":{"kind":"Thing","name":"x"}}})");
+  EXPECT_EQ(wrong.status, 422) << wrong.text;
+}
+
 TEST_F(UpstreamAnswers, NumbersOrTextsAreOf32Bits) {
   Reply refused = call("POST", deployments, R"({"spec":{"strategy":{"rollingUpdate":{"maxSurge":2147483648}}}})");
   EXPECT_EQ(refused.message(),

@@ -16,6 +16,7 @@
 #include "apiserver/schema_rules.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/storage.h"
+#include "apiserver/kinds/status_rules.h"
 #include "apiserver/subresources.h"
 #include "apiserver/webhook_configurations.h"
 #include "apiserver/webhooks.h"
@@ -429,7 +430,7 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
     else if (kind.has_rules)
       add(validate_rules(*kind.schema, object, old));
   }
-  // What a write of the status leaves as it was has been judged; the rules of built-in kinds say nothing of the status.
+  // What a write of the status leaves as it was has been judged.
   const bool judged =
       old && !kind.custom && writes_status(scope.request.subresource) && same_outside(object, *old, true);
   if (!judged && kind.validate) add(new_complaints(kind, object, old));
@@ -440,6 +441,8 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
     add(validate_resize(object, *old));
   else if (!judged && old && kind.validate_update)
     add(kind.validate_update(object, *old));
+  if (old && !kind.custom && writes_status(scope.request.subresource))
+    add(validate_status(kind.resource, object, *old));
   if (old && kind.resource.plural == "certificatesigningrequests" && kind.resource.group == "certificates.k8s.io")
     add(validate_verdict(object, *old, scope.request.subresource == "approval"));
   if (is_crd(kind.resource)) add(validate_crd(object, old, scope.catalog));

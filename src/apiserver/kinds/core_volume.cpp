@@ -1,12 +1,14 @@
 // v1 PersistentVolume and PersistentVolumeClaim.
 #include <algorithm>
 
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
 #include "apiserver/kinds/pod_rules.h"
 #include "apiserver/kinds/rules.h"
 #include "apiserver/kinds/volume_rules.h"
+#include "model/names.h"
 #include "model/quantity.h"
 #include "model/time.h"
 
@@ -99,6 +101,12 @@ void check_modes(const Field& modes, Rules& rules) {
     rules.forbidden(modes, "may not use ReadWriteOncePod with other access modes");
 }
 
+// What a volume can be made of, in the order in which upstream looks for it.
+constexpr std::string_view kVolumeSources[]{
+    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs",
+    "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
+    "azureDisk", "scaleIO", "local", "storageos", "csi"};
+
 std::vector<Cause> validate_volume(const json::Value& object) {
   Rules rules;
   Field spec = Field(object, "")["spec"];
@@ -111,15 +119,20 @@ std::vector<Cause> validate_volume(const json::Value& object) {
   }
   rules.one_of(spec["persistentVolumeReclaimPolicy"], {"Delete", "Recycle", "Retain"});
   rules.one_of(spec["volumeMode"], {"Block", "Filesystem"});
-  static const std::set<std::string, std::less<>> kNotSources{
-      "accessModes", "capacity",         "persistentVolumeReclaimPolicy",
-      "volumeMode",  "storageClassName", "mountOptions",
-      "claimRef",    "nodeAffinity",     "volumeAttributesClassName"};
   int sources = 0;
-  for (const auto& member : spec.members()) {
-    if (kNotSources.contains(std::string_view(member.key())) || member.value().is_null()) continue;
-    if (++sources > 1)
-      rules.forbidden(spec[member.key()], "may not specify more than 1 volume type");
+  for (std::string_view source : kVolumeSources)
+    if (spec[source].present() && ++sources > 1)
+      rules.forbidden(spec[source], "may not specify more than 1 volume type");
+  if (const Field csi = spec["csi"]; csi.present()) {
+    const json::Value driver(csi["driver"].text());
+    validate_driver_name(Field(driver, csi["driver"].path()), rules);
+    rules.need_text(csi["volumeHandle"]);
+  }
+  if (const Field named = spec["volumeAttributesClassName"]; named.present()) {
+    if (named.text().empty())
+      rules.required(named, "an empty string is disallowed");
+    else if (rules.dns_subdomain(named) && !spec["csi"].present())
+      rules.required(spec["csi"], "has to be specified when using volumeAttributesClassName");
   }
   if (sources == 0) rules.required(spec, "must specify a volume type");
   if (spec["local"].present() && !spec["nodeAffinity"].present())
@@ -127,6 +140,58 @@ std::vector<Cause> validate_volume(const json::Value& object) {
   if (spec["nodeAffinity"]["required"].present())
     validate_node_selector(spec["nodeAffinity"]["required"], rules);
   return std::move(rules.causes);
+}
+
+// What is behind a volume does not change under who uses it.
+std::vector<Cause> validate_changed_volume(const json::Value& object, const json::Value& old) {
+  Rules rules;
+  const Field now = Field(object, "")["spec"], before = Field(old, "")["spec"];
+  const bool as_before = std::ranges::all_of(kVolumeSources, [&](std::string_view source) {
+    json::Value given = now[source].value();
+    // How to grow it may be told later.
+    if (given.is_object() && !before[source]["controllerExpandSecretRef"].present())
+      given.get_object().erase("controllerExpandSecretRef");
+    return same(Field(given, ""), before[source]);
+  });
+  if (!as_before)
+    rules.forbidden(now["persistentvolumesource"], "spec.persistentvolumesource is immutable after creation\n");
+  rules.immutable(Field(now["volumeMode"].value(), "volumeMode"), before["volumeMode"]);
+  if (before["nodeAffinity"].present() && !same(now["nodeAffinity"], before["nodeAffinity"]))
+    rules.invalid(Field(now["nodeAffinity"].value(), "nodeAffinity"),
+                  "field is immutable, except for updating from beta label to GA");
+  if (before["volumeAttributesClassName"].present() && !now["volumeAttributesClassName"].present())
+    rules.forbidden(now["volumeAttributesClassName"], "update from non-nil value to nil is forbidden");
+  return std::move(rules.causes);
+}
+
+// The older way to name what a claim is filled from and the newer one say the same.
+void mirror_source(json::Object& spec) {
+  json::Value* source = spec.if_contains("dataSource");
+  if (source && !source->is_null()) {
+    const std::string_view kind = json::string_at(*source, {"kind"}), group = json::string_at(*source, {"apiGroup"});
+    const bool known = (kind == "PersistentVolumeClaim" && group.empty()) ||
+                       (kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io");
+    if (!known) spec.erase("dataSource");
+  }
+  source = spec.if_contains("dataSource");
+  const json::Value* reference = spec.if_contains("dataSourceRef");
+  if (source && !reference) {
+    json::Value copied = *source;
+    spec.emplace("dataSourceRef", std::move(copied));
+  } else if (reference && !source && json::string_at(*reference, {"namespace"}).empty()) {
+    json::Value copied = *reference;
+    if (copied.is_object()) copied.get_object().erase("namespace");
+    spec.emplace("dataSource", std::move(copied));
+  }
+}
+
+void validate_source_reference(const Field& source, Rules& rules) {
+  if (!source.present()) return;
+  rules.need_text(source["name"]);
+  rules.need_text(source["kind"]);
+  if (source["apiGroup"].text().empty() && source["kind"].text() != "PersistentVolumeClaim")
+    rules.invalid(source, json::Value(source["kind"].text()),
+                  "must be 'PersistentVolumeClaim' when referencing the default apiGroup");
 }
 
 void stamp_phase(json::Value& object, const WriteContext& context) {
@@ -181,6 +246,15 @@ void validate_claim_spec(const Field& spec, Rules& rules) {
                   json::Value(bytes->text()), "must be greater than zero");
   if (!spec["storageClassName"].text().empty()) rules.dns_subdomain(spec["storageClassName"]);
   rules.one_of(spec["volumeMode"], {"Block", "Filesystem"});
+  for (std::string_view source : {"dataSource", "dataSourceRef"}) validate_source_reference(spec[source], rules);
+}
+
+void validate_driver_name(const Field& driver, Rules& rules) {
+  if (driver.text().empty()) rules.required(driver);
+  if (driver.text().size() > 63) rules.causes.push_back(too_long(driver.path(), 63));
+  std::string lower(driver.text());
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const std::string& why : model::dns1123_subdomain_errors(lower)) rules.invalid(driver, why);
 }
 
 void add_core_volume_kinds(Kinds& kinds) {
@@ -211,6 +285,7 @@ void add_core_volume_kinds(Kinds& kinds) {
       stamp_phase(object, context);
   };
   volume.validate = validate_volume;
+  volume.validate_update = validate_changed_volume;
   add(kinds, std::move(volume));
 
   Kind claim =
@@ -226,6 +301,8 @@ void add_core_volume_kinds(Kinds& kinds) {
     if (spec != nullptr && spec->is_object()) default_claim_spec(spec->get_object());
   };
   claim.prepare_create = [](json::Value& object, const WriteContext&) {
+    if (json::Value* spec = object.get_object().if_contains("spec"); spec && spec->is_object())
+      mirror_source(spec->get_object());
     json::at_path(object, {"status", "phase"}) = "Pending";
   };
   claim.validate = [](const json::Value& object) {

@@ -23,10 +23,16 @@ bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::ranges::find(list, text) != list.end();
 }
 
+bool is_amount(std::string_view resource) {
+  return contains(kAmounts, resource) || resource.starts_with("requests.hugepages-") ||
+         resource.starts_with("limits.hugepages-");
+}
+
 void check_divisor(const Field& reference, Rules& rules) {
   auto divisor = model::Quantity::from_json(reference["divisor"].value());
   if (!reference["divisor"].present() || !divisor || divisor->is_zero()) return;
   const std::string_view resource = reference["resource"].text();
+  if (!is_amount(resource)) return;
   const std::string text = divisor->text();
   const bool cpu = resource.ends_with(".cpu");
   static const std::vector<std::string> kUnits{"1",  "1k",  "1M",  "1G",  "1T",  "1P", "1E",
@@ -83,8 +89,7 @@ void validate_resource_reference(const Field& reference, bool file, Rules& rules
   const Field resource = reference["resource"];
   if (file && reference["containerName"].text().empty())
     rules.required(reference["containerName"]);
-  else if (rules.need_text(resource) && !contains(kAmounts, resource.text()) &&
-           !resource.text().starts_with("requests.hugepages-") && !resource.text().starts_with("limits.hugepages-"))
+  else if (rules.need_text(resource) && !is_amount(resource.text()))
     rules.unsupported(resource, kAmounts);
   check_divisor(reference, rules);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "apiserver/field_error.h"
+#include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/pod_rules.h"
 
 namespace hekla::apiserver {
@@ -38,11 +40,18 @@ void validate_env_name(const Field& name, Rules& rules) {
 }
 
 void validate_key_reference(const Field& reference, Rules& rules) {
-  rules.need_text(reference["name"]);
-  if (reference["key"].text().empty())
+  const json::Value name(reference["name"].text());
+  rules.dns_subdomain(Field(name, reference["name"].path()));
+  if (reference["key"].text().empty()) {
     rules.required(reference["key"]);
-  else
-    rules.config_key(reference, reference["key"].text());
+    return;
+  }
+  Rules key;
+  key.config_key(reference, reference["key"].text());
+  for (Cause& cause : key.causes) {
+    cause.field = reference["key"].path();
+    rules.causes.push_back(std::move(cause));
+  }
 }
 
 void validate_value_from(const Field& variable, Rules& rules) {
@@ -183,6 +192,75 @@ void validate_resize_policies(const Field& policies, const Field& spec, Rules& r
   }
 }
 
+// What a container takes of the pod's claims: a claim, or some of its requests, once.
+void validate_claims(const Field& claims, const Field& of_pod, Rules& rules) {
+  std::set<std::string> known, taken;
+  for (const json::Value& one : of_pod.items())
+    if (std::string_view name = json::string_at(one, {"name"}); !name.empty()) known.emplace(name);
+  for (std::size_t i = 0; i < claims.items().size(); ++i) {
+    const Field claim = claims.at(i);
+    const std::string name(claim["name"].text()), request(claim["request"].text());
+    if (name.empty()) {
+      rules.required(claim);
+      continue;
+    }
+    const std::string key = request.empty() ? name : name + "/" + request;
+    if (!request.empty()) rules.dns_label(claim["request"]);
+    const bool overlaps = request.empty() && std::ranges::any_of(taken, [&](const std::string& other) {
+      return other.starts_with(name + "/");
+    });
+    if (taken.contains(name) || taken.contains(key) || overlaps)
+      rules.causes.push_back(duplicate_value(claim.path(), json::Value(taken.contains(name) ? name : key)));
+    taken.insert(key);
+    if (known.contains(name)) continue;
+    Cause unknown = not_found_value(claim.path(), json::Value(name));
+    unknown.message += ": must be one of the names in pod.spec.resourceClaims";
+    unknown.message += known.empty() ? " which is empty" : ": " + join({known.begin(), known.end()}, ", ");
+    rules.causes.push_back(std::move(unknown));
+  }
+}
+
+void validate_pod_claims(const Field& claims, Rules& rules) {
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < claims.items().size(); ++i) {
+    const Field claim = claims.at(i), name = claim["name"];
+    if (rules.need_text(name) && rules.unique(names, name)) rules.dns_label(name);
+    const Field direct = claim["resourceClaimName"], made = claim["resourceClaimTemplateName"];
+    if (direct.present() && made.present())
+      rules.invalid(claim, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
+    if (!direct.present() && !made.present())
+      rules.invalid(claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
+    for (const Field* given : {&direct, &made})
+      if (given->present()) rules.dns_subdomain(*given);
+  }
+}
+
+// Block devices: claims that appear as files, apart from those that are mounted.
+void validate_devices(const Field& container, const Field& volumes, const std::set<std::string>& names, Rules& rules) {
+  const Field devices = container["volumeDevices"], mounts = container["volumeMounts"];
+  std::set<std::string> seen, paths;
+  for (std::size_t i = 0; i < devices.items().size(); ++i) {
+    const Field name = devices.at(i)["name"], path = devices.at(i)["devicePath"];
+    rules.need_text(name);
+    if (seen.contains(std::string(name.text()))) rules.invalid(name, "must be unique");
+    const auto volume = std::ranges::find_if(
+        volumes.items(), [&](const json::Value& one) { return json::string_at(one, {"name"}) == name.text(); });
+    if (!names.contains(std::string(name.text())) || volume == volumes.items().end())
+      rules.causes.push_back(not_found_value(name.path(), json::Value(name.text())));
+    else if (!json::find(*volume, "persistentVolumeClaim") && !json::find(*volume, "ephemeral"))
+      rules.invalid(name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode");
+    rules.need_text(path);
+    if (!paths.insert(std::string(path.text())).second) rules.invalid(path, "must be unique");
+    for (const json::Value& mount : mounts.items()) {
+      if (json::string_at(mount, {"name"}) == name.text())
+        rules.invalid(name, "must not already exist in volumeMounts");
+      if (json::string_at(mount, {"mountPath"}) == path.text())
+        rules.invalid(path, "must not already exist as a path in volumeMounts");
+    }
+    if (!name.text().empty()) seen.emplace(name.text());
+  }
+}
+
 void validate_container(const Field& container, const Field& spec, bool is_pod, const std::set<std::string>& volumes,
                         Rules& rules) {
   if (rules.need_text(container["name"])) rules.dns_label(container["name"]);
@@ -196,8 +274,10 @@ void validate_container(const Field& container, const Field& spec, bool is_pod, 
   validate_ports(container["ports"], rules);
   validate_env(container, rules);
   validate_mounts(container, volumes, rules);
+  validate_devices(container, spec["volumes"], volumes, rules);
   rules.one_of(container["imagePullPolicy"], {"Always", "IfNotPresent", "Never"}, true);
   validate_container_resources(container["resources"], rules);
+  validate_claims(container["resources"]["claims"], spec["resourceClaims"], rules);
   validate_resize_policies(container["resizePolicy"], spec, rules);
   validate_container_security(container["securityContext"], rules);
 }
@@ -336,6 +416,7 @@ void validate_identity(const Field& spec, Rules& rules) {
 void validate_pod_spec(const Field& spec, bool is_pod, Rules& rules) {
   std::set<std::string> volumes;
   validate_volumes(spec["volumes"], volumes, rules);
+  validate_pod_claims(spec["resourceClaims"], rules);
   validate_containers(spec, is_pod, volumes, rules);
   validate_pod_resources(spec, rules);
   check_host_network_ports(spec, is_pod, rules);

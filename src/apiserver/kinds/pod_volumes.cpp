@@ -1,5 +1,6 @@
 // What a pod may mount, and what its files and variables may say of the pod itself.
 #include "apiserver/kinds/pod_rules.h"
+#include "apiserver/kinds/volume_rules.h"
 #include "model/quantity.h"
 
 namespace hekla::apiserver {
@@ -108,6 +109,62 @@ void check_projected(const Field& projected, Rules& rules) {
   check_paths_differ(projected, rules);
 }
 
+// All there are, in the order in which upstream looks for them.
+constexpr std::string_view kSources[]{
+    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi",
+    "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI",
+    "fc", "flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
+    "azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"};
+
+void check_range(const Field& field, std::int64_t most, Rules& rules) {
+  if (field.number() < 0 || field.number() > most)
+    rules.invalid(field, "must be between 0 and " + std::to_string(most) + ", inclusive");
+}
+
+void check_fibre_channel(const Field& source, Rules& rules) {
+  const Field targets = source["targetWWNs"];
+  if (targets.items().empty() && source["wwids"].items().empty())
+    rules.required(targets, "must specify either targetWWNs or wwids, but not both");
+  if (!targets.items().empty() && !source["wwids"].items().empty())
+    rules.invalid(targets, "targetWWNs and wwids can not be specified simultaneously");
+  if (targets.items().empty()) return;
+  if (!source["lun"].present())
+    rules.required(source["lun"], "lun is required if targetWWNs is specified");
+  else
+    check_range(source["lun"], 255, rules);
+}
+
+void check_iscsi(const Field& source, Rules& rules) {
+  rules.need_text(source["targetPortal"]);
+  const std::string_view name = source["iqn"].text();
+  const bool known = name.starts_with("iqn") || name.starts_with("eui") || name.starts_with("naa");
+  if (rules.need_text(source["iqn"]) && !known)
+    rules.invalid(source["iqn"], "must be valid format starting with iqn, eui, or naa");
+  check_range(source["lun"], 255, rules);
+  if ((source["chapAuthDiscovery"].flag() || source["chapAuthSession"].flag()) && !source["secretRef"].present())
+    rules.required(source["secretRef"]);
+}
+
+void check_csi(const Field& source, Rules& rules) {
+  const json::Value driver(source["driver"].text());
+  validate_driver_name(Field(driver, source["driver"].path()), rules);
+  if (const Field secret = source["nodePublishSecretRef"]; secret.present() && rules.need_text(secret["name"]))
+    rules.dns_subdomain(Field(secret["name"].value(), source.path() + ".name"));
+}
+
+void check_ephemeral(const Field& source, Rules& rules) {
+  const Field claim = source["volumeClaimTemplate"];
+  if (!claim.present()) {
+    rules.required(claim);
+    return;
+  }
+  rules.labels(claim["metadata"]["labels"]);
+  for (const auto& member : claim["metadata"].members())
+    if (member.key() != "labels" && member.key() != "annotations" && !member.value().is_null())
+      rules.forbidden(claim["metadata"][member.key()], "cannot be set");
+  validate_claim_spec(claim["spec"], rules);
+}
+
 void check_source(const Field& volume, std::string_view kind, Rules& rules) {
   const Field source = volume[kind];
   if (kind == "hostPath") {
@@ -130,6 +187,14 @@ void check_source(const Field& volume, std::string_view kind, Rules& rules) {
     rules.need_text(source["server"]);
     if (rules.need_text(source["path"]) && !source["path"].text().starts_with('/'))
       rules.invalid(source["path"], "must be an absolute path");
+  } else if (kind == "iscsi") {
+    check_iscsi(source, rules);
+  } else if (kind == "fc") {
+    check_fibre_channel(source, rules);
+  } else if (kind == "csi") {
+    check_csi(source, rules);
+  } else if (kind == "ephemeral") {
+    check_ephemeral(source, rules);
   } else if (kind == "emptyDir") {
     auto limit = model::Quantity::from_json(source["sizeLimit"].value());
     if (source["sizeLimit"].present() && limit && limit->nanos < 0)
@@ -162,12 +227,12 @@ void validate_volumes(const Field& volumes, std::set<std::string>& names, Rules&
     const Field volume = volumes.at(i);
     const std::size_t before = rules.causes.size();
     int sources = 0;
-    for (const auto& member : volume.members()) {
-      if (member.key() == "name" || member.value().is_null()) continue;
+    for (std::string_view kind : kSources) {
+      if (!volume[kind].present()) continue;
       if (++sources > 1)
-        rules.forbidden(volume[member.key()], "may not specify more than 1 volume type");
+        rules.forbidden(volume[kind], "may not specify more than 1 volume type");
       else
-        check_source(volume, member.key(), rules);
+        check_source(volume, kind, rules);
     }
     if (sources == 0) rules.required(volume, "must specify a volume type");
     if (rules.need_text(volume["name"])) rules.dns_label(volume["name"]);

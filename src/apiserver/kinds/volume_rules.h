@@ -7,5 +7,7 @@ namespace hekla::apiserver {
 
 void default_claim_spec(json::Object& spec);
 void validate_claim_spec(const Field& spec, Rules& rules);
+// Required, at most 63 characters, a DNS name in any case.
+void validate_driver_name(const Field& driver, Rules& rules);
 
 }  // namespace hekla::apiserver
