@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables passt
 TEST_PACKAGES := runc libgtest-dev libgmock-dev librapidcheck-dev python3-yaml python3-venv openssl procps
 
-.PHONY: deps deps-test build run run-long test build-asan build-tsan test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-kubectl test-python test-crds test-helm test-envtest test-conformance test-node-conformance test-volcano-e2e test-frameworks fuzz bench tidy clean
+.PHONY: deps deps-test build run run-long test build-asan build-tsan test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-mutations test-kubectl test-python test-crds test-helm test-envtest test-conformance test-node-conformance test-volcano-e2e test-frameworks fuzz bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -112,6 +112,10 @@ test-python: $(BUILD)/hekla
 test-differential: $(BUILD)/hekla
 	@test/differential/build_peers
 	@HEKLA=$(CURDIR)/$(BUILD)/hekla python3 test/differential/run.py
+
+test-mutations: $(BUILD)/hekla
+	@test/differential/build_peers
+	@HEKLA=$(CURDIR)/$(BUILD)/hekla python3 test/differential/run.py --mutations
 
 # Kubernetes' own tests of kubectl (test/cmd of its sources); CASES="pod kubectl_apply" runs some of them.
 test-kubectl: $(BUILD)/hekla

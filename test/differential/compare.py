@@ -35,6 +35,7 @@ def normal(value, key=""):
         value = UUID.sub("<uuid>", value)
         # Whole objects inside messages: their members come in another order.
         value = re.sub(r'Invalid value: ("\{\\"|"map\[).*?"?: (?=[a-z ]+:? )', "Invalid value: <object>: ", value)
+        value = re.sub(r'Invalid value: (\{.*?\}|\[.*?\]): (?=[a-z`\'])', "Invalid value: <object>: ", value, flags=re.DOTALL)
         value = re.sub(r"metadata\.resourceVersion: \d+", "metadata.resourceVersion: N", value)
         value = re.sub(r"in record \(\d+\)", "in record (N)", value)
         value = re.sub(r"(object's current resourceVersion|ResourceVersion in object meta): \d+", r"\1: N", value)

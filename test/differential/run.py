@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Asks kube-apiserver and Hekla the same things and compares the answers.
 
-usage: run.py [--only REGEX] [--all]     exit 1 on a difference that accepted.yaml does not list, and on one it lists that is gone
+usage: run.py [--mutations] [--only REGEX] [--all]     exit 1 on a difference that accepted.yaml (accepted_mutations.yaml) does not list,
+and on one it lists that is gone
 Environment: HEKLA (the binary), HEKLA_PEERS (where build_peers put etcd and kube-apiserver).
 """
 import argparse
@@ -16,10 +17,10 @@ import yaml
 
 import cases
 import compare
+import mutations
 import servers
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-ACCEPTED = os.path.join(HERE, "accepted.yaml")
 DOCUMENT = os.path.join(servers.ROOT, "docs/compat/kubernetes-differences.md")
 
 
@@ -39,8 +40,8 @@ def matches(pattern, text):
     return fnmatch.fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
-def accepted():
-    with open(ACCEPTED) as file:
+def accepted(name):
+    with open(os.path.join(HERE, name)) as file:
         entries = yaml.safe_load(file)
     with open(DOCUMENT) as file:
         document = " ".join(file.read().split())
@@ -84,9 +85,9 @@ def answer(server, case):
     return server.ask(case.method, case.path, body, case.headers)
 
 
-def run_cases(todo, rows, show_all):
-    """Returns how many differences no row covers, and how many one does."""
-    unlisted, known = 0, 0
+def run_cases(make, rows, show_all):
+    """`make`: the cases, given the running peer. Returns how many they are, how many differences no row covers, how many one does."""
+    asked, unlisted, known = 0, 0, 0
     pair = [servers.kubernetes(admission=())]
     try:
         pair.append(servers.hekla_apiserver())
@@ -96,7 +97,8 @@ def run_cases(todo, rows, show_all):
         for t in threads:
             t.join()
         theirs, ours = pair
-        for case in todo:
+        for case in make(theirs):
+            asked += 1
             for place, want, got in compare.differences(answer(ours, case), answer(theirs, case)):
                 covering = [r for r in rows if r.covers(case.name, place)]
                 for row in covering:
@@ -108,25 +110,29 @@ def run_cases(todo, rows, show_all):
     finally:
         for server in pair:
             server.stop()
-    return unlisted, known
+    return asked, unlisted, known
 
 
 def main():
     arguments = argparse.ArgumentParser()
+    arguments.add_argument("--mutations", action="store_true", help="full objects with one member spoiled at a time")
     arguments.add_argument("--only", default="")
     arguments.add_argument("--all", action="store_true", help="print accepted differences too")
     options = arguments.parse_args()
     with open(os.path.join(HERE, "objects.yaml")) as file:
         entries = yaml.safe_load(file)
-    todo = cases.general_cases() + [c for e in entries for c in cases.cases_of(e)]
-    todo = [c for c in todo if re.search(options.only, c.name)]
-    rows = accepted()
-    unlisted, known = run_cases(todo, rows, options.all)
+    plain = cases.general_cases() + [c for e in entries for c in cases.cases_of(e)]
+
+    def make(peer):
+        return (c for c in (mutations.all_cases(peer) if options.mutations else plain)
+                if re.search(options.only, c.name) or c.name.endswith(mutations.ALWAYS))
+    rows = accepted("accepted_mutations.yaml" if options.mutations else "accepted.yaml")
+    asked, unlisted, known = run_cases(make, rows, options.all)
     gone = [] if options.only else [r for r in rows if not r.seen]
     for row in gone:
         print("no longer a difference: %s @ %s" % (row.case, row.place))
     print("%d requests, %d differences not listed, %d listed, %d listed and gone" % (
-        len(todo), unlisted, known, len(gone)))
+        asked, unlisted, known, len(gone)))
     return 1 if unlisted or gone else 0
 
 

@@ -109,8 +109,8 @@ class Server:
             except (http.client.HTTPException, ConnectionError):
                 self.connection.close()
                 self.connection = None
-                if attempt:
-                    raise
+                if attempt:  # it breaks off while it answers
+                    return Answer(0, http.client.HTTPMessage(), b"no answer")
 
     def stop(self):
         if self.connection:
