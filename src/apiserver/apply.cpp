@@ -2,6 +2,7 @@
 // goes away unless somebody else owns it; what others own is a conflict unless forced.
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 
 #include "apiserver/bootstrap.h"
@@ -41,8 +42,9 @@ FieldSet stated_fields(const Schema& schema, const json::Value& value) {
       FieldSet child = stated_fields(member_schema(schema, member.key()), member.value());
       // Keys of a map are members themselves; fields of a struct are only the way to theirs.
       if (!schema.properties.contains(member.key())) child.self = true;
-      set.children.emplace("f:" + std::string(member.key()), std::move(child));
+      set.children.append("f:" + std::string(member.key()), std::move(child));
     }
+    set.children.settle();
     return set;
   }
   if (is_keyed_list(schema, value) && !value.get_array().empty()) {
@@ -50,8 +52,9 @@ FieldSet stated_fields(const Schema& schema, const json::Value& value) {
     for (const json::Value& item : value.get_array()) {
       FieldSet child = stated_fields(items, item);
       child.self = true;
-      set.children.emplace(list_element(schema, item), std::move(child));
+      set.children.append(list_element(schema, item), std::move(child));
     }
+    set.children.settle();
     return set;
   }
   set.self = true;
@@ -125,17 +128,18 @@ void merge_value(const Schema& schema, json::Value& live, const json::Value& con
     const Schema& items = schema.items ? *schema.items : kAnything;
     json::Array merged;
     std::vector<bool> used(live.get_array().size(), false);
+    std::multimap<std::string, std::size_t> places;
+    for (std::size_t i = 0; i < used.size(); ++i) places.emplace(list_element(schema, live.get_array()[i]), i);
     // Items of the configuration in its order, each where its neighbours in the live list allow; the
     // others keep theirs.
     for (const json::Value& item : config.get_array()) {
-      const std::string element = list_element(schema, item);
       json::Value next = item;
-      for (std::size_t i = 0; i < used.size(); ++i) {
-        if (used[i] || list_element(schema, live.get_array()[i]) != element) continue;
-        used[i] = true;
-        next = std::move(live.get_array()[i]);
+      const std::string element = list_element(schema, item);
+      if (auto place = places.lower_bound(element); place != places.end() && place->first == element) {
+        used[place->second] = true;
+        next = std::move(live.get_array()[place->second]);
         merge_value(items, next, item);
-        break;
+        places.erase(place);
       }
       merged.push_back(std::move(next));
     }

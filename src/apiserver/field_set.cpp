@@ -29,6 +29,7 @@ class Comparer {
   static void compare(const Schema& schema, const json::Value* before, const json::Value* after,
                       FieldComparison& out) {
     const bool leaf = !descend(schema, before, after, out);
+    for (FieldSet* one : {&out.added, &out.modified, &out.removed}) one->children.settle();
     if (!before) {
       out.added.self = true;
     } else if (!after) {
@@ -93,9 +94,9 @@ class Comparer {
     if (before && after && json::equal(*before, *after)) return;
     FieldComparison child;
     compare(schema, before, after, child);
-    if (!child.added.empty()) out.added.children.emplace(element(), std::move(child.added));
-    if (!child.modified.empty()) out.modified.children.emplace(element(), std::move(child.modified));
-    if (!child.removed.empty()) out.removed.children.emplace(element(), std::move(child.removed));
+    if (!child.added.empty()) out.added.children.append(element(), std::move(child.added));
+    if (!child.modified.empty()) out.modified.children.append(element(), std::move(child.modified));
+    if (!child.removed.empty()) out.removed.children.append(element(), std::move(child.removed));
   }
 };
 
@@ -223,6 +224,17 @@ void FieldSteps::emplace(std::string element, FieldSet child) {
   steps_.emplace(at, std::move(element), std::move(child));
 }
 
+void FieldSteps::append(std::string element, FieldSet child) {
+  steps_.emplace_back(std::move(element), std::move(child));
+}
+
+void FieldSteps::settle() {
+  if (!std::ranges::is_sorted(steps_, {}, &value_type::first))
+    std::ranges::stable_sort(steps_, {}, &value_type::first);
+  const auto again = std::ranges::unique(steps_, {}, &value_type::first);
+  steps_.erase(again.begin(), again.end());
+}
+
 FieldSet& FieldSteps::operator[](const std::string& element) { return try_emplace(element)->second; }
 
 FieldSteps::iterator FieldSteps::erase(iterator at) { return steps_.erase(at); }
@@ -235,17 +247,33 @@ bool FieldSteps::operator==(const FieldSteps& other) const { return steps_ == ot
 
 void FieldSet::unite(const FieldSet& other) {
   self |= other.self;
-  for (const auto& [element, child] : other.children) children[element].unite(child);
+  std::vector<const FieldSteps::value_type*> missing;
+  for (const FieldSteps::value_type& step : other.children) {
+    if (auto found = children.find(step.first); found != children.end())
+      found->second.unite(step.second);
+    else
+      missing.push_back(&step);
+  }
+  for (const FieldSteps::value_type* step : missing) children.append(step->first, step->second);
+  children.settle();
 }
 
 void FieldSet::subtract(const FieldSet& other) {
   if (other.self) self = false;
-  for (const auto& [element, child] : other.children) {
-    auto found = children.find(element);
-    if (found == children.end()) continue;
-    found->second.subtract(child);
-    if (found->second.empty()) children.erase(found);
+  bool emptied = false;
+  const auto take = [&](FieldSet& from, const FieldSet& what) {
+    from.subtract(what);
+    emptied = emptied || from.empty();
+  };
+  // The smaller one is walked through: an object may have thousands of managers.
+  if (children.size() < other.children.size()) {
+    for (auto& [element, child] : children)
+      if (auto found = other.children.find(element); found != other.children.end()) take(child, found->second);
+  } else {
+    for (const auto& [element, child] : other.children)
+      if (auto found = children.find(element); found != children.end()) take(found->second, child);
   }
+  if (emptied) children.erase_if([](const FieldSteps::value_type& step) { return step.second.empty(); });
 }
 
 FieldSet FieldSet::intersect(const FieldSet& other) const {
@@ -268,7 +296,8 @@ FieldSet FieldSet::from_fields_v1(const json::Value& fields) {
   set.children.reserve(object.size());
   for (const auto& member : object)
     if (member.key() != ".")
-      set.children.emplace(std::string(member.key()), from_fields_v1(member.value()));
+      set.children.append(std::string(member.key()), from_fields_v1(member.value()));
+  set.children.settle();
   return set;
 }
 

@@ -45,6 +45,10 @@ class FieldSteps {
   iterator try_emplace(std::string element);
   void emplace(std::string element, FieldSet child);
   FieldSet& operator[](const std::string& element);
+  // For many at a time: settle() puts what was appended into its order, and nothing is looked for before. Of two with
+  // one name the first stays.
+  void append(std::string element, FieldSet child);
+  void settle();
   iterator erase(iterator at);
   void erase(std::string_view element);
   template <class Predicate>

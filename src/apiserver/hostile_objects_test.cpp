@@ -1,4 +1,6 @@
 // Objects and requests made to hurt: each is refused or harmless, and the server goes on.
+#include <ctime>
+
 #include "apiserver/server_fixture_test.h"
 #include "base/bytes.h"
 
@@ -191,6 +193,54 @@ TEST_F(HostileObjects, LabelsOfABindingAreHeldToTheRules) {
 TEST_F(HostileObjects, InventedMethodsLeaveNoMetrics) {
   for (int i = 0; i < 50; ++i) call("ODD" + std::to_string(i), kMaps);
   EXPECT_EQ(call("GET", "/metrics").text.find("odd1"), std::string::npos);
+}
+
+// `count` members or elements, from the largest to the smallest: `item` of each one's number.
+template <class Item>
+std::string many(int count, Item item) {
+  std::string text;
+  for (int i = count; i > 0; --i) text += (text.empty() ? "" : ",") + item(std::to_string(1'000'000 + i));
+  return text;
+}
+
+// Each took minutes of a net thread when members and elements were looked for, put in or taken out one by one.
+TEST_F(HostileObjects, WhatIsLargeIsTakenApartInAMoment) {
+  const std::clock_t begun = std::clock();
+  const auto took = [&] { return static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC; };
+  const auto map = [](const std::string& rest) {
+    return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"x"})" + rest + "}";
+  };
+  const auto data = [](const char* value) {
+    return ",\"data\":{" + many(100'000, [&](auto i) { return "\"k" + i + "\":" + value; }) + "}";
+  };
+  const std::string unknown = many(100'000, [](auto i) { return "\"u" + i + "\":1"; });
+  EXPECT_EQ(call("POST", kMaps, map("," + unknown), {{"Content-Type", "application/json"}}).status, 201);
+  EXPECT_LT(took(), 10) << "unknown members";
+  const std::string x = std::string(kMaps) + "/x";
+  EXPECT_EQ(call("PUT", x, map(data("\"1\""))).status, 200);
+  EXPECT_LT(took(), 10) << "what is written is tracked";
+  const std::string apply = "?force=true&fieldManager=";
+  const std::vector<std::pair<std::string, std::string>> applies{{"Content-Type", "application/apply-patch+yaml"}};
+  EXPECT_EQ(call("PATCH", x + apply + "a", map(data("\"2\"")), applies).status, 200);
+  EXPECT_EQ(call("PATCH", x + apply + "a", map(""), applies).status, 200);
+  EXPECT_LT(took(), 10) << "what is applied is tracked";
+  const auto held = [&](const char* order) {
+    return R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"y","finalizers":[)" +
+           many(30'000, [&](auto i) { return std::string("\"e.g/") + order + i + "\""; }) + "]}}";
+  };
+  const std::string y = std::string(kMaps) + "/y";
+  EXPECT_EQ(call("PATCH", y + apply + "a", held("a"), applies).status, 201);
+  EXPECT_EQ(call("PATCH", y + apply + "b", held("b"), applies).status, 200);
+  EXPECT_EQ(call("PATCH", y + apply + "a", held("c"), applies).status, 200);
+  EXPECT_LT(took(), 10) << "elements of lists";
+  EXPECT_EQ(call("PATCH", x, R"({"data":{)" + many(100'000, [](auto i) { return "\"k" + i + "\":null"; }) + "}}",
+                 {{"Content-Type", "application/merge-patch+json"}}).status, 200);
+  EXPECT_EQ(call("PATCH", y, R"({"metadata":{"finalizers":[)" +
+                                 many(60'000, [](auto i) { return "\"e.g/d" + i + "\""; }) +
+                                 R"(],"$deleteFromPrimitiveList/finalizers":[)" +
+                                 many(60'000, [](auto i) { return "\"e.g/b" + i + "\""; }) + "]}}",
+                 {{"Content-Type", "application/strategic-merge-patch+json"}}).status, 200);
+  EXPECT_LT(took(), 10) << "patches";
 }
 
 }  // namespace

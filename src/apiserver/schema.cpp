@@ -50,43 +50,35 @@ struct UnknownWalk {
 
   template <class O>
   void visit_members(const Schema* schema, O& object, bool root, bool preserving) {
-    bool resource = root || (schema != nullptr && schema->embedded_resource);
-    for (auto it = object.begin(); it != object.end();) {
-      const Schema* member = schema == nullptr ? nullptr : member_schema(*schema, it->key());
-      if (member == nullptr && (preserving || (resource && is_meta_field(it->key())))) {
-        ++it;
-      } else if (member == nullptr) {
-        if (found != nullptr && found->size() < kMaxUnknownFields) {
-          PathStep step(tracked(), it->key());
-          found->push_back(path);
-        }
-        if constexpr (kRemoves)
-          it = object.stable_erase(it);
-        else
-          ++it;
-      } else {
-        PathStep step(tracked(), it->key());
-        visit(member, it->value(), false);
-        ++it;
-      }
-    }
+    const bool resource = root || (schema != nullptr && schema->embedded_resource);
+    const auto is_unknown = [&](auto& pair) {
+      const Schema* member = schema == nullptr ? nullptr : member_schema(*schema, pair.key());
+      if (member == nullptr && (preserving || (resource && is_meta_field(pair.key())))) return false;
+      const bool told = member == nullptr && found != nullptr && found->size() < kMaxUnknownFields;
+      if (member == nullptr && !told) return true;
+      PathStep step(tracked(), pair.key());
+      if (told)
+        found->push_back(path);
+      else
+        visit(member, pair.value(), false);
+      return told;
+    };
+    if constexpr (kRemoves)
+      json::erase_if(object, is_unknown);
+    else
+      for (auto& pair : object) is_unknown(pair);
   }
 };
 
 void drop_forbidden_nulls(const Schema& schema, json::Value& value) {
   if (value.is_object()) {
-    json::Object& object = value.get_object();
-    for (auto it = object.begin(); it != object.end();) {
-      const Schema* member = member_schema(schema, it->key());
-      if (member == nullptr || !member->go_type.empty()) {
-        ++it;
-      } else if (it->value().is_null() && !member->nullable && !member->default_value) {
-        it = object.stable_erase(it);
-      } else {
-        drop_forbidden_nulls(*member, it->value());
-        ++it;
-      }
-    }
+    json::erase_if(value.get_object(), [&](auto& pair) {
+      const Schema* member = member_schema(schema, pair.key());
+      if (member == nullptr || !member->go_type.empty()) return false;
+      if (pair.value().is_null() && !member->nullable && !member->default_value) return true;
+      drop_forbidden_nulls(*member, pair.value());
+      return false;
+    });
   } else if (value.is_array() && schema.items != nullptr) {
     for (json::Value& item : value.get_array()) drop_forbidden_nulls(*schema.items, item);
   }

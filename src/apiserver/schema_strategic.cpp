@@ -3,6 +3,8 @@
 // Directives: $patch (replace, delete) in objects and list items, $setElementOrder/<list>,
 // $deleteFromPrimitiveList/<list>, $retainKeys.
 #include <algorithm>
+#include <set>
+#include <unordered_map>
 
 #include "apiserver/schema.h"
 #include "json/go_text.h"
@@ -25,16 +27,13 @@ bool without_directives(json::Value& value) {
   if (value.is_object()) {
     json::Object& object = value.get_object();
     if (object.contains(kPatch)) return false;
-    for (auto it = object.begin(); it != object.end();) {
-      std::string_view key = it->key();
-      bool keep = !it->value().is_null() && key != kRetainKeys && !key.starts_with(kOrderPrefix) &&
-                  !key.starts_with(kDeletePrefix) && without_directives(it->value());
-      it = keep ? it + 1 : object.stable_erase(it);
-    }
+    json::erase_if(object, [](auto& pair) {
+      std::string_view key = pair.key();
+      return pair.value().is_null() || key == kRetainKeys || key.starts_with(kOrderPrefix) ||
+             key.starts_with(kDeletePrefix) || !without_directives(pair.value());
+    });
   } else if (value.is_array()) {
-    json::Array& array = value.get_array();
-    for (auto it = array.begin(); it != array.end();)
-      it = without_directives(*it) ? it + 1 : array.erase(it);
+    json::erase_if(value.get_array(), [](json::Value& item) { return !without_directives(item); });
   }
   return true;
 }
@@ -50,17 +49,38 @@ struct Identity {
     const json::Value *left = of(a), *right = of(b);
     return left != nullptr && right != nullptr && json::equal(*left, *right);
   }
-  std::ptrdiff_t index(const json::Array& list, const json::Value& item) const {
-    for (std::size_t i = 0; i < list.size(); ++i)
-      if (same(list[i], item)) return static_cast<std::ptrdiff_t>(i);
-    return -1;
-  }
 };
 
-void sort_by(json::Array& list, const json::Array& order, Identity identity) {
+// Where the elements of a list stand, the first of those that are the same. Looking through the list for each one would
+// take minutes when both are long.
+class Places {
+ public:
+  explicit Places(Identity identity) : identity_(identity) {}
+  Places(const json::Array& list, Identity identity) : identity_(identity) {
+    for (const json::Value& item : list) add(item);
+  }
+
+  void add(const json::Value& item) {
+    if (const json::Value* known_by = identity_.of(item)) places_.try_emplace(json::serialize(*known_by), count_);
+    ++count_;
+  }
+  std::ptrdiff_t of(const json::Value& item) const {
+    const json::Value* known_by = identity_.of(item);
+    const auto found = known_by ? places_.find(json::serialize(*known_by)) : places_.end();
+    return found == places_.end() ? -1 : found->second;
+  }
+  bool has(const json::Value& item) const { return of(item) >= 0; }
+
+ private:
+  Identity identity_;
+  std::unordered_map<std::string, std::ptrdiff_t> places_;
+  std::ptrdiff_t count_ = 0;
+};
+
+void sort_by(json::Array& list, const json::Array& order, const Places& places) {
   std::vector<std::pair<std::ptrdiff_t, json::Value>> ranked;
   for (json::Value& item : list) {
-    std::ptrdiff_t at = identity.index(order, item);
+    std::ptrdiff_t at = places.of(item);
     ranked.emplace_back(at < 0 ? static_cast<std::ptrdiff_t>(order.size()) : at, std::move(item));
   }
   std::stable_sort(ranked.begin(), ranked.end(),
@@ -73,16 +93,15 @@ void sort_by(json::Array& list, const json::Array& order, Identity identity) {
 json::Array in_order(json::Array merged, const json::Array& patch_order,
                      const json::Array& live_order, Identity identity) {
   json::Array patched, others, out;
-  for (json::Value& item : merged)
-    (identity.index(patch_order, item) >= 0 ? patched : others).push_back(std::move(item));
-  sort_by(patched, patch_order, identity);
-  sort_by(others, live_order, identity);
+  const Places in_patch(patch_order, identity), in_live(live_order, identity);
+  for (json::Value& item : merged) (in_patch.has(item) ? patched : others).push_back(std::move(item));
+  sort_by(patched, patch_order, in_patch);
+  sort_by(others, live_order, in_live);
   std::size_t i = 0, j = 0;
   while (i < others.size() || j < patched.size()) {
     bool take_other = j == patched.size();
     if (!take_other && i < others.size()) {
-      std::ptrdiff_t left = identity.index(live_order, others[i]),
-                     right = identity.index(live_order, patched[j]);
+      const std::ptrdiff_t left = in_live.of(others[i]), right = in_live.of(patched[j]);
       take_other = left >= 0 && right >= 0 && left < right;
     }
     out.push_back(take_other ? std::move(others[i++]) : std::move(patched[j++]));
@@ -114,6 +133,7 @@ Result<json::Array> merge_keyed(const Schema* schema, json::Array original,
                                 const json::Array& patch, std::string_view key) {
   Identity identity{key};
   json::Array rest;
+  Places deleted(identity);
   bool replace = false;
   for (const json::Value& item : patch) {
     if (!item.is_object())
@@ -129,8 +149,7 @@ Result<json::Array> merge_keyed(const Schema* schema, json::Array original,
       replace = true;
     } else if (word == "delete") {
       if (identity.of(item) == nullptr) return no_merge_key(item, key);
-      for (auto it = original.begin(); it != original.end();)
-        it = identity.same(*it, item) ? original.erase(it) : it + 1;
+      deleted.add(item);
     } else if (word == "merge") {
       return fail(Code::bad_request, "merging lists cannot yet be specified in the patch");
     } else {
@@ -139,16 +158,19 @@ Result<json::Array> merge_keyed(const Schema* schema, json::Array original,
     }
   }
   if (replace) return rest;
+  json::erase_if(original, [&](const json::Value& item) { return deleted.has(item); });
   json::Array live = original;
+  Places places(original, identity);
   for (json::Value& item : rest) {
     if (identity.of(item) == nullptr) return no_merge_key(item, key);
-    std::ptrdiff_t at = identity.index(original, item);
+    const std::ptrdiff_t at = places.of(item);
     if (at >= 0) {
       TRY(merge_object(schema == nullptr ? nullptr : schema->items.get(),
                        original[static_cast<std::size_t>(at)], item.get_object()));
     } else {
       json::Value added = item;
       without_directives(added);
+      places.add(added);
       original.push_back(std::move(added));
     }
   }
@@ -167,9 +189,13 @@ Result<json::Array> merge_list(const Schema* schema, const json::Array& original
   }
   Identity identity{};
   json::Array merged;
+  Places places(identity);
   for (const json::Array* list : {&original, &patch})
-    for (const json::Value& item : *list)
-      if (identity.index(merged, item) < 0) merged.push_back(item);
+    for (const json::Value& item : *list) {
+      if (places.has(item)) continue;
+      places.add(item);
+      merged.push_back(item);
+    }
   return in_order(std::move(merged), patch, original, identity);
 }
 
@@ -179,21 +205,18 @@ Result<void> apply_retain_keys(json::Object& original, json::Object& patch) {
   if (directive == patch.end()) return {};
   if (!directive->value().is_array())
     return fail(Code::bad_request, "invalid patch format of retainKeys");
-  json::Array keep = directive->value().get_array();
+  std::set<std::string, std::less<>> keep;
+  for (const json::Value& one : directive->value().get_array())
+    if (one.is_string()) keep.emplace(json::sv(one.get_string()));
   patch.erase(directive);
-  const auto kept = [&](std::string_view key) {
-    return std::any_of(keep.begin(), keep.end(), [&](const json::Value& one) {
-      return one.is_string() && json::sv(one.get_string()) == key;
-    });
-  };
+  const auto kept = [&](std::string_view key) { return keep.contains(key); };
   for (const auto& member : patch) {
     std::string_view key = member.key();
     bool exempt =
         member.value().is_null() || key.starts_with(kDeletePrefix) || key.starts_with(kOrderPrefix);
     if (!exempt && !kept(key)) return fail(Code::bad_request, "invalid patch format of retainKeys");
   }
-  for (auto it = original.begin(); it != original.end();)
-    it = kept(it->key()) ? it + 1 : original.stable_erase(it);
+  json::erase_if(original, [&](const auto& pair) { return !kept(pair.key()); });
   return {};
 }
 
@@ -245,46 +268,38 @@ Result<void> apply_order(const Schema* schema, json::Object& original, json::Obj
 
 Result<void> apply_orders(const Schema* schema, json::Object& original, json::Object& patch) {
   std::vector<std::pair<std::string, json::Value>> orders;
-  for (auto it = patch.begin(); it != patch.end();) {
-    std::string_view key = it->key();
-    if (!key.starts_with(kOrderPrefix)) {
-      ++it;
-      continue;
-    }
-    std::string_view name = key.substr(kOrderPrefix.size());
+  json::erase_if(patch, [&](const auto& pair) {
+    std::string_view name = pair.key();
+    if (!name.starts_with(kOrderPrefix)) return false;
+    name.remove_prefix(kOrderPrefix.size());
     if (name.starts_with('/')) name.remove_prefix(1);
-    orders.emplace_back(std::string(name), it->value());
-    it = patch.stable_erase(it);
-  }
+    orders.emplace_back(std::string(name), pair.value());
+    return true;
+  });
   // Deletions from sets come before their order is settled.
   for (auto& [name, order] : orders) TRY(apply_order(schema, original, patch, name, order));
   return {};
 }
 
 Result<void> apply_deletions(json::Object& original, json::Object& patch) {
-  for (auto it = patch.begin(); it != patch.end();) {
-    std::string_view key = it->key();
-    if (!key.starts_with(kDeletePrefix)) {
-      ++it;
-      continue;
-    }
-    if (!key.substr(kDeletePrefix.size()).starts_with('/') || !it->value().is_array())
+  for (const auto& pair : patch) {
+    std::string_view key = pair.key();
+    if (!key.starts_with(kDeletePrefix)) continue;
+    if (!key.substr(kDeletePrefix.size()).starts_with('/') || !pair.value().is_array())
       return fail(Code::bad_request, "invalid patch format of primitive list");
     auto live = original.find(key.substr(kDeletePrefix.size() + 1));
-    if (live != original.end() && live->value().is_array()) {
-      json::Array& list = live->value().get_array();
-      for (auto item = list.begin(); item != list.end();)
-        item = Identity{}.index(it->value().get_array(), *item) >= 0 ? list.erase(item) : item + 1;
-    }
-    it = patch.stable_erase(it);
+    if (live == original.end() || !live->value().is_array()) continue;
+    const Places deleted(pair.value().get_array(), Identity{});
+    json::erase_if(live->value().get_array(), [&](const json::Value& item) { return deleted.has(item); });
   }
+  json::erase_if(patch, [](const auto& pair) { return std::string_view(pair.key()).starts_with(kDeletePrefix); });
   return {};
 }
 
 Result<void> merge_member(const Schema* schema, json::Object& original, std::string_view name,
                           json::Value& change) {
   if (change.is_null()) {
-    if (auto found = original.find(name); found != original.end()) original.stable_erase(found);
+    if (auto found = original.find(name); found != original.end()) json::erase_member(original, found);
     return {};
   }
   auto found = original.find(name);
@@ -298,7 +313,7 @@ Result<void> merge_member(const Schema* schema, json::Object& original, std::str
     return {};
   }
   if (!both_objects && !without_directives(change)) {
-    if (found != original.end()) original.stable_erase(found);
+    if (found != original.end()) json::erase_member(original, found);
     return {};
   }
   original.insert_or_assign(name, std::move(change));

@@ -287,21 +287,16 @@ void normalize_scalar(const Schema& schema, json::Value& value) {
 void normalize_value(const Schema& schema, json::Value& value);
 
 void normalize_object(const Schema& schema, json::Object& object) {
-  for (auto it = object.begin(); it != object.end();) {
-    auto found = schema.properties.find(it->key());
-    const Schema* member =
-        found != schema.properties.end() ? found->second.get() : schema.additional.get();
-    if (member == nullptr) {
-      ++it;
-      continue;
-    }
-    normalize_value(*member, it->value());
-    bool struct_field = found != schema.properties.end();
-    if (!struct_field && it->value().is_null()) it->value() = zero_value(*member);
-    bool drop = struct_field && (it->value().is_null() || (member->omit_empty && !member->pointer &&
-                                                           is_empty(*member, it->value())));
-    it = drop ? object.stable_erase(it) : it + 1;
-  }
+  json::erase_if(object, [&](auto& pair) {
+    auto found = schema.properties.find(pair.key());
+    const bool struct_field = found != schema.properties.end();
+    const Schema* member = struct_field ? found->second.get() : schema.additional.get();
+    if (member == nullptr) return false;
+    normalize_value(*member, pair.value());
+    if (!struct_field && pair.value().is_null()) pair.value() = zero_value(*member);
+    return struct_field && (pair.value().is_null() ||
+                            (member->omit_empty && !member->pointer && is_empty(*member, pair.value())));
+  });
 }
 
 void normalize_value(const Schema& schema, json::Value& value) {

@@ -8,6 +8,8 @@ namespace hekla::json {
 inline constexpr std::size_t kPatchOperationsMax = 10'000;
 // What all "copy" operations of one patch may add, so that copies of copies do not grow without bound.
 inline constexpr std::size_t kPatchCopiedBytesMax = std::size_t{3} << 20;
+// Elements that all operations of one patch may shift in lists or take to a deeper place: a tenth of a second.
+inline constexpr std::size_t kPatchShiftedMax = 50'000'000;
 
 // All or nothing: on failure `document` is as it was. The code says why: bad_request for a patch that is
 // none, too_large beyond the limits above, not_found for a path that does not exist, invalid for a

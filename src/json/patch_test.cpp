@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "json/parse.h"
 #include "json/pointer.h"
 
@@ -121,6 +123,39 @@ TEST(JsonPatch, IsBounded) {
   }
   document = Object{};
   EXPECT_EQ(apply_json_patch(document, nesting).error().code, Code::too_large);
+
+  // At the beginning of a long list every operation moves all the others.
+  Array shifting(kPatchOperationsMax, Value(Object{{"op", "add"}, {"path", "/0"}, {"value", 1}}));
+  document = Array(100'000, Value(1));
+  EXPECT_EQ(apply_json_patch(document, shifting).error().code, Code::too_large);
+  EXPECT_EQ(document.get_array().size(), 100'000u);
+  Array moving;
+  for (std::size_t i = 0; i < kPatchOperationsMax / 2; ++i) {
+    moving.push_back(Object{{"op", "move"}, {"from", "/a"}, {"path", "/b/c"}});
+    moving.push_back(Object{{"op", "move"}, {"from", "/b/c"}, {"path", "/a"}});
+  }
+  document = Object{{"a", Array(100'000, Value(1))}, {"b", Object{}}};
+  EXPECT_EQ(apply_json_patch(document, moving).error().code, Code::too_large);
+  document = Object{{"a", 1}, {"b", Object{}}};
+  EXPECT_TRUE(apply_json_patch(document, moving));
+}
+
+TEST(JsonPatch, RemovesManyMembersInAMoment) {
+  const std::clock_t begun = std::clock();
+  Value document = Object{};
+  Value nothing = Object{};
+  Array removals;
+  for (int i = 0; i < 200'000; ++i) {
+    const std::string name = "k" + std::to_string(i);
+    document.get_object().emplace(name, i);
+    nothing.get_object().emplace(name, nullptr);
+    if (removals.size() < kPatchOperationsMax) removals.push_back(Object{{"op", "remove"}, {"path", "/" + name}});
+  }
+  ASSERT_TRUE(apply_json_patch(document, removals));
+  EXPECT_EQ(document.get_object().size(), 190'000u);
+  apply_merge_patch(document, nothing);
+  EXPECT_TRUE(document.get_object().empty());
+  EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 5);
 }
 
 // The table of RFC 7396, appendix A.

@@ -328,4 +328,11 @@ bool equal(const Value& a, const Value& b) {
   }
 }
 
+void erase_member(Object& object, Object::iterator at) {
+  if (object.size() <= kOrderedErase)
+    object.stable_erase(at);
+  else
+    object.erase(at);
+}
+
 }  // namespace hekla::json

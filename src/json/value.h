@@ -2,6 +2,7 @@
 // Objects keep insertion order. Numbers are int64, uint64 or double and stay exact.
 #pragma once
 
+#include <algorithm>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/string.hpp>
@@ -53,6 +54,32 @@ const Object* object_at(const Value& value, std::initializer_list<std::string_vi
 Value& member_of(Object& object, std::string_view name);
 // way and is not an object is replaced.
 Value& at_path(Value& value, std::initializer_list<std::string_view> members);
+
+// Taking a member out so that the others keep their order walks over all of them: minutes, for every member of an
+// object of megabytes. In larger objects than this the last one takes its place.
+inline constexpr std::size_t kOrderedErase = 64;
+void erase_member(Object& object, Object::iterator at);
+
+// Removes the members `drop(pair)` is true for; the others keep their order. Each is asked about once, in order.
+template <class Drop>
+void erase_if(Object& object, Drop drop) {
+  auto at = object.begin();
+  if (object.size() <= kOrderedErase) {
+    while (at != object.end()) at = drop(*at) ? object.stable_erase(at) : at + 1;
+    return;
+  }
+  while (at != object.end() && !drop(*at)) ++at;
+  if (at == object.end()) return;
+  Object kept(object.storage());
+  kept.reserve(object.size() - 1);
+  for (auto it = object.begin(); it != object.end(); ++it)
+    if (it < at || (it > at && !drop(*it))) kept.emplace(it->key(), std::move(it->value()));
+  object = std::move(kept);
+}
+template <class Drop>
+void erase_if(Array& array, Drop drop) {
+  array.erase(std::remove_if(array.begin(), array.end(), drop), array.end());
+}
 
 // Structural equality; object members in any order, 1 == 1.0 as in JSON Schema.
 bool equal(const Value& a, const Value& b);
