@@ -32,6 +32,7 @@ Connection::Connection(ConnectionHost& host, ReadyConnections& ready, int fd, Ss
       channel_(ready.io(), fd, std::move(ssl)),
       deadline_(kNever),
       idle_since_(real_clock().mono().time_since_epoch().count()),
+      stuck_since_(kNever),
       remote_address_(std::move(remote_address)),
       parser_({host.options.max_header_bytes, host.options.max_body_bytes}) {}
 
@@ -68,6 +69,12 @@ void Connection::give_way() {
   idle_since_ = kNever;  // asked once
   asio::post(ready_.io(), [self = shared_from_this()] {
     if (!self->exchange_) self->close();
+  });
+}
+
+void Connection::break_off(MonoTime::rep stuck_since) {
+  asio::post(ready_.io(), [self = shared_from_this(), stuck_since] {
+    if (self->unread_bytes_ > 0 && self->stuck_since_ == stuck_since) self->close();
   });
 }
 
@@ -277,6 +284,12 @@ bool Connection::holds_too_much() const {
          host_.unfinished_bytes.load(std::memory_order_relaxed) > host_.options.max_unfinished_bytes;
 }
 
+void Connection::account_unread(std::size_t bytes) {
+  host_.unread_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  host_.unread_bytes.fetch_sub(unread_bytes_.exchange(bytes), std::memory_order_relaxed);
+  stuck_since_ = bytes > 0 ? real_clock().mono().time_since_epoch().count() : kNever;
+}
+
 void Connection::pump() {
   if (pumping_ || stage_ == Stage::closed || stage_ == Stage::handshake) return;
   if (exchange_ && (exchange_->aborted() || (peer_done_ && exchange_->streaming()))) return close();
@@ -325,7 +338,10 @@ bool Connection::after_write(Io done) {
   }
   // A stream may wait for its reader as long as it likes: whoever feeds it looks at
   // pending_bytes().
-  if (!exchange_ || !exchange_->streaming()) set_deadline(host_.options.idle_timeout);
+  if (!exchange_ || !exchange_->streaming()) {
+    set_deadline(host_.options.idle_timeout);
+    account_unread(output_.size() + (exchange_ ? exchange_->held_bytes() : 0));
+  }
   write_armed_ = true;
   channel_.wait_writable([self = shared_from_this()] {
     self->write_armed_ = false;
@@ -348,6 +364,7 @@ void Connection::finish_exchange() {
   std::shared_ptr<Exchange> finished = std::move(exchange_);
   exchange_ = nullptr;
   wrote_ = false;
+  if (unread_bytes_ > 0) account_unread(0);
   if (!finished->keep_alive()) close_after_ = true;
   finished->close();
   if (close_after_) return linger();
@@ -380,6 +397,7 @@ void Connection::close() {
   input_ = {};
   output_ = {};
   account_input();
+  account_unread(0);
   if (unfinished) unfinished->close();
   host_.on_closed(shared_from_this());
 }

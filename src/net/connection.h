@@ -25,6 +25,7 @@ struct ConnectionHost {
   Handler handler;
   SslContext tls;  // null without TLS
   std::atomic<std::size_t> unfinished_bytes = 0;  // of all connections, see ServerOptions
+  std::atomic<std::size_t> unread_bytes = 0;      // likewise
   // Called on the connection's thread when it has closed.
   std::function<void(const std::shared_ptr<Connection>&)> on_closed;
 };
@@ -51,6 +52,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   MonoTime::rep idle_since() const { return idle_since_.load(std::memory_order_relaxed); }
   // Closes it for somebody else's sake, unless a request has come meanwhile.
   void give_way();
+  // Of a complete answer that its reader does not take, and since when it has taken nothing; none: never.
+  std::size_t unread_bytes() const { return unread_bytes_.load(std::memory_order_relaxed); }
+  MonoTime::rep stuck_since() const { return stuck_since_.load(std::memory_order_relaxed); }
+  // Closes it unless its reader has gone on since.
+  void break_off(MonoTime::rep stuck_since);
 
  private:
   enum class Stage { handshake, requests, lingering, closed };
@@ -69,6 +75,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void reject(const HttpError& error);
   void account_input();
   bool holds_too_much() const;
+  void account_unread(std::size_t bytes);
   void pump();
   bool write_some();
   bool after_write(Io done);
@@ -100,7 +107,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Channel channel_;
 
   std::atomic<MonoTime::rep> deadline_;  // kNever or nanoseconds of the monotonic clock
-  std::atomic<MonoTime::rep> idle_since_;
+  std::atomic<MonoTime::rep> idle_since_, stuck_since_;
+  std::atomic<std::size_t> unread_bytes_ = 0;  // of the host's unread_bytes
   const std::string remote_address_;
   RequestParser parser_;
   std::string input_;  // read and not yet parsed

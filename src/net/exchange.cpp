@@ -258,6 +258,13 @@ void Exchange::sent(std::size_t bytes) {
   }
 }
 
+std::size_t Exchange::held_bytes() const {
+  std::lock_guard lock(mutex_);
+  std::size_t bytes = 0;
+  for (const Piece& piece : queue_) bytes += piece.bytes ? piece.bytes->size() : 0;
+  return bytes;
+}
+
 void Exchange::notify_drained() {
   if (!was_large_) return;
   std::shared_ptr<const std::function<void()>> drained;

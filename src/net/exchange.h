@@ -30,6 +30,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   enum class Left { more, nothing_yet, nothing };
   Left take(std::string& out, std::size_t limit_bytes);
   void sent(std::size_t bytes);
+  // Memory of what has not been taken yet; what is made while it is sent takes none.
+  std::size_t held_bytes() const;
   // The wake that a WriteBatch has held back.
   void wake_now();
   void notify_drained();

@@ -24,6 +24,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kSweepPeriod = 250ms;  // deadlines of connections are kept to this precision
+constexpr auto kStuckAtLeast = 1s;
 constexpr auto kExhaustedPause = 50ms;
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::size_t kOtherDescriptors = 1024;  // what the rest of the program may need
@@ -210,9 +211,27 @@ class HttpServer final : public Server {
   void sweep() {
     if (stop_sweeping_) return;
     MonoTime now = real_clock().mono();
-    for (const auto& connection : open_connections(false)) connection->check_deadline(now);
+    const std::vector<std::shared_ptr<Connection>> all = open_connections(false);
+    for (const auto& connection : all) connection->check_deadline(now);
+    if (host_.unread_bytes > host_.options.max_unread_bytes) break_off_stuck(all, now);
     timer_.expires_after(kSweepPeriod);
     timer_.async_wait([this](boost::system::error_code) { sweep(); });
+  }
+
+  // See ServerOptions::max_unread_bytes.
+  void break_off_stuck(const std::vector<std::shared_ptr<Connection>>& all, MonoTime now) {
+    std::vector<std::pair<MonoTime::rep, Connection*>> stuck;
+    const MonoTime::rep latest = (now - kStuckAtLeast).time_since_epoch().count();
+    for (const auto& connection : all)
+      if (const MonoTime::rep since = connection->stuck_since(); since <= latest)
+        stuck.emplace_back(since, connection.get());
+    std::ranges::sort(stuck);
+    std::size_t left = host_.unread_bytes;
+    for (const auto& [since, connection] : stuck) {
+      if (left <= host_.options.max_unread_bytes) return;
+      left -= std::min(left, connection->unread_bytes());
+      connection->break_off(since);
+    }
   }
 
   const std::uint16_t port_;

@@ -27,6 +27,9 @@ struct ServerOptions {
   // Memory of all requests that have not come to their end, which nobody has authenticated yet. Beyond it only small
   // ones are read on; larger ones are told to come again (429).
   std::size_t max_unfinished_bytes = std::size_t{256} << 20;
+  // Memory of all answers that are complete and wait for their readers. Beyond it those whose readers have taken
+  // nothing for the longest time, and for a second at least, are broken off.
+  std::size_t max_unread_bytes = std::size_t{512} << 20;
   std::chrono::seconds idle_timeout{300};
   std::chrono::milliseconds request_timeout{60'000};  // from a request's first byte to its last
 };

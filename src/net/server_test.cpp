@@ -99,6 +99,27 @@ TEST(Server, UnfinishedRequestsShareABudget) {
   EXPECT_NE(refused.find("\"reason\":\"TooManyRequests\""), std::string::npos) << refused;
 }
 
+TEST(Server, AnswersThatNobodyReadsShareABudget) {
+  ServerOptions options;
+  options.max_unread_bytes = 40 << 20;
+  const std::string body(16 << 20, 'x');
+  const Handler large = [&](const Request&, const WriterPtr& writer) { writer->respond(text(body)); };
+  auto server = serve(large, std::move(options));
+  std::vector<std::unique_ptr<RawPeer>> peers;
+  for (int i = 0; i < 6; ++i) peers.emplace_back(std::make_unique<RawPeer>(server->port()))->send(kGet);
+  // Whoever reads is served, however many do not.
+  RawPeer reader(server->port());
+  reader.send(kGet);
+  EXPECT_GT(reader.receive_until(body).size(), body.size());
+  std::this_thread::sleep_for(3s);
+  std::size_t complete = 0;
+  for (const auto& peer : peers) {
+    peer->half_close();
+    complete += peer->receive_all().size() > body.size();
+  }
+  EXPECT_LE(complete, 2u);
+}
+
 TEST(Server, SmallRequestsAreReadWhateverOthersHold) {
   ServerOptions options;
   options.max_unfinished_bytes = 100 * 1024;
