@@ -6,6 +6,7 @@
 #include "apiserver/object_header.h"
 #include "apiserver/storage.h"
 #include "base/bytes.h"
+#include "model/time.h"
 #include "net/websocket.h"
 
 namespace hekla::apiserver {
@@ -20,6 +21,15 @@ bool is_token(const std::string& protocol) { return protocol.starts_with(kTokenP
 
 bool carries_token(const net::Request& request) {
   return net::wants_websocket(request) && std::ranges::any_of(net::websocket_protocols(request), is_token);
+}
+
+// Finalizers may hold an object back for as long as they like; its tokens end a minute after it should have gone.
+// Lasting ones end at once.
+bool is_gone(const ServedKind& served, const store::Item& item, bool lasting, WallTime now) {
+  if (!header_of(item).deleting) return false;
+  const Result<WallTime> when =
+      model::parse_rfc3339(json::string_at(decode_object(served, item), {"metadata", "deletionTimestamp"}));
+  return lasting || !when || *when + std::chrono::minutes(1) < now;
 }
 
 kube::UserInfo anonymous() { return {"system:anonymous", "", {"system:unauthenticated"}}; }
@@ -79,13 +89,14 @@ Result<kube::UserInfo> Authenticator::authenticate_token(
   auto alive = [&](const char* plural, const std::string& name, const std::string& uid) {
     ServedPtr served = catalog->find("", "v1", plural);
     store::ItemPtr item = served ? snapshot.get(served->bucket, subject.ns + "/" + name) : nullptr;
-    return item && header_of(*item).uid == uid;
+    return item && header_of(*item).uid == uid && !is_gone(*served, *item, subject.lasting, tokens_.now());
   };
   // A lasting token is the one its secret holds: a secret made anew under the name does not revive it.
   auto held = [&](const std::string& secret_name) {
     ServedPtr served = catalog->find("", "v1", "secrets");
     store::ItemPtr item = served ? snapshot.get(served->bucket, subject.ns + "/" + secret_name) : nullptr;
-    return item && json::string_at(decode_object(*served, *item), {"data", "token"}) == base64_encode(token);
+    return item && !header_of(*item).deleting &&
+           json::string_at(decode_object(*served, *item), {"data", "token"}) == base64_encode(token);
   };
   const bool valid =
       !subject.uid.empty() && alive("serviceaccounts", subject.name, subject.uid) &&

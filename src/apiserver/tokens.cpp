@@ -32,12 +32,22 @@ bool same_secret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-bool has_audience(const json::Value& claims, std::string_view wanted) {
+using Audiences = std::set<std::string, std::less<>>;
+
+Audiences audiences_in(const json::Value& claims) {
   const json::Array* list = json::array_at(claims, {"aud"});
-  if (!list) return json::string_at(claims, {"aud"}) == wanted;
-  return std::any_of(list->begin(), list->end(), [&](const json::Value& one) {
-    return one.is_string() && json::sv(one.get_string()) == wanted;
-  });
+  if (!list) return {json::text_at(claims, {"aud"})};
+  Audiences all;
+  for (const json::Value& one : *list)
+    if (one.is_string()) all.emplace(json::sv(one.get_string()));
+  return all;
+}
+
+Result<json::Value> claims_of(std::string_view token) {
+  const std::size_t first = token.find('.'), last = token.rfind('.');
+  if (first == std::string_view::npos || first == last) return fail(Code::unauthorized, "");
+  std::optional<std::string> payload = base64url_decode(token.substr(first + 1, last - first - 1));
+  return payload ? json::parse(*payload) : fail(Code::unauthorized, "");
 }
 
 json::Object named(const std::string& name, const std::string& uid) {
@@ -158,12 +168,11 @@ bool Tokens::is_signed(std::string_view token) const {
 Result<TokenSubject> Tokens::verify(std::string_view token,
                                     const std::vector<std::string>& audiences) const {
   if (!is_signed(token)) return bad_token();
-  const std::size_t first = token.find('.'), last = token.rfind('.');
-  std::optional<std::string> payload = base64url_decode(token.substr(first + 1, last - first - 1));
-  Result<json::Value> claims = payload ? json::parse(*payload) : fail(Code::unauthorized, "");
+  const Result<json::Value> claims = claims_of(token);
   if (!claims) return bad_token();
   const std::string_view issuer = json::string_at(*claims, {"iss"});
-  auto wanted = [&](const std::string& one) { return has_audience(*claims, one); };
+  const Audiences meant = audiences_in(*claims);
+  auto wanted = [&](const std::string& one) { return meant.contains(one); };
   if (issuer == kLastingIssuer) {  // for the server's own audience alone
     const bool ours = audiences.empty() || std::find(audiences.begin(), audiences.end(),
                                                      options_.issuer) != audiences.end();
@@ -178,6 +187,13 @@ Result<TokenSubject> Tokens::verify(std::string_view token,
       json::int_at(*claims, {"nbf"}) > now + 60)
     return bad_token();
   return bound_subject(*claims);
+}
+
+// Whatever this server has not issued itself with others in it is for it alone.
+std::set<std::string, std::less<>> Tokens::audiences_of(std::string_view token) const {
+  const Result<json::Value> claims = claims_of(token);
+  if (claims && json::string_at(*claims, {"iss"}) == options_.issuer) return audiences_in(*claims);
+  return {options_.issuer};
 }
 
 bool Tokens::is_admin(std::string_view token) const {

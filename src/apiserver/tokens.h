@@ -1,6 +1,7 @@
 // Service-account tokens: JWTs signed with ES256, bound to an account and perhaps to a pod or a secret.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,6 +54,9 @@ class Tokens {
   // account still exists is the caller's question.
   Result<TokenSubject> verify(std::string_view token,
                               const std::vector<std::string>& audiences = {}) const;
+  // Those a token that has been found valid is for.
+  std::set<std::string, std::less<>> audiences_of(std::string_view token) const;
+  WallTime now() const { return clock_.wall(); }
   const std::string& issuer() const { return options_.issuer; }
   bool admits_anonymous() const { return options_.anonymous; }
   const std::string& root_ca_pem() const { return options_.root_ca_pem; }
