@@ -62,8 +62,12 @@ Result<void> role_is_held(const Authorizer& authorizer, const AdmissionRequest& 
                         nullptr))
     return {};
   if (grants_the_same(request, role, {"rules", "aggregationRule"})) return {};
-  const json::Value* aggregation = json::find(role, "aggregationRule");
-  if (aggregation && aggregation->is_object()) {
+  // Whoever takes the rule of another away keeps the role from being tightened.
+  const auto gathers = [](const json::Value& one) {
+    const json::Array* selectors = json::array_at(one, {"aggregationRule", "clusterRoleSelectors"});
+    return selectors && !selectors->empty();
+  };
+  if (gathers(role) || (request.old_object && gathers(*request.old_object))) {
     const std::vector<PolicyRule> everything{{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
     if (!missing_rules(authorizer.rules_of(request.user, request.key.ns), everything).empty())
       return std::unexpected(

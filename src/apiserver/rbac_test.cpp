@@ -46,6 +46,23 @@ class RbacTest : public ServerFixture {
   }
 };
 
+TEST_F(RbacTest, AnAggregationRuleIsTakenAwayOnlyByWhoMaySetIt) {
+  make_cluster_role("editor", R"([{"verbs":["patch"],"apiGroups":["rbac.authorization.k8s.io"],
+                                   "resources":["clusterroles"],"resourceNames":["gathered"]}])");
+  bind_everywhere("editor", "jane");
+  const std::string gathered = std::string(kRbacRoot) + "/clusterroles/gathered";
+  ASSERT_EQ(call("POST", std::string(kRbacRoot) + "/clusterroles",
+                 R"({"metadata":{"name":"gathered"},"aggregationRule":{"clusterRoleSelectors":[
+                     {"matchLabels":{"to":"it"}}]}})").status, 201);
+  As merge = as("jane");
+  merge.emplace_back("Content-Type", "application/merge-patch+json");
+  Reply taken = call("PATCH", gathered, R"({"aggregationRule":null})", merge);
+  EXPECT_EQ(taken.status, 403);
+  EXPECT_NE(taken.message().find("must have cluster-admin privileges to use the aggregationRule"), std::string::npos)
+      << taken.message();
+  EXPECT_EQ(call("PATCH", gathered, R"({"metadata":{"labels":{"a":"b"}}})", merge).status, 200);
+}
+
 TEST_F(RbacTest, ARoleGrantsInItsNamespaceFromTheMomentItIsBound) {
   make_role(R"([{"verbs":["get","list"],"apiGroups":[""],"resources":["pods"]}])");
   Reply before = call("GET", kPods, "", as("jane"));
