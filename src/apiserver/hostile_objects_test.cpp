@@ -183,6 +183,18 @@ TEST_F(HostileObjects, ASmallServiceRangeIsUsedAgain) {
   }
 }
 
+TEST_F(HostileObjects, NodePortsThatAreUsedUpAreSaidToBe) {
+  std::string ports;
+  for (int i = 1; i <= 2'769; ++i)
+    ports += (i > 1 ? R"(,{"name":"p)" : R"({"name":"p)") + std::to_string(i) + R"(","port":)" + std::to_string(i) +
+             "}";
+  const Reply made = call("POST", "/api/v1/namespaces/default/services",
+                          R"({"metadata":{"name":"s"},"spec":{"type":"NodePort","ports":[)" + ports + "]}}");
+  EXPECT_EQ(made.status, 422);
+  EXPECT_NE(made.message().find("spec.ports[2768].nodePort: Invalid value: 0: failed to allocate a nodePort: range "
+                                "is full"), std::string::npos) << made.message().substr(0, 500);
+}
+
 TEST_F(HostileObjects, LabelsOfABindingAreHeldToTheRules) {
   ASSERT_EQ(call("POST", kPods, pod("p")).status, 201);
   const Reply bound = call("POST", std::string(kPods) + "/p/binding",

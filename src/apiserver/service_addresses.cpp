@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
+#include <map>
 
 #include "apiserver/kinds/service_rules.h"
 #include "apiserver/metadata.h"
@@ -64,14 +65,18 @@ void keep_allocated(json::Value& service, const json::Value& old) {
   }
 }
 
-std::int64_t old_node_port(const json::Value* old, const json::Value& port) {
-  const json::Array* before = old ? json::array_at(*old, {"spec", "ports"}) : nullptr;
-  if (!before) return 0;
-  for (const json::Value& one : *before)
-    if (json::int_at(one, {"port"}) == json::int_at(port, {"port"}) &&
-        json::string_at(one, {"protocol"}) == json::string_at(port, {"protocol"}))
-      return json::int_at(one, {"nodePort"});
-  return 0;
+using ServicePort = std::pair<std::int64_t, std::string>;  // number and protocol
+
+ServicePort service_port(const json::Value& port) {
+  return {json::int_at(port, {"port"}), json::text_at(port, {"protocol"})};
+}
+
+std::map<ServicePort, std::int64_t> node_ports_of(const json::Value* service) {
+  std::map<ServicePort, std::int64_t> all;
+  const json::Array* ports = service ? json::array_at(*service, {"spec", "ports"}) : nullptr;
+  if (ports)
+    for (const json::Value& one : *ports) all.emplace(service_port(one), json::int_at(one, {"nodePort"}));
+  return all;
 }
 
 std::int64_t pick_port(std::set<std::int64_t>& taken, Rng& rng) {
@@ -90,12 +95,18 @@ std::vector<Cause> assign_ports(json::Value& service, const json::Value* old,
   json::Value& ports = json::at_path(service, {"spec", "ports"});
   if (!ports.is_array()) return causes;
   std::size_t index = 0;
+  const std::map<ServicePort, std::int64_t> allocated = node_ports_of(old);
   for (json::Value& port : ports.get_array()) {
     const std::string path = "spec.ports[" + std::to_string(index++) + "].nodePort";
     if (!port.is_object()) continue;
-    const std::int64_t before = old_node_port(old, port);
+    const auto known = allocated.find(service_port(port));
+    const std::int64_t before = known == allocated.end() ? 0 : known->second;
     std::int64_t wanted = json::int_at(port, {"nodePort"});
     if (wanted == 0) wanted = before != 0 ? before : pick_port(taken, rng);
+    if (wanted == 0) {
+      causes.push_back(invalid_value(path, json::Value(0), "failed to allocate a nodePort: range is full"));
+      return causes;
+    }
     if (wanted != before) {
       if (json::int_at(port, {"nodePort"}) != 0 && !taken.insert(wanted).second)
         causes.push_back(invalid_value(path, json::Value(wanted), "provided port is already allocated"));

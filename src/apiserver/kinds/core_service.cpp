@@ -90,11 +90,10 @@ void drop_node_ports(json::Value& object, const json::Value& old) {
   const json::Array* before = json::array_at(old, {"spec", "ports"});
   json::Value* ports = object_in_place(object.get_object(), "spec").if_contains("ports");
   if (!before || !ports || !ports->is_array()) return;
+  std::set<std::int64_t> allocated;
+  for (const json::Value& one : *before) allocated.insert(json::int_at(one, {"nodePort"}));
   for (json::Value& port : ports->get_array())
-    for (const json::Value& allocated : *before)
-      if (port.is_object() &&
-          json::int_at(port, {"nodePort"}) == json::int_at(allocated, {"nodePort"}))
-        port.get_object().erase("nodePort");
+    if (port.is_object() && allocated.contains(json::int_at(port, {"nodePort"}))) port.get_object().erase("nodePort");
 }
 
 // Nor what else only the old type may say, when it says the same of it.
