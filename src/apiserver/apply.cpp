@@ -67,7 +67,8 @@ void append_unownable(const Schema& schema, const json::Value& value, const std:
                       std::vector<std::string>& out) {
   if (value.is_object() && !schema.atomic_map)
     for (const auto& member : value.get_object())
-      append_unownable(member_schema(schema, member.key()), member.value(), path + "." + std::string(member.key()), out);
+      append_unownable(member_schema(schema, member.key()), member.value(), path + "." + std::string(member.key()),
+                       out);
   if (!is_keyed_list(schema, value)) return;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < value.get_array().size(); ++i) {
