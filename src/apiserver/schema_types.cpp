@@ -203,8 +203,9 @@ class TypeCheck {
                                            " as \"2006\"");
     } else if (format == "byte") {
       if (!base64_decode(text))
-        return fail(Code::bad_request,
-                    "illegal base64 data at input byte " + std::to_string(bad_base64_byte(text)));
+        return fail(Code::bad_request, (decoder_ == GoDecoder::unstructured ? "error decoding from json: " : "") +
+                                           std::string("illegal base64 data at input byte ") +
+                                           std::to_string(bad_base64_byte(text)));
     } else if (format == "go-duration") {
       if (auto parsed = model::parse_go_duration(text); !parsed)
         return fail(Code::bad_request, "time: invalid duration " + go_quote(text));

@@ -60,6 +60,8 @@ TEST(CheckTypes, StrategicPatchesAreDecodedInOtherWords) {
   EXPECT_EQ(error(pod, R"({"metadata":{"creationTimestamp":5}})"),
             "json: cannot unmarshal number into Go value of type string");
   EXPECT_EQ(error("io.k8s.api.core.v1.Secret", R"({"data":{"a":[]}})"), "cannot restore slice from slice");
+  EXPECT_EQ(error("io.k8s.api.core.v1.Secret", R"({"data":{"a":"!!"}})"),
+            "error decoding from json: illegal base64 data at input byte 0");
 }
 
 TEST(CheckTypes, AcceptsWhatGoAccepts) {
