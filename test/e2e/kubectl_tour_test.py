@@ -480,7 +480,7 @@ class Tour:
                    "The request is invalid")
         self.fails(line + """--type=json -p '[{"op":"test","path":"/spec/replicas","value":9}]'""",
                    "The request is invalid")
-        self.fails(line + """-p '{"spec":{"replicas":"x"}}'""", "patch: Invalid value:", "of type int32")
+        self.fails(line + """-p '{"spec":{"replicas":"x"}}'""", "patch: Invalid value:", "unrecognized type: int32")
         self.fails("patch deployment nope -p '{}'", 'deployments.apps "nope" not found')
         self.fails(line + """-p '{"spec":{"selector":{"matchLabels":{"app":"z"}}}}'""", "field is immutable")
         if self.minor >= 24:
