@@ -240,11 +240,6 @@ void track_update(const Kind& kind, const json::Value* live, json::Value& object
     return;
   }
 
-  // What nobody is known to own yet stays so until somebody applies it.
-  if (read_managed_fields(*live).empty() && entries.empty()) {
-    metadata_of(object).erase("managedFields");
-    return;
-  }
   ManagedEntry* own = nullptr;
   for (ManagedEntry& entry : entries) {
     entry.fields.subtract(changes.removed);

@@ -10,13 +10,13 @@
 #include "apiserver/kinds/ephemeral.h"
 #include "apiserver/kinds/resize.h"
 #include "apiserver/kinds/signing_request.h"
+#include "apiserver/kinds/status_rules.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/quota.h"
 #include "apiserver/schema_rules.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/storage.h"
-#include "apiserver/kinds/status_rules.h"
 #include "apiserver/subresources.h"
 #include "apiserver/webhook_configurations.h"
 #include "apiserver/webhooks.h"
@@ -70,11 +70,11 @@ Result<void> check_configuration(WriteScope& scope) {
   return {};
 }
 
-// A patch whose outcome is no object of the kind: upstream shows the whole outcome.
 bool patched_strategically(const WriteScope& scope) {
   return scope.request.verb == WriteRequest::Verb::patch && scope.request.patch_type == kube::PatchType::strategic;
 }
 
+// A patch whose outcome is no object of the kind: upstream shows the whole outcome, or a strategic patch itself.
 Error undecodable_patch(const WriteScope& scope, const json::Value& object, const std::string& why) {
   const std::string shown =
       patched_strategically(scope) ? json::go_print(scope.request.body) : json::serialize(object);
