@@ -18,7 +18,7 @@ BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables passt
 TEST_PACKAGES := runc libgtest-dev libgmock-dev librapidcheck-dev python3-yaml python3-venv openssl procps
 
-.PHONY: deps deps-test build run run-long test build-asan build-tsan test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-mutations test-kubectl test-python test-crds test-helm test-envtest test-conformance test-node-conformance test-volcano-e2e test-frameworks fuzz bench tidy clean
+.PHONY: deps deps-test build run run-long test build-asan build-tsan test-asan test-tsan test-sim test-crash test-faults oracle mutants test-differential test-mutations test-kubectl test-python test-crds test-helm test-envtest test-operators envtest-assets test-conformance test-node-conformance test-volcano-e2e test-frameworks fuzz bench tidy clean
 
 # Asks apt only for what is missing, so that a second run needs no network.
 define install_packages
@@ -141,15 +141,21 @@ test-helm: $(BUILD)/hekla
 	  $(SUDO) env GO=$$go HELM=$(CACHE)/helm/$$version/helm HEKLA=$(CURDIR)/$(BUILD)/hekla HEKLA_CACHE=$(CACHE) \
 	  python3 test/clients/helm_test.py -v; done
 
-# client-go's informers, a controller-runtime manager and controller-runtime's own suites, with Hekla as envtest's control plane.
-test-envtest: $(BUILD)/hekla
+# client-go's informers, a controller-runtime manager and controller-runtime's own suites, with Hekla as envtest's control plane;
+# test-operators: the suites of training-operator and JobSet likewise.
+test-envtest: envtest-assets
+	@go=$$(tools/find_go $(CACHE) 1.25); (cd test/clients/envtest && \
+	  KUBEBUILDER_ASSETS=$(CACHE)/envtest GOFLAGS="$${GOFLAGS:-} -p=1 -buildvcs=false" nice -n 10 $$go test -vet=off -count=1 -v .) && \
+	  test/clients/envtest_suites $(CACHE)/envtest $$go
+
+test-operators: envtest-assets
+	@test/clients/envtest_suites --operators $(CACHE)/envtest $$(tools/find_go $(CACHE) 1.25)
+
+envtest-assets: $(BUILD)/hekla
 	@$(call install_packages,python3-venv)
 	@tools/fetch_kubectl $(CACHE)
 	@mkdir -p $(CACHE)/envtest && ln -sf $(CURDIR)/$(BUILD)/hekla $(CACHE)/envtest/kube-apiserver && ln -sf $(CURDIR)/$(BUILD)/hekla $(CACHE)/envtest/etcd
 	@ln -sf $(CACHE)/kubectl-debian/usr/bin/kubectl $(CACHE)/envtest/kubectl
-	@go=$$(tools/find_go $(CACHE) 1.25); (cd test/clients/envtest && \
-	  KUBEBUILDER_ASSETS=$(CACHE)/envtest GOFLAGS="$${GOFLAGS:-} -p=1 -buildvcs=false" nice -n 10 $$go test -vet=off -count=1 -v .) && \
-	  test/clients/controller_runtime $(CACHE)/envtest $$go
 
 # Kubernetes' conformance tests that need no container runtime; Go builds them from Kubernetes' modules, once.
 test-conformance: $(BUILD)/hekla
