@@ -1,10 +1,14 @@
-// bench/api_load: load for any Kubernetes API server over TLS. One thread, prepared requests, answers read no further
-// than their framing demands, so that the client is not the limit. One mode per run, one line of JSON:
-//   --mode create --kind configmap|pod|pod4k   creates over 64 connections: {"per_s","p50_ms","p99_ms",...}
-//   --mode list                          lists of all pods as JSON, one after another: {"p50_ms",...}
-//   --mode watch                         updates of one object to many watchers: {"events_per_s",...}
-// Connections and watches are open before the clock starts. Every line carries the program's own CPU time per request
-// and, with --server-pids P,P, that of those processes meanwhile.
+// bench/api_load: load for any Kubernetes API server over TLS. One thread, prepared requests,
+// answers read no further than their framing demands, so that the client is not the limit. One mode
+// per run, one line of JSON:
+//   --mode create --kind configmap|pod|pod4k   creates over 64 connections:
+//   {"per_s","p50_ms","p99_ms",...}
+//   --mode list                          lists of all pods as JSON, one after another:
+//   {"p50_ms",...}
+//   --mode watch                         updates of one object to many watchers:
+//   {"events_per_s",...}
+// Connections and watches are open before the clock starts. Every line carries the program's own
+// CPU time per request and, with --server-pids P,P, that of those processes meanwhile.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -72,7 +76,9 @@ double server_cpu_us(const LoadOptions& options) {
 class Meter {
  public:
   explicit Meter(const LoadOptions& options) : options_(options) {}
-  double seconds() const { return std::chrono::duration<double>(real_clock().mono() - start_).count(); }
+  double seconds() const {
+    return std::chrono::duration<double>(real_clock().mono() - start_).count();
+  }
   double client_us() const { return own_cpu_us() - client_; }
   double server_us() const { return server_cpu_us(options_) - server_; }
 
@@ -104,13 +110,16 @@ struct Target {
 Target target_of(const kube::ClusterAccess& access) {
   Result<net::Url> url = net::parse_url(access.server + "/");
   if (!url) give_up(url.error().message);
-  if (url->origin.scheme != net::Origin::Scheme::https) give_up("the server's URL must be an https:// one");
+  if (url->origin.scheme != net::Origin::Scheme::https)
+    give_up("the server's URL must be an https:// one");
   const net::ClientOptions& http = access.http;
   Result<net::SslContext> tls =
       net::make_client_context({http.ca_pem, http.certificate, http.insecure_skip_verify});
   if (!tls) give_up(tls.error().message);
-  SSL_CTX_clear_mode(tls->get(), SSL_MODE_RELEASE_BUFFERS);  // every connection is busy all the time
-  std::string headers = "Host: " + url->authority + "\r\nAccept: application/json\r\nUser-Agent: api_load\r\n";
+  SSL_CTX_clear_mode(tls->get(),
+                     SSL_MODE_RELEASE_BUFFERS);  // every connection is busy all the time
+  std::string headers =
+      "Host: " + url->authority + "\r\nAccept: application/json\r\nUser-Agent: api_load\r\n";
   if (!http.bearer_token.empty()) headers += "Authorization: Bearer " + http.bearer_token + "\r\n";
   return {std::move(*url), std::move(*tls), std::move(headers)};
 }
@@ -120,11 +129,19 @@ struct Form {
   std::string method = "GET", path, content_type = {};
 };
 
-void append_request(const Target& target, const Form& form, std::string_view body, std::string& out) {
-  out.append(form.method).append(" ").append(form.path).append(" HTTP/1.1\r\n").append(target.common_headers);
+void append_request(const Target& target, const Form& form, std::string_view body,
+                    std::string& out) {
+  out.append(form.method)
+      .append(" ")
+      .append(form.path)
+      .append(" HTTP/1.1\r\n")
+      .append(target.common_headers);
   if (!form.content_type.empty())
-    out.append("Content-Type: ").append(form.content_type).append("\r\nContent-Length: ")
-        .append(std::to_string(body.size())).append("\r\n");
+    out.append("Content-Type: ")
+        .append(form.content_type)
+        .append("\r\nContent-Length: ")
+        .append(std::to_string(body.size()))
+        .append("\r\n");
   out.append("\r\n").append(body);
 }
 
@@ -137,7 +154,8 @@ class Link {
     address.sin_port = htons(target.url.origin.port);
     if (::inet_pton(AF_INET, target.url.origin.host.c_str(), &address.sin_addr) != 1)
       give_up(target.url.origin.host + " is not an IPv4 address");
-    if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) give_up("cannot connect");
+    if (::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+      give_up("cannot connect");
     net::tune_socket(fd_);
     Result<net::Ssl> ssl = net::make_client_session(*target.tls, target.url.origin.host);
     if (!ssl) give_up(ssl.error().message);
@@ -168,7 +186,8 @@ class Link {
   }
   MonoTime sent_at() const { return sent_at_; }
 
-  // Reads what has come; `on_body` gets the answer's body piece by piece. True when an answer has come to its end.
+  // Reads what has come; `on_body` gets the answer's body piece by piece. True when an answer has
+  // come to its end.
   template <class OnBody>
   bool read(OnBody&& on_body) {
     thread_local std::array<char, 64 * 1024> buffer;
@@ -177,10 +196,12 @@ class Link {
       std::size_t got = 0;
       const int done = SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &got);
       if (done != 1) {
-        if (SSL_get_error(ssl_.get(), done) != SSL_ERROR_WANT_READ) give_up("the server has closed a connection");
+        if (SSL_get_error(ssl_.get(), done) != SSL_ERROR_WANT_READ)
+          give_up("the server has closed a connection");
         return complete;
       }
-      for (std::string_view data(buffer.data(), got); !data.empty();) complete = take(data, on_body) || complete;
+      for (std::string_view data(buffer.data(), got); !data.empty();)
+        complete = take(data, on_body) || complete;
       if (got < buffer.size() && SSL_has_pending(ssl_.get()) == 0) return complete;
     }
   }
@@ -243,7 +264,8 @@ class Links {
     while (!done()) {
       const int ready = ::epoll_wait(epoll_, events.data(), events.size(), 60'000);
       if (ready == 0) give_up("nothing has come for a minute");
-      for (int i = 0; i < ready; ++i) on_ready(*static_cast<Link*>(events[static_cast<std::size_t>(i)].data.ptr));
+      for (int i = 0; i < ready; ++i)
+        on_ready(*static_cast<Link*>(events[static_cast<std::size_t>(i)].data.ptr));
     }
   }
 
@@ -262,7 +284,8 @@ std::string body_of(const std::string& kind, int number) {
   // Stored with what the server adds, a pod4k is about 4 KB.
   std::string note = kind == "pod4k" ? std::string(2000, 'x') : "none";
   return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
-         R"(","labels":{"app":"load"},"annotations":{"note":")" + note + R"("}},)"
+         R"(","labels":{"app":"load"},"annotations":{"note":")" + note +
+         R"("}},)"
          R"("spec":{"schedulerName":"nobody","containers":[{"name":"main",)"
          R"("image":"busybox","command":["sleep","600"],"env":[{"name":"A","value":"1"}],)"
          R"("resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"cpu":"1"}}}]}})";
@@ -299,16 +322,19 @@ void pump(const Target& target, const LoadOptions& options, int connections, con
   links.run(on_ready, [&] { return static_cast<int>(latencies.size()) == options.count; });
   double seconds = meter.seconds(), client = meter.client_us(), server = meter.server_us();
   auto n = static_cast<double>(latencies.size());
-  std::printf("{\"mode\":\"%s\",\"requests\":%.0f,\"per_s\":%.0f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
-              "\"client_cpu_us\":%.1f,\"server_cpu_us\":%.1f}\n",
-              options.mode.c_str(), n, n / seconds, percentile(latencies, 50), percentile(latencies, 99), client / n,
-              server / n);
+  std::printf(
+      "{\"mode\":\"%s\",\"requests\":%.0f,\"per_s\":%.0f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,"
+      "\"client_cpu_us\":%.1f,\"server_cpu_us\":%.1f}\n",
+      options.mode.c_str(), n, n / seconds, percentile(latencies, 50), percentile(latencies, 99),
+      client / n, server / n);
 }
 
 void create(const Target& target, const LoadOptions& options) {
   const std::string resource = options.kind == "configmap" ? "configmaps" : "pods";
-  const Form form{"POST", "/api/v1/namespaces/" + options.space + "/" + resource, "application/json"};
-  pump(target, options, options.connections, form, [&](int number) { return body_of(options.kind, number); });
+  const Form form{"POST", "/api/v1/namespaces/" + options.space + "/" + resource,
+                  "application/json"};
+  pump(target, options, options.connections, form,
+       [&](int number) { return body_of(options.kind, number); });
 }
 
 void list(const Target& target, const LoadOptions& options) {
@@ -329,32 +355,39 @@ class Watch {
     const int status = write({"POST", base_, "application/json"}, body_of("configmap", 0), 0);
     if (status >= 300 && status != 409) give_up("cannot create the object to watch");
     std::string request;
-    append_request(target_, {.path = base_ + "?watch=true&fieldSelector=metadata.name%3Dconfigmap-0"}, "", request);
+    append_request(target_,
+                   {.path = base_ + "?watch=true&fieldSelector=metadata.name%3Dconfigmap-0"}, "",
+                   request);
     for (int i = 0; i < options_.watchers; ++i) links_.add().send(request);
-    links_.run([this](Link& link) { on_ready(link); }, [this] { return seen_ >= options_.watchers; });
+    links_.run([this](Link& link) { on_ready(link); },
+               [this] { return seen_ >= options_.watchers; });
     latencies_.clear();  // that was the object as it is, once to each
     Meter meter(options_);
     const Form patch{"PATCH", base_ + "/configmap-0", "application/merge-patch+json"};
     for (int update = 1; update <= options_.count; ++update) {
-      const std::string body = R"({"metadata":{"annotations":{"n":")" + std::to_string(update) + R"("}}})";
+      const std::string body =
+          R"({"metadata":{"annotations":{"n":")" + std::to_string(update) + R"("}}})";
       if (write(patch, body, options_.watchers * (update + 1)) != 200) give_up("patch failed");
     }
     double seconds = meter.seconds(), cpu = meter.client_us(), server_cpu = meter.server_us();
     auto events = static_cast<double>(latencies_.size());
-    std::printf("{\"mode\":\"watch\",\"events\":%.0f,\"events_per_s\":%.0f,\"p50_ms\":%.3f,"
-                "\"p99_ms\":%.3f,\"client_cpu_us\":%.1f,\"server_cpu_us\":%.1f}\n",
-                events, events / seconds, percentile(latencies_, 50), percentile(latencies_, 99), cpu / events,
-                server_cpu / events);
+    std::printf(
+        "{\"mode\":\"watch\",\"events\":%.0f,\"events_per_s\":%.0f,\"p50_ms\":%.3f,"
+        "\"p99_ms\":%.3f,\"client_cpu_us\":%.1f,\"server_cpu_us\":%.1f}\n",
+        events, events / seconds, percentile(latencies_, 50), percentile(latencies_, 99),
+        cpu / events, server_cpu / events);
   }
 
  private:
-  // Sends a write and waits for its answer and until the watchers together have seen so many events.
+  // Sends a write and waits for its answer and until the watchers together have seen so many
+  // events.
   int write(const Form& form, std::string_view body, int events) {
     std::string request;
     append_request(target_, form, body, request);
     answered_ = false;
     writer_.send(request);
-    links_.run([this](Link& link) { on_ready(link); }, [&] { return answered_ && seen_ >= events; });
+    links_.run([this](Link& link) { on_ready(link); },
+               [&] { return answered_ && seen_ >= events; });
     return writer_.status();
   }
 
@@ -366,7 +399,8 @@ class Watch {
     link.read([this](std::string_view data) {
       const auto lines = std::count(data.begin(), data.end(), '\n');
       seen_ += static_cast<int>(lines);
-      latencies_.insert(latencies_.end(), static_cast<std::size_t>(lines), ms_since(writer_.sent_at()));
+      latencies_.insert(latencies_.end(), static_cast<std::size_t>(lines),
+                        ms_since(writer_.sent_at()));
     });
     if (link.status() >= 300) give_up("a watch was refused");
   }
@@ -386,18 +420,26 @@ LoadOptions parse_arguments(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     std::string_view flag = argv[i];
     std::string value = argv[i + 1];
-    if (flag == "--kubeconfig") options.kubeconfig = value;
-    else if (flag == "--mode") options.mode = value;
-    else if (flag == "--kind") options.kind = value;
-    else if (flag == "--namespace") options.space = value;
-    else if (flag == "--count") options.count = std::atoi(value.c_str());
-    else if (flag == "--connections") options.connections = std::atoi(value.c_str());
-    else if (flag == "--watchers") options.watchers = std::atoi(value.c_str());
+    if (flag == "--kubeconfig")
+      options.kubeconfig = value;
+    else if (flag == "--mode")
+      options.mode = value;
+    else if (flag == "--kind")
+      options.kind = value;
+    else if (flag == "--namespace")
+      options.space = value;
+    else if (flag == "--count")
+      options.count = std::atoi(value.c_str());
+    else if (flag == "--connections")
+      options.connections = std::atoi(value.c_str());
+    else if (flag == "--watchers")
+      options.watchers = std::atoi(value.c_str());
     else if (flag == "--server-pids") {
       std::istringstream pids(value);
-      for (std::string pid; std::getline(pids, pid, ',');) options.server_pids.push_back(std::atoi(pid.c_str()));
-    }
-    else give_up("unknown flag " + std::string(flag));
+      for (std::string pid; std::getline(pids, pid, ',');)
+        options.server_pids.push_back(std::atoi(pid.c_str()));
+    } else
+      give_up("unknown flag " + std::string(flag));
   }
   if (options.kubeconfig.empty()) give_up("--kubeconfig FILE is needed");
   return options;
@@ -412,9 +454,13 @@ int main(int argc, char** argv) {
   auto access = kube::load_kubeconfig(options.kubeconfig);
   if (!access) give_up(access.error().message);
   const Target target = target_of(*access);
-  if (options.mode == "create") create(target, options);
-  else if (options.mode == "list") list(target, options);
-  else if (options.mode == "watch") Watch(target, options).run();
-  else give_up("--mode is create, list or watch");
+  if (options.mode == "create")
+    create(target, options);
+  else if (options.mode == "list")
+    list(target, options);
+  else if (options.mode == "watch")
+    Watch(target, options).run();
+  else
+    give_up("--mode is create, list or watch");
   return 0;
 }

@@ -1,9 +1,10 @@
 // bench/embedded: the whole platform with fake nodes, loaded over HTTPS like any user would. Prints
 // one line:
 //   {"first_post_to_last_bound_s","pods_per_s","latency_p50_ms","cpu_s","rss_mb"}
-// Whoever counts bound pods watches over TLS (--observer tls: the real binary, another process) or from
-// within (--observer process: the platform runs in this program). cpu_s is the platform's while the pods
-// came, within also that of the load. With --kubeconfig a cluster that is there gets the same load, and
+// Whoever counts bound pods watches over TLS (--observer tls: the real binary, another process) or
+// from within (--observer process: the platform runs in this program). cpu_s is the platform's
+// while the pods came, within also that of the load. With --kubeconfig a cluster that is there gets
+// the same load, and
 // --pids says which processes it consists of (bench/platform.py: the real Volcano).
 // Latency: 20 one-pod jobs one after another on the otherwise idle platform, POST until the pod has
 // a node.
@@ -103,6 +104,7 @@ class Hekla : public Subject {
     kubeconfig_ = dir_ + "/admin.kubeconfig";
   }
   ~Hekla() override { std::filesystem::remove_all(dir_); }
+
  protected:
   std::string dir_;
 };
@@ -320,9 +322,10 @@ int main(int argc, char** argv) {
       for (std::istringstream pids(value); std::getline(pids, value, ',');)
         options.pids.push_back(std::stoi(value));
     else
-      hekla::die("unknown flag " + flag + " " + value +
-                 "; use --jobs J --pods-per-job P --fake-nodes N --observer tls|process [--hekla FILE], "
-                 "or --jobs J --pods-per-job P --kubeconfig FILE --pids N,N");
+      hekla::die(
+          "unknown flag " + flag + " " + value +
+          "; use --jobs J --pods-per-job P --fake-nodes N --observer tls|process [--hekla FILE], "
+          "or --jobs J --pods-per-job P --kubeconfig FILE --pids N,N");
   }
   return hekla::run(options);
 }

@@ -1,9 +1,12 @@
-// Times one scheduling session over a made-up cluster, or over a file of objects. Prints one line of JSON per
-// session. `steady` times the session in which a gang of 100 pods comes to a cluster at rest, from the last
-// pod's delta to the list of binds; everything else the first session over the whole cluster.
+// Times one scheduling session over a made-up cluster, or over a file of objects. Prints one line
+// of JSON per session. `steady` times the session in which a gang of 100 pods comes to a cluster at
+// rest, from the last pod's delta to the list of binds; everything else the first session over the
+// whole cluster.
 //
-// --write FILE writes the cluster instead, one object per line: test/oracle's Volcano reads it with -session.
-// --growth times a quarter of the pods, and of the nodes, too, and prints the exponents: 1 is linear.
+// --write FILE writes the cluster instead, one object per line: test/oracle's Volcano reads it with
+// -session.
+// --growth times a quarter of the pods, and of the nodes, too, and prints the exponents: 1 is
+// linear.
 #include <sys/resource.h>
 #include <time.h>
 
@@ -26,7 +29,8 @@ using namespace hekla;
 
 [[noreturn]] void usage(const std::string& why) {
   std::fprintf(stderr,
-               "%s\nusage: scheduler_session --workload NAME [--nodes N] [--pods P] [--write FILE] [--growth]\n"
+               "%s\nusage: scheduler_session --workload NAME [--nodes N] [--pods P] [--write FILE] "
+               "[--growth]\n"
                "       scheduler_session --read FILE\n",
                why.c_str());
   for (const bench::Workload& one : bench::workloads())
@@ -47,17 +51,21 @@ Flags read_flags(int argc, char** argv) {
     std::string flag = argv[i];
     if (flag == "--growth")
       given[flag] = "yes";
-    else if (flag == "--workload" || flag == "--nodes" || flag == "--pods" || flag == "--write" || flag == "--read")
+    else if (flag == "--workload" || flag == "--nodes" || flag == "--pods" || flag == "--write" ||
+             flag == "--read")
       given[flag] = ++i < argc ? argv[i] : "";
     else
       usage("no such flag: " + flag);
   }
-  Flags flags{given["--workload"], given["--read"], given["--write"], {}, !given["--growth"].empty()};
+  Flags flags{
+      given["--workload"], given["--read"], given["--write"], {}, !given["--growth"].empty()};
   if (!flags.read.empty()) return flags;
   for (const bench::Workload& one : bench::workloads())
     if (one.name == flags.workload) flags.size = one.usual;
-  if (const std::string& nodes = given["--nodes"]; !nodes.empty()) flags.size.nodes = std::atoi(nodes.c_str());
-  if (const std::string& pods = given["--pods"]; !pods.empty()) flags.size.pods = std::atoi(pods.c_str());
+  if (const std::string& nodes = given["--nodes"]; !nodes.empty())
+    flags.size.nodes = std::atoi(nodes.c_str());
+  if (const std::string& pods = given["--pods"]; !pods.empty())
+    flags.size.pods = std::atoi(pods.c_str());
   return flags;
 }
 
@@ -105,17 +113,25 @@ class Loader {
       put(head.kind, line);
   }
   void put(const std::string& kind, const std::string& line) {
-    if (kind == "Node") cluster_.put(decoded<model::Node>(line));
-    else if (kind == "Queue") cluster_.put(decoded<model::Queue>(line));
-    else if (kind == "PriorityClass") cluster_.put(decoded<model::PriorityClass>(line));
-    else if (kind == "PodGroup") cluster_.put(decoded<model::PodGroup>(line));
-    else if (kind == "Pod") cluster_.put(decoded<model::Pod>(line));
-    else usage("an object of no known kind: " + line);
+    if (kind == "Node")
+      cluster_.put(decoded<model::Node>(line));
+    else if (kind == "Queue")
+      cluster_.put(decoded<model::Queue>(line));
+    else if (kind == "PriorityClass")
+      cluster_.put(decoded<model::PriorityClass>(line));
+    else if (kind == "PodGroup")
+      cluster_.put(decoded<model::PodGroup>(line));
+    else if (kind == "Pod")
+      cluster_.put(decoded<model::Pod>(line));
+    else
+      usage("an object of no known kind: " + line);
   }
 
   void remove(const std::string& kind, const std::string& line) {
-    if (kind == "PodGroup") cluster_.remove(decoded<model::PodGroup>(line));
-    else cluster_.remove(decoded<model::Pod>(line));
+    if (kind == "PodGroup")
+      cluster_.remove(decoded<model::PodGroup>(line));
+    else
+      cluster_.remove(decoded<model::Pod>(line));
   }
 
   std::string configuration;
@@ -156,7 +172,8 @@ Figures measure(Fill fill) {
   scheduler::Cluster cluster;
   Loader loader(cluster);
   fill(loader);
-  Result<scheduler::Configuration> configuration = scheduler::parse_configuration(loader.configuration);
+  Result<scheduler::Configuration> configuration =
+      scheduler::parse_configuration(loader.configuration);
   if (!configuration) usage(configuration.error().message);
   scheduler::Session session(cluster);
   session.configure(std::move(*configuration));
@@ -189,18 +206,19 @@ Figures measure_file(const std::string& path) {
 }
 
 void print(const Figures& figures) {
-  std::printf("{\"scheduler\":\"hekla\",\"session_ms\":%.3f,\"cpu_ms\":%.3f,\"binds\":%zu,"
-              "\"evictions\":%zu,\"pipelined\":%zu,\"pods_per_s\":%.0f,\"max_rss_mb\":%.1f}\n",
-              figures.session_ms, figures.cpu_ms, figures.binds, figures.evictions, figures.pipelined,
-              static_cast<double>(figures.binds) / (figures.session_ms / 1000), max_rss_mb());
+  std::printf(
+      "{\"scheduler\":\"hekla\",\"session_ms\":%.3f,\"cpu_ms\":%.3f,\"binds\":%zu,"
+      "\"evictions\":%zu,\"pipelined\":%zu,\"pods_per_s\":%.0f,\"max_rss_mb\":%.1f}\n",
+      figures.session_ms, figures.cpu_ms, figures.binds, figures.evictions, figures.pipelined,
+      static_cast<double>(figures.binds) / (figures.session_ms / 1000), max_rss_mb());
 }
 
 // The exponent between a quarter and the whole.
 void print_growth(const std::string& workload, bench::WorkloadSize size, double whole_ms) {
   double fewer_pods = measure(workload, {size.nodes, size.pods / 4}).cpu_ms;
   double fewer_nodes = measure(workload, {size.nodes / 4, size.pods}).cpu_ms;
-  std::printf("{\"growth_with_pods\":%.2f,\"growth_with_nodes\":%.2f}\n", std::log2(whole_ms / fewer_pods) / 2,
-              std::log2(whole_ms / fewer_nodes) / 2);
+  std::printf("{\"growth_with_pods\":%.2f,\"growth_with_nodes\":%.2f}\n",
+              std::log2(whole_ms / fewer_pods) / 2, std::log2(whole_ms / fewer_nodes) / 2);
 }
 
 }  // namespace

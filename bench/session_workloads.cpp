@@ -17,8 +17,8 @@ std::string number(long long value) { return std::to_string(value); }
 // Kubernetes' time for a second of a day long ago.
 std::string stamp(int second) {
   char out[32];
-  std::snprintf(out, sizeof out, "2026-01-%02dT%02d:%02d:%02dZ", 1 + second / 86400 % 28, second / 3600 % 24,
-                second / 60 % 60, second % 60);
+  std::snprintf(out, sizeof out, "2026-01-%02dT%02d:%02d:%02dZ", 1 + second / 86400 % 28,
+                second / 3600 % 24, second / 60 % 60, second % 60);
   return out;
 }
 
@@ -40,55 +40,68 @@ std::string requests(const PodShape& shape, int times = 1) {
 
 class Maker {
  public:
-  Maker(WorkloadSize size, const std::function<void(const std::string&)>& emit) : size_(size), emit_(emit) {}
+  Maker(WorkloadSize size, const std::function<void(const std::string&)>& emit)
+      : size_(size), emit_(emit) {}
 
-  // Volcano takes pods of one role for equal: a node that refused one is not asked for the next. Where they are not,
-  // it has to be told.
+  // Volcano takes pods of one role for equal: a node that refused one is not asked for the next.
+  // Where they are not, it has to be told.
   enum class Roles { equal, differing };
-  void configuration(std::string_view actions, bool gang_preemptable = false, Roles roles = Roles::equal) {
+  void configuration(std::string_view actions, bool gang_preemptable = false,
+                     Roles roles = Roles::equal) {
     std::string switched = gang_preemptable ? "" : "\\n    enablePreemptable: false";
-    std::string told = roles == Roles::equal ? ""
-                                             : "configurations:\\n- name: allocate\\n  arguments:\\n"
-                                               "    predicateErrorCacheEnable: false\\n";
-    emit_("{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"volcano-scheduler-configmap\"},"
-          "\"data\":{\"volcano-scheduler.conf\":\"actions: \\\"" +
-          std::string(actions) +
-          "\\\"\\ntiers:\\n- plugins:\\n  - name: priority\\n  - name: gang" + switched +
-          "\\n  - name: conformance\\n- plugins:\\n  - name: overcommit\\n  - name: drf\\n"
-          "    enablePreemptable: false\\n  - name: predicates\\n  - name: proportion\\n  - name: nodeorder\\n"
-          "  - name: binpack\\n" +
-          told + "\"}}");
+    std::string told = roles == Roles::equal
+                           ? ""
+                           : "configurations:\\n- name: allocate\\n  arguments:\\n"
+                             "    predicateErrorCacheEnable: false\\n";
+    emit_(
+        "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"volcano-scheduler-"
+        "configmap\"},"
+        "\"data\":{\"volcano-scheduler.conf\":\"actions: \\\"" +
+        std::string(actions) + "\\\"\\ntiers:\\n- plugins:\\n  - name: priority\\n  - name: gang" +
+        switched +
+        "\\n  - name: conformance\\n- plugins:\\n  - name: overcommit\\n  - name: drf\\n"
+        "    enablePreemptable: false\\n  - name: predicates\\n  - name: proportion\\n  - name: "
+        "nodeorder\\n"
+        "  - name: binpack\\n" +
+        told + "\"}}");
   }
 
-  // 32 cores, 256 GiB, 110 pods; every seventh has a taint and every fifth eight GPUs where it is asked for.
+  // 32 cores, 256 GiB, 110 pods; every seventh has a taint and every fifth eight GPUs where it is
+  // asked for.
   void nodes(bool taints = false, bool gpus = false, int cpu = 32) {
     for (int i = 0; i < size_.nodes; ++i) {
       std::string name = "node-" + number(i);
-      std::string amounts = "{\"cpu\":\"" + number(cpu) + "\",\"memory\":\"256Gi\",\"pods\":\"110\"";
+      std::string amounts =
+          "{\"cpu\":\"" + number(cpu) + "\",\"memory\":\"256Gi\",\"pods\":\"110\"";
       if (gpus && i % 5 == 0) amounts += ",\"nvidia.com/gpu\":\"8\"";
       amounts += "}";
       std::string spec = taints && i % 7 == 3
                              ? "{\"taints\":[{\"key\":\"team\",\"value\":\"t" + number(i % 3) +
                                    "\",\"effect\":\"NoSchedule\"}]}"
                              : "{}";
-      emit_("{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":" + text(name) + ",\"uid\":" +
-            text(name) + ",\"labels\":{\"kubernetes.io/hostname\":" + text(name) +
-            ",\"kubernetes.io/os\":\"linux\",\"zone\":\"z" + number(i % kZones) + "\",\"disk\":\"d" +
-            number(i / kZones % 4) + "\"}},\"spec\":" + spec + ",\"status\":{\"allocatable\":" + amounts +
-            ",\"capacity\":" + amounts + ",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
+      emit_("{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":" + text(name) +
+            ",\"uid\":" + text(name) + ",\"labels\":{\"kubernetes.io/hostname\":" + text(name) +
+            ",\"kubernetes.io/os\":\"linux\",\"zone\":\"z" + number(i % kZones) +
+            "\",\"disk\":\"d" + number(i / kZones % 4) + "\"}},\"spec\":" + spec +
+            ",\"status\":{\"allocatable\":" + amounts + ",\"capacity\":" + amounts +
+            ",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}");
     }
   }
 
   void priority_class(std::string_view name, int value) {
-    emit_("{\"apiVersion\":\"scheduling.k8s.io/v1\",\"kind\":\"PriorityClass\",\"metadata\":{\"name\":" +
-          text(name) + "},\"value\":" + number(value) + "}");
+    emit_(
+        "{\"apiVersion\":\"scheduling.k8s.io/"
+        "v1\",\"kind\":\"PriorityClass\",\"metadata\":{\"name\":" +
+        text(name) + "},\"value\":" + number(value) + "}");
   }
 
   void queue(const std::string& name, int weight = 1) {
-    emit_("{\"apiVersion\":\"scheduling.volcano.sh/v1beta1\",\"kind\":\"Queue\",\"metadata\":{\"name\":" +
-          text(name) + ",\"uid\":" + text("queue-" + name) + ",\"creationTimestamp\":" + text(stamp(next_second_++)) +
-          "},\"spec\":{\"weight\":" + number(weight) +
-          ",\"reclaimable\":true},\"status\":{\"state\":\"Open\"}}");
+    emit_(
+        "{\"apiVersion\":\"scheduling.volcano.sh/"
+        "v1beta1\",\"kind\":\"Queue\",\"metadata\":{\"name\":" +
+        text(name) + ",\"uid\":" + text("queue-" + name) + ",\"creationTimestamp\":" +
+        text(stamp(next_second_++)) + "},\"spec\":{\"weight\":" + number(weight) +
+        ",\"reclaimable\":true},\"status\":{\"state\":\"Open\"}}");
   }
 
   void group(const std::string& name, const std::string& queue, int members, const PodShape& shape,
@@ -99,10 +112,12 @@ class Maker {
                        ",\"minTaskMember\":{\"worker\":" + number(members) +
                        "},\"minResources\":" + requests(shape, members);
     if (!priority_class.empty()) spec += ",\"priorityClassName\":" + text(priority_class);
-    emit_("{\"apiVersion\":\"scheduling.volcano.sh/v1beta1\",\"kind\":\"PodGroup\",\"metadata\":{\"name\":" +
-          text(name) + ",\"namespace\":\"default\",\"uid\":" + text("group-" + name) +
-          ",\"creationTimestamp\":" + text(created_) + "},\"spec\":" + spec + "},\"status\":{\"phase\":" +
-          text(phase) + "}}");
+    emit_(
+        "{\"apiVersion\":\"scheduling.volcano.sh/"
+        "v1beta1\",\"kind\":\"PodGroup\",\"metadata\":{\"name\":" +
+        text(name) + ",\"namespace\":\"default\",\"uid\":" + text("group-" + name) +
+        ",\"creationTimestamp\":" + text(created_) + "},\"spec\":" + spec +
+        "},\"status\":{\"phase\":" + text(phase) + "}}");
   }
 
   // A pod of the group made last; with a node it runs there.
@@ -110,13 +125,15 @@ class Maker {
     std::string name = group_ + "-worker-" + number(index);
     std::string placed = node < 0 ? "" : ",\"nodeName\":" + text("node-" + number(node));
     emit_("{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":" + text(name) +
-          ",\"namespace\":\"default\",\"uid\":" + text(name) + ",\"creationTimestamp\":" + text(created_) +
-          ",\"labels\":{\"volcano.sh/task-spec\":\"worker\"" + shape.labels +
+          ",\"namespace\":\"default\",\"uid\":" + text(name) + ",\"creationTimestamp\":" +
+          text(created_) + ",\"labels\":{\"volcano.sh/task-spec\":\"worker\"" + shape.labels +
           "},\"annotations\":{\"scheduling.k8s.io/group-name\":" + text(group_) +
-          ",\"volcano.sh/task-spec\":\"worker\"}},\"spec\":{\"schedulerName\":\"volcano\",\"priority\":" +
+          ",\"volcano.sh/"
+          "task-spec\":\"worker\"}},\"spec\":{\"schedulerName\":\"volcano\",\"priority\":" +
           number(shape.priority) + placed + shape.spec +
           ",\"containers\":[{\"name\":\"main\",\"image\":\"busybox\",\"resources\":{\"requests\":" +
-          requests(shape) + "}}]},\"status\":{\"phase\":" + text(node < 0 ? "Pending" : "Running") + "}}");
+          requests(shape) + "}}]},\"status\":{\"phase\":" + text(node < 0 ? "Pending" : "Running") +
+          "}}");
   }
 
   int pods() const { return size_.pods; }
@@ -159,8 +176,9 @@ void make_distinct(Maker& make) {
         shape.spec += ",\"nodeSelector\":{\"zone\":\"z" + number(i % kZones) + "\"" +
                       (i % 3 == 1 ? "" : ",\"disk\":\"d" + number(i / 7 % 4) + "\"") + "}";
       if (i % 2 == 0)
-        shape.spec += ",\"tolerations\":[{\"key\":\"team\",\"operator\":\"Equal\",\"value\":\"t" + number(i % 3) +
-                      "\",\"effect\":\"NoSchedule\"},{\"key\":\"pod-" + number(i) + "\",\"operator\":\"Exists\"}]";
+        shape.spec += ",\"tolerations\":[{\"key\":\"team\",\"operator\":\"Equal\",\"value\":\"t" +
+                      number(i % 3) + "\",\"effect\":\"NoSchedule\"},{\"key\":\"pod-" + number(i) +
+                      "\",\"operator\":\"Exists\"}]";
       make.pod(p, shape);
     }
   }
@@ -177,15 +195,19 @@ void make_spread(Maker& make) {
     std::string selector = "\"labelSelector\":{\"matchLabels\":{\"app\":" + text(app) + "}}";
     shape.labels = ",\"app\":" + text(app);
     if (j % 2 == 0)
-      shape.spec = ",\"affinity\":{\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{"
-                   "\"topologyKey\":\"kubernetes.io/hostname\"," +
-                   selector + "}]}}";
+      shape.spec =
+          ",\"affinity\":{\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":["
+          "{"
+          "\"topologyKey\":\"kubernetes.io/hostname\"," +
+          selector + "}]}}";
     else
-      shape.spec = ",\"topologySpreadConstraints\":[{\"maxSkew\":1,\"topologyKey\":\"zone\","
-                   "\"whenUnsatisfiable\":\"DoNotSchedule\"," +
-                   selector + "},{\"maxSkew\":2,\"topologyKey\":\"kubernetes.io/hostname\","
-                   "\"whenUnsatisfiable\":\"DoNotSchedule\"," +
-                   selector + "}]";
+      shape.spec =
+          ",\"topologySpreadConstraints\":[{\"maxSkew\":1,\"topologyKey\":\"zone\","
+          "\"whenUnsatisfiable\":\"DoNotSchedule\"," +
+          selector +
+          "},{\"maxSkew\":2,\"topologyKey\":\"kubernetes.io/hostname\","
+          "\"whenUnsatisfiable\":\"DoNotSchedule\"," +
+          selector + "}]";
     make.group("job-" + number(j), "default", make.per_gang(), shape);
     for (int p = 0; p < make.per_gang(); ++p) make.pod(p, shape);
   }
@@ -201,7 +223,8 @@ void make_mixed(Maker& make) {
   // Many small and few large, a hundred on average.
   std::vector<int> sizes;
   for (int left = make.pods(); left > 0;) {
-    int size = random() % 8 == 0 ? 200 + static_cast<int>(random() % 301) : 10 + static_cast<int>(random() % 99);
+    int size = random() % 8 == 0 ? 200 + static_cast<int>(random() % 301)
+                                 : 10 + static_cast<int>(random() % 99);
     sizes.push_back(std::min(size, left));
     left -= sizes.back();
   }
@@ -219,8 +242,8 @@ void make_mixed(Maker& make) {
 }
 
 // One pod on every node, in groups of a hundred of which one must stay.
-void make_running(Maker& make, const std::string& name, const std::string& queue, const PodShape& shape,
-                  std::string_view priority_class) {
+void make_running(Maker& make, const std::string& name, const std::string& queue,
+                  const PodShape& shape, std::string_view priority_class) {
   for (int n = 0; n < make.node_count(); ++n) {
     if (n % kGang == 0)
       make.group(name + "-" + number(n / kGang), queue, 1, shape, "Running", priority_class);
@@ -228,7 +251,8 @@ void make_running(Maker& make, const std::string& name, const std::string& queue
   }
 }
 
-// A cluster full of unimportant pods, one per node, and as many important ones that want their places.
+// A cluster full of unimportant pods, one per node, and as many important ones that want their
+// places.
 void make_preempt(Maker& make) {
   make.configuration("enqueue, allocate, preempt", true);
   make.nodes(false, false, 4);
@@ -273,7 +297,8 @@ void make_steady(Maker& make) {
   int node = 0;
   for (int j = 0; j < make.gangs(); ++j) {
     make.group("job-" + number(j), "q" + number(j % kQueues), make.per_gang(), shape, "Running");
-    for (int p = 0; p < make.per_gang(); ++p, node = (node + 1) % make.node_count()) make.pod(p, shape, node);
+    for (int p = 0; p < make.per_gang(); ++p, node = (node + 1) % make.node_count())
+      make.pod(p, shape, node);
   }
   shape.cpu_milli = 1500;
   make.group(std::string(kArrival), "q0", kGang, shape, "Inqueue");
@@ -286,12 +311,18 @@ struct Known : Workload {
 
 const Known kKnown[] = {
     {{"equal", "gangs of equal pods", {1000, 10000}}, make_equal},
-    {{"distinct", "every pod different in requests, selectors and tolerations", {1000, 10000}}, make_distinct},
+    {{"distinct", "every pod different in requests, selectors and tolerations", {1000, 10000}},
+     make_distinct},
     {{"spread", "required anti-affinity and topology spread", {1000, 10000}}, make_spread},
     {{"mixed", "gangs of 10 to 500 pods in 20 shapes over 50 queues", {10000, 100000}}, make_mixed},
-    {{"preempt", "important pods for nodes that are each full of a less important one", {1000, 1000}}, make_preempt},
-    {{"reclaim", "a queue that deserves half of what another one holds", {1000, 1000}}, make_reclaim},
-    {{"steady", "a cluster of running gangs, and one new gang of 100 pods", {10000, 100000}}, make_steady},
+    {{"preempt",
+      "important pods for nodes that are each full of a less important one",
+      {1000, 1000}},
+     make_preempt},
+    {{"reclaim", "a queue that deserves half of what another one holds", {1000, 1000}},
+     make_reclaim},
+    {{"steady", "a cluster of running gangs, and one new gang of 100 pods", {10000, 100000}},
+     make_steady},
 };
 
 }  // namespace

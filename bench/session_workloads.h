@@ -1,5 +1,5 @@
-// Made-up clusters for the session benchmark, as Kubernetes objects in JSON, one by one: the same text goes to
-// Hekla and, as a file with one object per line, to the real Volcano.
+// Made-up clusters for the session benchmark, as Kubernetes objects in JSON, one by one: the same
+// text goes to Hekla and, as a file with one object per line, to the real Volcano.
 #pragma once
 
 #include <functional>
@@ -25,8 +25,8 @@ struct Workload {
 
 std::vector<Workload> workloads();
 
-// Objects in the order in which a watch would list them: configuration, nodes, classes, queues, groups with
-// their pods. False when there is no such workload.
+// Objects in the order in which a watch would list them: configuration, nodes, classes, queues,
+// groups with their pods. False when there is no such workload.
 bool make_workload(std::string_view name, WorkloadSize size,
                    const std::function<void(const std::string&)>& emit);
 

@@ -1,7 +1,8 @@
-// bench/watch_floor: what one update to many watchers costs at least. A server that knows just enough HTTP for
-// `api_load --mode watch`: it keeps no object, reads no request beyond its first word and, for each update, writes one
-// prepared event to every watching TLS connection, from one thread. What Hekla needs per delivered event is to be
-// compared with this: the rest is the system's `send` and OpenSSL's record.
+// bench/watch_floor: what one update to many watchers costs at least. A server that knows just
+// enough HTTP for `api_load --mode watch`: it keeps no object, reads no request beyond its first
+// word and, for each update, writes one prepared event to every watching TLS connection, from one
+// thread. What Hekla needs per delivered event is to be compared with this: the rest is the
+// system's `send` and OpenSSL's record.
 //   watch_floor DIR   writes DIR/bench.kubeconfig, prints "ready" and serves until it is killed.
 #include <arpa/inet.h>
 #include <sys/epoll.h>
@@ -43,7 +44,8 @@ std::string chunk(const std::string& text) {
 
 // As long as the event of the ConfigMap that api_load updates.
 std::string event() {
-  return chunk(R"({"type":"MODIFIED","object":{"data":{"text":")" + std::string(2360, 'x') + "\"}}}\n");
+  return chunk(R"({"type":"MODIFIED","object":{"data":{"text":")" + std::string(2360, 'x') +
+               "\"}}}\n");
 }
 
 struct Peer {
@@ -54,13 +56,15 @@ struct Peer {
 
 class FloorServer {
  public:
-  explicit FloorServer(net::SslContext tls) : tls_(std::move(tls)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+  explicit FloorServer(net::SslContext tls)
+      : tls_(std::move(tls)), listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
     auto* any = reinterpret_cast<sockaddr*>(&address);
-    if (::bind(listener_, any, size) != 0 || ::listen(listener_, 512) != 0 || ::getsockname(listener_, any, &size) != 0)
+    if (::bind(listener_, any, size) != 0 || ::listen(listener_, 512) != 0 ||
+        ::getsockname(listener_, any, &size) != 0)
       give_up("cannot listen");
     port_ = ntohs(address.sin_port);
     wait_for(listener_, nullptr);
@@ -94,7 +98,8 @@ class FloorServer {
     if (SSL_accept(peer->ssl.get()) != 1) give_up(net::tls_failure(*peer->ssl));
     wait_for(fd, peer.get());
     Peer& added = *peers_.emplace_back(std::move(peer));
-    if (SSL_has_pending(added.ssl.get()) == 1) answer(added);  // the request came with the handshake's end
+    if (SSL_has_pending(added.ssl.get()) == 1)
+      answer(added);  // the request came with the handshake's end
   }
 
   void answer(Peer& peer) {
@@ -134,13 +139,14 @@ class FloorServer {
 void serve(const std::string& directory) {
   const KeyPair ca = value_or_give_up(make_ca("watch-floor", real_clock()));
   const KeyPair pair = value_or_give_up(make_certificate(
-      ca, {.common_name = "server", .ip_addresses = {"127.0.0.1"}, .for_server = true}, real_clock()));
+      ca, {.common_name = "server", .ip_addresses = {"127.0.0.1"}, .for_server = true},
+      real_clock()));
   FloorServer server(value_or_give_up(net::make_server_context(pair, "")));
   std::ofstream(directory + "/bench.kubeconfig")
       << R"({"apiVersion":"v1","kind":"Config","current-context":"b","contexts":[{"name":"b","context":)"
       << R"({"cluster":"b","user":"b"}}],"users":[{"name":"b","user":{"token":"none"}}],"clusters":[{"name":"b",)"
-      << R"("cluster":{"server":"https://127.0.0.1:)" << server.port() << R"(","certificate-authority-data":")"
-      << base64_encode(ca.certificate_pem) << "\"}}]}\n";
+      << R"("cluster":{"server":"https://127.0.0.1:)" << server.port()
+      << R"(","certificate-authority-data":")" << base64_encode(ca.certificate_pem) << "\"}}]}\n";
   std::printf("ready\n");
   std::fflush(stdout);
   server.serve();

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "cel/program.h"
 #include "base/check.h"
+#include "cel/program.h"
 #include "json/parse.h"
 
 using namespace hekla;
@@ -20,8 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   cel::Budget budget(10'000);
   if (auto value = (*program)->run({{"self", cel::Value::of(self, nullptr)}}, budget)) {
-    CHECK(cel::equal(*value, *value) || value->kind() == cel::Value::Kind::floating || value->is_list() ||
-              value->is_map() || value->kind() == cel::Value::Kind::optional,
+    CHECK(cel::equal(*value, *value) || value->kind() == cel::Value::Kind::floating ||
+              value->is_list() || value->is_map() || value->kind() == cel::Value::Kind::optional,
           "a value differs from itself");
     (void)cel::to_json(*value);
   }

@@ -1,5 +1,5 @@
-// JSON text: no crash, and what parses is written and read back as the same value, by the tree and by the
-// view.
+// JSON text: no crash, and what parses is written and read back as the same value, by the tree and
+// by the view.
 #include <cstdint>
 #include <string_view>
 
@@ -38,7 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CHECK(json::serialize(*again) == written);
   CHECK(json::equal(json::parse(json::serialize_pretty(*value)).value(), *value));
   const Result<Sample> from_text = json::decode_text<Sample>(text);
-  if (!duplicates.empty()) return 0;  // a repeated member is decoded twice by one, once by the other
+  if (!duplicates.empty())
+    return 0;  // a repeated member is decoded twice by one, once by the other
   const Result<Sample> from_value = json::decode<Sample>(*value);
   CHECK(from_text.has_value() == from_value.has_value());
   if (from_text) CHECK(json::equal(json::encode(*from_text), json::encode(*from_value)));

@@ -1,5 +1,5 @@
-// Patches: the input is a JSON array [document, patch, other document]. No crash, all or nothing, and the
-// laws of merge patches.
+// Patches: the input is a JSON array [document, patch, other document]. No crash, all or nothing,
+// and the laws of merge patches.
 #include <cstdint>
 #include <string_view>
 
@@ -41,6 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   json::Value moved = parts[0];
   json::apply_merge_patch(moved, json::diff_merge(parts[0], parts[2]));
-  if (!has_null_member(parts[2])) CHECK(json::equal(moved, parts[2]), "the diff does not lead there");
+  if (!has_null_member(parts[2]))
+    CHECK(json::equal(moved, parts[2]), "the diff does not lead there");
   return 0;
 }

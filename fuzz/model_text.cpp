@@ -1,5 +1,5 @@
-// The small texts of the model: quantities, durations, times, selectors. What parses prints canonically
-// and reads back as the same.
+// The small texts of the model: quantities, durations, times, selectors. What parses prints
+// canonically and reads back as the same.
 #include <cstdint>
 #include <string_view>
 

@@ -1,7 +1,8 @@
-// Patches of every kind through the whole write path of an API server. The first byte chooses the object, every line
-// after it is a patch: j (JSON patch), m (merge), s (strategic), a (apply, two managers), u (update), each on the
-// object or, with a capital letter, on its status. No answer is an internal error of ours, a refused write
-// changes nothing, and an accepted apply sent again is a no-op.
+// Patches of every kind through the whole write path of an API server. The first byte chooses the
+// object, every line after it is a patch: j (JSON patch), m (merge), s (strategic), a (apply, two
+// managers), u (update), each on the object or, with a capital letter, on its status. No answer is
+// an internal error of ours, a refused write changes nothing, and an accepted apply sent again is a
+// no-op.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -35,7 +36,8 @@ constexpr std::array<Example, 5> kExamples{{
      R"({"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"x"},
          "spec":{"size":1,"parts":[{"name":"p","n":1}],"tags":["t"]}})"},
 }};
-constexpr const char* kDefinition = R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+constexpr const char* kDefinition =
+    R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
  "metadata":{"name":"things.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
  "names":{"plural":"things","kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true,
  "subresources":{"status":{}},
@@ -51,7 +53,8 @@ constexpr const char* kDefinition = R"({"apiVersion":"apiextensions.k8s.io/v1","
 class Server final : public ServerFixture {
  public:
   Server() {
-    const Reply made = call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", kDefinition);
+    const Reply made =
+        call("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", kDefinition);
     CHECK(made.status == 201, made.text);
   }
   using ServerFixture::call;
@@ -62,11 +65,16 @@ class Server final : public ServerFixture {
 
 const char* media_type(char kind) {
   switch (kind) {
-    case 'j': return "application/json-patch+json";
-    case 'm': return "application/merge-patch+json";
-    case 's': return "application/strategic-merge-patch+json";
-    case 'a': return "application/apply-patch+yaml";
-    default: return "application/json";
+    case 'j':
+      return "application/json-patch+json";
+    case 'm':
+      return "application/merge-patch+json";
+    case 's':
+      return "application/strategic-merge-patch+json";
+    case 'a':
+      return "application/apply-patch+yaml";
+    default:
+      return "application/json";
   }
 }
 
@@ -101,7 +109,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace hekla::apiserver;
   static std::unique_ptr<Server> server;
   static int inputs = 0;
-  if (inputs++ % 2'000 == 0) server = std::make_unique<Server>();  // its history would grow without end
+  if (inputs++ % 2'000 == 0)
+    server = std::make_unique<Server>();  // its history would grow without end
   if (size < 2) return 0;
   const Example& example = kExamples[data[0] % kExamples.size()];
   const std::string object = std::string(example.collection) + "/x";

@@ -1,5 +1,5 @@
-// Kubernetes' protobuf. The first byte chooses how the rest is read: as a body with its envelope, or as one message of
-// a kind. What reads is written and read again as the same.
+// Kubernetes' protobuf. The first byte chooses how the rest is read: as a body with its envelope,
+// or as one message of a kind. What reads is written and read again as the same.
 #include "apiserver/protobuf.h"
 
 #include <array>
@@ -17,16 +17,17 @@ namespace {
 struct Message {
   std::string_view api_version, kind;
 };
-constexpr std::array<Message, 10> kMessages{{{"v1", "Pod"},
-                                             {"v1", "Service"},
-                                             {"v1", "Node"},
-                                             {"v1", "Event"},
-                                             {"v1", "Secret"},
-                                             {"apps/v1", "Deployment"},
-                                             {"batch/v1", "Job"},
-                                             {"coordination.k8s.io/v1", "Lease"},
-                                             {"autoscaling/v2", "HorizontalPodAutoscaler"},
-                                             {"apiextensions.k8s.io/v1", "CustomResourceDefinition"}}};
+constexpr std::array<Message, 10> kMessages{
+    {{"v1", "Pod"},
+     {"v1", "Service"},
+     {"v1", "Node"},
+     {"v1", "Event"},
+     {"v1", "Secret"},
+     {"apps/v1", "Deployment"},
+     {"batch/v1", "Job"},
+     {"coordination.k8s.io/v1", "Lease"},
+     {"autoscaling/v2", "HorizontalPodAutoscaler"},
+     {"apiextensions.k8s.io/v1", "CustomResourceDefinition"}}};
 
 void round_trip(const json::Value& object) {
   const Result<std::string> written = encode_protobuf(object);

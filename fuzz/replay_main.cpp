@@ -1,5 +1,5 @@
-// Runs a fuzz target over the files of the directories given, for compilers without libFuzzer. An empty
-// corpus is an error: a test that replays nothing proves nothing.
+// Runs a fuzz target over the files of the directories given, for compilers without libFuzzer. An
+// empty corpus is an error: a test that replays nothing proves nothing.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

@@ -7,8 +7,8 @@
 
 using namespace hekla;
 
-// Aliases make megabytes of a few lines, up to a bound. To read those back shows nothing that a short text does not,
-// and takes an unoptimised build ten seconds.
+// Aliases make megabytes of a few lines, up to a bound. To read those back shows nothing that a
+// short text does not, and takes an unoptimised build ten seconds.
 constexpr std::size_t kReadBackMax = 256 << 10;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

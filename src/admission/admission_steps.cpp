@@ -20,7 +20,8 @@ std::vector<kube::AdmissionStep> admission_steps(const Settings& settings) {
   for (const Step* step : all_steps()) {
     kube::AdmissionStep converted{step->name, step->matches, {}, {}};
     if (step->mutate)
-      converted.mutate = [step, shared](const kube::AdmissionRequest& request, json::Value& object) {
+      converted.mutate = [step, shared](const kube::AdmissionRequest& request,
+                                        json::Value& object) {
         return step->mutate(*shared, request, object);
       };
     if (step->validate)

@@ -1,5 +1,5 @@
-// Pod templates of jobs: what Kubernetes' own types would make of them, and what only Volcano asks of
-// them. Core validation is in Settings.
+// Pod templates of jobs: what Kubernetes' own types would make of them, and what only Volcano asks
+// of them. Core validation is in Settings.
 #pragma once
 
 #include <string>

@@ -101,7 +101,8 @@ std::string QueueTree::parent_error(const model::Queue& queue) const {
       return "queue " + name + " cannot use queue " + queue.spec.parent +
              " as parent because it is below queue " + name + " itself";
     if (++depth > depth_max_)
-      return "queue " + name + " exceeds the maximum allowed depth of " + std::to_string(depth_max_);
+      return "queue " + name + " exceeds the maximum allowed depth of " +
+             std::to_string(depth_max_);
     const model::Queue* found = find(above);
     if (!found)
       return "failed to get parent queue of queue " + name + ": queue.scheduling.volcano.sh " +

@@ -5,8 +5,9 @@
 namespace hekla::admission {
 namespace {
 
-const kube::Resource kMutating{"admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations",
-                               "MutatingWebhookConfiguration", false};
+const kube::Resource kMutating{"admissionregistration.k8s.io", "v1",
+                               "mutatingwebhookconfigurations", "MutatingWebhookConfiguration",
+                               false};
 const kube::Resource kValidating{"admissionregistration.k8s.io", "v1",
                                  "validatingwebhookconfigurations",
                                  "ValidatingWebhookConfiguration", false};
@@ -15,14 +16,17 @@ Result<kube::Operation> operation_of(std::string_view text) {
   if (text == "CREATE") return kube::Operation::create;
   if (text == "UPDATE") return kube::Operation::update;
   if (text == "DELETE") return kube::Operation::remove;
-  return fail(Code::bad_request, "request.operation " + std::string(text) + " is not reviewed here");
+  return fail(Code::bad_request,
+              "request.operation " + std::string(text) + " is not reviewed here");
 }
 
 Result<kube::AdmissionRequest> request_of(const json::Value& request) {
   kube::AdmissionRequest out;
   out.operation = TRY(operation_of(json::string_at(request, {"operation"})));
-  out.resource = {json::text_at(request, {"resource", "group"}), json::text_at(request, {"resource", "version"}),
-                  json::text_at(request, {"resource", "resource"}), json::text_at(request, {"kind", "kind"}),
+  out.resource = {json::text_at(request, {"resource", "group"}),
+                  json::text_at(request, {"resource", "version"}),
+                  json::text_at(request, {"resource", "resource"}),
+                  json::text_at(request, {"kind", "kind"}),
                   !json::string_at(request, {"namespace"}).empty()};
   out.subresource = json::string_at(request, {"subResource"});
   out.key = {json::text_at(request, {"namespace"}), json::text_at(request, {"name"})};
@@ -57,8 +61,7 @@ void add_operation(json::Array& patch, const char* op, const std::string& path,
 void add_differences(const json::Value& from, const json::Value& to, const std::string& path,
                      json::Array& patch) {
   if (json::equal(from, to)) return;
-  if (!from.is_object() || !to.is_object())
-    return add_operation(patch, "replace", path, &to);
+  if (!from.is_object() || !to.is_object()) return add_operation(patch, "replace", path, &to);
   for (const auto& member : from.get_object())
     if (!to.get_object().contains(member.key()))
       add_operation(patch, "remove", path + "/" + escaped(member.key()), nullptr);
@@ -80,9 +83,9 @@ json::Array rules_of(const Step& step) {
         &kube::resources::pods, &kube::resources::hyper_nodes, &kube::resources::job_flows,
         &kube::resources::vc_cron_jobs}) {
     json::Array operations;
-    for (auto [operation, name] : {std::pair{Operation::create, "CREATE"},
-                                   std::pair{Operation::update, "UPDATE"},
-                                   std::pair{Operation::remove, "DELETE"}})
+    for (auto [operation, name] :
+         {std::pair{Operation::create, "CREATE"}, std::pair{Operation::update, "UPDATE"},
+          std::pair{Operation::remove, "DELETE"}})
       if (step.matches(*resource, operation, "")) operations.push_back(json::Value(name));
     if (operations.empty()) continue;
     rules.push_back(json::Object{{"apiGroups", json::Array{json::Value(resource->group)}},
@@ -178,12 +181,12 @@ std::vector<WebhookObject> webhook_configurations(const std::vector<const Step*>
         {"failurePolicy", "Fail"},
         {"matchPolicy", "Equivalent"},
         {"namespaceSelector",
-         json::Object{{"matchExpressions",
-                       json::Array{json::Object{
-                           {"key", "kubernetes.io/metadata.name"},
-                           {"operator", "NotIn"},
-                           {"values", json::Array{json::Value(registration.ns),
-                                                  json::Value("kube-system")}}}}}}},
+         json::Object{
+             {"matchExpressions",
+              json::Array{json::Object{{"key", "kubernetes.io/metadata.name"},
+                                       {"operator", "NotIn"},
+                                       {"values", json::Array{json::Value(registration.ns),
+                                                              json::Value("kube-system")}}}}}}},
         {"rules", rules_of(*step)},
         {"sideEffects", "None"},
         {"timeoutSeconds", 10}};

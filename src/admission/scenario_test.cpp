@@ -28,7 +28,8 @@ const kube::Resource* resource_of(std::string_view kind) {
 kube::Key key_of(const kube::Resource& resource, const json::Value& object) {
   std::string ns(json::string_at(object, {"metadata", "namespace"}));
   if (resource.namespaced && ns.empty()) ns = "default";
-  return {resource.namespaced ? ns : "", std::string(json::string_at(object, {"metadata", "name"}))};
+  return {resource.namespaced ? ns : "",
+          std::string(json::string_at(object, {"metadata", "name"}))};
 }
 
 class GivenObjects final : public kube::AdmissionReader {
@@ -38,7 +39,8 @@ class GivenObjects final : public kube::AdmissionReader {
     ASSERT_TRUE(resource) << "no such kind: " << json::serialize(object);
     objects_[{resource->plural, key_of(*resource, object)}] = object;
   }
-  Result<kube::SharedValue> get(const kube::Resource& resource, const kube::Key& key) const override {
+  Result<kube::SharedValue> get(const kube::Resource& resource,
+                                const kube::Key& key) const override {
     auto found = objects_.find({resource.plural, key});
     if (found == objects_.end()) return fail(Code::not_found, key.name + " not found");
     return std::make_shared<const json::Value>(found->second);
@@ -89,7 +91,8 @@ class Scenario {
  public:
   explicit Scenario(const json::Value& document)
       : document_(document), steps_(admission_steps(settings_of(document))) {
-    given_.add(parse("{kind: Queue, metadata: {name: default}, spec: {parent: root}, status: {state: Open}}"));
+    given_.add(parse(
+        "{kind: Queue, metadata: {name: default}, spec: {parent: root}, status: {state: Open}}"));
     given_.add(parse("{kind: Queue, metadata: {name: root}, status: {state: Open}}"));
     if (const json::Array* given = json::array_at(document, {"given"}))
       for (const json::Value& object : *given) given_.add(object);
@@ -105,7 +108,9 @@ class Scenario {
   }
 
  private:
-  static json::Value parse(const std::string& yaml) { return json::parse_yaml(yaml)->front().value; }
+  static json::Value parse(const std::string& yaml) {
+    return json::parse_yaml(yaml)->front().value;
+  }
 
   void run(const json::Value& one) {
     Verdict verdict;

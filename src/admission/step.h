@@ -22,7 +22,8 @@ struct Settings {
   int queue_depth_max = 5;
   bool queue_allocated_pods_check = false;  // queues with pods cannot be deleted
   bool root_queue_protection = true;        // root's amounts cannot be changed
-  // What core validation says about a pod template, paths beginning with "template"; unset: nothing.
+  // What core validation says about a pod template, paths beginning with "template"; unset:
+  // nothing.
   std::function<std::vector<std::string>(const json::Value& pod_template)> pod_template_errors;
   // The text of volcano-admission.conf; unset: that of the ConfigMap (resource_groups.h).
   std::function<Result<std::string>()> read_configuration;
@@ -42,8 +43,8 @@ struct Step {
                            const json::Value& object);
 };
 
-// Whether a member is absent, null or an empty text, and so to be filled in. Anything else stays as it
-// is, of whatever type: the schema says what is wrong with it.
+// Whether a member is absent, null or an empty text, and so to be filled in. Anything else stays as
+// it is, of whatever type: the schema says what is wrong with it.
 bool is_left_out(const json::Value& object, std::initializer_list<std::string_view> path);
 
 // In alphabetical order of their files.

@@ -16,7 +16,8 @@ std::string field(const json::Value& secret, std::string_view name) {
 }
 
 CertificateData data_of(const json::Value& secret) {
-  return {field(secret, "ca.crt"), field(secret, "ca.key"),
+  return {field(secret, "ca.crt"),
+          field(secret, "ca.key"),
           {field(secret, "tls.crt"), field(secret, "tls.key")}};
 }
 
@@ -94,8 +95,7 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
     CertificateData kept;
     if (found)
       if (Result<json::Value> secret = json::parse(*(*found)->json)) kept = data_of(*secret);
-    Result<CertificateData> data =
-        current_certificate(kept, options, client.executor().clock());
+    Result<CertificateData> data = current_certificate(kept, options, client.executor().clock());
     if (!data) return trouble("making a certificate failed", data.error());
     if (found && data->server.certificate_pem == kept.server.certificate_pem) return use(*data);
     kube::Write write;
@@ -107,7 +107,8 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
       auto self = weak.lock();
       if (!self) return;
       // Another replica was faster: its certificate is as good.
-      if (!done && (done.error().code == Code::conflict || done.error().code == Code::already_exists))
+      if (!done &&
+          (done.error().code == Code::conflict || done.error().code == Code::already_exists))
         return self->look();
       if (!done) return self->trouble("keeping the certificate failed", done.error());
       self->use(data);
@@ -136,17 +137,16 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
       write.body = std::move(object.body);
       writes.push_back(std::move(write));
     }
-    client.batch(std::move(writes),
-                 [weak = weak_from_this(), ca = data.ca_pem](std::vector<kube::WriteResult> results) {
-                   auto self = weak.lock();
-                   if (!self) return;
-                   for (const kube::WriteResult& result : results)
-                     if (!result)
-                       return self->trouble("registering the webhooks failed", result.error());
-                   self->registered = ca;
-                   log_info("webhook", "the webhooks are registered");
-                   self->again(self->options.look_every);
-                 });
+    client.batch(std::move(writes), [weak = weak_from_this(),
+                                     ca = data.ca_pem](std::vector<kube::WriteResult> results) {
+      auto self = weak.lock();
+      if (!self) return;
+      for (const kube::WriteResult& result : results)
+        if (!result) return self->trouble("registering the webhooks failed", result.error());
+      self->registered = ca;
+      log_info("webhook", "the webhooks are registered");
+      self->again(self->options.look_every);
+    });
   }
 
   void trouble(const char* what, const Error& error) {

@@ -1,5 +1,5 @@
-// A certificate the webhook server makes for itself: kept in a Secret, so that every replica serves the
-// same one, told to the API server in the webhook configurations, and renewed before it ends.
+// A certificate the webhook server makes for itself: kept in a Secret, so that every replica serves
+// the same one, told to the API server in the webhook configurations, and renewed before it ends.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ struct WebhookCertificateOptions {
   std::vector<std::string> ip_addresses;  // besides the service's names
   std::chrono::hours lifetime{24 * 365};
   Nanos look_every{std::chrono::minutes(10)};  // at the secret, for a renewal by another replica
-  std::optional<CertificateData> given;  // somebody else's, which is neither kept nor renewed
+  std::optional<CertificateData> given;        // somebody else's, which is neither kept nor renewed
 };
 
 // The secret's content for a server of these names, made or renewed as need be; `kept` (the

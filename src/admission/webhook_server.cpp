@@ -55,7 +55,8 @@ class CachedReader final : public kube::AdmissionReader {
  public:
   explicit CachedReader(const std::vector<const ObjectCache*>& caches) : caches_(caches) {}
 
-  Result<kube::SharedValue> get(const kube::Resource& resource, const kube::Key& key) const override {
+  Result<kube::SharedValue> get(const kube::Resource& resource,
+                                const kube::Key& key) const override {
     const ObjectCache* cache = cache_of(resource);
     if (!cache) return fail(Code::internal, resource.plural + " are not watched here");
     if (auto fetched = fetched_.find({cache->resource().plural, key}); fetched != fetched_.end())
@@ -141,8 +142,8 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     if (request.method != "POST")
       return writer->respond(respond_with(405, "reviews are posted\n", "text/plain"));
     if (!synced())
-      return writer->respond(
-          respond_with(503, "still starting: queues and namespaces are not read yet\n", "text/plain"));
+      return writer->respond(respond_with(
+          503, "still starting: queues and namespaces are not read yet\n", "text/plain"));
     Result<json::Value> body = json::parse(request.body);
     if (!body) return writer->respond(respond_with(400, body.error().message + "\n", "text/plain"));
     answer(std::make_shared<Review>(Review{*step, std::move(*body), CachedReader(caches), writer}));
@@ -153,9 +154,9 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     Result<json::Value> answered = answer_review(*review->step, review->body, context);
     std::vector<Asked> missed = review->reader.take_missed();
     if (!missed.empty() && !review->asked) return ask(review, std::move(missed));
-    review->writer->respond(
-        answered ? respond_with(200, json::serialize(*answered), "application/json")
-                 : respond_with(400, answered.error().message + "\n", "text/plain"));
+    review->writer->respond(answered
+                                ? respond_with(200, json::serialize(*answered), "application/json")
+                                : respond_with(400, answered.error().message + "\n", "text/plain"));
   }
 
   void ask(const std::shared_ptr<Review>& review, std::vector<Asked> missed) {
@@ -171,7 +172,8 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
   }
 };
 
-WebhookServer::WebhookServer(kube::Client& client, Settings settings, std::vector<const Step*> steps)
+WebhookServer::WebhookServer(kube::Client& client, Settings settings,
+                             std::vector<const Step*> steps)
     : state_(std::make_shared<State>(client, std::move(settings), std::move(steps))) {}
 
 WebhookServer::~WebhookServer() = default;

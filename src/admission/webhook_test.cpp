@@ -112,15 +112,17 @@ TEST_F(WebhookTest, DenialsAndWarningsAreAnswers) {
   WebhookServer server(client_, {}, steps_);
   server.start();
   ASSERT_TRUE(simulation_.run_until_idle(10'000));
-  json::Value response = response_of(post(server, "/jobs/validate", review("{metadata: {name: j}}")));
+  json::Value response =
+      response_of(post(server, "/jobs/validate", review("{metadata: {name: j}}")));
   EXPECT_FALSE(json::bool_at(response, {"allowed"}));
   EXPECT_EQ(json::string_at(response, {"status", "message"}), "No task specified in job spec");
   EXPECT_EQ(json::int_at(response, {"status", "code"}), 400);
-  response = response_of(post(
-      server, "/jobs/validate",
-      review("{metadata: {name: j}, spec: {queue: default, volumes: [{mountPath: /a, volumeClaimName: c, "
-             "volumeClaim: {}}], tasks: [{name: t, replicas: 1, template: {spec: {containers: [{name: c, "
-             "image: i}]}}}]}}")));
+  response = response_of(post(server, "/jobs/validate",
+                              review("{metadata: {name: j}, spec: {queue: default, volumes: "
+                                     "[{mountPath: /a, volumeClaimName: c, "
+                                     "volumeClaim: {}}], tasks: [{name: t, replicas: 1, template: "
+                                     "{spec: {containers: [{name: c, "
+                                     "image: i}]}}}]}}")));
   EXPECT_TRUE(json::bool_at(response, {"allowed"}));
   EXPECT_EQ(json::array_at(response, {"warnings"})->size(), 1u);
 }
@@ -150,12 +152,14 @@ TEST_F(WebhookTest, WhatIsNoReviewIsRefused) {
 }
 
 TEST_F(WebhookTest, PatchesNameMembersOneByOne) {
-  json::Value from = yaml("{a: 1, b: {c/d: 2, e~: 3}, f: [1]}"), to = yaml("{b: {c/d: 4}, f: [1, 2], g: {}}");
+  json::Value from = yaml("{a: 1, b: {c/d: 2, e~: 3}, f: [1]}"),
+              to = yaml("{b: {c/d: 4}, f: [1, 2], g: {}}");
   json::Array patch = json_patch_between(from, to);
-  EXPECT_EQ(json::serialize(patch),
-            R"([{"op":"remove","path":"/a"},{"op":"remove","path":"/b/e~0"},)"
-            R"({"op":"replace","path":"/b/c~1d","value":4},{"op":"replace","path":"/f","value":[1,2]},)"
-            R"({"op":"add","path":"/g","value":{}}])");
+  EXPECT_EQ(
+      json::serialize(patch),
+      R"([{"op":"remove","path":"/a"},{"op":"remove","path":"/b/e~0"},)"
+      R"({"op":"replace","path":"/b/c~1d","value":4},{"op":"replace","path":"/f","value":[1,2]},)"
+      R"({"op":"add","path":"/g","value":{}}])");
   ASSERT_TRUE(json::apply_json_patch(from, patch));
   EXPECT_TRUE(json::equal(from, to));
 }

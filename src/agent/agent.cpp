@@ -114,8 +114,8 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   FileDescriptor lock;
   std::unique_ptr<LinuxMachine> machine;
   std::unique_ptr<DnsServer> dns;
-  std::vector<std::string> outside_servers;  // that it asks
-  std::vector<Subnet> own_ranges;            // of pods and services
+  std::vector<std::string> outside_servers;          // that it asks
+  std::vector<Subnet> own_ranges;                    // of pods and services
   std::unique_ptr<HostPorts> host_ports, pod_ports;  // of services, of pods
   std::vector<HostPort> pod_ports_wanted;
   std::unique_ptr<ServiceRouting> routing;
@@ -134,7 +134,7 @@ struct Agent::State : std::enable_shared_from_this<Agent::State> {
   GpuDriver gpu_driver;
   std::unique_ptr<NodeUpkeep> upkeep;
   UsageMeter usage;
-  bool adopted = false;                                       // the first list has been seen
+  bool adopted = false;  // the first list has been seen
   bool zone_pending = false;
   bool started = false;
   bool stopping = false;
@@ -238,7 +238,9 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
                   [this](std::string rules, Done<void> done) {
                     machine->check_rules("policy-check", std::move(rules), std::move(done));
                   },
-                  [this](const NetworkPolicy& policy, const std::string& why) { policy_refused(policy, why); },
+                  [this](const NetworkPolicy& policy, const std::string& why) {
+                    policy_refused(policy, why);
+                  },
                   ipv4_text(machine_options.subnet.gateway()), machine->is_new()});
   LogSource source;
   source.find = [self](const std::string& ns, const std::string& pod, const std::string& uid,
@@ -475,7 +477,8 @@ void Agent::State::make_dns_service() {
   client.batch(std::move(writes), [](const std::vector<kube::WriteResult>& done) {
     for (const kube::WriteResult& result : done)
       if (!result && result.error().code != Code::already_exists)
-        log_warn("agent", "make the service kube-system/kube-dns", {{"error", result.error().message}});
+        log_warn("agent", "make the service kube-system/kube-dns",
+                 {{"error", result.error().message}});
   });
 }
 
@@ -497,8 +500,9 @@ void Agent::State::publish_zone() {
     if (auto address = worker->address()) addresses.push_back(std::move(*address));
   std::vector<const model::Service*> all;
   services.for_each([&](const auto& service) { all.push_back(service.get()); });
-  Zone zone = make_zone(options.cluster_domain, all, addresses,
-                        [this](const model::Service& service) { return routing->endpoints_of(service); });
+  Zone zone =
+      make_zone(options.cluster_domain, all, addresses,
+                [this](const model::Service& service) { return routing->endpoints_of(service); });
   zone.ranges = own_ranges;
   dns->publish(std::move(zone));
   if (metrics) metrics->gauge("hekla_agent_pods", static_cast<double>(workers.size()));
@@ -507,17 +511,20 @@ void Agent::State::publish_zone() {
 std::optional<PodShortage> Agent::State::shortage_for(const AgentPod& pod) const {
   std::vector<const model::PodSpec*> others;
   for (const auto& [uid, worker] : workers)
-    if (uid != pod.metadata.uid && worker->record().outcome.empty()) others.push_back(&worker->pod()->spec);
+    if (uid != pod.metadata.uid && worker->record().outcome.empty())
+      others.push_back(&worker->pod()->spec);
   return find_shortage(pod.spec, others, context->allocatable);
 }
 
 // In the kubelet's words.
-std::optional<std::pair<std::string, std::string>> Agent::State::resize_refusal(const AgentPod& pod) const {
+std::optional<std::pair<std::string, std::string>> Agent::State::resize_refusal(
+    const AgentPod& pod) const {
   const std::optional<PodShortage> lacking = shortage_for(pod);
-  if (!lacking || (lacking->resource != "cpu" && lacking->resource != "memory")) return std::nullopt;
+  if (!lacking || (lacking->resource != "cpu" && lacking->resource != "memory"))
+    return std::nullopt;
   if (lacking->requested <= lacking->capacity) return std::pair("Deferred", lacking->text());
-  return std::pair("Infeasible", "Node didn't have enough capacity: " + lacking->resource + ", requested: " +
-                                     std::to_string(lacking->requested) +
+  return std::pair("Infeasible", "Node didn't have enough capacity: " + lacking->resource +
+                                     ", requested: " + std::to_string(lacking->requested) +
                                      ", capacity: " + std::to_string(lacking->capacity));
 }
 
@@ -544,10 +551,11 @@ void Agent::State::publish_pod_ports() {
 void Agent::State::policy_refused(const NetworkPolicy& policy, const std::string& why) {
   const model::ObjectMeta& meta = policy.metadata;
   const std::string said =
-      "its rules cannot be set, so that it lets nothing through to or from the pods it selects: " + why;
+      "its rules cannot be set, so that it lets nothing through to or from the pods it selects: " +
+      why;
   log_error("agent", "network policy " + meta.ns + "/" + meta.name + ": " + said, {});
-  events.record({"networking.k8s.io/v1", "NetworkPolicy", meta.ns, meta.name, meta.uid, 0}, "Warning",
-                "NetworkPolicyRefused", said);
+  events.record({"networking.k8s.io/v1", "NetworkPolicy", meta.ns, meta.name, meta.uid, 0},
+                "Warning", "NetworkPolicyRefused", said);
 }
 
 std::vector<PolicyInput::Pod> Agent::State::policy_pods() const {
@@ -634,9 +642,8 @@ Result<LogTarget> Agent::State::find_log(const std::string& ns, const std::strin
   const PodRecord& record = worker ? worker->record() : kept->record;
   const ContainerRecord& container =
       record.containers[TRY(choose_log_container(record, log_options.container))];
-  const ContainerRun* run =
-      TRY(choose_log_run(record, container, worker ? worker->status() : model::PodStatus{},
-                         log_options.previous));
+  const ContainerRun* run = TRY(choose_log_run(
+      record, container, worker ? worker->status() : model::PodStatus{}, log_options.previous));
   const std::string containers = worker ? machine->paths().pod(record.uid) + "/containers"
                                         : machine->kept_logs().containers_dir(record.uid);
   return LogTarget{log_path(containers, container.name, run->attempt), record.uid, run->id};

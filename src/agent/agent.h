@@ -1,4 +1,5 @@
-// The node agent: runs the pods bound to this machine, as a kubelet does. Needs root, if only a namespace's.
+// The node agent: runs the pods bound to this machine, as a kubelet does. Needs root, if only a
+// namespace's.
 #pragma once
 
 #include <cstdint>
@@ -30,18 +31,18 @@ struct Options {
   std::vector<std::string> insecure_registries, registry_mirrors;  // "HOST", "HOST=URL"
   std::vector<std::string> registry_authorities;                   // "HOST=FILE"
   model::ResourceList node_resources;  // declared beside or instead of what the machine has
-  std::string runtime;                 // crun, runc or a path; empty: crun, or runc where that is missing
+  std::string runtime;  // crun, runc or a path; empty: crun, or runc where that is missing
   EvictionFlags eviction;
   ImageGcOptions image_gc;
-  bool outside = true;                 // pods may reach the world outside, where pasta is installed
+  bool outside = true;  // pods may reach the world outside, where pasta is installed
   std::string resolv_conf = "/etc/resolv.conf";  // name servers of the outside
-  std::int64_t pod_max_pids = 0;       // 0: no limit beside that of each container
-  int gpu_replicas = 1;                // containers that may share one GPU
-  bool default_seccomp = false;        // RuntimeDefault for pods that say nothing of it
-  std::string api_host;                // where pods find the API server; empty: they are not told
+  std::int64_t pod_max_pids = 0;                 // 0: no limit beside that of each container
+  int gpu_replicas = 1;                          // containers that may share one GPU
+  bool default_seccomp = false;                  // RuntimeDefault for pods that say nothing of it
+  std::string api_host;  // where pods find the API server; empty: they are not told
   std::uint16_t api_port = 443;
-  ApiEndpoint host_api;                // the same for pods on the host's network
-  std::string ca_pem;  // the API server's, until the kube-root-ca.crt ConfigMap exists
+  ApiEndpoint host_api;  // the same for pods on the host's network
+  std::string ca_pem;    // the API server's, until the kube-root-ca.crt ConfigMap exists
   std::string pod_cidr = "10.244.0.0/16";
   std::string service_cidr = "10.96.0.0/16";
   std::string cluster_domain = "cluster.local";

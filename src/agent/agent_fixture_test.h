@@ -73,7 +73,8 @@ class AgentTest : public ::testing::Test {
     out.data_dir = data_dir_;
     out.node_name = kNode;
     out.image_map = {"busybox*=host"};
-    out.eviction.hard = "memory.available<1Mi";  // whatever else fills this machine's disk and memory
+    out.eviction.hard =
+        "memory.available<1Mi";  // whatever else fills this machine's disk and memory
     return out;
   }
 
@@ -116,13 +117,16 @@ class AgentTest : public ::testing::Test {
                spec_members + R"("containers":[{"name":"c","image":"host",)" + container_members +
                R"("command":["/bin/sh","-c",)" + quoted + R"(]}]},"status":{"phase":"Pending"}})");
   }
-  // The same with a script in which `await X` returns after let_go("X"): it lives as long as the test wants it to.
+  // The same with a script in which `await X` returns after let_go("X"): it lives as long as the
+  // test wants it to.
   void create_led_pod(const std::string& name, const std::string& script) {
     create_pod(name, "await() { until test -e /gates/$1; do sleep 0.05; done; }; " + script,
                R"("volumes":[{"name":"gates","hostPath":{"path":")" + gates_.path() + R"("}}],)",
                R"("volumeMounts":[{"name":"gates","mountPath":"/gates"}],)");
   }
-  void let_go(const std::string& gate) { ASSERT_TRUE(write_file_atomically(gates_.path() + "/" + gate, "", 0644)); }
+  void let_go(const std::string& gate) {
+    ASSERT_TRUE(write_file_atomically(gates_.path() + "/" + gate, "", 0644));
+  }
   json::Value pod(const std::string& name) {
     return on_loop([&] {
       const json::Value* found = api_.find(kube::resources::pods, {"default", name});
@@ -130,9 +134,7 @@ class AgentTest : public ::testing::Test {
     });
   }
   bool wait_for_phase(const std::string& name, const std::string& phase) {
-    bool reached = soon([&] {
-      return json::string_at(pod(name), {"status", "phase"}) == phase;
-    });
+    bool reached = soon([&] { return json::string_at(pod(name), {"status", "phase"}) == phase; });
     if (!reached) ADD_FAILURE() << json::serialize(pod(name)) << "\n" << events();
     return reached;
   }
@@ -158,9 +160,8 @@ class AgentTest : public ::testing::Test {
     Result<json::Value> patch = json::parse(
         R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":)" +
         std::to_string(grace_seconds) + "}}");
-    on_loop([&] {
-      return api_.patch(kube::resources::pods, {"default", name}, *patch).has_value();
-    });
+    on_loop(
+        [&] { return api_.patch(kube::resources::pods, {"default", name}, *patch).has_value(); });
   }
   bool wait_until_deleted(const std::string& name) {
     return soon([&] { return pod(name).is_null(); });

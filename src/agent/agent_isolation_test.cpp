@@ -12,7 +12,8 @@ class IsolationTest : public AgentTest {
     std::string quoted;
     json::append_quoted(script, quoted);
     return R"("initContainers":[{"name":"beside","image":"host","restartPolicy":"Always",
-        "command":["/bin/sh","-c",)" + quoted + "]}],";
+        "command":["/bin/sh","-c",)" +
+           quoted + "]}],";
   }
   std::string output(const std::string& name) {
     EXPECT_TRUE(soon([&] {
@@ -73,18 +74,21 @@ TEST_F(IsolationTest, ContainersOfAPodShareMemoryAndQueues) {
 // Process 1 is ours, and whoever may trace it can look at everything it has.
 TEST_F(IsolationTest, ThePodsFirstProcessLeadsNowhere) {
   create_pod("tracer",
-             "for p in root cwd; do ls -A /proc/1/$p/ && echo listed $p; test -e /proc/1/$p/etc && echo host;"
+             "for p in root cwd; do ls -A /proc/1/$p/ && echo listed $p; test -e /proc/1/$p/etc && "
+             "echo host;"
              "  touch /proc/1/$p/x 2>/dev/null && echo wrote; done;"
              "tr '\\0' ' ' < /proc/1/cmdline; echo; wc -c < /proc/1/environ; ls /proc/1/fd | wc -l;"
              "(: 3<>/proc/1/exe) 2>/dev/null && echo opened the program for writing;"
              "grep -E '^(Uid|Gid|Groups|Cap|NoNew)' /proc/1/status | tr -s '\\t ' ' ';"
              "for n in mnt net ipc uts; do readlink /proc/1/ns/$n; done",
-             R"("shareProcessNamespace":true,)", R"("securityContext":{"capabilities":{"add":["SYS_PTRACE"]}},)");
+             R"("shareProcessNamespace":true,)",
+             R"("securityContext":{"capabilities":{"add":["SYS_PTRACE"]}},)");
   std::string said = output("tracer");
   std::error_code error;
   for (const char* kind : {"mnt", "net", "ipc", "uts"}) {
     EXPECT_TRUE(said.contains(std::string(kind) + ":[")) << said;
-    EXPECT_FALSE(said.contains(std::filesystem::read_symlink(std::string("/proc/self/ns/") + kind, error).string()));
+    EXPECT_FALSE(said.contains(
+        std::filesystem::read_symlink(std::string("/proc/self/ns/") + kind, error).string()));
   }
   EXPECT_EQ(said.substr(0, said.find("mnt:[")),
             "listed root\nlisted cwd\npause \n0\n0\n"
@@ -96,9 +100,11 @@ TEST_F(IsolationTest, ThePodsFirstProcessLeadsNowhere) {
 TEST_F(IsolationTest, OrphansOfASharedNamespaceAreReaped) {
   create_pod("orphans",
              "for i in 1 2 3; do (sh -c 'sleep 0.2 & echo $!' >> /tmp/pids); done;"
-             "for i in $(seq 100); do left=; for p in $(cat /tmp/pids); do test -e /proc/$p && left=1; done;"
+             "for i in $(seq 100); do left=; for p in $(cat /tmp/pids); do test -e /proc/$p && "
+             "left=1; done;"
              "  test -z \"$left\" && break; sleep 0.1; done;"
-             "wc -l < /tmp/pids; grep -h State: /proc/[0-9]*/status | grep -c Z; test -z \"$left\" && echo gone",
+             "wc -l < /tmp/pids; grep -h State: /proc/[0-9]*/status | grep -c Z; test -z \"$left\" "
+             "&& echo gone",
              R"("shareProcessNamespace":true,)");
   EXPECT_EQ(output("orphans"), "3\n0\ngone\n");
 }
@@ -112,28 +118,34 @@ TEST_F(IsolationTest, SysctlsOfTheSharedNamespaceAreSet) {
 TEST_F(IsolationTest, HostIpcIsTheHosts) {
   create_pod("host", "readlink /proc/self/ns/ipc", R"("hostIPC":true,)");
   std::error_code error;
-  EXPECT_EQ(output("host"), std::filesystem::read_symlink("/proc/self/ns/ipc", error).string() + "\n");
+  EXPECT_EQ(output("host"),
+            std::filesystem::read_symlink("/proc/self/ns/ipc", error).string() + "\n");
 }
 
 TEST_F(IsolationTest, MountsArePassedOnBetweenContainers) {
   std::string quoted;
-  json::append_quoted("mkdir /v/sub; mount -t tmpfs made /v/sub; touch /v/sub/there; trap exit TERM; sleep 60 & wait",
-                      quoted);
-  create_pod("passed", "until test -e /v/sub/there; do sleep 0.05; done; echo seen",
-             R"("volumes":[{"name":"v","emptyDir":{}}],"initContainers":[{"name":"maker","image":"host",
+  json::append_quoted(
+      "mkdir /v/sub; mount -t tmpfs made /v/sub; touch /v/sub/there; trap exit TERM; sleep 60 & "
+      "wait",
+      quoted);
+  create_pod(
+      "passed", "until test -e /v/sub/there; do sleep 0.05; done; echo seen",
+      R"("volumes":[{"name":"v","emptyDir":{}}],"initContainers":[{"name":"maker","image":"host",
                 "restartPolicy":"Always","securityContext":{"privileged":true},"command":["/bin/sh","-c",)" +
-                 quoted + R"(],
+          quoted + R"(],
                 "volumeMounts":[{"name":"v","mountPath":"/v","mountPropagation":"Bidirectional"}]}],)",
-             R"("volumeMounts":[{"name":"v","mountPath":"/v","mountPropagation":"HostToContainer"}],)");
+      R"("volumeMounts":[{"name":"v","mountPath":"/v","mountPropagation":"HostToContainer"}],)");
   EXPECT_EQ(output("passed"), "seen\n");
   delete_pod("passed", 1);
   ASSERT_TRUE(wait_until_deleted("passed"));
-  EXPECT_TRUE(soon([&] { return std::filesystem::is_empty(paths().pods()); })) << "nothing is left mounted";
+  EXPECT_TRUE(soon([&] { return std::filesystem::is_empty(paths().pods()); }))
+      << "nothing is left mounted";
 }
 
 TEST_F(IsolationTest, PrivilegedPodsHaveTheMachinesDevices) {
   create_pod("plain", "ls /dev | sort | tr '\\n' ' '");
-  create_pod("privileged", "for d in /dev/vda /dev/sda /dev/kmsg; do test -e $d && echo $d; done; true", "",
+  create_pod("privileged",
+             "for d in /dev/vda /dev/sda /dev/kmsg; do test -e $d && echo $d; done; true", "",
              R"("securityContext":{"privileged":true},)");
   EXPECT_EQ(output("plain").find("kmsg"), std::string::npos);
   const std::string seen = output("privileged");
@@ -141,10 +153,12 @@ TEST_F(IsolationTest, PrivilegedPodsHaveTheMachinesDevices) {
 }
 
 TEST_F(IsolationTest, TheDefaultProfileLetsProgramsRun) {
-  create_pod("filtered",
-             "python3 -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start(); t.join()';"
-             "grep Seccomp: /proc/self/status | tr -d '\\t'; unshare -U true 2>/dev/null || echo refused",
-             R"("securityContext":{"seccompProfile":{"type":"RuntimeDefault"}},)");
+  create_pod(
+      "filtered",
+      "python3 -c 'import threading; t = threading.Thread(target=print, args=(1,)); t.start(); "
+      "t.join()';"
+      "grep Seccomp: /proc/self/status | tr -d '\\t'; unshare -U true 2>/dev/null || echo refused",
+      R"("securityContext":{"seccompProfile":{"type":"RuntimeDefault"}},)");
   EXPECT_EQ(output("filtered"), "1\nSeccomp:2\nrefused\n");
 }
 
@@ -165,7 +179,8 @@ class MappedImageTest : public IsolationTest {
     EXPECT_TRUE(write_file_atomically(dir + "/programs/program", "original\n", 0644));
     EXPECT_TRUE(write_file_atomically(dir + "/venv/bin/python", "#!/bin/sh\necho mine $0\n", 0755));
     out.image_map = {"tutorial/*=host, files=" + dir + "/programs:/var/programs, files=" + dir +
-                     "/programs:/etc, venv=" + dir + "/venv, workdir=/var/programs, user=65534, env=A=1, " +
+                     "/programs:/etc, venv=" + dir +
+                     "/venv, workdir=/var/programs, user=65534, env=A=1, " +
                      "cmd=[\"sh\",\"-c\",\"echo by itself\"]"};
     return out;
   }
@@ -180,10 +195,13 @@ class MappedImageTest : public IsolationTest {
 TEST_F(MappedImageTest, BringsWhatAnImageWould) {
   create_mapped("plain", "");
   EXPECT_EQ(output("plain"), "by itself\n");
-  create_mapped("look", R"(,"securityContext":{"runAsUser":0},"command":["sh","-c","cat program; python; echo $A; )"
-                        R"(test -e /etc/program -a -e /etc/passwd && echo merged; )"
-                        R"(echo changed > program; cat program"])");
-  EXPECT_EQ(output("look"), "original\nmine " + files_.path() + "/venv/bin/python\n1\nmerged\nchanged\n");
+  create_mapped(
+      "look",
+      R"(,"securityContext":{"runAsUser":0},"command":["sh","-c","cat program; python; echo $A; )"
+      R"(test -e /etc/program -a -e /etc/passwd && echo merged; )"
+      R"(echo changed > program; cat program"])");
+  EXPECT_EQ(output("look"),
+            "original\nmine " + files_.path() + "/venv/bin/python\n1\nmerged\nchanged\n");
   create_mapped("again", R"(,"command":["sh","-c","cat /var/programs/program; id -u"])");
   EXPECT_EQ(output("again"), "original\n65534\n") << "what a pod writes is its own";
   EXPECT_EQ(read_file(files_.path() + "/programs/program").value(), "original\n");

@@ -42,7 +42,8 @@ BOOST_DESCRIBE_STRUCT(ContainerExtras, (), (name, resizePolicy, volumeMounts, vo
 
 void take_extras(const ContainerExtras& one, AgentPod& pod) {
   for (const ResizePolicy& policy : one.resizePolicy)
-    if (policy.restartPolicy == "RestartContainer") pod.restart_to_resize[one.name].insert(policy.resourceName);
+    if (policy.restartPolicy == "RestartContainer")
+      pod.restart_to_resize[one.name].insert(policy.resourceName);
   for (const ReadOnlyMount& mount : one.volumeMounts)
     if (mount.recursiveReadOnly == "Enabled" || mount.recursiveReadOnly == "IfPossible")
       pod.recursive_read_only[one.name].insert(mount.mountPath);
@@ -81,7 +82,9 @@ Result<AgentPod> AgentPod::from_node(const json::Node& node) {
   return pod;
 }
 
-json::Value AgentPod::to_json() const { return json::encode(static_cast<const model::Pod&>(*this)); }
+json::Value AgentPod::to_json() const {
+  return json::encode(static_cast<const model::Pod&>(*this));
+}
 
 void sync_ephemeral(PodRecord& record, const AgentPod& pod) {
   for (const auto& [name, target] : pod.ephemeral) {

@@ -21,8 +21,8 @@ struct AgentPod : model::Pod {
   // Resources of which another amount needs another run, by container.
   std::map<std::string, std::set<std::string>> restart_to_resize;
 
-  bool own_users = false;      // hostUsers: false
-  bool fqdn_hostname = false;  // setHostnameAsFQDN
+  bool own_users = false;               // hostUsers: false
+  bool fqdn_hostname = false;           // setHostnameAsFQDN
   std::set<std::string> block_volumes;  // that containers want as devices
   // Mount paths below which everything is to be read-only, by container.
   std::map<std::string, std::set<std::string>> recursive_read_only;

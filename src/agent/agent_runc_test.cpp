@@ -23,10 +23,13 @@ class RuncTest : public AgentTest {
 
 TEST_F(RuncTest, RunsLimitsAndEndsContainers) {
   create_pod("seven", "echo hello; echo to the other >&2; exit 7");
-  create_pod("limited", "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null; :", "",
-             R"("resources":{"limits":{"memory":"64Mi"}},)");
+  create_pod(
+      "limited",
+      "cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes 2>/dev/null; :",
+      "", R"("resources":{"limits":{"memory":"64Mi"}},)");
   create_pod("big", "exec tail /dev/zero", "", R"("resources":{"limits":{"memory":"32Mi"}},)");
-  create_pod("filtered", "unshare -U true 2>/dev/null || echo refused; cat /proc/sys/kernel/shm_rmid_forced",
+  create_pod("filtered",
+             "unshare -U true 2>/dev/null || echo refused; cat /proc/sys/kernel/shm_rmid_forced",
              R"("securityContext":{"seccompProfile":{"type":"RuntimeDefault"},
                  "sysctls":[{"name":"kernel.shm_rmid_forced","value":"1"}]},)");
   ASSERT_TRUE(wait_for_phase("seven", "Failed"));

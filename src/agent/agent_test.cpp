@@ -23,7 +23,8 @@ TEST_F(AgentTest, RunsAContainerToItsExitCode) {
   for (const char* wanted :
        {"Normal Pulled Container image \"host\" already present on machine",
         "Normal Created Created container: c", "Normal Started Started container c"})
-    EXPECT_TRUE(soon([&] { return events().find(wanted) != std::string::npos; })) << wanted << "\n" << events();
+    EXPECT_TRUE(soon([&] { return events().find(wanted) != std::string::npos; })) << wanted << "\n"
+                                                                                  << events();
 }
 
 TEST_F(AgentTest, SucceedsAndSaysSo) {
@@ -63,7 +64,8 @@ TEST_F(AgentTest, TerminatesByTermThenKill) {
   auto begun = std::chrono::steady_clock::now();
   delete_pod("polite", 90);
   ASSERT_TRUE(wait_until_deleted("polite"));
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(60)) << "it was waited for in vain";
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(60))
+      << "it was waited for in vain";
   begun = std::chrono::steady_clock::now();
   delete_pod("deaf", 1);
   ASSERT_TRUE(wait_until_deleted("deaf"));
@@ -94,7 +96,8 @@ TEST_F(AgentTest, TwoPodsTalkByName) {
   EXPECT_TRUE(wait_for_phase("server", "Succeeded"));
 }
 
-// Neither a frame for everybody on the link nor a packet with another's address gets to a neighbour.
+// Neither a frame for everybody on the link nor a packet with another's address gets to a
+// neighbour.
 TEST_F(AgentTest, APodSpeaksForItselfAlone) {
   create_pod("server", R"(exec /usr/bin/python3 -c '
 import socket
@@ -110,7 +113,8 @@ while True:
   const std::string server(json::string_at(pod("server"), {"status", "podIP"}));
   create_pod("liar", R"(exec /usr/bin/python3 -c '
 import socket, struct
-me, server = socket.gethostbyname(socket.gethostname()), ")" + server + R"("
+me, server = socket.gethostbyname(socket.gethostname()), ")" +
+                         server + R"("
 def total(b):
   n = sum(struct.unpack("!%dH" % (len(b) // 2), b)); n = (n & 0xffff) + (n >> 16); return ~(n + (n >> 16)) & 0xffff
 def packet(source, words):
@@ -130,7 +134,8 @@ socket.socket(type=socket.SOCK_DGRAM).sendto(b"honest", (server, 5000))
 ')");
   ASSERT_TRUE(wait_for_phase("liar", "Succeeded")) << logs("liar");
   ASSERT_TRUE(wait_for_phase("server", "Succeeded"));
-  const std::string from = " " + std::string(json::string_at(pod("liar"), {"status", "podIP"})) + "\n";
+  const std::string from =
+      " " + std::string(json::string_at(pod("liar"), {"status", "podIP"})) + "\n";
   EXPECT_EQ(logs("server"), "bound\nraw" + from + "raw" + from + "raw" + from + "honest" + from);
 }
 
@@ -152,7 +157,8 @@ TEST_F(AgentTest, ServesNamesAsTheResolverAsks) {
 }
 
 TEST_F(AgentTest, AdoptsWhatAKilledProcessLeft) {
-  create_led_pod("long", "for i in $(seq 20); do echo line $i; test $i = 10 && await long; done; exit 5");
+  create_led_pod("long",
+                 "for i in $(seq 20); do echo line $i; test $i = 10 && await long; done; exit 5");
   create_led_pod("short", "await short; echo done; exit 4");
   ASSERT_TRUE(wait_for_phase("long", "Running"));
   ASSERT_TRUE(wait_for_phase("short", "Running"));
@@ -240,7 +246,8 @@ TEST_F(AgentTest, ResizesARunningContainer) {
     for (const std::string& pod_cgroup : cgroup_directories(paths().pod_cgroup(uid("big"))))
       for (const fs::directory_entry& container : fs::directory_iterator(pod_cgroup))
         for (const char* file : {old_file, new_file})
-          if (Result<std::string> text = read_file(container.path().string() + "/" + file)) return *text;
+          if (Result<std::string> text = read_file(container.path().string() + "/" + file))
+            return *text;
     return std::string();
   };
   auto memory = [&] { return limit("memory.limit_in_bytes", "memory.max"); };
@@ -253,13 +260,17 @@ TEST_F(AgentTest, ResizesARunningContainer) {
     json::Value& spec = json::at_path(object, {"spec", "containers"}).as_array()[0];
     json::at_path(spec, {"resources", "limits"}) = json::parse(amounts).value();
     on_loop([&] {
-      return api_.patch(kube::resources::pods, {"default", "big"},
-                        json::Object{{"spec", *json::find(object, "spec")}}).has_value();
+      return api_
+          .patch(kube::resources::pods, {"default", "big"},
+                 json::Object{{"spec", *json::find(object, "spec")}})
+          .has_value();
     });
     EXPECT_TRUE(soon([&] { return memory() == bytes && cpu().starts_with(quota); }))
         << memory() << cpu() << events();
   }
-  EXPECT_EQ(json::int_at(*json::array_at(pod("big"), {"status", "containerStatuses"})->begin(), {"restartCount"}), 0);
+  EXPECT_EQ(json::int_at(*json::array_at(pod("big"), {"status", "containerStatuses"})->begin(),
+                         {"restartCount"}),
+            0);
 }
 
 TEST_F(AgentTest, KeepsPodsOverARestartOnRequest) {
@@ -276,13 +287,15 @@ TEST_F(AgentTest, HidesTheMachinesSecrets) {
   std::string files, directories;
   for (const std::string& path : hidden_files()) files += path + " ";
   for (const std::string& path : hidden_directories()) directories += path + " ";
-  for (const std::string& path : home_directories(read_file("/etc/passwd").value())) directories += path + " ";
-  create_pod("spy",
-             "for f in " + files + "/run/hekla " + data_dir_ +
-                 "; do test -e $f && echo $f is there; done; "
-                 "for d in " + directories + "; do ls -A $d 2>/dev/null; done; "
-                 "cat /etc/hostname; touch /etc/mine /root/mine /tmp/mine && echo wrote; "
-                 "test -e /usr/bin/env && echo usr");
+  for (const std::string& path : home_directories(read_file("/etc/passwd").value()))
+    directories += path + " ";
+  create_pod("spy", "for f in " + files + "/run/hekla " + data_dir_ +
+                        "; do test -e $f && echo $f is there; done; "
+                        "for d in " +
+                        directories +
+                        "; do ls -A $d 2>/dev/null; done; "
+                        "cat /etc/hostname; touch /etc/mine /root/mine /tmp/mine && echo wrote; "
+                        "test -e /usr/bin/env && echo usr");
   ASSERT_TRUE(wait_for_phase("spy", "Succeeded"));
   EXPECT_EQ(logs("spy"), "spy\nwrote\nusr\n");
   EXPECT_FALSE(fs::exists("/etc/mine"));
@@ -324,7 +337,8 @@ TEST_F(AgentTest, VolumesInsideOthersAreSeenAndTheirFilesOutliveThePod) {
   TempDir host;
   fs::create_directories(host.path() + "/outer");
   ASSERT_TRUE(write_file_atomically(host.path() + "/outer/keep", "kept\n", 0644));
-  create_pod("nested", "cat /data/sub/keep; echo more > /data/sub/more; cat /etc/hostname; sleep 60",
+  create_pod("nested",
+             "cat /data/sub/keep; echo more > /data/sub/more; cat /etc/hostname; sleep 60",
              R"("terminationGracePeriodSeconds":0,"volumes":[{"name":"h","hostPath":{"path":")" +
                  host.path() + R"("}},{"name":"e","emptyDir":{}}],)",
              R"("volumeMounts":[{"name":"h","mountPath":"/data/sub","subPath":"outer"},

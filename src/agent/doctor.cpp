@@ -16,7 +16,8 @@ namespace {
 
 using Grade = Finding::Grade;
 
-Finding program_finding(const std::string& path, const std::string& why, const std::string& package) {
+Finding program_finding(const std::string& path, const std::string& why,
+                        const std::string& package) {
   if (::access(path.c_str(), X_OK) == 0) return {Grade::good, path + " is installed", ""};
   return {Grade::bad, path + " is missing: " + why, "apt install " + package};
 }
@@ -26,7 +27,8 @@ Finding root_finding() {
   Result<void> tried = try_rootless();
   if (tried)
     return {Grade::note,
-            "not root, but user namespaces work: pods run as you and as no other user, without limits (rootless)",
+            "not root, but user namespaces work: pods run as you and as no other user, without "
+            "limits (rootless)",
             "start hekla with sudo for limits and other users"};
   const std::string setting = user_namespace_fix();
   return {Grade::bad, "neither root nor able to run pods rootless: " + tried.error().message,
@@ -43,7 +45,8 @@ Finding overlay_finding() {
 
 // Where version 2 is mounted alone, or beside version 1.
 std::string unified_controllers() {
-  for (const char* place : {"/sys/fs/cgroup/cgroup.controllers", "/sys/fs/cgroup/unified/cgroup.controllers"})
+  for (const char* place :
+       {"/sys/fs/cgroup/cgroup.controllers", "/sys/fs/cgroup/unified/cgroup.controllers"})
     if (Result<std::string> text = read_file(place)) return *text;
   return {};
 }
@@ -56,13 +59,15 @@ Finding cgroup_finding() {
 
 Finding network_finding() {
   if (::geteuid() != 0)
-    return {Grade::note, "whether pods get networks is not known without root", "sudo hekla doctor"};
+    return {Grade::note, "whether pods get networks is not known without root",
+            "sudo hekla doctor"};
   return judge_network(PodNetwork::try_out());
 }
 
 Finding outside_finding() {
   const std::string obstacle = PodNetwork::outside_obstacle();
-  if (obstacle.empty()) return {Grade::good, "/usr/bin/pasta is installed: pods reach the outside", ""};
+  if (obstacle.empty())
+    return {Grade::good, "/usr/bin/pasta is installed: pods reach the outside", ""};
   if (::access("/usr/bin/pasta", X_OK) == 0)
     return {Grade::note, obstacle + " by pasta: pods reach each other, but nothing outside",
             "sudo modprobe tun; sudo chmod 666 /dev/net/tun"};
@@ -80,9 +85,11 @@ Finding kubectl_finding() {
 Finding gpu_finding() {
   const GpuDriver driver = find_gpus();
   if (driver.cards.empty()) return {Grade::note, "no NVIDIA GPUs in /dev", ""};
-  const std::string count = std::to_string(driver.cards.size()) + " NVIDIA GPUs, offered as nvidia.com/gpu";
+  const std::string count =
+      std::to_string(driver.cards.size()) + " NVIDIA GPUs, offered as nvidia.com/gpu";
   if (driver.files.empty())
-    return {Grade::note, count + "; the driver's libraries are not found: images must have their own",
+    return {Grade::note,
+            count + "; the driver's libraries are not found: images must have their own",
             "install the NVIDIA driver's libraries (libcuda.so.1, libnvidia-ml.so.1)"};
   return {Grade::good, count, ""};
 }
@@ -115,31 +122,38 @@ Finding judge_cgroups(const std::string& mountinfo, const std::string& unified) 
   for (std::string one; words >> one;) controllers.insert(one);
   std::string missing;
   for (const char* wanted : {"cpu", "memory", "pids"})
-    if (!controllers.contains(wanted)) missing += (missing.empty() ? "" : ", ") + std::string(wanted);
+    if (!controllers.contains(wanted))
+      missing += (missing.empty() ? "" : ", ") + std::string(wanted);
   if (!missing.empty())
     return {Grade::bad, "control groups without " + missing + ": pods cannot be limited",
-            "start the kernel with cgroup_enable=memory and without cgroup_disable=; in a container, delegate its "
+            "start the kernel with cgroup_enable=memory and without cgroup_disable=; in a "
+            "container, delegate its "
             "control group"};
   if (version1 && version2)
-    return {Grade::good, "control groups: version 1 with version 2 beside it; limits use version 1", ""};
+    return {Grade::good, "control groups: version 1 with version 2 beside it; limits use version 1",
+            ""};
   return {Grade::good, std::string("control groups: version ") + (version2 ? "2" : "1"), ""};
 }
 
 Finding judge_network(const Result<void>& tried) {
-  if (tried) return {Grade::good, "the kernel has bridges, veth pairs and nftables: pods get networks", ""};
+  if (tried)
+    return {Grade::good, "the kernel has bridges, veth pairs and nftables: pods get networks", ""};
   const std::string& why = tried.error().message;
   std::string fix = "run hekla with the capabilities SYS_ADMIN and NET_ADMIN";
   if (why.starts_with("bridge")) fix = "modprobe bridge";
   if (why.starts_with("veth")) fix = "modprobe veth";
   if (why.starts_with("nftables"))
-    fix = "apt install nftables; modprobe -a nf_tables nft_ct nft_nat nft_masq nft_numgen nft_reject_inet";
+    fix =
+        "apt install nftables; modprobe -a nf_tables nft_ct nft_nat nft_masq nft_numgen "
+        "nft_reject_inet";
   return {Grade::bad, "pods get no network: " + why, fix};
 }
 
 std::vector<Finding> examine_machine() {
   return {root_finding(),
           program_finding("/usr/bin/crun", "it runs the containers", "crun"),
-          program_finding("/usr/bin/conmon", "it keeps the containers' output and exit codes", "conmon"),
+          program_finding("/usr/bin/conmon", "it keeps the containers' output and exit codes",
+                          "conmon"),
           program_finding("/usr/sbin/nft", "services and network policies need it", "nftables"),
           overlay_finding(),
           cgroup_finding(),

@@ -17,8 +17,8 @@ struct Finding {
 
 std::vector<Finding> examine_machine();
 
-// Pure: how control groups are mounted, from /proc/self/mountinfo, and whether they have what pods' limits need;
-// `unified` is the list of controllers at the root of version 2.
+// Pure: how control groups are mounted, from /proc/self/mountinfo, and whether they have what pods'
+// limits need; `unified` is the list of controllers at the root of version 2.
 Finding judge_cgroups(const std::string& mountinfo, const std::string& unified);
 // Pure: what became of trying out a network like the pods'.
 Finding judge_network(const Result<void>& tried);

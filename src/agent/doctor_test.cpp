@@ -21,7 +21,8 @@ TEST(Doctor, KnowsTheWaysToMountControlGroups) {
   EXPECT_NE(judge_cgroups(v1 + v2, "hugetlb").what.find("beside"), std::string::npos);
   EXPECT_EQ(judge_cgroups("", "").grade, Finding::Grade::bad);
   EXPECT_FALSE(judge_cgroups("", "").fix.empty());
-  EXPECT_EQ(judge_cgroups(v2, "cpuset cpu io pids\n").what, "control groups without memory: pods cannot be limited");
+  EXPECT_EQ(judge_cgroups(v2, "cpuset cpu io pids\n").what,
+            "control groups without memory: pods cannot be limited");
   EXPECT_EQ(judge_cgroups(v2, "").grade, Finding::Grade::bad);
 }
 
@@ -31,7 +32,8 @@ TEST(Doctor, SaysWhatANetworkLacksAndHowToGetIt) {
   EXPECT_EQ(veth.grade, Finding::Grade::bad);
   EXPECT_EQ(veth.what, "pods get no network: veth: Operation not supported");
   EXPECT_EQ(veth.fix, "modprobe veth");
-  EXPECT_TRUE(judge_network(fail(Code::not_found, "nftables: no nft")).fix.starts_with("apt install nftables"));
+  EXPECT_TRUE(judge_network(fail(Code::not_found, "nftables: no nft"))
+                  .fix.starts_with("apt install nftables"));
 }
 
 TEST(Doctor, TriesANetworkOutAndLeavesNothing) {

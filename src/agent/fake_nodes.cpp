@@ -168,8 +168,9 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
   void after_delay(const model::Pod& pod, std::function<void(const model::Pod&)> act) {
     if (options.pod_delay == Nanos(0)) return act(pod);
     client.executor().post_after(
-        options.pod_delay, [weak = weak_from_this(), key = kube::Key{pod.metadata.ns, pod.metadata.name},
-                            uid = pod.metadata.uid, act = std::move(act)] {
+        options.pod_delay,
+        [weak = weak_from_this(), key = kube::Key{pod.metadata.ns, pod.metadata.name},
+         uid = pod.metadata.uid, act = std::move(act)] {
           auto self = weak.lock();
           PodRef now = self ? self->pods.get(key) : nullptr;
           if (!now || now->metadata.uid != uid) return;
@@ -248,8 +249,8 @@ struct FakeNodes::State : std::enable_shared_from_this<State> {
   void send() {
     if (outgoing.empty()) return;
     client.batch(std::exchange(outgoing, {}),
-                 [weak = weak_from_this(),
-                  sent = std::exchange(purposes, {})](const std::vector<kube::WriteResult>& results) {
+                 [weak = weak_from_this(), sent = std::exchange(purposes, {})](
+                     const std::vector<kube::WriteResult>& results) {
                    if (auto self = weak.lock()) self->sent_back(sent, results);
                  });
   }

@@ -1,6 +1,6 @@
 // Nodes that exist in the API only, for tests, benchmarks and people who try queue policies: their
-// pods are Running as soon as they are bound and end as fake_pod.h says. Beside those made here, any
-// Node with the label hekla.io/fake-node is played.
+// pods are Running as soon as they are bound and end as fake_pod.h says. Beside those made here,
+// any Node with the label hekla.io/fake-node is played.
 #pragma once
 
 #include <memory>

@@ -35,7 +35,8 @@ std::optional<FakePlan> parse_script(const std::string& script) {
   std::vector<std::string> first = words(script.substr(0, semicolon));
   std::vector<std::string> rest;
   if (semicolon != std::string::npos) rest = words(script.substr(semicolon + 1));
-  if (std::optional<int> code = parse_exit(first); code && rest.empty()) return FakePlan{Nanos(0), *code};
+  if (std::optional<int> code = parse_exit(first); code && rest.empty())
+    return FakePlan{Nanos(0), *code};
   if (first.size() != 2 || first[0] != "sleep") return std::nullopt;
   FakePlan plan;
   plan.duration = parse_sleep(first[1]);

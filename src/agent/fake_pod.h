@@ -17,8 +17,8 @@ struct FakePlan {
 };
 
 // The annotations hekla.io/run-duration (Go duration) and hekla.io/exit-code decide; without them a
-// plain `sleep N`, `exit K` or `sleep N; exit K` in the first container's command is played; anything
-// else runs for ever.
+// plain `sleep N`, `exit K` or `sleep N; exit K` in the first container's command is played;
+// anything else runs for ever.
 FakePlan fake_plan(const model::Pod& pod);
 
 // `sleep` arguments as coreutils reads them: "10", "2.5", "10m", "1h"; nullopt when it is not that.

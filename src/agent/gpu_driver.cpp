@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 constexpr std::uint32_t kCardMajor = 195;  // the kernel's list of device numbers
 constexpr std::uint32_t kControlMinor = 255, kModesetMinor = 254;
 constexpr std::uint32_t kOpenToAll = 0666;
-constexpr const char* kSharedNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
-                                        "/dev/nvidia-modeset"};
+constexpr const char* kSharedNodes[] = {"/dev/nvidiactl", "/dev/nvidia-uvm",
+                                        "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"};
 constexpr const char* kLibraryDirectories[] = {"/usr/lib/x86_64-linux-gnu",
                                                "/usr/lib/aarch64-linux-gnu",
                                                "/usr/lib64",
@@ -28,11 +28,12 @@ constexpr const char* kLibraryDirectories[] = {"/usr/lib/x86_64-linux-gnu",
                                                "/usr/lib/aarch64-linux-gnu/nvidia/current",
                                                "/usr/lib64/nvidia",
                                                "/opt/nvidia/lib64"};
-constexpr const char* kLibraries[] = {"libcuda.so", "libcudadebugger.so", "libnvidia-", "libnvcuvid.so",
-                                      "libnvoptix.so"};
+constexpr const char* kLibraries[] = {"libcuda.so", "libcudadebugger.so", "libnvidia-",
+                                      "libnvcuvid.so", "libnvoptix.so"};
 
 bool is_driver_library(std::string_view name) {
-  return std::ranges::any_of(kLibraries, [&](std::string_view start) { return name.starts_with(start); });
+  return std::ranges::any_of(kLibraries,
+                             [&](std::string_view start) { return name.starts_with(start); });
 }
 
 std::optional<std::uint32_t> number(std::string_view text) {
@@ -52,7 +53,8 @@ std::vector<std::uint32_t> known_minors(const std::string& root) {
       constexpr std::string_view kName = "Device Minor:";
       if (!line.starts_with(kName)) continue;
       const std::size_t at = line.find_first_not_of(" \t", kName.size());
-      if (auto minor = at == std::string::npos ? std::nullopt : number(line.substr(at))) out.push_back(*minor);
+      if (auto minor = at == std::string::npos ? std::nullopt : number(line.substr(at)))
+        out.push_back(*minor);
     }
   }
   return out;
@@ -66,7 +68,8 @@ std::vector<OciDevice> find_cards(const std::string& root) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root + "/dev", error)) {
     const std::string name = entry.path().filename();
-    std::optional<std::uint32_t> index = name.starts_with("nvidia") ? number(name.substr(6)) : std::nullopt;
+    std::optional<std::uint32_t> index =
+        name.starts_with("nvidia") ? number(name.substr(6)) : std::nullopt;
     if (!index) continue;
     if (auto device = read_device(entry.path(), "/dev/" + name)) found[*index] = *device;
   }
@@ -79,9 +82,12 @@ std::vector<OciDevice> find_shared(const std::string& root) {
   std::vector<OciDevice> out;
   for (const char* path : kSharedNodes) {
     const std::string name = path;
-    if (auto device = read_device(root + name, name)) out.push_back(*device);
-    else if (name == "/dev/nvidiactl") out.push_back({name, 'c', kCardMajor, kControlMinor, kOpenToAll});
-    else if (name == "/dev/nvidia-modeset") out.push_back({name, 'c', kCardMajor, kModesetMinor, kOpenToAll});
+    if (auto device = read_device(root + name, name))
+      out.push_back(*device);
+    else if (name == "/dev/nvidiactl")
+      out.push_back({name, 'c', kCardMajor, kControlMinor, kOpenToAll});
+    else if (name == "/dev/nvidia-modeset")
+      out.push_back({name, 'c', kCardMajor, kModesetMinor, kOpenToAll});
   }
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(root + "/dev/nvidia-caps", error)) {
@@ -93,8 +99,10 @@ std::vector<OciDevice> find_shared(const std::string& root) {
 }
 
 // Under every name that leads to a library of this version (libcuda.so.1 is what programs ask for).
-std::vector<OciMount> find_files(const std::string& root, const std::vector<std::string>& directories) {
-  const std::string version = driver_version(read_file(root + "/proc/driver/nvidia/version").value_or(""));
+std::vector<OciMount> find_files(const std::string& root,
+                                 const std::vector<std::string>& directories) {
+  const std::string version =
+      driver_version(read_file(root + "/proc/driver/nvidia/version").value_or(""));
   const std::vector<std::string> access = {"bind", "rprivate", "ro", "nosuid", "nodev"};
   std::map<std::string, std::string> libraries;
   std::error_code error;
@@ -119,7 +127,8 @@ std::vector<OciMount> find_files(const std::string& root, const std::vector<std:
 std::string driver_version(std::string_view text) {
   std::istringstream words{std::string(text.substr(0, text.find('\n')))};
   for (std::string word; words >> word;)
-    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos)
+    if (word.find('.') != std::string::npos &&
+        word.find_first_not_of("0123456789.") == std::string::npos)
       return word;
   return {};
 }
@@ -131,7 +140,8 @@ std::vector<std::string> driver_directories(std::string_view ldconfig) {
     // "  libcuda.so.1 (libc6,x86-64) => /usr/lib/x86_64-linux-gnu/libcuda.so.1"
     const std::size_t begin = line.find_first_not_of(" \t"), arrow = line.find("=> ");
     if (begin == std::string::npos || arrow == std::string::npos) continue;
-    const bool wide = line.find("64)") != std::string::npos || line.find("AArch64") != std::string::npos;
+    const bool wide =
+        line.find("64)") != std::string::npos || line.find("AArch64") != std::string::npos;
     if (!wide || !is_driver_library(std::string_view(line).substr(begin))) continue;
     std::string directory = fs::path(line.substr(arrow + 3)).parent_path();
     if (std::ranges::find(out, directory) == out.end()) out.push_back(std::move(directory));
@@ -145,7 +155,8 @@ GpuDriver find_gpus(const std::string& root, const std::vector<std::string>& lib
   if (out.cards.empty()) return out;
   out.shared = find_shared(root);
   std::vector<std::string> directories = library_directories;
-  directories.insert(directories.end(), std::begin(kLibraryDirectories), std::end(kLibraryDirectories));
+  directories.insert(directories.end(), std::begin(kLibraryDirectories),
+                     std::end(kLibraryDirectories));
   out.files = find_files(root, directories);
   return out;
 }
@@ -168,7 +179,8 @@ void give_gpus(const GpuDriver& driver, const std::vector<std::int32_t>& cards, 
   bundle.devices.insert(bundle.devices.end(), driver.shared.begin(), driver.shared.end());
   if (own_libraries || driver.files.empty()) return;
   bundle.mounts.insert(bundle.mounts.end(), driver.files.begin(), driver.files.end());
-  auto path = std::ranges::find_if(bundle.env, [](const auto& one) { return one.starts_with("LD_LIBRARY_PATH="); });
+  auto path = std::ranges::find_if(
+      bundle.env, [](const auto& one) { return one.starts_with("LD_LIBRARY_PATH="); });
   if (path == bundle.env.end())
     bundle.env.push_back(std::string("LD_LIBRARY_PATH=") + kGpuLibraries);
   else if (!path->contains(kGpuLibraries))

@@ -31,7 +31,8 @@ class GpuDriverTest : public ::testing::Test {
   static std::string paths(const std::vector<OciDevice>& devices) {
     std::string out;
     for (const OciDevice& one : devices)
-      out += one.path + "=" + one.type + std::to_string(one.major) + ":" + std::to_string(one.minor) + " ";
+      out += one.path + "=" + one.type + std::to_string(one.major) + ":" +
+             std::to_string(one.minor) + " ";
     return out;
   }
   TempDir temp_;
@@ -47,14 +48,17 @@ TEST_F(GpuDriverTest, CardsAreInTheOrderOfTheirNumbers) {
   file("/dev/nvidia3");  // no device
   GpuDriver driver = find_gpus(root_, {});
   EXPECT_EQ(paths(driver.cards), "/dev/nvidia9=c195:9 /dev/nvidia10=c195:10 ");
-  EXPECT_EQ(paths(driver.shared),
-            "/dev/nvidia-caps/nvidia-cap1=c236:1 /dev/nvidia-modeset=c195:254 /dev/nvidia-uvm=c511:0 "
-            "/dev/nvidiactl=c195:255 ");
+  EXPECT_EQ(
+      paths(driver.shared),
+      "/dev/nvidia-caps/nvidia-cap1=c236:1 /dev/nvidia-modeset=c195:254 /dev/nvidia-uvm=c511:0 "
+      "/dev/nvidiactl=c195:255 ");
 }
 
 TEST_F(GpuDriverTest, TheKernelKnowsCardsThatHaveNoNodesYet) {
-  file("/proc/driver/nvidia/gpus/0000:01:00.0/information", "Model: \t\t A100\nDevice Minor: \t 0\n");
-  file("/proc/driver/nvidia/gpus/0000:02:00.0/information", "Model: \t\t A100\nDevice Minor: \t 1\n");
+  file("/proc/driver/nvidia/gpus/0000:01:00.0/information",
+       "Model: \t\t A100\nDevice Minor: \t 0\n");
+  file("/proc/driver/nvidia/gpus/0000:02:00.0/information",
+       "Model: \t\t A100\nDevice Minor: \t 1\n");
   EXPECT_EQ(paths(find_gpus(root_, {}).cards), "/dev/nvidia0=c195:0 /dev/nvidia1=c195:1 ");
 }
 
@@ -68,10 +72,11 @@ TEST_F(GpuDriverTest, WithoutCardsThereIsNothing) {
 TEST_F(GpuDriverTest, LibrariesOfTheDriversVersionAreTakenUnderEveryName) {
   node("/dev/nvidia0", 195, 0);
   file("/proc/driver/nvidia/version",
-       "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023\nGCC version: 12.2\n");
+       "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC "
+       "2023\nGCC version: 12.2\n");
   file("/usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05");
   fs::create_symlink("libcuda.so.535.104.05", root_ + "/usr/lib/x86_64-linux-gnu/libcuda.so.1");
-  file("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.470.1");         // of another version
+  file("/usr/lib/x86_64-linux-gnu/libnvidia-ml.so.470.1");          // of another version
   file("/usr/lib/x86_64-linux-gnu/libnvidia-container.so.1.14.0");  // not the driver's
   file("/usr/lib/x86_64-linux-gnu/libcudart.so.12");
   file("/elsewhere/libnvidia-ml.so.535.104.05");
@@ -87,14 +92,17 @@ TEST_F(GpuDriverTest, LibrariesOfTheDriversVersionAreTakenUnderEveryName) {
 }
 
 TEST(GpuDriver, ReadsVersionsAndDirectories) {
-  EXPECT_EQ(driver_version("NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  545.23.06  Release Build\n"),
-            "545.23.06");
+  EXPECT_EQ(
+      driver_version(
+          "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  545.23.06  Release Build\n"),
+      "545.23.06");
   EXPECT_EQ(driver_version(""), "");
-  EXPECT_EQ(driver_directories("12 libs found in cache\n\tlibz.so.1 (libc6,x86-64) => /lib/libz.so.1\n"
-                               "\tlibcuda.so.1 (libc6,x86-64) => /opt/cuda/libcuda.so.1\n"
-                               "\tlibcuda.so.1 (libc6) => /usr/lib32/libcuda.so.1\n"
-                               "\tlibnvidia-ml.so.1 (libc6,x86-64) => /opt/cuda/libnvidia-ml.so.1\n"),
-            std::vector<std::string>{"/opt/cuda"});
+  EXPECT_EQ(
+      driver_directories("12 libs found in cache\n\tlibz.so.1 (libc6,x86-64) => /lib/libz.so.1\n"
+                         "\tlibcuda.so.1 (libc6,x86-64) => /opt/cuda/libcuda.so.1\n"
+                         "\tlibcuda.so.1 (libc6) => /usr/lib32/libcuda.so.1\n"
+                         "\tlibnvidia-ml.so.1 (libc6,x86-64) => /opt/cuda/libnvidia-ml.so.1\n"),
+      std::vector<std::string>{"/opt/cuda"});
 }
 
 TEST(GpuDriver, AContainerGetsItsCardsAndNoOthers) {

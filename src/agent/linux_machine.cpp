@@ -92,7 +92,8 @@ std::string log_tail(const std::string& path) {
     }
     if (at == std::string::npos) continue;
     out += line.substr(at);
-    if (line[tag] != 'P') out += "\n";  // else a part: of a long line, or a last one that was not ended
+    if (line[tag] != 'P')
+      out += "\n";  // else a part: of a long line, or a last one that was not ended
   }
   return out.size() > kLogTailLimit ? out.substr(out.size() - kLogTailLimit) : out;
 }
@@ -125,7 +126,8 @@ LinuxMachine::LinuxMachine(Private, LinuxMachineOptions options, Executor& execu
       addresses_(options_.subnet),
       runtime_(paths_, options_.programs),
       image_(paths_, options_.hidden_paths),
-      images_(ImageStoreOptions{options_.data_dir + "/images", until(options_.registries, stopping_)}),
+      images_(
+          ImageStoreOptions{options_.data_dir + "/images", until(options_.registries, stopping_)}),
       kept_logs_(options_.data_dir + "/joblogs"),
       pool_(std::make_unique<WorkerPool>("hekla-agent", options_.threads)),
       probe_pool_(std::make_unique<WorkerPool>("hekla-probes", kProbeThreads)),
@@ -154,8 +156,8 @@ Result<std::unique_ptr<LinuxMachine>> LinuxMachine::open(
     for (const ContainerRecord& container : record.containers)
       if (container.current && container.current->is_live())
         machine->log_keeper_->begin(container.current->id,
-                                    log_path(containers_dir(machine->paths_, record.uid), container.name,
-                                             container.current->attempt));
+                                    log_path(containers_dir(machine->paths_, record.uid),
+                                             container.name, container.current->attempt));
   }
   machine->exits_ = TRY(FileWatch::open("hekla-exits"));
   TRY(machine->exits_->add(machine->paths_.exits(), [&executor, on_exit](const std::string& name) {
@@ -208,7 +210,8 @@ Result<void> LinuxMachine::prepare() {
   runtime_.set_program(bind_read_only(runtime, paths_.runtime_mount()));
   std::unique_ptr<NetnsThread> visits;
   if (is_rootless()) visits = TRY(NetnsThread::start(*namespace_));
-  network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns(), std::move(visits));
+  network_ = std::make_unique<PodNetwork>(paths_, options_.subnet, namespace_->host_netns(),
+                                          std::move(visits));
   TRY(network_->prepare());
   reaches_outside_ = options_.outside && PodNetwork::outside_obstacle().empty();
   TRY(image_.prepare());
@@ -332,7 +335,8 @@ Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
     TRY(network_->elsewhere([&] { return make_ipc_namespace(paths_.ipc(request.record.uid)); }));
     TRY(mount_shared_memory(shm_dir(paths_, request.record.uid)));
   }
-  // That it stands is saved with the first container: else it is made once more, but for its first process.
+  // That it stands is saved with the first container: else it is made once more, but for its first
+  // process.
   if (!request.record.share_processes) return {};
   TRY(start_pause(paths_.pod_cgroup(request.record.uid) + "/pause", dir + "/pause.pid"));
   PodRecord ready = request.record;
@@ -340,8 +344,7 @@ Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
   return save(ready);
 }
 
-void LinuxMachine::find_image(const ImageReference& image,
-                              Done<std::optional<StoredImage>> done) {
+void LinuxMachine::find_image(const ImageReference& image, Done<std::optional<StoredImage>> done) {
   background<std::optional<StoredImage>>([this, image] { return images_.find(image); },
                                          std::move(done));
 }
@@ -369,12 +372,12 @@ void LinuxMachine::launch(LaunchRequest request, Done<Launch> done) {
 }
 
 void LinuxMachine::signal(const PodRecord& record, const ContainerRun& run, int number) {
-  background<void>(
-      [this, id = run.id, number] { return runtime_.signal(id, number); },
-      [name = record.name](Result<void> sent) {
-        if (!sent)
-          log_warn("agent", "signal a container", {{"pod", name}, {"error", sent.error().message}});
-      });
+  background<void>([this, id = run.id, number] { return runtime_.signal(id, number); },
+                   [name = record.name](Result<void> sent) {
+                     if (!sent)
+                       log_warn("agent", "signal a container",
+                                {{"pod", name}, {"error", sent.error().message}});
+                   });
 }
 
 void LinuxMachine::resize(const PodRecord& record, const ContainerRun& run, const Limits& limits,
@@ -400,11 +403,11 @@ void LinuxMachine::resize(const PodRecord& record, const ContainerRun& run, cons
 void LinuxMachine::probe(const PodRecord& record, std::size_t container, const ProbeAction& action,
                          Done<ProbeOutcome> done) {
   const ContainerRun& run = *record.containers[container].current;
-  ProbeTarget target{record.uid, record.host_network ? "127.0.0.1" : record.address,
-                     record.host_network,
-                     ExecPlace{runtime_.program(), paths_.crun_root(), run.id, bundle_dir(record, run),
-                               paths_.exec_dir() + "/" + std::to_string(++exec_number_)},
-                     options_.own_ranges};
+  ProbeTarget target{
+      record.uid, record.host_network ? "127.0.0.1" : record.address, record.host_network,
+      ExecPlace{runtime_.program(), paths_.crun_root(), run.id, bundle_dir(record, run),
+                paths_.exec_dir() + "/" + std::to_string(++exec_number_)},
+      options_.own_ranges};
   background_on<ProbeOutcome>(
       action.hook ? *hook_pool_ : *probe_pool_,
       [this, action, target = std::move(target)] { return run_probe(action, target, *network_); },
@@ -451,7 +454,7 @@ Result<void> LinuxMachine::inspect_run(const model::Pod& pod, PodRecord& record,
     return {};
   }
   run.phase = run_phase::running;
-  struct stat info {};
+  struct stat info{};
   if (run.started_ns == 0 && ::stat((bundle + "/pid").c_str(), &info) == 0)
     run.started_ns = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
   std::optional<ContainerExit> exit = runtime_.exit_of(run.id, cgroup_of(record, run));
@@ -498,7 +501,8 @@ void LinuxMachine::dismantle(PodRecord record, Done<void> done) {
       [this, record = std::move(record)]() mutable -> Result<void> {
         TRY(dismantle_now(record));
         std::error_code ignored;
-        if (!fs::exists(paths_.pod(record.uid), ignored)) return {};  // rejected: nothing was ever made
+        if (!fs::exists(paths_.pod(record.uid), ignored))
+          return {};  // rejected: nothing was ever made
         record.sandbox = false;
         record.address.clear();
         return save(record);
@@ -514,7 +518,8 @@ Result<void> LinuxMachine::dismantle_now(const PodRecord& record) {
   std::error_code ignored;
   if (const std::string shared = shared_dir(paths_, record.uid); fs::exists(shared, ignored))
     TRY(unmount_below(shared));
-  stop_pause(paths_.pod(record.uid) + "/pause.pid");  // which no control group has ended where there is none
+  stop_pause(paths_.pod(record.uid) +
+             "/pause.pid");  // which no control group has ended where there is none
   return remove_volumes(paths_.pod(record.uid) + "/volumes");
 }
 
@@ -577,7 +582,8 @@ PodUse LinuxMachine::measure_pod(const MeasuredUse& pod) const {
     if (!container.current || container.current->removed) continue;
     const std::string cgroup = cgroup_of(pod.record, *container.current);
     ContainerUse one{container.name, 0, 0};
-    if (auto read = container_usages(paths_, {&cgroup, 1}).front()) one.memory_bytes = read->memory_bytes;
+    if (auto read = container_usages(paths_, {&cgroup, 1}).front())
+      one.memory_bytes = read->memory_bytes;
     use.processes += process_count(cgroup);
     if (pod.disk)
       one.disk_bytes = tree_bytes(bundle_dir(pod.record, *container.current) + "/upper") +
@@ -705,7 +711,8 @@ Result<void> LinuxMachine::remove_instance() {
     TRY(namespace_->enter());
     TRY(network_->remove());
     TRY(remove_cgroup(paths_.cgroup()));
-    ::umount2(paths_.runtime_mount().c_str(), MNT_DETACH);  // without root it is where the directory is removed
+    ::umount2(paths_.runtime_mount().c_str(),
+              MNT_DETACH);  // without root it is where the directory is removed
     return namespace_->remove(paths_);
   });
 }

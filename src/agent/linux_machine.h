@@ -184,7 +184,8 @@ class LinuxMachine final : public PodMachine {
   std::unique_ptr<WorkerPool> probe_pool_;
   std::unique_ptr<WorkerPool> hook_pool_;   // of their own: a hook may take as long as it likes
   std::unique_ptr<WorkerPool> image_pool_;  // one thread: images are pulled one after the other
-  std::unique_ptr<WorkerPool> disk_pool_;   // of its own: a pull may take long, and eviction must not wait for it
+  std::unique_ptr<WorkerPool>
+      disk_pool_;  // of its own: a pull may take long, and eviction must not wait for it
 };
 
 }  // namespace hekla::agent

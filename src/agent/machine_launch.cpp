@@ -37,7 +37,7 @@ bool is_passed_on(const model::PodSpec& spec, const std::string& volume) {
 // The same place for all containers of the pod, so that they are peers.
 Result<std::string> share_mount(const std::string& source, const std::string& place) {
   TRY(make_directories(place, 0755));
-  struct stat here {}, wanted {};
+  struct stat here{}, wanted{};
   if (::stat(place.c_str(), &here) != 0 || ::stat(source.c_str(), &wanted) != 0)
     return errno_error("look at " + source);
   if (here.st_ino == wanted.st_ino && here.st_dev == wanted.st_dev) return place;
@@ -50,8 +50,8 @@ Result<std::string> share_mount(const std::string& source, const std::string& pl
 }  // namespace
 
 // What a mount of the spec says beside its place. `mounts` are in the spec's order.
-Result<void> LinuxMachine::refine_volumes(const LaunchRequest& request, std::vector<OciMount>& mounts,
-                                          BundleSpec& bundle) const {
+Result<void> LinuxMachine::refine_volumes(const LaunchRequest& request,
+                                          std::vector<OciMount>& mounts, BundleSpec& bundle) const {
   for (std::size_t i = 0; i < mounts.size(); ++i) {
     const model::VolumeMount& mount = request.spec.volumeMounts[i];
     std::vector<std::string>& options = mounts[i].options;
@@ -61,8 +61,8 @@ Result<void> LinuxMachine::refine_volumes(const LaunchRequest& request, std::vec
     const bool both_ways = mount.mountPropagation == "Bidirectional";
     if (!both_ways && mount.mountPropagation != "HostToContainer") continue;
     if (mount.subPath.empty() && is_passed_on(request.pod->spec, mount.name))
-      mounts[i].source =
-          TRY(share_mount(mounts[i].source, shared_dir(paths_, request.record.uid) + "/" + mount.name));
+      mounts[i].source = TRY(
+          share_mount(mounts[i].source, shared_dir(paths_, request.record.uid) + "/" + mount.name));
     const std::string propagation = both_ways ? "rshared" : "rslave";
     std::ranges::replace(options, std::string("rprivate"), propagation);
     if (both_ways || bundle.root_propagation.empty()) bundle.root_propagation = propagation;
@@ -171,12 +171,14 @@ Result<void> LinuxMachine::limit_whole_pod(const LaunchRequest& request) const {
 
 Result<void> LinuxMachine::mount_root(LaunchRequest& request, const std::string& bundle) {
   if (is_rootless() && (!request.image || request.image->host))
-    for (const model::VolumeMount& mount : request.spec.volumeMounts) TRY(make_parents(bundle, mount.mountPath));
+    for (const model::VolumeMount& mount : request.spec.volumeMounts)
+      TRY(make_parents(bundle, mount.mountPath));
   if (!request.image) {
     for (OciMount& laid : TRY(image_.mount_root(bundle, request.host_image.files)))
       request.bundle.mounts.push_back(std::move(laid));
     const std::string& user = request.host_image.config.user;
-    return user.empty() ? Result<void>() : apply_image_user(user, bundle + "/rootfs", request.bundle.security);
+    return user.empty() ? Result<void>()
+                        : apply_image_user(user, bundle + "/rootfs", request.bundle.security);
   }
   const std::string base = request.image->host ? TRY(image_.mount_base(bundle)) : std::string();
   TRY(images_.mount_root(*request.image, bundle, base));

@@ -75,15 +75,15 @@ json::Object condition(const char* type, bool value, const char* reason, const c
 // What a node can be short of, with the kubelet's words for both cases.
 struct Shortage {
   const char* condition;
-  bool NodePressure::*felt;
-  WallTime NodeOptions::*since;
+  bool NodePressure::* felt;
+  WallTime NodeOptions::* since;
   const char *reason, *message;
   const char *reason_if_not, *message_if_not;
 };
 constexpr Shortage kShortages[] = {
-    {"MemoryPressure", &NodePressure::memory, &NodeOptions::memory_since, "KubeletHasInsufficientMemory",
-     "kubelet has insufficient memory available", "KubeletHasSufficientMemory",
-     "kubelet has sufficient memory available"},
+    {"MemoryPressure", &NodePressure::memory, &NodeOptions::memory_since,
+     "KubeletHasInsufficientMemory", "kubelet has insufficient memory available",
+     "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
     {"DiskPressure", &NodePressure::disk, &NodeOptions::disk_since, "KubeletHasDiskPressure",
      "kubelet has disk pressure", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
     {"PIDPressure", &NodePressure::pids, &NodeOptions::pids_since, "KubeletHasInsufficientPID",
@@ -132,10 +132,10 @@ MachineFacts read_machine_facts(const std::string& data_dir) {
   facts.boot_id = first_line("/proc/sys/kernel/random/boot_id");
   facts.address = first_address();
   facts.cpus = std::max(1, ::get_nprocs());
-  struct sysinfo memory {};
+  struct sysinfo memory{};
   if (::sysinfo(&memory) == 0)
     facts.memory_bytes = static_cast<std::int64_t>(memory.totalram) * memory.mem_unit;
-  struct statvfs disk {};
+  struct statvfs disk{};
   if (::statvfs(data_dir.c_str(), &disk) == 0)
     facts.disk_bytes =
         static_cast<std::int64_t>(disk.f_blocks) * static_cast<std::int64_t>(disk.f_frsize);

@@ -48,8 +48,10 @@ struct PodContext {
   std::function<std::optional<PodShortage>(const AgentPod& pod)> shortage;
   // Another pod of this node has a port of the host's that this one wants.
   std::function<bool(const AgentPod& pod)> host_port_taken;
-  // Why the node cannot give the pod what its spec asks for now: Deferred or Infeasible, and the words.
-  std::function<std::optional<std::pair<std::string, std::string>>(const AgentPod& pod)> resize_refusal;
+  // Why the node cannot give the pod what its spec asks for now: Deferred or Infeasible, and the
+  // words.
+  std::function<std::optional<std::pair<std::string, std::string>>(const AgentPod& pod)>
+      resize_refusal;
   // The services of a namespace, for environment variables.
   std::function<std::vector<const model::Service*>(const std::string& ns)> services;
   // The pod's address or readiness has changed: DNS is to follow.

@@ -60,8 +60,9 @@ Nanos PodWorker::grace() const {
 void PodWorker::stop_all(const std::vector<std::size_t>& containers) {
   if (!stop_begun_ && !containers.empty()) stop_begun_ = now();
   for (std::size_t i : containers)
-    stop_run(i, "Stopping container " + record_.containers[i].name,
-             Stop{.begun = *stop_begun_, .grace = grace(), .in_turn = record_.containers[i].sidecar});
+    stop_run(
+        i, "Stopping container " + record_.containers[i].name,
+        Stop{.begun = *stop_begun_, .grace = grace(), .in_turn = record_.containers[i].sidecar});
 }
 
 void PodWorker::stop_run(std::size_t index, const std::string& why, Nanos grace) {
@@ -105,8 +106,8 @@ void PodWorker::send_term(std::size_t index, Stop& stop) {
   const WallTime end = stop.begun + limit_of(stop);
   // Sidecars serve the containers behind them to the end, as long as there is time.
   if (stop.in_turn && now() < end &&
-      std::any_of(record_.containers.begin() + static_cast<std::ptrdiff_t>(index) + 1, record_.containers.end(),
-                  [](const ContainerRecord& one) {
+      std::any_of(record_.containers.begin() + static_cast<std::ptrdiff_t>(index) + 1,
+                  record_.containers.end(), [](const ContainerRecord& one) {
                     return !one.ephemeral && one.current && one.current->is_live();
                   }))
     return wake_at(end);
@@ -157,13 +158,12 @@ void PodWorker::step_end() {
 
 void PodWorker::finish_ending() {
   if (record_.outcome.empty()) {
-    bool failed =
-        ending_ == Ending::deadline || ending_ == Ending::evicted || ending_ == Ending::shutdown ||
-        record_.reason == kEvicted ||
-        std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
-          return !container.init && !container.ephemeral &&
-                 (!container.current || container.current->exit_code != 0);
-        });
+    bool failed = ending_ == Ending::deadline || ending_ == Ending::evicted ||
+                  ending_ == Ending::shutdown || record_.reason == kEvicted ||
+                  std::ranges::any_of(record_.containers, [](const ContainerRecord& container) {
+                    return !container.init && !container.ephemeral &&
+                           (!container.current || container.current->exit_code != 0);
+                  });
     record_.outcome = failed ? "Failed" : "Succeeded";
     if (ending_ == Ending::shutdown) {
       record_.reason = "Terminated";

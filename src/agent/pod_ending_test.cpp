@@ -12,12 +12,13 @@ class SidecarEndTest : public PodWorkerTest {
   void begin_with_sidecars(const std::string& b_members = "") {
     begin("Never", R"("terminationGracePeriodSeconds":10,"initContainers":[)"
                    R"({"name":"a","image":"host","command":["x"],"restartPolicy":"Always"},)"
-                   R"({"name":"b","image":"host","command":["x"],)" + b_members +
-                   R"("restartPolicy":"Always"}],)");
+                   R"({"name":"b","image":"host","command":["x"],)" +
+                       b_members + R"("restartPolicy":"Always"}],)");
     ASSERT_EQ(calls(), "sandbox, launch a#0, launch b#0, launch c#0");
   }
   void remove() {
-    change(R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":10}})");
+    change(
+        R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":10}})");
   }
 };
 
@@ -91,7 +92,8 @@ TEST_F(SidecarEndTest, ForceSparesNobody) {
 TEST_F(PodWorkerTest, AHookThatTookAllTheTimeLeavesAMoment) {
   begin("Never", "", "host", R"("lifecycle":{"preStop":{"sleep":{"seconds":10}}},)");
   calls();
-  change(R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":10}})");
+  change(
+      R"({"metadata":{"deletionTimestamp":"2030-01-01T00:00:00Z","deletionGracePeriodSeconds":10}})");
   pass(seconds(11));
   EXPECT_EQ(calls(), "TERM");
   pass(seconds(1));
@@ -121,7 +123,8 @@ TEST_F(PodWorkerTest, TheImageSaysWhichSignalStopsIt) {
   machine_.images[image.name] = image;
   begin("Never", "", "nginx:1.25");
   calls();
-  change(R"({"metadata":{"deletionTimestamp":"2023-11-14T22:13:30Z","deletionGracePeriodSeconds":5}})");
+  change(
+      R"({"metadata":{"deletionTimestamp":"2023-11-14T22:13:30Z","deletionGracePeriodSeconds":5}})");
   EXPECT_EQ(calls(), "QUIT");
   pass(seconds(6));
   EXPECT_EQ(calls(), "KILL");
@@ -161,9 +164,11 @@ TEST_F(PodWorkerTest, AnEvictedPodFailsAndStaysInTheApi) {
   exit(137);
   EXPECT_EQ(phase(), "Failed");
   EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "Evicted");
-  EXPECT_EQ(json::string_at(object(), {"status", "message"}), "The node was low on resource: memory. ");
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}),
+            "The node was low on resource: memory. ");
   const model::PodStatus status = decoded().status;
-  auto target = std::ranges::find(status.conditions, "DisruptionTarget", &model::PodCondition::type);
+  auto target =
+      std::ranges::find(status.conditions, "DisruptionTarget", &model::PodCondition::type);
   ASSERT_NE(target, status.conditions.end());
   EXPECT_EQ(target->status, "True");
   EXPECT_EQ(target->reason, "TerminationByKubelet");
@@ -171,7 +176,8 @@ TEST_F(PodWorkerTest, AnEvictedPodFailsAndStaysInTheApi) {
   EXPECT_EQ(calls(), "remove c, dismantle, release");
   EXPECT_FALSE(gone_);
   worker_->evict("again", seconds(0));
-  EXPECT_EQ(json::string_at(object(), {"status", "message"}), "The node was low on resource: memory. ");
+  EXPECT_EQ(json::string_at(object(), {"status", "message"}),
+            "The node was low on resource: memory. ");
 }
 
 TEST_F(PodWorkerTest, WhatCannotBeDismantledIsTriedAgainLater) {

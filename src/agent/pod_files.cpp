@@ -71,8 +71,10 @@ std::string format(const Resolver& resolver) {
 std::string resolv_conf(const model::Pod& pod, const PodFilesInput& input) {
   const std::string& policy = pod.spec.dnsPolicy;
   Resolver resolver;
-  // Neither the cluster's names are answered on the host's network, nor do the addresses lead anywhere from there.
-  const bool cluster = policy.empty() || policy == "ClusterFirst" || policy == "ClusterFirstWithHostNet";
+  // Neither the cluster's names are answered on the host's network, nor do the addresses lead
+  // anywhere from there.
+  const bool cluster =
+      policy.empty() || policy == "ClusterFirst" || policy == "ClusterFirstWithHostNet";
   if (cluster && !pod.spec.hostNetwork) {
     resolver.nameservers = {input.dns_address};
     resolver.searches = {pod.metadata.ns + ".svc." + input.cluster_domain,
@@ -132,9 +134,10 @@ Result<std::string> kernel_hostname(const model::Pod& pod, const std::string& no
   if (!fqdn || pod.spec.subdomain.empty() || pod.spec.hostNetwork) return name;
   name += "." + pod.spec.subdomain + "." + pod.metadata.ns + ".svc." + cluster_domain;
   if (name.size() > kKernelHostnameLimit)
-    return fail(Code::invalid, "failed to construct FQDN from pod hostname and cluster domain, FQDN " + name +
-                                   " is too long (64 characters is the max, " + std::to_string(name.size()) +
-                                   " characters requested)");
+    return fail(Code::invalid,
+                "failed to construct FQDN from pod hostname and cluster domain, FQDN " + name +
+                    " is too long (64 characters is the max, " + std::to_string(name.size()) +
+                    " characters requested)");
   return name;
 }
 

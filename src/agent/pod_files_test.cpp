@@ -22,8 +22,9 @@ TEST(PodFiles, ClusterFirstFindsServicesByTheirShortNames) {
   EXPECT_EQ(files(R"({"dnsPolicy":"Default"})").resolv_conf, "search corp\nnameserver 1.1.1.1\n");
   // From the host's network the cluster's responder is not to be had, whatever is asked for.
   for (const char* policy : {"ClusterFirst", "ClusterFirstWithHostNet"})
-    EXPECT_EQ(files(std::string(R"({"hostNetwork":true,"dnsPolicy":")") + policy + "\"}").resolv_conf,
-              "search corp\nnameserver 1.1.1.1\n");
+    EXPECT_EQ(
+        files(std::string(R"({"hostNetwork":true,"dnsPolicy":")") + policy + "\"}").resolv_conf,
+        "search corp\nnameserver 1.1.1.1\n");
 }
 
 TEST(PodFiles, DnsConfigAddsAndReplaces) {
@@ -66,7 +67,9 @@ TEST(PodFiles, TheKernelsNameMayBeTheWholeOne) {
   pod.metadata.name = std::string(37, 'x');
   EXPECT_EQ(kernel_hostname(pod, "n", "cluster.local", true).value().size(), 64u);
   pod.metadata.name += "x";
-  EXPECT_TRUE(kernel_hostname(pod, "n", "cluster.local", true).error().message.contains("65 characters requested"));
+  EXPECT_TRUE(kernel_hostname(pod, "n", "cluster.local", true)
+                  .error()
+                  .message.contains("65 characters requested"));
 }
 
 }  // namespace

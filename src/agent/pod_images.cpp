@@ -88,25 +88,24 @@ void PodWorker::launch_from_registry(std::size_t container) {
   const std::string policy = pull_policy(spec.imagePullPolicy, *image);
   if (policy == "Always") return pull_image(container, *image);
   busy_ = true;
-  context_.machine.find_image(
-      *image, [self = weak_from_this(), container, policy,
-               image = *image](Result<std::optional<StoredImage>> found) {
-        auto worker = self.lock();
-        if (!worker) return;
-        worker->busy_ = false;
-        if (worker->ending_ != Ending::no) return worker->step();
-        const std::string text =
-            container_spec(*worker->pod_, worker->record_.containers[container])->image;
-        if (found && *found) {
-          worker->image_ = std::move(**found);
-          return worker->fetch_and_launch(container);
-        }
-        if (policy == "Never")
-          return worker->image_refused(
-              container, "ErrImageNeverPull", "ErrImageNeverPull",
-              "Container image \"" + text + "\" is not present with pull policy of Never");
-        worker->pull_image(container, image);
-      });
+  context_.machine.find_image(*image, [self = weak_from_this(), container, policy,
+                                       image = *image](Result<std::optional<StoredImage>> found) {
+    auto worker = self.lock();
+    if (!worker) return;
+    worker->busy_ = false;
+    if (worker->ending_ != Ending::no) return worker->step();
+    const std::string text =
+        container_spec(*worker->pod_, worker->record_.containers[container])->image;
+    if (found && *found) {
+      worker->image_ = std::move(**found);
+      return worker->fetch_and_launch(container);
+    }
+    if (policy == "Never")
+      return worker->image_refused(
+          container, "ErrImageNeverPull", "ErrImageNeverPull",
+          "Container image \"" + text + "\" is not present with pull policy of Never");
+    worker->pull_image(container, image);
+  });
 }
 
 // What no waiting changes by itself; it is said again, and tried again, all the same.
@@ -125,30 +124,29 @@ void PodWorker::pull_image(std::size_t container, const ImageReference& image) {
   busy_ = pulling_ = true;
   const int number = ++pulls_;
   SourceFetch fetch{record_.ns, pull_secrets(*pod_), {}};
-  fetch_sources(
-      context_.client, context_.token_source, std::move(fetch),
-      [self = weak_from_this(), container, image, number](Result<PodSources> sources) {
-        auto worker = self.lock();
-        if (!worker || worker->pulls_ != number) return;
-        if (!sources) {
-          worker->busy_ = worker->pulling_ = false;
-          return worker->pull_failed(container, sources.error().message);
-        }
-        worker->context_.machine.pull_image(
-            image, logins_of(*sources, worker->described()),
-            [self, container, number, begun = worker->now()](Result<StoredImage> result) {
-              if (auto again = self.lock(); again && again->pulls_ == number)
-                again->pulled(container, begun, std::move(result));
-            });
-      });
+  fetch_sources(context_.client, context_.token_source, std::move(fetch),
+                [self = weak_from_this(), container, image, number](Result<PodSources> sources) {
+                  auto worker = self.lock();
+                  if (!worker || worker->pulls_ != number) return;
+                  if (!sources) {
+                    worker->busy_ = worker->pulling_ = false;
+                    return worker->pull_failed(container, sources.error().message);
+                  }
+                  worker->context_.machine.pull_image(
+                      image, logins_of(*sources, worker->described()),
+                      [self, container, number, begun = worker->now()](Result<StoredImage> result) {
+                        if (auto again = self.lock(); again && again->pulls_ == number)
+                          again->pulled(container, begun, std::move(result));
+                      });
+                });
 }
 
 void PodWorker::pulled(std::size_t container, WallTime begun, Result<StoredImage> image) {
   busy_ = pulling_ = false;
   if (!image) return pull_failed(container, image.error().message);
   const model::Container& spec = *container_spec(*pod_, record_.containers[container]);
-  const std::string took = model::format_go_duration(
-      std::chrono::floor<std::chrono::milliseconds>(now() - begun));
+  const std::string took =
+      model::format_go_duration(std::chrono::floor<std::chrono::milliseconds>(now() - begun));
   pulled_message_ = "Successfully pulled image \"" + spec.image + "\" in " + took + " (" + took +
                     " including waiting). Image size: " + std::to_string(image->size) + " bytes.";
   pull_failures_.erase(spec.name);

@@ -48,7 +48,11 @@ TEST_F(PodWorkerTest, AnImageThatCannotBePulledIsTriedAgain) {
             "Back-off pulling image \"nginx:1.25\": ErrImagePull: no such image");
   EXPECT_EQ(phase(), "Pending");
   machine_.registry["docker.io/library/nginx:1.25"] = {
-      "docker.io/library/nginx:1.25", "sha256:1", "docker.io/library/nginx@sha256:1", 7, {"l"},
+      "docker.io/library/nginx:1.25",
+      "sha256:1",
+      "docker.io/library/nginx@sha256:1",
+      7,
+      {"l"},
       {"", "/srv", {"PATH=/p", "A=image"}, {"/entry"}, {"arg"}}};
   pass(seconds(11));
   EXPECT_EQ(phase(), "Running");
@@ -61,7 +65,8 @@ TEST_F(PodWorkerTest, NoEndWaitsForAPull) {
   machine_.endless_pulls = true;
   begin("Never", "", "nginx:1.25");
   EXPECT_EQ(phase(), "Pending");
-  change(R"({"metadata":{"deletionTimestamp":"2023-11-14T22:13:30Z","deletionGracePeriodSeconds":30}})");
+  change(
+      R"({"metadata":{"deletionTimestamp":"2023-11-14T22:13:30Z","deletionGracePeriodSeconds":30}})");
   pass(seconds(1));
   EXPECT_EQ(calls(), "sandbox, pull docker.io/library/nginx:1.25, erase, release");
   EXPECT_TRUE(gone_);

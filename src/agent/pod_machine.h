@@ -36,8 +36,8 @@ struct LaunchRequest {
   std::shared_ptr<const model::Pod> pod;
   model::Container spec;  // sub-paths expanded
   BundleSpec bundle;      // root, namespaces, cgroup and mounts are the machine's to fill in
-  std::optional<StoredImage> image;  // without one, the machine's own file system
-  HostImageSpec host_image;          // and what that brings along
+  std::optional<StoredImage> image;           // without one, the machine's own file system
+  HostImageSpec host_image;                   // and what that brings along
   std::set<std::string> recursive_read_only;  // mount paths below which nothing can be written
 };
 
@@ -61,11 +61,12 @@ class PodMachine {
   // From its registry; one after the other. `logins` come before the machine's own.
   virtual void pull_image(const ImageReference& image, RegistryLogins logins,
                           Done<StoredImage> done) = 0;
-  // An error means that nothing has run and nothing will: inspect() finds the container as it was before.
+  // An error means that nothing has run and nothing will: inspect() finds the container as it was
+  // before.
   virtual void launch(LaunchRequest request, Done<Launch> done) = 0;
   virtual void signal(const PodRecord& record, const ContainerRun& run, int number) = 0;
-  // Other limits for a running container, and what its pod has as a whole then; those it cannot have
-  // at present are an error. The record is what holds afterwards.
+  // Other limits for a running container, and what its pod has as a whole then; those it cannot
+  // have at present are an error. The record is what holds afterwards.
   virtual void resize(const PodRecord& record, const ContainerRun& run, const Limits& limits,
                       const Limits& pod_limits, Done<void> done) = 0;
   // A probe or a hook of a running container; an error when it could not be tried.

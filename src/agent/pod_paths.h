@@ -13,12 +13,13 @@ inline std::string containers_dir(const InstancePaths& paths, const std::string&
 }
 
 inline std::string container_dir(const InstancePaths& paths, const std::string& uid,
-                          const std::string& container) {
+                                 const std::string& container) {
   return containers_dir(paths, uid) + "/" + container;
 }
 
 // Below it the container's sub-paths are mounted; not in the bundle, which is removed whole.
-inline std::string pins_dir(const InstancePaths& paths, const std::string& uid, const ContainerRun& run) {
+inline std::string pins_dir(const InstancePaths& paths, const std::string& uid,
+                            const ContainerRun& run) {
   return paths.pod(uid) + "/subpaths/" + run.id.substr(0, 16);
 }
 

@@ -21,11 +21,7 @@ class Decider {
  public:
   Decider(const model::PodSpec& spec, const PodRecord& record, WallTime now,
           const HeldUntil& held_until, const IsStarted& is_started)
-      : spec_(spec),
-        record_(record),
-        now_(now),
-        held_until_(held_until),
-        is_started_(is_started) {}
+      : spec_(spec), record_(record), now_(now), held_until_(held_until), is_started_(is_started) {}
 
   PodDecision decide() {
     if (init_failed()) {
@@ -154,7 +150,8 @@ model::ResourceRequirements resizable(const model::ResourceRequirements& all) {
   model::ResourceRequirements out;
   for (const char* name : kResizable) {
     if (auto found = all.limits.find(name); found != all.limits.end()) out.limits.insert(*found);
-    if (auto found = all.requests.find(name); found != all.requests.end()) out.requests.insert(*found);
+    if (auto found = all.requests.find(name); found != all.requests.end())
+      out.requests.insert(*found);
   }
   return out;
 }
@@ -206,7 +203,9 @@ PodDecision decide(const model::PodSpec& spec, const PodRecord& record, WallTime
 
 bool host_ports_clash(const model::PodSpec& one, const model::PodSpec& other) {
   auto any_address = [](const std::string& ip) { return ip.empty() || ip == "0.0.0.0"; };
-  auto protocol = [](const model::ContainerPort& port) { return port.protocol.empty() ? "TCP" : port.protocol; };
+  auto protocol = [](const model::ContainerPort& port) {
+    return port.protocol.empty() ? "TCP" : port.protocol;
+  };
   auto clash = [&](const model::ContainerPort& a, const model::ContainerPort& b) {
     return a.hostPort > 0 && a.hostPort == b.hostPort && protocol(a) == protocol(b) &&
            (any_address(a.hostIP) || any_address(b.hostIP) || a.hostIP == b.hostIP);

@@ -103,7 +103,8 @@ TEST(PodPlan, HostPortsClashWhereAddressesOverlap) {
   auto spec = [](std::int32_t port, std::string ip, std::string protocol) {
     model::PodSpec made;
     made.containers.resize(1);
-    made.containers[0].ports = {{.protocol = std::move(protocol), .hostIP = std::move(ip), .hostPort = port}};
+    made.containers[0].ports = {
+        {.protocol = std::move(protocol), .hostIP = std::move(ip), .hostPort = port}};
     return made;
   };
   EXPECT_TRUE(host_ports_clash(spec(80, "", ""), spec(80, "127.0.0.1", "TCP")));

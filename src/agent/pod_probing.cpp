@@ -12,7 +12,8 @@ constexpr std::chrono::minutes kPostStartLimit{10};
 void PodWorker::run_action(std::size_t container, const ProbeAction& action,
                            std::move_only_function<void(Result<ProbeOutcome>)> done) {
   // `done` may use `this`.
-  auto guarded = [self = weak_from_this(), done = std::move(done)](Result<ProbeOutcome> outcome) mutable {
+  auto guarded = [self = weak_from_this(),
+                  done = std::move(done)](Result<ProbeOutcome> outcome) mutable {
     if (auto worker = self.lock()) done(std::move(outcome));
   };
   if (action.kind != ProbeAction::Kind::sleep)
@@ -73,9 +74,9 @@ void PodWorker::start_probes(std::size_t index) {
     stop_run(index, "Container " + name + " failed " + probe + " probe, will be restarted", given);
     step();
   };
-  auto probes = std::make_shared<ContainerProbes>(context_.client.executor(), *spec,
-                                                  known_of(*record_.containers[index].current, name),
-                                                  std::move(callbacks));
+  auto probes = std::make_shared<ContainerProbes>(
+      context_.client.executor(), *spec, known_of(*record_.containers[index].current, name),
+      std::move(callbacks));
   probes_[name] = probes;
   probes->start();
 }

@@ -13,9 +13,8 @@ class ProbingTest : public PodWorkerTest {
     begin("Always", R"("terminationGracePeriodSeconds":20,)" + spec_members, "host", members);
   }
   static std::string probe(const char* word, int period, int failures) {
-    return R"({"exec":{"command":[")" + std::string(word) +
-           R"("]},"periodSeconds":)" + std::to_string(period) + R"(,"failureThreshold":)" +
-           std::to_string(failures) + "}";
+    return R"({"exec":{"command":[")" + std::string(word) + R"("]},"periodSeconds":)" +
+           std::to_string(period) + R"(,"failureThreshold":)" + std::to_string(failures) + "}";
   }
 };
 
@@ -55,7 +54,8 @@ TEST_F(ProbingTest, NothingHasStartedBeforeItsStartupProbe) {
   api_.on_write = [&](const kube::Write& write) -> std::optional<Error> {
     const json::Array* all = json::array_at(write.body, {"status", "containerStatuses"});
     for (std::size_t i = 0; all && i < all->size(); ++i)
-      started.insert(json::bool_at(all->at(i), {"started"}) || json::bool_at(all->at(i), {"ready"}));
+      started.insert(json::bool_at(all->at(i), {"started"}) ||
+                     json::bool_at(all->at(i), {"ready"}));
     return std::nullopt;
   };
   begin_with(R"("startupProbe":)" + probe("up", 5, 9) + ",");
@@ -66,7 +66,9 @@ TEST_F(ProbingTest, WithoutProbesAContainerIsReadyAtOnce) {
   int unready = 0;
   api_.on_write = [&](const kube::Write& write) -> std::optional<Error> {
     const json::Array* all = json::array_at(write.body, {"status", "containerStatuses"});
-    if (all && json::find_path(all->at(0), {"state", "running"}) && !json::bool_at(all->at(0), {"ready"})) ++unready;
+    if (all && json::find_path(all->at(0), {"state", "running"}) &&
+        !json::bool_at(all->at(0), {"ready"}))
+      ++unready;
     return std::nullopt;
   };
   begin_with("");
@@ -75,7 +77,8 @@ TEST_F(ProbingTest, WithoutProbesAContainerIsReadyAtOnce) {
 }
 
 TEST_F(ProbingTest, AnAdoptedContainerIsWhatItWas) {
-  begin_with(R"("startupProbe":)" + probe("up", 5, 2) + R"(,"readinessProbe":)" + probe("ready", 5, 2) +
+  begin_with(R"("startupProbe":)" + probe("up", 5, 2) + R"(,"readinessProbe":)" +
+             probe("ready", 5, 2) +
              R"(,"livenessProbe":{"exec":{"command":["alive"]},"initialDelaySeconds":60},)");
   pass(seconds(30));
   ASSERT_TRUE(container().ready);
@@ -83,7 +86,8 @@ TEST_F(ProbingTest, AnAdoptedContainerIsWhatItWas) {
   worker_.reset();  // the process is killed
   machine_.failing = {"ready"};
   machine_.probed.clear();
-  worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
+  worker_ =
+      std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
   worker_->start();
   simulation_.run_until_idle();
   EXPECT_TRUE(container().ready) << "one failure is below the threshold";
@@ -91,7 +95,8 @@ TEST_F(ProbingTest, AnAdoptedContainerIsWhatItWas) {
   pass(seconds(5));
   EXPECT_FALSE(container().ready);
   pass(seconds(26));
-  EXPECT_EQ(std::ranges::count(machine_.probed, "alive"), 1) << "sixty seconds after the container's start";
+  EXPECT_EQ(std::ranges::count(machine_.probed, "alive"), 1)
+      << "sixty seconds after the container's start";
 }
 
 TEST_F(ProbingTest, LivenessKillsAndTheContainerStartsAgain) {
@@ -152,7 +157,8 @@ TEST_F(ProbingTest, AFailedPostStartHookEndsTheContainer) {
 TEST_F(ProbingTest, SidecarsMustHaveStartedFirst) {
   machine_.failing = {"up"};
   begin_with("", R"("initContainers":[{"name":"s","image":"host","command":["x"],)"
-                 R"("restartPolicy":"Always","startupProbe":)" + probe("up", 5, 10) + "}],");
+                 R"("restartPolicy":"Always","startupProbe":)" +
+                     probe("up", 5, 10) + "}],");
   EXPECT_EQ(calls(), "sandbox, launch s#0");
   pass(seconds(6));
   EXPECT_EQ(calls(), "");

@@ -70,7 +70,8 @@ std::string container_id(const std::string& pod_uid, const std::string& containe
 }
 
 bool holds_gpus(const ContainerRecord& container) {
-  const bool done = container.current && !container.current->is_live() && container.current->exit_code == 0;
+  const bool done =
+      container.current && !container.current->is_live() && container.current->exit_code == 0;
   return !container.init || container.sidecar || !done;
 }
 

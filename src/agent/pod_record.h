@@ -32,9 +32,10 @@ struct ContainerRun {
   std::string image_id;  // repository@digest; empty for the machine's own file system
   bool removed = false;  // nothing of it is left but the log
   std::int32_t stop_signal = SIGTERM;
-  std::string image;      // as the spec called it then
+  std::string image;                                     // as the spec called it then
   std::optional<model::ResourceRequirements> resources;  // cpu and memory that it has now
-  bool replaced = false;  // asked to end for another run of a changed spec, whatever the restart policy
+  bool replaced =
+      false;  // asked to end for another run of a changed spec, whatever the restart policy
 
   bool is_live() const { return phase != run_phase::exited; }
 };
@@ -70,8 +71,8 @@ struct PodRecord {
   std::vector<ContainerRecord> containers;   // init containers first, in the spec's order
 };
 BOOST_DESCRIBE_STRUCT(PodRecord, (),
-                      (version, uid, ns, name, address, host_network, share_processes, sandbox, started_ns, outcome,
-                       reason, message, rejected, job, containers))
+                      (version, uid, ns, name, address, host_network, share_processes, sandbox,
+                       started_ns, outcome, reason, message, rejected, job, containers))
 
 // The reason of a pod that the node could not bear any longer.
 inline const std::string kEvicted = "Evicted";

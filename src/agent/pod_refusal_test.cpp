@@ -14,11 +14,13 @@ TEST_F(PodWorkerTest, WhatTheNodeLacksIsNotLeftOutInSilence) {
 TEST_F(PodWorkerTest, ARuntimeClassIsHonouredOrRefused) {
   const kube::Resource classes{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false};
   context_.runtime = "crun";
-  ASSERT_TRUE(api_.create(classes, json::parse(R"({"metadata":{"name":"safe"},"handler":"kata"})").value()));
+  ASSERT_TRUE(api_.create(classes,
+                          json::parse(R"({"metadata":{"name":"safe"},"handler":"kata"})").value()));
   begin("Never", R"("runtimeClassName":"safe",)");
   EXPECT_EQ(phase(), "Pending");
-  EXPECT_TRUE(has_event("FailedCreatePodSandBox", "Failed to create pod sandbox: failed to get sandbox runtime: no "
-                                                  "runtime for \"kata\" is configured"));
+  EXPECT_TRUE(has_event("FailedCreatePodSandBox",
+                        "Failed to create pod sandbox: failed to get sandbox runtime: no "
+                        "runtime for \"kata\" is configured"));
   EXPECT_EQ(calls(), "");
   ASSERT_TRUE(api_.patch(classes, {"", "safe"}, json::parse(R"({"handler":"crun"})").value()));
   pass(std::chrono::minutes(1));
@@ -29,14 +31,17 @@ TEST_F(PodWorkerTest, BlockVolumesAreRefused) {
   begin("Never", R"("volumes":[{"name":"v","emptyDir":{}}],)", "host",
         R"("volumeDevices":[{"name":"v","devicePath":"/dev/x"}],)");
   EXPECT_EQ(phase(), "Pending");
-  EXPECT_TRUE(has_event("FailedMount", "volume v has volumeMode Filesystem, but is specified in volumeDevices"));
+  EXPECT_TRUE(has_event("FailedMount",
+                        "volume v has volumeMode Filesystem, but is specified in volumeDevices"));
 }
 
 TEST_F(PodWorkerTest, ProfilesThatAreNotThereFailThePod) {
-  begin("Never", R"("securityContext":{"appArmorProfile":{"type":"Localhost","localhostProfile":"x"}},)");
+  begin("Never",
+        R"("securityContext":{"appArmorProfile":{"type":"Localhost","localhostProfile":"x"}},)");
   EXPECT_EQ(phase(), "Failed");
   EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "AppArmor");
-  EXPECT_TRUE(has_event("AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"));
+  EXPECT_TRUE(
+      has_event("AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host"));
 }
 
 TEST_F(PodWorkerTest, SubPathsWithoutAValueAreRefused) {
@@ -65,7 +70,8 @@ TEST_F(PodWorkerTest, WhatTheNodeDoesNotHaveIsNotTaken) {
   EXPECT_EQ(phase(), "Failed");
   EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "OutOfcpu");
   EXPECT_EQ(json::string_at(object(), {"status", "message"}),
-            "Pod was rejected: Node didn't have enough resource: cpu, requested: 500000, used: 0, capacity: 2000");
+            "Pod was rejected: Node didn't have enough resource: cpu, requested: 500000, used: 0, "
+            "capacity: 2000");
   EXPECT_TRUE(has_event("OutOfcpu", "Node didn't have enough resource: cpu"));
   EXPECT_EQ(calls(), "dismantle, release");
 }
@@ -75,7 +81,8 @@ TEST_F(PodWorkerTest, WhatRunsHereIsNotRejectedByTheNextProcess) {
   const PodRecord record = worker_->record();
   worker_.reset();
   context_.shortage = [](const AgentPod&) { return PodShortage{"cpu", 2000, 1000, 2000}; };
-  worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
+  worker_ =
+      std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
   worker_->start();
   simulation_.run_until_idle();
   EXPECT_EQ(phase(), "Running");
@@ -97,13 +104,15 @@ TEST_F(PodWorkerTest, ALocalhostSeccompProfileIsRefusedRatherThanIgnored) {
   EXPECT_EQ(phase(), "Pending");
   ASSERT_TRUE(container().state.waiting.has_value());
   EXPECT_EQ(container().state.waiting->reason, "CreateContainerConfigError");
-  EXPECT_EQ(container().state.waiting->message,
-            "seccomp profile Localhost (p.json) is not supported: use RuntimeDefault or Unconfined");
+  EXPECT_EQ(
+      container().state.waiting->message,
+      "seccomp profile Localhost (p.json) is not supported: use RuntimeDefault or Unconfined");
   EXPECT_EQ(calls(), "sandbox") << "nothing is started";
 }
 
 TEST_F(PodWorkerTest, AContainersOwnSeccompProfileIsTheLastWord) {
-  begin("Never", R"("securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"p"}},)",
+  begin("Never",
+        R"("securityContext":{"seccompProfile":{"type":"Localhost","localhostProfile":"p"}},)",
         "host", R"("securityContext":{"seccompProfile":{"type":"RuntimeDefault"}},)");
   EXPECT_EQ(phase(), "Running");
 }

@@ -53,9 +53,9 @@ void PodWorker::report() {
       status_.conditions.empty() ? pod_->status.conditions : status_.conditions;
   bool was_ready = is_ready(status_);
   std::string old_ip = status_.podIP, old_phase = status_.phase;
-  const StatusInput input{*pod_,          record_, std::move(waiting), context_.host_ip,
-                          facts().pod_ip, now(),   previous,           probe_views(),
-                          pod_->readiness_gates, resize_};
+  const StatusInput input{
+      *pod_, record_,  std::move(waiting), context_.host_ip,      facts().pod_ip,
+      now(), previous, probe_views(),      pod_->readiness_gates, resize_};
   status_ = compute_status(input);
   ephemeral_status_ = ephemeral_statuses(input);
   if (was_ready != is_ready(status_) || old_ip != status_.podIP || old_phase != status_.phase)
@@ -73,7 +73,7 @@ void PodWorker::send_status() {
   status_dirty_ = false;
   status_in_flight_ = true;
   sent_status_ = status_patch(record_, status_, ephemeral_status_, pod_->status.conditions,
-                                   pod_->metadata.generation);
+                              pod_->metadata.generation);
   kube::Write write;
   write.verb = kube::Write::Verb::patch;
   write.resource = kube::resources::pods;

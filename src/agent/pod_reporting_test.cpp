@@ -17,7 +17,8 @@ TEST_F(PodWorkerTest, AnEndThatWasDecidedButNotReportedIsReportedByTheNextProces
   const PodRecord record = worker_->record();
   EXPECT_EQ(record.outcome, "Succeeded");
   api_.on_write = {};
-  worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
+  worker_ =
+      std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
   worker_->start();
   simulation_.run_until_idle();
   EXPECT_EQ(phase(), "Succeeded");
@@ -50,7 +51,8 @@ TEST_F(PodWorkerTest, ReadinessGatesKeepAPodUnready) {
     simulation_.run_until_idle();
   };
   set("True", "False");
-  EXPECT_EQ(ready().message, "the status of pod readiness gate \"x.io/b\" is not \"True\", but False");
+  EXPECT_EQ(ready().message,
+            "the status of pod readiness gate \"x.io/b\" is not \"True\", but False");
   set("True", "True");
   EXPECT_EQ(ready().status, "True");
 }

@@ -1,5 +1,5 @@
-// pods/resize on the node: cgroups of running containers follow the spec, or containers are replaced
-// where the spec wants that.
+// pods/resize on the node: cgroups of running containers follow the spec, or containers are
+// replaced where the spec wants that.
 #include <algorithm>
 
 #include "agent/pod_worker.h"
@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::chrono::seconds kResizeRetry{10};
 
-// The spec with what the containers have at present, but for the one that is being resized: the pod as a
-// whole never has less than one of them.
+// The spec with what the containers have at present, but for the one that is being resized: the pod
+// as a whole never has less than one of them.
 model::PodSpec spec_in_force(const model::Pod& pod, const PodRecord& record, std::size_t resized) {
   model::PodSpec spec = pod.spec;
   for (std::size_t i = 0; i < record.containers.size(); ++i) {
@@ -64,10 +64,10 @@ bool PodWorker::resize() {
 bool PodWorker::resize_run(std::size_t index, const model::ResourceRequirements& wanted) {
   const ContainerRecord& container = record_.containers[index];
   auto restarts = pod_->restart_to_resize.find(container.name);
-  const bool anew = restarts != pod_->restart_to_resize.end() &&
-                    std::ranges::any_of(resized(*container.current->resources, wanted), [&](const std::string& name) {
-                      return restarts->second.contains(name);
-                    });
+  const bool anew =
+      restarts != pod_->restart_to_resize.end() &&
+      std::ranges::any_of(resized(*container.current->resources, wanted),
+                          [&](const std::string& name) { return restarts->second.contains(name); });
   if (anew) {
     replace(index, "resize requires restart");
     return false;

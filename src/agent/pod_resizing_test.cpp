@@ -46,7 +46,8 @@ TEST_F(ResizeTest, TheNextProcessKnowsThatItIsDone) {
   begin("Never", "", "host", spec(R"({"cpu":"1","memory":"1Gi"})"));
   resize(R"({"cpu":"2","memory":"2Gi"})");
   calls();
-  worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), machine_.saved, true);
+  worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()),
+                                        machine_.saved, true);
   worker_->start();
   simulation_.run_until_idle();
   EXPECT_EQ(calls(), "");
@@ -54,7 +55,8 @@ TEST_F(ResizeTest, TheNextProcessKnowsThatItIsDone) {
 
 TEST_F(ResizeTest, WhatTheNodeDoesNotHaveIsWaitedFor) {
   bool room = false;
-  context_.resize_refusal = [&](const AgentPod&) -> std::optional<std::pair<std::string, std::string>> {
+  context_.resize_refusal =
+      [&](const AgentPod&) -> std::optional<std::pair<std::string, std::string>> {
     if (room) return std::nullopt;
     return std::pair("Deferred", "no room");
   };

@@ -14,13 +14,16 @@ bool is_of_vendor(const std::string& name) { return name.contains('/'); }
 }  // namespace
 
 std::string PodShortage::text() const {
-  return "Node didn't have enough resource: " + resource + ", requested: " + std::to_string(requested) +
-         ", used: " + std::to_string(used) + ", capacity: " + std::to_string(capacity);
+  return "Node didn't have enough resource: " + resource +
+         ", requested: " + std::to_string(requested) + ", used: " + std::to_string(used) +
+         ", capacity: " + std::to_string(capacity);
 }
 
-std::optional<PodShortage> find_shortage(const model::PodSpec& pod, const std::vector<const model::PodSpec*>& others,
-                                 const model::ResourceList& allocatable) {
-  PodShortage pods{"pods", 1, static_cast<std::int64_t>(others.size()), milli_or_units(allocatable, "pods")};
+std::optional<PodShortage> find_shortage(const model::PodSpec& pod,
+                                         const std::vector<const model::PodSpec*>& others,
+                                         const model::ResourceList& allocatable) {
+  PodShortage pods{"pods", 1, static_cast<std::int64_t>(others.size()),
+                   milli_or_units(allocatable, "pods")};
   if (pods.used + pods.requested > pods.capacity) return pods;
   const model::ResourceList wanted = model::pod_requests(pod);
   model::ResourceList taken;
@@ -30,7 +33,8 @@ std::optional<PodShortage> find_shortage(const model::PodSpec& pod, const std::v
     if (name.starts_with("hugepages-") || (is_of_vendor(name) && allocatable.contains(name)))
       names.push_back(name);
   for (const std::string& name : names) {
-    PodShortage one{name, milli_or_units(wanted, name), milli_or_units(taken, name), milli_or_units(allocatable, name)};
+    PodShortage one{name, milli_or_units(wanted, name), milli_or_units(taken, name),
+                    milli_or_units(allocatable, name)};
     if (one.requested > 0 && one.used + one.requested > one.capacity) return one;
   }
   return std::nullopt;

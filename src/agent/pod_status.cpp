@@ -8,7 +8,8 @@ namespace hekla::agent {
 namespace {
 
 constexpr const char* kRuntimePrefix = "hekla://";
-constexpr const char *kResizePending = "PodResizePending", *kResizeInProgress = "PodResizeInProgress";
+constexpr const char *kResizePending = "PodResizePending",
+                     *kResizeInProgress = "PodResizeInProgress";
 
 model::Time time_of(std::int64_t ns) { return ns == 0 ? model::Time() : model::Time(from_ns(ns)); }
 
@@ -42,7 +43,8 @@ class StatusBuilder {
     status.podIP = in_.pod_ip;
     status.qosClass = in_.pod.status.qosClass;
     status.startTime = time_of(in_.record.started_ns);
-    if (in_.record.rejected) return status;  // kubectl shows its reason as long as no container has one
+    if (in_.record.rejected)
+      return status;  // kubectl shows its reason as long as no container has one
     for (const ContainerRecord& record : in_.record.containers)
       if (!record.ephemeral)
         (record.init ? status.initContainerStatuses : status.containerStatuses)
@@ -78,7 +80,8 @@ class StatusBuilder {
     bool main_begun = std::ranges::any_of(in_.record.containers, [](const ContainerRecord& one) {
       return !one.init && one.current.has_value();
     });
-    return main_begun || std::ranges::all_of(in_.record.containers, [&](const ContainerRecord& one) {
+    return main_begun ||
+           std::ranges::all_of(in_.record.containers, [&](const ContainerRecord& one) {
              return !one.sidecar || view_of(one.name).started;
            });
   }
@@ -171,7 +174,8 @@ class StatusBuilder {
     if (!in_.resize.pending.empty())
       add(status, kResizePending, true, in_.resize.pending, in_.resize.message);
     if (in_.resize.under_way)
-      add(status, kResizeInProgress, true, in_.resize.error.empty() ? "" : "Error", in_.resize.error);
+      add(status, kResizeInProgress, true, in_.resize.error.empty() ? "" : "Error",
+          in_.resize.error);
   }
 
   // In the kubelet's words.
@@ -227,7 +231,8 @@ json::Array container_statuses(const std::vector<model::ContainerStatus>& status
     object["ready"] = status.ready;
     object["restartCount"] = status.restartCount;
     auto found = std::ranges::find(record.containers, status.name, &ContainerRecord::name);
-    if (status.state.running && found != record.containers.end() && found->current && found->current->resources) {
+    if (status.state.running && found != record.containers.end() && found->current &&
+        found->current->resources) {
       object["resources"] = json::encode(*found->current->resources);
       if (const auto& requests = found->current->resources->requests; !requests.empty())
         object["allocatedResources"] = json::encode(requests);
@@ -298,10 +303,12 @@ json::Value status_patch(const PodRecord& record, const model::PodStatus& status
       conditions.push_back(json::Object{{"$patch", "delete"}, {"type", passing}});
   }
   body["conditions"] = std::move(conditions);
-  if (!record.rejected) body["containerStatuses"] = container_statuses(status.containerStatuses, record);
+  if (!record.rejected)
+    body["containerStatuses"] = container_statuses(status.containerStatuses, record);
   if (!status.initContainerStatuses.empty())
     body["initContainerStatuses"] = container_statuses(status.initContainerStatuses, record);
-  if (!ephemeral.empty()) body["ephemeralContainerStatuses"] = container_statuses(ephemeral, record);
+  if (!ephemeral.empty())
+    body["ephemeralContainerStatuses"] = container_statuses(ephemeral, record);
   json::Object metadata;
   metadata["uid"] = record.uid;  // a pod of the same name made since must not get it
   json::Object patch;

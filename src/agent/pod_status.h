@@ -44,11 +44,12 @@ model::PodStatus compute_status(const StatusInput& input);
 std::vector<model::ContainerStatus> ephemeral_statuses(const StatusInput& input);
 
 // The strategic merge patch that brings the API's status to `status`. Conditions of other writers
-// (PodScheduled, DisruptionTarget) stay: the list is merged by type. `known` are those the API has, `generation`
-// that of the spec which the status is about.
+// (PodScheduled, DisruptionTarget) stay: the list is merged by type. `known` are those the API has,
+// `generation` that of the spec which the status is about.
 json::Value status_patch(const PodRecord& record, const model::PodStatus& status,
                          const std::vector<model::ContainerStatus>& ephemeral = {},
-                         const std::vector<model::PodCondition>& known = {}, std::int64_t generation = 0);
+                         const std::vector<model::PodCondition>& known = {},
+                         std::int64_t generation = 0);
 
 // Ready as the API will say, for DNS: the agent knows first.
 bool is_ready(const model::PodStatus& status);

@@ -71,7 +71,10 @@ Result<void> check_seccomp(const json::Value& pod_context, const json::Value& co
 }  // namespace
 
 PodWorker::PodWorker(PodContext& context, PodRef pod, PodRecord record, bool adopted)
-    : context_(context), pod_(std::move(pod)), record_(std::move(record)), inspected_(!adopted),
+    : context_(context),
+      pod_(std::move(pod)),
+      record_(std::move(record)),
+      inspected_(!adopted),
       policies_hold_(!context.await_policies || record_.host_network) {}
 
 WallTime PodWorker::now() const { return context_.client.executor().clock().wall(); }
@@ -88,7 +91,8 @@ void PodWorker::update(PodRef pod) {
   for (const ContainerRecord& container : record_.containers) {
     const model::Container* before = container_spec(*pod_, container);
     const model::Container* after = container_spec(*pod, container);
-    if (before && after && !resized(before->resources, after->resources).empty()) resize_after_.reset();
+    if (before && after && !resized(before->resources, after->resources).empty())
+      resize_after_.reset();
     if (!before || !after || before->image == after->image) continue;
     holds_.erase(container.name);  // what was wrong with the old image
     pull_failures_.erase(container.name);
@@ -218,8 +222,9 @@ void PodWorker::await_policies() {
     policies_hold_ = done.has_value();
     if (!done)
       sandbox_failed("FailedCreatePodSandBox",
-                     Error{Code::unavailable, "Failed to create pod sandbox: network policies are not in force: " +
-                                                  done.error().message});
+                     Error{Code::unavailable,
+                           "Failed to create pod sandbox: network policies are not in force: " +
+                               done.error().message});
   }));
 }
 
@@ -271,14 +276,15 @@ bool PodWorker::remove_exited() {
   return false;
 }
 
-// What the node does not take: the scheduler knows nothing of sysctls, and pods that their maker has
-// put here have passed it by. Asked once: what runs here stays.
+// What the node does not take: the scheduler knows nothing of sysctls, and pods that their maker
+// has put here have passed it by. Asked once: what runs here stays.
 void PodWorker::admit() {
   std::string why;
   if (!pod_->os.empty() && pod_->os != "linux") {
     record_.reason = "PodOSNotSupported";
     why = "Failed to admit pod as the OS field doesn't match node OS";
-  } else if (auto sysctl = forbidden_sysctl(pod_->spec.securityContext, record_.host_network, pod_->spec.hostIPC)) {
+  } else if (auto sysctl = forbidden_sysctl(pod_->spec.securityContext, record_.host_network,
+                                            pod_->spec.hostIPC)) {
     record_.reason = "SysctlForbidden";
     why = *sysctl;
   } else if (auto profile = missing_apparmor(*pod_, context_.apparmor)) {
@@ -314,8 +320,11 @@ void PodWorker::make_sandbox() {
   check_runtime_class([this](Result<void> checked) {
     if (checked) return fetch_and_plan();
     busy_ = false;
-    sandbox_failed("FailedCreatePodSandBox", Error{Code::invalid, "Failed to create pod sandbox: failed to get sandbox "
-                                                                  "runtime: " + checked.error().message});
+    sandbox_failed("FailedCreatePodSandBox",
+                   Error{Code::invalid,
+                         "Failed to create pod sandbox: failed to get sandbox "
+                         "runtime: " +
+                             checked.error().message});
     step();
   });
 }
@@ -329,37 +338,42 @@ void PodWorker::fetch_and_plan() {
   });
 }
 
-// There is one runtime; a handler by another name, kata for one, is a promise that it could not keep.
+// There is one runtime; a handler by another name, kata for one, is a promise that it could not
+// keep.
 void PodWorker::check_runtime_class(std::move_only_function<void(Result<void>)> next) {
   const std::string& name = pod_->spec.runtimeClassName;
   if (name.empty()) return next({});
-  context_.client.get(kRuntimeClasses, kube::Key{"", name},
-                      [self = weak_from_this(), next = std::move(next)](Result<kube::ObjectPtr> found) mutable {
-                        auto worker = self.lock();
-                        if (!worker) return;
-                        if (!found) return next(std::unexpected(found.error()));
-                        Result<json::Value> object = json::parse(*(*found)->json);
-                        if (!object) return next(std::unexpected(object.error()));
-                        const std::string handler(json::string_at(*object, {"handler"}));
-                        if (handler.empty() || handler == worker->context_.runtime) return next({});
-                        next(fail(Code::invalid, "no runtime for \"" + handler + "\" is configured"));
-                      });
+  context_.client.get(
+      kRuntimeClasses, kube::Key{"", name},
+      [self = weak_from_this(), next = std::move(next)](Result<kube::ObjectPtr> found) mutable {
+        auto worker = self.lock();
+        if (!worker) return;
+        if (!found) return next(std::unexpected(found.error()));
+        Result<json::Value> object = json::parse(*(*found)->json);
+        if (!object) return next(std::unexpected(object.error()));
+        const std::string handler(json::string_at(*object, {"handler"}));
+        if (handler.empty() || handler == worker->context_.runtime) return next({});
+        next(fail(Code::invalid, "no runtime for \"" + handler + "\" is configured"));
+      });
 }
 
 // What a kubelet says that lacks the same things.
 std::optional<std::pair<const char*, std::string>> PodWorker::sandbox_refusal() const {
   using Refusal = std::pair<const char*, std::string>;
   if (pod_->own_users)
-    return Refusal("FailedCreatePodSandBox",
-                   "Failed to create pod sandbox: RuntimeClass handler \"\" does not support user namespaces");
+    return Refusal(
+        "FailedCreatePodSandBox",
+        "Failed to create pod sandbox: RuntimeClass handler \"\" does not support user namespaces");
   if (!pod_->block_volumes.empty())
-    return Refusal("FailedMount", "MountVolume.SetUp failed for volume \"" + *pod_->block_volumes.begin() +
-                                      "\" : volume " + *pod_->block_volumes.begin() +
-                                      " has volumeMode Filesystem, but is specified in volumeDevices");
+    return Refusal("FailedMount",
+                   "MountVolume.SetUp failed for volume \"" + *pod_->block_volumes.begin() +
+                       "\" : volume " + *pod_->block_volumes.begin() +
+                       " has volumeMode Filesystem, but is specified in volumeDevices");
   if (Result<std::string> name =
           kernel_hostname(*pod_, context_.node_name, context_.cluster_domain, pod_->fqdn_hostname);
       !name)
-    return Refusal("FailedCreatePodSandBox", "Failed to create pod sandbox: " + name.error().message);
+    return Refusal("FailedCreatePodSandBox",
+                   "Failed to create pod sandbox: " + name.error().message);
   return std::nullopt;
 }
 
@@ -377,8 +391,10 @@ void PodWorker::plan_sandbox(PodSources sources) {
   }
   if (record_.host_network && pod_->spec.dnsPolicy == "ClusterFirstWithHostNet")
     event("Warning", "MissingClusterDNS",
-          "pod: \"" + described() + "\". The cluster's names and addresses do not exist on the host's network: cannot "
-          "create Pod using \"ClusterFirstWithHostNet\" policy. Falling back to \"Default\" policy.");
+          "pod: \"" + described() +
+              "\". The cluster's names and addresses do not exist on the host's network: cannot "
+              "create Pod using \"ClusterFirstWithHostNet\" policy. Falling back to \"Default\" "
+              "policy.");
   SandboxRequest request;
   request.record = record_;
   request.files = pod_files(
@@ -449,14 +465,14 @@ void PodWorker::fetch_volume_sources(std::move_only_function<void(Result<PodSour
 
 void PodWorker::add_claims(PodSources sources,
                            std::move_only_function<void(Result<PodSources>)> next) {
-  context_.claims->resolve(
-      *pod_, [self = weak_from_this(), sources = std::move(sources),
-              next = std::move(next)](Result<ClaimStore::Claims> claims) mutable {
-        if (!self.lock()) return;
-        if (!claims) return next(std::unexpected(claims.error()));
-        sources.claims = std::move(*claims);
-        next(std::move(sources));
-      });
+  context_.claims->resolve(*pod_,
+                           [self = weak_from_this(), sources = std::move(sources),
+                            next = std::move(next)](Result<ClaimStore::Claims> claims) mutable {
+                             if (!self.lock()) return;
+                             if (!claims) return next(std::unexpected(claims.error()));
+                             sources.claims = std::move(*claims);
+                             next(std::move(sources));
+                           });
 }
 
 void PodWorker::keep_tokens(PodSources& sources) {
@@ -501,8 +517,9 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
   const model::Container& spec = *container_spec(*pod_, record_.containers[index]);
   // Cluster IPs lead nowhere from the host's network.
   const bool links = pod_->spec.enableServiceLinks.value_or(true) && !record_.host_network;
-  Environment services = service_environment(record_.host_network ? context_.host_api : context_.api, links,
-                                             context_.services(record_.ns));
+  Environment services =
+      service_environment(record_.host_network ? context_.host_api : context_.api, links,
+                          context_.services(record_.ns));
   Environment env = TRY(container_environment(*pod_, spec, facts(), sources, services));
   LaunchRequest request;
   request.pod = pod_;
@@ -526,8 +543,10 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
                                       : "no command specified: the host image has none of its own");
   bundle.hostname =
       TRY(kernel_hostname(*pod_, context_.node_name, context_.cluster_domain, pod_->fqdn_hostname));
-  bundle.apparmor = TRY(apparmor_profile(pod_->spec.securityContext, spec.securityContext, context_.apparmor));
-  if (auto found = pod_->recursive_read_only.find(spec.name); found != pod_->recursive_read_only.end())
+  bundle.apparmor =
+      TRY(apparmor_profile(pod_->spec.securityContext, spec.securityContext, context_.apparmor));
+  if (auto found = pod_->recursive_read_only.find(spec.name);
+      found != pod_->recursive_read_only.end())
     request.recursive_read_only = found->second;
   auto given = [&](std::string_view name) {
     return std::ranges::any_of(env, [&](const auto& entry) { return entry.first == name; });
@@ -555,7 +574,8 @@ Result<LaunchRequest> PodWorker::launch_request(std::size_t index, const PodSour
 
 // A container that has the nodes of its own cards alone sees them numbered from 0 by CUDA.
 void PodWorker::add_gpus(const std::vector<std::int32_t>& cards,
-                         const std::function<bool(std::string_view)>& given, BundleSpec& bundle) const {
+                         const std::function<bool(std::string_view)>& given,
+                         BundleSpec& bundle) const {
   if (cards.empty()) return;
   const bool own_libraries = !image_ || image_->host;
   give_gpus(context_.gpu_driver, cards, own_libraries, bundle);
@@ -565,8 +585,10 @@ void PodWorker::add_gpus(const std::vector<std::int32_t>& cards,
     seen.clear();
     for (std::size_t i = 0; i < distinct; ++i) seen.push_back(static_cast<std::int32_t>(i));
   }
-  if (!given("NVIDIA_VISIBLE_DEVICES")) bundle.env.push_back("NVIDIA_VISIBLE_DEVICES=" + gpu_list(cards));
-  if (!given("CUDA_VISIBLE_DEVICES")) bundle.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu_list(seen));
+  if (!given("NVIDIA_VISIBLE_DEVICES"))
+    bundle.env.push_back("NVIDIA_VISIBLE_DEVICES=" + gpu_list(cards));
+  if (!given("CUDA_VISIBLE_DEVICES"))
+    bundle.env.push_back("CUDA_VISIBLE_DEVICES=" + gpu_list(seen));
 }
 
 // A container keeps its cards over its restarts.
@@ -575,11 +597,12 @@ Result<void> PodWorker::take_gpus(std::size_t index) {
   const model::ResourceList& limits = container_spec(*pod_, container)->resources.limits;
   auto wanted = limits.find(kGpuResource);
   if (wanted == limits.end() || !container.gpus.empty() || context_.gpus.cards == 0) return {};
-  auto chosen = choose_gpus(context_.gpus, context_.gpus_in_use(),
-                            static_cast<int>(wanted->second.value()));
+  auto chosen =
+      choose_gpus(context_.gpus, context_.gpus_in_use(), static_cast<int>(wanted->second.value()));
   if (!chosen)
-    return fail(Code::unavailable,
-                "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu");
+    return fail(
+        Code::unavailable,
+        "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu");
   container.gpus = std::move(*chosen);
   return {};
 }
@@ -636,7 +659,8 @@ void PodWorker::launched(std::size_t index, Result<Launch> outcome) {
     // Nothing has run: a look takes away what there is, and it is tried again, as by the kubelet.
     event("Warning", "Failed", "Error: " + outcome.error().message);
     inspected_ = false;
-    return hold(container.name, {"CreateContainerConfigError", outcome.error().message}, kConfigRetry);
+    return hold(container.name, {"CreateContainerConfigError", outcome.error().message},
+                kConfigRetry);
   }
   // As containerd reports it: the run counts, with exit code 128.
   const std::string& why = *outcome->failure;

@@ -86,8 +86,8 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   Result<void> take_gpus(std::size_t container);
   void launch_with(std::size_t container, const PodSources& sources);
   Result<LaunchRequest> launch_request(std::size_t container, const PodSources& sources);
-  void add_gpus(const std::vector<std::int32_t>& cards, const std::function<bool(std::string_view)>& given,
-                BundleSpec& bundle) const;
+  void add_gpus(const std::vector<std::int32_t>& cards,
+                const std::function<bool(std::string_view)>& given, BundleSpec& bundle) const;
   Result<void> check_non_root(const BundleSpec& bundle, const std::string& image_user,
                               const std::string& container) const;
 
@@ -109,7 +109,8 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
     bool hook_runs = false, signalled = false;
     std::optional<WallTime> earliest_kill, last_kill;
   };
-  // Asks a running container to end: preStop hook, SIGTERM or what its image says, and SIGKILL after the grace period.
+  // Asks a running container to end: preStop hook, SIGTERM or what its image says, and SIGKILL
+  // after the grace period.
   void stop_run(std::size_t container, const std::string& why, const Stop& how);
   void stop_run(std::size_t container, const std::string& why, Nanos grace);
   Nanos limit_of(const Stop& stop) const;
@@ -127,7 +128,8 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   std::map<std::string, ProbeView> probe_views() const;
   Nanos grace() const;
 
-  // Other amounts of cpu and memory for running containers, in pod_resizing.cpp. True when it has begun work.
+  // Other amounts of cpu and memory for running containers, in pod_resizing.cpp. True when it has
+  // begun work.
   bool resize();
   bool resize_run(std::size_t container, const model::ResourceRequirements& wanted);
 
@@ -162,7 +164,7 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   Ending ending_ = Ending::no;
   Nanos eviction_grace_{};
   std::optional<WallTime> stop_begun_;  // of the pod as a whole
-  std::map<std::string, Stop> stops_;  // containers that have been asked to end, by name
+  std::map<std::string, Stop> stops_;   // containers that have been asked to end, by name
   std::map<std::string, std::shared_ptr<ContainerProbes>> probes_;  // of running containers
   std::set<std::string> post_starting_;  // containers whose postStart hook runs
   std::optional<WallTime> erase_after_;
@@ -188,9 +190,9 @@ class PodWorker : public std::enable_shared_from_this<PodWorker> {
   std::optional<StoredImage> image_;
   std::string pulled_message_;
   ResizeView resize_;
-  std::optional<WallTime> resize_after_;  // the last attempt failed
-  bool pulling_ = false;  // busy with a pull, for which an end does not wait
-  int pulls_ = 0;         // begun or given up: only the latest is listened to
+  std::optional<WallTime> resize_after_;      // the last attempt failed
+  bool pulling_ = false;                      // busy with a pull, for which an end does not wait
+  int pulls_ = 0;                             // begun or given up: only the latest is listened to
   std::map<std::string, int> pull_failures_;  // in a row, by container
 };
 

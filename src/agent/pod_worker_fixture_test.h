@@ -21,7 +21,8 @@ class FakeMachine final : public PodMachine {
 
   std::vector<std::string> calls;
   std::map<std::string, int> exits;  // containers that end, by name
-  std::string config_failure, sandbox_failure, launch_failure, removal_failure, resize_failure, dismantle_failure;
+  std::string config_failure, sandbox_failure, launch_failure, removal_failure, resize_failure,
+      dismantle_failure;
   std::vector<std::string> env, args;
   Limits resized_pod;
   PodRecord saved;  // by the last resize
@@ -29,7 +30,7 @@ class FakeMachine final : public PodMachine {
   std::string cwd;
   std::map<std::string, StoredImage> images, registry;  // by canonical name
   std::optional<RegistryLogin> login;
-  bool endless_pulls = false;  // they are never answered
+  bool endless_pulls = false;       // they are never answered
   std::vector<std::string> probed;  // the first words of their commands
   std::set<std::string> failing;
 
@@ -63,7 +64,8 @@ class FakeMachine final : public PodMachine {
     const ContainerRecord& container = request.record.containers[request.container];
     calls.push_back("launch " + container.name + "#" + std::to_string(container.current->attempt));
     env = request.bundle.env;
-    if (!config_failure.empty()) return answer<Launch>(std::move(done), fail(Code::invalid, config_failure));
+    if (!config_failure.empty())
+      return answer<Launch>(std::move(done), fail(Code::invalid, config_failure));
     Launch launch{executor_.clock().wall(), {}};
     if (!launch_failure.empty()) launch.failure = launch_failure;
     answer<Launch>(std::move(done), launch);
@@ -71,11 +73,12 @@ class FakeMachine final : public PodMachine {
   void signal(const PodRecord& record, const ContainerRun& run, int number) override {
     std::string call = ::sigabbrev_np(number);
     for (const ContainerRecord& one : record.containers)
-      if (record.containers.size() > 1 && one.current && one.current->id == run.id) call += " " + one.name;
+      if (record.containers.size() > 1 && one.current && one.current->id == run.id)
+        call += " " + one.name;
     calls.push_back(call);
   }
-  void resize(const PodRecord& record, const ContainerRun&, const Limits& limits, const Limits& pod_limits,
-              Done<void> done) override {
+  void resize(const PodRecord& record, const ContainerRun&, const Limits& limits,
+              const Limits& pod_limits, Done<void> done) override {
     calls.push_back("resize " + std::to_string(limits.cpu_limit_milli.value_or(0)) + "m " +
                     std::to_string(limits.memory_limit_bytes.value_or(0)));
     resized_pod = pod_limits;
@@ -149,8 +152,8 @@ class PodWorkerTest : public ::testing::Test {
              const std::string& image = "host", const std::string& container_members = "") {
     std::string text = R"({"metadata":{"name":"p","namespace":"default"},"spec":{"nodeName":"n",)" +
                        spec_members + R"("restartPolicy":")" + policy +
-                       R"(","containers":[{"name":"c",)" + container_members +
-                       R"("image":")" + image + R"(","command":["x"]}]},"status":{"phase":"Pending"}})";
+                       R"(","containers":[{"name":"c",)" + container_members + R"("image":")" +
+                       image + R"(","command":["x"]}]},"status":{"phase":"Pending"}})";
     api_.create(kube::resources::pods, json::parse(text).value());
     AgentPod pod = decoded();
     worker_ = std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(pod),

@@ -22,7 +22,9 @@ TEST_F(PodWorkerTest, RunsToCompletionAndKeepsOnlyTheRecord) {
 
 TEST_F(PodWorkerTest, PoliciesHoldBeforeTheFirstInstruction) {
   std::vector<Done<void>> waiting;
-  context_.await_policies = [&](const AgentPod&, Done<void> done) { waiting.push_back(std::move(done)); };
+  context_.await_policies = [&](const AgentPod&, Done<void> done) {
+    waiting.push_back(std::move(done));
+  };
   begin("Always");
   EXPECT_EQ(calls(), "sandbox");
   ASSERT_EQ(waiting.size(), 1u);

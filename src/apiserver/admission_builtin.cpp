@@ -17,13 +17,15 @@ bool is_core(const kube::Resource& resource, std::string_view plural) {
   return resource.group.empty() && resource.plural == plural;
 }
 
-bool is_pod_write(const kube::Resource& resource, Operation operation, std::string_view subresource) {
-  return (operation == Operation::create || operation == Operation::update) && is_core(resource, "pods") &&
-         subresource.empty();
+bool is_pod_write(const kube::Resource& resource, Operation operation,
+                  std::string_view subresource) {
+  return (operation == Operation::create || operation == Operation::update) &&
+         is_core(resource, "pods") && subresource.empty();
 }
 
 Result<void> namespace_may_go(const AdmissionRequest& request, const json::Value&) {
-  static constexpr std::array<std::string_view, 3> kImmortal{"default", "kube-system", "kube-public"};
+  static constexpr std::array<std::string_view, 3> kImmortal{"default", "kube-system",
+                                                             "kube-public"};
   if (std::find(kImmortal.begin(), kImmortal.end(), request.key.name) == kImmortal.end()) return {};
   return std::unexpected(
       forbidden_error(request.resource, request.key.name, "this namespace may not be deleted"));
@@ -40,9 +42,9 @@ Result<void> namespace_exists(const AdmissionRequest& request, json::Value&) {
   const std::string why = "unable to create new content in namespace " + request.key.ns +
                           " because it is being terminated";
   Error error = forbidden_error(request.resource, request.key.name, why);
-  error.details.causes.push_back(
-      {"NamespaceTerminating", "namespace " + request.key.ns + " is being terminated",
-       "metadata.namespace"});
+  error.details.causes.push_back({"NamespaceTerminating",
+                                  "namespace " + request.key.ns + " is being terminated",
+                                  "metadata.namespace"});
   return std::unexpected(std::move(error));
 }
 
@@ -63,14 +65,16 @@ Result<PriorityClass> priority_of(const AdmissionRequest& request, const json::V
   };
   std::string name(json::string_at(pod, {"spec", "priorityClassName"}));
   if (!name.empty()) {
-    Result<kube::SharedValue> found = request.reader->get(kube::resources::priority_classes, {"", name});
+    Result<kube::SharedValue> found =
+        request.reader->get(kube::resources::priority_classes, {"", name});
     if (!found)
       return std::unexpected(forbidden_error(request.resource, request.key.name,
                                              "no PriorityClass with name " + name + " was found"));
     return read(**found);
   }
   std::optional<PriorityClass> best;
-  Result<std::vector<kube::SharedValue>> all = request.reader->list(kube::resources::priority_classes, "");
+  Result<std::vector<kube::SharedValue>> all =
+      request.reader->list(kube::resources::priority_classes, "");
   if (all)
     for (const kube::SharedValue& one : *all)
       if (json::bool_at(*one, {"globalDefault"}) && (!best || read(*one).value < best->value))
@@ -78,7 +82,8 @@ Result<PriorityClass> priority_of(const AdmissionRequest& request, const json::V
   return best.value_or(PriorityClass{});
 }
 
-// A manifest that replaces its pod does not name what was computed when the pod was made; no update changes it.
+// A manifest that replaces its pod does not name what was computed when the pod was made; no update
+// changes it.
 void keep_priority(const json::Value& before, json::Value& pod) {
   for (std::string_view member : {"priority", "preemptionPolicy"})
     if (const json::Value* had = json::find_path(before, {"spec", member});
@@ -117,7 +122,8 @@ Result<void> default_tolerations(const AdmissionRequest&, json::Value& pod) {
   for (std::string_view key : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     bool tolerated = false;
     for (const json::Value& one : list.get_array()) {
-      std::string_view given = json::string_at(one, {"key"}), effect = json::string_at(one, {"effect"});
+      std::string_view given = json::string_at(one, {"key"}),
+                       effect = json::string_at(one, {"effect"});
       tolerated |= (given == key || given.empty()) && (effect == "NoExecute" || effect.empty());
     }
     if (tolerated) continue;
@@ -139,17 +145,21 @@ Result<void> namespace_label(const AdmissionRequest& request, json::Value& objec
   return {};
 }
 
-// Nothing is placed on a node before it says that it is ready; the node lifecycle controller takes the taint away then.
-// One that says so from the start needs none: there need not be such a controller.
+// Nothing is placed on a node before it says that it is ready; the node lifecycle controller takes
+// the taint away then. One that says so from the start needs none: there need not be such a
+// controller.
 Result<void> taint_new_node(const AdmissionRequest&, json::Value& node) {
   constexpr std::string_view kNotReady = "node.kubernetes.io/not-ready";
   if (const json::Array* conditions = json::array_at(node, {"status", "conditions"}))
     for (const json::Value& one : *conditions)
-      if (json::string_at(one, {"type"}) == "Ready" && json::string_at(one, {"status"}) == "True") return {};
+      if (json::string_at(one, {"type"}) == "Ready" && json::string_at(one, {"status"}) == "True")
+        return {};
   json::Value& taints = json::at_path(node, {"spec", "taints"});
   if (!taints.is_array()) taints.emplace_array();
   for (const json::Value& one : taints.get_array())
-    if (json::string_at(one, {"key"}) == kNotReady && json::string_at(one, {"effect"}) == "NoSchedule") return {};
+    if (json::string_at(one, {"key"}) == kNotReady &&
+        json::string_at(one, {"effect"}) == "NoSchedule")
+      return {};
   json::Object& taint = taints.get_array().emplace_back(nullptr).emplace_object();
   taint.emplace("key", kNotReady);
   taint.emplace("effect", "NoSchedule");
@@ -181,17 +191,20 @@ Result<void> requesting_user(const AdmissionRequest& request, json::Value& objec
 
 std::vector<kube::AdmissionStep> builtin_admission() {
   auto on_create = [](std::string_view plural) {
-    return [plural](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+    return [plural](const kube::Resource& resource, Operation operation,
+                    std::string_view subresource) {
       return operation == Operation::create && is_core(resource, plural) && subresource.empty();
     };
   };
   auto in_namespace = [](const kube::Resource& resource, Operation operation, std::string_view) {
     return operation == Operation::create && resource.namespaced;
   };
-  auto namespace_removal = [](const kube::Resource& resource, Operation operation, std::string_view) {
+  auto namespace_removal = [](const kube::Resource& resource, Operation operation,
+                              std::string_view) {
     return operation == Operation::remove && is_core(resource, "namespaces");
   };
-  auto on_signing_request = [](const kube::Resource& resource, Operation operation, std::string_view) {
+  auto on_signing_request = [](const kube::Resource& resource, Operation operation,
+                               std::string_view) {
     return operation == Operation::create && resource.group == "certificates.k8s.io" &&
            resource.plural == "certificatesigningrequests";
   };

@@ -16,7 +16,8 @@ constexpr std::string_view kGroup = "certificates.k8s.io";
 constexpr std::string_view kApiClientSigner = "kubernetes.io/kube-apiserver-client";
 
 // On the signer itself, or on all of its domain.
-bool may(const Authorizer& authorizer, const kube::UserInfo& user, const std::string& verb, const std::string& signer) {
+bool may(const Authorizer& authorizer, const kube::UserInfo& user, const std::string& verb,
+         const std::string& signer) {
   RequestInfo info;
   info.is_resource = true;
   info.verb = verb;
@@ -30,22 +31,25 @@ bool may(const Authorizer& authorizer, const kube::UserInfo& user, const std::st
   return false;
 }
 
-Result<void> confirm(const Authorizer& authorizer, const AdmissionRequest& request, const std::string& verb) {
+Result<void> confirm(const Authorizer& authorizer, const AdmissionRequest& request,
+                     const std::string& verb) {
   // The old object's: nobody chooses here which right is asked for.
   const std::string signer = json::text_at(*request.old_object, {"spec", "signerName"});
   if (may(authorizer, request.user, verb, signer)) return {};
-  return std::unexpected(forbidden_error(request.resource, request.key.name,
-                                         "user not permitted to " + verb + " requests with signerName \"" + signer +
-                                             "\""));
+  return std::unexpected(forbidden_error(
+      request.resource, request.key.name,
+      "user not permitted to " + verb + " requests with signerName \"" + signer + "\""));
 }
 
 bool same_member(const json::Value& a, const json::Value& b, std::string_view member) {
   static const json::Value kNone;
-  const json::Value *x = json::find_path(a, {"status", member}), *y = json::find_path(b, {"status", member});
+  const json::Value *x = json::find_path(a, {"status", member}),
+                    *y = json::find_path(b, {"status", member});
   return json::equal(x ? *x : kNone, y ? *y : kNone);
 }
 
-Result<void> signing(const Authorizer& authorizer, const AdmissionRequest& request, const json::Value& object) {
+Result<void> signing(const Authorizer& authorizer, const AdmissionRequest& request,
+                     const json::Value& object) {
   const json::Value& old = *request.old_object;
   if (same_member(object, old, "certificate") && same_member(object, old, "conditions")) return {};
   return confirm(authorizer, request, "sign");
@@ -56,11 +60,13 @@ Result<void> restrict_subject(const AdmissionRequest& request, const json::Value
   auto refuse = [&](const std::string& why) {
     return std::unexpected(forbidden_error(request.resource, request.key.name, why));
   };
-  const std::optional<std::string> pem = base64_decode(json::string_at(object, {"spec", "request"}));
+  const std::optional<std::string> pem =
+      base64_decode(json::string_at(object, {"spec", "request"}));
   Result<std::vector<std::string>> groups = signing_request_organizations(pem.value_or(""));
   if (!groups) return refuse("failed to parse CSR: " + groups.error().message);
   if (std::ranges::find(*groups, "system:masters") != groups->end())
-    return refuse("use of " + std::string(kApiClientSigner) + " signer with system:masters group is not allowed");
+    return refuse("use of " + std::string(kApiClientSigner) +
+                  " signer with system:masters group is not allowed");
   return {};
 }
 
@@ -68,7 +74,8 @@ Result<void> restrict_subject(const AdmissionRequest& request, const json::Value
 
 std::vector<kube::AdmissionStep> certificate_admission(const Authorizer& authorizer) {
   auto on = [](Operation wanted, std::string_view path) {
-    return [wanted, path](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+    return [wanted, path](const kube::Resource& resource, Operation operation,
+                          std::string_view subresource) {
       return operation == wanted && subresource == path && resource.group == kGroup &&
              resource.plural == "certificatesigningrequests";
     };
@@ -82,7 +89,8 @@ std::vector<kube::AdmissionStep> certificate_admission(const Authorizer& authori
                    [&authorizer](const AdmissionRequest& request, const json::Value& object) {
                      return signing(authorizer, request, object);
                    }});
-  steps.push_back({"CertificateSubjectRestriction", on(Operation::create, ""), nullptr, restrict_subject});
+  steps.push_back(
+      {"CertificateSubjectRestriction", on(Operation::create, ""), nullptr, restrict_subject});
   return steps;
 }
 

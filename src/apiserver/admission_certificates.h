@@ -1,4 +1,5 @@
-// CertificateApproval, CertificateSigning, CertificateSubjectRestriction: who may have a certificate from which signer.
+// CertificateApproval, CertificateSigning, CertificateSubjectRestriction: who may have a
+// certificate from which signer.
 #pragma once
 
 #include <vector>

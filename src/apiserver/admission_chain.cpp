@@ -15,19 +15,21 @@ bool concerns(const kube::AdmissionStep& step, const kube::AdmissionRequest& req
   return !step.matches || step.matches(request.resource, request.operation, request.subresource);
 }
 
-// Steps with a dotted name stand where others have a webhook, and are refused in a webhook's words; the
-// server's own word their refusals themselves.
-bool is_plugged(const kube::AdmissionStep& step) { return step.name.find('.') != std::string_view::npos; }
+// Steps with a dotted name stand where others have a webhook, and are refused in a webhook's words;
+// the server's own word their refusals themselves.
+bool is_plugged(const kube::AdmissionStep& step) {
+  return step.name.find('.') != std::string_view::npos;
+}
 
 Error denial(const kube::AdmissionStep& step, Error error) {
   if (!is_plugged(step)) return error;
-  error.message = "admission webhook \"" + std::string(step.name) +
-                  "\" denied the request: " + error.message;
+  error.message =
+      "admission webhook \"" + std::string(step.name) + "\" denied the request: " + error.message;
   return error;
 }
 
-// The objects this thread has lately been asked for, decoded. An entry keeps its item, so that no other can come to
-// have the same address.
+// The objects this thread has lately been asked for, decoded. An entry keeps its item, so that no
+// other can come to have the same address.
 kube::SharedValue decoded(const ServedPtr& served, const store::ItemPtr& item) {
   struct Entry {
     store::ItemPtr item;
@@ -43,7 +45,8 @@ kube::SharedValue decoded(const ServedPtr& served, const store::ItemPtr& item) {
 
 }  // namespace
 
-Result<kube::SharedValue> SnapshotReader::get(const kube::Resource& resource, const kube::Key& key) const {
+Result<kube::SharedValue> SnapshotReader::get(const kube::Resource& resource,
+                                              const kube::Key& key) const {
   ServedPtr served = catalog_.find(resource);
   if (!served) return std::unexpected(no_such_resource_error());
   store::ItemPtr item = snapshot_.get(served->bucket, storage_key(*served->kind, key));
@@ -64,7 +67,8 @@ Result<std::vector<kube::SharedValue>> SnapshotReader::list(const kube::Resource
   return found;
 }
 
-std::size_t SnapshotReader::visit(const kube::Resource& resource, const std::string& ns, std::size_t limit,
+std::size_t SnapshotReader::visit(const kube::Resource& resource, const std::string& ns,
+                                  std::size_t limit,
                                   const std::function<void(const json::Value&)>& show) const {
   std::size_t seen = 0;
   ServedPtr served = catalog_.find(resource);
@@ -83,7 +87,8 @@ bool AdmissionChain::mutates(const kube::AdmissionRequest& request) const {
   });
 }
 
-Result<void> AdmissionChain::mutate(const kube::AdmissionRequest& request, json::Value& object) const {
+Result<void> AdmissionChain::mutate(const kube::AdmissionRequest& request,
+                                    json::Value& object) const {
   for (const kube::AdmissionStep& step : steps_) {
     if (!step.mutate || !concerns(step, request)) continue;
     if (Result<void> done = step.mutate(request, object); !done)
@@ -102,10 +107,12 @@ Result<void> AdmissionChain::validate(const kube::AdmissionRequest& request,
   return {};
 }
 
-bool AdmissionChain::plugged_steps_agree(const kube::AdmissionRequest& request, json::Value& object) const {
+bool AdmissionChain::plugged_steps_agree(const kube::AdmissionRequest& request,
+                                         json::Value& object) const {
   return std::all_of(steps_.begin(), steps_.end(), [&](const kube::AdmissionStep& step) {
     if (!is_plugged(step) || !concerns(step, request)) return true;
-    return (!step.mutate || step.mutate(request, object)) && (!step.validate || step.validate(request, object));
+    return (!step.mutate || step.mutate(request, object)) &&
+           (!step.validate || step.validate(request, object));
   });
 }
 

@@ -1,5 +1,5 @@
-// The ordered steps every write passes: the server's own, then those that main plugged in. Also the reader
-// through which steps see other objects.
+// The ordered steps every write passes: the server's own, then those that main plugged in. Also the
+// reader through which steps see other objects.
 #pragma once
 
 #include <functional>
@@ -17,9 +17,10 @@ class SnapshotReader final : public kube::AdmissionReader {
  public:
   SnapshotReader(const store::Snapshot& snapshot, const Catalog& catalog)
       : snapshot_(snapshot), catalog_(catalog) {}
-  Result<kube::SharedValue> get(const kube::Resource& resource, const kube::Key& key) const override;
+  Result<kube::SharedValue> get(const kube::Resource& resource,
+                                const kube::Key& key) const override;
   Result<std::vector<kube::SharedValue>> list(const kube::Resource& resource,
-                                        const std::string& ns) const override;
+                                              const std::string& ns) const override;
   // Shows the first `limit` objects, by name, and counts them all.
   std::size_t visit(const kube::Resource& resource, const std::string& ns, std::size_t limit,
                     const std::function<void(const json::Value&)>& show) const;
@@ -42,7 +43,8 @@ class AdmissionChain {
   bool mutates(const kube::AdmissionRequest& request) const;
   Result<void> mutate(const kube::AdmissionRequest& request, json::Value& object) const;
   Result<void> validate(const kube::AdmissionRequest& request, const json::Value& object) const;
-  // Whether none of the steps that stand where others have a webhook refuses the object; they may change it.
+  // Whether none of the steps that stand where others have a webhook refuses the object; they may
+  // change it.
   bool plugged_steps_agree(const kube::AdmissionRequest& request, json::Value& object) const;
 
  private:

@@ -1,6 +1,6 @@
-// The step looks at names, and through the links there are when it looks. A directory above a hidden one may still be
-// mounted: `kubectl debug node/...` mounts the root, and whoever may do that has the machine. Namespaces where nobody
-// shall are held to the standard "baseline".
+// The step looks at names, and through the links there are when it looks. A directory above a
+// hidden one may still be mounted: `kubectl debug node/...` mounts the root, and whoever may do
+// that has the machine. Namespaces where nobody shall are held to the standard "baseline".
 #include "apiserver/admission_host_path.h"
 
 #include <algorithm>
@@ -31,14 +31,16 @@ bool is_hidden(const HostPathOptions& options, std::string_view given, bool pers
   const fs::path real = fs::weakly_canonical(named, error);
   for (const fs::path& one : {named, error ? named : real}) {
     const std::string path = without_slash(one);
-    if (lies_in(path, options.hidden) && !(persistent && lies_in(path, options.volumes))) return true;
+    if (lies_in(path, options.hidden) && !(persistent && lies_in(path, options.volumes)))
+      return true;
   }
   return false;
 }
 
 Error refusal(const kube::AdmissionRequest& request, const std::string& field) {
-  return forbidden_error(request.resource, request.key.name,
-                         field + ": Forbidden: the path belongs to Hekla itself and cannot be a volume");
+  return forbidden_error(
+      request.resource, request.key.name,
+      field + ": Forbidden: the path belongs to Hekla itself and cannot be a volume");
 }
 
 Result<void> validate(const HostPathOptions& options, const kube::AdmissionRequest& request,
@@ -52,7 +54,8 @@ Result<void> validate(const HostPathOptions& options, const kube::AdmissionReque
   const json::Array* volumes = json::array_at(object, {"spec", "volumes"});
   for (std::size_t i = 0; volumes && i < volumes->size(); ++i)
     if (is_hidden(options, json::string_at((*volumes)[i], {"hostPath", "path"}), false))
-      return std::unexpected(refusal(request, "spec.volumes[" + std::to_string(i) + "].hostPath.path"));
+      return std::unexpected(
+          refusal(request, "spec.volumes[" + std::to_string(i) + "].hostPath.path"));
   return {};
 }
 
@@ -65,15 +68,18 @@ kube::AdmissionStep host_path_admission(HostPathOptions options) {
     const std::vector<std::string> given = std::exchange(*list, {});
     for (const std::string& one : given) {
       list->push_back(without_slash(fs::path(one).lexically_normal()));
-      if (fs::path real = fs::weakly_canonical(one, error); !error) list->push_back(without_slash(real));
+      if (fs::path real = fs::weakly_canonical(one, error); !error)
+        list->push_back(without_slash(real));
     }
   }
-  auto concerns = [](const kube::Resource& resource, kube::Operation operation, std::string_view subresource) {
+  auto concerns = [](const kube::Resource& resource, kube::Operation operation,
+                     std::string_view subresource) {
     return operation == kube::Operation::create && subresource.empty() && resource.group.empty() &&
            (resource.plural == "pods" || resource.plural == "persistentvolumes");
   };
   return {"HostPathProtection", concerns, nullptr,
-          [options = std::move(options)](const kube::AdmissionRequest& request, const json::Value& object) {
+          [options = std::move(options)](const kube::AdmissionRequest& request,
+                                         const json::Value& object) {
             return validate(options, request, object);
           }};
 }

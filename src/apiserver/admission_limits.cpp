@@ -18,12 +18,15 @@ using model::ResourceList;
 const kube::Resource kLimitRanges{"", "v1", "limitranges", "LimitRange", true};
 constexpr std::string_view kAnnotation = "kubernetes.io/limit-ranger";
 
-bool is_claim(const kube::Resource& resource) { return resource.plural == "persistentvolumeclaims"; }
+bool is_claim(const kube::Resource& resource) {
+  return resource.plural == "persistentvolumeclaims";
+}
 
 // Visits spec.limits of every LimitRange in the namespace.
 template <class Visit>
 void for_each_limit(const AdmissionRequest& request, Visit visit) {
-  Result<std::vector<kube::SharedValue>> ranges = request.reader->list(kLimitRanges, request.key.ns);
+  Result<std::vector<kube::SharedValue>> ranges =
+      request.reader->list(kLimitRanges, request.key.ns);
   if (!ranges) return;
   for (const kube::SharedValue& range : *ranges)
     if (const json::Array* limits = json::array_at(*range, {"spec", "limits"}))
@@ -157,7 +160,8 @@ Result<void> check_pod(const AdmissionRequest& request, const json::Value& pod) 
     Result<model::PodSpec> decoded =
         spec ? json::decode<model::PodSpec>(*spec) : Result<model::PodSpec>(model::PodSpec{});
     if (decoded)
-      check_limit({"Pod", model::pod_requests(*decoded), model::pod_limits(*decoded)}, limit, problems);
+      check_limit({"Pod", model::pod_requests(*decoded), model::pod_limits(*decoded)}, limit,
+                  problems);
   });
   return refuse(request, problems);
 }
@@ -167,7 +171,8 @@ Result<void> check_claim(const AdmissionRequest& request, const json::Value& cla
   for_each_limit(request, [&](std::string_view type, const json::Value& limit) {
     if (type == "PersistentVolumeClaim")
       check_limit({"PersistentVolumeClaim",
-                   model::resource_list_at(claim, {"spec", "resources", "requests"}), {}},
+                   model::resource_list_at(claim, {"spec", "resources", "requests"}),
+                   {}},
                   limit, problems);
   });
   return refuse(request, problems);
@@ -176,18 +181,20 @@ Result<void> check_claim(const AdmissionRequest& request, const json::Value& cla
 }  // namespace
 
 std::vector<kube::AdmissionStep> limit_admission() {
-  auto pods = [](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+  auto pods = [](const kube::Resource& resource, Operation operation,
+                 std::string_view subresource) {
     return operation == Operation::create && resource.group.empty() && resource.plural == "pods" &&
            subresource.empty();
   };
-  auto claims = [](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+  auto claims = [](const kube::Resource& resource, Operation operation,
+                   std::string_view subresource) {
     return operation != Operation::remove && resource.group.empty() && is_claim(resource) &&
            subresource.empty();
   };
   std::vector<kube::AdmissionStep> steps;
   steps.push_back({"LimitRanger", pods, give_defaults, check_pod});
-  steps.push_back({"LimitRanger", claims, nullptr, [](const AdmissionRequest& request,
-                                                      const json::Value& claim) -> Result<void> {
+  steps.push_back({"LimitRanger", claims, nullptr,
+                   [](const AdmissionRequest& request, const json::Value& claim) -> Result<void> {
                      // One that is going away is only ever updated to let it go.
                      if (!meta_string(claim, "deletionTimestamp").empty()) return {};
                      return check_claim(request, claim);

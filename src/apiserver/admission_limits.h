@@ -1,5 +1,5 @@
-// LimitRanger: the LimitRanges of a namespace give containers their defaults and bound what pods and
-// claims may ask for.
+// LimitRanger: the LimitRanges of a namespace give containers their defaults and bound what pods
+// and claims may ask for.
 #pragma once
 
 #include <vector>

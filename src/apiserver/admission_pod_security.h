@@ -6,7 +6,8 @@
 
 namespace hekla::apiserver {
 
-// `by_default` holds in namespaces without labels; those of the system are privileged unless they say otherwise.
+// `by_default` holds in namespaces without labels; those of the system are privileged unless they
+// say otherwise.
 kube::AdmissionStep pod_security_admission(PodSecurityLevel by_default);
 
 }  // namespace hekla::apiserver

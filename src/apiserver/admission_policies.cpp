@@ -15,7 +15,8 @@ namespace hekla::apiserver {
 namespace {
 
 // What one policy may spend on one object, one expression of it, and its conditions.
-constexpr std::uint64_t kBudget = 10'000'000, kExpressionBudget = 1'000'000, kConditionBudget = 2'500'000;
+constexpr std::uint64_t kBudget = 10'000'000, kExpressionBudget = 1'000'000,
+                        kConditionBudget = 2'500'000;
 constexpr std::size_t kMaxMessage = 5 * 1024, kMaxAnnotation = 10 * 1024;
 const std::string kGroup = "admissionregistration.k8s.io";
 
@@ -35,8 +36,9 @@ PolicyMatch read_match(const json::Value& match) {
   auto read_rules = [&](std::string_view member) {
     std::vector<PolicyMatch::Rule> rules;
     each_of(match, {member}, [&](const json::Value& rule) {
-      PolicyMatch::Rule made{
-          json::Object{{"rules", json::Array{rule}}, {"matchPolicy", json::text_at(match, {"matchPolicy"})}}, {}};
+      PolicyMatch::Rule made{json::Object{{"rules", json::Array{rule}},
+                                          {"matchPolicy", json::text_at(match, {"matchPolicy"})}},
+                             {}};
       each_of(rule, {"resourceNames"}, [&](const json::Value& name) {
         if (name.is_string()) made.names.emplace_back(json::sv(name.get_string()));
       });
@@ -65,16 +67,16 @@ AdmissionPolicy read_policy(const json::Value& object) {
   const json::Value& spec = *found;
   policy.ignores_failure = json::string_at(spec, {"failurePolicy"}) == "Ignore";
   if (json::object_at(spec, {"paramKind"}))
-    policy.parameters =
-        PolicyParameterKind{json::text_at(spec, {"paramKind", "apiVersion"}),
-                            json::text_at(spec, {"paramKind", "kind"})};
+    policy.parameters = PolicyParameterKind{json::text_at(spec, {"paramKind", "apiVersion"}),
+                                            json::text_at(spec, {"paramKind", "kind"})};
   auto compiled = [](std::string text, const ExpressionScope& scope, ExpressionResult wanted) {
     auto program = compile_admission_expression(text, scope, wanted);
     return PolicyExpression{std::move(text), std::move(program)};
   };
   ExpressionScope scope;
   scope.has_parameters = policy.parameters.has_value();
-  if (const json::Value* match = json::find(spec, "matchConstraints")) policy.match = read_match(*match);
+  if (const json::Value* match = json::find(spec, "matchConstraints"))
+    policy.match = read_match(*match);
   each_of(spec, {"matchConditions"}, [&](const json::Value& one) {
     policy.conditions.push_back(
         compiled(trimmed(json::text_at(one, {"expression"})), scope, ExpressionResult::boolean));
@@ -92,18 +94,20 @@ AdmissionPolicy read_policy(const json::Value& object) {
   });
   each_of(spec, {"validations"}, [&](const json::Value& one) {
     PolicyValidation validation{
-        compiled(json::text_at(one, {"expression"}), scope, ExpressionResult::boolean), std::nullopt,
-        json::text_at(one, {"message"}), code_of_reason(json::string_at(one, {"reason"}))};
+        compiled(json::text_at(one, {"expression"}), scope, ExpressionResult::boolean),
+        std::nullopt, json::text_at(one, {"message"}),
+        code_of_reason(json::string_at(one, {"reason"}))};
     ExpressionScope without_authorizer = scope;
     without_authorizer.has_authorizer = false;
     if (std::string text = json::text_at(one, {"messageExpression"}); !text.empty())
-      validation.message_expression = compiled(std::move(text), without_authorizer, ExpressionResult::text);
+      validation.message_expression =
+          compiled(std::move(text), without_authorizer, ExpressionResult::text);
     policy.validations.push_back(std::move(validation));
   });
   each_of(spec, {"auditAnnotations"}, [&](const json::Value& one) {
-    policy.audit_annotations.emplace_back(
-        json::text_at(one, {"key"}), compiled(trimmed(json::text_at(one, {"valueExpression"})), scope,
-                                              ExpressionResult::text_or_null));
+    policy.audit_annotations.emplace_back(json::text_at(one, {"key"}),
+                                          compiled(trimmed(json::text_at(one, {"valueExpression"})),
+                                                   scope, ExpressionResult::text_or_null));
   });
   return policy;
 }
@@ -119,21 +123,22 @@ PolicyBinding read_binding(const json::Value& object) {
   });
   const json::Value* reference = json::find_path(object, {"spec", "paramRef"});
   if (!reference || !reference->is_object()) return binding;
-  PolicyParameterReference parameters{json::text_at(*reference, {"name"}), json::text_at(*reference, {"namespace"}),
-                                      std::nullopt,
-                                      json::string_at(*reference, {"parameterNotFoundAction"}) == "Deny"};
-  if (const json::Value* selector = json::find(*reference, "selector"); selector && selector->is_object())
+  PolicyParameterReference parameters{
+      json::text_at(*reference, {"name"}), json::text_at(*reference, {"namespace"}), std::nullopt,
+      json::string_at(*reference, {"parameterNotFoundAction"}) == "Deny"};
+  if (const json::Value* selector = json::find(*reference, "selector");
+      selector && selector->is_object())
     parameters.selector = *selector;
   binding.parameters = std::move(parameters);
   return binding;
 }
 
 // The version in which the first rule that matches wants to see the object; null: none does.
-ServedPtr matched_version(const std::vector<PolicyMatch::Rule>& rules, const kube::AdmissionRequest& request,
-                          const Catalog& catalog) {
+ServedPtr matched_version(const std::vector<PolicyMatch::Rule>& rules,
+                          const kube::AdmissionRequest& request, const Catalog& catalog) {
   for (const PolicyMatch::Rule& rule : rules) {
-    const bool named = rule.names.empty() ||
-                       std::find(rule.names.begin(), rule.names.end(), request.key.name) != rule.names.end();
+    const bool named = rule.names.empty() || std::find(rule.names.begin(), rule.names.end(),
+                                                       request.key.name) != rule.names.end();
     if (!named) continue;
     if (ServedPtr version = webhook_version(rule.webhook, request, catalog)) return version;
   }
@@ -141,9 +146,11 @@ ServedPtr matched_version(const std::vector<PolicyMatch::Rule>& rules, const kub
 }
 
 // Without rules a binding concerns whatever its policy does.
-Result<bool> concerns(const PolicyMatch& match, bool rules_needed, const kube::AdmissionRequest& request,
-                      const json::Value& object, const Catalog& catalog) {
-  if ((rules_needed || !match.rules.empty()) && !matched_version(match.rules, request, catalog)) return false;
+Result<bool> concerns(const PolicyMatch& match, bool rules_needed,
+                      const kube::AdmissionRequest& request, const json::Value& object,
+                      const Catalog& catalog) {
+  if ((rules_needed || !match.rules.empty()) && !matched_version(match.rules, request, catalog))
+    return false;
   if (matched_version(match.excluded, request, catalog)) return false;
   return webhook_selects(match.selectors, request, object);
 }
@@ -156,20 +163,25 @@ const ServedKind* parameter_kind(const PolicyParameterKind& wanted, const Catalo
   return nullptr;
 }
 
-// The objects a binding hands to its policy; null stands for none at all. Nothing: the policy does not apply.
-Result<std::vector<json::Value>> parameters_of(const PolicyBinding& binding, const kube::Resource* kind,
+// The objects a binding hands to its policy; null stands for none at all. Nothing: the policy does
+// not apply.
+Result<std::vector<json::Value>> parameters_of(const PolicyBinding& binding,
+                                               const kube::Resource* kind,
                                                const kube::AdmissionRequest& request) {
   if (!kind || !binding.parameters) return std::vector<json::Value>(1);
   const PolicyParameterReference& wanted = *binding.parameters;
   std::string ns = wanted.ns;
   // A namespace is in itself.
-  const bool is_namespace = request.resource.group.empty() && request.resource.plural == "namespaces";
+  const bool is_namespace =
+      request.resource.group.empty() && request.resource.plural == "namespaces";
   if (kind->namespaced && ns.empty()) ns = is_namespace ? request.key.name : request.key.ns;
   if (kind->namespaced && ns.empty())
-    return fail(Code::invalid,
-                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources");
+    return fail(
+        Code::invalid,
+        "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources");
   if (!kind->namespaced && !ns.empty())
-    return fail(Code::invalid, "paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
+    return fail(Code::invalid,
+                "paramRef.namespace must not be provided for a cluster-scoped `paramKind`");
   std::vector<json::Value> found;
   if (!wanted.name.empty()) {
     if (Result<kube::SharedValue> one = request.reader->get(*kind, {ns, wanted.name}))
@@ -182,19 +194,22 @@ Result<std::vector<json::Value>> parameters_of(const PolicyBinding& binding, con
     return fail(Code::invalid, "one of name or selector must be provided");
   }
   if (found.empty() && wanted.missing_denies)
-    return fail(Code::invalid, "no params found for policy binding with `Deny` parameterNotFoundAction");
+    return fail(Code::invalid,
+                "no params found for policy binding with `Deny` parameterNotFoundAction");
   return found;
 }
 
 // One policy on one object with one parameter.
 class Evaluation : private cel::LazyFields {
  public:
-  Evaluation(const AdmissionPolicy& policy, const kube::AdmissionRequest& request, const kube::Resource& as,
-             const json::Value& object, const json::Value& parameter, const Authorizer& authorizer)
+  Evaluation(const AdmissionPolicy& policy, const kube::AdmissionRequest& request,
+             const kube::Resource& as, const json::Value& object, const json::Value& parameter,
+             const Authorizer& authorizer)
       : policy_(policy), authority_(authorizer, request), budget_(kBudget) {
     review_ = review_request(request, as, object);
     if (request.resource.namespaced && !request.key.ns.empty())
-      if (Result<kube::SharedValue> found = request.reader->get(kube::resources::namespaces, {"", request.key.ns}))
+      if (Result<kube::SharedValue> found =
+              request.reader->get(kube::resources::namespaces, {"", request.key.ns}))
         namespace_ = **found;
     static const json::Value kNothing;
     auto part = [&](std::string_view member) {
@@ -224,27 +239,33 @@ class Evaluation : private cel::LazyFields {
     Result<bool> concerned = conditions_hold();
     if (!concerned) return {Finding{concerned.error().message, Code::invalid, true}};
     if (!*concerned) return {};
-    // Conditions do not see the namespace; the rest does, and only the rules may ask the authorizer.
+    // Conditions do not see the namespace; the rest does, and only the rules may ask the
+    // authorizer.
     bindings_.push_back({"namespaceObject", cel::Value::of(namespace_, &namespace_shape())});
     std::vector<std::pair<std::size_t, Result<cel::Value>>> values;
     std::vector<Finding> findings;
     for (std::size_t i = 0; i < policy_.validations.size(); ++i) {
       Result<cel::Value> holds = value_of(policy_.validations[i].rule, budget_);
-      if (!holds && budget_.exhausted()) return {Finding{holds.error().message, Code::invalid, true}};
+      if (!holds && budget_.exhausted())
+        return {Finding{holds.error().message, Code::invalid, true}};
       if (!holds || !holds->is_true()) values.emplace_back(i, std::move(holds));
     }
-    std::erase_if(bindings_, [](const cel::Binding& one) { return one.name.starts_with("authorizer"); });
+    std::erase_if(bindings_,
+                  [](const cel::Binding& one) { return one.name.starts_with("authorizer"); });
     computed_.clear();
     for (const auto& [i, holds] : values) {
-      findings.push_back(holds ? Finding{message_of(policy_.validations[i]), policy_.validations[i].code}
-                               : Finding{holds.error().message, Code::invalid, true});
+      findings.push_back(
+          holds ? Finding{message_of(policy_.validations[i]), policy_.validations[i].code}
+                : Finding{holds.error().message, Code::invalid, true});
       findings.back().index = i;
     }
     annotate(findings);
     return findings;
   }
   // Key and value of what goes into the audit log.
-  const std::vector<std::pair<std::string, std::string>>& annotations() const { return annotations_; }
+  const std::vector<std::pair<std::string, std::string>>& annotations() const {
+    return annotations_;
+  }
 
  private:
   // One condition that does not hold outweighs others that fail.
@@ -272,7 +293,8 @@ class Evaluation : private cel::LazyFields {
     if (!budget.spend(limit - own.left()) || (own.exhausted() && limit < kExpressionBudget)) {
       budget.spend(budget.left() + 1);
       return fail(Code::invalid,
-                  "validation failed due to running out of cost budget, no further validation rules will be run");
+                  "validation failed due to running out of cost budget, no further validation "
+                  "rules will be run");
     }
     if (value) return value;
     return fail(Code::invalid,
@@ -281,14 +303,16 @@ class Evaluation : private cel::LazyFields {
 
   // A variable is computed when it is first asked for; who asks for one that fails, fails with it.
   bool has(std::string_view name) const override {
-    return std::ranges::any_of(policy_.variables, [&](const auto& one) { return one.first == name; });
+    return std::ranges::any_of(policy_.variables,
+                               [&](const auto& one) { return one.first == name; });
   }
   Result<cel::Value> get(std::string_view name, cel::Budget& budget) const override {
     if (auto known = computed_.find(name); known != computed_.end()) return known->second;
-    auto found = std::ranges::find_if(policy_.variables, [&](const auto& one) { return one.first == name; });
+    auto found =
+        std::ranges::find_if(policy_.variables, [&](const auto& one) { return one.first == name; });
     auto failed = [&](std::string_view how, const Error& error) {
-      return Error{error.code, "composited variable " + json::go_quote(name) + " fails to " + std::string(how) + ": " +
-                                   error.message};
+      return Error{error.code, "composited variable " + json::go_quote(name) + " fails to " +
+                                   std::string(how) + ": " + error.message};
     };
     const Result<ProgramPtr>& program = found->second.program;
     Result<cel::Value> value = program ? (*program)->run(bindings_, budget)
@@ -318,10 +342,12 @@ class Evaluation : private cel::LazyFields {
           annotations_.emplace_back(key, text.substr(0, kMaxAnnotation));
         continue;
       }
-      Finding failure{value ? "valueExpression '" + expression.text + "' resulted in unsupported return type: " +
-                                  std::string(value->type_name()) + ". Return type must be either string or null."
-                            : value.error().message,
-                      Code::invalid, !value};
+      Finding failure{
+          value ? "valueExpression '" + expression.text +
+                      "' resulted in unsupported return type: " + std::string(value->type_name()) +
+                      ". Return type must be either string or null."
+                : value.error().message,
+          Code::invalid, !value};
       failure.always = true;
       findings.push_back(std::move(failure));
     }
@@ -347,15 +373,17 @@ class Judgement {
     if (!matches) return misconfigured(name, policy, nullptr, matches.error());
     if (!*matches) return;
     const ServedPtr version = matched_version(policy.match.rules, request_, scope_.catalog);
-    const ServedKind* kind = policy.parameters ? parameter_kind(*policy.parameters, scope_.catalog) : nullptr;
+    const ServedKind* kind =
+        policy.parameters ? parameter_kind(*policy.parameters, scope_.catalog) : nullptr;
     std::map<std::string, std::set<std::string>> annotations;
     for (const PolicyBinding& binding : set.bindings) {
       if (binding.policy != name) continue;
       if (policy.parameters && !kind)
-        return misconfigured(name, policy, nullptr,
-                             Error{Code::invalid, "failed to find resource referenced by paramKind: '" +
-                                                      policy.parameters->api_version +
-                                                      ", Kind=" + policy.parameters->kind + "'"});
+        return misconfigured(
+            name, policy, nullptr,
+            Error{Code::invalid, "failed to find resource referenced by paramKind: '" +
+                                     policy.parameters->api_version +
+                                     ", Kind=" + policy.parameters->kind + "'"});
       Result<bool> bound =
           binding.match ? concerns(*binding.match, false, request_, object_, scope_.catalog) : true;
       if (bound && !*bound) continue;
@@ -395,25 +423,28 @@ class Judgement {
            (binding ? " with binding '" + binding->name + "'" : "");
   }
 
-  void misconfigured(const std::string& name, const AdmissionPolicy& policy, const PolicyBinding* binding,
-                     const Error& error) {
+  void misconfigured(const std::string& name, const AdmissionPolicy& policy,
+                     const PolicyBinding* binding, const Error& error) {
     if (policy.ignores_failure) return;
     deny(about(name, binding) + " denied request: failed to configure " +
              (binding ? "binding: " : "policy: ") + error.message,
          Code::invalid);
   }
 
-  void act(const std::string& name, const PolicyBinding& binding, const Evaluation::Finding& finding) {
+  void act(const std::string& name, const PolicyBinding& binding,
+           const Evaluation::Finding& finding) {
     if (finding.always)
       return deny(about(name, &binding) + " denied request: " + finding.message, finding.code);
     for (const std::string& action : binding.actions) {
       if (action == "Deny")
         deny(about(name, &binding) + " denied request: " + finding.message, finding.code);
       else if (action == "Warn")
-        scope_.warnings.push_back("Validation failed for " + about(name, &binding) + ": " + finding.message);
+        scope_.warnings.push_back("Validation failed for " + about(name, &binding) + ": " +
+                                  finding.message);
       else if (action == "Audit")
-        scope_.memo->audit_annotations.try_emplace("validation.policy.admission.k8s.io/validation_failure",
-                                                   failure_record(name, binding, finding));
+        scope_.memo->audit_annotations.try_emplace(
+            "validation.policy.admission.k8s.io/validation_failure",
+            failure_record(name, binding, finding));
     }
   }
 

@@ -1,4 +1,5 @@
-// ValidatingAdmissionPolicies: rules in CEL about what may be written, in force where a binding says so.
+// ValidatingAdmissionPolicies: rules in CEL about what may be written, in force where a binding
+// says so.
 #pragma once
 
 #include <map>
@@ -17,7 +18,7 @@
 namespace hekla::cel {
 class Program;
 class Shape;
-}
+}  // namespace hekla::cel
 
 namespace hekla::apiserver {
 

@@ -76,8 +76,7 @@ Result<void> runtime_class(const kube::AdmissionRequest& request, json::Value& p
     return {};
   }
   Result<kube::SharedValue> found = request.reader->get(kRuntimeClasses, {"", name});
-  if (!found)
-    return std::unexpected(rejected(request, "RuntimeClass \"" + name + "\" not found"));
+  if (!found) return std::unexpected(rejected(request, "RuntimeClass \"" + name + "\" not found"));
   TRY(lend_overhead(request, **found, spec->get_object()));
   return lend_placement(request, **found, spec->get_object());
 }

@@ -8,8 +8,8 @@ constexpr const char* kPods = "/api/v1/namespaces/default/pods";
 class RuntimeClassTest : public ServerFixture {
  protected:
   std::string pod(const std::string& name, const std::string& more) {
-    return R"({"metadata":{"name":")" + name + R"("},"spec":{"containers":[{"name":"c","image":"i"}])" +
-           more + "}}";
+    return R"({"metadata":{"name":")" + name +
+           R"("},"spec":{"containers":[{"name":"c","image":"i"}])" + more + "}}";
   }
   void runtime_class(const std::string& name, const std::string& more) {
     Reply made = call("POST", "/apis/node.k8s.io/v1/runtimeclasses",
@@ -40,12 +40,16 @@ TEST_F(RuntimeClassTest, TheClassLendsOverheadAndPlacement) {
   const json::Array* tolerations = json::array_at(made.body, {"spec", "tolerations"});
   ASSERT_TRUE(tolerations);
   EXPECT_EQ(json::string_at(tolerations->front(), {"key"}), "t");
-  EXPECT_EQ(call("POST", kPods, pod("same", R"(,"runtimeClassName":"k","overhead":{"cpu":"0.01"})")).status,
+  EXPECT_EQ(call("POST", kPods, pod("same", R"(,"runtimeClassName":"k","overhead":{"cpu":"0.01"})"))
+                .status,
             201);
-  EXPECT_EQ(call("POST", kPods, pod("more", R"(,"runtimeClassName":"k","overhead":{"cpu":"1"})")).status,
-            403);
-  EXPECT_EQ(call("POST", kPods, pod("else", R"(,"runtimeClassName":"k","nodeSelector":{"a":"x"})")).message(),
-            "pods \"else\" is forbidden: pod rejected: conflict: runtimeClass.scheduling.nodeSelector[a] = b; "
+  EXPECT_EQ(
+      call("POST", kPods, pod("more", R"(,"runtimeClassName":"k","overhead":{"cpu":"1"})")).status,
+      403);
+  EXPECT_EQ(call("POST", kPods, pod("else", R"(,"runtimeClassName":"k","nodeSelector":{"a":"x"})"))
+                .message(),
+            "pods \"else\" is forbidden: pod rejected: conflict: "
+            "runtimeClass.scheduling.nodeSelector[a] = b; "
             "pod.spec.nodeSelector[a] = x");
 }
 

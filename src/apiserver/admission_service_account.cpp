@@ -19,15 +19,16 @@ constexpr std::string_view kTokenSecretType = "kubernetes.io/service-account-tok
 constexpr std::int64_t kMountedTokenSeconds = 3607;
 
 json::Value make_token_volume() {
-  json::Object ca{{"name", "kube-root-ca.crt"},
-                  {"items", json::Array{json::Value(json::Object{{"key", "ca.crt"}, {"path", "ca.crt"}})}}};
+  json::Object ca{
+      {"name", "kube-root-ca.crt"},
+      {"items", json::Array{json::Value(json::Object{{"key", "ca.crt"}, {"path", "ca.crt"}})}}};
   json::Object field{{"apiVersion", "v1"}, {"fieldPath", "metadata.namespace"}};
   json::Object ns{{"items", json::Array{json::Value(json::Object{
                                 {"path", "namespace"}, {"fieldRef", std::move(field)}})}}};
   json::Array sources;
-  sources.push_back(json::Object{
-      {"serviceAccountToken",
-       json::Object{{"expirationSeconds", kMountedTokenSeconds}, {"path", "token"}}}});
+  sources.push_back(
+      json::Object{{"serviceAccountToken",
+                    json::Object{{"expirationSeconds", kMountedTokenSeconds}, {"path", "token"}}}});
   sources.push_back(json::Object{{"configMap", std::move(ca)}});
   sources.push_back(json::Object{{"downwardAPI", std::move(ns)}});
   return json::Object{
@@ -47,7 +48,8 @@ void mount_token(json::Object& spec, std::string& suffix, Rng& rng) {
   std::string volume;
   if (const json::Value* volumes = json::find(spec, "volumes"); volumes && volumes->is_array())
     for (const json::Value& one : volumes->get_array())
-      if (std::string_view name = json::string_at(one, {"name"}); name.starts_with("kube-api-access-"))
+      if (std::string_view name = json::string_at(one, {"name"});
+          name.starts_with("kube-api-access-"))
         volume = name;
   const bool add_volume = volume.empty();
   if (add_volume) {
@@ -87,10 +89,10 @@ Result<void> give_account(const AdmissionRequest& request, json::Value& pod, Rng
       request.reader->get(kube::resources::service_accounts, {request.key.ns, name});
   // The default account appears a moment after its namespace; waiting for it helps nobody.
   if (!account && name != "default")
-    return std::unexpected(forbidden_error(
-        request.resource, request.key.name,
-        "error looking up service account " + request.key.ns + "/" + name + ": serviceaccount \"" +
-            name + "\" not found"));
+    return std::unexpected(forbidden_error(request.resource, request.key.name,
+                                           "error looking up service account " + request.key.ns +
+                                               "/" + name + ": serviceaccount \"" + name +
+                                               "\" not found"));
   spec["serviceAccountName"] = name;
   spec["serviceAccount"] = name;
   const json::Array* given = json::array_at(spec_value, {"imagePullSecrets"});
@@ -103,10 +105,11 @@ Result<void> give_account(const AdmissionRequest& request, json::Value& pod, Rng
 }
 
 // Filled in where it is missing; an account that does not exist leaves the secret as it is.
-Result<void> give_token(const AdmissionRequest& request, json::Value& secret, const Tokens& tokens, Rng& rng) {
+Result<void> give_token(const AdmissionRequest& request, json::Value& secret, const Tokens& tokens,
+                        Rng& rng) {
   if (json::string_at(secret, {"type"}) != kTokenSecretType) return {};
-  const std::string name(json::string_at(
-      secret, {"metadata", "annotations", "kubernetes.io/service-account.name"}));
+  const std::string name(
+      json::string_at(secret, {"metadata", "annotations", "kubernetes.io/service-account.name"}));
   if (name.empty() || !json::string_at(secret, {"data", "token"}).empty()) return {};
   Result<kube::SharedValue> account =
       request.reader->get(kube::resources::service_accounts, {request.key.ns, name});
@@ -125,7 +128,8 @@ Result<void> give_token(const AdmissionRequest& request, json::Value& secret, co
   subject.secret_name = meta_string(secret, "name");
   std::string& token = kept_for(request)["token"];
   if (token.empty()) token = TRY(tokens.issue_lasting(subject));
-  json::at_path(secret, {"metadata", "annotations", "kubernetes.io/service-account.uid"}) = subject.uid;
+  json::at_path(secret, {"metadata", "annotations", "kubernetes.io/service-account.uid"}) =
+      subject.uid;
   json::at_path(secret, {"data", "token"}) = base64_encode(token);
   json::at_path(secret, {"data", "namespace"}) = base64_encode(subject.ns);
   if (!tokens.root_ca_pem().empty())
@@ -136,7 +140,8 @@ Result<void> give_token(const AdmissionRequest& request, json::Value& secret, co
 }  // namespace
 
 std::vector<kube::AdmissionStep> service_account_admission(const Tokens& tokens, Rng& rng) {
-  auto pods = [](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+  auto pods = [](const kube::Resource& resource, Operation operation,
+                 std::string_view subresource) {
     return operation == Operation::create && resource.group.empty() && resource.plural == "pods" &&
            subresource.empty();
   };

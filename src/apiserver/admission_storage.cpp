@@ -16,7 +16,8 @@ using kube::Operation;
 bool is_default_class(const json::Value& storage_class) {
   for (std::string_view annotation : {"storageclass.kubernetes.io/is-default-class",
                                       "storageclass.beta.kubernetes.io/is-default-class"})
-    if (json::string_at(storage_class, {"metadata", "annotations", annotation}) == "true") return true;
+    if (json::string_at(storage_class, {"metadata", "annotations", annotation}) == "true")
+      return true;
   return false;
 }
 
@@ -24,9 +25,11 @@ bool is_default_class(const json::Value& storage_class) {
 Result<void> default_class(const AdmissionRequest& request, json::Value& claim) {
   const json::Value* given = json::find_path(claim, {"spec", "storageClassName"});
   if (given && !given->is_null()) return {};  // "" asks for no class
-  if (json::find_path(claim, {"metadata", "annotations", "volume.beta.kubernetes.io/storage-class"}))
+  if (json::find_path(claim,
+                      {"metadata", "annotations", "volume.beta.kubernetes.io/storage-class"}))
     return {};
-  Result<std::vector<kube::SharedValue>> classes = request.reader->list(kube::resources::storage_classes, "");
+  Result<std::vector<kube::SharedValue>> classes =
+      request.reader->list(kube::resources::storage_classes, "");
   if (!classes) return {};
   const json::Value* best = nullptr;
   for (const kube::SharedValue& one : *classes)
@@ -38,8 +41,8 @@ Result<void> default_class(const AdmissionRequest& request, json::Value& claim) 
 }
 
 std::string class_of(const json::Value& claim) {
-  const std::string_view beta =
-      json::string_at(claim, {"metadata", "annotations", "volume.beta.kubernetes.io/storage-class"});
+  const std::string_view beta = json::string_at(
+      claim, {"metadata", "annotations", "volume.beta.kubernetes.io/storage-class"});
   return std::string(beta.empty() ? json::string_at(claim, {"spec", "storageClassName"}) : beta);
 }
 
@@ -58,11 +61,14 @@ Result<void> may_grow(const AdmissionRequest& request, const json::Value& claim)
     return refusal("Only bound persistent volume claims can be expanded");
   const std::string name = class_of(claim);
   if (!name.empty() && name == class_of(old)) {
-    Result<kube::SharedValue> found = request.reader->get(kube::resources::storage_classes, {"", name});
+    Result<kube::SharedValue> found =
+        request.reader->get(kube::resources::storage_classes, {"", name});
     if (found && json::bool_at(**found, {"allowVolumeExpansion"})) return {};
   }
-  return refusal("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must "
-                 "support resize");
+  return refusal(
+      "only dynamically provisioned pvc can be resized and the storageclass that provisions the "
+      "pvc must "
+      "support resize");
 }
 
 Result<void> protect(json::Value& object, std::string_view finalizer) {
@@ -77,13 +83,15 @@ Result<void> protect(json::Value& object, std::string_view finalizer) {
 
 std::vector<kube::AdmissionStep> storage_admission() {
   auto on_create = [](std::string_view plural) {
-    return [plural](const kube::Resource& resource, Operation operation, std::string_view subresource) {
-      return operation == Operation::create && resource.group.empty() && resource.plural == plural &&
-             subresource.empty();
+    return [plural](const kube::Resource& resource, Operation operation,
+                    std::string_view subresource) {
+      return operation == Operation::create && resource.group.empty() &&
+             resource.plural == plural && subresource.empty();
     };
   };
   std::vector<kube::AdmissionStep> steps;
-  steps.push_back({"DefaultStorageClass", on_create("persistentvolumeclaims"), default_class, nullptr});
+  steps.push_back(
+      {"DefaultStorageClass", on_create("persistentvolumeclaims"), default_class, nullptr});
   steps.push_back({"StorageObjectInUseProtection", on_create("persistentvolumeclaims"),
                    [](const AdmissionRequest&, json::Value& claim) {
                      return protect(claim, "kubernetes.io/pvc-protection");
@@ -94,12 +102,13 @@ std::vector<kube::AdmissionStep> storage_admission() {
                      return protect(volume, "kubernetes.io/pv-protection");
                    },
                    nullptr});
-  steps.push_back({"PersistentVolumeClaimResize",
-                   [](const kube::Resource& resource, Operation operation, std::string_view subresource) {
-                     return operation == Operation::update && resource.group.empty() &&
-                            resource.plural == "persistentvolumeclaims" && subresource.empty();
-                   },
-                   nullptr, may_grow});
+  steps.push_back(
+      {"PersistentVolumeClaimResize",
+       [](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+         return operation == Operation::update && resource.group.empty() &&
+                resource.plural == "persistentvolumeclaims" && subresource.empty();
+       },
+       nullptr, may_grow});
   return steps;
 }
 

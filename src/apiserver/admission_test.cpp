@@ -11,12 +11,13 @@ std::vector<kube::AdmissionStep> steps() {
   auto maps = [](const kube::Resource& resource, Operation, std::string_view) {
     return resource.plural == "configmaps";
   };
-  kube::AdmissionStep label{"label.test.io", maps,
-                            [](const AdmissionRequest& request, json::Value& object) -> Result<void> {
-                              json::at_path(object, {"metadata", "labels", "seen"}) = request.user.name;
-                              return {};
-                            },
-                            nullptr};
+  kube::AdmissionStep label{
+      "label.test.io", maps,
+      [](const AdmissionRequest& request, json::Value& object) -> Result<void> {
+        json::at_path(object, {"metadata", "labels", "seen"}) = request.user.name;
+        return {};
+      },
+      nullptr};
   kube::AdmissionStep refuse{
       "validate.test.io", maps, nullptr,
       [](const AdmissionRequest& request, const json::Value& object) -> Result<void> {
@@ -44,10 +45,12 @@ TEST_F(AdmissionTest, StepsMutateWarnAndDeny) {
   EXPECT_EQ(made.at({"metadata", "labels", "seen"}), "kubernetes-admin");
   EXPECT_EQ(made.headers.get("Warning"), "299 - \"looked at\"");
   const json::Value& entry = json::array_at(made.body, {"metadata", "managedFields"})->front();
-  EXPECT_EQ(json::find_path(entry, {"fieldsV1", "f:metadata"}), nullptr) << "not the creator's field";
+  EXPECT_EQ(json::find_path(entry, {"fieldsV1", "f:metadata"}), nullptr)
+      << "not the creator's field";
   Reply denied = call("POST", kMaps, config_map("bad"));
   EXPECT_EQ(denied.status, 400);
-  EXPECT_EQ(denied.message(), "admission webhook \"validate.test.io\" denied the request: a bad name");
+  EXPECT_EQ(denied.message(),
+            "admission webhook \"validate.test.io\" denied the request: a bad name");
   EXPECT_EQ(denied.reason(), "");
 }
 
@@ -62,31 +65,36 @@ TEST_F(AdmissionTest, DeletionIsJudgedByTheOldObject) {
 TEST_F(AdmissionTest, AClaimGrowsOnlyWhenItsClassAllows) {
   const std::string claims = "/api/v1/namespaces/default/persistentvolumeclaims";
   auto grow = [&](const std::string& name, const std::string& size) {
-    Reply reply = patch(claims + "/" + name, R"({"spec":{"resources":{"requests":{"storage":")" + size + R"("}}}})");
+    Reply reply = patch(claims + "/" + name,
+                        R"({"spec":{"resources":{"requests":{"storage":")" + size + R"("}}}})");
     return reply.status == 200 ? "ok" : reply.message();
   };
   auto claim = [&](const std::string& name, const std::string& of) {
-    Reply made = call("POST", claims, R"({"metadata":{"name":")" + name +
-                                          R"("},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":")" + of +
-                                          R"(","resources":{"requests":{"storage":"2Gi"}}}})");
+    Reply made = call("POST", claims,
+                      R"({"metadata":{"name":")" + name +
+                          R"("},"spec":{"accessModes":["ReadWriteOnce"],"storageClassName":")" +
+                          of + R"(","resources":{"requests":{"storage":"2Gi"}}}})");
     ASSERT_EQ(made.status, 201) << made.text;
   };
   auto bind = [&](const std::string& name) {
-    patch(claims + "/" + name + "/status", R"({"status":{"phase":"Bound","capacity":{"storage":"2Gi"}}})");
+    patch(claims + "/" + name + "/status",
+          R"({"status":{"phase":"Bound","capacity":{"storage":"2Gi"}}})");
   };
   auto make_class = [&](const std::string& name, const std::string& expands) {
     Reply made = call("POST", "/apis/storage.k8s.io/v1/storageclasses",
-                      R"({"metadata":{"name":")" + name + R"("},"provisioner":"x.io/p","allowVolumeExpansion":)" +
-                          expands + "}");
+                      R"({"metadata":{"name":")" + name +
+                          R"("},"provisioner":"x.io/p","allowVolumeExpansion":)" + expands + "}");
     ASSERT_EQ(made.status, 201) << made.text;
   };
   make_class("fixed", "false");
   make_class("elastic", "true");
   claim("a", "fixed");
-  EXPECT_NE(grow("a", "3Gi").find("spec is immutable after creation except resources.requests"), std::string::npos);
+  EXPECT_NE(grow("a", "3Gi").find("spec is immutable after creation except resources.requests"),
+            std::string::npos);
   bind("a");
   EXPECT_EQ(grow("a", "3Gi"),
-            "persistentvolumeclaims \"a\" is forbidden: only dynamically provisioned pvc can be resized and the "
+            "persistentvolumeclaims \"a\" is forbidden: only dynamically provisioned pvc can be "
+            "resized and the "
             "storageclass that provisions the pvc must support resize");
   claim("b", "elastic");
   bind("b");
@@ -97,15 +105,18 @@ TEST_F(AdmissionTest, AClaimGrowsOnlyWhenItsClassAllows) {
 class BuiltinAdmissionTest : public ServerFixture {};
 
 TEST_F(BuiltinAdmissionTest, NewNodesWaitUntilTheyAreReady) {
-  Reply made = call("POST", "/api/v1/nodes",
-                    R"({"metadata":{"name":"a"},"spec":{"taints":[{"key":"k","effect":"NoExecute"}]}})");
+  Reply made =
+      call("POST", "/api/v1/nodes",
+           R"({"metadata":{"name":"a"},"spec":{"taints":[{"key":"k","effect":"NoExecute"}]}})");
   ASSERT_EQ(made.status, 201) << made.text;
-  EXPECT_EQ(json::serialize(*json::find_path(made.body, {"spec", "taints"})),
-            R"([{"key":"k","effect":"NoExecute"},{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}])");
+  EXPECT_EQ(
+      json::serialize(*json::find_path(made.body, {"spec", "taints"})),
+      R"([{"key":"k","effect":"NoExecute"},{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}])");
   const Reply changed = patch("/api/v1/nodes/a", R"({"spec":{"taints":null}})");
   EXPECT_EQ(json::serialize(*json::find(changed.body, "spec")), "{}") << "only at their creation";
-  made = call("POST", "/api/v1/nodes",
-              R"({"metadata":{"name":"b"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})");
+  made = call(
+      "POST", "/api/v1/nodes",
+      R"({"metadata":{"name":"b"},"status":{"conditions":[{"type":"Ready","status":"True"}]}})");
   EXPECT_EQ(json::find_path(made.body, {"spec", "taints"}), nullptr);
 }
 

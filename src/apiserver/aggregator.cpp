@@ -57,14 +57,15 @@ Backend backend_of(const json::Value& spec) {
   backend.group = json::text_at(spec, {"group"});
   backend.version = json::text_at(spec, {"version"});
   backend.ca_pem = base64_decode(json::string_at(spec, {"caBundle"})).value_or("");
-  backend.service = {json::text_at(spec, {"service", "namespace"}), json::text_at(spec, {"service", "name"})};
+  backend.service = {json::text_at(spec, {"service", "namespace"}),
+                     json::text_at(spec, {"service", "name"})};
   backend.port = json::int_at(spec, {"service", "port"}, 443);
   backend.insecure = json::bool_at(spec, {"insecureSkipTLSVerify"});
   return backend;
 }
 
-std::optional<json::Value> stored(const Catalog& catalog, const store::Snapshot& snapshot, const char* plural,
-                                  const kube::Key& key) {
+std::optional<json::Value> stored(const Catalog& catalog, const store::Snapshot& snapshot,
+                                  const char* plural, const kube::Key& key) {
   const ServedPtr served = catalog.find("", "v1", plural);
   const store::ItemPtr item = snapshot.get(served->bucket, storage_key(*served->kind, key));
   if (!item) return std::nullopt;
@@ -89,9 +90,12 @@ std::vector<std::string> ready_origins(const json::Value& endpoints, std::string
 }
 
 // Where the backend is reached, or why it is not.
-std::optional<Verdict> find_origins(const Catalog& catalog, const store::Snapshot& snapshot, Backend& backend) {
+std::optional<Verdict> find_origins(const Catalog& catalog, const store::Snapshot& snapshot,
+                                    Backend& backend) {
   backend.origins.clear();
-  const auto no = [](const char* reason, std::string message) { return Verdict{false, reason, std::move(message)}; };
+  const auto no = [](const char* reason, std::string message) {
+    return Verdict{false, reason, std::move(message)};
+  };
   const std::optional<json::Value> service = stored(catalog, snapshot, "services", backend.service);
   if (!service) return no("ServiceNotFound", backend.shown() + " is not present");
   backend.on_host = json::string_at(*service, {"spec", "type"}) == "ExternalName";
@@ -105,27 +109,34 @@ std::optional<Verdict> find_origins(const Catalog& catalog, const store::Snapsho
     for (const json::Value& port : *ports)
       if (json::int_at(port, {"port"}) == backend.port) port_name = json::text_at(port, {"name"});
   if (!port_name)
-    return no("ServicePortError", backend.shown() + " is not listening on port " + std::to_string(backend.port));
-  const std::optional<json::Value> endpoints = stored(catalog, snapshot, "endpoints", backend.service);
-  if (!endpoints) return no("EndpointsNotFound", "cannot find endpointslices for " + backend.shown());
+    return no("ServicePortError",
+              backend.shown() + " is not listening on port " + std::to_string(backend.port));
+  const std::optional<json::Value> endpoints =
+      stored(catalog, snapshot, "endpoints", backend.service);
+  if (!endpoints)
+    return no("EndpointsNotFound", "cannot find endpointslices for " + backend.shown());
   backend.origins = ready_origins(*endpoints, *port_name);
   if (backend.origins.empty())
-    return no("MissingEndpoints", "endpointslices for " + backend.shown() + " have no addresses with port name " +
-                                      go_quote(*port_name));
+    return no("MissingEndpoints", "endpointslices for " + backend.shown() +
+                                      " have no addresses with port name " + go_quote(*port_name));
   return std::nullopt;
 }
 
-// The conditions with the wanted one first among those of its type; null when it says the same already.
-std::optional<json::Array> changed_conditions(const json::Value& service, const Verdict& verdict, WallTime now) {
+// The conditions with the wanted one first among those of its type; null when it says the same
+// already.
+std::optional<json::Array> changed_conditions(const json::Value& service, const Verdict& verdict,
+                                              WallTime now) {
   json::Value wanted = json::Object{{"type", "Available"},
                                     {"status", verdict.available ? "True" : "False"},
                                     {"lastTransitionTime", model::format_rfc3339(now)},
                                     {"reason", verdict.reason},
                                     {"message", verdict.message}};
-  if (has_condition_like(service, wanted, "reason") && has_condition_like(service, wanted, "message"))
+  if (has_condition_like(service, wanted, "reason") &&
+      has_condition_like(service, wanted, "message"))
     return std::nullopt;
   json::Array conditions;
-  if (const json::Array* present = json::array_at(service, {"status", "conditions"})) conditions = *present;
+  if (const json::Array* present = json::array_at(service, {"status", "conditions"}))
+    conditions = *present;
   for (json::Value& one : conditions) {
     if (json::string_at(one, {"type"}) != "Available") continue;
     if (json::string_at(one, {"status"}) == json::string_at(wanted, {"status"}))
@@ -139,8 +150,8 @@ std::optional<json::Array> changed_conditions(const json::Value& service, const 
 
 bool is_same(const RemoteVersion& a, const RemoteVersion& b) {
   return a.group == b.group && a.version == b.version && a.group_priority == b.group_priority &&
-         a.version_priority == b.version_priority && a.available == b.available && a.origins == b.origins &&
-         a.client == b.client && a.openapi_hash == b.openapi_hash &&
+         a.version_priority == b.version_priority && a.available == b.available &&
+         a.origins == b.origins && a.client == b.client && a.openapi_hash == b.openapi_hash &&
          json::equal(json::Value(a.resources), json::Value(b.resources));
 }
 
@@ -168,7 +179,8 @@ json::Value authentication_data(const AggregatorOptions& options) {
 }
 
 // The write that makes it say so; null when it does.
-std::optional<WriteRequest> mend_authentication(const Catalog& catalog, const store::Snapshot& snapshot,
+std::optional<WriteRequest> mend_authentication(const Catalog& catalog,
+                                                const store::Snapshot& snapshot,
                                                 json::Value wanted) {
   const kube::Key key{"kube-system", kAuthenticationMap};
   const std::optional<json::Value> present = stored(catalog, snapshot, "configmaps", key);
@@ -239,7 +251,8 @@ struct Aggregator::State : std::enable_shared_from_this<State> {
         backend.verdict = Verdict{false, "FailedDiscoveryCheck", client.error().message};
         continue;
       }
-      if (backend.check == 0 && (before != backend.origins || now >= backend.next_check)) begin_check(name, backend);
+      if (backend.check == 0 && (before != backend.origins || now >= backend.next_check))
+        begin_check(name, backend);
     }
     conclude();
   }
@@ -251,7 +264,8 @@ struct Aggregator::State : std::enable_shared_from_this<State> {
       const json::Value service = decode_object(*served, *item);
       const json::Value* spec = json::find(service, "spec");
       if (!spec || !json::object_at(*spec, {"service"})) return true;
-      if (is_local_version(catalog, json::string_at(*spec, {"group"}), json::string_at(*spec, {"version"})))
+      if (is_local_version(catalog, json::string_at(*spec, {"group"}),
+                           json::string_at(*spec, {"version"})))
         return true;
       auto known = backends.find(item->key);
       const bool same_as_known = known != backends.end() && json::equal(known->second.spec, *spec);
@@ -291,7 +305,8 @@ struct Aggregator::State : std::enable_shared_from_this<State> {
   }
   void begin_check(const std::string& name, Backend& backend) {
     backend.check = ++checks;
-    net::ClientRequest request = question(backend, "/apis/" + backend.group + "/" + backend.version);
+    net::ClientRequest request =
+        question(backend, "/apis/" + backend.group + "/" + backend.version);
     backend.client->send(request, [weak = weak_from_this(), &executor = loop, name, check = checks,
                                    url = request.url](Result<net::Response> response) {
       executor.post([weak, name, check, url, response = std::move(response)]() mutable {
@@ -325,11 +340,13 @@ struct Aggregator::State : std::enable_shared_from_this<State> {
       ask_for_schema(name, backend);
     } else {
       // One answer that is missing does not yet make a server that has answered unavailable.
-      const bool is_first = backend.failures++ == 0 && backend.verdict && backend.verdict->available;
+      const bool is_first =
+          backend.failures++ == 0 && backend.verdict && backend.verdict->available;
       if (!is_first)
         backend.verdict = Verdict{false, "FailedDiscoveryCheck",
                                   "failing or missing response from " + url + ": " + trouble};
-      backend.next_check = now + std::min(kLastRetry, kFirstRetry * (1 << std::min(backend.failures - 1, 5)));
+      backend.next_check =
+          now + std::min(kLastRetry, kFirstRetry * (1 << std::min(backend.failures - 1, 5)));
     }
     conclude();
   }
@@ -379,26 +396,30 @@ struct Aggregator::State : std::enable_shared_from_this<State> {
     registry.set_remotes(std::move(remotes));
   }
 
-  // Writes the verdicts into the APIServices. A write that comes too late fails, and what came between wakes us.
+  // Writes the verdicts into the APIServices. A write that comes too late fails, and what came
+  // between wakes us.
   void tell() {
     const CatalogPtr catalog = registry.catalog();
     const ServedPtr served = catalog->find("apiregistration.k8s.io", "v1", "apiservices");
     const store::Snapshot snapshot = store.snapshot();
     std::vector<WriteRequest> requests;
-    if (std::optional<WriteRequest> mended = mend_authentication(*catalog, snapshot, authentication_data(options)))
+    if (std::optional<WriteRequest> mended =
+            mend_authentication(*catalog, snapshot, authentication_data(options)))
       requests.push_back(std::move(*mended));
     for (const auto& [name, backend] : backends) {
       const store::ItemPtr item = backend.verdict ? snapshot.get(served->bucket, name) : nullptr;
       if (!item) continue;
       const json::Value service = decode_object(*served, *item);
-      std::optional<json::Array> conditions = changed_conditions(service, *backend.verdict, loop.clock().wall());
+      std::optional<json::Array> conditions =
+          changed_conditions(service, *backend.verdict, loop.clock().wall());
       if (!conditions) continue;
       WriteRequest request = upkeep_write(served, name);
       request.verb = WriteRequest::Verb::patch;
       request.patch_type = kube::PatchType::merge;
       request.subresource = "status";
       request.body = json::Object{
-          {"metadata", json::Object{{"resourceVersion", json::text_at(service, {"metadata", "resourceVersion"})}}},
+          {"metadata", json::Object{{"resourceVersion",
+                                     json::text_at(service, {"metadata", "resourceVersion"})}}},
           {"status", json::Object{{"conditions", std::move(*conditions)}}}};
       requests.push_back(std::move(request));
     }
@@ -413,11 +434,12 @@ struct Aggregator::State : std::enable_shared_from_this<State> {
         next = backend.next_check;
     if (!next || (timer && *timer <= *next)) return;
     timer = next;
-    const Nanos delay = std::max(Nanos(0), std::chrono::duration_cast<Nanos>(*next - loop.clock().mono()));
+    const Nanos delay =
+        std::max(Nanos(0), std::chrono::duration_cast<Nanos>(*next - loop.clock().mono()));
     loop.post_after(delay, later([at = *next](State& self) {
-      if (self.timer == at) self.timer.reset();
-      self.look();
-    }));
+                      if (self.timer == at) self.timer.reset();
+                      self.look();
+                    }));
   }
 };
 

@@ -22,7 +22,8 @@ class FakeClient final : public net::Client {
   void send(net::ClientRequest request, std::function<void(Result<net::Response>)> done) override {
     done(answer(request));
   }
-  std::unique_ptr<net::StreamHandle> stream(net::ClientRequest request, net::StreamCallbacks callbacks) override {
+  std::unique_ptr<net::StreamHandle> stream(net::ClientRequest request,
+                                            net::StreamCallbacks callbacks) override {
     struct Handle final : net::StreamHandle {
       void hold(bool) override {}
       void write(std::string) override {}
@@ -63,7 +64,8 @@ class FakeClient final : public net::Client {
 };
 
 constexpr const char* kServices = "/apis/apiregistration.k8s.io/v1/apiservices";
-constexpr const char* kAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+constexpr const char* kAggregated =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 class AggregatorTest : public ServerFixture {
  protected:
@@ -71,7 +73,8 @@ class AggregatorTest : public ServerFixture {
     restart([&](Options& options) {
       options.front_proxy = {"the front proxy's authority", {"certificate", "key"}};
       options.client_ca_pem = "the users' authority";
-      options.remote_clients = [this](net::ClientOptions how) -> Result<std::unique_ptr<net::Client>> {
+      options.remote_clients =
+          [this](net::ClientOptions how) -> Result<std::unique_ptr<net::Client>> {
         remote.made.push_back(std::move(how));
         return std::make_unique<FakeClient>(remote);
       };
@@ -79,9 +82,11 @@ class AggregatorTest : public ServerFixture {
     bootstrap();
   }
   void register_service(const std::string& more = "") {
-    const Reply made = call("POST", kServices, R"({"metadata":{"name":"v1.other.io"},"spec":{"group":"other.io",
+    const Reply made = call("POST", kServices,
+                            R"({"metadata":{"name":"v1.other.io"},"spec":{"group":"other.io",
         "version":"v1","groupPriorityMinimum":2000,"versionPriority":10,
-        "service":{"namespace":"default","name":"s"})" + more + "}}");
+        "service":{"namespace":"default","name":"s"})" +
+                                more + "}}");
     ASSERT_EQ(made.status, 201) << made.text;
     settle();
   }
@@ -117,18 +122,23 @@ class AggregatorTest : public ServerFixture {
 TEST_F(AggregatorTest, TheConditionSaysWhatIsMissing) {
   register_service();
   EXPECT_EQ(available(), R"(False ServiceNotFound: service/s in "default" is not present)");
-  call("POST", "/api/v1/namespaces/default/services", R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})");
+  call("POST", "/api/v1/namespaces/default/services",
+       R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})");
   settle();
-  EXPECT_EQ(available(), R"(False ServicePortError: service/s in "default" is not listening on port 443)");
+  EXPECT_EQ(available(),
+            R"(False ServicePortError: service/s in "default" is not listening on port 443)");
   call("DELETE", "/api/v1/namespaces/default/services/s");
   call("POST", "/api/v1/namespaces/default/services",
        R"({"metadata":{"name":"s"},"spec":{"ports":[{"name":"tls","port":443}]}})");
   settle();
-  EXPECT_EQ(available(), R"(False EndpointsNotFound: cannot find endpointslices for service/s in "default")");
+  EXPECT_EQ(available(),
+            R"(False EndpointsNotFound: cannot find endpointslices for service/s in "default")");
   call("POST", "/api/v1/namespaces/default/endpoints", R"({"metadata":{"name":"s"}})");
   settle();
-  EXPECT_EQ(available(), "False MissingEndpoints: endpointslices for service/s in \"default\" have no addresses with "
-                         "port name \"tls\"");
+  EXPECT_EQ(
+      available(),
+      "False MissingEndpoints: endpointslices for service/s in \"default\" have no addresses with "
+      "port name \"tls\"");
   EXPECT_EQ(json::string_at(discovered(), {"freshness"}), "Stale");
   const Reply refused = call("GET", "/apis/other.io/v1/things");
   EXPECT_EQ(refused.status, 503);
@@ -138,8 +148,9 @@ TEST_F(AggregatorTest, TheConditionSaysWhatIsMissing) {
   patch("/api/v1/namespaces/default/endpoints/s",
         R"({"subsets":[{"addresses":[{"ip":"10.1.2.3"}],"ports":[{"name":"tls","port":8443}]}]})");
   settle();
-  EXPECT_EQ(available(), "False FailedDiscoveryCheck: failing or missing response from "
-                         "https://10.1.2.3:8443/apis/other.io/v1: connection refused");
+  EXPECT_EQ(available(),
+            "False FailedDiscoveryCheck: failing or missing response from "
+            "https://10.1.2.3:8443/apis/other.io/v1: connection refused");
   remote.down = false;
   simulation.run_for(std::chrono::seconds(5));
   EXPECT_EQ(available(), "True Passed: all checks passed");
@@ -153,11 +164,12 @@ TEST_F(AggregatorTest, ItsKindsAreDiscovered) {
   EXPECT_EQ(json::string_at(version, {"freshness"}), "Current");
   const json::Array* resources = json::array_at(version, {"resources"});
   ASSERT_TRUE(resources && resources->size() == 1);
-  EXPECT_EQ(json::serialize(resources->front()),
-            R"({"resource":"things","responseKind":{"group":"other.io","version":"v1","kind":"Thing"},)"
-            R"("scope":"Namespaced","singularResource":"thing","verbs":["get","list"],"shortNames":["th"],)"
-            R"("subresources":[{"subresource":"status","responseKind":{"group":"other.io","version":"v1",)"
-            R"("kind":"Thing"},"verbs":["get"]}]})");
+  EXPECT_EQ(
+      json::serialize(resources->front()),
+      R"({"resource":"things","responseKind":{"group":"other.io","version":"v1","kind":"Thing"},)"
+      R"("scope":"Namespaced","singularResource":"thing","verbs":["get","list"],"shortNames":["th"],)"
+      R"("subresources":[{"subresource":"status","responseKind":{"group":"other.io","version":"v1",)"
+      R"("kind":"Thing"},"verbs":["get"]}]})");
   EXPECT_EQ(call("GET", "/apis/other.io").at({"preferredVersion", "groupVersion"}), "other.io/v1");
   EXPECT_NE(call("GET", "/apis").text.find(R"("name":"other.io")"), std::string::npos);
   EXPECT_EQ(call("GET", "/apis/other.io/v1").at({"kind"}), "APIResourceList");
@@ -180,18 +192,20 @@ TEST_F(AggregatorTest, RequestsGoOnInTheNameOfWhoeverAsks) {
   EXPECT_FALSE(remote.made[0].insecure_skip_verify);
   EXPECT_EQ(remote.made[0].certificate->certificate_pem, "certificate");
   EXPECT_TRUE(remote.made[0].open_socket) << "through the pods' network";
-  const Reply reply = call("POST", "/apis/other.io/v1/namespaces/a%20b/things?dryRun=All", R"({"x":1})",
-                           {{"Authorization", "Bearer secret"},
-                            {"x-remote-user", "somebody else"},
-                            {"X-Remote-Extra-Scopes", "all"},
-                            {"Content-Type", "application/json"}});
+  const Reply reply =
+      call("POST", "/apis/other.io/v1/namespaces/a%20b/things?dryRun=All", R"({"x":1})",
+           {{"Authorization", "Bearer secret"},
+            {"x-remote-user", "somebody else"},
+            {"X-Remote-Extra-Scopes", "all"},
+            {"Content-Type", "application/json"}});
   EXPECT_EQ(reply.status, 418);
   EXPECT_EQ(reply.at({"path"}), "/apis/other.io/v1/namespaces/a%20b/things?dryRun=All");
   EXPECT_EQ(reply.headers.get("Location"), "/elsewhere");
   const net::ClientRequest& sent = remote.asked.back();
   EXPECT_EQ(sent.method, "POST");
   EXPECT_EQ(sent.body, R"({"x":1})");
-  EXPECT_EQ(sent.headers.get_all("X-Remote-User"), std::vector<std::string_view>{"kubernetes-admin"});
+  EXPECT_EQ(sent.headers.get_all("X-Remote-User"),
+            std::vector<std::string_view>{"kubernetes-admin"});
   EXPECT_EQ(sent.headers.get_all("X-Remote-Group"),
             (std::vector<std::string_view>{"system:masters", "system:authenticated"}));
   EXPECT_FALSE(sent.headers.has("X-Remote-Extra-Scopes"));
@@ -203,8 +217,9 @@ TEST_F(AggregatorTest, RequestsGoOnInTheNameOfWhoeverAsks) {
 
 TEST_F(AggregatorTest, WhatIsServedHereStaysHere) {
   make_backend();
-  const Reply local = patch(std::string(kServices) + "/v1.apps",
-                            R"({"spec":{"service":{"namespace":"default","name":"s","port":443}}})");
+  const Reply local =
+      patch(std::string(kServices) + "/v1.apps",
+            R"({"spec":{"service":{"namespace":"default","name":"s","port":443}}})");
   ASSERT_EQ(local.status, 200) << local.text;
   settle();
   EXPECT_TRUE(remote.asked.empty());
@@ -219,7 +234,8 @@ TEST_F(AggregatorTest, OneMissedAnswerIsForgivenAndOthersConditionsStay) {
             {"type":"Other","status":"True","reason":"Mine"}]}})");
   settle();
   EXPECT_EQ(available(), "True Passed: all checks passed");
-  EXPECT_NE(call("GET", std::string(kServices) + "/v1.other.io").text.find("Mine"), std::string::npos);
+  EXPECT_NE(call("GET", std::string(kServices) + "/v1.other.io").text.find("Mine"),
+            std::string::npos);
   const std::size_t before = remote.asked.size();
   remote.down = true;
   for (int i = 0; i < 400 && remote.asked.size() == before; ++i) settle();
@@ -233,8 +249,9 @@ TEST_F(AggregatorTest, OneMissedAnswerIsForgivenAndOthersConditionsStay) {
 }
 
 TEST_F(AggregatorTest, AnExternalNameIsReachedFromTheHost) {
-  call("POST", "/api/v1/namespaces/default/services",
-       R"({"metadata":{"name":"s"},"spec":{"type":"ExternalName","externalName":"api.example.org"}})");
+  call(
+      "POST", "/api/v1/namespaces/default/services",
+      R"({"metadata":{"name":"s"},"spec":{"type":"ExternalName","externalName":"api.example.org"}})");
   register_service(R"(,"insecureSkipTLSVerify":true)");
   ASSERT_EQ(remote.made.size(), 1u);
   EXPECT_FALSE(remote.made[0].open_socket);
@@ -243,7 +260,8 @@ TEST_F(AggregatorTest, AnExternalNameIsReachedFromTheHost) {
 }
 
 TEST_F(AggregatorTest, OthersLearnWhomToBelieve) {
-  const Reply map = call("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication");
+  const Reply map =
+      call("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication");
   EXPECT_EQ(map.at({"data", "requestheader-client-ca-file"}), "the front proxy's authority");
   EXPECT_EQ(map.at({"data", "client-ca-file"}), "the users' authority");
   EXPECT_EQ(map.at({"data", "requestheader-allowed-names"}), R"(["front-proxy-client"])");
@@ -251,18 +269,27 @@ TEST_F(AggregatorTest, OthersLearnWhomToBelieve) {
 
 TEST_F(AggregatorTest, AnApiServiceIsChecked) {
   const auto refusal = [&](const std::string& spec) {
-    return call("POST", kServices, R"({"metadata":{"name":"v1.other.io"},"spec":)" + spec + "}").message();
+    return call("POST", kServices, R"({"metadata":{"name":"v1.other.io"},"spec":)" + spec + "}")
+        .message();
   };
-  EXPECT_EQ(refusal(R"({"group":"x.io","version":"v1","groupPriorityMinimum":20001,"versionPriority":1001})"),
-            "APIService.apiregistration.k8s.io \"v1.other.io\" is invalid: [metadata.name: Invalid value: "
-            "\"v1.other.io\": must be `spec.version+\".\"+spec.group`: \"v1.x.io\", spec.groupPriorityMinimum: Invalid "
-            "value: 20001: must be positive and less than 20000, spec.versionPriority: Invalid value: 1001: must be "
-            "positive and less than 1000]");
-  EXPECT_EQ(refusal(R"({"group":"other.io","version":"v1","groupPriorityMinimum":1,"versionPriority":1,
+  EXPECT_EQ(
+      refusal(
+          R"({"group":"x.io","version":"v1","groupPriorityMinimum":20001,"versionPriority":1001})"),
+      "APIService.apiregistration.k8s.io \"v1.other.io\" is invalid: [metadata.name: Invalid "
+      "value: "
+      "\"v1.other.io\": must be `spec.version+\".\"+spec.group`: \"v1.x.io\", "
+      "spec.groupPriorityMinimum: Invalid "
+      "value: 20001: must be positive and less than 20000, spec.versionPriority: Invalid value: "
+      "1001: must be "
+      "positive and less than 1000]");
+  EXPECT_EQ(
+      refusal(R"({"group":"other.io","version":"v1","groupPriorityMinimum":1,"versionPriority":1,
                         "caBundle":"eA==","insecureSkipTLSVerify":true,"service":{"name":"s","port":0}})"),
-            "APIService.apiregistration.k8s.io \"v1.other.io\" is invalid: [spec.service.namespace: Required value, "
-            "spec.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, inclusive, "
-            "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present]");
+      "APIService.apiregistration.k8s.io \"v1.other.io\" is invalid: [spec.service.namespace: "
+      "Required value, "
+      "spec.service.port: Invalid value: 0: port is not valid: must be between 1 and 65535, "
+      "inclusive, "
+      "spec.insecureSkipTLSVerify: Invalid value: true: may not be true if caBundle is present]");
 }
 
 }  // namespace

@@ -17,10 +17,10 @@
 #include "apiserver/discovery.h"
 #include "apiserver/flow_limits.h"
 #include "apiserver/flow_upkeep.h"
-#include "apiserver/policy_types.h"
 #include "apiserver/http_watch.h"
 #include "apiserver/local_client.h"
 #include "apiserver/object_header.h"
+#include "apiserver/policy_types.h"
 #include "apiserver/published_schema.h"
 #include "apiserver/rbac.h"
 #include "apiserver/reads.h"
@@ -47,7 +47,8 @@ AdmissionChain make_chain(const Authorizer& authorizer, const Tokens& tokens, Op
     steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : storage_admission()) steps.push_back(std::move(step));
   for (kube::AdmissionStep& step : rbac_admission(authorizer)) steps.push_back(std::move(step));
-  for (kube::AdmissionStep& step : certificate_admission(authorizer)) steps.push_back(std::move(step));
+  for (kube::AdmissionStep& step : certificate_admission(authorizer))
+    steps.push_back(std::move(step));
   steps.push_back(pod_security_admission(options.pod_security_default));
   if (!options.host_paths.hidden.empty()) steps.push_back(host_path_admission(options.host_paths));
   for (kube::AdmissionStep& step : options.admission) steps.push_back(std::move(step));
@@ -104,7 +105,8 @@ struct ApiServer::Parts {
         writes(*options.store, registry,
                WriteServices{options.clock, options.rng, &admission, addresses.get(),
                              webhooks.get(), &webhook_configurations, &conversions,
-                             !is_disabled(options.disabled_admission, "ResourceQuota"), authorizer.get()},
+                             !is_disabled(options.disabled_admission, "ResourceQuota"),
+                             authorizer.get()},
                &crds),
         authenticator(tokens, *options.store, registry),
         discovery(registry,
@@ -115,7 +117,8 @@ struct ApiServer::Parts {
         backups(*options.store, crds),
         flows(*options.store, registry, writes, *options.loop, flow_upkeep()),
         api_services(*options.store, registry, writes, *options.loop, api_service_upkeep()),
-        server_address(*options.store, registry, writes, *options.loop, server_address_upkeep(bootstrap_options())),
+        server_address(*options.store, registry, writes, *options.loop,
+                       server_address_upkeep(bootstrap_options())),
         policies(*options.store, registry, writes, *options.loop, policy_upkeep()),
         aggregator(*options.store, registry, writes, *options.loop, aggregator_options()) {
     serving.store = options.store;
@@ -149,12 +152,12 @@ struct ApiServer::Parts {
            options.components.end();
   }
   BootstrapOptions bootstrap_options() const {
-    return {options.service_cidr, addresses->first(), options.advertise_address, options.advertise_port,
-            options.platform_objects};
+    return {options.service_cidr, addresses->first(), options.advertise_address,
+            options.advertise_port, options.platform_objects};
   }
   AggregatorOptions aggregator_options() const {
-    AggregatorOptions how{options.front_proxy, options.client_ca_pem, sockets_of(serving.pod_streams),
-                          options.own_ranges};
+    AggregatorOptions how{options.front_proxy, options.client_ca_pem,
+                          sockets_of(serving.pod_streams), options.own_ranges};
     if (options.remote_clients) how.make_client = options.remote_clients;
     return how;
   }
@@ -165,8 +168,7 @@ ApiServer::~ApiServer() = default;
 
 Result<std::unique_ptr<ApiServer>> ApiServer::create(Options options) {
   CHECK(options.store && options.loop && options.clock && options.rng, "an option is missing");
-  std::unique_ptr<ServiceAddresses> addresses =
-      TRY(ServiceAddresses::make(options.service_cidr));
+  std::unique_ptr<ServiceAddresses> addresses = TRY(ServiceAddresses::make(options.service_cidr));
   auto parts = std::make_unique<Parts>(std::move(options), std::move(addresses));
   parts->platform_crds = TRY(parse_crds(parts->options.crd_yamls));
   parts->crds.set_platform(TRY(PlatformCrds::of(parts->platform_crds)));
@@ -198,7 +200,9 @@ void ApiServer::set_webhook_transport(WebhookTransport* transport) {
   parts_->conversions.set_transport(transport);
 }
 
-void ApiServer::set_pod_streams(kube::PodStreams* streams) { parts_->serving.pod_streams = streams; }
+void ApiServer::set_pod_streams(kube::PodStreams* streams) {
+  parts_->serving.pod_streams = streams;
+}
 
 Result<std::string> ApiServer::pod_token(TokenSubject pod, const std::string& audience,
                                          std::int64_t seconds) const {
@@ -214,8 +218,7 @@ Result<std::string> ApiServer::pod_token(TokenSubject pod, const std::string& au
 
 void ApiServer::bootstrap(std::move_only_function<void(Result<void>)> done) {
   install_objects(*parts_->options.store, parts_->registry, parts_->writes, *parts_->options.loop,
-                  bootstrap_objects(parts_->bootstrap_options()),
-                  std::move(parts_->platform_crds),
+                  bootstrap_objects(parts_->bootstrap_options()), std::move(parts_->platform_crds),
                   [this, done = std::move(done)](Result<void> result) mutable {
                     parts_->flows.start();
                     parts_->api_services.start();

@@ -1,5 +1,5 @@
-// Hekla's Kubernetes API server, as main sees it: a handler for HTTP, clients for the components in this
-// process, and the objects every cluster begins with.
+// Hekla's Kubernetes API server, as main sees it: a handler for HTTP, clients for the components in
+// this process, and the objects every cluster begins with.
 #pragma once
 
 #include <functional>
@@ -30,23 +30,23 @@ namespace hekla::apiserver {
 
 class WebhookTransport;
 
-// How other API servers recognise this one: by a certificate of an authority that signs nothing else. What such a
-// connection says of its user is believed.
+// How other API servers recognise this one: by a certificate of an authority that signs nothing
+// else. What such a connection says of its user is believed.
 struct FrontProxy {
   std::string ca_pem;
   KeyPair certificate;  // CN=front-proxy-client
 };
 
 struct Options {
-  // Opened with attach_header (storage.h) as its attacher. It, the loop and everything else given by pointer
-  // outlives the server.
+  // Opened with attach_header (storage.h) as its attacher. It, the loop and everything else given
+  // by pointer outlives the server.
   store::Store* store = nullptr;
   // The server's own loop: answers of writes, watches, retries.
   Executor* loop = nullptr;
   const Clock* clock = nullptr;
   Rng* rng = nullptr;
-  Metrics* metrics = nullptr;              // may be null
-  kube::PodStreams* pod_streams = nullptr; // may come later: set_pod_streams
+  Metrics* metrics = nullptr;               // may be null
+  kube::PodStreams* pod_streams = nullptr;  // may come later: set_pod_streams
   // A node agent will come: what only it knows is served (metrics.k8s.io, logs.hekla.io).
   bool node_reports = false;
   std::vector<std::string> components;  // of the process: controller-manager, scheduler
@@ -63,7 +63,8 @@ struct Options {
   std::function<Result<std::unique_ptr<net::Client>>(net::ClientOptions)> remote_clients;
   std::size_t max_requests = 0;  // answered at the same time; 0: the usual
   AuditOptions audit;
-  // False: only what kube-apiserver makes, without the namespaces and accounts of Volcano and Kubeflow.
+  // False: only what kube-apiserver makes, without the namespaces and accounts of Volcano and
+  // Kubeflow.
   bool platform_objects = true;
   // Installed by bootstrap(): CRDs as YAML, one or more documents each.
   std::vector<std::string_view> crd_yamls;
@@ -73,8 +74,8 @@ struct Options {
   std::uint16_t advertise_port = 6443;
 };
 
-// handler() and client() may be used from any thread. The server must outlive the clients it made and
-// the net::Server it serves.
+// handler() and client() may be used from any thread. The server must outlive the clients it made
+// and the net::Server it serves.
 class ApiServer {
  public:
   static Result<std::unique_ptr<ApiServer>> create(Options options);
@@ -87,13 +88,14 @@ class ApiServer {
   // For tests: reviews go there instead of over HTTPS.
   void set_webhook_transport(WebhookTransport* transport);
   void set_pod_streams(kube::PodStreams* streams);
-  // For the agent: a token of the pod's service account (ns, name), bound to the pod. Empty `audience`:
-  // this server's. Thread-safe.
+  // For the agent: a token of the pod's service account (ns, name), bound to the pod. Empty
+  // `audience`: this server's. Thread-safe.
   Result<std::string> pod_token(TokenSubject pod, const std::string& audience,
                                 std::int64_t seconds) const;
 
-  // Makes what every cluster has (namespaces, priority classes, the service kubernetes) and installs the
-  // CRDs; what is there already stays, a CRD of another text is replaced. `done` runs on the loop.
+  // Makes what every cluster has (namespaces, priority classes, the service kubernetes) and
+  // installs the CRDs; what is there already stays, a CRD of another text is replaced. `done` runs
+  // on the loop.
   void bootstrap(std::move_only_function<void(Result<void>)> done);
 
  private:

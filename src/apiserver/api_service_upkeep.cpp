@@ -17,7 +17,8 @@ constexpr const char* kManagedLabel = "kube-aggregator.kubernetes.io/automanaged
 std::int64_t version_priority(const std::string& group, const std::string& version, bool custom) {
   if (custom) return 100;
   if (group.empty()) return 1;
-  if (group == "flowcontrol.apiserver.k8s.io" || group == "resource.k8s.io") return version == "v1" ? 21 : 18;
+  if (group == "flowcontrol.apiserver.k8s.io" || group == "resource.k8s.io")
+    return version == "v1" ? 21 : 18;
   const auto [stability, major, minor] = version_rank(version);
   return stability == 3 ? 15 * major : stability == 2 ? 9 : 1;
 }
@@ -32,7 +33,8 @@ std::map<std::string, ServedVersion> served_versions(const Catalog& catalog) {
   std::map<std::string, ServedVersion> found;
   auto add = [&](const Kind& kind) {
     const kube::Resource& r = kind.resource;
-    if (r.group != kGroup) found.try_emplace(r.version + "." + r.group, ServedVersion{r.group, r.version, kind.custom});
+    if (r.group != kGroup)
+      found.try_emplace(r.version + "." + r.group, ServedVersion{r.group, r.version, kind.custom});
   };
   for (const ServedPtr& served : catalog.all()) add(*served->kind);
   for (const KindPtr& kind : virtual_kinds()) add(*kind);
@@ -40,9 +42,10 @@ std::map<std::string, ServedVersion> served_versions(const Catalog& catalog) {
 }
 
 json::Value local_service(const std::string& name, const ServedVersion& served) {
-  json::Object spec{{"version", served.version},
-                    {"groupPriorityMinimum", group_minimum(served.group)},
-                    {"versionPriority", version_priority(served.group, served.version, served.custom)}};
+  json::Object spec{
+      {"version", served.version},
+      {"groupPriorityMinimum", group_minimum(served.group)},
+      {"versionPriority", version_priority(served.group, served.version, served.custom)}};
   if (!served.group.empty()) spec["group"] = served.group;
   json::Object labels{{kManagedLabel, served.custom ? "true" : "onstart"}};
   return json::Object{{"apiVersion", "apiregistration.k8s.io/v1"},
@@ -56,11 +59,13 @@ WriteRequest say(const ServedPtr& services, const std::string& name, json::Value
   request.verb = WriteRequest::Verb::patch;
   request.patch_type = kube::PatchType::merge;
   request.subresource = "status";
-  request.body = json::Object{{"status", json::Object{{"conditions", json::Array{std::move(condition)}}}}};
+  request.body =
+      json::Object{{"status", json::Object{{"conditions", json::Array{std::move(condition)}}}}};
   return request;
 }
 
-std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& snapshot, WallTime now) {
+std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& snapshot,
+                               WallTime now) {
   const ServedPtr services = catalog.find(kGroup, "v1", "apiservices");
   std::map<std::string, ServedVersion> missing = served_versions(catalog);
   std::vector<WriteRequest> requests;
@@ -130,11 +135,14 @@ std::int64_t group_minimum(const std::string& group) {
 }
 
 bool is_local_version(const Catalog& catalog, std::string_view group, std::string_view version) {
-  const auto is_it = [&](const Kind& kind) { return kind.resource.group == group && kind.resource.version == version; };
+  const auto is_it = [&](const Kind& kind) {
+    return kind.resource.group == group && kind.resource.version == version;
+  };
   const auto has_it = [&](const std::vector<KindPtr>& kinds) {
     return std::ranges::any_of(kinds, [&](const KindPtr& kind) { return is_it(*kind); });
   };
-  return std::ranges::any_of(catalog.all(), [&](const ServedPtr& served) { return is_it(*served->kind); }) ||
+  return std::ranges::any_of(catalog.all(),
+                             [&](const ServedPtr& served) { return is_it(*served->kind); }) ||
          has_it(virtual_kinds()) || (catalog.node_reports() && has_it(report_kinds()));
 }
 

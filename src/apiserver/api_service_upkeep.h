@@ -1,5 +1,5 @@
-// What the API server itself says of APIServices: there is one for every version it serves, always available. Those
-// that name another server are the aggregator's (aggregator.h).
+// What the API server itself says of APIServices: there is one for every version it serves, always
+// available. Those that name another server are the aggregator's (aggregator.h).
 #pragma once
 
 #include "apiserver/upkeep.h"

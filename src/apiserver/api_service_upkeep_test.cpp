@@ -21,7 +21,8 @@ TEST_F(ApiServiceTest, EveryServedVersionHasOne) {
   ASSERT_EQ(core.status, 200);
   EXPECT_EQ(json::int_at(core.body, {"spec", "groupPriorityMinimum"}), 18000);
   EXPECT_EQ(json::int_at(core.body, {"spec", "versionPriority"}), 1);
-  EXPECT_EQ(core.at({"metadata", "labels", "kube-aggregator.kubernetes.io/automanaged"}), "onstart");
+  EXPECT_EQ(core.at({"metadata", "labels", "kube-aggregator.kubernetes.io/automanaged"}),
+            "onstart");
   EXPECT_EQ(available(core), "True Local");
   EXPECT_EQ(json::int_at(get("v2.autoscaling").body, {"spec", "versionPriority"}), 30);
   EXPECT_EQ(available(get("v1.authorization.k8s.io")), "True Local");
@@ -32,9 +33,12 @@ TEST_F(ApiServiceTest, EveryServedVersionHasOne) {
 
 TEST_F(ApiServiceTest, ThoseOfCrdsComeAndGo) {
   constexpr const char* kCrds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-  ASSERT_EQ(call("POST", kCrds, R"({"metadata":{"name":"bars.y.io"},"spec":{"group":"y.io","scope":"Cluster",
+  ASSERT_EQ(call("POST", kCrds,
+                 R"({"metadata":{"name":"bars.y.io"},"spec":{"group":"y.io","scope":"Cluster",
       "names":{"plural":"bars","kind":"Bar"},"versions":[{"name":"v1","served":true,"storage":true,
-      "schema":{"openAPIV3Schema":{"type":"object"}}}]}})").status, 201);
+      "schema":{"openAPIV3Schema":{"type":"object"}}}]}})")
+                .status,
+            201);
   simulation.run_for(std::chrono::seconds(1));
   Reply made = get("v1.y.io");
   ASSERT_EQ(made.status, 200) << made.text;
@@ -47,8 +51,11 @@ TEST_F(ApiServiceTest, ThoseOfCrdsComeAndGo) {
 }
 
 TEST_F(ApiServiceTest, OneWithoutAServiceIsLocal) {
-  ASSERT_EQ(call("POST", kServices, R"({"metadata":{"name":"v1.other.io"},"spec":{"group":"other.io","version":"v1",
-      "groupPriorityMinimum":100,"versionPriority":10}})").status, 201);
+  ASSERT_EQ(call("POST", kServices,
+                 R"({"metadata":{"name":"v1.other.io"},"spec":{"group":"other.io","version":"v1",
+      "groupPriorityMinimum":100,"versionPriority":10}})")
+                .status,
+            201);
   simulation.run_for(std::chrono::seconds(1));
   EXPECT_EQ(available(get("v1.other.io")), "True Local");
 }

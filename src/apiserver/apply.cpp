@@ -1,5 +1,5 @@
-// Server-side apply: the caller states the fields it wants; what it stated before and no longer states
-// goes away unless somebody else owns it; what others own is a conflict unless forced.
+// Server-side apply: the caller states the fields it wants; what it stated before and no longer
+// states goes away unless somebody else owns it; what others own is a conflict unless forced.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -61,22 +61,23 @@ FieldSet stated_fields(const Schema& schema, const json::Value& value) {
   return set;
 }
 
-// Items of a list that is a map or a set which are nothing, or stated twice under one key: nobody could say who owns
-// which.
+// Items of a list that is a map or a set which are nothing, or stated twice under one key: nobody
+// could say who owns which.
 void append_unownable(const Schema& schema, const json::Value& value, const std::string& path,
                       std::vector<std::string>& out) {
   if (value.is_object() && !schema.atomic_map)
     for (const auto& member : value.get_object())
-      append_unownable(member_schema(schema, member.key()), member.value(), path + "." + std::string(member.key()),
-                       out);
+      append_unownable(member_schema(schema, member.key()), member.value(),
+                       path + "." + std::string(member.key()), out);
   if (!is_keyed_list(schema, value)) return;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < value.get_array().size(); ++i) {
     const json::Value& item = value.get_array()[i];
     if (item.is_null()) {
       out.push_back(path + ": element " + std::to_string(i) + ": associative list with" +
-                    (schema.list_type == Schema::ListType::map ? " keys may not have a null element"
-                                                               : "out keys has an element that's an explicit null"));
+                    (schema.list_type == Schema::ListType::map
+                         ? " keys may not have a null element"
+                         : "out keys has an element that's an explicit null"));
       continue;
     }
     const std::string element = list_element(schema, item), shown = printable(element);
@@ -95,12 +96,14 @@ std::string with_keys(const Schema& root, const json::Value& config, std::string
     const std::string_view step = path.substr(0, end);
     path.remove_prefix(end);
     std::size_t index = 0;
-    const bool item = step.starts_with('[') &&
-                      std::from_chars(step.data() + 1, step.data() + step.size(), index).ec == std::errc() && value &&
-                      value->is_array() && index < value->get_array().size();
+    const bool item =
+        step.starts_with('[') &&
+        std::from_chars(step.data() + 1, step.data() + step.size(), index).ec == std::errc() &&
+        value && value->is_array() && index < value->get_array().size();
     if (item) {
       const json::Value& inner = value->get_array()[index];
-      out += is_keyed_list(*schema, *value) ? printable(list_element(*schema, inner)) : std::string(step);
+      out += is_keyed_list(*schema, *value) ? printable(list_element(*schema, inner))
+                                            : std::string(step);
       schema = schema->items ? schema->items.get() : &kAnything;
       value = &inner;
     } else {
@@ -130,13 +133,15 @@ void merge_value(const Schema& schema, json::Value& live, const json::Value& con
     json::Array merged;
     std::vector<bool> used(live.get_array().size(), false);
     std::multimap<std::string, std::size_t> places;
-    for (std::size_t i = 0; i < used.size(); ++i) places.emplace(list_element(schema, live.get_array()[i]), i);
-    // Items of the configuration in its order, each where its neighbours in the live list allow; the
-    // others keep theirs.
+    for (std::size_t i = 0; i < used.size(); ++i)
+      places.emplace(list_element(schema, live.get_array()[i]), i);
+    // Items of the configuration in its order, each where its neighbours in the live list allow;
+    // the others keep theirs.
     for (const json::Value& item : config.get_array()) {
       json::Value next = item;
       const std::string element = list_element(schema, item);
-      if (auto place = places.lower_bound(element); place != places.end() && place->first == element) {
+      if (auto place = places.lower_bound(element);
+          place != places.end() && place->first == element) {
         used[place->second] = true;
         next = std::move(live.get_array()[place->second]);
         merge_value(items, next, item);
@@ -186,7 +191,8 @@ bool remove_fields(const Schema& schema, json::Value& value, const FieldSet& gon
   return gone.self;
 }
 
-// A field that leads to one in `kept` stays, whoever gives it up: annotations are not gone while one of them is owned.
+// A field that leads to one in `kept` stays, whoever gives it up: annotations are not gone while
+// one of them is owned.
 void keep_ways(const Schema& schema, const FieldSet& kept, FieldSet& given_up) {
   for (auto& [element, child] : given_up.children) {
     auto held = kept.children.find(element);
@@ -194,7 +200,10 @@ void keep_ways(const Schema& schema, const FieldSet& kept, FieldSet& given_up) {
     const bool field = element.starts_with("f:");
     const std::string_view key = std::string_view(element).substr(2);
     if (field && schema.properties.contains(key)) child.self = false;
-    keep_ways(field ? member_schema(schema, key) : schema.items ? *schema.items : kAnything, held->second, child);
+    keep_ways(field          ? member_schema(schema, key)
+              : schema.items ? *schema.items
+                             : kAnything,
+              held->second, child);
   }
 }
 
@@ -214,10 +223,10 @@ Error conflict_of(const std::vector<Conflict>& conflicts) {
       text += "\n- " + path;
     }
   }
-  error.message = causes.size() == 1 ? "Apply failed with 1 conflict: " + causes.front().message + ": " +
-                                           causes.front().field
-                                     : "Apply failed with " + std::to_string(causes.size()) +
-                                           " conflicts: " + text;
+  error.message =
+      causes.size() == 1
+          ? "Apply failed with 1 conflict: " + causes.front().message + ": " + causes.front().field
+          : "Apply failed with " + std::to_string(causes.size()) + " conflicts: " + text;
   return error;
 }
 
@@ -230,7 +239,8 @@ std::string describe(const FieldOwner& owner, const kube::Resource& resource) {
 }
 
 // Fields whose live value this apply would change although another owns them.
-std::vector<Conflict> find_conflicts(const WriteScope& scope, const std::vector<ManagedEntry>& entries,
+std::vector<Conflict> find_conflicts(const WriteScope& scope,
+                                     const std::vector<ManagedEntry>& entries,
                                      const FieldOwner& owner, const FieldSet& touched) {
   std::vector<Conflict> conflicts;
   for (const ManagedEntry& entry : entries) {
@@ -249,22 +259,28 @@ std::vector<Conflict> find_conflicts(const WriteScope& scope, const std::vector<
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 constexpr std::size_t kAnnotationBytes = 256 * 1024;
 
-// What kubectl applied from the client's side and is still so: there it meets only itself. Others meet everyone.
-FieldSet applied_by_client(const WriteScope& scope, const FieldOwner& owner, const json::Value& live) {
+// What kubectl applied from the client's side and is still so: there it meets only itself. Others
+// meet everyone.
+FieldSet applied_by_client(const WriteScope& scope, const FieldOwner& owner,
+                           const json::Value& live) {
   if (owner.manager != "kubectl") return {};
-  Result<json::Value> applied = json::parse(json::string_at(live, {"metadata", "annotations", kLastApplied}));
-  if (!applied || json::string_at(*applied, {"apiVersion"}) != scope.resource().api_version()) return {};
+  Result<json::Value> applied =
+      json::parse(json::string_at(live, {"metadata", "annotations", kLastApplied}));
+  if (!applied || json::string_at(*applied, {"apiVersion"}) != scope.resource().api_version())
+    return {};
   const Schema& schema = *scope.kind().schema;
   FieldSet fields = stated_fields(schema, *applied);
   const FieldComparison since = compare_fields(schema, *applied, live);
-  for (const FieldSet* other : {&since.modified, &since.added, &since.removed}) fields.subtract(*other);
+  for (const FieldSet* other : {&since.modified, &since.added, &since.removed})
+    fields.subtract(*other);
   return fields;
 }
 
 // kubectl that goes back to applying from the client's side finds what it last applied.
 void renew_last_applied(const WriteScope& scope, const FieldOwner& owner, json::Value& object) {
   if (owner.manager != "kubectl" || !owner.subresource.empty() ||
-      json::string_at(object, {"metadata", "annotations", kLastApplied}).empty()) return;
+      json::string_at(object, {"metadata", "annotations", kLastApplied}).empty())
+    return;
   json::Value applied = scope.request.body;
   if (json::object_at(applied, {"metadata", "annotations"}))
     json::at_path(applied, {"metadata", "annotations"}).get_object().erase(kLastApplied);
@@ -286,8 +302,8 @@ Result<json::Value> read_config(WriteScope& scope) {
   std::string_view body_kind = json::string_at(config, {"kind"});
   std::string_view body_version = json::string_at(config, {"apiVersion"});
   if (body_kind != scope.resource().kind || body_version != scope.resource().api_version())
-    return fail(Code::bad_request,
-                "invalid object type: " + group_version(body_version) + ", Kind=" + std::string(body_kind));
+    return fail(Code::bad_request, "invalid object type: " + group_version(body_version) +
+                                       ", Kind=" + std::string(body_kind));
   TRY(match_request(scope.kind(), scope.request.key, config));
   if (const json::Value* managed = json::find_path(config, {"metadata", "managedFields"});
       managed && !managed->is_null())
@@ -300,9 +316,10 @@ Result<json::Value> read_config(WriteScope& scope) {
   append_unownable(*kind.schema, config, "", faults);
   if (!faults.empty()) {
     std::string text = "failed to create typed patch object (" +
-                       std::string(json::string_at(scope.request.body, {"metadata", "namespace"})) + "/" +
-                       scope.request.key.name + "; " + group_version(kind.resource.api_version()) +
-                       ", Kind=" + kind.resource.kind + "): ";
+                       std::string(json::string_at(scope.request.body, {"metadata", "namespace"})) +
+                       "/" + scope.request.key.name + "; " +
+                       group_version(kind.resource.api_version()) + ", Kind=" + kind.resource.kind +
+                       "): ";
     if (faults.size() > 1) text += "errors:\n";
     for (const std::string& fault : faults) text += faults.size() > 1 ? "  " + fault + "\n" : fault;
     return fail(Code::internal, text);
@@ -324,7 +341,8 @@ std::vector<ManagedEntry> managers_of(const WriteScope& scope, const json::Value
   if (!entries.empty()) return entries;
   ManagedEntry before;
   before.owner = {"before-first-apply", scope.resource().api_version(), "", false};
-  before.fields = FieldSet::from_fields_v1(created_fields(*scope.kind().schema, live, scope.kind().custom, {}));
+  before.fields =
+      FieldSet::from_fields_v1(created_fields(*scope.kind().schema, live, scope.kind().custom, {}));
   before.time = model::format_rfc3339(scope.now);
   strip_unowned(scope.kind(), "", before.fields);
   if (!before.fields.empty()) entries.push_back(std::move(before));
@@ -389,8 +407,7 @@ Result<PreparedWrite> apply_config(WriteScope& scope, json::Value config, store:
   FieldSet contested = touched;
   contested.subtract(applied_by_client(scope, owner, old));
   std::vector<Conflict> conflicts = find_conflicts(scope, entries, owner, contested);
-  if (!conflicts.empty() && !scope.request.force)
-    return std::unexpected(conflict_of(conflicts));
+  if (!conflicts.empty() && !scope.request.force) return std::unexpected(conflict_of(conflicts));
 
   for (ManagedEntry& entry : entries) {
     if (entry.owner == owner) continue;

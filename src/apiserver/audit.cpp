@@ -43,7 +43,9 @@ class AuditedWriter final : public net::ResponseWriter {
     inner_->abort();
   }
   std::size_t pending_bytes() const override { return inner_->pending_bytes(); }
-  void on_drained(std::function<void()> drained) override { inner_->on_drained(std::move(drained)); }
+  void on_drained(std::function<void()> drained) override {
+    inner_->on_drained(std::move(drained));
+  }
   void on_closed(std::function<void()> closed) override { inner_->on_closed(std::move(closed)); }
   bool is_closed() const override { return inner_->is_closed(); }
   void upgrade(net::Headers headers, std::function<void(std::string_view)> on_data) override {
@@ -108,8 +110,8 @@ json::Value response_status(int code, const json::Value& answer) {
 Result<std::shared_ptr<AuditLog>> AuditLog::open(const AuditOptions& options, const Clock& clock) {
   AuditPolicy policy = AuditPolicy::metadata_of_everything();
   if (!options.policy_yaml.empty()) policy = TRY(AuditPolicy::parse(options.policy_yaml));
-  return std::make_shared<AuditLog>(std::move(policy),
-                                    TRY(RotatingFile::open(options.log_path, options.rotation, clock)), clock);
+  return std::make_shared<AuditLog>(
+      std::move(policy), TRY(RotatingFile::open(options.log_path, options.rotation, clock)), clock);
 }
 
 void AuditLog::attach(Exchange& exchange, const kube::UserInfo* asked_by) {
@@ -117,7 +119,8 @@ void AuditLog::attach(Exchange& exchange, const kube::UserInfo* asked_by) {
   if (decision.level == AuditLevel::none) return;
   // What somebody unknown has sent is not read for the log's sake.
   const json::Value body = exchange.user.name.empty() ? json::Value() : request_body(exchange);
-  json::Object base{{"kind", "Event"}, {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(decision.level)}};
+  json::Object base{
+      {"kind", "Event"}, {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(decision.level)}};
   base.emplace("auditID", exchange.audit_id);
   base.emplace("stage", "");
   base.emplace("requestURI", request_uri(exchange.request));
@@ -129,8 +132,8 @@ void AuditLog::attach(Exchange& exchange, const kube::UserInfo* asked_by) {
   if (exchange.info.is_resource) base.emplace("objectRef", object_ref(exchange.info, body));
   base.emplace("requestReceivedTimestamp", model::format_rfc3339_micro(clock_.wall()));
   const bool wants_body = decision.level >= AuditLevel::request && !body.is_null();
-  auto record = std::make_shared<AuditRecord>(
-      exchange.serving.audit, std::move(decision), std::move(base));
+  auto record =
+      std::make_shared<AuditRecord>(exchange.serving.audit, std::move(decision), std::move(base));
   exchange.audit = record;
   exchange.writer = std::make_shared<AuditedWriter>(std::move(exchange.writer), record);
   record->received();
@@ -191,7 +194,8 @@ void AuditRecord::emit(std::string_view stage, const json::Value* answer) {
 json::Value AuditRecord::shown(json::Value object) const {
   if (!decision_.omit_managed_fields || !object.is_object()) return object;
   auto strip = [](json::Value& one) {
-    if (json::Value* metadata = one.is_object() ? one.get_object().if_contains("metadata") : nullptr)
+    if (json::Value* metadata =
+            one.is_object() ? one.get_object().if_contains("metadata") : nullptr)
       if (metadata->is_object()) metadata->get_object().erase("managedFields");
   };
   strip(object);

@@ -1,5 +1,6 @@
-// The audit log: who did what, when, and how it ended, as audit.k8s.io/v1 Events, one JSON line each. Written
-// before the answer leaves (upstream's "blocking" mode); a line that cannot be written is said in the server's own log.
+// The audit log: who did what, when, and how it ended, as audit.k8s.io/v1 Events, one JSON line
+// each. Written before the answer leaves (upstream's "blocking" mode); a line that cannot be
+// written is said in the server's own log.
 #pragma once
 
 #include <memory>
@@ -24,8 +25,9 @@ class AuditLog {
  public:
   static Result<std::shared_ptr<AuditLog>> open(const AuditOptions& options, const Clock& clock);
 
-  // Called once the user is known (`asked_by`: who impersonates, or null) or credentials were refused, when the
-  // exchange has none. From then on the exchange's writer reports the stages by itself.
+  // Called once the user is known (`asked_by`: who impersonates, or null) or credentials were
+  // refused, when the exchange has none. From then on the exchange's writer reports the stages by
+  // itself.
   void attach(Exchange& exchange, const kube::UserInfo* asked_by);
 
   AuditLog(AuditPolicy policy, std::unique_ptr<RotatingFile> file, const Clock& clock)

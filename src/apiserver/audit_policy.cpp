@@ -10,19 +10,23 @@ namespace hekla::apiserver {
 namespace {
 
 constexpr std::string_view kLevels[] = {"None", "Metadata", "Request", "RequestResponse"};
-constexpr std::string_view kStages[] = {"RequestReceived", "ResponseStarted", "ResponseComplete", "Panic"};
+constexpr std::string_view kStages[] = {"RequestReceived", "ResponseStarted", "ResponseComplete",
+                                        "Panic"};
 
 bool has(const std::vector<std::string>& list, std::string_view text) {
   return std::find(list.begin(), list.end(), text) != list.end();
 }
 
-Result<std::vector<std::string>> texts_at(const json::Value& value, std::string_view member, const std::string& where) {
+Result<std::vector<std::string>> texts_at(const json::Value& value, std::string_view member,
+                                          const std::string& where) {
   std::vector<std::string> out;
   const json::Value* list = json::find(value, member);
   if (!list || list->is_null()) return out;
-  if (!list->is_array()) return fail(Code::bad_request, where + "." + std::string(member) + ": not a list");
+  if (!list->is_array())
+    return fail(Code::bad_request, where + "." + std::string(member) + ": not a list");
   for (const json::Value& one : list->get_array()) {
-    if (!one.is_string()) return fail(Code::bad_request, where + "." + std::string(member) + ": not a list of strings");
+    if (!one.is_string())
+      return fail(Code::bad_request, where + "." + std::string(member) + ": not a list of strings");
     out.emplace_back(json::sv(one.get_string()));
   }
   return out;
@@ -42,31 +46,37 @@ std::string_view text_of(AuditLevel level) { return kLevels[static_cast<int>(lev
 
 AuditPolicy AuditPolicy::metadata_of_everything() {
   AuditPolicy policy;
-  policy.rules_.push_back({{AuditLevel::metadata, {"RequestReceived"}, false}, {}, {}, {}, {}, {}, {}});
+  policy.rules_.push_back(
+      {{AuditLevel::metadata, {"RequestReceived"}, false}, {}, {}, {}, {}, {}, {}});
   return policy;
 }
 
 Result<AuditPolicy> AuditPolicy::parse(std::string_view yaml) {
   std::vector<json::YamlDocument> documents = TRY(json::parse_yaml(yaml));
-  if (documents.size() != 1) return fail(Code::bad_request, "an audit policy is exactly one document");
+  if (documents.size() != 1)
+    return fail(Code::bad_request, "an audit policy is exactly one document");
   const json::Value& value = documents.front().value;
-  if (json::string_at(value, {"kind"}) != "Policy" || json::string_at(value, {"apiVersion"}) != "audit.k8s.io/v1")
+  if (json::string_at(value, {"kind"}) != "Policy" ||
+      json::string_at(value, {"apiVersion"}) != "audit.k8s.io/v1")
     return fail(Code::bad_request, "expected kind Policy of audit.k8s.io/v1");
   const std::vector<std::string> omitted = TRY(stages_at(value, "policy"));
   const json::Array* rules = json::array_at(value, {"rules"});
-  if (!rules || rules->empty()) return fail(Code::bad_request, "rules: an audit policy needs at least one");
+  if (!rules || rules->empty())
+    return fail(Code::bad_request, "rules: an audit policy needs at least one");
   AuditPolicy policy;
   for (std::size_t i = 0; i < rules->size(); ++i) {
     Rule rule = TRY(parse_rule((*rules)[i], "rules[" + std::to_string(i) + "]"));
-    rule.decision.omitted_stages.insert(rule.decision.omitted_stages.end(), omitted.begin(), omitted.end());
-    rule.decision.omit_managed_fields =
-        json::bool_at((*rules)[i], {"omitManagedFields"}, json::bool_at(value, {"omitManagedFields"}));
+    rule.decision.omitted_stages.insert(rule.decision.omitted_stages.end(), omitted.begin(),
+                                        omitted.end());
+    rule.decision.omit_managed_fields = json::bool_at((*rules)[i], {"omitManagedFields"},
+                                                      json::bool_at(value, {"omitManagedFields"}));
     policy.rules_.push_back(std::move(rule));
   }
   return policy;
 }
 
-Result<AuditPolicy::Rule> AuditPolicy::parse_rule(const json::Value& value, const std::string& where) {
+Result<AuditPolicy::Rule> AuditPolicy::parse_rule(const json::Value& value,
+                                                  const std::string& where) {
   Rule rule;
   const std::string_view level = json::string_at(value, {"level"});
   const auto known = std::find(std::begin(kLevels), std::end(kLevels), level);
@@ -86,7 +96,8 @@ Result<AuditPolicy::Rule> AuditPolicy::parse_rule(const json::Value& value, cons
                                 TRY(texts_at(one, "resources", where + ".resources")),
                                 TRY(texts_at(one, "resourceNames", where + ".resources"))});
   if (!rule.urls.empty() && (!rule.resources.empty() || !rule.namespaces.empty()))
-    return fail(Code::bad_request, where + ": rules cannot apply to both regular resources and non-resource URLs");
+    return fail(Code::bad_request,
+                where + ": rules cannot apply to both regular resources and non-resource URLs");
   return rule;
 }
 
@@ -96,14 +107,17 @@ AuditDecision AuditPolicy::decide(const kube::UserInfo& user, const RequestInfo&
   return {};
 }
 
-bool AuditPolicy::matches(const Rule& rule, const kube::UserInfo& user, const RequestInfo& request) {
+bool AuditPolicy::matches(const Rule& rule, const kube::UserInfo& user,
+                          const RequestInfo& request) {
   if (!rule.users.empty() && !has(rule.users, user.name)) return false;
-  if (!rule.groups.empty() && std::none_of(rule.groups.begin(), rule.groups.end(),
-                                           [&](const std::string& one) { return in_group(user, one); }))
+  if (!rule.groups.empty() &&
+      std::none_of(rule.groups.begin(), rule.groups.end(),
+                   [&](const std::string& one) { return in_group(user, one); }))
     return false;
   if (!rule.verbs.empty() && !has(rule.verbs, request.verb)) return false;
   if (!rule.namespaces.empty() || !rule.resources.empty()) {
-    if (!request.is_resource || (!rule.namespaces.empty() && !has(rule.namespaces, request.ns))) return false;
+    if (!request.is_resource || (!rule.namespaces.empty() && !has(rule.namespaces, request.ns)))
+      return false;
     return rule.resources.empty() ||
            std::any_of(rule.resources.begin(), rule.resources.end(),
                        [&](const ResourceGroup& one) { return matches_resource(one, request); });
@@ -122,7 +136,8 @@ bool AuditPolicy::matches_resource(const ResourceGroup& group, const RequestInfo
   if (group.resources.empty()) return true;
   const std::string& sub = request.subresource;
   const std::string whole = sub.empty() ? request.plural : request.plural + "/" + sub;
-  return has(group.resources, whole) || has(group.resources, "*") || has(group.resources, request.plural + "/*") ||
+  return has(group.resources, whole) || has(group.resources, "*") ||
+         has(group.resources, request.plural + "/*") ||
          (!sub.empty() && has(group.resources, "*/" + sub));
 }
 

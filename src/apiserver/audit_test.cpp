@@ -31,19 +31,25 @@ rules:
 - {level: Request, namespaces: [kube-system], resources: [{resources: [configmaps]}], omitStages: [ResponseStarted]}
 - {level: RequestResponse, resources: [{resources: [pods, "*/scale"]}, {group: apps, resourceNames: [web]}]}
 - {level: Metadata, userGroups: [admins]}
-)").value();
-  const kube::UserInfo proxy{"system:kube-proxy", "", {}}, admin{"a", "", {"admins"}}, jane{"jane", "", {}};
+)")
+                           .value();
+  const kube::UserInfo proxy{"system:kube-proxy", "", {}}, admin{"a", "", {"admins"}},
+      jane{"jane", "", {}};
   EXPECT_EQ(policy.decide(proxy, about("watch", "", "pods")).level, AuditLevel::none);
   EXPECT_EQ(policy.decide(proxy, about("get", "", "pods")).level, AuditLevel::request_response);
   EXPECT_EQ(policy.decide(jane, about("get", "", "pods", "n", "p", "log")).level, AuditLevel::none);
-  EXPECT_EQ(policy.decide(jane, about("get", "", "replicationcontrollers", "n", "p", "scale")).level,
+  EXPECT_EQ(
+      policy.decide(jane, about("get", "", "replicationcontrollers", "n", "p", "scale")).level,
+      AuditLevel::request_response);
+  EXPECT_EQ(policy.decide(jane, about("get", "apps", "deployments", "n", "web")).level,
             AuditLevel::request_response);
-  EXPECT_EQ(policy.decide(jane, about("get", "apps", "deployments", "n", "web")).level, AuditLevel::request_response);
-  EXPECT_EQ(policy.decide(jane, about("get", "apps", "deployments", "n", "db")).level, AuditLevel::none);
+  EXPECT_EQ(policy.decide(jane, about("get", "apps", "deployments", "n", "db")).level,
+            AuditLevel::none);
   AuditDecision maps = policy.decide(admin, about("create", "", "configmaps", "kube-system"));
   EXPECT_EQ(maps.level, AuditLevel::request);
   EXPECT_EQ(maps.omitted_stages, (std::vector<std::string>{"ResponseStarted", "RequestReceived"}));
-  EXPECT_EQ(policy.decide(admin, about("create", "", "configmaps", "default")).level, AuditLevel::metadata);
+  EXPECT_EQ(policy.decide(admin, about("create", "", "configmaps", "default")).level,
+            AuditLevel::metadata);
   RequestInfo path;
   path.verb = "get";
   path.path = "/healthz/ping";
@@ -54,16 +60,20 @@ rules:
 
 TEST(AuditPolicy, MistakesAreNamed) {
   auto error = [](const std::string& rules) {
-    return AuditPolicy::parse("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: " + rules).error().message;
+    return AuditPolicy::parse("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: " + rules)
+        .error()
+        .message;
   };
   EXPECT_EQ(error("[{level: Everything}]"),
             "rules[0].level: \"Everything\" is none of None, Metadata, Request, RequestResponse");
-  EXPECT_EQ(error("[{level: None}, {level: None, omitStages: [Late]}]"), "rules[1].omitStages: unknown stage \"Late\"");
+  EXPECT_EQ(error("[{level: None}, {level: None, omitStages: [Late]}]"),
+            "rules[1].omitStages: unknown stage \"Late\"");
   EXPECT_EQ(error("[]"), "rules: an audit policy needs at least one");
   EXPECT_EQ(error("[{level: None, users: jane}]"), "rules[0].users: not a list");
   EXPECT_EQ(error("[{level: None, namespaces: [a], nonResourceURLs: [/x]}]"),
             "rules[0]: rules cannot apply to both regular resources and non-resource URLs");
-  EXPECT_EQ(AuditPolicy::parse("kind: Pod").error().message, "expected kind Policy of audit.k8s.io/v1");
+  EXPECT_EQ(AuditPolicy::parse("kind: Pod").error().message,
+            "expected kind Policy of audit.k8s.io/v1");
 }
 
 class AuditTest : public ServerFixture {
@@ -71,7 +81,8 @@ class AuditTest : public ServerFixture {
   void record(const std::string& rules) {
     restart([&](Options& options) {
       options.audit.log_path = directory + "/audit.log";
-      if (!rules.empty()) options.audit.policy_yaml = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: " + rules;
+      if (!rules.empty())
+        options.audit.policy_yaml = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: " + rules;
     });
   }
   std::vector<json::Value> events() {
@@ -140,16 +151,20 @@ TEST_F(AuditTest, RefusedCredentialsAreRecorded) {
   EXPECT_EQ(at(all[1], {"objectRef", "resource"}), "configmaps");
   EXPECT_EQ(at(all[1], {"user", "username"}), "");
   EXPECT_EQ(json::int_at(all[1], {"responseStatus", "code"}), 401);
-  EXPECT_EQ(json::find(all[1], "requestObject"), nullptr) << "what somebody unknown sends is not parsed";
+  EXPECT_EQ(json::find(all[1], "requestObject"), nullptr)
+      << "what somebody unknown sends is not parsed";
 }
 
 TEST_F(AuditTest, PodSecurityTellsWhatItEnforced) {
   record("");
   ASSERT_EQ(call("POST", "/api/v1/namespaces", R"({"metadata":{"name":"n","labels":{
-      "pod-security.kubernetes.io/audit":"baseline"}}})").status, 201);
+      "pod-security.kubernetes.io/audit":"baseline"}}})")
+                .status,
+            201);
   ASSERT_EQ(call("POST", "/api/v1/namespaces/n/pods", pod("p", R"(,"hostPID":true)")).status, 201);
   const json::Value made = events().back();
-  EXPECT_EQ(at(made, {"annotations", "pod-security.kubernetes.io/enforce-policy"}), "privileged:latest");
+  EXPECT_EQ(at(made, {"annotations", "pod-security.kubernetes.io/enforce-policy"}),
+            "privileged:latest");
   EXPECT_EQ(at(made, {"annotations", "pod-security.kubernetes.io/audit-violations"}),
             "would violate PodSecurity \"baseline:latest\": host namespaces (hostPID=true)");
 }

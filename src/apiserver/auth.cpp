@@ -20,15 +20,16 @@ constexpr std::string_view kTokenProtocol = "base64url.bearer.authorization.k8s.
 bool is_token(const std::string& protocol) { return protocol.starts_with(kTokenProtocol); }
 
 bool carries_token(const net::Request& request) {
-  return net::wants_websocket(request) && std::ranges::any_of(net::websocket_protocols(request), is_token);
+  return net::wants_websocket(request) &&
+         std::ranges::any_of(net::websocket_protocols(request), is_token);
 }
 
-// Finalizers may hold an object back for as long as they like; its tokens end a minute after it should have gone.
-// Lasting ones end at once.
+// Finalizers may hold an object back for as long as they like; its tokens end a minute after it
+// should have gone. Lasting ones end at once.
 bool is_gone(const ServedKind& served, const store::Item& item, bool lasting, WallTime now) {
   if (!header_of(item).deleting) return false;
-  const Result<WallTime> when =
-      model::parse_rfc3339(json::string_at(decode_object(served, item), {"metadata", "deletionTimestamp"}));
+  const Result<WallTime> when = model::parse_rfc3339(
+      json::string_at(decode_object(served, item), {"metadata", "deletionTimestamp"}));
   return lasting || !when || *when + std::chrono::minutes(1) < now;
 }
 
@@ -41,7 +42,8 @@ Result<kube::UserInfo> Authenticator::authenticate(net::Request& request) const 
     kube::UserInfo user{request.peer->common_name, "", request.peer->organizations};
     user.groups.emplace_back("system:authenticated");
     if (!request.peer->sha256.empty())
-      user.extra.push_back({"authentication.kubernetes.io/credential-id", {"X509SHA256=" + request.peer->sha256}});
+      user.extra.push_back(
+          {"authentication.kubernetes.io/credential-id", {"X509SHA256=" + request.peer->sha256}});
     return user;
   }
   std::string_view header = request.headers.get("Authorization");
@@ -74,7 +76,8 @@ Result<kube::UserInfo> Authenticator::authenticate_websocket(net::Request& reque
 Result<kube::UserInfo> Authenticator::authenticate_token(
     std::string_view token, const std::vector<std::string>& audiences) const {
   // These are meant for this server alone.
-  const bool ours = audiences.empty() || std::ranges::find(audiences, tokens_.issuer()) != audiences.end();
+  const bool ours =
+      audiences.empty() || std::ranges::find(audiences, tokens_.issuer()) != audiences.end();
   if (ours && tokens_.is_admin(token))
     return kube::UserInfo{"kubernetes-admin", "", {"system:masters", "system:authenticated"}};
   if (const StaticToken* given = ours ? tokens_.static_token(token) : nullptr) {
@@ -89,20 +92,25 @@ Result<kube::UserInfo> Authenticator::authenticate_token(
   auto alive = [&](const char* plural, const std::string& name, const std::string& uid) {
     ServedPtr served = catalog->find("", "v1", plural);
     store::ItemPtr item = served ? snapshot.get(served->bucket, subject.ns + "/" + name) : nullptr;
-    return item && header_of(*item).uid == uid && !is_gone(*served, *item, subject.lasting, tokens_.now());
+    return item && header_of(*item).uid == uid &&
+           !is_gone(*served, *item, subject.lasting, tokens_.now());
   };
-  // A lasting token is the one its secret holds: a secret made anew under the name does not revive it.
+  // A lasting token is the one its secret holds: a secret made anew under the name does not revive
+  // it.
   auto held = [&](const std::string& secret_name) {
     ServedPtr served = catalog->find("", "v1", "secrets");
-    store::ItemPtr item = served ? snapshot.get(served->bucket, subject.ns + "/" + secret_name) : nullptr;
+    store::ItemPtr item =
+        served ? snapshot.get(served->bucket, subject.ns + "/" + secret_name) : nullptr;
     return item && !header_of(*item).deleting &&
-           json::string_at(decode_object(*served, *item), {"data", "token"}) == base64_encode(token);
+           json::string_at(decode_object(*served, *item), {"data", "token"}) ==
+               base64_encode(token);
   };
   const bool valid =
       !subject.uid.empty() && alive("serviceaccounts", subject.name, subject.uid) &&
       (subject.pod_name.empty() || alive("pods", subject.pod_name, subject.pod_uid)) &&
       (subject.lasting ? held(subject.secret_name)
-                       : subject.secret_name.empty() || alive("secrets", subject.secret_name, subject.secret_uid));
+                       : subject.secret_name.empty() ||
+                             alive("secrets", subject.secret_name, subject.secret_uid));
   if (!valid) return std::unexpected(unauthorized());
   return service_account_user(subject);
 }
@@ -114,7 +122,8 @@ void add_node(const store::Store& store, const Catalog& catalog, TokenSubject& s
   store::ItemPtr pod = snapshot.get(pods->bucket, subject.ns + "/" + subject.pod_name);
   if (!pod) return;
   subject.node_name = json::string_at(decode_object(*pods, *pod), {"spec", "nodeName"});
-  if (store::ItemPtr node = snapshot.get(nodes->bucket, subject.node_name); node && !subject.node_name.empty())
+  if (store::ItemPtr node = snapshot.get(nodes->bucket, subject.node_name);
+      node && !subject.node_name.empty())
     subject.node_uid = header_of(*node).uid;
 }
 
@@ -124,7 +133,8 @@ kube::UserInfo service_account_user(const TokenSubject& subject) {
       subject.uid,
       {"system:serviceaccounts", "system:serviceaccounts:" + subject.ns, "system:authenticated"}};
   if (!subject.token_id.empty())
-    user.extra.push_back({"authentication.kubernetes.io/credential-id", {"JTI=" + subject.token_id}});
+    user.extra.push_back(
+        {"authentication.kubernetes.io/credential-id", {"JTI=" + subject.token_id}});
   if (!subject.pod_name.empty()) {
     if (!subject.node_name.empty()) {
       user.extra.push_back({"authentication.kubernetes.io/node-name", {subject.node_name}});

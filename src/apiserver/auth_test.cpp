@@ -15,7 +15,8 @@ TEST_F(AuthTest, WhoMayAsk) {
   Reply anonymous = call("GET", kPods, "", {{"Authorization", ""}});
   EXPECT_EQ(anonymous.status, 403);
   EXPECT_EQ(anonymous.message(),
-            "pods is forbidden: User \"system:anonymous\" cannot list resource \"pods\" in API group \"\" "
+            "pods is forbidden: User \"system:anonymous\" cannot list resource \"pods\" in API "
+            "group \"\" "
             "in the namespace \"default\"");
   EXPECT_EQ(call("GET", "/version", "", {{"Authorization", ""}}).status, 200);
   Reply wrong = call("GET", kPods, "", {{"Authorization", "Bearer nonsense"}});
@@ -23,8 +24,9 @@ TEST_F(AuthTest, WhoMayAsk) {
   EXPECT_EQ(wrong.message(), "Unauthorized");
   Reply other = call("GET", "/apis/apps/v1/deployments/x", "", {{"Impersonate-User", "jane"}});
   EXPECT_EQ(other.status, 403);
-  EXPECT_EQ(other.message(), "deployments.apps \"x\" is forbidden: User \"jane\" cannot get resource "
-                             "\"deployments\" in API group \"apps\" at the cluster scope");
+  EXPECT_EQ(other.message(),
+            "deployments.apps \"x\" is forbidden: User \"jane\" cannot get resource "
+            "\"deployments\" in API group \"apps\" at the cluster scope");
 }
 
 TEST_F(AuthTest, ReviewsAnswerWithoutStoring) {
@@ -46,7 +48,8 @@ class AccountTokenTest : public ServerFixture {
     ASSERT_EQ(call("POST", kAccounts, R"({"metadata":{"name":")" + name + "\"}}").status, 201);
   }
   Reply ask_token(const std::string& account, const std::string& spec) {
-    return call("POST", std::string(kAccounts) + "/" + account + "/token", R"({"spec":)" + spec + "}");
+    return call("POST", std::string(kAccounts) + "/" + account + "/token",
+                R"({"spec":)" + spec + "}");
   }
   // What the server says to the bearer of the token.
   int status_with(const std::string& token) {
@@ -66,9 +69,11 @@ TEST_F(AccountTokenTest, QuestionsAreReadAsObjectsAre) {
   EXPECT_EQ(bare.at({"apiVersion"}), "authorization.k8s.io/v1");
   EXPECT_EQ(ask_token("asked", "{}").at({"kind"}), "TokenRequest");
   EXPECT_EQ(call("POST", path, R"({"kind":"Pod","apiVersion":"v1"})").status, 400);
-  EXPECT_EQ(call("POST", path + "?fieldValidation=Strict", R"({"spec":{"x":1,)" + about + "}}").message(),
-            "SelfSubjectAccessReview in version \"v1\" cannot be handled as a SelfSubjectAccessReview: strict decoding "
-            "error: unknown field \"spec.x\"");
+  EXPECT_EQ(
+      call("POST", path + "?fieldValidation=Strict", R"({"spec":{"x":1,)" + about + "}}").message(),
+      "SelfSubjectAccessReview in version \"v1\" cannot be handled as a SelfSubjectAccessReview: "
+      "strict decoding "
+      "error: unknown field \"spec.x\"");
   Reply dropped = call("POST", path, R"({"spec":{"x":1,)" + about + "}}");
   EXPECT_EQ(dropped.status, 201);
   EXPECT_EQ(json::find_path(dropped.body, {"spec", "x"}), nullptr);
@@ -98,10 +103,12 @@ TEST_F(AccountTokenTest, BoundToTheirPodAndAccount) {
 TEST_F(AccountTokenTest, FinalizersDoNotProlongThem) {
   make_account("a");
   const std::string held = R"({"metadata":{"finalizers":["example.com/held"]}})";
-  const std::vector<std::pair<std::string, std::string>> merges{{"Content-Type", "application/merge-patch+json"}};
+  const std::vector<std::pair<std::string, std::string>> merges{
+      {"Content-Type", "application/merge-patch+json"}};
   ASSERT_EQ(call("POST", kPods, pod("p", R"(,"serviceAccountName":"a")")).status, 201);
   const std::string with_pod =
-      ask_token("a", R"({"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"p"}})").at({"status", "token"});
+      ask_token("a", R"({"boundObjectRef":{"apiVersion":"v1","kind":"Pod","name":"p"}})")
+          .at({"status", "token"});
   const std::string free = ask_token("a", "{}").at({"status", "token"});
   ASSERT_EQ(call("PATCH", std::string(kPods) + "/p", held, merges).status, 200);
   ASSERT_EQ(call("PATCH", std::string(kAccounts) + "/a", held, merges).status, 200);
@@ -121,7 +128,9 @@ TEST_F(AccountTokenTest, ABrowsersWebSocketCarriesTheTokenAsAProtocol) {
   const std::string token = ask_token("a", "{}").at({"status", "token"});
   const auto ask = [&](const std::string& protocols) {
     return call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}",
-                {{"Authorization", ""}, {"Connection", "Upgrade"}, {"Upgrade", "websocket"},
+                {{"Authorization", ""},
+                 {"Connection", "Upgrade"},
+                 {"Upgrade", "websocket"},
                  {"Sec-WebSocket-Protocol", protocols}});
   };
   const std::string carried = "base64url.bearer.authorization.k8s.io." + base64url_encode(token);
@@ -147,12 +156,15 @@ TEST_F(AccountTokenTest, RequestsAreChecked) {
   EXPECT_EQ(ask_token("a", R"({"expirationSeconds":10})").status, 422);
   EXPECT_EQ(ask_token("a", R"({"expirationSeconds":4294967297})").status, 422);
   EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"kind":"Pod","name":"none"}})").status, 404);
-  EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"apiVersion":"v1","kind":"Service","name":"x"}})").status,
+  EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"apiVersion":"v1","kind":"Service","name":"x"}})")
+                .status,
             400);
   call("POST", kPods, pod("p"));
   EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"kind":"Pod","name":"p"}})").message(),
-            "cannot bind token for serviceaccount \"a\" to pod running with different serviceaccount name.");
-  EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"kind":"Pod","name":"p","uid":"other"}})").status, 409);
+            "cannot bind token for serviceaccount \"a\" to pod running with different "
+            "serviceaccount name.");
+  EXPECT_EQ(ask_token("a", R"({"boundObjectRef":{"kind":"Pod","name":"p","uid":"other"}})").status,
+            409);
 }
 
 TEST_F(AccountTokenTest, ReviewsKnowAudiences) {
@@ -169,7 +181,9 @@ TEST_F(AccountTokenTest, ReviewsKnowAudiences) {
   std::string many = R"("vault")";
   for (int i = 0; i < 100'000; ++i) many += ",\"a" + std::to_string(i) + "\"";
   const std::clock_t begun = std::clock();  // one signature is verified, not one for each
-  EXPECT_EQ(json::serialize(*json::find_path(review("[" + many + "]").body, {"status", "audiences"})), R"(["vault"])");
+  EXPECT_EQ(
+      json::serialize(*json::find_path(review("[" + many + "]").body, {"status", "audiences"})),
+      R"(["vault"])");
   EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 3);
   Reply bad = review(R"(["other"])");
   EXPECT_FALSE(json::bool_at(bad.body, {"status", "authenticated"}));
@@ -178,8 +192,9 @@ TEST_F(AccountTokenTest, ReviewsKnowAudiences) {
 
 TEST_F(AccountTokenTest, SecretsThatAskGetALastingToken) {
   make_account("a");
-  Reply made = call("POST", "/api/v1/namespaces/default/secrets",
-                    R"({"metadata":{"name":"s","annotations":{"kubernetes.io/service-account.name":"a"}},
+  Reply made =
+      call("POST", "/api/v1/namespaces/default/secrets",
+           R"({"metadata":{"name":"s","annotations":{"kubernetes.io/service-account.name":"a"}},
                         "type":"kubernetes.io/service-account-token"})");
   ASSERT_EQ(made.status, 201) << made.text;
   const std::string token = base64_decode(made.at({"data", "token"})).value_or("");
@@ -198,14 +213,16 @@ TEST_F(AccountTokenTest, PodsMountTheirTokenUnlessToldNotTo) {
   const std::string name(json::string_at((*volumes)[0], {"name"}));
   EXPECT_TRUE(name.starts_with("kube-api-access-"));
   const json::Array* containers = json::array_at(mounted.body, {"spec", "containers"});
-  EXPECT_EQ(json::serialize(*json::find((*containers)[0], "volumeMounts")),
-            R"([{"name":")" + name +
-                R"(","readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}])");
+  EXPECT_EQ(
+      json::serialize(*json::find((*containers)[0], "volumeMounts")),
+      R"([{"name":")" + name +
+          R"(","readOnly":true,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount"}])");
   Reply without = call("POST", kPods, pod("q", R"(,"automountServiceAccountToken":false)"));
   EXPECT_FALSE(json::find_path(without.body, {"spec", "volumes"}));
   Reply absent = call("POST", kPods, pod("r", R"(,"serviceAccountName":"absent")"));
-  EXPECT_EQ(absent.message(), "pods \"r\" is forbidden: error looking up service account default/absent: "
-                              "serviceaccount \"absent\" not found");
+  EXPECT_EQ(absent.message(),
+            "pods \"r\" is forbidden: error looking up service account default/absent: "
+            "serviceaccount \"absent\" not found");
 }
 
 TEST_F(AccountTokenTest, KeysArePublished) {
@@ -228,7 +245,8 @@ TEST(TokensTest, GivenTokensAreKnownWhole) {
   const StaticToken* found = tokens.static_token("abc");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->user, "jane");
-  for (const char* wrong : {"", "ab", "abd", "abcd"}) EXPECT_FALSE(tokens.static_token(wrong)) << wrong;
+  for (const char* wrong : {"", "ab", "abd", "abcd"})
+    EXPECT_FALSE(tokens.static_token(wrong)) << wrong;
 }
 
 TEST(TokensTest, TokensOfARotatedKeyStillVerify) {
@@ -268,7 +286,8 @@ TEST(TokensTest, TokensAreSignedBoundAndExpire) {
   EXPECT_FALSE(tokens.verify("a.b.c").has_value());
   clock.advance(std::chrono::seconds(601));
   EXPECT_EQ(tokens.verify(*token).error().code, Code::unauthorized);
-  Result<std::string> elsewhere = tokens.issue({"ns", "sa", "u", "", "", "", "", ""}, {"vault"}, 600);
+  Result<std::string> elsewhere =
+      tokens.issue({"ns", "sa", "u", "", "", "", "", ""}, {"vault"}, 600);
   EXPECT_FALSE(tokens.verify(*elsewhere).has_value());
 }
 

@@ -21,9 +21,8 @@ class BackupStream : public std::enable_shared_from_this<BackupStream> {
 
   void begin() {
     Executor& loop = *exchange_->serving.loop;
-    exchange_->writer->on_drained([self = shared_from_this(), &loop] {
-      loop.post([self] { self->pump(); });
-    });
+    exchange_->writer->on_drained(
+        [self = shared_from_this(), &loop] { loop.post([self] { self->pump(); }); });
     net::Headers headers;
     headers.set("Content-Type", "application/octet-stream");
     exchange_->add_headers(headers);
@@ -34,7 +33,8 @@ class BackupStream : public std::enable_shared_from_this<BackupStream> {
 
  private:
   void pump() {
-    while (backup_ && !exchange_->writer->is_closed() && exchange_->writer->pending_bytes() < kPendingBytes) {
+    while (backup_ && !exchange_->writer->is_closed() &&
+           exchange_->writer->pending_bytes() < kPendingBytes) {
       std::string piece = backup_->next();
       if (!piece.empty()) {
         exchange_->writer->write(std::move(piece));
@@ -51,7 +51,8 @@ class BackupStream : public std::enable_shared_from_this<BackupStream> {
 };
 
 Error unknown_restore(const std::string& id) {
-  return {Code::not_found, "no restore " + id + " is under way: it was finished, or another one was begun"};
+  return {Code::not_found,
+          "no restore " + id + " is under way: it was finished, or another one was begun"};
 }
 
 }  // namespace
@@ -110,7 +111,8 @@ void Backups::finish(const ExchangePtr& exchange, const std::string& id) {
   Result<store::Batch> batch = store::backup_source(store_).restoration(bytes);
   if (!batch) return exchange->respond(bad_request_error(batch.error().message));
   std::int64_t removed = 0;
-  for (const store::Write& write : batch->writes) removed += write.op == store::Write::Op::remove ? 1 : 0;
+  for (const store::Write& write : batch->writes)
+    removed += write.op == store::Write::Op::remove ? 1 : 0;
   auto done = [this, exchange, removed](store::CommitResults results) {
     exchange->serving.loop->post([this, exchange, removed, results = std::move(results)] {
       crds_.refresh();
@@ -120,7 +122,9 @@ void Backups::finish(const ExchangePtr& exchange, const std::string& id) {
       const auto all = static_cast<std::int64_t>(results.size());
       const auto revision = static_cast<std::int64_t>(store_.snapshot().revision());
       exchange->respond(json_response(
-          200, json::Object{{"written", all - removed}, {"removed", removed}, {"revision", revision}}, false));
+          200,
+          json::Object{{"written", all - removed}, {"removed", removed}, {"revision", revision}},
+          false));
     });
   };
   if (!store_.commit(std::move(*batch), std::move(done))) exchange->respond(too_busy_error());

@@ -1,5 +1,6 @@
-// Backup and restore of everything the server holds, while it runs: GET /hekla/backup gives a file in the store's
-// snapshot format, POST /hekla/restore takes one back in parts. RBAC judges them as paths; only cluster-admin has them.
+// Backup and restore of everything the server holds, while it runs: GET /hekla/backup gives a file
+// in the store's snapshot format, POST /hekla/restore takes one back in parts. RBAC judges them as
+// paths; only cluster-admin has them.
 #pragma once
 
 #include <mutex>
@@ -20,7 +21,8 @@ class Backups {
   //   GET  /hekla/backup               the file
   //   POST /hekla/restore              {"id": ID}: what was sent for another id before is forgotten
   //   POST /hekla/restore/ID           the next bytes of the file
-  //   POST /hekla/restore/ID/finish    one commit brings everything back: {"written", "removed", "revision"}
+  //   POST /hekla/restore/ID/finish    one commit brings everything back: {"written", "removed",
+  //   "revision"}
   bool serve(const ExchangePtr& exchange);
 
  private:

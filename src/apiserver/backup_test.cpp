@@ -21,7 +21,8 @@ class BackupTest : public ServerFixture {
   }
 };
 
-constexpr const char* kCrd = R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+constexpr const char* kCrd =
+    R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
   "metadata":{"name":"things.x.io"},"spec":{"group":"x.io","scope":"Namespaced","names":{"plural":"things",
   "kind":"Thing"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{
   "type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}})";
@@ -74,7 +75,8 @@ TEST_F(BackupTest, AFullDiskFailsWritesWhileReadsGoOn) {
   Reply refused = call("POST", kMaps, config_map("b"));
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.reason(), "ServiceUnavailable");
-  EXPECT_NE(refused.message().find("No space left on device"), std::string::npos) << refused.message();
+  EXPECT_NE(refused.message().find("No space left on device"), std::string::npos)
+      << refused.message();
   EXPECT_EQ(call("GET", std::string(kMaps) + "/a").status, 200);
   EXPECT_EQ(call("GET", std::string(kMaps) + "/b").status, 404);
   EXPECT_EQ(call("GET", "/livez").status, 200);

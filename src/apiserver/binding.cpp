@@ -19,7 +19,8 @@ Error binding_conflict(const std::string& pod, const std::string& why) {
   return conflict_error(binding, pod, why);
 }
 
-Result<void> check_unbound(const WriteScope& scope, const json::Value& body, const json::Value& pod) {
+Result<void> check_unbound(const WriteScope& scope, const json::Value& body,
+                           const json::Value& pod) {
   const std::string& name = scope.request.key.name;
   const json::Value* deleted = json::find_path(pod, {"metadata", "deletionTimestamp"});
   if (deleted && !deleted->is_null())
@@ -56,14 +57,17 @@ bool has_text(std::string_view text, std::string_view wanted) {
   return ::memmem(text.data(), text.size(), wanted.data(), wanted.size()) != nullptr;
 }
 
-// Nearly every pod is bound as it was made, and then two members of it change: they are read, and the rest, of which
-// managedFields are the largest part, stays the bytes that it is. Nothing where there is more to do, or to refuse.
-std::optional<EncodedObject> bind_in_place(const WriteScope& scope, const json::Value& body, const store::Item& item,
-                                           std::string_view node) {
+// Nearly every pod is bound as it was made, and then two members of it change: they are read, and
+// the rest, of which managedFields are the largest part, stays the bytes that it is. Nothing where
+// there is more to do, or to refuse.
+std::optional<EncodedObject> bind_in_place(const WriteScope& scope, const json::Value& body,
+                                           const store::Item& item, std::string_view node) {
   const ObjectHeader& before = header_of(item);
   const std::string_view uid = json::string_at(body, {"metadata", "uid"});
-  const bool more = json::find_path(body, {"metadata", "annotations"}) || json::find_path(body, {"metadata", "labels"});
-  if (scope.request.dry_run || more || before.deleting || (!uid.empty() && uid != before.uid)) return std::nullopt;
+  const bool more = json::find_path(body, {"metadata", "annotations"}) ||
+                    json::find_path(body, {"metadata", "labels"});
+  if (scope.request.dry_run || more || before.deleting || (!uid.empty() && uid != before.uid))
+    return std::nullopt;
   const std::string_view text = item.value;
   std::string_view spec, status;
   for (const json::RawMember& member : json::raw_members(text)) {
@@ -83,10 +87,11 @@ std::optional<EncodedObject> bind_in_place(const WriteScope& scope, const json::
   const std::string changed = json::serialize(pod.get_object()["status"]);
   constexpr std::string_view kMember = ",\"nodeName\":";
   const std::size_t digits = std::to_string(item.modified).size();
-  const std::size_t spec_end = static_cast<std::size_t>(spec.data() - text.data()) + spec.size() - 1;
+  const std::size_t spec_end =
+      static_cast<std::size_t>(spec.data() - text.data()) + spec.size() - 1;
   const std::size_t status_at = static_cast<std::size_t>(status.data() - text.data());
-  bound.bytes.reserve(text.size() - digits + kLongestRevision + kMember.size() + node.size() + 2 + changed.size() -
-                      status.size());
+  bound.bytes.reserve(text.size() - digits + kLongestRevision + kMember.size() + node.size() + 2 +
+                      changed.size() - status.size());
   bound.bytes.append(text.substr(0, item.revision_at));
   bound.bytes.append(text.substr(item.revision_at + digits, spec_end - item.revision_at - digits));
   bound.bytes += kMember;
@@ -97,7 +102,8 @@ std::optional<EncodedObject> bind_in_place(const WriteScope& scope, const json::
 
   auto header = std::make_shared<ObjectHeader>(before);
   header->decoded = {};  // of other bytes
-  for (std::string_view field : {"spec.host", "spec.nodeName"}) header->set_field(scope.kind(), field, node);
+  for (std::string_view field : {"spec.host", "spec.nodeName"})
+    header->set_field(scope.kind(), field, node);
   bound.header = std::move(header);
   return bound;
 }
@@ -119,8 +125,9 @@ Result<PreparedWrite> prepare_binding(WriteScope& scope) {
 
   store::ItemPtr item = TRY(find_item(scope));
   if (std::optional<EncodedObject> bound = bind_in_place(scope, body, *item, node)) {
-    PreparedWrite prepared = put_encoded(scope, std::move(*bound), {store::Expect::Kind::revision, item->modified},
-                                         WriteOutcome::Effect::updated);
+    PreparedWrite prepared =
+        put_encoded(scope, std::move(*bound), {store::Expect::Kind::revision, item->modified},
+                    WriteOutcome::Effect::updated);
     prepared.retry_on_conflict = true;
     return prepared;
   }
@@ -133,9 +140,9 @@ Result<PreparedWrite> prepare_binding(WriteScope& scope) {
     if (std::vector<Cause> bad = validate_metadata(scope.kind(), pod); !bad.empty())
       return std::unexpected(invalid_object(binding, scope.request.key.name, std::move(bad)));
   set_pod_condition(pod, {"PodScheduled", "True"}, scope.now);
-  PreparedWrite prepared = TRY(put_stage(scope, std::move(pod),
-                                         {store::Expect::Kind::revision, item->modified},
-                                         WriteOutcome::Effect::updated, item->modified));
+  PreparedWrite prepared =
+      TRY(put_stage(scope, std::move(pod), {store::Expect::Kind::revision, item->modified},
+                    WriteOutcome::Effect::updated, item->modified));
   prepared.retry_on_conflict = true;
   return prepared;
 }

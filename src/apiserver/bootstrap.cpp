@@ -16,9 +16,8 @@ namespace hekla::apiserver {
 namespace {
 
 json::Value namespace_object(std::string_view name) {
-  return json::Object{{"apiVersion", "v1"},
-                      {"kind", "Namespace"},
-                      {"metadata", json::Object{{"name", name}}}};
+  return json::Object{
+      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", json::Object{{"name", name}}}};
 }
 
 json::Value service_account_object(std::string_view ns, std::string_view name) {
@@ -27,7 +26,8 @@ json::Value service_account_object(std::string_view ns, std::string_view name) {
                       {"metadata", json::Object{{"name", name}, {"namespace", ns}}}};
 }
 
-json::Value priority_class(std::string_view name, std::int64_t value, std::string_view description) {
+json::Value priority_class(std::string_view name, std::int64_t value,
+                           std::string_view description) {
   return json::Object{{"apiVersion", "scheduling.k8s.io/v1"},
                       {"kind", "PriorityClass"},
                       {"metadata", json::Object{{"name", name}}},
@@ -39,10 +39,11 @@ json::Value priority_class(std::string_view name, std::int64_t value, std::strin
 
 // The range cluster IPs are taken from.
 json::Value service_range(const BootstrapOptions& options) {
-  return json::Object{{"apiVersion", "networking.k8s.io/v1"},
-                      {"kind", "ServiceCIDR"},
-                      {"metadata", json::Object{{"name", "kubernetes"}}},
-                      {"spec", json::Object{{"cidrs", json::Array{json::Value(options.service_cidr)}}}}};
+  return json::Object{
+      {"apiVersion", "networking.k8s.io/v1"},
+      {"kind", "ServiceCIDR"},
+      {"metadata", json::Object{{"name", "kubernetes"}}},
+      {"spec", json::Object{{"cidrs", json::Array{json::Value(options.service_cidr)}}}}};
 }
 
 // The kind an object names by apiVersion and kind.
@@ -68,7 +69,8 @@ WriteRequest request_for(ServedPtr served, json::Value object) {
 // Whether nobody has written the CRD's versions since we did.
 bool holds_our_versions(const json::Value& crd) {
   const std::vector<ManagedEntry> entries = read_managed_fields(crd);
-  return entries.empty() || std::any_of(entries.begin(), entries.end(), [](const ManagedEntry& one) {
+  return entries.empty() ||
+         std::any_of(entries.begin(), entries.end(), [](const ManagedEntry& one) {
            if (one.owner.manager != kBootstrapManager) return false;
            auto spec = one.fields.children.find("f:spec");
            return spec != one.fields.children.end() && spec->second.children.contains("f:versions");
@@ -85,7 +87,8 @@ bool update_crd(const json::Value& stored, WriteRequest& request) {
   request.body = std::move(crd);
   return true;
 }
-bool update_rbac(const json::Value& stored, WriteRequest& request, std::vector<WriteRequest>& before) {
+bool update_rbac(const json::Value& stored, WriteRequest& request,
+                 std::vector<WriteRequest>& before) {
   std::optional<RbacRepair> repair = repaired_rbac(stored, request.body);
   if (!repair) return false;
   if (repair->replace) {
@@ -101,11 +104,11 @@ bool update_rbac(const json::Value& stored, WriteRequest& request, std::vector<W
 }
 
 // Endpoints of a start at another address, when this one has none.
-void plan_removals(const store::Snapshot& snapshot, const Catalog& catalog, const std::vector<json::Value>& objects,
-                   std::vector<WriteRequest>& requests) {
+void plan_removals(const store::Snapshot& snapshot, const Catalog& catalog,
+                   const std::vector<json::Value>& objects, std::vector<WriteRequest>& requests) {
   const kube::Key key{"default", "kubernetes"};
-  for (const ServedPtr& served :
-       {catalog.find("", "v1", "endpoints"), catalog.find("discovery.k8s.io", "v1", "endpointslices")}) {
+  for (const ServedPtr& served : {catalog.find("", "v1", "endpoints"),
+                                  catalog.find("discovery.k8s.io", "v1", "endpointslices")}) {
     const bool wanted = std::ranges::any_of(objects, [&](const json::Value& object) {
       return json::string_at(object, {"kind"}) == served->kind->resource.kind;
     });
@@ -117,8 +120,8 @@ void plan_removals(const store::Snapshot& snapshot, const Catalog& catalog, cons
   }
 }
 
-// A create for what is missing, an update for a CRD of ours that reads otherwise, for default roles that lack
-// something and for where the server is found, nothing for the rest.
+// A create for what is missing, an update for a CRD of ours that reads otherwise, for default roles
+// that lack something and for where the server is found, nothing for the rest.
 void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<json::Value> objects,
           std::vector<WriteRequest>& requests) {
   for (json::Value& object : objects) {
@@ -149,19 +152,21 @@ std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options) {
   for (std::string_view name : {"default", "kube-system", "kube-public", "kube-node-lease"})
     objects.push_back(namespace_object(name));
   if (options.platform_objects) {
-    for (std::string_view name : {"hekla-system", "volcano-system", "local-path-storage", "kubeflow",
-                                  "kubeflow-user-example-com"})
+    for (std::string_view name : {"hekla-system", "volcano-system", "local-path-storage",
+                                  "kubeflow", "kubeflow-user-example-com"})
       objects.push_back(namespace_object(name));
     for (std::string_view ns : {"default", "kubeflow", "kubeflow-user-example-com"})
       for (std::string_view name : {"default-editor", "default-viewer"})
         objects.push_back(service_account_object(ns, name));
   }
-  objects.push_back(priority_class("system-cluster-critical", 2000000000,
-                                   "Used for system critical pods that must run in the cluster, but "
-                                   "can be moved to another node if necessary."));
-  objects.push_back(priority_class("system-node-critical", 2000001000,
-                                   "Used for system critical pods that must not be moved from their "
-                                   "current node."));
+  objects.push_back(
+      priority_class("system-cluster-critical", 2000000000,
+                     "Used for system critical pods that must run in the cluster, but "
+                     "can be moved to another node if necessary."));
+  objects.push_back(
+      priority_class("system-node-critical", 2000001000,
+                     "Used for system critical pods that must not be moved from their "
+                     "current node."));
   for (json::Value& flow : bootstrap_flows()) objects.push_back(std::move(flow));
   objects.push_back(service_range(options));
   for (json::Value& object : server_address_objects(options)) objects.push_back(std::move(object));

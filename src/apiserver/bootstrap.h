@@ -20,7 +20,7 @@ inline constexpr std::string_view kBootstrapManager = "hekla-bootstrap";
 
 struct BootstrapOptions {
   std::string service_cidr;
-  std::string service_address;    // of default/kubernetes
+  std::string service_address;  // of default/kubernetes
   std::string advertise_address;
   std::int64_t advertise_port = 6443;  // signed, as the numbers of the API are
   bool platform_objects = true;
@@ -31,8 +31,8 @@ std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options);
 // The CRDs in the given YAML texts.
 Result<std::vector<json::Value>> parse_crds(const std::vector<std::string_view>& yamls);
 
-// Creates `objects` where they are missing, then the CRDs, replacing those of another spec. Every CRD's
-// resources are served when `done` runs, on `loop`.
+// Creates `objects` where they are missing, then the CRDs, replacing those of another spec. Every
+// CRD's resources are served when `done` runs, on `loop`.
 void install_objects(store::Store& store, Registry& registry, Writes& writes, Executor& loop,
                      std::vector<json::Value> objects, std::vector<json::Value> crds,
                      std::move_only_function<void(Result<void>)> done);

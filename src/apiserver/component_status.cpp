@@ -15,7 +15,8 @@ namespace {
 
 json::Array component_cells(const json::Value& object, WallTime) {
   const json::Array* conditions = json::array_at(object, {"conditions"});
-  if (!conditions || conditions->empty()) return {json::Value("Unknown"), json::Value(""), json::Value("")};
+  if (!conditions || conditions->empty())
+    return {json::Value("Unknown"), json::Value(""), json::Value("")};
   const json::Value& condition = conditions->front();
   return {json::Value(json::string_at(condition, {"status"}) == "True" ? "Healthy" : "Unhealthy"),
           json::Value(json::string_at(condition, {"message"})),
@@ -32,13 +33,13 @@ std::vector<store::ItemPtr> component_items(const std::vector<std::string>& runn
     json::Object condition{{"type", "Healthy"},
                            {"status", runs ? "True" : "False"},
                            {"message", runs ? "ok" : "not part of this process"}};
-    items.push_back(
-        unsaved_item(served,
-                     json::Object{{"apiVersion", "v1"},
-                                  {"kind", "ComponentStatus"},
-                                  {"metadata", json::Object{{"name", name}, {"creationTimestamp", nullptr}}},
-                                  {"conditions", json::Array{json::Value(std::move(condition))}}},
-                     0));
+    items.push_back(unsaved_item(
+        served,
+        json::Object{{"apiVersion", "v1"},
+                     {"kind", "ComponentStatus"},
+                     {"metadata", json::Object{{"name", name}, {"creationTimestamp", nullptr}}},
+                     {"conditions", json::Array{json::Value(std::move(condition))}}},
+        0));
   }
   return items;
 }
@@ -62,8 +63,8 @@ KindPtr component_status_kind() {
 
 bool serve_component_status(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
-  if (!info.group.empty() || info.version != "v1" || info.plural != "componentstatuses" || !info.ns.empty() ||
-      !info.subresource.empty() || (info.verb != "get" && info.verb != "list"))
+  if (!info.group.empty() || info.version != "v1" || info.plural != "componentstatuses" ||
+      !info.ns.empty() || !info.subresource.empty() || (info.verb != "get" && info.verb != "list"))
     return false;
   Result<Answer> answer = negotiate(exchange->request);
   if (!answer) {

@@ -1,5 +1,5 @@
-// componentstatuses: what `kubectl get componentstatuses` asks for. Nothing is stored; the components of this
-// process are well for as long as it answers, others are not watched.
+// componentstatuses: what `kubectl get componentstatuses` asks for. Nothing is stored; the
+// components of this process are well for as long as it answers, others are not watched.
 #pragma once
 
 #include "apiserver/kind.h"

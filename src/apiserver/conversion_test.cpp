@@ -186,7 +186,8 @@ TEST_F(ConversionTest, FieldsAreSelectedInTheVersionThatIsAskedFor) {
   EXPECT_EQ(names(call("GET", kTwo)), "early other ");
   std::string told;
   for (const json::Value& event : watch->events())
-    told += json::text_at(event, {"type"}) + " " + json::text_at(event, {"object", "metadata", "name"}) + " " +
+    told += json::text_at(event, {"type"}) + " " +
+            json::text_at(event, {"object", "metadata", "name"}) + " " +
             json::text_at(event, {"object", "spec", "name"}) + "\n";
   EXPECT_EQ(told, "ADDED early a\nADDED one a\nDELETED early a\nDELETED one a\n");
 }

@@ -25,7 +25,8 @@ std::string deprecation_of(const json::Value& crd, const json::Value& version) {
   if (!json::bool_at(version, {"deprecated"})) return {};
   if (const json::Value* own = json::find(version, "deprecationWarning"); own && own->is_string())
     return std::string(json::sv(own->get_string()));
-  const std::string group = json::text_at(crd, {"spec", "group"}), kind = json::text_at(crd, {"spec", "names", "kind"});
+  const std::string group = json::text_at(crd, {"spec", "group"}),
+                    kind = json::text_at(crd, {"spec", "names", "kind"});
   const std::string name = json::text_at(version, {"name"});
   std::string better;
   for (const json::Value& other : *json::array_at(crd, {"spec", "versions"})) {
@@ -38,7 +39,8 @@ std::string deprecation_of(const json::Value& crd, const json::Value& version) {
          (better.empty() ? "" : "; use " + group + "/" + better + " " + kind);
 }
 
-Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& version, const std::string& storage_version,
+Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& version,
+                                const std::string& storage_version,
                                 std::shared_ptr<const WebhookConversion> conversion) {
   auto kind = std::make_shared<Kind>();
   kind->conversion = std::move(conversion);
@@ -60,7 +62,8 @@ Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& versi
   kind->has_status = json::find_path(version, {"subresources", "status"}) != nullptr;
   kind->scale_spec_path = json::text_at(version, {"subresources", "scale", "specReplicasPath"});
   kind->scale_status_path = json::text_at(version, {"subresources", "scale", "statusReplicasPath"});
-  kind->scale_selector_path = json::text_at(version, {"subresources", "scale", "labelSelectorPath"});
+  kind->scale_selector_path =
+      json::text_at(version, {"subresources", "scale", "labelSelectorPath"});
   kind->storage_bucket = r.plural + "." + r.group;
   kind->storage_version = r.group + "/" + storage_version;
   if (const json::Value* schema = json::find_path(version, {"schema", "openAPIV3Schema"}))
@@ -72,7 +75,8 @@ Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& versi
 
 bool established(const json::Value& crd) {
   const json::Array* conditions = json::array_at(crd, {"status", "conditions"});
-  return conditions && std::any_of(conditions->begin(), conditions->end(), [](const json::Value& one) {
+  return conditions &&
+         std::any_of(conditions->begin(), conditions->end(), [](const json::Value& one) {
            return json::string_at(one, {"type"}) == "Established" &&
                   json::string_at(one, {"status"}) == "True";
          });

@@ -1,6 +1,6 @@
-// CustomResourceDefinitions: the rules for the objects themselves, and the kinds they bring into the
-// catalog. A CRD's conditions are set in the very write that creates it, and its kinds are served before
-// that write is answered.
+// CustomResourceDefinitions: the rules for the objects themselves, and the kinds they bring into
+// the catalog. A CRD's conditions are set in the very write that creates it, and its kinds are
+// served before that write is answered.
 #pragma once
 
 #include <functional>
@@ -27,13 +27,15 @@ bool is_crd(const kube::Resource& resource);
 // Its status: accepted names, stored versions, conditions.
 void prepare_crd(json::Value& crd, const Catalog& catalog, WallTime now);
 // `old` is null on create.
-std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old, const Catalog& catalog);
+std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old,
+                                const Catalog& catalog);
 // Adds the finalizer and the Terminating condition; true when the CRD must stay for its resources.
 bool begin_crd_removal(json::Value& crd, WallTime now);
 
-// The part of it that is about one version, at `field`, without the schema, which may be null when it is wrong.
-void validate_crd_version(const std::string& field, const json::Value& version, const Schema* schema,
-                          std::vector<Cause>& causes);
+// The part of it that is about one version, at `field`, without the schema, which may be null when
+// it is wrong.
+void validate_crd_version(const std::string& field, const json::Value& version,
+                          const Schema* schema, std::vector<Cause>& causes);
 
 // The kinds of an established CRD.
 Result<CustomKinds> kinds_of_crd(const json::Value& crd);
@@ -47,9 +49,11 @@ class Crds {
 
   // Before the first refresh.
   void set_platform(PlatformCrds platform) { platform_ = std::move(platform); }
-  // Called after every commit that touched CRDs, and once at start. Unchanged CRDs are not parsed again.
+  // Called after every commit that touched CRDs, and once at start. Unchanged CRDs are not parsed
+  // again.
   void refresh();
-  // The CRDs that wait for their resources to go, by name, and in which kind these are stored: it need not be served.
+  // The CRDs that wait for their resources to go, by name, and in which kind these are stored: it
+  // need not be served.
   std::map<std::string, KindPtr> terminating() const;
   // Called (on the thread of refresh) when there is something terminating.
   void on_terminating(std::function<void()> notify) { notify_ = std::move(notify); }

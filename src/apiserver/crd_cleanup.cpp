@@ -79,7 +79,8 @@ struct CrdCleanup::State : std::enable_shared_from_this<State> {
       request.key = {header.ns, header.name};
       request.field_manager = kManager;
       request.user = {"system:apiserver", "", {"system:masters"}};
-      request.past_admission = true;  // as upstream: who may delete the CRD may delete its resources
+      request.past_admission =
+          true;  // as upstream: who may delete the CRD may delete its resources
       requests.push_back(std::move(request));
       return ++count < kPerRound;
     });

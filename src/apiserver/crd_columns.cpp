@@ -21,7 +21,8 @@ json::Value age_cell(const json::Value& value, WallTime now) {
   return json::Value(model::human_duration(now - *at));
 }
 
-// A value of another type than the column's is shown as nothing, as upstream does; text takes anything.
+// A value of another type than the column's is shown as nothing, as upstream does; text takes
+// anything.
 json::Value cell_of(const std::string& type, const json::Value& value, WallTime now) {
   if (value.is_null()) return nullptr;
   if (type == "date") return age_cell(value, now);
@@ -39,11 +40,14 @@ json::Value cell_of(const std::string& type, const json::Value& value, WallTime 
 bool add_column(const json::Value& column, Kind& kind, std::vector<PrintedColumn>& printed) {
   Result<json::JsonPath> path = json::JsonPath::parse(json::string_at(column, {"jsonPath"}));
   if (!path) {
-    log_warn("apiserver", "a printer column's path cannot be read; it and the columns after it are left out",
+    log_warn("apiserver",
+             "a printer column's path cannot be read; it and the columns after it are left out",
              {{"kind", kind.resource.kind}, {"error", path.error().message}});
     return false;
   }
-  auto text = [&](std::string_view member) { return std::string(json::string_at(column, {member})); };
+  auto text = [&](std::string_view member) {
+    return std::string(json::string_at(column, {member}));
+  };
   kind.columns.push_back({text("name"), text("type"), text("format"), text("description"),
                           static_cast<int>(json::int_at(column, {"priority"}))});
   printed.push_back({text("type"), std::move(*path)});
@@ -81,10 +85,12 @@ void set_crd_columns(const json::Value& version, Kind& kind) {
       if (!path) continue;
       if (text.starts_with('.')) text.remove_prefix(1);
       kind.selectable[std::string(text)] = [path = *path](const json::Node& object) {
-        const json::Value copy = object.value() ? json::Value() : object.to_value().value_or(nullptr);
+        const json::Value copy =
+            object.value() ? json::Value() : object.to_value().value_or(nullptr);
         const json::Value* value = path.find_first(object.value() ? *object.value() : copy);
         if (!value) return std::string();
-        return value->is_string() ? std::string(json::sv(value->get_string())) : json::serialize(*value);
+        return value->is_string() ? std::string(json::sv(value->get_string()))
+                                  : json::serialize(*value);
       };
     }
   }

@@ -43,8 +43,10 @@ void set_condition(json::Value& crd, std::string_view type, bool holds, std::str
 
 bool condition_holds(const json::Value& crd, std::string_view type) {
   const json::Array* conditions = json::array_at(crd, {"status", "conditions"});
-  return conditions && std::any_of(conditions->begin(), conditions->end(), [&](const json::Value& one) {
-           return json::string_at(one, {"type"}) == type && json::string_at(one, {"status"}) == "True";
+  return conditions &&
+         std::any_of(conditions->begin(), conditions->end(), [&](const json::Value& one) {
+           return json::string_at(one, {"type"}) == type &&
+                  json::string_at(one, {"status"}) == "True";
          });
 }
 
@@ -123,25 +125,31 @@ void validate_review_versions(const json::Array* versions, std::vector<Cause>& c
       causes.push_back(invalid_value(at, version, "duplicate version"));
       continue;
     }
-    for (const std::string& why : model::dns1035_label_errors(name)) causes.push_back(invalid_value(at, version, why));
+    for (const std::string& why : model::dns1035_label_errors(name))
+      causes.push_back(invalid_value(at, version, why));
   }
   if (!seen.contains("v1") && !seen.contains("v1beta1"))
-    causes.push_back(invalid_value(path, json::Value(*versions), "must include at least one of v1, v1beta1"));
+    causes.push_back(
+        invalid_value(path, json::Value(*versions), "must include at least one of v1, v1beta1"));
 }
 
 // The paths are those of the internal version, which upstream shows.
 void validate_conversion(const json::Value& crd, std::vector<Cause>& causes) {
   const std::string path = "spec.conversion", client_path = path + ".webhookClientConfig";
   const std::string_view strategy = json::string_at(crd, {"spec", "conversion", "strategy"});
-  const json::Value* client = json::find_path(crd, {"spec", "conversion", "webhook", "clientConfig"});
-  const json::Array* versions = json::array_at(crd, {"spec", "conversion", "webhook", "conversionReviewVersions"});
+  const json::Value* client =
+      json::find_path(crd, {"spec", "conversion", "webhook", "clientConfig"});
+  const json::Array* versions =
+      json::array_at(crd, {"spec", "conversion", "webhook", "conversionReviewVersions"});
   if (strategy.empty())
     causes.push_back(required_value(path + ".strategy"));
   else if (strategy != "None" && strategy != "Webhook")
-    causes.push_back(unsupported_value(path + ".strategy", json::Value(strategy), {"None", "Webhook"}));
+    causes.push_back(
+        unsupported_value(path + ".strategy", json::Value(strategy), {"None", "Webhook"}));
   if (strategy != "Webhook") {
     if (client)
-      causes.push_back(forbidden_value(client_path, "should not be set when strategy is not set to Webhook"));
+      causes.push_back(
+          forbidden_value(client_path, "should not be set when strategy is not set to Webhook"));
     if (versions && !versions->empty())
       causes.push_back(forbidden_value(path + ".conversionReviewVersions",
                                        "should not be set when strategy is not set to Webhook"));
@@ -158,7 +166,8 @@ void validate_conversion(const json::Value& crd, std::vector<Cause>& causes) {
 }
 
 // Nothing may be kept in a version that nobody knows any more.
-void validate_stored_versions(const json::Value& crd, const Catalog& catalog, std::vector<Cause>& causes) {
+void validate_stored_versions(const json::Value& crd, const Catalog& catalog,
+                              std::vector<Cause>& causes) {
   const json::Array* stored = json::array_at(crd, {"status", "storedVersions"});
   const json::Array* versions = json::array_at(crd, {"spec", "versions"});
   if (!versions) return;
@@ -172,7 +181,8 @@ void validate_stored_versions(const json::Value& crd, const Catalog& catalog, st
   };
   for (const json::Value& version : *versions)
     if (json::bool_at(version, {"storage"}) &&
-        std::none_of(stored->begin(), stored->end(), [&](const json::Value& one) { return names(version, one); }))
+        std::none_of(stored->begin(), stored->end(),
+                     [&](const json::Value& one) { return names(version, one); }))
       causes.push_back(invalid_value(
           "status.storedVersions", json::Value(*stored),
           "must have the storage version " + std::string(json::string_at(version, {"name"}))));
@@ -186,11 +196,12 @@ void validate_stored_versions(const json::Value& crd, const Catalog& catalog, st
     const ServedPtr served = catalog.find(json::string_at(crd, {"spec", "group"}), name,
                                           json::string_at(crd, {"spec", "names", "plural"}));
     if (served && served->kind->platform) continue;
-    causes.push_back(invalid_value("status.storedVersions[" + std::to_string(i) + "]", one,
-                                   "missing from spec.versions; " + name +
-                                       " was previously a storage version, and must remain in spec.versions until a "
-                                       "storage migration ensures no data remains persisted in " +
-                                       name + " and removes " + name + " from status.storedVersions"));
+    causes.push_back(invalid_value(
+        "status.storedVersions[" + std::to_string(i) + "]", one,
+        "missing from spec.versions; " + name +
+            " was previously a storage version, and must remain in spec.versions until a "
+            "storage migration ensures no data remains persisted in " +
+            name + " and removes " + name + " from status.storedVersions"));
   }
 }
 
@@ -207,7 +218,8 @@ void validate_approval(const json::Value& crd, std::vector<Cause>& causes) {
                                     "https://github.com/kubernetes/enhancements/pull/1111"));
 }
 
-void validate_immutable(const json::Value& crd, const json::Value& old, std::vector<Cause>& causes) {
+void validate_immutable(const json::Value& crd, const json::Value& old,
+                        std::vector<Cause>& causes) {
   static const json::Value kNone;
   auto same = [&](std::initializer_list<std::string_view> path, const char* field) {
     const json::Value *now = json::find_path(crd, path), *before = json::find_path(old, path);
@@ -231,8 +243,8 @@ void prepare_crd(json::Value& crd, const Catalog& catalog, WallTime now) {
       set_condition(crd, "Established", true, "InitialNamesAccepted",
                     "the initial names have been accepted", now);
   } else {
-    set_condition(crd, "NamesAccepted", false, "NamesConflict", "\"" + taken + "\" is already in use",
-                  now);
+    set_condition(crd, "NamesAccepted", false, "NamesConflict",
+                  "\"" + taken + "\" is already in use", now);
     if (!condition_holds(crd, "Established"))
       set_condition(crd, "Established", false, "NotAccepted", "not all names are accepted", now);
   }
@@ -252,7 +264,8 @@ void prepare_crd(json::Value& crd, const Catalog& catalog, WallTime now) {
     }
 }
 
-std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old, const Catalog& catalog) {
+std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old,
+                                const Catalog& catalog) {
   std::vector<Cause> causes;
   std::string group(json::string_at(crd, {"spec", "group"}));
   std::string plural(json::string_at(crd, {"spec", "names", "plural"}));
@@ -269,7 +282,8 @@ std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old, 
   if (group.empty()) {
     causes.push_back(required_value("spec.group"));
   } else if (group.find('.') == std::string::npos) {
-    causes.push_back(invalid_value("spec.group", json::Value(group), "should be a domain with at least one dot"));
+    causes.push_back(invalid_value("spec.group", json::Value(group),
+                                   "should be a domain with at least one dot"));
   } else {
     for (const std::string& why : model::dns1123_subdomain_errors(group))
       causes.push_back(invalid_value("spec.group", json::Value(group), why));
@@ -278,7 +292,8 @@ std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old, 
   if (scope.empty())
     causes.push_back(required_value("spec.scope"));
   else if (scope != "Namespaced" && scope != "Cluster")
-    causes.push_back(unsupported_value("spec.scope", json::Value(scope), {"Cluster", "Namespaced"}));
+    causes.push_back(
+        unsupported_value("spec.scope", json::Value(scope), {"Cluster", "Namespaced"}));
   for (std::string_view member : {"plural", "singular", "kind", "listKind"}) {
     std::string_view value = json::string_at(crd, {"spec", "names", member});
     const std::string path = "spec.names." + std::string(member);
@@ -290,7 +305,8 @@ std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old, 
     }
   }
   if (json::bool_at(crd, {"spec", "preserveUnknownFields"}))
-    causes.push_back(invalid_value("spec.preserveUnknownFields", json::Value(true), "must be false"));
+    causes.push_back(
+        invalid_value("spec.preserveUnknownFields", json::Value(true), "must be false"));
   validate_versions(crd, causes);
   validate_conversion(crd, causes);
   validate_stored_versions(crd, catalog, causes);
@@ -308,9 +324,10 @@ bool begin_crd_removal(json::Value& crd, WallTime now) {
     if (std::find(finalizers.begin(), finalizers.end(), kCrdFinalizer) == finalizers.end())
       finalizers.emplace_back(kCrdFinalizer);
     set_finalizers(crd, finalizers);
-    set_condition(crd, "Terminating", true, "InstanceDeletionPending",
-                  "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
-                  now);
+    set_condition(
+        crd, "Terminating", true, "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        now);
   }
   return !finalizers.empty();
 }

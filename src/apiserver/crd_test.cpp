@@ -8,7 +8,8 @@ namespace {
 constexpr const char* kCrds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 constexpr const char* kFoos = "/apis/x.io/v1/namespaces/default/foos";
 
-const std::string kFooCrd = R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+const std::string kFooCrd =
+    R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
   "metadata":{"name":"foos.x.io"},
   "spec":{"group":"x.io","scope":"Namespaced","names":{"plural":"foos","kind":"Foo","shortNames":["fo"]},
   "versions":[
@@ -55,7 +56,8 @@ TEST_F(CrdTest, WatchesEndWithTheirKind) {
   call("DELETE", std::string(kCrds) + "/foos.x.io");
   simulation.run_for(std::chrono::seconds(2));
   EXPECT_TRUE(watch->ended);
-  EXPECT_EQ(json::string_at(watch->events().back(), {"type"}), "DELETED") << "the last events come first";
+  EXPECT_EQ(json::string_at(watch->events().back(), {"type"}), "DELETED")
+      << "the last events come first";
   EXPECT_FALSE(maps->ended);
 }
 
@@ -73,29 +75,41 @@ TEST_F(CrdTest, ColumnsSelectableFieldsAndScaleAreChecked) {
     return text;
   };
   const std::string at = "spec.versions[0].";
-  EXPECT_EQ(causes(R"({"additionalPrinterColumns":[{"name":"","type":"text","format":"odd","jsonPath":"spec.s"},
+  EXPECT_EQ(
+      causes(
+          R"({"additionalPrinterColumns":[{"name":"","type":"text","format":"odd","jsonPath":"spec.s"},
       {"name":"b"}]})"),
-            at + "additionalPrinterColumns[0].name: Required value\n" +
-            at + "additionalPrinterColumns[0].type: Invalid value: \"text\": must be one of boolean,date,integer,"
-                 "number,string\n" +
-            at + "additionalPrinterColumns[0].format: Invalid value: \"odd\": must be one of byte,date,date-time,"
-                 "double,float,int32,int64,password\n" +
-            at + "additionalPrinterColumns[0].JSONPath: Invalid value: \"spec.s\": must be a simple json path starting "
-                 "with .\n" +
-            at + "additionalPrinterColumns[1].type: Required value: must be one of boolean,date,integer,number,string"
-                 "\n" +
-            at + "additionalPrinterColumns[1].JSONPath: Required value\n");
-  const std::string kinds = "must point to a field of type string, boolean or integer. Enum string fields and strings "
-                            "with formats are allowed.";
+      at + "additionalPrinterColumns[0].name: Required value\n" + at +
+          "additionalPrinterColumns[0].type: Invalid value: \"text\": must be one of "
+          "boolean,date,integer,"
+          "number,string\n" +
+          at +
+          "additionalPrinterColumns[0].format: Invalid value: \"odd\": must be one of "
+          "byte,date,date-time,"
+          "double,float,int32,int64,password\n" +
+          at +
+          "additionalPrinterColumns[0].JSONPath: Invalid value: \"spec.s\": must be a simple json "
+          "path starting "
+          "with .\n" +
+          at +
+          "additionalPrinterColumns[1].type: Required value: must be one of "
+          "boolean,date,integer,number,string"
+          "\n" +
+          at + "additionalPrinterColumns[1].JSONPath: Required value\n");
+  const std::string kinds =
+      "must point to a field of type string, boolean or integer. Enum string fields and strings "
+      "with formats are allowed.";
   const std::string bad = "is an invalid path: ", field = at + "selectableFields[";
-  EXPECT_EQ(causes(R"({"selectableFields":[{},{"jsonPath":"spec.s"},{"jsonPath":".spec.none"},{"jsonPath":".spec"},
+  EXPECT_EQ(
+      causes(
+          R"({"selectableFields":[{},{"jsonPath":"spec.s"},{"jsonPath":".spec.none"},{"jsonPath":".spec"},
       {"jsonPath":".spec.s"},{"jsonPath":".spec.s"},{"jsonPath":".spec.s[0]"}]})"),
-            field + "0].jsonPath: Required value\n" +
-            field + "1].jsonPath: Invalid value: \"spec.s\": " + bad + "expected [ or . but got: spec\n" +
-            field + "2].jsonPath: Invalid value: \".spec.none\": " + bad + "does not refer to a valid field\n" +
-            field + "3].jsonPath: Invalid value: \".spec\": " + kinds + "\n" +
-            field + "5].jsonPath: Duplicate value: \".spec.s\"\n" +
-            field + "6].jsonPath: Invalid value: \".spec.s[0]\": " + bad + "array notation is not allowed\n");
+      field + "0].jsonPath: Required value\n" + field +
+          "1].jsonPath: Invalid value: \"spec.s\": " + bad + "expected [ or . but got: spec\n" +
+          field + "2].jsonPath: Invalid value: \".spec.none\": " + bad +
+          "does not refer to a valid field\n" + field + "3].jsonPath: Invalid value: \".spec\": " +
+          kinds + "\n" + field + "5].jsonPath: Duplicate value: \".spec.s\"\n" + field +
+          "6].jsonPath: Invalid value: \".spec.s[0]\": " + bad + "array notation is not allowed\n");
   std::string properties, fields;
   for (char c = 'a'; c < 'a' + 9; ++c) {
     properties += std::string(properties.empty() ? "" : ",") + "\"" + c + R"(":{"type":"string"})";
@@ -105,29 +119,41 @@ TEST_F(CrdTest, ColumnsSelectableFieldsAndScaleAreChecked) {
                    R"(}}},"selectableFields":[)" + fields + "]}"),
             at + "selectableFields: Too many: 9: must have at most 8 items\n");
   const std::string scale = at + "subresources.scale.";
-  EXPECT_EQ(causes(R"({"subresources":{"scale":{"specReplicasPath":".status.n","statusReplicasPath":"status.n",
+  EXPECT_EQ(
+      causes(
+          R"({"subresources":{"scale":{"specReplicasPath":".status.n","statusReplicasPath":"status.n",
       "labelSelectorPath":".spec.l"}}})"),
-            scale + "specReplicasPath: Invalid value: \".status.n\": should be a json path under .spec\n" +
-            scale + "statusReplicasPath: Invalid value: \"status.n\": must be a simple json path starting with .\n" +
-            scale + "labelSelectorPath: Invalid value: \".spec.l\": should be a json path under .status\n");
+      scale +
+          "specReplicasPath: Invalid value: \".status.n\": should be a json path under .spec\n" +
+          scale +
+          "statusReplicasPath: Invalid value: \"status.n\": must be a simple json path starting "
+          "with .\n" +
+          scale +
+          "labelSelectorPath: Invalid value: \".spec.l\": should be a json path under .status\n");
   EXPECT_EQ(causes(R"({"selectableFields":[{"jsonPath":".spec.s"},{"jsonPath":".spec.size"}],
-      "additionalPrinterColumns":[{"name":"S","type":"string","jsonPath":".spec.s"}]})"), "201");
+      "additionalPrinterColumns":[{"name":"S","type":"string","jsonPath":".spec.s"}]})"),
+            "201");
 }
 
 TEST_F(CrdTest, RulesThatWereNotCheckedAreMentioned) {
   json::Value crd = json::parse(kFooCrd).value();
-  crd.at("spec").at("versions").get_array()[0].at("schema") = json::parse(R"j({"openAPIV3Schema":{"type":"object",
+  crd.at("spec").at("versions").get_array()[0].at("schema") =
+      json::parse(R"j({"openAPIV3Schema":{"type":"object",
       "properties":{"spec":{"type":"object","properties":{"s":{"type":"string","enum":["a","b"]},"p":{"type":"string",
-      "pattern":"^x"}},"x-kubernetes-validations":[{"rule":"self.s == 'a'","message":"no a"}]}}}})j").value();
+      "pattern":"^x"}},"x-kubernetes-validations":[{"rule":"self.s == 'a'","message":"no a"}]}}}})j")
+          .value();
   ASSERT_EQ(call("POST", kCrds, json::serialize(crd)).status, 201);
   Reply wrong = call("POST", kFoos, R"({"metadata":{"name":"f"},"spec":{"s":"q"}})");
   EXPECT_EQ(wrong.message(),
-            "Foo.x.io \"f\" is invalid: [spec.s: Unsupported value: \"q\": supported values: \"a\", \"b\", <nil>: "
-            "Invalid value: null: some validation rules were not checked because the object was invalid; correct the "
+            "Foo.x.io \"f\" is invalid: [spec.s: Unsupported value: \"q\": supported values: "
+            "\"a\", \"b\", <nil>: "
+            "Invalid value: null: some validation rules were not checked because the object was "
+            "invalid; correct the "
             "existing errors to complete validation]");
   Reply both = call("POST", kFoos, R"({"metadata":{"name":"f"},"spec":{"s":"b","p":"y"}})");
   EXPECT_NE(both.message().find("should match '^x'"), std::string::npos) << both.message();
-  EXPECT_NE(both.message().find("no a"), std::string::npos) << "a pattern keeps no rule from running";
+  EXPECT_NE(both.message().find("no a"), std::string::npos)
+      << "a pattern keeps no rule from running";
 }
 
 TEST_F(CrdTest, NothingIsCreatedOfAKindThatIsDeletedMeanwhile) {
@@ -136,7 +162,8 @@ TEST_F(CrdTest, NothingIsCreatedOfAKindThatIsDeletedMeanwhile) {
   auto creation = begin("POST", kFoos, R"({"metadata":{"name":"f"}})");
   simulation.run_until_idle();
   EXPECT_EQ(removal->answer.status, 200);
-  EXPECT_TRUE(creation->answer.status == 405 || creation->answer.status == 404) << creation->answer.body;
+  EXPECT_TRUE(creation->answer.status == 405 || creation->answer.status == 404)
+      << creation->answer.body;
   simulation.run_for(std::chrono::seconds(2));
   EXPECT_EQ(call("GET", std::string(kCrds) + "/foos.x.io").status, 404);
   EXPECT_EQ(store->snapshot().count(store->bucket("foos.x.io")), 0u);
@@ -154,19 +181,23 @@ TEST_F(CrdTest, ResourcesArePrunedDefaultedAndValidated) {
   Reply odd = call("POST", std::string(kFoos) + "?fieldValidation=Strict",
                    R"({"metadata":{"name":"o","color":"red"},"spec":{}})");
   EXPECT_EQ(odd.status, 400);
-  EXPECT_EQ(odd.message(), "Foo in version \"v1\" cannot be handled as a Foo: strict decoding error: "
-                           "unknown field \"metadata.color\"");
+  EXPECT_EQ(odd.message(),
+            "Foo in version \"v1\" cannot be handled as a Foo: strict decoding error: "
+            "unknown field \"metadata.color\"");
   EXPECT_EQ(call("POST", kFoos, R"({"metadata":{"name":"o","labels":{"a":1}}})").status, 400);
   Reply bad = call("POST", kFoos, R"({"metadata":{"name":"g"},"spec":{"s":"q"}})");
   EXPECT_EQ(bad.status, 422);
-  EXPECT_EQ(bad.message(), "Foo.x.io \"g\" is invalid: spec.s: Unsupported value: \"q\": supported "
-                           "values: \"a\", \"b\"");
-  Reply unguarded = call("PUT", std::string(kFoos) + "/f", R"({"metadata":{"name":"f"},"spec":{}})");
+  EXPECT_EQ(bad.message(),
+            "Foo.x.io \"g\" is invalid: spec.s: Unsupported value: \"q\": supported "
+            "values: \"a\", \"b\"");
+  Reply unguarded =
+      call("PUT", std::string(kFoos) + "/f", R"({"metadata":{"name":"f"},"spec":{}})");
   EXPECT_EQ(unguarded.status, 422);
   EXPECT_EQ(patch(std::string(kFoos) + "/f", "{}", "strategic-merge-patch").status, 415);
   Reply changed = patch(std::string(kFoos) + "/f", R"({"spec":{"size":4}})");
   EXPECT_EQ(json::int_at(changed.body, {"metadata", "generation"}), 2);
-  Reply status = patch(std::string(kFoos) + "/f/status", R"({"status":{"phase":"Up"},"spec":{"size":9}})");
+  Reply status =
+      patch(std::string(kFoos) + "/f/status", R"({"status":{"phase":"Up"},"spec":{"size":9}})");
   EXPECT_EQ(status.at({"status", "phase"}), "Up");
   EXPECT_EQ(json::int_at(status.body, {"spec", "size"}), 4);
   EXPECT_EQ(json::int_at(status.body, {"metadata", "generation"}), 2);
@@ -178,12 +209,15 @@ TEST_F(CrdTest, ResourcesArePrunedDefaultedAndValidated) {
 TEST_F(CrdTest, ResourcesOlderThanTheSchemaArePrunedAndDefaultedOnRead) {
   install();
   call("POST", kFoos, R"({"metadata":{"name":"old"},"spec":{"s":"a"}})");
-  const std::string before = call("GET", std::string(kFoos) + "/old").at({"metadata", "resourceVersion"});
-  const std::string properties = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
-  Reply changed = patch(std::string(kCrds) + "/foos.x.io",
-                        R"([{"op":"remove","path":")" + properties + R"(/s"},{"op":"add","path":")" + properties +
-                            R"(/color","value":{"type":"string","default":"red"}}])",
-                        "json-patch");
+  const std::string before =
+      call("GET", std::string(kFoos) + "/old").at({"metadata", "resourceVersion"});
+  const std::string properties =
+      "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+  Reply changed =
+      patch(std::string(kCrds) + "/foos.x.io",
+            R"([{"op":"remove","path":")" + properties + R"(/s"},{"op":"add","path":")" +
+                properties + R"(/color","value":{"type":"string","default":"red"}}])",
+            "json-patch");
   ASSERT_EQ(changed.status, 200) << changed.text;
   const auto expect_new = [](const json::Value& foo) {
     EXPECT_EQ(json::string_at(foo, {"spec", "color"}), "red");
@@ -204,12 +238,15 @@ TEST_F(CrdTest, VersionsDifferInName) {
   Reply other = call("GET", "/apis/x.io/v1beta1/namespaces/default/foos/f");
   EXPECT_EQ(other.at({"apiVersion"}), "x.io/v1beta1");
   EXPECT_EQ(json::int_at(other.body, {"spec", "size"}), 1);
-  Reply table = call("GET", kFoos, "", {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
-  const json::Array& cells = *json::array_at(json::array_at(table.body, {"rows"})->front(), {"cells"});
+  Reply table =
+      call("GET", kFoos, "", {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
+  const json::Array& cells =
+      *json::array_at(json::array_at(table.body, {"rows"})->front(), {"cells"});
   EXPECT_EQ(json::serialize(json::Value(cells)), R"(["f",1,"0s"])");
 }
 
-// Converted by name alone: what is stored fits the storage version, what is shown the version asked for.
+// Converted by name alone: what is stored fits the storage version, what is shown the version asked
+// for.
 TEST_F(CrdTest, VersionsDifferInMembers) {
   const std::string crd = R"({"metadata":{"name":"bars.x.io"},
       "spec":{"group":"x.io","scope":"Cluster","names":{"plural":"bars","kind":"Bar"},"versions":[
@@ -228,13 +265,17 @@ TEST_F(CrdTest, VersionsDifferInMembers) {
   EXPECT_EQ(spec_at(stable + "/x"), R"({"a":"1","b":"bb"})");
   EXPECT_EQ(spec_at(alpha + "/x"), R"({"a":"1"})");
   const Reply list = call("GET", alpha);
-  EXPECT_EQ(json::serialize(*json::find(json::array_at(list.body, {"items"})->front(), "spec")), R"({"a":"1"})");
+  EXPECT_EQ(json::serialize(*json::find(json::array_at(list.body, {"items"})->front(), "spec")),
+            R"({"a":"1"})");
   auto watch = send("GET", alpha + "?watch=1");
   EXPECT_EQ(json::find_path(watch->events().front(), {"object", "spec", "b"}), nullptr);
   // What is stored in a version that is no longer the one for it.
   ASSERT_EQ(patch(std::string(kCrds) + "/bars.x.io",
                   R"([{"op":"replace","path":"/spec/versions/0/storage","value":false},
-                      {"op":"replace","path":"/spec/versions/1/storage","value":true}])", "json-patch").status, 200);
+                      {"op":"replace","path":"/spec/versions/1/storage","value":true}])",
+                  "json-patch")
+                .status,
+            200);
   EXPECT_EQ(spec_at(stable + "/x"), R"({"a":"1","b":"bb"})");
   EXPECT_EQ(spec_at(alpha + "/x"), R"({"a":"1"})");
 }
@@ -265,8 +306,10 @@ TEST_F(CrdTest, NoVersionNeedBeServed) {
   EXPECT_EQ(call("GET", "/apis/x.io/v1").status, 404);
   const std::string path = std::string(kCrds) + "/foos.x.io";
   const auto serve = [&](const char* value) {
-    return patch(path, std::string(R"([{"op":"replace","path":"/spec/versions/0/served","value":)") + value + "}]",
-                 "json-patch");
+    return patch(
+        path,
+        std::string(R"([{"op":"replace","path":"/spec/versions/0/served","value":)") + value + "}]",
+        "json-patch");
   };
   ASSERT_EQ(serve("true").status, 200);
   ASSERT_EQ(call("POST", kFoos, R"({"metadata":{"name":"f"}})").status, 201);
@@ -293,8 +336,10 @@ TEST_F(CrdTest, TheServerIsAnEndpointOfItsService) {
   ASSERT_EQ(endpoints.status, 200) << endpoints.text;
   const json::Value& subset = json::array_at(endpoints.body, {"subsets"})->front();
   EXPECT_EQ(json::serialize(*json::find(subset, "addresses")), R"([{"ip":"192.0.2.1"}])");
-  EXPECT_EQ(json::serialize(*json::find(subset, "ports")), R"([{"name":"https","port":6443,"protocol":"TCP"}])");
-  Reply slice = call("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes");
+  EXPECT_EQ(json::serialize(*json::find(subset, "ports")),
+            R"([{"name":"https","port":6443,"protocol":"TCP"}])");
+  Reply slice =
+      call("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes");
   EXPECT_EQ(json::array_at(slice.body, {"endpoints"})->size(), 1u);
 }
 
@@ -302,9 +347,10 @@ TEST_F(CrdTest, TheServerBringsItsServiceBack) {
   advertise_address = "192.0.2.1";
   restart([](Options&) {});
   bootstrap();
-  const std::string paths[]{"/api/v1/namespaces/default/services/kubernetes",
-                            "/api/v1/namespaces/default/endpoints/kubernetes",
-                            "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"};
+  const std::string paths[]{
+      "/api/v1/namespaces/default/services/kubernetes",
+      "/api/v1/namespaces/default/endpoints/kubernetes",
+      "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"};
   for (const std::string& path : paths) {
     const Reply before = call("GET", path);
     ASSERT_EQ(before.status, 200) << path;
@@ -317,7 +363,8 @@ TEST_F(CrdTest, TheServerBringsItsServiceBack) {
   patch(paths[1], R"({"subsets":[]})");
   EXPECT_EQ(json::array_at(call("GET", paths[1]).body, {"subsets"})->size(), 1u);
   const Reply labelled = patch(paths[0], R"({"metadata":{"labels":{"mine":"too"}}})");
-  EXPECT_EQ(call("GET", paths[0]).at({"metadata", "resourceVersion"}), labelled.at({"metadata", "resourceVersion"}))
+  EXPECT_EQ(call("GET", paths[0]).at({"metadata", "resourceVersion"}),
+            labelled.at({"metadata", "resourceVersion"}))
       << "what others write beside stays";
 }
 
@@ -325,7 +372,8 @@ TEST_F(CrdTest, TheServerBringsItsServiceBack) {
 TEST_F(CrdTest, TheServerTellsWhereItIsNow) {
   constexpr const char* kService = "/api/v1/namespaces/default/services/kubernetes";
   constexpr const char* kEndpoints = "/api/v1/namespaces/default/endpoints/kubernetes";
-  constexpr const char* kSlice = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
+  constexpr const char* kSlice =
+      "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes";
   ASSERT_EQ(patch(kService, R"({"metadata":{"labels":{"mine":"too"}}})").status, 200);
   auto start_at = [&](const std::string& address, std::uint16_t port) {
     restart([&](Options& options) {
@@ -337,19 +385,24 @@ TEST_F(CrdTest, TheServerTellsWhereItIsNow) {
   start_at("192.0.2.1", 7443);
   start_at("192.0.2.2", 8443);
   Reply service = call("GET", kService);
-  EXPECT_EQ(json::int_at(json::array_at(service.body, {"spec", "ports"})->front(), {"targetPort"}), 8443);
+  EXPECT_EQ(json::int_at(json::array_at(service.body, {"spec", "ports"})->front(), {"targetPort"}),
+            8443);
   EXPECT_EQ(service.at({"metadata", "labels", "mine"}), "too");
   const json::Value subset = json::array_at(call("GET", kEndpoints).body, {"subsets"})->front();
   EXPECT_EQ(json::serialize(*json::find(subset, "addresses")), R"([{"ip":"192.0.2.2"}])");
-  EXPECT_EQ(json::serialize(*json::find(subset, "ports")), R"([{"name":"https","port":8443,"protocol":"TCP"}])");
+  EXPECT_EQ(json::serialize(*json::find(subset, "ports")),
+            R"([{"name":"https","port":8443,"protocol":"TCP"}])");
   const Reply slice = call("GET", kSlice);
-  EXPECT_EQ(json::serialize(*json::find(json::array_at(slice.body, {"endpoints"})->front(), "addresses")),
-            R"(["192.0.2.2"])");
+  EXPECT_EQ(
+      json::serialize(*json::find(json::array_at(slice.body, {"endpoints"})->front(), "addresses")),
+      R"(["192.0.2.2"])");
   EXPECT_EQ(json::int_at(json::array_at(slice.body, {"ports"})->front(), {"port"}), 8443);
   const std::string revision = slice.at({"metadata", "resourceVersion"});
   start_at("192.0.2.2", 8443);
-  EXPECT_EQ(call("GET", kSlice).at({"metadata", "resourceVersion"}), revision) << "nothing has changed";
-  EXPECT_NE(call("GET", "/api").text.find("\"serverAddress\":\"192.0.2.2:8443\""), std::string::npos);
+  EXPECT_EQ(call("GET", kSlice).at({"metadata", "resourceVersion"}), revision)
+      << "nothing has changed";
+  EXPECT_NE(call("GET", "/api").text.find("\"serverAddress\":\"192.0.2.2:8443\""),
+            std::string::npos);
   start_at("127.0.0.1", 8443);
   EXPECT_EQ(call("GET", kEndpoints).status, 404);
   EXPECT_EQ(call("GET", kSlice).status, 404);
@@ -360,21 +413,31 @@ TEST_F(CrdTest, DeprecatedVersionsWarn) {
     const std::string any = R"("schema":{"openAPIV3Schema":{"type":"object"}})";
     return R"({"metadata":{"name":"bars.y.io"},"spec":{"group":"y.io","scope":"Cluster",
         "names":{"plural":"bars","kind":"Bar"},"versions":[
-        {"name":"v1beta1","served":true,"storage":false,)" + old + any + R"(},
-        {"name":"v1beta2","served":true,"storage":false,)" + any + R"(},
-        {"name":"v1","served":)" + newer + R"(,"storage":true,)" + any + "}]}}";
+        {"name":"v1beta1","served":true,"storage":false,)" +
+           old + any + R"(},
+        {"name":"v1beta2","served":true,"storage":false,)" +
+           any + R"(},
+        {"name":"v1","served":)" +
+           newer + R"(,"storage":true,)" + any + "}]}}";
   };
   constexpr const char* kBars = "/apis/y.io/v1beta1/bars";
   ASSERT_EQ(call("POST", kCrds, crd(R"("deprecated":true,)", "true")).status, 201);
-  EXPECT_EQ(call("GET", kBars).headers.get("Warning"), "299 - \"y.io/v1beta1 Bar is deprecated; use y.io/v1 Bar\"");
+  EXPECT_EQ(call("GET", kBars).headers.get("Warning"),
+            "299 - \"y.io/v1beta1 Bar is deprecated; use y.io/v1 Bar\"");
   EXPECT_FALSE(call("GET", "/apis/y.io/v1beta2/bars").headers.has("Warning"));
   const std::string one = std::string(kCrds) + "/bars.y.io";
-  ASSERT_EQ(call("PATCH", one, R"([{"op":"replace","path":"/spec/versions/2/served","value":false}])",
-                 {{"Content-Type", "application/json-patch+json"}}).status, 200);
+  ASSERT_EQ(
+      call("PATCH", one, R"([{"op":"replace","path":"/spec/versions/2/served","value":false}])",
+           {{"Content-Type", "application/json-patch+json"}})
+          .status,
+      200);
   EXPECT_EQ(call("GET", kBars).headers.get("Warning"),
             "299 - \"y.io/v1beta1 Bar is deprecated; use y.io/v1beta2 Bar\"");
-  ASSERT_EQ(call("PATCH", one, R"([{"op":"add","path":"/spec/versions/0/deprecationWarning","value":"go on"}])",
-                 {{"Content-Type", "application/json-patch+json"}}).status, 200);
+  ASSERT_EQ(call("PATCH", one,
+                 R"([{"op":"add","path":"/spec/versions/0/deprecationWarning","value":"go on"}])",
+                 {{"Content-Type", "application/json-patch+json"}})
+                .status,
+            200);
   EXPECT_EQ(call("GET", kBars).headers.get("Warning"), "299 - \"go on\"");
 }
 
@@ -431,7 +494,9 @@ TEST_F(CrdTest, NoAdmissionHoldsTheResourcesOfACrdThatGoes) {
   const auto refuse = [](const kube::AdmissionRequest&, const json::Value&) -> Result<void> {
     return fail(Code::forbidden, "it stays");
   };
-  restart([&](Options& options) { options.admission = {{"refuse.test.io", on_foos, nullptr, refuse}}; });
+  restart([&](Options& options) {
+    options.admission = {{"refuse.test.io", on_foos, nullptr, refuse}};
+  });
   EXPECT_EQ(call("DELETE", std::string(kFoos) + "/f").status, 403);
   EXPECT_EQ(call("DELETE", std::string(kCrds) + "/foos.x.io").status, 200);
   simulation.run_for(std::chrono::seconds(1));

@@ -10,17 +10,20 @@ namespace hekla::apiserver {
 
 namespace {
 
-// The namespace and the CRD are still what they were when the object was judged: otherwise it could come into a
-// namespace, or be of a kind, that has just been emptied to go.
+// The namespace and the CRD are still what they were when the object was judged: otherwise it could
+// come into a namespace, or be of a kind, that has just been emptied to go.
 std::vector<store::Guard> guards_of(const WriteScope& scope, std::string_view ns) {
   std::vector<store::Guard> guards;
-  auto stands = [](store::Revision revision) { return store::Expect{store::Expect::Kind::revision, revision}; };
+  auto stands = [](store::Revision revision) {
+    return store::Expect{store::Expect::Kind::revision, revision};
+  };
   if (scope.resource().namespaced) {
     const ServedPtr namespaces = scope.catalog.find(kube::resources::namespaces);
     if (store::ItemPtr item = scope.snapshot.get(namespaces->bucket, ns))
       guards.push_back({namespaces->bucket, item->key, stands(item->modified)});
   }
-  if (const store::Revision since = scope.served().schema_since; scope.kind().custom && since != 0) {
+  if (const store::Revision since = scope.served().schema_since;
+      scope.kind().custom && since != 0) {
     const ServedPtr definitions = scope.catalog.find(kube::resources::custom_resource_definitions);
     guards.push_back({definitions->bucket, scope.kind().storage_bucket, stands(since)});
   }
@@ -29,7 +32,8 @@ std::vector<store::Guard> guards_of(const WriteScope& scope, std::string_view ns
 
 }  // namespace
 
-Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, const FieldSet* stated) {
+Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object,
+                                     const FieldSet* stated) {
   const Kind& kind = scope.kind();
   if (scope.served().terminating)
     return fail(Code::method_not_allowed,
@@ -66,7 +70,8 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object, cons
   TRY(admit_stage(scope, object, nullptr, kube::Operation::create));
   TRY(quota_stage(scope, &object, nullptr));
 
-  // The store's own rule, behind all others; a dry run does not come as far and answers what it was told.
+  // The store's own rule, behind all others; a dry run does not come as far and answers what it was
+  // told.
   if (!revision.empty() && revision != "0" && !scope.request.dry_run)
     return fail(Code::internal, "resourceVersion should not be set on objects to be created");
   std::vector<store::Guard> guards = guards_of(scope, meta_string(object, "namespace"));

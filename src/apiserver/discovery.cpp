@@ -24,7 +24,8 @@ json::Array strings(const std::vector<std::string>& list) {
   return out;
 }
 
-json::Object response_kind(std::string_view group, std::string_view version, std::string_view kind) {
+json::Object response_kind(std::string_view group, std::string_view version,
+                           std::string_view kind) {
   return json::Object{{"group", group}, {"version", version}, {"kind", kind}};
 }
 
@@ -48,16 +49,19 @@ json::Object aggregated_resource(const Kind& kind) {
   if (!kind.categories.empty()) out.emplace("categories", strings(kind.categories));
   json::Array subs;
   for (const Subresource& one : subresources_of(kind))
-    subs.push_back(json::Object{{"subresource", one.name},
-                                {"responseKind", response_kind_in(kind, one.group, one.version, one.kind)},
-                                {"verbs", strings(one.verbs)}});
+    subs.push_back(
+        json::Object{{"subresource", one.name},
+                     {"responseKind", response_kind_in(kind, one.group, one.version, one.kind)},
+                     {"verbs", strings(one.verbs)}});
   if (!subs.empty()) out.emplace("subresources", std::move(subs));
   return out;
 }
 
 json::Object remote_kind(const RemoteVersion& remote, const json::Value& resource) {
-  const std::string_view group = json::string_at(resource, {"group"}), version = json::string_at(resource, {"version"});
-  return response_kind(group.empty() ? remote.group : group, version.empty() ? remote.version : version,
+  const std::string_view group = json::string_at(resource, {"group"}),
+                         version = json::string_at(resource, {"version"});
+  return response_kind(group.empty() ? remote.group : group,
+                       version.empty() ? remote.version : version,
                        json::string_at(resource, {"kind"}));
 }
 
@@ -74,12 +78,15 @@ json::Array remote_resources(const RemoteVersion& remote) {
                      {"responseKind", remote_kind(remote, resource)},
                      {"scope", json::bool_at(resource, {"namespaced"}) ? "Namespaced" : "Cluster"},
                      {"singularResource", json::string_at(resource, {"singularName"})}};
-    for (std::string_view member : {"verbs", "shortNames", "categories"}) take(resource, one, member);
+    for (std::string_view member : {"verbs", "shortNames", "categories"})
+      take(resource, one, member);
     json::Array subs;
     for (const json::Value& other : remote.resources) {
       const std::string_view whole = json::string_at(other, {"name"});
-      if (!whole.starts_with(name) || whole.size() <= name.size() + 1 || whole[name.size()] != '/') continue;
-      json::Object sub{{"subresource", whole.substr(name.size() + 1)}, {"responseKind", remote_kind(remote, other)}};
+      if (!whole.starts_with(name) || whole.size() <= name.size() + 1 || whole[name.size()] != '/')
+        continue;
+      json::Object sub{{"subresource", whole.substr(name.size() + 1)},
+                       {"responseKind", remote_kind(remote, other)}};
       take(other, sub, "verbs");
       subs.push_back(std::move(sub));
     }
@@ -92,21 +99,24 @@ json::Array remote_resources(const RemoteVersion& remote) {
 // Opaque to everybody but the storage migrator.
 std::string storage_hash(const Kind& kind) {
   return base64_encode(
-      sha256(kind.resource.group + "/" + kind.storage_version + "/" + kind.resource.kind).substr(0, 8));
+      sha256(kind.resource.group + "/" + kind.storage_version + "/" + kind.resource.kind)
+          .substr(0, 8));
 }
 
 void append_legacy(const Kind& kind, json::Array& out) {
   const kube::Resource& r = kind.resource;
-  json::Object main{{"name", r.plural},         {"singularName", kind.singular},
-                    {"namespaced", r.namespaced}, {"kind", r.kind},
+  json::Object main{{"name", r.plural},
+                    {"singularName", kind.singular},
+                    {"namespaced", r.namespaced},
+                    {"kind", r.kind},
                     {"verbs", strings(kind.verbs)}};
   if (!kind.short_names.empty()) main.emplace("shortNames", strings(kind.short_names));
   if (!kind.categories.empty()) main.emplace("categories", strings(kind.categories));
   if (!kind.storage_version.empty()) main.emplace("storageVersionHash", storage_hash(kind));
   out.push_back(std::move(main));
   for (const Subresource& one : subresources_of(kind)) {
-    json::Object sub{{"name", r.plural + "/" + one.name}, {"singularName", ""},
-                     {"namespaced", r.namespaced}};
+    json::Object sub{
+        {"name", r.plural + "/" + one.name}, {"singularName", ""}, {"namespaced", r.namespaced}};
     if (one.group != r.group || one.version != r.version) {
       sub.emplace("group", one.group);
       sub.emplace("version", one.version);
@@ -138,8 +148,9 @@ std::vector<std::string> groups_of(const Catalog& catalog) {
       groups.push_back(kind->resource.group);
   for (const RemotePtr& remote : catalog.remotes()) {
     if (std::ranges::find(groups, remote->group) != groups.end()) continue;
-    const auto behind = std::ranges::find_if(
-        groups, [&](const std::string& group) { return group_minimum(group) < remote->group_priority; });
+    const auto behind = std::ranges::find_if(groups, [&](const std::string& group) {
+      return group_minimum(group) < remote->group_priority;
+    });
     groups.insert(behind, remote->group);
   }
   return groups;
@@ -201,13 +212,15 @@ json::Value aggregated_discovery(const Catalog& catalog, bool core) {
       for (const KindPtr& kind : listed_kinds(catalog))
         if (kind->resource.group == group && kind->resource.version == version)
           resources.push_back(aggregated_resource(*kind));
-      versions.push_back(json::Object{{"version", version},
-                                      {"freshness", remote && !remote->available ? "Stale" : "Current"},
-                                      {"resources", std::move(resources)}});
+      versions.push_back(
+          json::Object{{"version", version},
+                       {"freshness", remote && !remote->available ? "Stale" : "Current"},
+                       {"resources", std::move(resources)}});
     }
     json::Object metadata;
     if (!group.empty()) metadata.emplace("name", group);
-    items.push_back(json::Object{{"metadata", std::move(metadata)}, {"versions", std::move(versions)}});
+    items.push_back(
+        json::Object{{"metadata", std::move(metadata)}, {"versions", std::move(versions)}});
   }
   return json::Object{{"kind", "APIGroupDiscoveryList"},
                       {"apiVersion", "apidiscovery.k8s.io/v2"},
@@ -308,7 +321,8 @@ std::optional<net::Response> DiscoveryHandler::handle(const net::Request& reques
   std::string path = request.path;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   auto answer = [&](const json::Value& value) { return json_response(200, value, pretty); };
-  if (path == "/version") return json_response(200, version_info(), true);  // upstream writes it for people
+  if (path == "/version")
+    return json_response(200, version_info(), true);  // upstream writes it for people
   if (path == "/api" || path == "/apis") {
     if (wants_aggregated(request)) return aggregated(request, path == "/api");
     return with_etag(request, answer(path == "/api" ? api_versions(server_address_)
@@ -324,7 +338,8 @@ std::optional<net::Response> DiscoveryHandler::handle(const net::Request& reques
     if (slash == std::string::npos)
       found = api_group(*registry_.catalog(), rest);
     else if (rest.find('/', slash + 1) == std::string::npos)
-      found = api_resource_list(*registry_.catalog(), rest.substr(0, slash), rest.substr(slash + 1));
+      found =
+          api_resource_list(*registry_.catalog(), rest.substr(0, slash), rest.substr(slash + 1));
   }
   if (!found) return std::nullopt;
   return with_etag(request, answer(*found));

@@ -1,5 +1,5 @@
-// What is served, as clients ask for it: aggregated (apidiscovery.k8s.io/v2) and in the old form of one
-// document per group version.
+// What is served, as clients ask for it: aggregated (apidiscovery.k8s.io/v2) and in the old form of
+// one document per group version.
 #pragma once
 
 #include <memory>

@@ -7,7 +7,8 @@ namespace {
 
 class DiscoveryTest : public ServerFixture {
  protected:
-  static const json::Value* named(const json::Array* list, std::string_view key, std::string_view value) {
+  static const json::Value* named(const json::Array* list, std::string_view key,
+                                  std::string_view value) {
     for (const json::Value& one : *list)
       if (json::string_at(one, {key}) == value) return &one;
     return nullptr;

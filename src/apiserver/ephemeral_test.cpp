@@ -33,15 +33,19 @@ TEST_F(EphemeralTest, AreAddedAndNeverChanged) {
 }
 
 TEST_F(EphemeralTest, AreNotCreatedWithThePod) {
-  Reply made = call("POST", kPods, pod("q", R"(,"ephemeralContainers":[{"name":"d","image":"i"}])"));
+  Reply made =
+      call("POST", kPods, pod("q", R"(,"ephemeralContainers":[{"name":"d","image":"i"}])"));
   EXPECT_EQ(made.status, 422);
-  EXPECT_EQ(made.message(), "Pod \"q\" is invalid: spec.ephemeralContainers: Forbidden: cannot be set on create");
+  EXPECT_EQ(made.message(),
+            "Pod \"q\" is invalid: spec.ephemeralContainers: Forbidden: cannot be set on create");
 }
 
 TEST_F(EphemeralTest, AreChecked) {
   EXPECT_NE(add(R"({"name":"c","image":"i"})").message().find("Duplicate value: \"c\""),
             std::string::npos);
-  EXPECT_NE(add(R"({"name":"d","image":"i","targetContainerName":"z"})").message().find("Not found: \"z\""),
+  EXPECT_NE(add(R"({"name":"d","image":"i","targetContainerName":"z"})")
+                .message()
+                .find("Not found: \"z\""),
             std::string::npos);
   EXPECT_NE(add(R"({"name":"d"})").message().find("image: Required value"), std::string::npos);
   EXPECT_NE(add(R"({"name":"d","image":"i","ports":[{"containerPort":1}]})")

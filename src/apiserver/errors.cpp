@@ -23,7 +23,8 @@ std::string qualified(const kube::Resource& resource) {
 }
 
 Error not_found_error(const kube::Resource& resource, std::string_view name) {
-  return about(Code::not_found, qualified(resource) + " " + quoted(name) + " not found", resource, name);
+  return about(Code::not_found, qualified(resource) + " " + quoted(name) + " not found", resource,
+               name);
 }
 
 Error already_exists_error(const kube::Resource& resource, std::string_view name) {
@@ -33,8 +34,8 @@ Error already_exists_error(const kube::Resource& resource, std::string_view name
 
 Error conflict_error(const kube::Resource& resource, std::string_view name, std::string_view why) {
   return about(Code::conflict,
-               "Operation cannot be fulfilled on " + qualified(resource) + " " + quoted(name) + ": " +
-                   std::string(why),
+               "Operation cannot be fulfilled on " + qualified(resource) + " " + quoted(name) +
+                   ": " + std::string(why),
                resource, name);
 }
 
@@ -51,10 +52,10 @@ Error forbidden_error(const kube::Resource& resource, std::string_view name, std
 }
 
 Error method_error(const kube::Resource& resource, std::string_view verb) {
-  return about(Code::method_not_allowed,
-               std::string(verb) + " is not supported on resources of kind " +
-                   quoted(qualified(resource)),
-               resource, {});
+  return about(
+      Code::method_not_allowed,
+      std::string(verb) + " is not supported on resources of kind " + quoted(qualified(resource)),
+      resource, {});
 }
 
 Error invalid_options_error(std::string_view kind, Cause cause) {
@@ -63,13 +64,16 @@ Error invalid_options_error(std::string_view kind, Cause cause) {
 }
 
 Error too_busy_error() {
-  Error error{Code::too_many_requests, "the server has received too many requests and has asked us "
-                                       "to try again later"};
+  Error error{Code::too_many_requests,
+              "the server has received too many requests and has asked us "
+              "to try again later"};
   error.details.retry_after_seconds = 1;
   return error;
 }
 
-Error bad_request_error(std::string message) { return Error{Code::bad_request, std::move(message)}; }
+Error bad_request_error(std::string message) {
+  return Error{Code::bad_request, std::move(message)};
+}
 
 Error no_such_resource_error() {
   return Error{Code::not_found, "the server could not find the requested resource"};

@@ -1,4 +1,5 @@
-// The refusals of the API in upstream's words. Clients print the texts and branch on code and details.
+// The refusals of the API in upstream's words. Clients print the texts and branch on code and
+// details.
 #pragma once
 
 #include <string>
@@ -20,7 +21,8 @@ Error modified_error(const kube::Resource& resource, std::string_view name);
 // `pods "x" is forbidden: <why>`.
 Error forbidden_error(const kube::Resource& resource, std::string_view name, std::string_view why);
 Error method_error(const kube::Resource& resource, std::string_view verb);
-// `<Kind>.meta.k8s.io "" is invalid: <field>: ...` for options objects (ListOptions, CreateOptions).
+// `<Kind>.meta.k8s.io "" is invalid: <field>: ...` for options objects (ListOptions,
+// CreateOptions).
 Error invalid_options_error(std::string_view kind, Cause cause);
 Error too_busy_error();
 Error bad_request_error(std::string message);

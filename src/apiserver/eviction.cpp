@@ -1,5 +1,6 @@
-// Evicting a pod, as kubectl drain does: a deletion that a PodDisruptionBudget may forbid. The budget is
-// used up in the same commit. The order is that of kube-apiserver 1.34's eviction subresource.
+// Evicting a pod, as kubectl drain does: a deletion that a PodDisruptionBudget may forbid. The
+// budget is used up in the same commit. The order is that of kube-apiserver 1.34's eviction
+// subresource.
 #include <algorithm>
 
 #include "apiserver/errors.h"
@@ -27,8 +28,10 @@ bool budgets_do_not_matter(const json::Value& pod) {
 
 bool is_ready(const json::Value& pod) {
   const json::Array* conditions = json::array_at(pod, {"status", "conditions"});
-  return conditions && std::any_of(conditions->begin(), conditions->end(), [](const json::Value& one) {
-           return json::string_at(one, {"type"}) == "Ready" && json::string_at(one, {"status"}) == "True";
+  return conditions &&
+         std::any_of(conditions->begin(), conditions->end(), [](const json::Value& one) {
+           return json::string_at(one, {"type"}) == "Ready" &&
+                  json::string_at(one, {"status"}) == "True";
          });
 }
 
@@ -41,7 +44,8 @@ bool covers(const json::Value& budget, const json::Value& pod) {
   model::Labels labels;
   if (const json::Object* own = json::object_at(pod, {"metadata", "labels"}))
     for (const auto& one : *own)
-      if (one.value().is_string()) labels[std::string(one.key())] = json::sv(one.value().get_string());
+      if (one.value().is_string())
+        labels[std::string(one.key())] = json::sv(one.value().get_string());
   return selector->matches(labels);
 }
 
@@ -96,7 +100,8 @@ Result<void> use_up(WriteScope& scope, SideWrite budget) {
   json::at_path(budget.object, {"status", "disruptionsAllowed"}) = allowed - 1;
   json::at_path(budget.object, {"status", "disruptedPods", scope.request.key.name}) =
       model::format_rfc3339(scope.now);
-  if (json::Value* conditions = json::at_path(budget.object, {"status"}).get_object().if_contains("conditions");
+  if (json::Value* conditions =
+          json::at_path(budget.object, {"status"}).get_object().if_contains("conditions");
       allowed == 1 && conditions && conditions->is_array())
     for (json::Value& one : conditions->get_array()) {
       if (json::string_at(one, {"type"}) != "DisruptionAllowed") continue;
@@ -129,8 +134,9 @@ Result<PreparedWrite> prepare_eviction(WriteScope& scope) {
   if (!budgets.empty() && !may_go_unready(budgets.front().object, pod))
     TRY(use_up(scope, std::move(budgets.front())));
   return prepare_remove(scope, [&](json::Value& evicted) {
-    set_pod_condition(evicted, {"DisruptionTarget", "True", "EvictionByEvictionAPI",
-                                "Eviction API: evicting"}, scope.now);
+    set_pod_condition(
+        evicted, {"DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting"},
+        scope.now);
   });
 }
 

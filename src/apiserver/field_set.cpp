@@ -8,17 +8,26 @@ namespace {
 
 const Schema kAnything{};
 
-// Whether the value is what Go starts with: a list it starts with is null, an empty one was written.
+// Whether the value is what Go starts with: a list it starts with is null, an empty one was
+// written.
 bool is_zero(const json::Value& value) {
   switch (value.kind()) {
-    case json::Kind::null: return true;
-    case json::Kind::bool_: return !value.get_bool();
-    case json::Kind::int64: return value.get_int64() == 0;
-    case json::Kind::uint64: return value.get_uint64() == 0;
-    case json::Kind::double_: return value.get_double() == 0;
-    case json::Kind::string: return value.get_string().empty();
-    case json::Kind::array: return false;
-    case json::Kind::object: return value.get_object().empty();
+    case json::Kind::null:
+      return true;
+    case json::Kind::bool_:
+      return !value.get_bool();
+    case json::Kind::int64:
+      return value.get_int64() == 0;
+    case json::Kind::uint64:
+      return value.get_uint64() == 0;
+    case json::Kind::double_:
+      return value.get_double() == 0;
+    case json::Kind::string:
+      return value.get_string().empty();
+    case json::Kind::array:
+      return false;
+    case json::Kind::object:
+      return value.get_object().empty();
   }
   return false;
 }
@@ -40,8 +49,12 @@ class Comparer {
   }
 
  private:
-  static const json::Object* object_of(const json::Value* value) { return value ? value->if_object() : nullptr; }
-  static const json::Array* array_of(const json::Value* value) { return value ? value->if_array() : nullptr; }
+  static const json::Object* object_of(const json::Value* value) {
+    return value ? value->if_object() : nullptr;
+  }
+  static const json::Array* array_of(const json::Value* value) {
+    return value ? value->if_array() : nullptr;
+  }
 
   // False when the node is a leaf: a scalar, something atomic, or empty on both sides.
   static bool descend(const Schema& schema, const json::Value* before, const json::Value* after,
@@ -57,7 +70,8 @@ class Comparer {
     return false;
   }
 
-  static void members(const Schema& schema, const json::Object* a, const json::Object* b, FieldComparison& out) {
+  static void members(const Schema& schema, const json::Object* a, const json::Object* b,
+                      FieldComparison& out) {
     auto schema_of = [&](std::string_view key) -> const Schema& {
       auto found = schema.properties.find(key);
       if (found != schema.properties.end()) return *found->second;
@@ -65,18 +79,21 @@ class Comparer {
     };
     if (b) {
       for (const auto& member : *b)
-        child_of(schema_of(member.key()), [&] { return "f:" + std::string(member.key()); },
-                 a ? json::find(*a, member.key()) : nullptr, &member.value(), out);
+        child_of(
+            schema_of(member.key()), [&] { return "f:" + std::string(member.key()); },
+            a ? json::find(*a, member.key()) : nullptr, &member.value(), out);
     }
     if (a) {
       for (const auto& member : *a)
         if (!b || !b->contains(member.key()))
-          child_of(schema_of(member.key()), [&] { return "f:" + std::string(member.key()); }, &member.value(),
-                   nullptr, out);
+          child_of(
+              schema_of(member.key()), [&] { return "f:" + std::string(member.key()); },
+              &member.value(), nullptr, out);
     }
   }
 
-  static void items(const Schema& schema, const json::Array* a, const json::Array* b, FieldComparison& out) {
+  static void items(const Schema& schema, const json::Array* a, const json::Array* b,
+                    FieldComparison& out) {
     const Schema& child = schema.items ? *schema.items : kAnything;
     std::map<std::string, std::pair<const json::Value*, const json::Value*>> pairs;
     if (a)
@@ -88,8 +105,8 @@ class Comparer {
   }
 
   template <class Element>
-  static void child_of(const Schema& schema, Element element, const json::Value* before, const json::Value* after,
-                       FieldComparison& out) {
+  static void child_of(const Schema& schema, Element element, const json::Value* before,
+                       const json::Value* after, FieldComparison& out) {
     // Most of an object stays as it is: that is soon seen, and then there is nothing to take apart.
     if (before && after && json::equal(*before, *after)) return;
     FieldComparison child;
@@ -101,28 +118,34 @@ class Comparer {
 };
 
 // Writes FieldsV1 as it goes: a FieldSet would be made and taken apart again for every new object.
-// `zero`: where the object begins Go has its zero value here, so that only something else counts as written.
+// `zero`: where the object begins Go has its zero value here, so that only something else counts as
+// written.
 class Created {
  public:
-  Created(bool zero_based, json::Storage storage) : zero_based_(zero_based), storage_(std::move(storage)) {}
+  Created(bool zero_based, json::Storage storage)
+      : zero_based_(zero_based), storage_(std::move(storage)) {}
 
   // False when nothing was written, neither the value itself nor anything in it.
   bool visit(const Schema& schema, bool zero, const json::Value& value, json::Object& out) const {
     const json::Object* object = schema.atomic_map ? nullptr : value.if_object();
-    const json::Array* array = schema.list_type == Schema::ListType::atomic ? nullptr : value.if_array();
-    if (!(object && !object->empty()) && !(array && !array->empty())) return !zero || !is_zero(value);
+    const json::Array* array =
+        schema.list_type == Schema::ListType::atomic ? nullptr : value.if_array();
+    if (!(object && !object->empty()) && !(array && !array->empty()))
+      return !zero || !is_zero(value);
     out.reserve((object ? object->size() : array->size()) + 1);
     if (!zero) out.emplace(".", json::Object(storage_));
     if (object)
       members(schema, zero, *object, out);
     else
       items(schema, *array, out);
-    if (!zero && out.size() == 1) out.clear();  // a node with nothing below it is written without the dot
+    if (!zero && out.size() == 1)
+      out.clear();  // a node with nothing below it is written without the dot
     return !zero || !out.empty();
   }
 
  private:
-  void members(const Schema& schema, bool zero, const json::Object& object, json::Object& out) const {
+  void members(const Schema& schema, bool zero, const json::Object& object,
+               json::Object& out) const {
     std::vector<std::pair<std::string_view, const json::Value*>> sorted;
     sorted.reserve(object.size());
     for (const auto& member : object) sorted.emplace_back(member.key(), &member.value());
@@ -131,7 +154,9 @@ class Created {
     for (const auto& [key, value] : sorted) {
       auto found = schema.properties.find(key);
       const bool known = found != schema.properties.end();
-      const Schema& child = known ? *found->second : schema.additional ? *schema.additional : kAnything;
+      const Schema& child = known               ? *found->second
+                            : schema.additional ? *schema.additional
+                                                : kAnything;
       element.resize(2);
       element.append(key);
       add(child, zero && zero_based_ && known && child.always, *value, element, out);
@@ -163,7 +188,8 @@ class Created {
 void write_fields(const FieldSet& set, json::Object& out) {
   out.reserve(set.children.size() + 1);
   if (set.self && !set.children.empty()) out["."].emplace_object();
-  for (const auto& [element, child] : set.children) write_fields(child, out[element].emplace_object());
+  for (const auto& [element, child] : set.children)
+    write_fields(child, out[element].emplace_object());
 }
 
 }  // namespace
@@ -196,8 +222,9 @@ void FieldSteps::reserve(std::size_t steps) { steps_.reserve(steps); }
 // Steps mostly come in their order.
 FieldSteps::iterator FieldSteps::place_of(std::string_view element) {
   if (steps_.empty() || steps_.back().first < element) return steps_.end();
-  return std::lower_bound(steps_.begin(), steps_.end(), element,
-                          [](const value_type& step, std::string_view other) { return step.first < other; });
+  return std::lower_bound(
+      steps_.begin(), steps_.end(), element,
+      [](const value_type& step, std::string_view other) { return step.first < other; });
 }
 
 FieldSteps::iterator FieldSteps::find(std::string_view element) {
@@ -206,9 +233,9 @@ FieldSteps::iterator FieldSteps::find(std::string_view element) {
 }
 
 FieldSteps::const_iterator FieldSteps::find(std::string_view element) const {
-  const_iterator at =
-      std::lower_bound(steps_.begin(), steps_.end(), element,
-                       [](const value_type& step, std::string_view other) { return step.first < other; });
+  const_iterator at = std::lower_bound(
+      steps_.begin(), steps_.end(), element,
+      [](const value_type& step, std::string_view other) { return step.first < other; });
   return at != steps_.end() && at->first == element ? at : steps_.end();
 }
 
@@ -235,7 +262,9 @@ void FieldSteps::settle() {
   steps_.erase(again.begin(), again.end());
 }
 
-FieldSet& FieldSteps::operator[](const std::string& element) { return try_emplace(element)->second; }
+FieldSet& FieldSteps::operator[](const std::string& element) {
+  return try_emplace(element)->second;
+}
 
 FieldSteps::iterator FieldSteps::erase(iterator at) { return steps_.erase(at); }
 
@@ -268,12 +297,14 @@ void FieldSet::subtract(const FieldSet& other) {
   // The smaller one is walked through: an object may have thousands of managers.
   if (children.size() < other.children.size()) {
     for (auto& [element, child] : children)
-      if (auto found = other.children.find(element); found != other.children.end()) take(child, found->second);
+      if (auto found = other.children.find(element); found != other.children.end())
+        take(child, found->second);
   } else {
     for (const auto& [element, child] : other.children)
       if (auto found = children.find(element); found != children.end()) take(found->second, child);
   }
-  if (emptied) children.erase_if([](const FieldSteps::value_type& step) { return step.second.empty(); });
+  if (emptied)
+    children.erase_if([](const FieldSteps::value_type& step) { return step.second.empty(); });
 }
 
 FieldSet FieldSet::intersect(const FieldSet& other) const {
@@ -309,16 +340,19 @@ json::Value FieldSet::to_fields_v1(json::Storage storage) const {
 
 void FieldSet::append_paths(const std::string& prefix, std::vector<std::string>& out) const {
   if (self) out.push_back(prefix);
-  for (const auto& [element, child] : children) child.append_paths(prefix + printable(element), out);
+  for (const auto& [element, child] : children)
+    child.append_paths(prefix + printable(element), out);
 }
 
-FieldComparison compare_fields(const Schema& schema, const json::Value& before, const json::Value& after) {
+FieldComparison compare_fields(const Schema& schema, const json::Value& before,
+                               const json::Value& after) {
   FieldComparison out;
   Comparer::compare(schema, &before, &after, out);
   return out;
 }
 
-json::Value created_fields(const Schema& schema, const json::Value& object, bool custom, json::Storage storage) {
+json::Value created_fields(const Schema& schema, const json::Value& object, bool custom,
+                           json::Storage storage) {
   json::Value fields(storage);
   Created(!custom, std::move(storage)).visit(schema, true, object, fields.emplace_object());
   return fields;

@@ -15,8 +15,8 @@ namespace hekla::apiserver {
 
 struct FieldSet;
 
-// The steps down from a node, in their order. A set is made and taken apart again with nearly every write: sorted
-// in one piece of memory it costs half of what a std::map does.
+// The steps down from a node, in their order. A set is made and taken apart again with nearly every
+// write: sorted in one piece of memory it costs half of what a std::map does.
 class FieldSteps {
  public:
   using value_type = std::pair<std::string, FieldSet>;
@@ -45,8 +45,8 @@ class FieldSteps {
   iterator try_emplace(std::string element);
   void emplace(std::string element, FieldSet child);
   FieldSet& operator[](const std::string& element);
-  // For many at a time: settle() puts what was appended into its order, and nothing is looked for before. Of two with
-  // one name the first stays.
+  // For many at a time: settle() puts what was appended into its order, and nothing is looked for
+  // before. Of two with one name the first stays.
   void append(std::string element, FieldSet child);
   void settle();
   iterator erase(iterator at);
@@ -99,11 +99,14 @@ struct FieldComparison {
 };
 
 // What changed from `before` to `after`.
-FieldComparison compare_fields(const Schema& schema, const json::Value& before, const json::Value& after);
+FieldComparison compare_fields(const Schema& schema, const json::Value& before,
+                               const json::Value& after);
 
-// What whoever makes the object has written. A built-in kind begins as Go's zero value, in which structs and fields
-// without omitempty already exist; a custom one is empty. The answer is FieldsV1.
-json::Value created_fields(const Schema& schema, const json::Value& object, bool custom, json::Storage storage);
+// What whoever makes the object has written. A built-in kind begins as Go's zero value, in which
+// structs and fields without omitempty already exist; a custom one is empty. The answer is
+// FieldsV1.
+json::Value created_fields(const Schema& schema, const json::Value& object, bool custom,
+                           json::Storage storage);
 
 // The path element of an item of a list that is a map or a set.
 std::string list_element(const Schema& list, const json::Value& item);

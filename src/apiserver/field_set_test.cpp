@@ -23,7 +23,8 @@ TEST(FieldSetTest, RoundTripAndAlgebra) {
   FieldSet part = FieldSet::from_fields_v1(parse(R"({"f:spec":{"f:x":{}}})"));
   FieldSet rest = set;
   rest.subtract(part);
-  EXPECT_EQ(json::serialize(rest.to_fields_v1()), R"({"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");
+  EXPECT_EQ(json::serialize(rest.to_fields_v1()),
+            R"({"f:metadata":{"f:labels":{".":{},"f:a":{}}}})");
   EXPECT_EQ(set.intersect(part), part);
   rest.unite(part);
   EXPECT_EQ(rest, set);
@@ -34,7 +35,8 @@ TEST(FieldSetTest, RoundTripAndAlgebra) {
 }
 
 TEST(ManagedFieldsTest, CreationOwnsWhatWasWritten) {
-  json::Value pod = parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"a":"b"}},
+  json::Value pod =
+      parse(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p","labels":{"a":"b"}},
       "spec":{"containers":[{"name":"c","image":"i"}],"restartPolicy":"Never"}})");
   track_update(pods(), nullptr, pod, {"me", "v1", ""}, WallTime{});
   const json::Value& entry = json::array_at(pod, {"metadata", "managedFields"})->front();
@@ -47,7 +49,8 @@ TEST(ManagedFieldsTest, CreationOwnsWhatWasWritten) {
 }
 
 TEST(ManagedFieldsTest, ChangesMoveToTheWriter) {
-  json::Value live = parse(R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  json::Value live =
+      parse(R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
   track_update(pods(), nullptr, live, {"one", "v1", ""}, WallTime{});
   json::Value next = live;
   json::at_path(next, {"metadata", "annotations", "k"}) = "v";
@@ -66,7 +69,8 @@ TEST(ManagedFieldsTest, ChangesMoveToTheWriter) {
 }
 
 TEST(ManagedFieldsTest, OldUpdatersAreFolded) {
-  json::Value object = parse(R"({"metadata":{"name":"p","annotations":{"k":"v"}},"spec":{"containers":[]}})");
+  json::Value object =
+      parse(R"({"metadata":{"name":"p","annotations":{"k":"v"}},"spec":{"containers":[]}})");
   track_update(pods(), nullptr, object, {"m", "v1", ""}, WallTime{});
   for (int i = 0; i < 14; ++i) {
     json::Value next = object;
@@ -81,7 +85,8 @@ TEST(ManagedFieldsTest, OldUpdatersAreFolded) {
 }
 
 TEST(ManagedFieldsTest, AreForgottenAndWrittenOnRequest) {
-  json::Value live = parse(R"({"metadata":{"name":"p","annotations":{"k":"v"}},"spec":{"containers":[]}})");
+  json::Value live =
+      parse(R"({"metadata":{"name":"p","annotations":{"k":"v"}},"spec":{"containers":[]}})");
   track_update(pods(), nullptr, live, {"m", "v1", ""}, WallTime{});
   auto after = [&](std::string_view managed, std::string subresource) {
     json::Value next = live;
@@ -97,7 +102,10 @@ TEST(ManagedFieldsTest, AreForgottenAndWrittenOnRequest) {
       R"([{"manager":"x","operation":"Update","apiVersion":"v1","fieldsType":"FieldsV1","fieldsV1":)";
   EXPECT_EQ(after(entry + R"({"f:spec":{}}}])", "").at(0).owner.manager, "x");
   EXPECT_EQ(after(entry + R"({"spec":{}}}])", "").at(0).owner.manager, "m");
-  EXPECT_EQ(after(R"([{"manager":"x","operation":"Guess","fieldsType":"FieldsV1"}])", "").at(0).owner.manager, "m");
+  EXPECT_EQ(after(R"([{"manager":"x","operation":"Guess","fieldsType":"FieldsV1"}])", "")
+                .at(0)
+                .owner.manager,
+            "m");
 
   json::Value forgotten = live;
   json::at_path(forgotten, {"metadata"}).get_object().erase("managedFields");

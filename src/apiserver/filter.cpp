@@ -21,8 +21,9 @@ Result<ObjectFilter> ObjectFilter::parse(const Kind& kind, std::string_view labe
                   kind.label_error_names_kind
                       ? "field label \"" + term.field + "\" not supported for " + kind.resource.kind
                   : kind.selectable.empty() && !kind.custom
-                      ? "\"" + term.field + "\" is not a known field selector: only \"metadata.name\", "
-                                           "\"metadata.namespace\""
+                      ? "\"" + term.field +
+                            "\" is not a known field selector: only \"metadata.name\", "
+                            "\"metadata.namespace\""
                       : "field label not supported: " + term.field);
   filter.labels_ = std::move(*labels);
   filter.fields_ = std::move(*fields);
@@ -31,8 +32,7 @@ Result<ObjectFilter> ObjectFilter::parse(const Kind& kind, std::string_view labe
 
 bool ObjectFilter::matches(const ServedKind& served, const store::Item& item) const {
   const ObjectHeader& header = header_of(item);
-  if (!labels_.empty() &&
-      !labels_.matches([&](std::string_view key) { return header.label(key); }))
+  if (!labels_.empty() && !labels_.matches([&](std::string_view key) { return header.label(key); }))
     return false;
   std::optional<json::Value> object;  // parsed only when the header does not know a field
   for (const model::FieldSelector::Term& term : fields_.terms) {
@@ -54,7 +54,8 @@ bool ObjectFilter::matches(const ServedKind& served, const store::Item& item) co
 }
 
 bool ObjectFilter::waits_for_conversion(const Kind& kind) const {
-  return kind.conversion && std::ranges::any_of(fields_.terms, [&](const model::FieldSelector::Term& term) {
+  return kind.conversion &&
+         std::ranges::any_of(fields_.terms, [&](const model::FieldSelector::Term& term) {
            return kind.selectable.contains(term.field);
          });
 }

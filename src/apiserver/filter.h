@@ -1,4 +1,5 @@
-// Label and field selectors of a request, evaluated on object headers wherever the header knows enough.
+// Label and field selectors of a request, evaluated on object headers wherever the header knows
+// enough.
 #pragma once
 
 #include <optional>
@@ -19,8 +20,8 @@ class ObjectFilter {
                                     std::string_view field_selector);
 
   bool matches(const ServedKind& served, const store::Item& item) const;
-  // Whether fields are asked for that a webhook may first have to bring: what is stored in another version cannot be
-  // judged by them.
+  // Whether fields are asked for that a webhook may first have to bring: what is stored in another
+  // version cannot be judged by them.
   bool waits_for_conversion(const Kind& kind) const;
   // What can be judged before that.
   ObjectFilter before_conversion(const Kind& kind) const;

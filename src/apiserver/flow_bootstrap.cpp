@@ -26,8 +26,9 @@ struct Level {
   int shares, lendable, queues, hand;
 };
 constexpr Level kLevels[]{
-    {"catch-all", 5, 0, 0, 0},          {"system", 30, 33, 64, 6},         {"node-high", 40, 25, 64, 6},
-    {"leader-election", 10, 0, 16, 4},  {"workload-high", 40, 50, 128, 6}, {"workload-low", 100, 90, 128, 6},
+    {"catch-all", 5, 0, 0, 0},          {"system", 30, 33, 64, 6},
+    {"node-high", 40, 25, 64, 6},       {"leader-election", 10, 0, 16, 4},
+    {"workload-high", 40, 50, 128, 6},  {"workload-low", 100, 90, 128, 6},
     {"global-default", 20, 50, 128, 6},
 };
 constexpr int kQueueLength = 50;
@@ -35,9 +36,9 @@ constexpr int kQueueLength = 50;
 json::Value level_object(const Level& level) {
   json::Object response{{"type", level.queues > 0 ? "Queue" : "Reject"}};
   if (level.queues > 0)
-    response.emplace(
-        "queuing",
-        json::Object{{"queues", level.queues}, {"handSize", level.hand}, {"queueLengthLimit", kQueueLength}});
+    response.emplace("queuing", json::Object{{"queues", level.queues},
+                                             {"handSize", level.hand},
+                                             {"queueLengthLimit", kQueueLength}});
   json::Object limited{{"nominalConcurrencyShares", level.shares},
                        {"limitResponse", std::move(response)},
                        {"lendablePercent", level.lendable}};
@@ -46,9 +47,10 @@ json::Value level_object(const Level& level) {
 }
 
 json::Value exempt_level() {
-  return flow_object("PriorityLevelConfiguration", "exempt",
-                     {{"type", "Exempt"},
-                      {"exempt", json::Object{{"nominalConcurrencyShares", 0}, {"lendablePercent", 0}}}});
+  return flow_object(
+      "PriorityLevelConfiguration", "exempt",
+      {{"type", "Exempt"},
+       {"exempt", json::Object{{"nominalConcurrencyShares", 0}, {"lendablePercent", 0}}}});
 }
 
 json::Array text_list(std::initializer_list<std::string_view> list) {
@@ -64,8 +66,9 @@ json::Value user_subject(std::string_view name) {
   return json::Object{{"kind", "User"}, {"user", json::Object{{"name", name}}}};
 }
 json::Value system_accounts() {
-  return json::Object{{"kind", "ServiceAccount"},
-                      {"serviceAccount", json::Object{{"namespace", "kube-system"}, {"name", "*"}}}};
+  return json::Object{
+      {"kind", "ServiceAccount"},
+      {"serviceAccount", json::Object{{"namespace", "kube-system"}, {"name", "*"}}}};
 }
 
 json::Value resource_rule(std::initializer_list<std::string_view> verbs, std::string_view api_group,
@@ -138,17 +141,19 @@ std::vector<FlowRule> schemas() {
                  {anonymous, known},
                  {},
                  {path_rule({"get"}, {"/healthz", "/readyz", "/livez"})}});
-  all.push_back({"system-leader-election",
-                 "leader-election",
-                 100,
-                 "ByUser",
-                 {manager, scheduler, system_accounts()},
-                 {resource_rule({"get", "create", "update"}, "coordination.k8s.io", {"leases"}, false)},
-                 {}});
-  all.push_back(everything("kube-controller-manager", "workload-high", 800, "ByNamespace", {manager}));
-  all.push_back(everything("kube-scheduler", "workload-high", 800, "ByNamespace", {scheduler}));
   all.push_back(
-      everything("kube-system-service-accounts", "workload-high", 900, "ByNamespace", {system_accounts()}));
+      {"system-leader-election",
+       "leader-election",
+       100,
+       "ByUser",
+       {manager, scheduler, system_accounts()},
+       {resource_rule({"get", "create", "update"}, "coordination.k8s.io", {"leases"}, false)},
+       {}});
+  all.push_back(
+      everything("kube-controller-manager", "workload-high", 800, "ByNamespace", {manager}));
+  all.push_back(everything("kube-scheduler", "workload-high", 800, "ByNamespace", {scheduler}));
+  all.push_back(everything("kube-system-service-accounts", "workload-high", 900, "ByNamespace",
+                           {system_accounts()}));
   all.push_back(everything("service-accounts", "workload-low", 9000, "ByUser",
                            {group_subject("system:serviceaccounts")}));
   all.push_back(everything("global-default", "global-default", 9900, "ByUser", {anonymous, known}));

@@ -7,7 +7,8 @@
 
 namespace hekla::apiserver {
 
-// Upstream's mandatory and suggested ones; each names its priority level before the schemas that need it.
+// Upstream's mandatory and suggested ones; each names its priority level before the schemas that
+// need it.
 std::vector<json::Value> bootstrap_flows();
 
 }  // namespace hekla::apiserver

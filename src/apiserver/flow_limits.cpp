@@ -31,16 +31,18 @@ class FlowLimits::Ticket {
   const bool stream_;
 };
 
-Result<std::shared_ptr<FlowLimits::Ticket>> FlowLimits::admit(const kube::UserInfo& user, bool stream) {
+Result<std::shared_ptr<FlowLimits::Ticket>> FlowLimits::admit(const kube::UserInfo& user,
+                                                              bool stream) {
   const MonoTime now = clock_.mono();
   {
     std::lock_guard lock(mutex_);
     if (now - swept_ > kSweepPeriod) sweep(now);
     Flow& flow = flows_[user.name];
     fade(flow, now);
-    const bool full = stream ? all_.streams >= options_.streams || flow.streams >= options_.streams_per_flow
-                             : all_.requests >= options_.requests ||
-                                   flow.requests >= options_.requests_per_flow || takes_too_much(flow, now);
+    const bool full =
+        stream ? all_.streams >= options_.streams || flow.streams >= options_.streams_per_flow
+               : all_.requests >= options_.requests ||
+                     flow.requests >= options_.requests_per_flow || takes_too_much(flow, now);
     if (full && !in_group(user, "system:masters")) return std::unexpected(too_busy_error());
     for (Flow* one : {&flow, &all_}) ++(stream ? one->streams : one->requests);
   }

@@ -1,6 +1,7 @@
-// Fair use: one client's noise must not starve the others. Every user is a flow of its own. While the server has
-// time to spare nobody is limited; when it has not, a flow that takes more than its share is told to come again (429).
-// Requests that last (watches, logs, exec) hold no such share: they are only counted, per flow and in all.
+// Fair use: one client's noise must not starve the others. Every user is a flow of its own. While
+// the server has time to spare nobody is limited; when it has not, a flow that takes more than its
+// share is told to come again (429). Requests that last (watches, logs, exec) hold no such share:
+// they are only counted, per flow and in all.
 #pragma once
 
 #include <map>
@@ -17,9 +18,9 @@ namespace hekla::apiserver {
 struct FlowOptions {
   std::size_t requests = 4096, requests_per_flow = 1024;  // being answered at the same time
   std::size_t streams = 8192, streams_per_flow = 2048;
-  int threads = 2;            // that answer requests
-  double busy_share = 0.75;   // of the threads' time: beyond, shares count
-  double generosity = 1.25;   // a flow may take so much more than its share
+  int threads = 2;           // that answer requests
+  double busy_share = 0.75;  // of the threads' time: beyond, shares count
+  double generosity = 1.25;  // a flow may take so much more than its share
 };
 
 // Thread-safe.
@@ -29,7 +30,8 @@ class FlowLimits : public std::enable_shared_from_this<FlowLimits> {
 
   // What a request holds while it is being answered, and perhaps longer than the server lives.
   class Ticket;
-  // too_many_requests when it is to come again. Members of system:masters are never refused, as upstream exempts them.
+  // too_many_requests when it is to come again. Members of system:masters are never refused, as
+  // upstream exempts them.
   Result<std::shared_ptr<Ticket>> admit(const kube::UserInfo& user, bool stream);
   // The time a thread has given to a flow.
   void spent(const std::string& flow, Nanos time);

@@ -8,14 +8,17 @@ namespace {
 class SteppedClock final : public Clock {
  public:
   MonoTime mono() const override { return MonoTime(now); }
-  WallTime wall() const override { return WallTime(std::chrono::duration_cast<WallTime::duration>(now)); }
+  WallTime wall() const override {
+    return WallTime(std::chrono::duration_cast<WallTime::duration>(now));
+  }
   Nanos now = std::chrono::seconds(100);
 };
 
 class FlowLimitsTest : public ::testing::Test {
  protected:
   FlowLimitsTest() { options.threads = 1; }
-  // How many of `tries` requests of the user get through, each costing a millisecond of the one thread.
+  // How many of `tries` requests of the user get through, each costing a millisecond of the one
+  // thread.
   int run(FlowLimits& limits, const std::string& user, int tries) {
     int done = 0;
     for (int i = 0; i < tries; ++i) {
@@ -94,9 +97,11 @@ class FlowServerTest : public ServerFixture {
 TEST_F(FlowServerTest, TooManyWatchesOfOneUserAreRefused) {
   const std::string group = "rbac.authorization.k8s.io";
   call("POST", "/apis/" + group + "/v1/clusterrolebindings",
-       R"({"metadata":{"name":"v"},"roleRef":{"apiGroup":")" + group + R"(","kind":"ClusterRole",)"
-       R"("name":"system:aggregate-to-view"},)"
-       R"("subjects":[{"apiGroup":")" + group + R"(","kind":"Group","name":"viewers"}]})");
+       R"({"metadata":{"name":"v"},"roleRef":{"apiGroup":")" + group +
+           R"(","kind":"ClusterRole",)"
+           R"("name":"system:aggregate-to-view"},)"
+           R"("subjects":[{"apiGroup":")" +
+           group + R"(","kind":"Group","name":"viewers"}]})");
   std::vector<std::shared_ptr<FakeWriter>> watches;
   for (std::size_t i = 0; i < FlowOptions{}.streams_per_flow; ++i)
     watches.push_back(send("GET", std::string(kMaps) + "?watch=1", "", as("greedy")));
@@ -106,7 +111,8 @@ TEST_F(FlowServerTest, TooManyWatchesOfOneUserAreRefused) {
   EXPECT_EQ(refused.headers.get("Retry-After"), "1");
   EXPECT_EQ(refused.reason(), "TooManyRequests");
   EXPECT_EQ(call("GET", kMaps, "", as("greedy")).status, 200);
-  EXPECT_EQ(call("GET", std::string(kMaps) + "?watch=1&timeoutSeconds=1", "", as("other")).status, 200);
+  EXPECT_EQ(call("GET", std::string(kMaps) + "?watch=1&timeoutSeconds=1", "", as("other")).status,
+            200);
   watches.front()->closed();
   simulation.run_until_idle();
   EXPECT_EQ(send("GET", std::string(kMaps) + "?watch=1", "", as("greedy"))->answer.status, 200);

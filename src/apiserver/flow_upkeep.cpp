@@ -27,10 +27,11 @@ WriteRequest say(const ServedPtr& schemas, const std::string& name, json::Value 
   request.patch_type = kube::PatchType::apply;
   request.force = true;
   request.subresource = "status";
-  request.body = json::Object{{"apiVersion", schemas->kind->resource.api_version()},
-                              {"kind", "FlowSchema"},
-                              {"metadata", json::Object{{"name", name}}},
-                              {"status", json::Object{{"conditions", json::Array{std::move(condition)}}}}};
+  request.body =
+      json::Object{{"apiVersion", schemas->kind->resource.api_version()},
+                   {"kind", "FlowSchema"},
+                   {"metadata", json::Object{{"name", name}}},
+                   {"status", json::Object{{"conditions", json::Array{std::move(condition)}}}}};
   return request;
 }
 
@@ -48,15 +49,18 @@ void restore(const ServedPtr& schemas, const ServedPtr& levels, const store::Sna
   }
 }
 
-std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& snapshot, WallTime now) {
+std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& snapshot,
+                               WallTime now) {
   const ServedPtr schemas = catalog.find(kFlowGroup, "v1", "flowschemas");
   const ServedPtr levels = catalog.find(kFlowGroup, "v1", "prioritylevelconfigurations");
   std::vector<WriteRequest> requests;
   restore(schemas, levels, snapshot, requests);
   snapshot.scan(schemas->bucket, "", "", [&](const store::ItemPtr& item) {
     const json::Value schema = decode_object(*schemas, *item);
-    const std::string level(json::string_at(schema, {"spec", "priorityLevelConfiguration", "name"}));
-    json::Value condition = dangling_condition(level, snapshot.get(levels->bucket, level) != nullptr, now);
+    const std::string level(
+        json::string_at(schema, {"spec", "priorityLevelConfiguration", "name"}));
+    json::Value condition =
+        dangling_condition(level, snapshot.get(levels->bucket, level) != nullptr, now);
     if (!has_condition_like(schema, condition, "message"))
       requests.push_back(say(schemas, item->key, std::move(condition)));
     return true;

@@ -1,5 +1,5 @@
-// What the API server itself says of FlowSchemas: whether the priority level they name is there. It also
-// brings the mandatory objects back when somebody has taken them away.
+// What the API server itself says of FlowSchemas: whether the priority level they name is there. It
+// also brings the mandatory objects back when somebody has taken them away.
 #pragma once
 
 #include "apiserver/upkeep.h"

@@ -26,23 +26,26 @@ TEST_F(FlowUpkeepTest, TheObjectsOfEveryClusterAreThere) {
   EXPECT_EQ(json::int_at(exempt.body, {"spec", "matchingPrecedence"}), 1);
   EXPECT_EQ(dangling("exempt").first, "False");
   EXPECT_EQ(dangling("service-accounts"),
-            (std::pair<std::string, std::string>("False",
-                                                 "This FlowSchema references the PriorityLevelConfiguration "
-                                                 "object named \"workload-low\" and it exists")));
+            (std::pair<std::string, std::string>(
+                "False",
+                "This FlowSchema references the PriorityLevelConfiguration "
+                "object named \"workload-low\" and it exists")));
   Reply table = call("GET", std::string(kSchemas) + "/probes", "",
                      {{"Accept", "application/json;as=Table;g=meta.k8s.io;v=v1"}});
   const json::Value& row = (*json::array_at(table.body, {"rows"}))[0];
-  EXPECT_EQ(json::serialize(*json::find(row, "cells")).substr(0, 30), R"(["probes","exempt",2,"<none>",)");
+  EXPECT_EQ(json::serialize(*json::find(row, "cells")).substr(0, 30),
+            R"(["probes","exempt",2,"<none>",)");
 }
 
 TEST_F(FlowUpkeepTest, ASchemaHearsOfItsLevelComingAndGoing) {
-  Reply made = call("POST", kSchemas,
-                    R"({"metadata":{"name":"mine"},"spec":{"priorityLevelConfiguration":{"name":"own"}}})");
+  Reply made =
+      call("POST", kSchemas,
+           R"({"metadata":{"name":"mine"},"spec":{"priorityLevelConfiguration":{"name":"own"}}})");
   ASSERT_EQ(made.status, 201) << made.text;
-  EXPECT_EQ(dangling("mine"),
-            (std::pair<std::string, std::string>("True",
-                                                 "This FlowSchema references the PriorityLevelConfiguration "
-                                                 "object named \"own\" but there is no such object")));
+  EXPECT_EQ(dangling("mine"), (std::pair<std::string, std::string>(
+                                  "True",
+                                  "This FlowSchema references the PriorityLevelConfiguration "
+                                  "object named \"own\" but there is no such object")));
   ASSERT_EQ(call("POST", kLevels, R"({"metadata":{"name":"own"},"spec":{"type":"Limited","limited":{
       "limitResponse":{"type":"Reject"}}}})")
                 .status,
@@ -71,7 +74,8 @@ TEST_F(FlowUpkeepTest, ComponentStatuses) {
                      {{"Accept", "application/json;as=Table;g=meta.k8s.io;v=v1"}});
   EXPECT_EQ(json::serialize(*json::find((*json::array_at(table.body, {"rows"}))[0], "cells")),
             R"(["scheduler","Unhealthy","not part of this process",""])");
-  EXPECT_EQ(call("GET", "/api/v1/componentstatuses/x").message(), "componentstatuses \"x\" not found");
+  EXPECT_EQ(call("GET", "/api/v1/componentstatuses/x").message(),
+            "componentstatuses \"x\" not found");
   EXPECT_EQ(call("POST", "/api/v1/componentstatuses", "{}").status, 405);
   EXPECT_NE(call("GET", "/api/v1").text.find(R"("name":"componentstatuses")"), std::string::npos);
 }

@@ -1,4 +1,5 @@
-// encoding/json's scanner as far as its errors go: which character it refuses and what it was looking for.
+// encoding/json's scanner as far as its errors go: which character it refuses and what it was
+// looking for.
 #include "apiserver/go_syntax.h"
 
 #include <vector>
@@ -14,10 +15,14 @@ std::string quoted(char c) {
   if (c == '\'') return R"('\'')";
   if (c == '\\') return R"('\\')";
   switch (c) {
-    case '\n': return R"('\n')";
-    case '\r': return R"('\r')";
-    case '\t': return R"('\t')";
-    default: break;
+    case '\n':
+      return R"('\n')";
+    case '\r':
+      return R"('\r')";
+    case '\t':
+      return R"('\t')";
+    default:
+      break;
   }
   const auto byte = static_cast<unsigned char>(c);
   if (byte >= 0x20 && byte < 0x7f) return std::string("'") + c + "'";
@@ -122,7 +127,8 @@ class Scanner {
   bool word(std::string_view literal) {
     for (std::size_t i = 0; i < literal.size(); ++i, ++at_)
       if (!next_is(literal[i]))
-        return refuse("in literal " + std::string(literal) + " (expecting " + quoted(literal[i]) + ")");
+        return refuse("in literal " + std::string(literal) + " (expecting " + quoted(literal[i]) +
+                      ")");
     return true;
   }
 

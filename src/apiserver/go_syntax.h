@@ -6,11 +6,12 @@
 
 namespace hekla::apiserver {
 
-// "invalid character 'x' looking for beginning of value", "unexpected end of JSON input"; empty when the text is
-// one JSON value.
+// "invalid character 'x' looking for beginning of value", "unexpected end of JSON input"; empty
+// when the text is one JSON value.
 std::string go_syntax_error(std::string_view text);
 
-// What upstream shows of a body it could not read: the beginning of an object, anything else in hexadecimal.
+// What upstream shows of a body it could not read: the beginning of an object, anything else in
+// hexadecimal.
 std::string summarize_body(std::string_view body);
 
 }  // namespace hekla::apiserver

@@ -4,13 +4,13 @@
 #include <charconv>
 
 #include "apiserver/conversion.h"
-#include "apiserver/reads.h"
 #include "apiserver/protobuf.h"
+#include "apiserver/reads.h"
 #include "apiserver/status_error.h"
+#include "apiserver/storage.h"
 #include "base/fetch_ahead.h"
 #include "json/parse.h"
 #include "net/write_batch.h"
-#include "apiserver/storage.h"
 
 namespace hekla::apiserver {
 
@@ -23,7 +23,8 @@ constexpr std::int64_t kShortestDefault = 1800;  // seconds; the longest is twic
 
 class Stream;
 
-// Events, and their bytes, while one commit is told to all who watch its bucket: most of them are shown the same.
+// Events, and their bytes, while one commit is told to all who watch its bucket: most of them are
+// shown the same.
 class RenderedEvents {
  public:
   std::optional<HistoryPage> page;
@@ -65,7 +66,8 @@ struct HttpWatches::State : std::enable_shared_from_this<State> {
   Rng& rng;
   std::map<store::BucketId, Bucket> buckets;
 
-  State(store::Store& s, Registry& known, Executor& l, Rng& r) : store(s), registry(known), loop(l), rng(r) {}
+  State(store::Store& s, Registry& known, Executor& l, Rng& r)
+      : store(s), registry(known), loop(l), rng(r) {}
   void add(const std::shared_ptr<Stream>& stream, store::BucketId bucket);
   void drop(const std::shared_ptr<Stream>& stream, store::BucketId bucket);
   void wake(store::BucketId bucket);
@@ -105,8 +107,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     }
     std::int64_t seconds = request_.options.timeout_seconds.value_or(0);
     if (seconds <= 0)
-      seconds = kShortestDefault +
-                static_cast<std::int64_t>(uniform(hub->rng, static_cast<std::uint64_t>(kShortestDefault)));
+      seconds = kShortestDefault + static_cast<std::int64_t>(uniform(
+                                       hub->rng, static_cast<std::uint64_t>(kShortestDefault)));
     // Nobody needs longer ones, and a timer stays until its time has come.
     seconds = std::min(seconds, 4 * kShortestDefault);
     after(std::chrono::seconds(seconds), &Stream::time_out);
@@ -150,7 +152,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (writer_->pending_bytes() == 0 && held_back_->exchange(false)) post(&Stream::pump);
   }
 
-  // What the stream shows is gone, or is no longer the same: after the last events, the client begins anew.
+  // What the stream shows is gone, or is no longer the same: after the last events, the client
+  // begins anew.
   void end_if_unserved(HttpWatches::State& hub) {
     if (closed_ || !request_.served->kind->custom || is_served(hub)) return;
     pump();
@@ -168,8 +171,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
  private:
   // The uid of the CRD; empty when there is none.
   std::string definition(HttpWatches::State& hub) const {
-    const ServedPtr crds = hub.registry.catalog()->find(kube::resources::custom_resource_definitions);
-    const store::ItemPtr crd = hub.store.snapshot().get(crds->bucket, request_.served->kind->storage_bucket);
+    const ServedPtr crds =
+        hub.registry.catalog()->find(kube::resources::custom_resource_definitions);
+    const store::ItemPtr crd =
+        hub.store.snapshot().get(crds->bucket, request_.served->kind->storage_bucket);
     return crd ? header_of(*crd).uid : "";
   }
   bool is_served(HttpWatches::State& hub) const {
@@ -227,8 +232,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void show_event(const ObjectEvent& event, RenderedEvents& rendered) {
     if (!judges_late()) return write_event(event, rendered);
     const bool removed = event.type == ObjectEvent::Type::deleted;
-    if (const std::optional<ObjectEvent> told = told_of(request_.filter, *request_.served, event.previous, event.item,
-                                                        removed, event.revision))
+    if (const std::optional<ObjectEvent> told = told_of(
+            request_.filter, *request_.served, event.previous, event.item, removed, event.revision))
       write_event(*told, rendered);
   }
   void write_event(const ObjectEvent& event, RenderedEvents& rendered) {
@@ -272,22 +277,23 @@ class Stream : public std::enable_shared_from_this<Stream> {
       self.pump();
     });
   }
-  // Nothing is written until the answer is there; `then` gets the items in the version of this watch.
+  // Nothing is written until the answer is there; `then` gets the items in the version of this
+  // watch.
   void convert(std::vector<store::ItemPtr> items,
                std::move_only_function<void(Stream&, std::vector<store::ItemPtr>)> then) {
     converting_ = true;
-    request_.conversions->convert(
-        request_.served, std::move(items), loop_,
-        [weak = weak_from_this(), then = std::move(then)](Result<std::vector<store::ItemPtr>> converted) mutable {
-          std::shared_ptr<Stream> self = weak.lock();
-          if (!self || self->closed_) return;
-          self->converting_ = false;
-          if (converted) return then(*self, std::move(*converted));
-          std::string chunk;
-          self->append_error(converted.error(), chunk);
-          self->writer_->write(std::move(chunk));
-          self->close();
-        });
+    request_.conversions->convert(request_.served, std::move(items), loop_,
+                                  [weak = weak_from_this(), then = std::move(then)](
+                                      Result<std::vector<store::ItemPtr>> converted) mutable {
+                                    std::shared_ptr<Stream> self = weak.lock();
+                                    if (!self || self->closed_) return;
+                                    self->converting_ = false;
+                                    if (converted) return then(*self, std::move(*converted));
+                                    std::string chunk;
+                                    self->append_error(converted.error(), chunk);
+                                    self->writer_->write(std::move(chunk));
+                                    self->close();
+                                  });
   }
 
   void append_event(std::string_view type, const store::Item& item, store::Revision revision,
@@ -308,7 +314,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
         append_partial_metadata(object, request_.answer.version, out);
       } else {
         TableWriter table(served, request_.answer.version, request_.include, loop_.clock().wall());
-        table.begin(R"({"resourceVersion":")" + std::to_string(revision) + R"("})", first_frame_, out);
+        table.begin(R"({"resourceVersion":")" + std::to_string(revision) + R"("})", first_frame_,
+                    out);
         table.row(object, out);
         table.end(out);
         first_frame_ = false;
@@ -324,8 +331,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
     end_frame(begin, out);
   }
 
-  // Closes the event that began at `begin`, in the language of this watch. An event that cannot be said in it is
-  // replaced by an error, and the watch ends: a client that misses an event must know.
+  // Closes the event that began at `begin`, in the language of this watch. An event that cannot be
+  // said in it is replaced by an error, and the watch ends: a client that misses an event must
+  // know.
   void end_frame(std::size_t begin, std::string& out) {
     if (!request_.answer.protobuf) {
       out += "}\n";
@@ -338,7 +346,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (frame) {
       out += *frame;
     } else if (!std::exchange(broken_, true)) {
-      append_error({Code::internal, "unable to encode watch object: " + frame.error().message}, out);
+      append_error({Code::internal, "unable to encode watch object: " + frame.error().message},
+                   out);
     }
   }
 
@@ -363,7 +372,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (closed_) return;
     pump();
     if (closed_) return;
-    if (initial_.empty() && !converting_ && writer_->pending_bytes() < kPendingLimit) write_bookmark();
+    if (initial_.empty() && !converting_ && writer_->pending_bytes() < kPendingLimit)
+      write_bookmark();
     after(kBookmarkPeriod, &Stream::bookmark_due);
   }
 
@@ -394,9 +404,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
     });
   }
 
-  // What every event touches comes first: hundreds of streams do not fit into the processor's nearest cache.
+  // What every event touches comes first: hundreds of streams do not fit into the processor's
+  // nearest cache.
   bool closed_ = false;
-  bool broken_ = false;  // an event could not be encoded
+  bool broken_ = false;      // an event could not be encoded
   bool converting_ = false;  // nothing is written until the conversion webhook has answered
   bool mark_initial_end_ = false;
   bool first_frame_ = true;
@@ -448,7 +459,8 @@ void HttpWatches::State::wake(store::BucketId id) {
 
 void HttpWatches::State::end_unserved() {
   std::vector<std::shared_ptr<Stream>> streams;
-  for (auto& [id, bucket] : buckets) streams.insert(streams.end(), bucket.streams.begin(), bucket.streams.end());
+  for (auto& [id, bucket] : buckets)
+    streams.insert(streams.end(), bucket.streams.begin(), bucket.streams.end());
   for (const std::shared_ptr<Stream>& stream : streams) stream->end_if_unserved(*this);
 }
 

@@ -1,5 +1,5 @@
-// Watches over HTTP: a stream of JSON lines fed from a cursor. Each lives where its connection does (lanes.h); one
-// store subscription per bucket and lane wakes those who watch it.
+// Watches over HTTP: a stream of JSON lines fed from a cursor. Each lives where its connection does
+// (lanes.h); one store subscription per bucket and lane wakes those who watch it.
 #pragma once
 
 #include <map>
@@ -34,9 +34,11 @@ struct HttpWatchRequest {
 
 class HttpWatches {
  public:
-  // `registry` outlives them: a watch ends when its kind is no longer served or comes from another CRD.
+  // `registry` outlives them: a watch ends when its kind is no longer served or comes from another
+  // CRD.
   HttpWatches(store::Store& store, Registry& registry, Lanes& lanes, Rng& rng);
-  // Ends every watch; nothing of them runs afterwards. On the loop or after it has ended, and after the net threads.
+  // Ends every watch; nothing of them runs afterwards. On the loop or after it has ended, and after
+  // the net threads.
   ~HttpWatches();
   // Any thread: the watch lives on its lane.
   void start(HttpWatchRequest request, std::shared_ptr<net::ResponseWriter> writer);

@@ -24,7 +24,8 @@ RequestInfo to_impersonate(std::string group, std::string plural, std::string na
 
 // What has to be allowed for the user's name: a service account is one of its namespace.
 RequestInfo to_impersonate_user(const std::string& name) {
-  const std::string_view rest = std::string_view(name).substr(std::min(name.size(), kAccountPrefix.size()));
+  const std::string_view rest =
+      std::string_view(name).substr(std::min(name.size(), kAccountPrefix.size()));
   const std::size_t colon = rest.find(':');
   if (!name.starts_with(kAccountPrefix) || colon == std::string_view::npos)
     return to_impersonate("", "users", name);
@@ -57,8 +58,7 @@ AskedIdentity asked_identity(const net::Headers& headers) {
     key = net::url_decode(key);
     auto known = std::find_if(asked.user.extra.begin(), asked.user.extra.end(),
                               [&](const auto& one) { return one.first == key; });
-    if (known == asked.user.extra.end())
-      known = asked.user.extra.insert(known, {key, {}});
+    if (known == asked.user.extra.end()) known = asked.user.extra.insert(known, {key, {}});
     known->second.push_back(value);
     RequestInfo need = to_impersonate("authentication.k8s.io", "userextras", value);
     need.subresource = key;
@@ -72,7 +72,8 @@ void add_implied_groups(const RequestInfo& who, kube::UserInfo& user) {
   if (user.groups.empty() && who.plural == "serviceaccounts")
     user.groups = {"system:serviceaccounts", "system:serviceaccounts:" + who.ns};
   if (user.name == "system:anonymous") {
-    if (!in_group(user, "system:unauthenticated")) user.groups.emplace_back("system:unauthenticated");
+    if (!in_group(user, "system:unauthenticated"))
+      user.groups.emplace_back("system:unauthenticated");
   } else if (!in_group(user, "system:authenticated") && !in_group(user, "system:unauthenticated")) {
     user.groups.emplace_back("system:authenticated");
   }

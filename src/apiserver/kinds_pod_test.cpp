@@ -198,24 +198,28 @@ TEST(PodDefaults, ServiceAccountIsMirroredAndNegativeGraceIsOne) {
 
 TEST(PodDefaults, FieldsOfDisabledFeaturesAreDropped) {
   json::Value pod = defaulted(
-      "pods", R"({"spec":{"containers":[{"name":"c","lifecycle":{"stopSignal":"SIGUSR1"},"env":[{"name":"A",)"
-              R"("valueFrom":{"fileKeyRef":{"path":"f","volumeName":"v","key":"k"}}}]},{"name":"d",)"
-              R"("lifecycle":{"stopSignal":"SIGUSR1","preStop":{"sleep":{"seconds":1}}}}]}})");
+      "pods",
+      R"({"spec":{"containers":[{"name":"c","lifecycle":{"stopSignal":"SIGUSR1"},"env":[{"name":"A",)"
+      R"("valueFrom":{"fileKeyRef":{"path":"f","volumeName":"v","key":"k"}}}]},{"name":"d",)"
+      R"("lifecycle":{"stopSignal":"SIGUSR1","preStop":{"sleep":{"seconds":1}}}}]}})");
   const json::Array& containers = *json::array_at(pod, {"spec", "containers"});
   EXPECT_EQ(json::find(containers[0], "lifecycle"), nullptr);
   EXPECT_EQ(json::serialize(*json::find(containers[0], "env")), R"([{"name":"A","valueFrom":{}}])");
-  EXPECT_EQ(json::serialize(*json::find(containers[1], "lifecycle")), R"({"preStop":{"sleep":{"seconds":1}}})");
+  EXPECT_EQ(json::serialize(*json::find(containers[1], "lifecycle")),
+            R"({"preStop":{"sleep":{"seconds":1}}})");
 }
 
 TEST(PodDefaults, RequestsOfThePodAreThoseOfItsContainersOrItsLimits) {
   const auto requests = [](const std::string& resources) {
-    json::Value pod = defaulted("pods", R"({"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}},)"
-                                        R"({"name":"b","resources":{"requests":{"cpu":"500m"}}}],"resources":)" +
-                                            resources + "}}");
+    json::Value pod = defaulted(
+        "pods", R"({"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"1"}}},)"
+                R"({"name":"b","resources":{"requests":{"cpu":"500m"}}}],"resources":)" +
+                    resources + "}}");
     const json::Value* found = json::find_path(pod, {"spec", "resources", "requests"});
     return found ? json::serialize(*found) : "";
   };
-  EXPECT_EQ(requests(R"({"limits":{"cpu":"4","memory":"1Gi"}})"), R"({"cpu":"1500m","memory":"1Gi"})");
+  EXPECT_EQ(requests(R"({"limits":{"cpu":"4","memory":"1Gi"}})"),
+            R"({"cpu":"1500m","memory":"1Gi"})");
   EXPECT_EQ(requests(R"({"limits":{"cpu":"4"},"requests":{"cpu":"2"}})"), R"({"cpu":"2"})");
   EXPECT_EQ(requests("{}"), "");
 }
@@ -232,8 +236,9 @@ TEST(PodCreate, StatusIsPendingWithItsClass) {
   EXPECT_EQ(
       status(R"({"containers":[{"name":"c","resources":{"limits":{"cpu":"1","memory":"1Gi"}}}]})"),
       R"({"phase":"Pending","qosClass":"Guaranteed"})");
-  EXPECT_EQ(status(R"({"resources":{"limits":{"cpu":"1","memory":"1Gi"}},"containers":[{"name":"c"}]})"),
-            R"({"phase":"Pending","qosClass":"Guaranteed"})");
+  EXPECT_EQ(
+      status(R"({"resources":{"limits":{"cpu":"1","memory":"1Gi"}},"containers":[{"name":"c"}]})"),
+      R"({"phase":"Pending","qosClass":"Guaranteed"})");
   EXPECT_EQ(status(R"({"resources":{"requests":{"cpu":"1"}},"containers":[{"name":"c"}]})"),
             R"({"phase":"Pending","qosClass":"Burstable"})");
   EXPECT_NE(status(R"({"schedulingGates":[{"name":"g"}],"containers":[{"name":"c"}]})")
@@ -326,7 +331,8 @@ TEST(PodValidation, Texts) {
        "2147483647, inclusive"},
       {R"({"containers":[{"name":"c","image":"i"}],)"
        R"("securityContext":{"sysctls":[{"name":"a.b_c/d-e"},{"name":"bar.."}]}})",
-       "spec.securityContext.sysctls[1].name: Invalid value: \"bar..\": must have at most 253 characters and "
+       "spec.securityContext.sysctls[1].name: Invalid value: \"bar..\": must have at most 253 "
+       "characters and "
        "match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9]$"},
       {R"({"containers":[{"name":"c","image":"i"}],"activeDeadlineSeconds":0})",
        "spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"},

@@ -303,7 +303,8 @@ TEST(Validation, Workloads) {
       complaints("deployments.apps",
                  R"({"spec":{"template":{"spec":{"containers":[{"name":"c","image":"i"}]}}}})"),
       "spec.selector: Required value\n"
-      "spec.template.metadata.labels: Invalid value: null: `selector` does not match template `labels`");
+      "spec.template.metadata.labels: Invalid value: null: `selector` does not match template "
+      "`labels`");
   EXPECT_EQ(
       complaints(
           "replicasets.apps",
@@ -317,12 +318,13 @@ TEST(Validation, Workloads) {
                         deployment(R"({"a":"b"})")),
       R"(spec.selector: Invalid value: {"matchLabels":{"x":"y"}}: field is immutable)");
   EXPECT_EQ(
-      complaints("statefulsets.apps",
-                 R"({"spec":{"selector":{"matchLabels":{"a":"b"}},)"
-                 R"("volumeClaimTemplates":[{"metadata":{"name":"d"},"spec":{"accessModes":["ReadWriteOnce"],)"
-                 R"("resources":{"requests":{"storage":"1Gi"}}}}],)"
-                 R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c",)"
-                 R"("image":"i","volumeMounts":[{"name":"d","mountPath":"/d"}]}]}}}})"),
+      complaints(
+          "statefulsets.apps",
+          R"({"spec":{"selector":{"matchLabels":{"a":"b"}},)"
+          R"("volumeClaimTemplates":[{"metadata":{"name":"d"},"spec":{"accessModes":["ReadWriteOnce"],)"
+          R"("resources":{"requests":{"storage":"1Gi"}}}}],)"
+          R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c",)"
+          R"("image":"i","volumeMounts":[{"name":"d","mountPath":"/d"}]}]}}}})"),
       "");
   EXPECT_EQ(update_complaints("statefulsets.apps", R"({"spec":{"serviceName":"x"}})",
                               R"({"spec":{"serviceName":"y"}})"),
@@ -434,9 +436,11 @@ TEST(Validation, Addresses) {
     EXPECT_TRUE(model::ip_errors(good).empty()) << good;
   EXPECT_EQ(model::ip_errors("fe80:0::1").front(), R"(must be in canonical form ("fe80::1"))");
   EXPECT_EQ(model::ip_errors("::ffff:1.2.3.4").front(), "must not be an IPv4-mapped IPv6 address");
-  EXPECT_EQ(model::ip_errors("web").front(), "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
+  EXPECT_EQ(model::ip_errors("web").front(),
+            "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
   const std::string kind = "ipaddresses.networking.k8s.io";
-  EXPECT_EQ(complaints(kind, R"({"metadata":{"name":"10.0.0.1"}})"), "spec.parentRef: Required value");
+  EXPECT_EQ(complaints(kind, R"({"metadata":{"name":"10.0.0.1"}})"),
+            "spec.parentRef: Required value");
   EXPECT_EQ(complaints(kind, R"({"spec":{"parentRef":{"resource":"services","name":"a/b"}}})"),
             R"(spec.parentRef.name: Invalid value: "a/b": may not contain '/')");
   EXPECT_EQ(complaints(kind, R"({"spec":{"parentRef":{"name":"a"}}})"),
@@ -577,15 +581,19 @@ TEST(Validation, TheRest) {
       R"(webhooks[0].name: Invalid value: "a.b": should be a domain with at least three )"
       R"(segments separated by dots)");
   const auto with_conditions = [](const std::string& conditions) {
-    return complaints("validatingwebhookconfigurations.admissionregistration.k8s.io",
-                      R"({"webhooks":[{"name":"a.b.c","sideEffects":"None","admissionReviewVersions":["v1"],)"
-                      R"("clientConfig":{"url":"https://x"},"matchConditions":)" + conditions + "}]}");
+    return complaints(
+        "validatingwebhookconfigurations.admissionregistration.k8s.io",
+        R"({"webhooks":[{"name":"a.b.c","sideEffects":"None","admissionReviewVersions":["v1"],)"
+        R"("clientConfig":{"url":"https://x"},"matchConditions":)" +
+            conditions + "}]}");
   };
   EXPECT_EQ(with_conditions(R"([{"name":"n","expression":"object.metadata.name == 'x'"}])"), "");
-  EXPECT_TRUE(with_conditions(R"([{"name":"n","expression":"... [] bad"}])")
-                  .starts_with(R"(webhooks[0].matchConditions[0].expression: Invalid value: "... [] bad": )"
-                               "compilation failed: "));
-  EXPECT_EQ(with_conditions(R"([{"expression":"true"}])"), "webhooks[0].matchConditions[0].name: Required value");
+  EXPECT_TRUE(
+      with_conditions(R"([{"name":"n","expression":"... [] bad"}])")
+          .starts_with(R"(webhooks[0].matchConditions[0].expression: Invalid value: "... [] bad": )"
+                       "compilation failed: "));
+  EXPECT_EQ(with_conditions(R"([{"expression":"true"}])"),
+            "webhooks[0].matchConditions[0].name: Required value");
 }
 
 }  // namespace

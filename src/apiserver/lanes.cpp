@@ -4,13 +4,15 @@ namespace hekla::apiserver {
 
 class Lanes::Lane final : public Executor {
  public:
-  Lane(std::shared_ptr<net::OwnThread> thread, Executor& loop) : thread_(std::move(thread)), loop_(loop) {}
+  Lane(std::shared_ptr<net::OwnThread> thread, Executor& loop)
+      : thread_(std::move(thread)), loop_(loop) {}
 
   bool try_post(Task& task) override { return thread_->post(task); }
   void post(Task task) override { thread_->post(task); }
   // The loop's timers do not keep a net thread from ending.
   void post_after(Nanos delay, Task task) override {
-    loop_.post_after(delay, [thread = thread_, task = std::move(task)]() mutable { thread->post(task); });
+    loop_.post_after(delay,
+                     [thread = thread_, task = std::move(task)]() mutable { thread->post(task); });
   }
   const Clock& clock() const override { return loop_.clock(); }
 

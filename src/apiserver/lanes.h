@@ -1,5 +1,5 @@
-// Where the rest of a request runs once its handler has returned: on the net thread of its connection. The answer is
-// made where it is sent, and no other thread is woken in between.
+// Where the rest of a request runs once its handler has returned: on the net thread of its
+// connection. The answer is made where it is sent, and no other thread is woken in between.
 #pragma once
 
 #include <map>

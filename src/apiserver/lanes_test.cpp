@@ -13,7 +13,8 @@ TEST(Lanes, TheRestOfARequestRunsWhereItsHandlerRan) {
   Loop loop("loop");
   Lanes lanes(loop);
   Executor* lane = nullptr;
-  auto handler = [&](const net::Request& request, const std::shared_ptr<net::ResponseWriter>& writer) {
+  auto handler = [&](const net::Request& request,
+                     const std::shared_ptr<net::ResponseWriter>& writer) {
     lane = &lanes.here();
     EXPECT_EQ(lane, &lanes.here());
     Task rest = [writer, here = std::this_thread::get_id()] {

@@ -20,8 +20,8 @@ Result<VersionMatch> parse_match(std::string_view text) {
   if (text == "Exact") return VersionMatch::exact;
   if (text == "NotOlderThan") return VersionMatch::not_older_than;
   return std::unexpected(invalid_options_error(
-      "ListOptions", unsupported_value("resourceVersionMatch", json::Value(text),
-                                       {"Exact", "NotOlderThan", ""})));
+      "ListOptions",
+      unsupported_value("resourceVersionMatch", json::Value(text), {"Exact", "NotOlderThan", ""})));
 }
 
 Result<void> check_list(const ListOptions& options) {
@@ -29,7 +29,8 @@ Result<void> check_list(const ListOptions& options) {
     return forbid("sendInitialEvents", "sendInitialEvents is forbidden for list");
   if (options.match == VersionMatch::unset) return {};
   if (!options.continue_token.empty())
-    return forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided");
+    return forbid("resourceVersionMatch",
+                  "resourceVersionMatch is forbidden when continue is provided");
   if (options.resource_version.empty())
     return forbid("resourceVersionMatch",
                   "resourceVersionMatch is forbidden unless resourceVersion is provided");
@@ -41,13 +42,15 @@ Result<void> check_list(const ListOptions& options) {
 
 Result<void> check_watch(const ListOptions& options) {
   if (!options.continue_token.empty())
-    return forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided");
+    return forbid("resourceVersionMatch",
+                  "resourceVersionMatch is forbidden when continue is provided");
   if (options.send_initial_events && options.match != VersionMatch::not_older_than)
     return forbid("resourceVersionMatch",
                   "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
   if (!options.send_initial_events && options.match != VersionMatch::unset)
-    return forbid("resourceVersionMatch",
-                  "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+    return forbid(
+        "resourceVersionMatch",
+        "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
   return {};
 }
 
@@ -58,7 +61,8 @@ bool is_number(std::string_view text) {
 
 bool is_false(std::string_view text) {
   constexpr std::string_view kFalse = "false";
-  return text == "0" || std::ranges::equal(text, kFalse, [](char a, char b) { return (a | 0x20) == b; });
+  return text == "0" ||
+         std::ranges::equal(text, kFalse, [](char a, char b) { return (a | 0x20) == b; });
 }
 
 }  // namespace
@@ -81,7 +85,8 @@ Result<void> check_version(std::string_view revision) {
     return {};
   const std::string text(revision);
   return fail(Code::internal, "resourceVersion: Invalid value: \"" + text +
-                                  "\": strconv.ParseUint: parsing \"" + text + "\": invalid syntax");
+                                  "\": strconv.ParseUint: parsing \"" + text +
+                                  "\": invalid syntax");
 }
 
 Result<ListOptions> parse_list_options(const net::Query& query, bool watch) {
@@ -100,8 +105,8 @@ Result<ListOptions> parse_list_options(const net::Query& query, bool watch) {
   for (std::string_view number : {"limit", "timeoutSeconds"})
     if (std::string_view text = query.get(number); !text.empty() && !query_integer(query, number))
       return fail(Code::bad_request,
-                  "strconv.ParseInt: parsing \"" + std::string(text) + "\": " +
-                      (is_number(text) ? "value out of range" : "invalid syntax"));
+                  "strconv.ParseInt: parsing \"" + std::string(text) +
+                      "\": " + (is_number(text) ? "value out of range" : "invalid syntax"));
   TRY(watch ? check_watch(options) : check_list(options));
   Result<void> version = check_version(options.resource_version);
   if (!version && !watch)

@@ -30,7 +30,8 @@ struct ListOptions {
 Result<void> check_version(std::string_view revision);
 Result<ListOptions> parse_list_options(const net::Query& query, bool watch);
 
-// A flag is set when it is named, unless it says "0" or "false": clients in other languages spell it their way.
+// A flag is set when it is named, unless it says "0" or "false": clients in other languages spell
+// it their way.
 bool query_flag(const net::Query& query, std::string_view name);
 std::optional<std::int64_t> query_integer(const net::Query& query, std::string_view name);
 

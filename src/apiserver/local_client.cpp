@@ -76,8 +76,8 @@ class LocalWatch final : public kube::Watch {
     if (!caught_up && !state->ended) wake(state, state->scheduled, state->executor);
   }
 
-  // Whoever has fallen behind is shown what became of an object, not each step on the way: its readers go by the
-  // state, and the steps would hold them up further.
+  // Whoever has fallen behind is shown what became of an object, not each step on the way: its
+  // readers go by the state, and the steps would hold them up further.
   static std::vector<ObjectEvent> without_overtaken(std::vector<ObjectEvent> events) {
     boost::unordered_flat_map<std::string_view, std::size_t> shown;
     shown.reserve(events.size());
@@ -131,12 +131,18 @@ class FailedWatch final : public kube::Watch {
 
 WriteRequest::Verb verb_of(kube::Write::Verb verb) {
   switch (verb) {
-    case kube::Write::Verb::create: return WriteRequest::Verb::create;
-    case kube::Write::Verb::update: return WriteRequest::Verb::update;
-    case kube::Write::Verb::patch: return WriteRequest::Verb::patch;
-    case kube::Write::Verb::remove: return WriteRequest::Verb::remove;
-    case kube::Write::Verb::bind: return WriteRequest::Verb::bind;
-    case kube::Write::Verb::evict: return WriteRequest::Verb::evict;
+    case kube::Write::Verb::create:
+      return WriteRequest::Verb::create;
+    case kube::Write::Verb::update:
+      return WriteRequest::Verb::update;
+    case kube::Write::Verb::patch:
+      return WriteRequest::Verb::patch;
+    case kube::Write::Verb::remove:
+      return WriteRequest::Verb::remove;
+    case kube::Write::Verb::bind:
+      return WriteRequest::Verb::bind;
+    case kube::Write::Verb::evict:
+      return WriteRequest::Verb::evict;
   }
   return WriteRequest::Verb::create;
 }
@@ -146,8 +152,13 @@ WriteRequest::Verb verb_of(kube::Write::Verb verb) {
 LocalClient::LocalClient(store::Store& store, Registry& registry, Writes& writes,
                          const std::atomic<kube::PodStreams*>& streams, Executor& executor,
                          kube::Identity identity)
-    : store_(store), registry_(registry), writes_(writes), streams_(streams), executor_(executor),
-      identity_(std::move(identity)), alive_(std::make_shared<bool>(true)) {}
+    : store_(store),
+      registry_(registry),
+      writes_(writes),
+      streams_(streams),
+      executor_(executor),
+      identity_(std::move(identity)),
+      alive_(std::make_shared<bool>(true)) {}
 
 LocalClient::~LocalClient() { *alive_ = false; }
 
@@ -165,7 +176,8 @@ void LocalClient::get(const kube::Resource& resource, const kube::Key& key,
     store::ItemPtr item = TRY(get_object(store_, *served, key));
     return to_kube_object(*served, item);
   }();
-  deliver([result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); });
+  deliver(
+      [result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); });
 }
 
 void LocalClient::list_metrics(const kube::Resource& resource, const kube::ListOptions& options,
@@ -174,13 +186,17 @@ void LocalClient::list_metrics(const kube::Resource& resource, const kube::ListO
   Result<model::Selector> selector = model::Selector::parse(options.label_selector);
   if (!streams || !selector) {
     Error why = streams ? selector.error() : no_such_resource_error();
-    return deliver([why = std::move(why), done = std::move(done)]() mutable { done(std::unexpected(std::move(why))); });
+    return deliver([why = std::move(why), done = std::move(done)]() mutable {
+      done(std::unexpected(std::move(why)));
+    });
   }
   // The answer comes on the agent's thread, perhaps when this client is gone.
   streams->usage([&store = store_, &registry = registry_, &executor = executor_, alive = alive_,
-                  pods = resource.plural == "pods", ns = options.ns, selector = std::move(*selector),
+                  pods = resource.plural == "pods", ns = options.ns,
+                  selector = std::move(*selector),
                   done = std::move(done)](Result<kube::NodeUsage> usage) mutable {
-    Result<kube::List> list = usage ? Result<kube::List>(kube::List{}) : std::unexpected(usage.error());
+    Result<kube::List> list =
+        usage ? Result<kube::List>(kube::List{}) : std::unexpected(usage.error());
     if (usage) {
       const CatalogPtr catalog = registry.catalog();
       for (const json::Value& one : pods ? pod_metrics(store, *catalog, ns, selector, *usage)
@@ -200,7 +216,8 @@ void LocalClient::list_metrics(const kube::Resource& resource, const kube::ListO
 
 void LocalClient::list(const kube::Resource& resource, const kube::ListOptions& options,
                        std::move_only_function<void(Result<kube::List>)> done) {
-  if (resource.api_version() == kMetricsVersion) return list_metrics(resource, options, std::move(done));
+  if (resource.api_version() == kMetricsVersion)
+    return list_metrics(resource, options, std::move(done));
   Result<kube::List> result = [&]() -> Result<kube::List> {
     ServedPtr served = registry_.catalog()->find(resource);
     if (!served) return std::unexpected(no_such_resource_error());
@@ -213,7 +230,8 @@ void LocalClient::list(const kube::Resource& resource, const kube::ListOptions& 
       list.items.push_back(to_kube_object(*served, item));
     return list;
   }();
-  deliver([result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); });
+  deliver(
+      [result = std::move(result), done = std::move(done)]() mutable { done(std::move(result)); });
 }
 
 std::unique_ptr<kube::Watch> LocalClient::watch(const kube::Resource& resource,
@@ -247,10 +265,12 @@ Result<WriteRequest> LocalClient::request_of(ServedPtr served, kube::Write write
   request.remove.propagation_policy = std::move(write.propagation_policy);
   request.remove.precondition_uid = std::move(write.precondition_uid);
   if (write.precondition_resource_version != 0)
-    request.remove.precondition_resource_version = std::to_string(write.precondition_resource_version);
+    request.remove.precondition_resource_version =
+        std::to_string(write.precondition_resource_version);
   if (write.verb == kube::Write::Verb::evict)
     if (const json::Value* options = json::find(request.body, "deleteOptions"))
-      if (const json::Value* grace = json::find(*options, "gracePeriodSeconds"); grace && grace->is_int64())
+      if (const json::Value* grace = json::find(*options, "gracePeriodSeconds");
+          grace && grace->is_int64())
         request.remove.grace_period_seconds = grace->get_int64();
   request.field_manager = identity_.component;
   request.user = {"system:" + identity_.component, "", {"system:masters"}};
@@ -277,7 +297,8 @@ void LocalClient::batch(std::vector<kube::Write> writes, kube::BatchDone done) {
     requests.push_back(std::move(*request));
   }
   auto inside = std::make_shared<bool>(true);  // run() may finish before it returns
-  auto finish = [this, alive = alive_, inside, refused = std::move(refused), served = std::move(served),
+  auto finish = [this, alive = alive_, inside, refused = std::move(refused),
+                 served = std::move(served),
                  done = std::move(done)](std::vector<WriteOutcome> outcomes) mutable {
     if (!*alive) return;
     std::vector<kube::WriteResult> results;

@@ -18,7 +18,8 @@ class LocalClient final : public kube::Client {
  public:
   // `streams` holds whoever measures pods, once there is somebody.
   LocalClient(store::Store& store, Registry& registry, Writes& writes,
-              const std::atomic<kube::PodStreams*>& streams, Executor& executor, kube::Identity identity);
+              const std::atomic<kube::PodStreams*>& streams, Executor& executor,
+              kube::Identity identity);
   // Completions that are still out are dropped.
   ~LocalClient() override;
 
@@ -27,7 +28,8 @@ class LocalClient final : public kube::Client {
            std::move_only_function<void(Result<kube::ObjectPtr>)> done) override;
   void list(const kube::Resource& resource, const kube::ListOptions& options,
             std::move_only_function<void(Result<kube::List>)> done) override;
-  std::unique_ptr<kube::Watch> watch(const kube::Resource& resource, const kube::WatchOptions& options,
+  std::unique_ptr<kube::Watch> watch(const kube::Resource& resource,
+                                     const kube::WatchOptions& options,
                                      kube::WatchCallbacks callbacks) override;
   void batch(std::vector<kube::Write> writes, kube::BatchDone done) override;
 

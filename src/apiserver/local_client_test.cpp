@@ -35,7 +35,8 @@ class LocalClientTest : public ServerFixture {
     write.body = *json::parse(text);
     return write;
   }
-  static kube::Write named(kube::Write::Verb verb, const std::string& name, const std::string& text = "null") {
+  static kube::Write named(kube::Write::Verb verb, const std::string& name,
+                           const std::string& text = "null") {
     kube::Write write;
     write.verb = verb;
     write.resource = pods;
@@ -48,7 +49,8 @@ class LocalClientTest : public ServerFixture {
 TEST_F(LocalClientTest, ABatchIsOneCommit) {
   const std::uint64_t before = disk.operations();
   std::vector<kube::Write> writes;
-  for (int i = 0; i < 100; ++i) writes.push_back(create(pods, "default", pod("p" + std::to_string(i))));
+  for (int i = 0; i < 100; ++i)
+    writes.push_back(create(pods, "default", pod("p" + std::to_string(i))));
   std::vector<kube::WriteResult> results = batch(std::move(writes));
   ASSERT_EQ(results.size(), 100u);
   for (const kube::WriteResult& result : results) ASSERT_TRUE(result.has_value());
@@ -59,7 +61,8 @@ TEST_F(LocalClientTest, ABatchIsOneCommit) {
 }
 
 // A pod of a job, with its number in a label and an annotation.
-std::string numbered_pod(const std::string& name, const std::string& number, const std::string& more = "") {
+std::string numbered_pod(const std::string& name, const std::string& number,
+                         const std::string& more = "") {
   return R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")" + name +
          R"(","namespace":"default","labels":{"app":"a","volcano.sh/task-index":")" + number +
          R"("},"annotations":{"volcano.sh/task-index":")" + number + R"("})" + more +
@@ -70,20 +73,23 @@ std::string numbered_pod(const std::string& name, const std::string& number, con
 std::string common_part(const std::string& text) {
   json::Value pod = *json::parse(text);
   EXPECT_EQ(json::serialize(pod), text) << "compact, and each member once";
-  for (std::string_view own : {"name", "uid", "resourceVersion"}) json::at_path(pod, {"metadata", own}) = "";
+  for (std::string_view own : {"name", "uid", "resourceVersion"})
+    json::at_path(pod, {"metadata", own}) = "";
   for (std::string_view list : {"labels", "annotations"})
     json::at_path(pod, {"metadata", list, "volcano.sh/task-index"}) = "";
   for (json::Value& volume : json::at_path(pod, {"spec", "volumes"}).as_array())
     volume.get_object()["name"] = "";  // with a suffix of chance
   for (json::Value& container : json::at_path(pod, {"spec", "containers"}).as_array())
-    for (json::Value& mount : container.get_object()["volumeMounts"].as_array()) mount.get_object()["name"] = "";
+    for (json::Value& mount : container.get_object()["volumeMounts"].as_array())
+      mount.get_object()["name"] = "";
   return json::serialize(pod);
 }
 
 TEST_F(LocalClientTest, PodsMadeTogetherAreWhatTheyWouldBeAlone) {
   std::vector<kube::Write> writes;
   for (int i = 0; i < 12; ++i)
-    writes.push_back(create(pods, "default", numbered_pod("p-" + std::to_string(i), std::to_string(i))));
+    writes.push_back(
+        create(pods, "default", numbered_pod("p-" + std::to_string(i), std::to_string(i))));
   std::vector<kube::WriteResult> together = batch(std::move(writes));
   ASSERT_EQ(together.size(), 12u);
   std::vector<kube::Write> one;
@@ -98,16 +104,17 @@ TEST_F(LocalClientTest, PodsMadeTogetherAreWhatTheyWouldBeAlone) {
     EXPECT_EQ(made.name, "p-" + std::to_string(i));
     EXPECT_EQ(json::string_at(pod, {"metadata", "name"}), made.name);
     EXPECT_EQ(json::string_at(pod, {"metadata", "uid"}), made.uid);
-    EXPECT_EQ(json::string_at(pod, {"metadata", "resourceVersion"}), std::to_string(made.resource_version));
+    EXPECT_EQ(json::string_at(pod, {"metadata", "resourceVersion"}),
+              std::to_string(made.resource_version));
     for (std::string_view list : {"labels", "annotations"})
-      EXPECT_EQ(json::string_at(pod, {"metadata", list, "volcano.sh/task-index"}), std::to_string(i));
+      EXPECT_EQ(json::string_at(pod, {"metadata", list, "volcano.sh/task-index"}),
+                std::to_string(i));
     uids.insert(made.uid);
   }
   EXPECT_EQ(uids.size(), 12u);
   std::size_t found = 0;
-  client->list(pods, {"default", "volcano.sh/task-index=11", ""}, [&](Result<kube::List> list) {
-    found = list->items.size();
-  });
+  client->list(pods, {"default", "volcano.sh/task-index=11", ""},
+               [&](Result<kube::List> list) { found = list->items.size(); });
   simulation.run_until_idle();
   EXPECT_EQ(found, 1u);
 }
@@ -119,7 +126,8 @@ TEST_F(LocalClientTest, PodsMadeTogetherAreJudgedEachForItself) {
   writes.push_back(create(pods, "default", numbered_pod("p-2", "no label")));
   writes.push_back(create(pods, "default", numbered_pod("p-0", "3")));
   writes.push_back(create(pods, "default", numbered_pod("p-4", "4", R"(,"finalizers":["x/y"])")));
-  writes.push_back(create(pods, "default", numbered_pod("p-5", "5", R"(,"ownerReferences":[{"kind":""}])")));
+  writes.push_back(
+      create(pods, "default", numbered_pod("p-5", "5", R"(,"ownerReferences":[{"kind":""}])")));
   writes.push_back(create(pods, "default", numbered_pod("p-6", "6")));
   std::vector<kube::WriteResult> results = batch(std::move(writes));
   ASSERT_EQ(results.size(), 7u);
@@ -141,17 +149,19 @@ class PluggedStepTest : public LocalClientTest {
     auto is_third = [](const json::Value& pod) {
       return json::string_at(pod, {"metadata", "annotations", "volcano.sh/task-index"}) == "3";
     };
-    kube::AdmissionStep mark{"mark.example.com", on_pods,
-                             [is_third](const kube::AdmissionRequest&, json::Value& pod) -> Result<void> {
-                               if (is_third(pod)) json::at_path(pod, {"spec", "nodeSelector", "third"}) = "yes";
-                               return {};
-                             },
-                             nullptr};
-    kube::AdmissionStep refuse{"refuse.example.com", on_pods, nullptr,
-                               [](const kube::AdmissionRequest&, const json::Value& pod) -> Result<void> {
-                                 if (json::string_at(pod, {"metadata", "name"}) != "p-5") return {};
-                                 return fail(Code::forbidden, "not this one");
-                               }};
+    kube::AdmissionStep mark{
+        "mark.example.com", on_pods,
+        [is_third](const kube::AdmissionRequest&, json::Value& pod) -> Result<void> {
+          if (is_third(pod)) json::at_path(pod, {"spec", "nodeSelector", "third"}) = "yes";
+          return {};
+        },
+        nullptr};
+    kube::AdmissionStep refuse{
+        "refuse.example.com", on_pods, nullptr,
+        [](const kube::AdmissionRequest&, const json::Value& pod) -> Result<void> {
+          if (json::string_at(pod, {"metadata", "name"}) != "p-5") return {};
+          return fail(Code::forbidden, "not this one");
+        }};
     restart([&](Options& options) { options.admission = {mark, refuse}; });
     bootstrap();
     client = server->client(caller, {"tester"});
@@ -164,7 +174,8 @@ class PluggedStepTest : public LocalClientTest {
 TEST_F(PluggedStepTest, SeesEveryPodOfABatch) {
   std::vector<kube::Write> writes;
   for (int i = 0; i < 7; ++i)
-    writes.push_back(create(pods, "default", numbered_pod("p-" + std::to_string(i), std::to_string(i))));
+    writes.push_back(
+        create(pods, "default", numbered_pod("p-" + std::to_string(i), std::to_string(i))));
   std::vector<kube::WriteResult> results = batch(std::move(writes));
   for (std::size_t i = 0; i < 7; ++i) {
     ASSERT_EQ(results[i].has_value(), i != 5) << i;
@@ -192,7 +203,8 @@ TEST_F(LocalClientTest, MembersFailAloneAndOrderIsKept) {
 TEST_F(LocalClientTest, OneObjectMayBeWrittenSeveralTimes) {
   std::vector<kube::Write> writes;
   writes.push_back(create(pods, "default", pod("p")));
-  writes.push_back(named(kube::Write::Verb::bind, "p", R"({"target":{"kind":"Node","name":"n1"}})"));
+  writes.push_back(
+      named(kube::Write::Verb::bind, "p", R"({"target":{"kind":"Node","name":"n1"}})"));
   kube::Write status = named(kube::Write::Verb::patch, "p", R"({"status":{"phase":"Running"}})");
   status.subresource = "status";
   writes.push_back(std::move(status));
@@ -213,7 +225,8 @@ TEST_F(LocalClientTest, APodBoundInPlaceIsWhatOneThatWasReadWouldBe) {
   writes.push_back(create(pods, "default", pod("q")));
   writes.push_back(named(kube::Write::Verb::bind, "p", R"({"target":{"name":"n1"}})"));
   // Labels, be they none, are merged into a pod that is read.
-  writes.push_back(named(kube::Write::Verb::bind, "q", R"({"target":{"name":"n1"},"metadata":{"labels":{}}})"));
+  writes.push_back(
+      named(kube::Write::Verb::bind, "q", R"({"target":{"name":"n1"},"metadata":{"labels":{}}})"));
   std::vector<kube::WriteResult> results = batch(std::move(writes));
   std::vector<std::string> shown;
   for (std::size_t i : {2u, 3u}) {
@@ -222,17 +235,20 @@ TEST_F(LocalClientTest, APodBoundInPlaceIsWhatOneThatWasReadWouldBe) {
     EXPECT_EQ(json::serialize(bound), *(*results[i])->json) << "compact, and each member once";
     EXPECT_EQ(json::string_at(bound, {"metadata", "resourceVersion"}),
               std::to_string((*results[i])->resource_version));
-    for (std::string_view own : {"name", "uid", "resourceVersion"}) json::at_path(bound, {"metadata", own}) = "";
+    for (std::string_view own : {"name", "uid", "resourceVersion"})
+      json::at_path(bound, {"metadata", own}) = "";
     for (json::Value& volume : json::at_path(bound, {"spec", "volumes"}).as_array())
       volume.get_object()["name"] = "";  // with a suffix of chance
     for (json::Value& container : json::at_path(bound, {"spec", "containers"}).as_array())
-      for (json::Value& mount : container.get_object()["volumeMounts"].as_array()) mount.get_object()["name"] = "";
+      for (json::Value& mount : container.get_object()["volumeMounts"].as_array())
+        mount.get_object()["name"] = "";
     shown.push_back(json::serialize(bound));
   }
   EXPECT_EQ(shown[0], shown[1]);
   for (const char* selector : {"spec.nodeName=n1", "spec.host=n1"}) {
     std::size_t found = 0;
-    client->list(pods, {"default", "", selector}, [&](Result<kube::List> list) { found = list->items.size(); });
+    client->list(pods, {"default", "", selector},
+                 [&](Result<kube::List> list) { found = list->items.size(); });
     simulation.run_until_idle();
     EXPECT_EQ(found, 2u) << selector;
   }
@@ -245,10 +261,13 @@ TEST_F(LocalClientTest, ReadsShareTheStoredBytes) {
   writes.push_back(create(config_maps, "default", config_map("b")));
   batch(std::move(writes));
   std::optional<Result<kube::ObjectPtr>> one, none;
-  client->get(config_maps, {"default", "a"}, [&](Result<kube::ObjectPtr> r) { one = std::move(r); });
-  client->get(config_maps, {"default", "z"}, [&](Result<kube::ObjectPtr> r) { none = std::move(r); });
+  client->get(config_maps, {"default", "a"},
+              [&](Result<kube::ObjectPtr> r) { one = std::move(r); });
+  client->get(config_maps, {"default", "z"},
+              [&](Result<kube::ObjectPtr> r) { none = std::move(r); });
   std::optional<Result<kube::List>> list;
-  client->list(config_maps, {"default", "x=y", ""}, [&](Result<kube::List> r) { list = std::move(r); });
+  client->list(config_maps, {"default", "x=y", ""},
+               [&](Result<kube::List> r) { list = std::move(r); });
   EXPECT_FALSE(one || list);
   simulation.run_until_idle();
   ASSERT_TRUE(one && list && none);
@@ -263,7 +282,8 @@ TEST_F(LocalClientTest, AWatchThatFellBehindIsShownWhatBecameOfAnObject) {
   std::vector<kube::Write> writes;
   for (std::string name : {"p", "q"}) {
     writes.push_back(create(pods, "default", pod(name)));
-    writes.push_back(named(kube::Write::Verb::bind, name, R"({"target":{"kind":"Node","name":"n1"}})"));
+    writes.push_back(
+        named(kube::Write::Verb::bind, name, R"({"target":{"kind":"Node","name":"n1"}})"));
   }
   kube::Write remove = named(kube::Write::Verb::remove, "p");
   remove.grace_period_seconds = 0;
@@ -275,8 +295,9 @@ TEST_F(LocalClientTest, AWatchThatFellBehindIsShownWhatBecameOfAnObject) {
                              {[&](const std::vector<kube::WatchEvent>& events) {
                                 for (const kube::WatchEvent& event : events) {
                                   json::Value object = *json::parse(*event.object->json);
-                                  seen.push_back(std::to_string(static_cast<int>(event.type)) + event.object->name +
-                                                 " " + json::text_at(object, {"spec", "nodeName"}));
+                                  seen.push_back(std::to_string(static_cast<int>(event.type)) +
+                                                 event.object->name + " " +
+                                                 json::text_at(object, {"spec", "nodeName"}));
                                 }
                               },
                               nullptr});
@@ -286,13 +307,13 @@ TEST_F(LocalClientTest, AWatchThatFellBehindIsShownWhatBecameOfAnObject) {
 
 TEST_F(LocalClientTest, WatchesPullTheirEvents) {
   std::vector<std::string> seen;
-  auto watch = client->watch(config_maps, {"default", "", "", store->snapshot().revision()},
-                             {[&](std::vector<kube::WatchEvent> events) {
-                                for (const kube::WatchEvent& event : events)
-                                  seen.push_back(std::to_string(static_cast<int>(event.type)) +
-                                                 event.object->name);
-                              },
-                              nullptr});
+  auto watch = client->watch(
+      config_maps, {"default", "", "", store->snapshot().revision()},
+      {[&](std::vector<kube::WatchEvent> events) {
+         for (const kube::WatchEvent& event : events)
+           seen.push_back(std::to_string(static_cast<int>(event.type)) + event.object->name);
+       },
+       nullptr});
   call("POST", kMaps, config_map("a"));
   patch(std::string(kMaps) + "/a", R"({"data":{"a":"2"}})");
   call("DELETE", std::string(kMaps) + "/a");
@@ -327,37 +348,45 @@ TEST_F(LocalClientTest, ApplyTakesOverWhatKubectlAppliedFromTheClient) {
   const std::string before =
       R"({"apiVersion":"v1","data":{"x":"1","y":"1"},"kind":"ConfigMap","metadata":{"name":"m"}})";
   json::Value map = json::parse(before).value();
-  json::at_path(map, {"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"}) = before;
-  ASSERT_EQ(call("POST", std::string(kMaps) + "?fieldManager=kubectl-client-side-apply", json::serialize(map)).status,
+  json::at_path(map, {"metadata", "annotations",
+                      "kubectl.kubernetes.io/last-applied-configuration"}) = before;
+  ASSERT_EQ(call("POST", std::string(kMaps) + "?fieldManager=kubectl-client-side-apply",
+                 json::serialize(map))
+                .status,
             201);
   // Since then somebody edits one of the fields, under the same name.
-  call("PATCH", std::string(kMaps) + "/m?fieldManager=kubectl-client-side-apply", R"({"data":{"y":"2"}})",
-       {{"Content-Type", "application/merge-patch+json"}});
+  call("PATCH", std::string(kMaps) + "/m?fieldManager=kubectl-client-side-apply",
+       R"({"data":{"y":"2"}})", {{"Content-Type", "application/merge-patch+json"}});
   auto apply = [&](const std::string& manager, const std::string& data) {
-    return call("PATCH", std::string(kMaps) + "/m?fieldManager=" + manager,
-                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":)" + data + "}",
-                {{"Content-Type", "application/apply-patch+yaml"}});
+    return call(
+        "PATCH", std::string(kMaps) + "/m?fieldManager=" + manager,
+        R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":)" + data + "}",
+        {{"Content-Type", "application/apply-patch+yaml"}});
   };
   Reply other = apply("helm", R"({"x":"3"})");
   EXPECT_EQ(other.status, 409) << "only kubectl is the heir of kubectl";
   Reply edited = apply("kubectl", R"({"x":"3","y":"3"})");
   EXPECT_EQ(edited.status, 409);
   EXPECT_EQ(edited.message(),
-            "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: .data.y");
+            "Apply failed with 1 conflict: conflict with \"kubectl-client-side-apply\" using v1: "
+            ".data.y");
   Reply taken = apply("kubectl", R"({"x":"3"})");
   EXPECT_EQ(taken.status, 200) << taken.text;
   EXPECT_EQ(taken.at({"data", "x"}), "3");
-  EXPECT_EQ(taken.at({"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"}),
-            R"({"apiVersion":"v1","data":{"x":"3"},"kind":"ConfigMap","metadata":{"name":"m"}})"
-            "\n");
+  EXPECT_EQ(
+      taken.at({"metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"}),
+      R"({"apiVersion":"v1","data":{"x":"3"},"kind":"ConfigMap","metadata":{"name":"m"}})"
+      "\n");
 }
 
-// kubectl writes the entries of managedFields anew when it changes sides, and then owns the map as such, too.
+// kubectl writes the entries of managedFields anew when it changes sides, and then owns the map as
+// such, too.
 TEST_F(LocalClientTest, GivingUpAMapLeavesWhatOthersOwnInIt) {
   const std::string url = std::string(kMaps) + "/m?fieldManager=";
   auto apply = [&](const std::string& manager, const std::string& annotations) {
     return call("PATCH", url + manager,
-                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","annotations":)" + annotations + "}}",
+                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m","annotations":)" +
+                    annotations + "}}",
                 {{"Content-Type", "application/apply-patch+yaml"}});
   };
   ASSERT_EQ(apply("a", R"({"x":"1"})").status, 201);
@@ -381,9 +410,10 @@ TEST_F(LocalClientTest, GivingUpAMapLeavesWhatOthersOwnInIt) {
 TEST_F(LocalClientTest, ServerSideApplyOwnsItsFields) {
   const std::string url = std::string(kMaps) + "/m?fieldManager=";
   auto apply = [&](const std::string& manager, const std::string& data, bool force = false) {
-    return call("PATCH", url + manager + (force ? "&force=true" : ""),
-                R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":)" + data + "}",
-                {{"Content-Type", "application/apply-patch+yaml"}});
+    return call(
+        "PATCH", url + manager + (force ? "&force=true" : ""),
+        R"({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"m"},"data":)" + data + "}",
+        {{"Content-Type", "application/apply-patch+yaml"}});
   };
   EXPECT_EQ(apply("a", R"({"x":"1","y":"1"})").status, 201);
   Reply second = apply("b", R"({"z":"1"})");
@@ -402,8 +432,9 @@ TEST_F(LocalClientTest, ServerSideApplyOwnsItsFields) {
   Reply anonymous = call("PATCH", std::string(kMaps) + "/m", "{}",
                          {{"Content-Type", "application/apply-patch+yaml"}});
   EXPECT_EQ(anonymous.status, 422);
-  EXPECT_EQ(anonymous.message(), "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required "
-                                 "value: is required for apply patch");
+  EXPECT_EQ(anonymous.message(),
+            "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required "
+            "value: is required for apply patch");
 }
 
 }  // namespace

@@ -21,9 +21,8 @@ void cap_updates(std::vector<ManagedEntry>& entries) {
   std::size_t updates =
       static_cast<std::size_t>(std::count_if(entries.begin(), entries.end(), is_update));
   if (updates <= kMaxUpdateManagers) return;
-  std::stable_sort(entries.begin(), entries.end(), [](const ManagedEntry& a, const ManagedEntry& b) {
-    return a.time < b.time;
-  });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const ManagedEntry& a, const ManagedEntry& b) { return a.time < b.time; });
   ManagedEntry ancient;
   std::vector<ManagedEntry> kept;
   std::size_t surplus = updates - kMaxUpdateManagers + 1;
@@ -52,10 +51,11 @@ bool asks_for_reset(const json::Value& object) {
 bool is_fields_v1(const json::Value& fields) {
   const json::Object* object = fields.if_object();
   return object && std::all_of(object->begin(), object->end(), [](const auto& member) {
-    const std::string_view key = member.key();
-    return (key == "." || (key.size() > 1 && key[1] == ':' && std::string_view("fkvi").contains(key[0]))) &&
-           is_fields_v1(member.value());
-  });
+           const std::string_view key = member.key();
+           return (key == "." || (key.size() > 1 && key[1] == ':' &&
+                                  std::string_view("fkvi").contains(key[0]))) &&
+                  is_fields_v1(member.value());
+         });
 }
 
 // Whether a client that writes ownership itself has written something that can be read.
@@ -63,8 +63,8 @@ bool is_readable(const json::Array& managed) {
   return std::all_of(managed.begin(), managed.end(), [](const json::Value& one) {
     const std::string_view operation = json::string_at(one, {"operation"});
     const json::Value* fields = json::find(one, "fieldsV1");
-    return (operation == "Apply" || operation == "Update") && json::string_at(one, {"fieldsType"}) == "FieldsV1" &&
-           (!fields || is_fields_v1(*fields));
+    return (operation == "Apply" || operation == "Update") &&
+           json::string_at(one, {"fieldsType"}) == "FieldsV1" && (!fields || is_fields_v1(*fields));
   });
 }
 
@@ -89,16 +89,17 @@ bool meets(const json::Value& fields, const FieldSet& set) {
   });
 }
 
-// The managers before an update, which `managed`, taken out of the object, names. Those it does not touch are most of
-// the text and stay as they are.
-std::vector<ManagedEntry> managers_before(json::Value& managed, const FieldOwner& owner, const FieldSet& removed,
-                                          const FieldSet& touched) {
+// The managers before an update, which `managed`, taken out of the object, names. Those it does not
+// touch are most of the text and stay as they are.
+std::vector<ManagedEntry> managers_before(json::Value& managed, const FieldOwner& owner,
+                                          const FieldSet& removed, const FieldSet& touched) {
   std::vector<ManagedEntry> entries;
   const bool full = managed.get_array().size() >= kMaxUpdateManagers;
   for (json::Value& one : managed.get_array()) {
     ManagedEntry entry = read_owner(one);
     const json::Value* fields = json::find(one, "fieldsV1");
-    const bool apart = fields && !full && entry.owner != owner && !meets(*fields, removed) && !meets(*fields, touched);
+    const bool apart = fields && !full && entry.owner != owner && !meets(*fields, removed) &&
+                       !meets(*fields, touched);
     if (apart)
       entry.unread = &one;
     else if (fields)
@@ -111,9 +112,17 @@ std::vector<ManagedEntry> managers_before(json::Value& managed, const FieldOwner
 void drop(FieldSet& set, std::string_view element) { set.children.erase(element); }
 
 // Members of metadata that nobody owns.
-constexpr std::array<std::string_view, 11> kUnowned{
-    "f:name",       "f:namespace",     "f:uid",         "f:creationTimestamp", "f:selfLink", "f:resourceVersion",
-    "f:generation", "f:managedFields", "f:clusterName", "f:deletionTimestamp", "f:deletionGracePeriodSeconds"};
+constexpr std::array<std::string_view, 11> kUnowned{"f:name",
+                                                    "f:namespace",
+                                                    "f:uid",
+                                                    "f:creationTimestamp",
+                                                    "f:selfLink",
+                                                    "f:resourceVersion",
+                                                    "f:generation",
+                                                    "f:managedFields",
+                                                    "f:clusterName",
+                                                    "f:deletionTimestamp",
+                                                    "f:deletionGracePeriodSeconds"};
 
 // As strip_unowned(), from the FieldsV1 of a new object, which is never made through its status.
 void strip_unowned(const Kind& kind, json::Object& fields) {
@@ -187,7 +196,8 @@ void write_managed_fields(json::Value& object, const std::vector<ManagedEntry>& 
       all.push_back(std::move(*entry.unread));
       continue;
     }
-    all.push_back(written_entry(entry.owner, entry.time, entry.fields.to_fields_v1(storage), storage));
+    all.push_back(
+        written_entry(entry.owner, entry.time, entry.fields.to_fields_v1(storage), storage));
   }
   metadata["managedFields"] = std::move(all);
 }
@@ -221,7 +231,8 @@ void track_update(const Kind& kind, const json::Value* live, json::Value& object
   }
   if (!live) return track_creation(kind, object, owner, now);
   FieldComparison changes = compare_fields(*kind.schema, *live, object);
-  for (FieldSet* set : {&changes.added, &changes.modified}) strip_unowned(kind, owner.subresource, *set);
+  for (FieldSet* set : {&changes.added, &changes.modified})
+    strip_unowned(kind, owner.subresource, *set);
   FieldSet touched = std::move(changes.added);
   touched.unite(changes.modified);
   json::Value managed(object.storage());
@@ -232,7 +243,8 @@ void track_update(const Kind& kind, const json::Value* live, json::Value& object
     managed = std::move(*given);
     entries = managers_before(managed, owner, changes.removed, touched);
   } else {
-    const bool own_words = owner.subresource.empty() && given && given->is_array() && is_readable(given->get_array());
+    const bool own_words =
+        owner.subresource.empty() && given && given->is_array() && is_readable(given->get_array());
     entries = read_managed_fields(own_words ? object : *live);
   }
   if (entries.empty()) {  // whose ownership was forgotten stays so until somebody applies it
@@ -254,7 +266,8 @@ void track_update(const Kind& kind, const json::Value* live, json::Value& object
     // Values that changed count as news even when the set of fields is the same.
     own->time = model::format_rfc3339(now);
   }
-  std::erase_if(entries, [](const ManagedEntry& entry) { return !entry.unread && entry.fields.empty(); });
+  std::erase_if(entries,
+                [](const ManagedEntry& entry) { return !entry.unread && entry.fields.empty(); });
   cap_updates(entries);
   write_managed_fields(object, entries);
 }

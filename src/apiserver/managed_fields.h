@@ -1,5 +1,5 @@
-// metadata.managedFields: who wrote which field. Every write by POST, PUT or PATCH is an "Update" of its
-// manager; server-side apply is an "Apply" (apply.h).
+// metadata.managedFields: who wrote which field. Every write by POST, PUT or PATCH is an "Update"
+// of its manager; server-side apply is an "Apply" (apply.h).
 #pragma once
 
 #include <string>
@@ -31,12 +31,14 @@ struct ManagedEntry {
 std::vector<ManagedEntry> read_managed_fields(const json::Value& object);
 void write_managed_fields(json::Value& object, const std::vector<ManagedEntry>& entries);
 
-// Records the step from `live` (null: a new object) to `object` as an update by `owner` and writes the
-// outcome into `object`. An entry whose fields do not change keeps its time, so that a no-op stays one.
+// Records the step from `live` (null: a new object) to `object` as an update by `owner` and writes
+// the outcome into `object`. An entry whose fields do not change keeps its time, so that a no-op
+// stays one.
 void track_update(const Kind& kind, const json::Value* live, json::Value& object,
                   const FieldOwner& owner, WallTime now);
 
-// Fields nobody owns: identity and what the server sets; and, for writes of the main resource, status.
+// Fields nobody owns: identity and what the server sets; and, for writes of the main resource,
+// status.
 void strip_unowned(const Kind& kind, std::string_view subresource, FieldSet& fields);
 
 // The manager of a request: its fieldManager, else the user agent up to the first slash.

@@ -4,8 +4,8 @@
 
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
-#include "model/formats.h"
 #include "apiserver/subresources.h"
+#include "model/formats.h"
 #include "model/names.h"
 #include "model/time.h"
 
@@ -92,9 +92,9 @@ void validate_owners(const json::Value& object, std::vector<Cause>& causes) {
     const std::string path = "metadata.ownerReferences";
     for (std::string_view member : {"apiVersion", "kind", "name", "uid"})
       if (json::string_at(owner, {member}).empty())
-        causes.push_back(invalid_value(path + "." + std::string(member), json::Value(""),
-                                       member == "apiVersion" ? "version must not be empty"
-                                                              : "must not be empty"));
+        causes.push_back(invalid_value(
+            path + "." + std::string(member), json::Value(""),
+            member == "apiVersion" ? "version must not be empty" : "must not be empty"));
     if (!json::bool_at(owner, {"controller"})) continue;
     std::string name(json::string_at(owner, {"name"}));
     if (!controller.empty()) {
@@ -117,9 +117,10 @@ void validate_finalizers(const json::Value& object, std::vector<Cause>& causes) 
     foreground |= one == "foregroundDeletion";
   }
   if (orphan && foreground)
-    causes.push_back(invalid_value("metadata.finalizers", json::Value(json::serialize(
-                                       *json::find_path(object, {"metadata", "finalizers"}))),
-                                   "finalizer orphan and foregroundDeletion cannot be both set"));
+    causes.push_back(invalid_value(
+        "metadata.finalizers",
+        json::Value(json::serialize(*json::find_path(object, {"metadata", "finalizers"}))),
+        "finalizer orphan and foregroundDeletion cannot be both set"));
 }
 
 // Built-in kinds alone hold finalizers without a domain to a list of known ones.
@@ -151,8 +152,10 @@ bool is_known_kind(std::string_view kind, std::string_view version) {
          std::any_of(virtual_kinds().begin(), virtual_kinds().end(), is_it);
 }
 
-// Upstream reads the body as what it says it is, and only then notices: `converting (v1.Binding) to (core.ConfigMap)`.
-std::string other_builtin(const kube::Resource& wanted, const std::string& kind, const std::string& version) {
+// Upstream reads the body as what it says it is, and only then notices: `converting (v1.Binding) to
+// (core.ConfigMap)`.
+std::string other_builtin(const kube::Resource& wanted, const std::string& kind,
+                          const std::string& version) {
   const std::string short_version = version.substr(version.find('/') + 1);
   const std::string group = wanted.group.substr(0, wanted.group.find('.'));
   const bool core = group.empty() || group == "events";
@@ -162,7 +165,8 @@ std::string other_builtin(const kube::Resource& wanted, const std::string& kind,
 }
 
 // Why a body of another kind or version is not taken.
-std::string other_kind(const Kind& kind, std::string_view body_kind, std::string_view body_version) {
+std::string other_kind(const Kind& kind, std::string_view body_kind,
+                       std::string_view body_version) {
   const kube::Resource& r = kind.resource;
   const std::string given_kind(body_kind.empty() ? r.kind : body_kind);
   const std::string given_version(body_version.empty() ? r.api_version() : body_version);
@@ -191,16 +195,17 @@ std::string_view meta_string(const json::Value& object, std::string_view member)
 Result<void> match_request(const Kind& kind, const kube::Key& key, json::Value& object) {
   const kube::Resource& r = kind.resource;
   if (!object.is_object())
-    return fail(Code::bad_request, "the object provided is unrecognized (must be of type " + r.kind +
-                                       "): couldn't get version/kind; json parse error: expected an object");
+    return fail(Code::bad_request,
+                "the object provided is unrecognized (must be of type " + r.kind +
+                    "): couldn't get version/kind; json parse error: expected an object");
   std::string_view body_kind = json::string_at(object, {"kind"});
   std::string_view body_version = json::string_at(object, {"apiVersion"});
   if (kind.custom && body_version == r.api_version() && !body_kind.empty() && body_kind != r.kind) {
     kube::Resource given = r;
     given.kind = body_kind;
-    return std::unexpected(invalid_object(
-        given, std::string(meta_string(object, "name")),
-        {invalid_value("kind", json::Value(body_kind), "must be " + r.kind)}));
+    return std::unexpected(
+        invalid_object(given, std::string(meta_string(object, "name")),
+                       {invalid_value("kind", json::Value(body_kind), "must be " + r.kind)}));
   }
   if ((!body_kind.empty() && body_kind != r.kind) ||
       (!body_version.empty() && body_version != r.api_version()))
@@ -209,8 +214,9 @@ Result<void> match_request(const Kind& kind, const kube::Key& key, json::Value& 
   if (body_kind.empty()) object.get_object()["kind"] = r.kind;
   const json::Value* metadata = json::find(object, "metadata");
   if (metadata && !metadata->is_object() && !metadata->is_null())
-    return fail(Code::bad_request, r.kind + " in version \"" + r.version + "\" cannot be handled as a " +
-                                       r.kind + ": metadata must be an object");
+    return fail(Code::bad_request, r.kind + " in version \"" + r.version +
+                                       "\" cannot be handled as a " + r.kind +
+                                       ": metadata must be an object");
   json::Object& meta = metadata_of(object);
   std::string_view ns = meta_string(object, "namespace");
   if (!r.namespaced) {
@@ -218,8 +224,9 @@ Result<void> match_request(const Kind& kind, const kube::Key& key, json::Value& 
   } else if (ns.empty()) {
     meta["namespace"] = key.ns;
   } else if (ns != key.ns) {
-    return fail(Code::bad_request, "the namespace of the provided object does not match the namespace "
-                                   "sent on the request");
+    return fail(Code::bad_request,
+                "the namespace of the provided object does not match the namespace "
+                "sent on the request");
   }
   if (!key.name.empty()) {
     std::string_view name = meta_string(object, "name");
@@ -234,8 +241,8 @@ Result<void> match_request(const Kind& kind, const kube::Key& key, json::Value& 
 
 void stamp_created(const Kind& kind, json::Value& object, WallTime now, Rng& rng) {
   json::Object& meta = metadata_of(object);
-  for (std::string_view member :
-       {"selfLink", "resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "generation"})
+  for (std::string_view member : {"selfLink", "resourceVersion", "deletionTimestamp",
+                                  "deletionGracePeriodSeconds", "generation"})
     meta.erase(member);
   meta["uid"] = uuid(rng);
   meta["creationTimestamp"] = model::format_rfc3339(now);
@@ -284,9 +291,11 @@ std::vector<Cause> validate_metadata_update(const json::Value& object, const jso
     if (std::find(before.begin(), before.end(), one) == before.end())
       added += (added.empty() ? "" : ", ") + go_quote(one);
   if (!added.empty())
-    causes.push_back(forbidden_value("metadata.finalizers",
-                                     "no new finalizers can be added if the object is being deleted, "
-                                     "found new finalizers []string{" + added + "}"));
+    causes.push_back(
+        forbidden_value("metadata.finalizers",
+                        "no new finalizers can be added if the object is being deleted, "
+                        "found new finalizers []string{" +
+                            added + "}"));
   return causes;
 }
 

@@ -1,4 +1,5 @@
-// The rules of metadata, equal for every kind: what the server sets, what must not change, what is valid.
+// The rules of metadata, equal for every kind: what the server sets, what must not change, what is
+// valid.
 #pragma once
 
 #include <string>

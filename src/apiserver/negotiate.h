@@ -27,8 +27,8 @@ struct Answer {
 };
 
 // For requests about objects. 406 when nothing offered can be served.
-// `custom` and `streams` choose the words of a refusal: those of custom resources are others, and what can be
-// watched is offered as a stream too.
+// `custom` and `streams` choose the words of a refusal: those of custom resources are others, and
+// what can be watched is offered as a stream too.
 Result<Answer> negotiate(const net::Request& request, bool custom = false, bool streams = false);
 // curl and browsers get indented JSON.
 bool wants_pretty(const net::Request& request);

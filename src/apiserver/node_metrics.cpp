@@ -15,7 +15,8 @@ std::string window_text(Nanos window) {
 }
 
 json::Object usage_value(std::int64_t nanocores, std::int64_t memory_bytes) {
-  return {{"cpu", std::to_string(nanocores) + "n"}, {"memory", std::to_string(memory_bytes / 1024) + "Ki"}};
+  return {{"cpu", std::to_string(nanocores) + "n"},
+          {"memory", std::to_string(memory_bytes / 1024) + "Ki"}};
 }
 
 // The labels of the object that is measured; nothing when it is gone.
@@ -47,7 +48,8 @@ json::Object report_metadata(const kube::Key& key, WallTime at, json::Object lab
 }
 
 std::vector<json::Value> node_metrics(const store::Store& store, const Catalog& catalog,
-                                      const model::Selector& selector, const kube::NodeUsage& usage) {
+                                      const model::Selector& selector,
+                                      const kube::NodeUsage& usage) {
   std::vector<json::Value> items;
   std::optional<json::Object> labels = labels_of(store, catalog, "nodes", {"", usage.node});
   if (!labels || !selects(selector, *labels)) return items;
@@ -60,8 +62,9 @@ std::vector<json::Value> node_metrics(const store::Store& store, const Catalog& 
   return items;
 }
 
-std::vector<json::Value> pod_metrics(const store::Store& store, const Catalog& catalog, const std::string& ns,
-                                     const model::Selector& selector, const kube::NodeUsage& usage) {
+std::vector<json::Value> pod_metrics(const store::Store& store, const Catalog& catalog,
+                                     const std::string& ns, const model::Selector& selector,
+                                     const kube::NodeUsage& usage) {
   std::vector<json::Value> items;
   for (const kube::PodUsage& pod : usage.pods) {
     if (!ns.empty() && ns != pod.ns) continue;
@@ -69,14 +72,15 @@ std::vector<json::Value> pod_metrics(const store::Store& store, const Catalog& c
     if (!labels || !selects(selector, *labels)) continue;
     json::Array containers;
     for (const kube::ContainerUsage& one : pod.containers)
-      containers.push_back(
-          json::Object{{"name", one.name}, {"usage", usage_value(one.cpu_nanocores, one.memory_bytes)}});
-    items.push_back(json::Object{{"kind", "PodMetrics"},
-                                 {"apiVersion", kMetricsVersion},
-                                 {"metadata", report_metadata({pod.ns, pod.name}, usage.at, *labels)},
-                                 {"timestamp", model::format_rfc3339(usage.at)},
-                                 {"window", window_text(pod.window)},
-                                 {"containers", std::move(containers)}});
+      containers.push_back(json::Object{
+          {"name", one.name}, {"usage", usage_value(one.cpu_nanocores, one.memory_bytes)}});
+    items.push_back(
+        json::Object{{"kind", "PodMetrics"},
+                     {"apiVersion", kMetricsVersion},
+                     {"metadata", report_metadata({pod.ns, pod.name}, usage.at, *labels)},
+                     {"timestamp", model::format_rfc3339(usage.at)},
+                     {"window", window_text(pod.window)},
+                     {"containers", std::move(containers)}});
   }
   return items;
 }

@@ -22,8 +22,10 @@ json::Object list_value(std::string_view api_version, std::string_view kind, jso
 json::Object kept_log_value(const kube::KeptLog& log) {
   json::Array containers;
   for (const std::string& name : log.containers) containers.emplace_back(name);
-  json::Object owner{{"apiVersion", log.job.apiVersion}, {"kind", log.job.kind},
-                     {"name", log.job.name},             {"uid", log.job.uid},
+  json::Object owner{{"apiVersion", log.job.apiVersion},
+                     {"kind", log.job.kind},
+                     {"name", log.job.name},
+                     {"uid", log.job.uid},
                      {"controller", true}};
   json::Object metadata = report_metadata({log.ns, log.pod}, log.ended, {});
   json::Array owners;
@@ -88,7 +90,8 @@ Result<model::Selector> check_report(Exchange& exchange, bool get_allowed) {
 bool serve_node_report(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
   const std::string version = info.group + "/" + info.version;
-  const bool metrics = version == kMetricsVersion && (info.plural == "pods" || info.plural == "nodes");
+  const bool metrics =
+      version == kMetricsVersion && (info.plural == "pods" || info.plural == "nodes");
   const bool logs = version == kLogs && info.plural == "podlogs";
   if (!metrics && !logs) return false;
   if (!exchange->serving.registry->catalog()->node_reports()) return false;

@@ -17,8 +17,13 @@ class ReportingStreams final : public kube::PodStreams {
   void kept_logs(const std::string& ns,
                  std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) override {
     asked_ns = ns;
-    done(std::vector<kube::KeptLog>{
-        {"default", "ps-0", "u0", {"batch.volcano.sh/v1alpha1", "Job", "j", "uj", {}, {}}, 7, {}, {"c"}}});
+    done(std::vector<kube::KeptLog>{{"default",
+                                     "ps-0",
+                                     "u0",
+                                     {"batch.volcano.sh/v1alpha1", "Job", "j", "uj", {}, {}},
+                                     7,
+                                     {},
+                                     {"c"}}});
   }
   void usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) override {
     kube::NodeUsage usage;
@@ -67,9 +72,11 @@ TEST_F(NodeReportTest, ComponentsOfTheProcessListTheSameMetrics) {
   call("POST", kPods, R"({"metadata":{"name":"p","labels":{"app":"x"}},"spec":{"containers":[
       {"name":"c","image":"i"}]}})");
   std::unique_ptr<kube::Client> client = server->client(caller, {"autoscaler"});
-  auto list = [&](const kube::Resource& resource, const std::string& ns, const std::string& selector) {
+  auto list = [&](const kube::Resource& resource, const std::string& ns,
+                  const std::string& selector) {
     Result<kube::List> found = fail(Code::timeout, "no answer");
-    client->list(resource, {ns, selector, {}}, [&](Result<kube::List> answer) { found = std::move(answer); });
+    client->list(resource, {ns, selector, {}},
+                 [&](Result<kube::List> answer) { found = std::move(answer); });
     EXPECT_FALSE(found) << "a client never calls back from within a call";
     simulation.run_until_idle();
     return found;
@@ -79,7 +86,8 @@ TEST_F(NodeReportTest, ComponentsOfTheProcessListTheSameMetrics) {
   ASSERT_TRUE(found);
   ASSERT_EQ(found->items.size(), 1u);
   EXPECT_EQ(found->items[0]->name, "p");
-  EXPECT_NE(found->items[0]->json->find(R"("cpu":"250000000n")"), std::string::npos) << *found->items[0]->json;
+  EXPECT_NE(found->items[0]->json->find(R"("cpu":"250000000n")"), std::string::npos)
+      << *found->items[0]->json;
   EXPECT_EQ(list(pods, "default", "app=y")->items.size(), 0u);
   EXPECT_EQ(list(pods, "other", "")->items.size(), 0u);
   EXPECT_FALSE(list(pods, "default", "a in"));
@@ -111,7 +119,9 @@ TEST_F(NodeReportTest, MetricsOfPodsThatAreThere) {
 }
 
 TEST_F(NodeReportTest, MetricsOfTheNode) {
-  EXPECT_EQ(json::array_at(call("GET", "/apis/metrics.k8s.io/v1beta1/nodes").body, {"items"})->size(), 0u);
+  EXPECT_EQ(
+      json::array_at(call("GET", "/apis/metrics.k8s.io/v1beta1/nodes").body, {"items"})->size(),
+      0u);
   call("POST", "/api/v1/nodes", R"({"metadata":{"name":"n1"}})");
   Reply one = call("GET", "/apis/metrics.k8s.io/v1beta1/nodes/n1");
   EXPECT_EQ(one.at({"usage", "cpu"}), "1500000000n");

@@ -1,5 +1,5 @@
-// What the API server needs to know of a stored object without parsing it: kept beside the bytes as the
-// store's Attachment. Selectors and list rendering work on headers alone.
+// What the API server needs to know of a stored object without parsing it: kept beside the bytes as
+// the store's Attachment. Selectors and list rendering work on headers alone.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace hekla::apiserver {
 struct ObjectHeader final : store::Attachment {
   std::string ns, name, uid;
   std::vector<std::pair<std::string, std::string>> labels;  // sorted by key
-  // Non-empty selectable fields of the storage kind, by the names it has for them; only built-in kinds, which are
-  // there for ever, are indexed.
+  // Non-empty selectable fields of the storage kind, by the names it has for them; only built-in
+  // kinds, which are there for ever, are indexed.
   std::vector<std::pair<std::string_view, std::string>> fields;
   // Where the first member after apiVersion and kind begins in the stored bytes.
   std::uint32_t body_at = 0;

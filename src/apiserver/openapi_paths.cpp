@@ -77,7 +77,8 @@ class PathBuilder {
     if (has("patch")) operations.push_back({"patch", "patch", "patch"});
     if (has("delete")) operations.push_back({"delete", "delete", "delete"});
     if (!operations.empty()) add(collection + "/{name}", operations, "", true);
-    for (const Subresource& sub : subresources_of(kind_)) add_subresource(collection + "/{name}/" + sub.name, sub);
+    for (const Subresource& sub : subresources_of(kind_))
+      add_subresource(collection + "/{name}/" + sub.name, sub);
   }
 
  private:
@@ -92,8 +93,11 @@ class PathBuilder {
                                              {"post", "post", "create"},
                                              {"delete", "delete", "delete"},
                                              {"patch", "patch", "patch"}};
-    static const std::map<std::string_view, std::string_view> kVerbs{
-        {"get", "get"}, {"put", "update"}, {"post", "create"}, {"delete", "delete"}, {"patch", "patch"}};
+    static const std::map<std::string_view, std::string_view> kVerbs{{"get", "get"},
+                                                                     {"put", "update"},
+                                                                     {"post", "create"},
+                                                                     {"delete", "delete"},
+                                                                     {"patch", "patch"}};
     const std::string object = object_;
     shown_ = {sub.group, sub.version, "", sub.kind, kind_.resource.namespaced};
     streams_ = sub.kind.ends_with("Options");
@@ -106,18 +110,26 @@ class PathBuilder {
     for (const Operation& one : kOperations)
       if (std::find(sub.verbs.begin(), sub.verbs.end(), kVerbs.at(one.method)) != sub.verbs.end())
         operations.push_back(streams_ ? Operation{one.method, "connect", "connect"} : one);
-    if (streams_ || sub.name == "log" || !object_.empty()) add(path, operations, capitalized(sub.name), true);
+    if (streams_ || sub.name == "log" || !object_.empty())
+      add(path, operations, capitalized(sub.name), true);
     object_ = object;
     shown_ = kind_.resource;
     streams_ = false;
     query_.clear();
   }
 
-  static std::vector<std::pair<std::string_view, std::string_view>> stream_parameters(std::string_view name) {
+  static std::vector<std::pair<std::string_view, std::string_view>> stream_parameters(
+      std::string_view name) {
     if (name == "log")
-      return {{"container", "string"},    {"follow", "boolean"},   {"insecureSkipTLSVerifyBackend", "boolean"},
-              {"limitBytes", "integer"},  {"previous", "boolean"}, {"sinceSeconds", "integer"},
-              {"stream", "string"},       {"tailLines", "integer"}, {"timestamps", "boolean"}};
+      return {{"container", "string"},
+              {"follow", "boolean"},
+              {"insecureSkipTLSVerifyBackend", "boolean"},
+              {"limitBytes", "integer"},
+              {"previous", "boolean"},
+              {"sinceSeconds", "integer"},
+              {"stream", "string"},
+              {"tailLines", "integer"},
+              {"timestamps", "boolean"}};
     if (name == "portforward") return {{"ports", "integer"}};
     if (name == "proxy") return {{"path", "string"}};
     std::vector<std::pair<std::string_view, std::string_view>> all{{"container", "string"},
@@ -233,9 +245,10 @@ class PathBuilder {
     const kube::Resource& r = kind_.resource;
     json::Object out;
     std::string scope = r.namespaced && suffix != "ForAllNamespaces" ? "Namespaced" : "";
-    out.emplace("operationId", std::string(operation.verb) + group_word(r.group) + capitalized(r.version) +
-                                   (streams_ ? capitalized(operation.method) : "") + scope + r.kind +
-                                   std::string(suffix));
+    out.emplace("operationId", std::string(operation.verb) + group_word(r.group) +
+                                   capitalized(r.version) +
+                                   (streams_ ? capitalized(operation.method) : "") + scope +
+                                   r.kind + std::string(suffix));
     out.emplace("tags", json::Array{json::Value(group_tag())});
     json::Array parameters;
     add_parameters(operation, parameters);
@@ -251,7 +264,8 @@ class PathBuilder {
                           : deletes  ? schemas_.reference(std::string(kMeta) + "Status")
                                      : ref(object_);
     json::Object responses{{"200", response(schema)}};
-    if (!streams_ && (operation.method == "post" || operation.method == "put" || operation.method == "patch"))
+    if (!streams_ &&
+        (operation.method == "post" || operation.method == "put" || operation.method == "patch"))
       responses.emplace("201", response(schema));
     if (!streams_ && (operation.method == "post" || operation.action == "delete"))
       responses.emplace("202", response(schema));

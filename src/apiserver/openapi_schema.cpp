@@ -35,9 +35,12 @@ std::string_view type_text(Type type) {
 std::string_view metadata_text(std::string_view go_type, std::string_view member) {
   static const std::map<std::string_view, std::string_view> kTexts{
       {"annotations", "Annotations are notes of people and programs; nothing selects by them."},
-      {"creationTimestamp", "CreationTimestamp is a timestamp of the server's clock: when the object was created."},
-      {"deletionGracePeriodSeconds", "How long the object may take to end once its deletion was asked for."},
-      {"deletionTimestamp", "When the object will be gone; set by the server when its deletion is asked for."},
+      {"creationTimestamp",
+       "CreationTimestamp is a timestamp of the server's clock: when the object was created."},
+      {"deletionGracePeriodSeconds",
+       "How long the object may take to end once its deletion was asked for."},
+      {"deletionTimestamp",
+       "When the object will be gone; set by the server when its deletion is asked for."},
       {"finalizers", "Who still has something to do before a deleted object may go."},
       {"generateName", "A prefix from which the server makes a unique name when none is given."},
       {"generation", "Counts the changes of what is wanted; set by the server."},
@@ -46,7 +49,8 @@ std::string_view metadata_text(std::string_view go_type, std::string_view member
       {"name", "Unique among the objects of its kind in the namespace; never changes."},
       {"namespace", "The namespace the object lives in; empty for kinds of the whole cluster."},
       {"ownerReferences", "The objects this one depends on: it goes when all of them are gone."},
-      {"resourceVersion", "Changes whenever the object does: to watch from, and to refuse stale updates."},
+      {"resourceVersion",
+       "Changes whenever the object does: to watch from, and to refuse stale updates."},
       {"selfLink", "Not used any more."},
       {"uid", "Unique in time and space; set by the server."}};
   if (go_type != "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta") return {};
@@ -109,7 +113,8 @@ json::Object OpenApiSchemas::reference(std::string_view go_type) {
 }
 
 std::string OpenApiSchemas::add_sent(const kube::Resource& kind) {
-  const std::string group = kind.group.empty() ? "core" : kind.group.substr(0, kind.group.find('.'));
+  const std::string group =
+      kind.group.empty() ? "core" : kind.group.substr(0, kind.group.find('.'));
   const std::string name = "io.k8s.api." + group + "." + kind.version + "." + kind.kind;
   const SchemaPtr schema = builtin_type(name);
   if (!schema) return {};

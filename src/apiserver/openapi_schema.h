@@ -22,8 +22,8 @@ class OpenApiSchemas {
   std::string list_name(const Kind& kind) const;
   // Defines a built-in type and all it refers to; returns {"$ref": ...} to it.
   json::Object reference(std::string_view go_type);
-  // The same for a kind that is sent to a subresource ("policy", "v1", "Eviction"); returns its name, or an empty one
-  // when it is not described.
+  // The same for a kind that is sent to a subresource ("policy", "v1", "Eviction"); returns its
+  // name, or an empty one when it is not described.
   std::string add_sent(const kube::Resource& kind);
 
   // Defines what has no Go struct; returns the reference.

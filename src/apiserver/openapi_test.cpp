@@ -116,9 +116,10 @@ TEST(OpenApiV3, SubresourcesAndReviewsAreDescribed) {
   EXPECT_EQ(json::string_at(*evict, {"operationId"}), "createCoreV1NamespacedPodEviction");
   EXPECT_EQ(json::serialize(*at(*evict, {"x-kubernetes-group-version-kind"})),
             R"({"group":"policy","kind":"Eviction","version":"v1"})");
-  EXPECT_NE(at(core, {"components", "schemas", "io.k8s.api.policy.v1.Eviction", "properties"}), nullptr);
-  for (const char* sub : {"/binding", "/ephemeralcontainers", "/exec", "/attach", "/log", "/portforward", "/proxy",
-                          "/resize", "/status"})
+  EXPECT_NE(at(core, {"components", "schemas", "io.k8s.api.policy.v1.Eviction", "properties"}),
+            nullptr);
+  for (const char* sub : {"/binding", "/ephemeralcontainers", "/exec", "/attach", "/log",
+                          "/portforward", "/proxy", "/resize", "/status"})
     EXPECT_NE(at(core, {"paths", pod + sub}), nullptr) << sub;
   const json::Value* exec = at(core, {"paths", pod + "/exec", "post"});
   ASSERT_NE(exec, nullptr);
@@ -130,21 +131,28 @@ TEST(OpenApiV3, SubresourcesAndReviewsAreDescribed) {
   ASSERT_NE(log, nullptr);
   EXPECT_TRUE(has_parameter(*log, "tailLines"));
   EXPECT_NE(at(*log, {"responses", "200", "content", "text/plain"}), nullptr);
-  EXPECT_NE(at(core, {"paths", "/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token", "post"}), nullptr);
+  EXPECT_NE(
+      at(core, {"paths", "/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token", "post"}),
+      nullptr);
   const json::Value* scale =
       at(apps, {"paths", "/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale", "get"});
   ASSERT_NE(scale, nullptr);
   EXPECT_EQ(json::string_at(*scale, {"x-kubernetes-group-version-kind", "kind"}), "Scale");
-  json::Value reviews = *json::parse(openapi_v3_document("authorization.k8s.io", "v1", virtual_kinds()));
+  json::Value reviews =
+      *json::parse(openapi_v3_document("authorization.k8s.io", "v1", virtual_kinds()));
   EXPECT_EQ(keys(at(reviews, {"paths", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"})),
             (std::vector<std::string>{"post", "parameters"}));
-  EXPECT_NE(at(reviews, {"paths", "/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews"}),
+  EXPECT_NE(at(reviews,
+               {"paths",
+                "/apis/authorization.k8s.io/v1/namespaces/{namespace}/localsubjectaccessreviews"}),
             nullptr);
-  EXPECT_NE(at(reviews, {"components", "schemas", "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
-                         "x-kubernetes-group-version-kind"}),
-            nullptr);
+  EXPECT_NE(
+      at(reviews, {"components", "schemas", "io.k8s.api.authorization.v1.SelfSubjectAccessReview",
+                   "x-kubernetes-group-version-kind"}),
+      nullptr);
   for (const json::Value* document : {&core, &apps, &reviews})
-    expect_references(*document, *at(*document, {"components", "schemas"}), "#/components/schemas/");
+    expect_references(*document, *at(*document, {"components", "schemas"}),
+                      "#/components/schemas/");
 }
 
 TEST(OpenApiV3, MergeKeysAndListTypesAreExtensions) {
@@ -157,8 +165,8 @@ TEST(OpenApiV3, MergeKeysAndListTypesAreExtensions) {
   EXPECT_EQ(json::string_at(*containers, {"x-kubernetes-list-type"}), "map");
   EXPECT_EQ(json::string_at(*containers, {"items", "$ref"}),
             "#/components/schemas/io.k8s.api.core.v1.Container");
-  EXPECT_EQ(json::serialize(*at(core, {"components", "schemas", "io.k8s.api.core.v1.PodSpec", "properties",
-                                       "restartPolicy", "enum"})),
+  EXPECT_EQ(json::serialize(*at(core, {"components", "schemas", "io.k8s.api.core.v1.PodSpec",
+                                       "properties", "restartPolicy", "enum"})),
             R"(["Always","Never","OnFailure"])")
       << "sorted";
   const json::Value* pod = at(core, {"components", "schemas", "io.k8s.api.core.v1.Pod"});
@@ -194,8 +202,9 @@ TEST(OpenApiV3, ACustomResourceIsWrittenOut) {
             "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
   EXPECT_NE(json::string_at(*metadata, {"description"}), "");
   EXPECT_NE(json::string_at(*job, {"properties", "apiVersion", "description"}), "");
-  const json::Value* object_meta =
-      at(document, {"components", "schemas", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "properties"});
+  const json::Value* object_meta = at(
+      document,
+      {"components", "schemas", "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "properties"});
   for (const auto& member : object_meta->get_object())
     EXPECT_NE(json::string_at(member.value(), {"description"}), "") << member.key();
   EXPECT_NE(at(document, {"components", "schemas", "sh.volcano.batch.v1alpha1.JobList"}), nullptr);
@@ -205,7 +214,8 @@ TEST(OpenApiV3, ACustomResourceIsWrittenOut) {
             "createBatchVolcanoShV1alpha1NamespacedJob");
 }
 
-// In v2 a kind that takes anything has no properties at all: kubectl would hold people to those it finds.
+// In v2 a kind that takes anything has no properties at all: kubectl would hold people to those it
+// finds.
 TEST(OpenApi, AKindThatKeepsUnknownFieldsIsABareObjectInV2) {
   auto kind = std::make_shared<Kind>(*job_kind());
   kind->schema = *schema_from_openapi(*json::parse(

@@ -40,13 +40,13 @@ Result<void> apply_patch(const WriteScope& scope, kube::PatchType type, const js
       json::apply_merge_patch(object, patch);
       break;
     case kube::PatchType::strategic:
-      if (!patch.is_object())
-        return fail(Code::bad_request, kNotAnObject);
+      if (!patch.is_object()) return fail(Code::bad_request, kNotAnObject);
       if (kind.custom || !kind.schema)
-        return fail(Code::unsupported_media_type,
-                    "the body of the request was in an unknown format - accepted media types include: "
-                    "application/json-patch+json, application/merge-patch+json, "
-                    "application/apply-patch+yaml");
+        return fail(
+            Code::unsupported_media_type,
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, "
+            "application/apply-patch+yaml");
       TRY(strategic_merge(*kind.schema, object, patch));
       break;
     case kube::PatchType::apply:

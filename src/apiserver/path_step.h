@@ -1,5 +1,6 @@
-// One path for a whole walk over an object, longer and shorter as the walk goes down and up: a copy at every member
-// would cost (length x members), and a hostile object has long names and many members.
+// One path for a whole walk over an object, longer and shorter as the walk goes down and up: a copy
+// at every member would cost (length x members), and a hostile object has long names and many
+// members.
 #pragma once
 
 #include <string>

@@ -21,9 +21,10 @@ void add_missing(std::vector<std::string>& to, const std::vector<std::string>& f
 void add_columns(Kind& kind, const Kind& ours) {
   std::vector<std::size_t> extra;
   for (std::size_t i = 0; i < ours.columns.size(); ++i) {
-    const bool there = std::any_of(kind.columns.begin(), kind.columns.end(), [&](const Column& one) {
-      return net::equal_ignoring_case(one.name, ours.columns[i].name);
-    });
+    const bool there =
+        std::any_of(kind.columns.begin(), kind.columns.end(), [&](const Column& one) {
+          return net::equal_ignoring_case(one.name, ours.columns[i].name);
+        });
     if (there) continue;
     extra.push_back(i);
     kind.columns.push_back(ours.columns[i]);
@@ -131,9 +132,9 @@ CustomKinds PlatformCrds::completed(std::string_view name, CustomKinds installed
   auto ours = crds_.find(name);
   if (ours == crds_.end()) return installed;
   for (const KindPtr& kind : ours->second.kinds) {
-    auto same = std::find_if(installed.kinds.begin(), installed.kinds.end(), [&](const KindPtr& one) {
-      return one->resource.version == kind->resource.version;
-    });
+    auto same = std::find_if(
+        installed.kinds.begin(), installed.kinds.end(),
+        [&](const KindPtr& one) { return one->resource.version == kind->resource.version; });
     if (same != installed.kinds.end()) {
       KindPtr both = union_of_kinds(**same, *kind);
       if (installed.storage == *same) installed.storage = both;

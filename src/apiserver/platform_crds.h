@@ -1,6 +1,6 @@
-// The CRDs that belong to the platform. Somebody may install another edition of one of them over ours
-// (upstream's own manifests, for instance): what is stored is theirs, and what is served is theirs together with
-// every version, column and field that the platform itself relies on.
+// The CRDs that belong to the platform. Somebody may install another edition of one of them over
+// ours (upstream's own manifests, for instance): what is stored is theirs, and what is served is
+// theirs together with every version, column and field that the platform itself relies on.
 #pragma once
 
 #include <map>
@@ -26,10 +26,12 @@ class PlatformCrds {
   std::map<std::string, CustomKinds, std::less<>> crds_;
 };
 
-// Two editions of one schema. Validation is `installed`'s, except that an enumeration admits the values of both;
-// members come from either; where the two disagree about a member's type, ours holds.
+// Two editions of one schema. Validation is `installed`'s, except that an enumeration admits the
+// values of both; members come from either; where the two disagree about a member's type, ours
+// holds.
 SchemaPtr union_of(const SchemaPtr& installed, const SchemaPtr& ours);
-// The schema with PodTemplateSpec in place of each member `template` that is an object of unknown fields.
+// The schema with PodTemplateSpec in place of each member `template` that is an object of unknown
+// fields.
 SchemaPtr with_pod_templates(const SchemaPtr& schema);
 
 }  // namespace hekla::apiserver

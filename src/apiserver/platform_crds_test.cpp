@@ -43,8 +43,10 @@ spec:
           status: {type: object, properties: {phase: {type: string}}}
 )";
 
-// Another edition: knows the field `extra` and the mode `slow`, has a column of its own, and lacks most of ours.
-const std::string kTheirs = R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+// Another edition: knows the field `extra` and the mode `slow`, has a column of its own, and lacks
+// most of ours.
+const std::string kTheirs =
+    R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
   "metadata":{"name":"runs.x.io"},
   "spec":{"group":"x.io","scope":"Namespaced","names":{"plural":"runs","kind":"Run","shortNames":["r"]},
   "versions":[{"name":"VERSION","served":true,"storage":true,
@@ -62,13 +64,15 @@ std::string theirs(const std::string& version) {
 }
 
 std::string run(const std::string& name, const std::string& spec) {
-  return R"({"apiVersion":"x.io/v1","kind":"Run","metadata":{"name":")" + name + R"("},"spec":)" + spec + "}";
+  return R"({"apiVersion":"x.io/v1","kind":"Run","metadata":{"name":")" + name + R"("},"spec":)" +
+         spec + "}";
 }
 
 std::string run_of_container(const std::string& container, bool extra = false) {
   return run("r", std::string("{") + (extra ? R"("extra":"e",)" : "") +
                       R"("tasks":[{"name":"a","template":{"metadata":{"creationTimestamp":null},
-      "spec":{"containers":[)" + container + "]}}}]}");
+      "spec":{"containers":[)" +
+                      container + "]}}}]}");
 }
 
 class PlatformCrdsTest : public ServerFixture {
@@ -95,8 +99,10 @@ TEST_F(PlatformCrdsTest, AnotherEditionIsAcceptedAndTakesNothingAway) {
   EXPECT_EQ(call("POST", kRuns, run("ours", R"({"extra":"e","mode":"fast"})")).status, 201);
   EXPECT_EQ(call("POST", kRuns, run("odd", R"({"extra":"e","mode":"odd"})")).status, 422);
   EXPECT_EQ(call("POST", kRuns, run("long", R"({"extra":"longer"})")).status, 422);
-  EXPECT_EQ(patch(std::string(kRuns) + "/both/status", R"({"status":{"phase":"Running"}})").status, 200);
-  Reply table = call("GET", kRuns, "", {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
+  EXPECT_EQ(patch(std::string(kRuns) + "/both/status", R"({"status":{"phase":"Running"}})").status,
+            200);
+  Reply table =
+      call("GET", kRuns, "", {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
   std::string names;
   for (const json::Value& column : *json::array_at(table.body, {"columnDefinitions"}))
     names += std::string(json::string_at(column, {"name"})) + " ";
@@ -104,8 +110,8 @@ TEST_F(PlatformCrdsTest, AnotherEditionIsAcceptedAndTakesNothingAway) {
   const json::Value& row = (*json::array_at(table.body, {"rows"}))[0];
   EXPECT_EQ(json::serialize((*json::array_at(row, {"cells"}))[3]), "\"Running\"");
   Reply resources = call("GET", "/apis/x.io/v1");
-  EXPECT_EQ(json::serialize(*json::find(
-                (*json::array_at(resources.body, {"resources"}))[0], "shortNames")),
+  EXPECT_EQ(json::serialize(
+                *json::find((*json::array_at(resources.body, {"resources"}))[0], "shortNames")),
             R"(["r","rn"])");
 }
 
@@ -134,9 +140,10 @@ TEST_F(PlatformCrdsTest, PodTemplatesAreCheckedFieldByField) {
     const std::string typo = run_of_container(R"({"name":"c","comand":["x"]})", replaced);
     Reply refused = call("POST", strict, typo);
     EXPECT_EQ(refused.status, 400);
-    EXPECT_NE(refused.message().find(
-                  "strict decoding error: unknown field \"spec.tasks[0].template.spec.containers[0].comand\""),
-              std::string::npos) << refused.message();
+    EXPECT_NE(refused.message().find("strict decoding error: unknown field "
+                                     "\"spec.tasks[0].template.spec.containers[0].comand\""),
+              std::string::npos)
+        << refused.message();
     Reply warned = call("POST", std::string(kRuns) + "?dryRun=All", typo);
     EXPECT_EQ(warned.status, 201) << warned.text;
     EXPECT_NE(warned.headers.get("Warning").find("containers[0].comand"), std::string::npos);
@@ -144,7 +151,9 @@ TEST_F(PlatformCrdsTest, PodTemplatesAreCheckedFieldByField) {
     EXPECT_EQ(call("POST", std::string(kRuns) + "?dryRun=All",
                    run_of_container(R"({"name":"c","resources":{"limits":{"cpu":1,"memory":"1Gi"}},
                        "livenessProbe":{"httpGet":{"port":"http"}},"env":null})",
-                                    replaced)).status, 201);
+                                    replaced))
+                  .status,
+              201);
   }
 }
 
@@ -154,15 +163,20 @@ TEST_F(PlatformCrdsTest, WrongTypesInPodTemplatesAreNamed) {
   EXPECT_EQ(typed.status, 422);
   EXPECT_NE(typed.message().find(at + ".image: Invalid value: \"integer\": " + at +
                                  ".image in body must be of type string: \"integer\""),
-            std::string::npos) << typed.message();
+            std::string::npos)
+      << typed.message();
   EXPECT_NE(typed.message().find(at + ".command in body must be of type array: \"string\""),
-            std::string::npos) << typed.message();
-  EXPECT_NE(call("POST", kRuns, run_of_container(R"({"image":"i"})")).message().find(
-                at + ".name: Required value"),
+            std::string::npos)
+      << typed.message();
+  EXPECT_NE(call("POST", kRuns, run_of_container(R"({"image":"i"})"))
+                .message()
+                .find(at + ".name: Required value"),
             std::string::npos);
-  EXPECT_NE(call("POST", kRuns, run_of_container(R"({"name":"c","resources":{"limits":{"cpu":"lots"}}})"))
-                .message().find(at + ".resources.limits.cpu in body should match"),
-            std::string::npos);
+  EXPECT_NE(
+      call("POST", kRuns, run_of_container(R"({"name":"c","resources":{"limits":{"cpu":"lots"}}})"))
+          .message()
+          .find(at + ".resources.limits.cpu in body should match"),
+      std::string::npos);
 }
 
 TEST_F(PlatformCrdsTest, PodTemplatesArePublished) {

@@ -12,8 +12,9 @@ class FakeStreams final : public kube::PodStreams {
     asked = options;
     asked_uid = uid;
     if (options.previous)
-      return started(fail(Code::bad_request, "previous terminated container \"" + options.container +
-                                                 "\" in pod \"" + pod + "\" not found"));
+      return started(fail(Code::bad_request, "previous terminated container \"" +
+                                                 options.container + "\" in pod \"" + pod +
+                                                 "\" not found"));
     started({});
     sink->write("hello\n");
     if (!options.follow) sink->end();
@@ -71,7 +72,9 @@ TEST_F(PodLogTest, BytesFlowUntilTheEnd) {
 TEST_F(PodLogTest, OneOfTheTwoStreams) {
   call("POST", kPods, pod("p"));
   bound("p");
-  auto status = [&](const std::string& query) { return call("GET", std::string(kPods) + "/p/log?" + query).status; };
+  auto status = [&](const std::string& query) {
+    return call("GET", std::string(kPods) + "/p/log?" + query).status;
+  };
   EXPECT_EQ(status("stream=Stderr"), 200);
   EXPECT_EQ(streams.asked.stream, "stderr");
   EXPECT_EQ(status("stream=All&tailLines=1"), 200);
@@ -111,7 +114,8 @@ TEST_F(PodLogTest, TheContainerMustBeClear) {
   bound("two");
   Reply which = call("GET", std::string(kPods) + "/two/log");
   EXPECT_EQ(which.status, 400);
-  EXPECT_EQ(which.message(), "a container name must be specified for pod two, choose one of: [a b]");
+  EXPECT_EQ(which.message(),
+            "a container name must be specified for pod two, choose one of: [a b]");
   Reply wrong = call("GET", std::string(kPods) + "/two/log?container=z");
   EXPECT_EQ(wrong.message(), "container z is not valid for pod two");
   EXPECT_EQ(call("GET", std::string(kPods) + "/two/log?container=b").text, "hello\n");

@@ -11,9 +11,12 @@ constexpr std::string_view kLabelPrefix = "pod-security.kubernetes.io/";
 
 std::string_view level_name(PodSecurityLevel level) {
   switch (level) {
-    case PodSecurityLevel::privileged: return "privileged";
-    case PodSecurityLevel::baseline: return "baseline";
-    case PodSecurityLevel::restricted: break;
+    case PodSecurityLevel::privileged:
+      return "privileged";
+    case PodSecurityLevel::baseline:
+      return "baseline";
+    case PodSecurityLevel::restricted:
+      break;
   }
   return "restricted";
 }
@@ -25,7 +28,8 @@ std::optional<int> parse_minor(std::string_view text) {
   int minor = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), minor);
   const bool number = error == std::errc() && end == text.data() + text.size();
-  if (!number || text.front() == '-' || (text.front() == '0' && text.size() > 1)) return std::nullopt;
+  if (!number || text.front() == '-' || (text.front() == '0' && text.size() > 1))
+    return std::nullopt;
   return std::min(minor, kLatestPodSecurity - 1);
 }
 
@@ -44,7 +48,8 @@ ModeLabels read_mode(const json::Object& labels, std::string_view mode, PodSecur
   const std::string version_label = level_label + "-version";
   if (const json::Value* value = labels.if_contains(level_label); value && value->is_string()) {
     found.has_level = true;
-    const std::optional<PodSecurityLevel> level = parse_pod_security_level(json::sv(value->get_string()));
+    const std::optional<PodSecurityLevel> level =
+        parse_pod_security_level(json::sv(value->get_string()));
     found.level_read = level.has_value();
     standard.level = level.value_or(unreadable);
     if (!level) complain(level_label, *value, "must be one of privileged, baseline, restricted");

@@ -1,5 +1,6 @@
-// The Pod Security Standards: what the labels pod-security.kubernetes.io/* of a namespace ask for, and what a pod does
-// that a level forbids. Texts, order of the checks and their versions are those of Kubernetes 1.34.
+// The Pod Security Standards: what the labels pod-security.kubernetes.io/* of a namespace ask for,
+// and what a pod does that a level forbids. Texts, order of the checks and their versions are those
+// of Kubernetes 1.34.
 #pragma once
 
 #include <compare>
@@ -41,7 +42,8 @@ struct PodSecurityFinding {
 
 // `metadata` may be null. Empty: the pod keeps to the standard.
 std::vector<PodSecurityFinding> check_pod_security(const PodSecurityStandard& standard,
-                                                   const json::Value* metadata, const json::Value& spec);
+                                                   const json::Value* metadata,
+                                                   const json::Value& spec);
 
 // "privileged, hostPort"; with details "privileged (container ...), hostPort (...)".
 std::string finding_reasons(const std::vector<PodSecurityFinding>& findings);

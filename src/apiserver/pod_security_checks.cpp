@@ -1,5 +1,5 @@
-// The single checks of the Pod Security Standards, baseline ones first, each in the words of upstream's check of the
-// same name.
+// The single checks of the Pod Security Standards, baseline ones first, each in the words of
+// upstream's check of the same name.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -100,12 +100,15 @@ Finding app_armor(const CheckedPod& pod) {
   Names setter_texts, value_list(values.begin(), values.end());
   if (!setters.none()) setter_texts.push_back(setters.text());
   Sorted annotations;
-  const json::Object* all = pod.metadata ? json::object_at(*pod.metadata, {"annotations"}) : nullptr;
+  const json::Object* all =
+      pod.metadata ? json::object_at(*pod.metadata, {"annotations"}) : nullptr;
   if (all)
     for (const auto& member : *all) {
       const std::string key(member.key());
-      const std::string value = member.value().is_string() ? std::string(json::sv(member.value().get_string())) : "";
-      const bool good = value.empty() || value == "runtime/default" || value.starts_with("localhost/");
+      const std::string value =
+          member.value().is_string() ? std::string(json::sv(member.value().get_string())) : "";
+      const bool good =
+          value.empty() || value == "runtime/default" || value.starts_with("localhost/");
       if (key.starts_with("container.apparmor.security.beta.kubernetes.io/") && !good)
         annotations.insert(key + "=" + go_quote(value));
     }
@@ -116,17 +119,20 @@ Finding app_armor(const CheckedPod& pod) {
   if (setter_texts.empty()) return {};
   return PodSecurityFinding{
       plural("forbidden AppArmor profile", "forbidden AppArmor profiles", value_list.size()),
-      plain(setter_texts, " and ") + " must not set AppArmor profile type to " + quoted(value_list)};
+      plain(setter_texts, " and ") + " must not set AppArmor profile type to " +
+          quoted(value_list)};
 }
 
 Finding capabilities_baseline(const CheckedPod& pod) {
-  static const Sorted kAllowed{"AUDIT_WRITE", "CHOWN",  "DAC_OVERRIDE", "FOWNER", "FSETID",    "KILL",      "MKNOD",
-                               "NET_BIND_SERVICE", "SETFCAP", "SETGID", "SETPCAP", "SETUID", "SYS_CHROOT"};
+  static const Sorted kAllowed{"AUDIT_WRITE", "CHOWN",  "DAC_OVERRIDE",     "FOWNER",  "FSETID",
+                               "KILL",        "MKNOD",  "NET_BIND_SERVICE", "SETFCAP", "SETGID",
+                               "SETPCAP",     "SETUID", "SYS_CHROOT"};
   Names bad;
   Sorted capabilities;
   for (const json::Value* container : pod.containers) {
     bool valid = true;
-    for (const std::string& one : strings_at(*container, {"securityContext", "capabilities", "add"})) {
+    for (const std::string& one :
+         strings_at(*container, {"securityContext", "capabilities", "add"})) {
       if (kAllowed.contains(one)) continue;
       valid = false;
       capabilities.insert(one);
@@ -134,9 +140,9 @@ Finding capabilities_baseline(const CheckedPod& pod) {
     if (!valid) bad.push_back(name_of(*container));
   }
   if (bad.empty()) return {};
-  return PodSecurityFinding{"non-default capabilities", containers_text(bad) + " must not include " +
-                                                            quoted(capabilities) +
-                                                            " in securityContext.capabilities.add"};
+  return PodSecurityFinding{"non-default capabilities",
+                            containers_text(bad) + " must not include " + quoted(capabilities) +
+                                " in securityContext.capabilities.add"};
 }
 
 Finding host_namespaces(const CheckedPod& pod) {
@@ -153,7 +159,8 @@ Finding host_path_volumes(const CheckedPod& pod) {
     for (const json::Value& volume : *volumes)
       if (json::object_at(volume, {"hostPath"})) found.push_back(name_of(volume));
   if (found.empty()) return {};
-  return PodSecurityFinding{"hostPath volumes", plural("volume", "volumes", found.size()) + " " + quoted(found)};
+  return PodSecurityFinding{"hostPath volumes",
+                            plural("volume", "volumes", found.size()) + " " + quoted(found)};
 }
 
 Finding host_ports(const CheckedPod& pod) {
@@ -170,8 +177,9 @@ Finding host_ports(const CheckedPod& pod) {
     if (!valid) bad.push_back(name_of(*container));
   }
   if (bad.empty()) return {};
-  return PodSecurityFinding{"hostPort", containers_text(bad) + " " + plural("uses", "use", bad.size()) + " " +
-                                            plural("hostPort", "hostPorts", used.size()) + " " + plain(used, ", ")};
+  return PodSecurityFinding{
+      "hostPort", containers_text(bad) + " " + plural("uses", "use", bad.size()) + " " +
+                      plural("hostPort", "hostPorts", used.size()) + " " + plain(used, ", ")};
 }
 
 Finding host_probes(const CheckedPod& pod) {
@@ -186,22 +194,26 @@ Finding host_probes(const CheckedPod& pod) {
           hosts.insert(host);
         }
     };
-    for (std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"}) look({probe});
+    for (std::string_view probe : {"livenessProbe", "readinessProbe", "startupProbe"})
+      look({probe});
     for (std::string_view hook : {"postStart", "preStop"}) look({"lifecycle", hook});
   }
   if (bad.empty()) return {};
   return PodSecurityFinding{
       "probe or lifecycle host",
-      containers_text(Names(bad.begin(), bad.end())) + " " + plural("uses", "use", bad.size()) + " " +
-          plural("probe or lifecycle host", "probe or lifecycle hosts", hosts.size()) + " " + quoted(hosts)};
+      containers_text(Names(bad.begin(), bad.end())) + " " + plural("uses", "use", bad.size()) +
+          " " + plural("probe or lifecycle host", "probe or lifecycle hosts", hosts.size()) + " " +
+          quoted(hosts)};
 }
 
 Finding privileged(const CheckedPod& pod) {
   Names bad;
   for (const json::Value* container : pod.containers)
-    if (json::bool_at(*container, {"securityContext", "privileged"})) bad.push_back(name_of(*container));
+    if (json::bool_at(*container, {"securityContext", "privileged"}))
+      bad.push_back(name_of(*container));
   if (bad.empty()) return {};
-  return PodSecurityFinding{"privileged", containers_text(bad) + " must not set securityContext.privileged=true"};
+  return PodSecurityFinding{"privileged",
+                            containers_text(bad) + " must not set securityContext.privileged=true"};
 }
 
 Finding proc_mount(const CheckedPod& pod) {
@@ -215,7 +227,8 @@ Finding proc_mount(const CheckedPod& pod) {
   }
   if (bad.empty()) return {};
   return PodSecurityFinding{
-      "procMount", containers_text(bad) + " must not set securityContext.procMount to " + quoted(types)};
+      "procMount",
+      containers_text(bad) + " must not set securityContext.procMount to " + quoted(types)};
 }
 
 Finding selinux_options(const CheckedPod& pod) {
@@ -237,8 +250,9 @@ Finding selinux_options(const CheckedPod& pod) {
   if (!types.empty()) data.push_back(plural("type", "types", types.size()) + " " + quoted(types));
   if (user) data.emplace_back("user may not be set");
   if (role) data.emplace_back("role may not be set");
-  return PodSecurityFinding{"seLinuxOptions", setters.text() + " set forbidden securityContext.seLinuxOptions: " +
-                                                  plain(data, "; ")};
+  return PodSecurityFinding{
+      "seLinuxOptions",
+      setters.text() + " set forbidden securityContext.seLinuxOptions: " + plain(data, "; ")};
 }
 
 bool good_seccomp(std::string_view type) { return type == "Localhost" || type == "RuntimeDefault"; }
@@ -247,7 +261,8 @@ bool good_seccomp(std::string_view type) { return type == "Localhost" || type ==
 Finding seccomp_annotations(const CheckedPod& pod) {
   Sorted forbidden;
   auto look = [&](const std::string& annotation) {
-    const json::Value* value = pod.metadata ? json::find_path(*pod.metadata, {"annotations", annotation}) : nullptr;
+    const json::Value* value =
+        pod.metadata ? json::find_path(*pod.metadata, {"annotations", annotation}) : nullptr;
     if (!value || !value->is_string()) return;
     std::string_view text = json::sv(value->get_string());
     if (text != "runtime/default" && text != "docker/default" && !text.starts_with("localhost/"))
@@ -257,8 +272,9 @@ Finding seccomp_annotations(const CheckedPod& pod) {
   for (const json::Value* container : pod.containers)
     look("container.seccomp.security.alpha.kubernetes.io/" + name_of(*container));
   if (forbidden.empty()) return {};
-  return PodSecurityFinding{"seccompProfile", "forbidden " + plural("annotation", "annotations", forbidden.size()) +
-                                                  " " + plain(forbidden, ", ")};
+  return PodSecurityFinding{
+      "seccompProfile", "forbidden " + plural("annotation", "annotations", forbidden.size()) + " " +
+                            plain(forbidden, ", ")};
 }
 
 Finding bad_seccomp(const CheckedPod& pod) {
@@ -271,7 +287,8 @@ Finding bad_seccomp(const CheckedPod& pod) {
   });
   if (setters.none()) return {};
   return PodSecurityFinding{
-      "seccompProfile", setters.text() + " must not set securityContext.seccompProfile.type to " + quoted(values)};
+      "seccompProfile",
+      setters.text() + " must not set securityContext.seccompProfile.type to " + quoted(values)};
 }
 
 Finding seccomp_baseline(const CheckedPod& pod) {
@@ -297,8 +314,9 @@ Finding sysctls(const CheckedPod& pod) {
   if (const json::Array* set = json::array_at(*pod.spec, {"securityContext", "sysctls"}))
     for (const json::Value& one : *set) {
       const std::string name = name_of(one);
-      const bool allowed = std::ranges::any_of(
-          kAllowedSince, [&](const auto& entry) { return entry.first == name && entry.second <= pod.minor; });
+      const bool allowed = std::ranges::any_of(kAllowedSince, [&](const auto& entry) {
+        return entry.first == name && entry.second <= pod.minor;
+      });
       if (!allowed) forbidden.push_back(name);
     }
   if (forbidden.empty()) return {};
@@ -310,8 +328,9 @@ Finding windows_host_process(const CheckedPod& pod) {
     return json::bool_at(options, {"hostProcess"});
   });
   if (setters.none()) return {};
-  return PodSecurityFinding{"hostProcess",
-                            setters.text() + " must not set securityContext.windowsOptions.hostProcess=true"};
+  return PodSecurityFinding{
+      "hostProcess",
+      setters.text() + " must not set securityContext.windowsOptions.hostProcess=true"};
 }
 
 Finding privilege_escalation(const CheckedPod& pod) {
@@ -322,8 +341,9 @@ Finding privilege_escalation(const CheckedPod& pod) {
     if (!set || !is_false(*set)) bad.push_back(name_of(*container));
   }
   if (bad.empty()) return {};
-  return PodSecurityFinding{"allowPrivilegeEscalation != false",
-                            containers_text(bad) + " must set securityContext.allowPrivilegeEscalation=false"};
+  return PodSecurityFinding{
+      "allowPrivilegeEscalation != false",
+      containers_text(bad) + " must set securityContext.allowPrivilegeEscalation=false"};
 }
 
 Finding capabilities_restricted(const CheckedPod& pod) {
@@ -334,7 +354,8 @@ Finding capabilities_restricted(const CheckedPod& pod) {
     const Names dropped = strings_at(*container, {"securityContext", "capabilities", "drop"});
     if (std::ranges::find(dropped, "ALL") == dropped.end()) keeping.push_back(name_of(*container));
     bool adds = false;
-    for (const std::string& one : strings_at(*container, {"securityContext", "capabilities", "add"})) {
+    for (const std::string& one :
+         strings_at(*container, {"securityContext", "capabilities", "add"})) {
       if (one == "NET_BIND_SERVICE") continue;
       adds = true;
       capabilities.insert(one);
@@ -343,7 +364,8 @@ Finding capabilities_restricted(const CheckedPod& pod) {
   }
   Names details;
   if (!keeping.empty())
-    details.push_back(containers_text(keeping) + " must set securityContext.capabilities.drop=[\"ALL\"]");
+    details.push_back(containers_text(keeping) +
+                      " must set securityContext.capabilities.drop=[\"ALL\"]");
   if (!adding.empty())
     details.push_back(containers_text(adding) + " must not include " + quoted(capabilities) +
                       " in securityContext.capabilities.add");
@@ -353,12 +375,30 @@ Finding capabilities_restricted(const CheckedPod& pod) {
 
 Finding restricted_volumes(const CheckedPod& pod) {
   static constexpr std::array<std::string_view, 9> kAllowed{
-      "configMap", "csi",   "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim",
-      "projected", "secret"};
-  static constexpr std::array<std::string_view, 21> kForbidden{
-      "hostPath",   "gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "nfs",     "iscsi",     "glusterfs",
-      "rbd",        "flexVolume",        "cinder",               "cephfs",  "flocker", "fc",        "azureFile",
-      "vsphereVolume", "quobyte", "azureDisk", "photonPersistentDisk", "portworxVolume", "scaleIO", "storageos"};
+      "configMap", "csi",   "downwardAPI",           "emptyDir",
+      "ephemeral", "image", "persistentVolumeClaim", "projected",
+      "secret"};
+  static constexpr std::array<std::string_view, 21> kForbidden{"hostPath",
+                                                               "gcePersistentDisk",
+                                                               "awsElasticBlockStore",
+                                                               "gitRepo",
+                                                               "nfs",
+                                                               "iscsi",
+                                                               "glusterfs",
+                                                               "rbd",
+                                                               "flexVolume",
+                                                               "cinder",
+                                                               "cephfs",
+                                                               "flocker",
+                                                               "fc",
+                                                               "azureFile",
+                                                               "vsphereVolume",
+                                                               "quobyte",
+                                                               "azureDisk",
+                                                               "photonPersistentDisk",
+                                                               "portworxVolume",
+                                                               "scaleIO",
+                                                               "storageos"};
   Names bad;
   Sorted types;
   const json::Array* volumes = json::array_at(*pod.spec, {"volumes"});
@@ -373,8 +413,10 @@ Finding restricted_volumes(const CheckedPod& pod) {
   if (bad.empty()) return {};
   return PodSecurityFinding{
       "restricted volume types",
-      plural("volume", "volumes", bad.size()) + " " + quoted(bad) + " " + plural("uses", "use", bad.size()) + " " +
-          plural("restricted volume type", "restricted volume types", types.size()) + " " + quoted(types)};
+      plural("volume", "volumes", bad.size()) + " " + quoted(bad) + " " +
+          plural("uses", "use", bad.size()) + " " +
+          plural("restricted volume type", "restricted volume types", types.size()) + " " +
+          quoted(types)};
 }
 
 // Containers that say nothing themselves, when the pod does not say it for them.
@@ -394,13 +436,15 @@ Finding run_as_non_root(const CheckedPod& pod) {
                               setters.text() + " must not set securityContext.runAsNonRoot=false"};
   const Names silent = silent_containers(pod, "runAsNonRoot", is_true);
   if (silent.empty()) return {};
-  return PodSecurityFinding{"runAsNonRoot != true", "pod or " + containers_text(silent) +
-                                                        " must set securityContext.runAsNonRoot=true"};
+  return PodSecurityFinding{
+      "runAsNonRoot != true",
+      "pod or " + containers_text(silent) + " must set securityContext.runAsNonRoot=true"};
 }
 
 Finding run_as_user(const CheckedPod& pod) {
   const Setters setters = setters_of(pod, "runAsUser", [](const json::Value& user) {
-    return (user.is_int64() && user.get_int64() == 0) || (user.is_uint64() && user.get_uint64() == 0);
+    return (user.is_int64() && user.get_int64() == 0) ||
+           (user.is_uint64() && user.get_uint64() == 0);
   });
   if (setters.none()) return {};
   return PodSecurityFinding{"runAsUser=0", setters.text() + " must not set runAsUser=0"};
@@ -413,9 +457,10 @@ Finding seccomp_restricted(const CheckedPod& pod) {
     return good_seccomp(json::string_at(profile, {"type"}));
   });
   if (silent.empty()) return {};
-  return PodSecurityFinding{"seccompProfile",
-                            "pod or " + containers_text(silent) +
-                                " must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""};
+  return PodSecurityFinding{
+      "seccompProfile",
+      "pod or " + containers_text(silent) +
+          " must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""};
 }
 
 constexpr int kNever = kLatestPodSecurity + 1;
@@ -424,10 +469,11 @@ constexpr int kNewest = 34;  // versions beyond are judged as this one
 struct Check {
   Finding (*look)(const CheckedPod&);
   PodSecurityLevel level;
-  int since;               // v1.<since>
-  int replaced = kNever;   // from here on a check of the level restricted says more
+  int since;              // v1.<since>
+  int replaced = kNever;  // from here on a check of the level restricted says more
 };
-constexpr PodSecurityLevel kBaseline = PodSecurityLevel::baseline, kRestricted = PodSecurityLevel::restricted;
+constexpr PodSecurityLevel kBaseline = PodSecurityLevel::baseline,
+                           kRestricted = PodSecurityLevel::restricted;
 // Upstream orders each level by the names of its checks.
 constexpr std::array<Check, 18> kChecks{{{app_armor, kBaseline, 0},
                                          {capabilities_baseline, kBaseline, 0, 22},
@@ -451,7 +497,8 @@ constexpr std::array<Check, 18> kChecks{{{app_armor, kBaseline, 0},
 }  // namespace
 
 std::vector<PodSecurityFinding> check_pod_security(const PodSecurityStandard& standard,
-                                                   const json::Value* metadata, const json::Value& spec) {
+                                                   const json::Value* metadata,
+                                                   const json::Value& spec) {
   std::vector<PodSecurityFinding> found;
   if (standard.level == PodSecurityLevel::privileged) return found;
   CheckedPod pod{metadata, &spec, std::min(standard.minor, kNewest)};

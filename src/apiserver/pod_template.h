@@ -1,5 +1,5 @@
-// Core validation of a pod template by itself, for whoever admits kinds that carry one. Stands with the
-// PodTemplate kind in kinds/core_pod.cpp.
+// Core validation of a pod template by itself, for whoever admits kinds that carry one. Stands with
+// the PodTemplate kind in kinds/core_pod.cpp.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace hekla::apiserver {
 
-// What Kubernetes finds wrong with the template once its defaults are in: "template.spec.containers:
-// Required value". Types are taken for granted. May be called on any thread.
+// What Kubernetes finds wrong with the template once its defaults are in:
+// "template.spec.containers: Required value". Types are taken for granted. May be called on any
+// thread.
 std::vector<std::string> pod_template_errors(json::Value pod_template);
 
 }  // namespace hekla::apiserver

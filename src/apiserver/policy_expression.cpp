@@ -44,10 +44,12 @@ struct RequestShapes {
     for (const char* field : {"username", "uid"}) user.add(field, text_type());
     user.add("groups", texts_type());
     user.add("extra", cel::map_of(text_type(), texts_type()));
-    for (const char* field : {"subResource", "requestSubResource", "name", "namespace", "operation"})
+    for (const char* field :
+         {"subResource", "requestSubResource", "name", "namespace", "operation"})
       request.add(field, text_type());
     for (const char* field : {"kind", "requestKind"}) request.add(field, kind.cel_type(), &kind);
-    for (const char* field : {"resource", "requestResource"}) request.add(field, resource.cel_type(), &resource);
+    for (const char* field : {"resource", "requestResource"})
+      request.add(field, resource.cel_type(), &resource);
     request.add("userInfo", user.cel_type(), &user);
     request.add("dryRun", cel::simple_type(CelKind::boolean));
     request.add("options", {});
@@ -63,15 +65,18 @@ struct NamespaceShapes {
   FieldsShape metadata{"kubernetes.NamespaceMetadata"}, whole{"kubernetes.Namespace"};
 
   NamespaceShapes() {
-    for (const char* field : {"status", "type", "message", "reason"}) condition.add(field, text_type());
+    for (const char* field : {"status", "type", "message", "reason"})
+      condition.add(field, text_type());
     condition.add("lastTransitionTime", time.cel_type(), &time);
     spec.add("finalizers", texts_type());
     status.add("conditions", conditions.cel_type(), &conditions);
     status.add("phase", text_type());
     for (const char* field : {"name", "generateName", "namespace", "UID", "resourceVersion"})
       metadata.add(field, text_type());
-    for (const char* field : {"labels", "annotations"}) metadata.add(field, cel::map_of(text_type(), text_type()));
-    for (const char* field : {"creationTimestamp", "deletionTimestamp"}) metadata.add(field, time.cel_type(), &time);
+    for (const char* field : {"labels", "annotations"})
+      metadata.add(field, cel::map_of(text_type(), text_type()));
+    for (const char* field : {"creationTimestamp", "deletionTimestamp"})
+      metadata.add(field, time.cel_type(), &time);
     for (const char* field : {"deletionGracePeriodSeconds", "generation"})
       metadata.add(field, cel::simple_type(CelKind::integer));
     metadata.add("finalizers", texts_type());
@@ -90,9 +95,11 @@ const NamespaceShapes& namespace_shapes() {
   return made;
 }
 
-// A type that a variable may have: what is more than plain values and lists and maps of them is anything.
+// A type that a variable may have: what is more than plain values and lists and maps of them is
+// anything.
 cel::Type plain_type(const cel::Type& type) {
-  if (type.kind == CelKind::list) return cel::list_of(type.element ? plain_type(*type.element) : cel::Type());
+  if (type.kind == CelKind::list)
+    return cel::list_of(type.element ? plain_type(*type.element) : cel::Type());
   if (type.kind == CelKind::map)
     return cel::map_of(type.key ? plain_type(*type.key) : cel::Type(),
                        type.element ? plain_type(*type.element) : cel::Type());
@@ -104,9 +111,12 @@ cel::Type plain_type(const cel::Type& type) {
 std::string result_problem(const cel::Type& type, ExpressionResult wanted) {
   const std::string got = " but got " + type.text();
   switch (wanted) {
-    case ExpressionResult::anything: return {};
-    case ExpressionResult::boolean: return type.kind == CelKind::boolean ? "" : "must evaluate to bool" + got;
-    case ExpressionResult::text: return type.kind == CelKind::string ? "" : "must evaluate to string" + got;
+    case ExpressionResult::anything:
+      return {};
+    case ExpressionResult::boolean:
+      return type.kind == CelKind::boolean ? "" : "must evaluate to bool" + got;
+    case ExpressionResult::text:
+      return type.kind == CelKind::string ? "" : "must evaluate to string" + got;
     case ExpressionResult::text_or_null:
       return type.kind == CelKind::string || type.kind == CelKind::null
                  ? ""
@@ -143,7 +153,8 @@ Result<ProgramPtr> check_admission_expression(std::string text, const Expression
   if (scope.has_authorizer) {
     variables.push_back({"authorizer", cel::simple_type(CelKind::authorizer)});
     if (scope.has_request_resource)
-      variables.push_back({"authorizer.requestResource", cel::simple_type(CelKind::resource_check)});
+      variables.push_back(
+          {"authorizer.requestResource", cel::simple_type(CelKind::resource_check)});
   }
   if (scope.variables) variables.push_back({"variables", scope.variables->cel_type()});
   return cel::Program::compile(std::move(text), variables);
@@ -158,7 +169,8 @@ Result<ProgramPtr> compile_admission_expression(std::string text, const Expressi
   return program;
 }
 
-void add_variable(FieldsShape& variables, const std::string& name, const Result<ProgramPtr>& program) {
+void add_variable(FieldsShape& variables, const std::string& name,
+                  const Result<ProgramPtr>& program) {
   variables.add(name, program ? plain_type((*program)->type()) : cel::Type());
 }
 
@@ -179,12 +191,14 @@ cel::AccessDecision RequestAuthority::decide(const cel::AccessQuestion& question
   }
   kube::UserInfo account;
   if (!question.account_name.empty()) {
-    account.name = "system:serviceaccount:" + question.account_namespace + ":" + question.account_name;
-    account.groups = {"system:serviceaccounts", "system:serviceaccounts:" + question.account_namespace};
+    account.name =
+        "system:serviceaccount:" + question.account_namespace + ":" + question.account_name;
+    account.groups = {"system:serviceaccounts",
+                      "system:serviceaccounts:" + question.account_namespace};
   }
   cel::AccessDecision decision;
-  decision.allowed =
-      authorizer_.allows(question.account_name.empty() ? request_.user : account, info, &decision.reason);
+  decision.allowed = authorizer_.allows(question.account_name.empty() ? request_.user : account,
+                                        info, &decision.reason);
   return decision;
 }
 
@@ -193,14 +207,16 @@ std::vector<cel::Binding> RequestAuthority::bindings() const {
   cel::ResourceCheck asked;
   authorizer.authority = asked.authority = this;
   authorizer.question = std::make_shared<cel::AccessQuestion>();
-  const bool is_namespace = request_.resource.group.empty() && request_.resource.plural == "namespaces";
+  const bool is_namespace =
+      request_.resource.group.empty() && request_.resource.plural == "namespaces";
   asked.question = std::make_shared<cel::AccessQuestion>(
       cel::AccessQuestion{.group = request_.resource.group,
                           .resource = request_.resource.plural,
                           .subresource = request_.subresource,
                           .ns = is_namespace ? request_.key.name : request_.key.ns,
                           .name = request_.key.name});
-  return {{"authorizer", cel::Value(authorizer)}, {"authorizer.requestResource", cel::Value(asked)}};
+  return {{"authorizer", cel::Value(authorizer)},
+          {"authorizer.requestResource", cel::Value(asked)}};
 }
 
 }  // namespace hekla::apiserver

@@ -1,4 +1,5 @@
-// The expressions of admission policies and of match conditions: what they may mention, and what must come of them.
+// The expressions of admission policies and of match conditions: what they may mention, and what
+// must come of them.
 #pragma once
 
 #include <map>
@@ -46,18 +47,20 @@ struct ExpressionScope {
   cel::Type object = {}, parameters = {};  // of object and oldObject; of params
   bool has_parameters = false;
   bool has_authorizer = true;
-  bool has_request_resource = true;       // authorizer.requestResource: the type check does not know it
+  bool has_request_resource = true;  // authorizer.requestResource: the type check does not know it
   const cel::Shape* variables = nullptr;  // null: there are none
 };
 enum class ExpressionResult { boolean, text, text_or_null, anything };
 
-// bad_request in the words of upstream's validation: "compilation failed: ...", "must evaluate to bool but got int".
+// bad_request in the words of upstream's validation: "compilation failed: ...", "must evaluate to
+// bool but got int".
 Result<ProgramPtr> compile_admission_expression(std::string text, const ExpressionScope& scope,
                                                 ExpressionResult wanted);
 // As compiled, whatever comes of it; the error is the compiler's.
 Result<ProgramPtr> check_admission_expression(std::string text, const ExpressionScope& scope);
 // As a field of `variables`.
-void add_variable(FieldsShape& variables, const std::string& name, const Result<ProgramPtr>& program);
+void add_variable(FieldsShape& variables, const std::string& name,
+                  const Result<ProgramPtr>& program);
 // How namespaceObject is to be read.
 const cel::Shape& namespace_shape();
 

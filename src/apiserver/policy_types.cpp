@@ -18,7 +18,9 @@ class KindShapes {
  public:
   // Nothing for what OpenAPI gives no type: quantities, and lists and maps of them.
   std::optional<cel::Type> type_of(const Schema& schema, const std::string& name);
-  std::optional<cel::Type> type_of(const Kind& kind) { return type_of(*kind.schema, kind.resource.kind); }
+  std::optional<cel::Type> type_of(const Kind& kind) {
+    return type_of(*kind.schema, kind.resource.kind);
+  }
 
  private:
   class Fields;
@@ -45,9 +47,11 @@ class KindShapes::Fields final : public cel::Shape {
       return all_.type_of(*found->second, name_ + "." + std::string(name));
     // Every object has these, whether its CRD says so or not.
     const bool root = name_.find('.') == std::string::npos;
-    if (root && (name == "apiVersion" || name == "kind")) return cel::simple_type(cel::Type::Kind::string);
+    if (root && (name == "apiVersion" || name == "kind"))
+      return cel::simple_type(cel::Type::Kind::string);
     if (root && name == "metadata")
-      return all_.type_of(*builtin_type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), name_ + ".metadata");
+      return all_.type_of(*builtin_type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"),
+                          name_ + ".metadata");
     return std::nullopt;
   }
 
@@ -60,10 +64,14 @@ class KindShapes::Fields final : public cel::Shape {
 std::optional<cel::Type> KindShapes::type_of(const Schema& schema, const std::string& name) {
   using CelKind = cel::Type::Kind;
   switch (schema.type) {
-    case Schema::Type::int_or_string: return cel::Type();
-    case Schema::Type::boolean: return cel::simple_type(CelKind::boolean);
-    case Schema::Type::integer: return cel::simple_type(CelKind::integer);
-    case Schema::Type::number: return cel::simple_type(CelKind::floating);
+    case Schema::Type::int_or_string:
+      return cel::Type();
+    case Schema::Type::boolean:
+      return cel::simple_type(CelKind::boolean);
+    case Schema::Type::integer:
+      return cel::simple_type(CelKind::integer);
+    case Schema::Type::number:
+      return cel::simple_type(CelKind::floating);
     case Schema::Type::string:
       if (schema.format == "quantity") return std::nullopt;
       if (schema.format == "date-time" || schema.format == "micro-time" || schema.format == "date")
@@ -71,11 +79,13 @@ std::optional<cel::Type> KindShapes::type_of(const Schema& schema, const std::st
       if (schema.format == "byte") return cel::simple_type(CelKind::bytes);
       return cel::simple_type(schema.format == "duration" ? CelKind::duration : CelKind::string);
     case Schema::Type::array: {
-      std::optional<cel::Type> items = schema.items ? type_of(*schema.items, name + ".@idx") : cel::Type();
+      std::optional<cel::Type> items =
+          schema.items ? type_of(*schema.items, name + ".@idx") : cel::Type();
       if (!items) return std::nullopt;
       return cel::list_of(std::move(*items));
     }
-    default: break;
+    default:
+      break;
   }
   if (schema.properties.empty() && schema.additional) {
     std::optional<cel::Type> values = type_of(*schema.additional, name + ".@prop");
@@ -87,7 +97,8 @@ std::optional<cel::Type> KindShapes::type_of(const Schema& schema, const std::st
   return fields->cel_type();
 }
 
-// What the rule's member names, sorted: nothing at all with a wildcard, but resources are known one by one.
+// What the rule's member names, sorted: nothing at all with a wildcard, but resources are known one
+// by one.
 std::vector<std::string> named_in(const json::Value& rule, std::string_view member) {
   std::vector<std::string> out;
   if (const json::Array* list = json::array_at(rule, {member}))
@@ -105,15 +116,19 @@ std::vector<std::string> named_in(const json::Value& rule, std::string_view memb
 using KindKey = std::tuple<std::string, std::string, std::string>;  // group, version, kind
 
 // Without a group, a resource of that name in any group is meant.
-void kinds_of_rule(const json::Value& rule, const Catalog& catalog, std::map<KindKey, ServedPtr>& out) {
+void kinds_of_rule(const json::Value& rule, const Catalog& catalog,
+                   std::map<KindKey, ServedPtr>& out) {
   std::size_t count = 0;
-  const std::vector<std::string> versions = named_in(rule, "apiVersions"), plurals = named_in(rule, "resources");
+  const std::vector<std::string> versions = named_in(rule, "apiVersions"),
+                                 plurals = named_in(rule, "resources");
   for (const std::string& group : named_in(rule, "apiGroups"))
     for (const std::string& version : versions)
       for (const std::string& plural : plurals)
         for (const ServedPtr& served : catalog.all()) {
           const kube::Resource& one = served->kind->resource;
-          if (one.plural != plural || one.version != version || (!group.empty() && one.group != group)) continue;
+          if (one.plural != plural || one.version != version ||
+              (!group.empty() && one.group != group))
+            continue;
           out.emplace(KindKey{one.group, one.version, one.kind}, served);
           if (++count == kMostTypes) return;
         }
@@ -122,7 +137,8 @@ void kinds_of_rule(const json::Value& rule, const Catalog& catalog, std::map<Kin
 class TypeCheck {
  public:
   TypeCheck(const json::Value& policy, const Catalog& catalog) : policy_(policy) {
-    if (const json::Array* rules = json::array_at(policy, {"spec", "matchConstraints", "resourceRules"}))
+    if (const json::Array* rules =
+            json::array_at(policy, {"spec", "matchConstraints", "resourceRules"}))
       for (const json::Value& rule : *rules) kinds_of_rule(rule, catalog, kinds_);
     const std::string_view version = json::string_at(policy, {"spec", "paramKind", "apiVersion"}),
                            kind = json::string_at(policy, {"spec", "paramKind", "kind"});
@@ -154,7 +170,8 @@ class TypeCheck {
     ExpressionScope scope;
     scope.object = shapes.type_of(kind).value_or(cel::Type());
     scope.has_parameters = parameters_ && parameters_->kind->schema;
-    if (scope.has_parameters) scope.parameters = shapes.type_of(*parameters_->kind).value_or(cel::Type());
+    if (scope.has_parameters)
+      scope.parameters = shapes.type_of(*parameters_->kind).value_or(cel::Type());
     scope.has_request_resource = false;
     scope.variables = &variables;
     if (const json::Array* list = json::array_at(policy_, {"spec", "variables"}))
@@ -170,7 +187,8 @@ class TypeCheck {
   ServedPtr parameters_;
 };
 
-WriteRequest say(const ServedPtr& policies, const std::string& name, std::int64_t generation, json::Array warnings) {
+WriteRequest say(const ServedPtr& policies, const std::string& name, std::int64_t generation,
+                 json::Array warnings) {
   WriteRequest request = upkeep_write(policies, name);
   request.verb = WriteRequest::Verb::patch;
   request.patch_type = kube::PatchType::apply;
@@ -178,11 +196,11 @@ WriteRequest say(const ServedPtr& policies, const std::string& name, std::int64_
   request.subresource = "status";
   json::Object types;
   if (!warnings.empty()) types.emplace("expressionWarnings", std::move(warnings));
-  request.body = json::Object{
-      {"apiVersion", policies->kind->resource.api_version()},
-      {"kind", policies->kind->resource.kind},
-      {"metadata", json::Object{{"name", name}}},
-      {"status", json::Object{{"observedGeneration", generation}, {"typeChecking", std::move(types)}}}};
+  request.body = json::Object{{"apiVersion", policies->kind->resource.api_version()},
+                              {"kind", policies->kind->resource.kind},
+                              {"metadata", json::Object{{"name", name}}},
+                              {"status", json::Object{{"observedGeneration", generation},
+                                                      {"typeChecking", std::move(types)}}}};
   return request;
 }
 
@@ -207,14 +225,17 @@ json::Array policy_warnings(const json::Value& policy, const Catalog& catalog) {
     for (std::size_t i = 0; i < validations->size(); ++i) {
       const std::string field = "spec.validations[" + std::to_string(i) + "].";
       check.check(field + "expression", json::text_at((*validations)[i], {"expression"}));
-      if (const std::string text = json::text_at((*validations)[i], {"messageExpression"}); !text.empty())
+      if (const std::string text = json::text_at((*validations)[i], {"messageExpression"});
+          !text.empty())
         check.check(field + "messageExpression", text);
     }
   return std::move(check.warnings);
 }
 
 UpkeepRule policy_upkeep() {
-  return {{{kPolicyGroup, "v1", "validatingadmissionpolicies", ""}}, "validatingadmissionpolicy-status", look};
+  return {{{kPolicyGroup, "v1", "validatingadmissionpolicies", ""}},
+          "validatingadmissionpolicy-status",
+          look};
 }
 
 }  // namespace hekla::apiserver

@@ -1,5 +1,6 @@
-// Type checking of ValidatingAdmissionPolicies: their expressions are held against the schemas of what they are about,
-// and what cannot be right is said in the policy's status. It changes nothing about what the policy does.
+// Type checking of ValidatingAdmissionPolicies: their expressions are held against the schemas of
+// what they are about, and what cannot be right is said in the policy's status. It changes nothing
+// about what the policy does.
 #pragma once
 
 #include "apiserver/registry.h"

@@ -62,7 +62,8 @@ Result<json::Value> time_value(std::string_view message, bool micro) {
     if (field.number == 1) when.seconds = static_cast<std::int64_t>(field.integer);
     if (field.number == 2) when.nanos = static_cast<std::int32_t>(field.integer);
   }
-  if (!model::has_year(when) || when.nanos < 0 || when.nanos > 999'999'999) return broken("time out of range");
+  if (!model::has_year(when) || when.nanos < 0 || when.nanos > 999'999'999)
+    return broken("time out of range");
   return json::Value(model::format_instant(when, micro ? 6 : 0));
 }
 

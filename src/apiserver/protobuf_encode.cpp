@@ -1,5 +1,6 @@
 // JSON into Kubernetes' protobuf, for clients that accept nothing else. Only what is present is
-// written: a field that is absent decodes to Go's zero value, which is what absence means in JSON too.
+// written: a field that is absent decodes to Go's zero value, which is what absence means in JSON
+// too.
 #include <bit>
 #include <chrono>
 
@@ -84,12 +85,14 @@ std::string choice_message(char kind, const json::Value& value) {
   if (value.is_object()) put_bytes(out, 1, message_of(schema_props(), value.get_object()));
   if (value.is_array())
     for (const json::Value& one : value.get_array())
-      put_bytes(out, 2, one.is_object() ? message_of(schema_props(), one.get_object())
-                                        : std::string(text_in(one)));
+      put_bytes(out, 2,
+                one.is_object() ? message_of(schema_props(), one.get_object())
+                                : std::string(text_in(one)));
   return out;
 }
 
-void put_value(std::string& out, std::uint32_t number, std::string_view kind, const json::Value& value) {
+void put_value(std::string& out, std::uint32_t number, std::string_view kind,
+               const json::Value& value) {
   switch (kind[0]) {
     case 's':
     case 'e':
@@ -101,7 +104,8 @@ void put_value(std::string& out, std::uint32_t number, std::string_view kind, co
       return put_varint(out, number, static_cast<std::uint64_t>(integer_in(value)));
     case 'd':
       return protobuf::put_double(
-          out, number, value.is_double() ? value.get_double() : static_cast<double>(integer_in(value)));
+          out, number,
+          value.is_double() ? value.get_double() : static_cast<double>(integer_in(value)));
     case 'B':
       return put_bytes(out, number, base64_decode(text_in(value)).value_or(""));
     case 'T':
@@ -172,8 +176,7 @@ std::string message_of(std::size_t type, const json::Object& object) {
 
 Result<std::string> typed_message(const std::string& go_type, const json::Object& object) {
   const int type = builtin_type_index(go_type);
-  if (type < 0)
-    return fail(Code::not_acceptable, "no protobuf message is known for " + go_type);
+  if (type < 0) return fail(Code::not_acceptable, "no protobuf message is known for " + go_type);
   return message_of(static_cast<std::size_t>(type), object);
 }
 

@@ -119,8 +119,9 @@ TEST(Protobuf, AnEntryOfAMapMayLackItsKeyAndItsValue) {
 // Go's zero time and a moment, as client-go's own tests like to write them.
 TEST(Protobuf, TimesOfAnyYearComeBack) {
   for (const char* time : {"0001-01-01T00:00:02.000000Z", "9999-12-31T23:59:59.999999Z"}) {
-    auto lease = json::parse(std::string(R"({"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":)") +
-                             R"({"name":"l"},"spec":{"renewTime":")" + time + "\"}}");
+    auto lease = json::parse(
+        std::string(R"({"kind":"Lease","apiVersion":"coordination.k8s.io/v1","metadata":)") +
+        R"({"name":"l"},"spec":{"renewTime":")" + time + "\"}}");
     auto decoded = decode_protobuf(*encode_protobuf(*lease));
     ASSERT_TRUE(decoded.has_value()) << decoded.error().message;
     EXPECT_EQ(json::string_at(*decoded, {"spec", "renewTime"}), time);

@@ -24,7 +24,7 @@ class Reader {
   struct Field {
     std::uint32_t number = 0;
     Wire wire = Wire::varint;
-    std::uint64_t integer = 0;  // varint, fixed64 and fixed32 bits
+    std::uint64_t integer = 0;    // varint, fixed64 and fixed32 bits
     std::string_view bytes = "";  // with an address: boost.json copies from it
   };
   bool done() const { return rest_.empty(); }

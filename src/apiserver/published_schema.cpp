@@ -9,7 +9,8 @@ namespace hekla::apiserver {
 
 namespace {
 
-constexpr std::string_view kV2Protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+constexpr std::string_view kV2Protobuf =
+    "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 // With those that are only posted and never stored.
 std::vector<KindPtr> kinds_of(const Catalog& catalog) {
@@ -111,8 +112,8 @@ net::Response PublishedSchema::v2(const net::Request& request) const {
     if (v2_generation_ == catalog->generation()) bytes = v2_protobuf_;
   }
   if (!bytes) {
-    bytes = std::make_shared<const std::string>(openapi_v2_protobuf(
-        openapi_v2_document(kinds_of(*catalog), build_info().kubernetes)));
+    bytes = std::make_shared<const std::string>(
+        openapi_v2_protobuf(openapi_v2_document(kinds_of(*catalog), build_info().kubernetes)));
     std::lock_guard lock(mutex_);
     v2_protobuf_ = bytes;
     v2_generation_ = catalog->generation();

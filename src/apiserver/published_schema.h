@@ -1,5 +1,6 @@
-// Serves the OpenAPI documents. They are made on demand and not kept, except for the v2 protobuf that old
-// kubectl asks for with every command; what is kept is their hashes, which the v3 index shows.
+// Serves the OpenAPI documents. They are made on demand and not kept, except for the v2 protobuf
+// that old kubectl asks for with every command; what is kept is their hashes, which the v3 index
+// shows.
 #pragma once
 
 #include <cstdint>

@@ -51,7 +51,8 @@ ResourceList delta_of(const json::Value& quota, const Charge& charge, const Reso
   return delta;
 }
 
-std::unexpected<Error> refusal(const WriteScope& scope, const Charge& charge, const std::string& why) {
+std::unexpected<Error> refusal(const WriteScope& scope, const Charge& charge,
+                               const std::string& why) {
   const std::string name(meta_string(*charge.object, "name"));
   return std::unexpected(forbidden_error(scope.resource(), name, why));
 }

@@ -70,8 +70,9 @@ std::string grant_key(std::string_view ns, char kind, std::string_view name) {
 
 std::string allowed_by(const RbacGrant& grant) {
   const RbacBinding& binding = *grant.binding;
-  std::string where = binding.ns.empty() ? "ClusterRoleBinding \"" + binding.name + "\""
-                                         : "RoleBinding \"" + binding.name + "/" + binding.ns + "\"";
+  std::string where = binding.ns.empty()
+                          ? "ClusterRoleBinding \"" + binding.name + "\""
+                          : "RoleBinding \"" + binding.name + "/" + binding.ns + "\"";
   return "RBAC: allowed by " + where + " of " + binding.role_kind + " \"" + binding.role_name +
          "\" to " + binding.subjects[grant.subject].text;
 }
@@ -164,7 +165,8 @@ class RbacAuthorizer::Compiler {
     }
     for (std::size_t i = 0; i < binding->subjects.size(); ++i) {
       const RbacSubject& subject = binding->subjects[i];
-      policy.grants[grant_key(binding->ns, subject.kind, subject.name)].push_back({role, binding, i});
+      policy.grants[grant_key(binding->ns, subject.kind, subject.name)].push_back(
+          {role, binding, i});
     }
   }
 
@@ -220,7 +222,8 @@ bool RbacAuthorizer::allows(const kube::UserInfo& user, const RequestInfo& reque
 
 std::vector<PolicyRule> RbacAuthorizer::rules_of(const kube::UserInfo& user,
                                                  const std::string& ns) const {
-  if (in_group(user, "system:masters")) return {{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
+  if (in_group(user, "system:masters"))
+    return {{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
   std::vector<PolicyRule> rules;
   policy()->any_grant(user, ns, [&](const RbacGrant& grant) {
     if (grant.role) rules.insert(rules.end(), grant.role->rules.begin(), grant.role->rules.end());

@@ -13,15 +13,18 @@
 
 namespace hekla::apiserver {
 
-// Evaluates a compiled policy that is made anew when a commit has touched one of the four kinds; only
-// objects that changed are parsed. Thread-safe; a request that follows a committed change sees it.
+// Evaluates a compiled policy that is made anew when a commit has touched one of the four kinds;
+// only objects that changed are parsed. Thread-safe; a request that follows a committed change sees
+// it.
 class RbacAuthorizer final : public Authorizer {
  public:
   RbacAuthorizer(store::Store& store, const Registry& registry);
   ~RbacAuthorizer() override;
 
-  bool allows(const kube::UserInfo& user, const RequestInfo& request, std::string* why) const override;
-  std::vector<PolicyRule> rules_of(const kube::UserInfo& user, const std::string& ns) const override;
+  bool allows(const kube::UserInfo& user, const RequestInfo& request,
+              std::string* why) const override;
+  std::vector<PolicyRule> rules_of(const kube::UserInfo& user,
+                                   const std::string& ns) const override;
 
  private:
   struct Policy;
@@ -33,13 +36,16 @@ class RbacAuthorizer final : public Authorizer {
   mutable std::mutex mutex_;
   mutable std::unique_ptr<Compiler> compiler_;
   mutable std::shared_ptr<const Policy> policy_;
-  std::array<std::unique_ptr<store::Store::Subscription>, 4> subscriptions_;  // ends before the rest
+  std::array<std::unique_ptr<store::Store::Subscription>, 4>
+      subscriptions_;  // ends before the rest
 };
 
 // Everything is allowed: for --authorization-mode=AlwaysAllow.
 class OpenAuthorizer final : public Authorizer {
  public:
-  bool allows(const kube::UserInfo&, const RequestInfo&, std::string*) const override { return true; }
+  bool allows(const kube::UserInfo&, const RequestInfo&, std::string*) const override {
+    return true;
+  }
   std::vector<PolicyRule> rules_of(const kube::UserInfo&, const std::string&) const override {
     return {{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
   }

@@ -45,8 +45,7 @@ json::Object bootstrap_metadata(std::string_view name) {
     name = name.substr(slash + 1);
   }
   metadata.emplace("name", name);
-  metadata.emplace("annotations",
-                   json::Object{{kAutoUpdate, "true"}});
+  metadata.emplace("annotations", json::Object{{kAutoUpdate, "true"}});
   metadata.emplace("labels", json::Object{{"kubernetes.io/bootstrapping", "rbac-defaults"}});
   return metadata;
 }
@@ -104,8 +103,7 @@ json::Value binding_object(const std::vector<std::string_view>& words) {
       {"apiVersion", kRbacVersion},
       {"kind", cluster ? "ClusterRoleBinding" : "RoleBinding"},
       {"metadata", bootstrap_metadata(words[1])},
-      {"roleRef",
-       json::Object{{"apiGroup", kRbacApi}, {"kind", role_kind}, {"name", role_name}}}};
+      {"roleRef", json::Object{{"apiGroup", kRbacApi}, {"kind", role_kind}, {"name", role_name}}}};
   json::Array subjects;
   for (std::size_t i = 3; i < words.size(); ++i) subjects.push_back(subject_object(words[i]));
   if (!subjects.empty()) binding.get_object()["subjects"] = std::move(subjects);
@@ -127,7 +125,8 @@ void add_members(json::Value& to, const json::Value& from, std::string_view memb
   }
 }
 
-void add_elements(json::Value& to, const json::Value& from, std::initializer_list<std::string_view> path) {
+void add_elements(json::Value& to, const json::Value& from,
+                  std::initializer_list<std::string_view> path) {
   const json::Array* wanted = json::array_at(from, path);
   if (!wanted) return;
   json::Value& list = json::at_path(to, path);
@@ -151,7 +150,8 @@ void repair_role(json::Value& role, const json::Value& ours) {
 }  // namespace
 
 std::optional<RbacRepair> repaired_rbac(const json::Value& stored, const json::Value& ours) {
-  if (json::string_at(stored, {"metadata", "annotations", kAutoUpdate}) == "false") return std::nullopt;
+  if (json::string_at(stored, {"metadata", "annotations", kAutoUpdate}) == "false")
+    return std::nullopt;
   const json::Value* role = json::find(ours, "roleRef");
   const json::Value* stored_role = json::find(stored, "roleRef");
   if (role && (!stored_role || !json::equal(*role, *stored_role))) return RbacRepair{ours, true};
@@ -188,7 +188,8 @@ Result<std::vector<json::Value>> parse_bootstrap_roles(std::string_view text) {
     else if (rule_of_role)
       objects.back().at("rules").get_array().push_back(rule_object(words));
     else
-      return fail(Code::invalid, "line " + std::to_string(number) + ": not a role, a rule of one or a binding");
+      return fail(Code::invalid,
+                  "line " + std::to_string(number) + ": not a role, a rule of one or a binding");
   }
   return objects;
 }

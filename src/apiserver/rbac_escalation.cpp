@@ -34,7 +34,8 @@ Result<void> confirm_held(const Authorizer& authorizer, const AdmissionRequest& 
   std::vector<PolicyRule> missing =
       missing_rules(authorizer.rules_of(request.user, request.key.ns), rules);
   if (missing.empty()) return {};
-  std::string why = "user \"" + request.user.name + "\" (groups=" + quoted_list(request.user.groups) +
+  std::string why = "user \"" + request.user.name +
+                    "\" (groups=" + quoted_list(request.user.groups) +
                     ") is attempting to grant RBAC permissions not currently held:";
   for (const PolicyRule& rule : missing) why += "\n" + compact_text(rule);
   return std::unexpected(forbidden_error(request.resource, name, why));
@@ -68,11 +69,11 @@ Result<void> role_is_held(const Authorizer& authorizer, const AdmissionRequest& 
     return selectors && !selectors->empty();
   };
   if (gathers(role) || (request.old_object && gathers(*request.old_object))) {
-    const std::vector<PolicyRule> everything{{{"*"}, {"*"}, {"*"}, {}, {}}, {{"*"}, {}, {}, {}, {"*"}}};
+    const std::vector<PolicyRule> everything{{{"*"}, {"*"}, {"*"}, {}, {}},
+                                             {{"*"}, {}, {}, {}, {"*"}}};
     if (!missing_rules(authorizer.rules_of(request.user, request.key.ns), everything).empty())
-      return std::unexpected(
-          forbidden_error(request.resource, name,
-                          "must have cluster-admin privileges to use the aggregationRule"));
+      return std::unexpected(forbidden_error(
+          request.resource, name, "must have cluster-admin privileges to use the aggregationRule"));
   }
   return confirm_held(authorizer, request, name, parse_policy_rules(role));
 }
@@ -83,7 +84,8 @@ Result<void> binding_is_held(const Authorizer& authorizer, const AdmissionReques
   const bool cluster = json::string_at(binding, {"roleRef", "kind"}) == "ClusterRole";
   const std::string role_name(json::string_at(binding, {"roleRef", "name"}));
   const std::string plural = cluster ? "clusterroles" : "roles";
-  if (authorizer.allows(request.user, special_verb("bind", plural, request.key.ns, role_name), nullptr))
+  if (authorizer.allows(request.user, special_verb("bind", plural, request.key.ns, role_name),
+                        nullptr))
     return {};
   if (grants_the_same(request, binding, {"subjects", "roleRef"})) return {};
   const kube::Resource roles{std::string(kRbac), "v1", plural, cluster ? "ClusterRole" : "Role",
@@ -97,10 +99,11 @@ Result<void> binding_is_held(const Authorizer& authorizer, const AdmissionReques
 
 std::vector<kube::AdmissionStep> rbac_admission(const Authorizer& authorizer) {
   auto writes_of = [](std::string_view a, std::string_view b) {
-    return [a, b](const kube::Resource& resource, Operation operation, std::string_view subresource) {
-      return operation != Operation::remove && subresource.empty() && resource.group == kRbac &&
-             (resource.plural == a || resource.plural == b);
-    };
+    return
+        [a, b](const kube::Resource& resource, Operation operation, std::string_view subresource) {
+          return operation != Operation::remove && subresource.empty() && resource.group == kRbac &&
+                 (resource.plural == a || resource.plural == b);
+        };
   };
   std::vector<kube::AdmissionStep> steps;
   steps.push_back({"RBAC", writes_of("roles", "clusterroles"), nullptr,

@@ -21,7 +21,8 @@ bool has_or_star(const std::vector<std::string>& list, std::string_view wanted) 
                      [&](const std::string& one) { return one == "*" || one == wanted; });
 }
 
-bool resource_matches(std::string_view pattern, std::string_view plural, std::string_view subresource) {
+bool resource_matches(std::string_view pattern, std::string_view plural,
+                      std::string_view subresource) {
   if (pattern == "*") return true;
   if (subresource.empty()) return pattern == plural;
   std::size_t slash = pattern.find('/');

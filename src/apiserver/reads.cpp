@@ -56,7 +56,8 @@ Result<Token> decode_token(const std::string& text, const std::string& prefix) {
   if (const std::string version(json::string_at(*token, {"v"})); version != "meta.k8s.io/v1")
     return bad("server does not recognize this encoded version " + version);
   Token result{json::int_at(*token, {"rv"}), std::string(json::string_at(*token, {"start"}))};
-  if (result.revision == 0) return bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
+  if (result.revision == 0)
+    return bad("incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
   if (result.start.empty() || !result.start.starts_with(prefix)) return bad("incorrect start key");
   return result;
 }
@@ -186,10 +187,11 @@ Result<ListPage> list_objects(const store::Store& store, const ServedKind& serve
   if (page.revision < snapshot.revision()) {
     Result<Undo> past = undo_since(store, served.bucket, page.revision, snapshot.revision());
     if (!past) {
-      Error expired{Code::expired, "The provided continue parameter is too old to display a consistent "
-                                   "list result. You can start a new list without the continue "
-                                   "parameter, or use the continue token in this response to retrieve "
-                                   "the remainder of the results."};
+      Error expired{Code::expired,
+                    "The provided continue parameter is too old to display a consistent "
+                    "list result. You can start a new list without the continue "
+                    "parameter, or use the continue token in this response to retrieve "
+                    "the remainder of the results."};
       if (options.continue_token.empty())
         expired.message = "The resourceVersion for the provided list is too old.";
       return std::unexpected(std::move(expired));

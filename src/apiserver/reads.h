@@ -1,5 +1,6 @@
-// Get and list, answered from snapshots. Any past revision the history still reaches can be listed: the
-// changes since are undone on the fly, so that pages of one traversal agree without holding anything.
+// Get and list, answered from snapshots. Any past revision the history still reaches can be listed:
+// the changes since are undone on the fly, so that pages of one traversal agree without holding
+// anything.
 #pragma once
 
 #include <optional>
@@ -18,14 +19,15 @@ namespace hekla::apiserver {
 struct ListPage {
   store::Revision revision = 0;
   std::vector<store::ItemPtr> items;
-  std::string continue_token;                // empty on the last page
-  std::optional<std::int64_t> remaining;     // known without selectors
+  std::string continue_token;             // empty on the last page
+  std::optional<std::int64_t> remaining;  // known without selectors
 };
 
 Result<store::ItemPtr> get_object(const store::Store& store, const ServedKind& served,
                                   const kube::Key& key, std::string_view resource_version = {});
 
-// `ns` empty: all namespaces. What a filter that waits for conversion asks of fields is left to the caller.
+// `ns` empty: all namespaces. What a filter that waits for conversion asks of fields is left to the
+// caller.
 Result<ListPage> list_objects(const store::Store& store, const ServedKind& served,
                               const std::string& ns, const ListOptions& options);
 

@@ -19,7 +19,8 @@ class ReadsTest : public ServerFixture {
 TEST_F(ReadsTest, ListsCarryTheRevisionAndBareItems) {
   Reply empty = call("GET", kMaps);
   EXPECT_EQ(empty.at({"kind"}), "ConfigMapList");
-  EXPECT_EQ(empty.at({"metadata", "resourceVersion"}), std::to_string(store->snapshot().revision()));
+  EXPECT_EQ(empty.at({"metadata", "resourceVersion"}),
+            std::to_string(store->snapshot().revision()));
   call("POST", kMaps, config_map("b"));
   call("POST", kMaps, config_map("a"));
   Reply list = call("GET", kMaps);
@@ -31,7 +32,8 @@ TEST_F(ReadsTest, ListsCarryTheRevisionAndBareItems) {
 TEST_F(ReadsTest, LargeListsAreTheSameThoughMadeWhileTheyAreSent) {
   const std::string text(2000, 'x');
   for (int i = 0; i < 150; ++i)
-    call("POST", kMaps, R"({"metadata":{"name":"m)" + std::to_string(i) + R"("},"data":{"a":")" + text + R"("}})");
+    call("POST", kMaps,
+         R"({"metadata":{"name":"m)" + std::to_string(i) + R"("},"data":{"a":")" + text + R"("}})");
   std::shared_ptr<FakeWriter> writer = send("GET", kMaps);
   EXPECT_GT(writer->tail_bytes, 150 * text.size());
   Result<json::Value> list = json::parse(writer->answer.body);
@@ -81,11 +83,12 @@ TEST_F(ReadsTest, ExactRevisionsShowThePast) {
   call("POST", kMaps, config_map("a"));
   const std::string then = std::to_string(store->snapshot().revision());
   call("POST", kMaps, config_map("b"));
-  Reply past = call("GET", std::string(kMaps) + "?resourceVersionMatch=Exact&resourceVersion=" + then);
+  Reply past =
+      call("GET", std::string(kMaps) + "?resourceVersionMatch=Exact&resourceVersion=" + then);
   EXPECT_EQ(names(past), (Names{"a"}));
   EXPECT_EQ(past.at({"metadata", "resourceVersion"}), then);
-  Reply newer =
-      call("GET", std::string(kMaps) + "?resourceVersionMatch=NotOlderThan&resourceVersion=" + then);
+  Reply newer = call(
+      "GET", std::string(kMaps) + "?resourceVersionMatch=NotOlderThan&resourceVersion=" + then);
   EXPECT_EQ(names(newer), (Names{"a", "b"}));
 }
 
@@ -104,19 +107,25 @@ TEST_F(ReadsTest, TablesAndMetadata) {
   EXPECT_EQ(cells[0], json::Value("p"));
   EXPECT_EQ(cells[2], json::Value("Pending"));
   EXPECT_EQ(json::string_at(row, {"object", "kind"}), "PartialObjectMetadata");
-  Reply whole = call("GET", std::string(kPods) + "/p?includeObject=Object", "", {{"Accept", table}});
-  EXPECT_EQ(json::string_at(json::array_at(whole.body, {"rows"})->front(), {"object", "kind"}), "Pod");
-  call("POST", "/apis/apps/v1/namespaces/default/replicasets",
-       R"({"metadata":{"name":"r"},"spec":{"replicas":3,"selector":{"matchLabels":{"a":"b"}},)"
-       R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
-  Reply scale = call("GET", "/apis/apps/v1/namespaces/default/replicasets/r/scale", "", {{"Accept", table}});
+  Reply whole =
+      call("GET", std::string(kPods) + "/p?includeObject=Object", "", {{"Accept", table}});
+  EXPECT_EQ(json::string_at(json::array_at(whole.body, {"rows"})->front(), {"object", "kind"}),
+            "Pod");
+  call(
+      "POST", "/apis/apps/v1/namespaces/default/replicasets",
+      R"({"metadata":{"name":"r"},"spec":{"replicas":3,"selector":{"matchLabels":{"a":"b"}},)"
+      R"("template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
+  Reply scale =
+      call("GET", "/apis/apps/v1/namespaces/default/replicasets/r/scale", "", {{"Accept", table}});
   std::string heads;
   for (const json::Value& one : *json::array_at(scale.body, {"columnDefinitions"}))
     heads += std::string(json::string_at(one, {"name"})) + " ";
   EXPECT_EQ(heads, "Name Desired Available Age ");
-  EXPECT_EQ(json::serialize(*json::find(json::array_at(scale.body, {"rows"})->front(), "cells")), R"(["r",3,0,"0s"])");
-  Reply partial = call("GET", kPods, "",
-                       {{"Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}});
+  EXPECT_EQ(json::serialize(*json::find(json::array_at(scale.body, {"rows"})->front(), "cells")),
+            R"(["r",3,0,"0s"])");
+  Reply partial =
+      call("GET", kPods, "",
+           {{"Accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}});
   EXPECT_EQ(partial.at({"kind"}), "PartialObjectMetadataList");
   EXPECT_EQ(json::find(json::array_at(partial.body, {"items"})->front(), "spec"), nullptr);
   Reply odd = call("GET", kPods, "", {{"Accept", "text/html"}});
@@ -125,8 +134,9 @@ TEST_F(ReadsTest, TablesAndMetadata) {
 }
 
 TEST_F(ReadsTest, KindsInTwoGroupsShareTheirObjects) {
-  Reply made = call("POST", "/api/v1/namespaces/default/events",
-                    R"({"metadata":{"name":"e"},"involvedObject":{"kind":"Pod","name":"p","namespace":
+  Reply made =
+      call("POST", "/api/v1/namespaces/default/events",
+           R"({"metadata":{"name":"e"},"involvedObject":{"kind":"Pod","name":"p","namespace":
                     "default"},"reason":"Started","message":"hello","type":"Normal"})");
   ASSERT_EQ(made.status, 201) << made.text;
   Reply other = call("GET", "/apis/events.k8s.io/v1/namespaces/default/events/e");
@@ -134,8 +144,9 @@ TEST_F(ReadsTest, KindsInTwoGroupsShareTheirObjects) {
   EXPECT_EQ(other.at({"apiVersion"}), "events.k8s.io/v1");
   EXPECT_EQ(other.at({"note"}), "hello");
   EXPECT_EQ(other.at({"regarding", "name"}), "p");
-  Reply found = call("GET", "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dp,"
-                            "involvedObject.namespace%3Ddefault");
+  Reply found = call("GET",
+                     "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name%3Dp,"
+                     "involvedObject.namespace%3Ddefault");
   EXPECT_EQ(names(found), (Names{"e"}));
 }
 
@@ -154,20 +165,25 @@ TEST_F(ReadsTest, UnknownPathsAndVerbs) {
 
 TEST_F(ReadsTest, HealthFollowsTheDisk) {
   EXPECT_EQ(call("GET", "/healthz", "", {{"Authorization", ""}}).text, "ok");
-  EXPECT_EQ(call("GET", "/readyz?verbose").text, "[+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed\n");
+  EXPECT_EQ(call("GET", "/readyz?verbose").text,
+            "[+]ping ok\n[+]log ok\n[+]etcd ok\nreadyz check passed\n");
   EXPECT_EQ(call("GET", "/readyz/etcd").text, "ok");
   EXPECT_EQ(call("GET", "/readyz/nonsense").status, 404);
   disk.fail_next_syncs(1);
   EXPECT_GE(call("POST", kMaps, config_map("m")).status, 500);
   Reply unready = call("GET", "/readyz");
   EXPECT_EQ(unready.status, 500);
-  EXPECT_EQ(unready.text, "[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\nreadyz check failed\n");
+  EXPECT_EQ(unready.text,
+            "[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\nreadyz check failed\n");
   EXPECT_EQ(call("GET", "/readyz/etcd").status, 500);
   EXPECT_EQ(call("GET", "/readyz?exclude=etcd&exclude=x&verbose").text,
-            "[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\nwarn: some health checks cannot be excluded: no matches for "
+            "[+]ping ok\n[+]log ok\n[+]etcd excluded: ok\nwarn: some health checks cannot be "
+            "excluded: no matches for "
             "\"x\"\nreadyz check passed\n");
   EXPECT_EQ(call("GET", "/livez").status, 200) << "reads go on";
-  for (int attempt = 0; attempt < 5 && call("POST", kMaps, config_map("m")).status != 201; ++attempt) {}
+  for (int attempt = 0; attempt < 5 && call("POST", kMaps, config_map("m")).status != 201;
+       ++attempt) {
+  }
   EXPECT_EQ(call("GET", "/readyz").status, 200);
 }
 

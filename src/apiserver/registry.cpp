@@ -94,7 +94,8 @@ CatalogPtr Registry::catalog() const {
 void Registry::set_custom(const std::vector<CustomKinds>& custom) {
   auto next = std::make_shared<Catalog>();
   next->node_reports_ = node_reports_;
-  auto serve = [&](const KindPtr& kind, const KindPtr& storage, bool terminating, store::Revision since) {
+  auto serve = [&](const KindPtr& kind, const KindPtr& storage, bool terminating,
+                   store::Revision since) {
     auto served = std::make_shared<ServedKind>(
         ServedKind{kind, storage, store_.bucket(kind->storage_bucket), terminating, since});
     const kube::Resource& r = kind->resource;
@@ -110,7 +111,8 @@ void Registry::set_custom(const std::vector<CustomKinds>& custom) {
     serve(kind, storage == storage_of_bucket.end() ? kind : storage->second, false, 0);
   }
   for (const CustomKinds& one : custom)
-    for (const KindPtr& kind : one.kinds) serve(kind, one.storage, one.terminating, one.schema_since);
+    for (const KindPtr& kind : one.kinds)
+      serve(kind, one.storage, one.terminating, one.schema_since);
 
   std::sort(next->all_.begin(), next->all_.end(), [](const ServedPtr& a, const ServedPtr& b) {
     const kube::Resource &x = a->kind->resource, &y = b->kind->resource;
@@ -125,14 +127,16 @@ void Registry::set_custom(const std::vector<CustomKinds>& custom) {
     return x.plural < y.plural;
   });
 
-  swap_in(std::move(next), [](const Catalog& present, Catalog& catalog) { catalog.remotes_ = present.remotes_; });
+  swap_in(std::move(next),
+          [](const Catalog& present, Catalog& catalog) { catalog.remotes_ = present.remotes_; });
 }
 
 void Registry::set_remotes(std::vector<RemotePtr> remotes) {
   std::stable_sort(remotes.begin(), remotes.end(), [](const RemotePtr& a, const RemotePtr& b) {
     if (a->group_priority != b->group_priority) return a->group_priority > b->group_priority;
     if (a->group != b->group) return a->group < b->group;
-    if (a->version_priority != b->version_priority) return a->version_priority > b->version_priority;
+    if (a->version_priority != b->version_priority)
+      return a->version_priority > b->version_priority;
     return version_rank(a->version) > version_rank(b->version);
   });
   auto next = std::make_shared<Catalog>();
@@ -144,7 +148,8 @@ void Registry::set_remotes(std::vector<RemotePtr> remotes) {
   });
 }
 
-void Registry::swap_in(std::shared_ptr<Catalog> next, void (*carry_over)(const Catalog& present, Catalog& next)) {
+void Registry::swap_in(std::shared_ptr<Catalog> next,
+                       void (*carry_over)(const Catalog& present, Catalog& next)) {
   std::vector<Listener> listeners;
   {
     std::lock_guard lock(mutex_);

@@ -1,5 +1,6 @@
 // The kinds served at this moment: the built-in ones and those of established CRDs. The set is an
-// immutable Catalog that is swapped as a whole, so a request sees one consistent set from beginning to end.
+// immutable Catalog that is swapped as a whole, so a request sees one consistent set from beginning
+// to end.
 #pragma once
 
 #include <map>
@@ -98,7 +99,8 @@ class Registry final : public kube::Discovery {
   };
 
   // Makes it the current one, with the parts of the present one that `carry_over` takes.
-  void swap_in(std::shared_ptr<Catalog> next, void (*carry_over)(const Catalog& present, Catalog& next));
+  void swap_in(std::shared_ptr<Catalog> next,
+               void (*carry_over)(const Catalog& present, Catalog& next));
 
   store::Store& store_;
   const bool node_reports_;

@@ -1,5 +1,5 @@
-// DELETE: preconditions, finalizers, grace, and at last the removal. The order is that of the generic
-// registry of kube-apiserver 1.34.
+// DELETE: preconditions, finalizers, grace, and at last the removal. The order is that of the
+// generic registry of kube-apiserver 1.34.
 #include <algorithm>
 #include <array>
 
@@ -29,8 +29,9 @@ Result<void> check_options(const RemoveOptions& options) {
   const json::Value policy(options.propagation_policy);
   if (options.orphan_dependents)
     return std::unexpected(invalid_options_error(
-        "DeleteOptions", invalid_value("propagationPolicy", policy,
-                                       "orphanDependents and deletionPropagation cannot be both set")));
+        "DeleteOptions",
+        invalid_value("propagationPolicy", policy,
+                      "orphanDependents and deletionPropagation cannot be both set")));
   static const std::vector<std::string> kPolicies{"Foreground", "Background", "Orphan", "nil"};
   if (std::find(kPolicies.begin(), kPolicies.end() - 1, options.propagation_policy) ==
       kPolicies.end() - 1)
@@ -42,19 +43,21 @@ Result<void> check_options(const RemoveOptions& options) {
 Result<void> check_preconditions(const WriteScope& scope, const json::Value& object,
                                  const store::Item& item) {
   const RemoveOptions& options = scope.request.remove;
-  kube::Resource by_kind = stored_as(scope.kind());  // upstream names the kind here, not the resource
+  kube::Resource by_kind =
+      stored_as(scope.kind());  // upstream names the kind here, not the resource
   by_kind.plural = by_kind.kind;
   auto mismatch = [&](std::string what, std::string_view wanted, std::string_view found,
                       std::string_view then) {
     if (scope.kind().staged_delete)
-      return std::unexpected(
-          conflict_error(scope.resource(), scope.request.key.name,
-                         "Precondition failed: " + what + " in precondition: " + std::string(wanted) +
-                             ", " + what + " in object meta: " + std::string(found)));
-    return std::unexpected(conflict_error(
-        by_kind, scope.request.key.name,
-        "the " + what + " in the precondition (" + std::string(wanted) + ") does not match the " + what +
-            " in record (" + std::string(found) + "). The object might have been " + std::string(then)));
+      return std::unexpected(conflict_error(scope.resource(), scope.request.key.name,
+                                            "Precondition failed: " + what +
+                                                " in precondition: " + std::string(wanted) + ", " +
+                                                what + " in object meta: " + std::string(found)));
+    return std::unexpected(
+        conflict_error(by_kind, scope.request.key.name,
+                       "the " + what + " in the precondition (" + std::string(wanted) +
+                           ") does not match the " + what + " in record (" + std::string(found) +
+                           "). The object might have been " + std::string(then)));
   };
   std::string_view uid = meta_string(object, "uid");
   if (!options.precondition_uid.empty() && options.precondition_uid != uid)
@@ -101,11 +104,11 @@ void mark_deleting(const Kind& kind, json::Value& object, WallTime when, std::in
 constexpr std::int64_t kLongestGrace = std::int64_t{1} << 32;
 
 std::int64_t pod_grace(const WriteScope& scope, const json::Value& pod) {
-  std::int64_t period =
-      scope.request.remove.grace_period_seconds.value_or(
-          json::int_at(pod, {"spec", "terminationGracePeriodSeconds"}, 0));
+  std::int64_t period = scope.request.remove.grace_period_seconds.value_or(
+      json::int_at(pod, {"spec", "terminationGracePeriodSeconds"}, 0));
   std::string_view phase = json::string_at(pod, {"status", "phase"});
-  if (json::string_at(pod, {"spec", "nodeName"}).empty() || phase == "Succeeded" || phase == "Failed")
+  if (json::string_at(pod, {"spec", "nodeName"}).empty() || phase == "Succeeded" ||
+      phase == "Failed")
     return 0;
   return period < 0 ? 1 : std::min(period, kLongestGrace);
 }
@@ -173,8 +176,9 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope,
   if (held || grace.period > 0) {
     if (!grace.graceful) mark_deleting(scope.kind(), object, scope.now, 0);
     if (json::equal(object, old)) return unchanged_stage(scope, item);
-    prepared = TRY(put_stage(scope, std::move(object), {store::Expect::Kind::revision, item->modified},
-                             WriteOutcome::Effect::updated, item->modified));
+    prepared =
+        TRY(put_stage(scope, std::move(object), {store::Expect::Kind::revision, item->modified},
+                      WriteOutcome::Effect::updated, item->modified));
   } else {
     TRY(quota_stage(scope, nullptr, &old));
     prepared = TRY(remove_stage(scope, grace.graceful ? std::move(object) : old, *item));

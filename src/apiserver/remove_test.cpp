@@ -7,8 +7,8 @@ class RemoveTest : public ServerFixture {
  protected:
   Reply bind(const std::string& name, const std::string& node) {
     return call("POST", std::string(kPods) + "/" + name + "/binding",
-                R"({"metadata":{"name":")" + name + R"("},"target":{"kind":"Node","name":")" + node +
-                    R"("}})");
+                R"({"metadata":{"name":")" + name + R"("},"target":{"kind":"Node","name":")" +
+                    node + R"("}})");
   }
 };
 
@@ -29,9 +29,10 @@ TEST_F(RemoveTest, PreconditionsAndOptions) {
   const std::string url = std::string(kMaps) + "/m";
   Reply other = call("DELETE", url, R"({"preconditions":{"uid":"x"}})");
   EXPECT_EQ(other.status, 409);
-  EXPECT_TRUE(other.message().starts_with(
-      "Operation cannot be fulfilled on ConfigMap \"m\": the UID in the precondition (x) does not match the "
-      "UID in record ("));
+  EXPECT_TRUE(
+      other.message().starts_with("Operation cannot be fulfilled on ConfigMap \"m\": the UID in "
+                                  "the precondition (x) does not match the "
+                                  "UID in record ("));
   EXPECT_EQ(call("DELETE", url, R"({"preconditions":{"resourceVersion":"1"}})").status, 409);
   EXPECT_EQ(call("DELETE", url, R"({"propagationPolicy":"Sideways"})").status, 422);
   EXPECT_EQ(call("DELETE", url + "?dryRun=All").status, 200);
@@ -47,9 +48,10 @@ TEST_F(RemoveTest, FinalizersHoldAnObjectBack) {
   EXPECT_EQ(json::int_at(held.body, {"metadata", "deletionGracePeriodSeconds"}, -1), 0);
   Reply more = patch(url, R"({"metadata":{"finalizers":["x.io/f","x.io/g"]}})");
   EXPECT_EQ(more.status, 422);
-  EXPECT_EQ(more.message(),
-            "ConfigMap \"m\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added "
-            "if the object is being deleted, found new finalizers []string{\"x.io/g\"}");
+  EXPECT_EQ(
+      more.message(),
+      "ConfigMap \"m\" is invalid: metadata.finalizers: Forbidden: no new finalizers can be added "
+      "if the object is being deleted, found new finalizers []string{\"x.io/g\"}");
   Reply last = patch(url, R"({"metadata":{"finalizers":null}})");
   EXPECT_EQ(last.status, 200);
   EXPECT_EQ(last.at({"metadata", "name"}), "m");
@@ -99,8 +101,9 @@ TEST_F(RemoveTest, BindingHappensOnce) {
   EXPECT_EQ(json::string_at(condition, {"status"}), "True");
   Reply again = bind("p", "n2");
   EXPECT_EQ(again.status, 409);
-  EXPECT_EQ(again.message(), "Operation cannot be fulfilled on pods/binding \"p\": pod p is already "
-                             "assigned to node \"n1\"");
+  EXPECT_EQ(again.message(),
+            "Operation cannot be fulfilled on pods/binding \"p\": pod p is already "
+            "assigned to node \"n1\"");
   EXPECT_EQ(again.at({"details", "kind"}), "pods/binding");
   EXPECT_EQ(bind("none", "n1").status, 404);
   Reply nowhere = call("POST", std::string(kPods) + "/p/binding", R"({"target":{}})");

@@ -22,7 +22,8 @@ std::string list_metadata(const ListPage& page, bool custom = false) {
 
 // JSON text in the negotiated language.
 net::Response finish(std::string body, const Answer& answer, int status) {
-  if (!answer.yaml && !answer.protobuf) return raw_json_response(status, std::move(body), answer.pretty);
+  if (!answer.yaml && !answer.protobuf)
+    return raw_json_response(status, std::move(body), answer.pretty);
   net::Response response;
   response.status = status;
   Result<json::Value> value = json::parse(body);
@@ -39,7 +40,8 @@ net::Response finish(std::string body, const Answer& answer, int status) {
 }
 
 // The items and the commas between them.
-std::optional<std::size_t> items_size(const ServedKind& served, const std::vector<store::ItemPtr>& items) {
+std::optional<std::size_t> items_size(const ServedKind& served,
+                                      const std::vector<store::ItemPtr>& items) {
   std::size_t bytes = items.empty() ? 0 : items.size() - 1;
   for (const store::ItemPtr& item : items) {
     std::optional<std::size_t> size = object_size(served, *item, WireForm::list_item);
@@ -80,23 +82,25 @@ net::Response render_object(const ServedKind& served, const store::Item& item, c
   return render_view(served, decode_object(served, item), answer, include, status, now);
 }
 
-net::Response render_view(const ServedKind& shown_as, const json::Value& object, const Answer& answer,
-                          IncludeObject include, int status, WallTime now) {
+net::Response render_view(const ServedKind& shown_as, const json::Value& object,
+                          const Answer& answer, IncludeObject include, int status, WallTime now) {
   if (answer.shape == Answer::Shape::object) return render_value(object, answer, status);
   std::string body;
   if (answer.shape == Answer::Shape::metadata) {
     append_partial_metadata(object, answer.version, body);
   } else {
     TableWriter table(shown_as, answer.version, include, now);
-    table.begin(json::serialize(json::Object{{"resourceVersion", meta_string(object, "resourceVersion")}}), true, body);
+    table.begin(
+        json::serialize(json::Object{{"resourceVersion", meta_string(object, "resourceVersion")}}),
+        true, body);
     table.row(object, body);
     table.end(body);
   }
   return finish(std::move(body), answer, status);
 }
 
-net::Response render_list(const ServedPtr& served_as, ListPage page, const Answer& answer, IncludeObject include,
-                          WallTime now) {
+net::Response render_list(const ServedPtr& served_as, ListPage page, const Answer& answer,
+                          IncludeObject include, WallTime now) {
   const ServedKind& served = *served_as;
   std::string body;
   if (answer.shape == Answer::Shape::table) {
@@ -115,7 +119,8 @@ net::Response render_list(const ServedPtr& served_as, ListPage page, const Answe
   body += list_metadata(page, served.kind->custom && !metadata_only);
   body += R"(,"items":[)";
   if (!metadata_only && !answer.yaml && !answer.protobuf && !answer.pretty)
-    if (std::optional<std::size_t> bytes = items_size(served, page.items); bytes && *bytes >= kTailFrom)
+    if (std::optional<std::size_t> bytes = items_size(served, page.items);
+        bytes && *bytes >= kTailFrom)
       return list_with_tail(std::move(body), *bytes, served_as, std::move(page.items));
   bool first = true;
   for (const store::ItemPtr& item : page.items) {

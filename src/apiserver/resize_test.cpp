@@ -6,8 +6,8 @@ namespace {
 class ResizeTest : public ServerFixture {
  protected:
   ResizeTest() {
-    Reply made =
-        call("POST", kPods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i",
+    Reply made = call("POST", kPods,
+                      R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i",
       "resources":{"requests":{"cpu":"1","memory":"1Gi"},"limits":{"memory":"2Gi","nvidia.com/gpu":"1"}}}]}})");
     EXPECT_EQ(made.status, 201) << made.text;
   }
@@ -22,8 +22,8 @@ class ResizeTest : public ServerFixture {
 };
 
 TEST_F(ResizeTest, AmountsChangeAndNothingElse) {
-  Reply resized =
-      resize(R"({"name":"c","image":"other","resources":{"requests":{"cpu":"2"},"limits":{"cpu":"3"}}})");
+  Reply resized = resize(
+      R"({"name":"c","image":"other","resources":{"requests":{"cpu":"2"},"limits":{"cpu":"3"}}})");
   ASSERT_EQ(resized.status, 200) << resized.text;
   EXPECT_EQ(json::int_at(resized.body, {"metadata", "generation"}), 2);
   const json::Value& container = (*json::array_at(resized.body, {"spec", "containers"}))[0];
@@ -44,8 +44,9 @@ TEST_F(ResizeTest, WhatMayNotChange) {
       cause(resize(
           R"({"name":"c","resources":{"limits":{"nvidia.com/gpu":"2"},"requests":{"nvidia.com/gpu":"2"}}})")),
       "spec: Forbidden: only cpu and memory resources are mutable");
-  EXPECT_EQ(cause(resize(R"({"name":"c","resources":{"requests":{"cpu":null}}})")),
-            "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed");
+  EXPECT_EQ(
+      cause(resize(R"({"name":"c","resources":{"requests":{"cpu":null}}})")),
+      "spec.containers[0].resources.requests: Forbidden: resource requests cannot be removed");
   EXPECT_EQ(cause(resize(R"({"name":"d","image":"i"})")),
             "spec.containers: Forbidden: containers may not be added or removed on resize");
   ASSERT_EQ(patch(std::string(kPods) + "/p/status",

@@ -4,8 +4,8 @@
 
 #include "apiserver/aggregator.h"
 #include "apiserver/audit.h"
-#include "apiserver/component_status.h"
 #include "apiserver/backup.h"
+#include "apiserver/component_status.h"
 #include "apiserver/connect/connect.h"
 #include "apiserver/connect/proxy.h"
 #include "apiserver/errors.h"
@@ -29,8 +29,9 @@ net::Response text_response(int status, std::string text) {
   return response;
 }
 
-// /livez, /readyz and the older /healthz, each also with the name of one check. The store's check bears the name that
-// monitoring asks for. A server whose disk refuses writes still answers reads: it is alive, but not ready.
+// /livez, /readyz and the older /healthz, each also with the name of one check. The store's check
+// bears the name that monitoring asks for. A server whose disk refuses writes still answers reads:
+// it is alive, but not ready.
 std::optional<net::Response> health(const Serving& serving, const net::Request& request) {
   std::string_view root = request.path, asked;
   if (const std::size_t slash = root.find('/', 1); slash != std::string_view::npos) {
@@ -42,12 +43,15 @@ std::optional<net::Response> health(const Serving& serving, const net::Request& 
     std::string_view name;
     bool passes;
   };
-  const Check checks[] = {{"ping", true}, {"log", true}, {"etcd", root == "/livez" || serving.store->takes_writes()}};
+  const Check checks[] = {
+      {"ping", true}, {"log", true}, {"etcd", root == "/livez" || serving.store->takes_writes()}};
   if (!asked.empty()) {
     const Check* found = std::ranges::find(checks, asked, &Check::name);
     if (found == std::end(checks)) return text_response(404, "404 page not found\n");
-    return found->passes ? text_response(200, "ok")
-                         : text_response(500, "internal server error: the newest commit did not reach the disk\n");
+    return found->passes
+               ? text_response(200, "ok")
+               : text_response(500,
+                               "internal server error: the newest commit did not reach the disk\n");
   }
   std::vector<std::string_view> excluded = request.query.get_all("exclude");
   std::string lines;
@@ -57,10 +61,12 @@ std::optional<net::Response> health(const Serving& serving, const net::Request& 
     if (std::erase(excluded, name) > 0)
       lines += "[+]" + text + " excluded: ok\n";
     else
-      lines += good ? "[+]" + text + " ok\n" : "[-]" + text + " failed: reason withheld\n", passes &= good;
+      lines += good ? "[+]" + text + " ok\n" : "[-]" + text + " failed: reason withheld\n",
+          passes &= good;
   }
   for (std::string_view unknown : excluded)
-    lines += "warn: some health checks cannot be excluded: no matches for " + go_quote(unknown) + "\n";
+    lines +=
+        "warn: some health checks cannot be excluded: no matches for " + go_quote(unknown) + "\n";
   lines += std::string(root.substr(1)) + (passes ? " check passed\n" : " check failed\n");
   if (!passes) return text_response(500, lines);
   return text_response(200, request.query.has("verbose") ? lines : "ok");
@@ -129,8 +135,9 @@ bool is_probe(std::string_view path) {
 bool is_stream(const Exchange& exchange) {
   const RequestInfo& info = exchange.info;
   if (info.verb == "watch" || info.path == "/hekla/backup") return true;
-  return info.subresource == "exec" || info.subresource == "attach" || info.subresource == "portforward" ||
-         info.subresource == "proxy" || (info.subresource == "log" && exchange.request.query.has("follow"));
+  return info.subresource == "exec" || info.subresource == "attach" ||
+         info.subresource == "portforward" || info.subresource == "proxy" ||
+         (info.subresource == "log" && exchange.request.query.has("follow"));
 }
 
 // The place is held for as long as anybody may still answer.
@@ -140,7 +147,8 @@ Result<void> take_place(Exchange& exchange) {
       TRY(exchange.serving.limits->admit(exchange.user, is_stream(exchange)));
   net::ResponseWriter* writer = exchange.writer.get();
   exchange.writer = std::shared_ptr<net::ResponseWriter>(
-      writer, [held = std::move(exchange.writer), ticket = std::move(ticket)](net::ResponseWriter*) {});
+      writer,
+      [held = std::move(exchange.writer), ticket = std::move(ticket)](net::ResponseWriter*) {});
   return {};
 }
 
@@ -156,7 +164,8 @@ Result<void> identify(Exchange& exchange) {
       impersonated(*exchange.serving.authorizer, exchange.request.headers, user);
   if (asked) exchange.user = std::move(*asked);
   const bool impersonates = asked && exchange.request.headers.has("Impersonate-User");
-  if (exchange.serving.audit) exchange.serving.audit->attach(exchange, impersonates ? &user : nullptr);
+  if (exchange.serving.audit)
+    exchange.serving.audit->attach(exchange, impersonates ? &user : nullptr);
   if (!asked) return std::unexpected(asked.error());
   return {};
 }
@@ -190,12 +199,13 @@ Result<void> admit(Exchange& exchange) {
   return authorize(exchange);
 }
 
-// Whether this server itself knows the group version; what it does not is left to others upstream, and
-// answered as a path that nobody serves.
+// Whether this server itself knows the group version; what it does not is left to others upstream,
+// and answered as a path that nobody serves.
 bool is_own_version(const Catalog& catalog, const RequestInfo& info) {
   return std::any_of(catalog.all().begin(), catalog.all().end(), [&](const ServedPtr& served) {
     const Kind& kind = *served->kind;
-    return !kind.custom && kind.resource.group == info.group && kind.resource.version == info.version;
+    return !kind.custom && kind.resource.group == info.group &&
+           kind.resource.version == info.version;
   });
 }
 
@@ -212,15 +222,19 @@ Result<void> check_served(const Exchange& exchange) {
       return std::unexpected(kind.custom ? not_found_error(kind.resource, info.name)
                                          : no_such_resource_error());
     // What a proxied request means, only its server knows.
-    if (info.subresource != "proxy" && std::find(found->verbs.begin(), found->verbs.end(), verb) == found->verbs.end())
+    if (info.subresource != "proxy" &&
+        std::find(found->verbs.begin(), found->verbs.end(), verb) == found->verbs.end())
       return std::unexpected(unsupported_verb());
     return {};
   }
   if (std::find(kind.verbs.begin(), kind.verbs.end(), info.verb) == kind.verbs.end())
     return std::unexpected(unsupported_verb());
-  // Custom resources have no routes of their own upstream: what fits no route comes as far as the handler.
-  if (info.verb == "create" && !info.name.empty() && !kind.custom) return std::unexpected(unsupported_verb());
-  if ((info.verb == "create" || info.verb == "deletecollection") && kind.resource.namespaced && info.ns.empty())
+  // Custom resources have no routes of their own upstream: what fits no route comes as far as the
+  // handler.
+  if (info.verb == "create" && !info.name.empty() && !kind.custom)
+    return std::unexpected(unsupported_verb());
+  if ((info.verb == "create" || info.verb == "deletecollection") && kind.resource.namespaced &&
+      info.ns.empty())
     return std::unexpected(unsupported_verb());
   if ((info.verb == "update" || info.verb == "patch") && info.name.empty())
     return std::unexpected(kind.custom ? bad_request_error("name must be provided")
@@ -237,16 +251,19 @@ bool is_virtual(const RequestInfo& info) {
   });
 }
 
-// Cluster-wide objects are not found below a namespace, nor single namespaced ones outside of theirs; all of them
-// can be listed and watched there, and of custom resources there is nothing else.
+// Cluster-wide objects are not found below a namespace, nor single namespaced ones outside of
+// theirs; all of them can be listed and watched there, and of custom resources there is nothing
+// else.
 bool fits_scope(const Kind& kind, const RequestInfo& info) {
-  if (kind.resource.namespaced && kind.custom && info.ns.empty()) return info.verb == "list" || info.verb == "watch";
+  if (kind.resource.namespaced && kind.custom && info.ns.empty())
+    return info.verb == "list" || info.verb == "watch";
   if (kind.resource.namespaced) return !info.ns.empty() || info.name.empty();
   return info.ns.empty() || (kind.resource.plural == "namespaces" && info.group.empty());
 }
 
 void serve_resource(const ExchangePtr& exchange) {
-  if (serve_virtual(exchange) || serve_node_report(exchange) || serve_component_status(exchange)) return;
+  if (serve_virtual(exchange) || serve_node_report(exchange) || serve_component_status(exchange))
+    return;
   const RequestInfo& info = exchange->info;
   const CatalogPtr catalog = exchange->serving.registry->catalog();
   exchange->served = catalog->find(info.group, info.version, info.plural);
@@ -263,8 +280,8 @@ void serve_resource(const ExchangePtr& exchange) {
       info.subresource == "portforward")
     return serve_connect(exchange);
   if (info.subresource == "proxy") return serve_proxy(exchange);
-  Result<Answer> answer = negotiate(
-      exchange->request, exchange->served->kind->custom, info.verb == "list" || info.verb == "watch");
+  Result<Answer> answer = negotiate(exchange->request, exchange->served->kind->custom,
+                                    info.verb == "list" || info.verb == "watch");
   if (!answer) return exchange->respond(answer.error());
   exchange->answer = std::move(*answer);
   if (info.verb == "patch") {
@@ -274,7 +291,8 @@ void serve_resource(const ExchangePtr& exchange) {
   }
   if (const std::string& old = exchange->served->kind->deprecation; !old.empty())
     exchange->warnings.push_back(old);
-  if (info.verb == "get" || info.verb == "list" || info.verb == "watch") return serve_read(exchange);
+  if (info.verb == "get" || info.verb == "list" || info.verb == "watch")
+    return serve_read(exchange);
   serve_write(exchange);
 }
 
@@ -295,8 +313,10 @@ void Exchange::add_headers(net::Headers& headers) const {
     std::string_view text = warning;
     if (cut && text.size() > kCutWarningBytes) {
       text = text.substr(0, kCutWarningBytes);
-      while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.remove_suffix(1);
-      if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80) != 0) text.remove_suffix(1);
+      while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80)
+        text.remove_suffix(1);
+      if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80) != 0)
+        text.remove_suffix(1);
     }
     written += text.size();
     headers.add("Warning", "299 - " + go_quote(text));
@@ -306,13 +326,15 @@ void Exchange::add_headers(net::Headers& headers) const {
 void Exchange::count(int status) const {
   if (!serving.metrics) return;
   // A label is kept for ever, and anybody may invent methods.
-  static constexpr std::string_view kVerbs[]{"get",    "list",  "watch",  "create",           "update", "patch",
-                                             "delete", "post",  "put",    "deletecollection", "head",   "options"};
+  static constexpr std::string_view kVerbs[]{
+      "get",    "list", "watch", "create",           "update", "patch",
+      "delete", "post", "put",   "deletecollection", "head",   "options"};
   const bool known = std::ranges::find(kVerbs, info.verb) != std::end(kVerbs);
   const std::string verb = known ? info.verb : "other";
   std::string resource = info.is_resource && served ? info.plural : "";
-  serving.metrics->count("apiserver_request_total",
-                         {{"verb", verb}, {"resource", resource}, {"code", std::to_string(status)}});
+  serving.metrics->count(
+      "apiserver_request_total",
+      {{"verb", verb}, {"resource", resource}, {"code", std::to_string(status)}});
   std::chrono::duration<double> took = serving.clock->mono() - begun;
   serving.metrics->observe("apiserver_request_duration_seconds", took.count(),
                            {{"verb", verb}, {"resource", resource}});
@@ -359,9 +381,16 @@ Result<json::Value> parse_body(const net::Request& request, std::vector<std::str
 void handle_request(const Serving& serving, net::Request request,
                     std::shared_ptr<net::ResponseWriter> writer) {
   RequestInfo info = parse_request(request);
-  auto exchange = std::make_shared<Exchange>(
-      Exchange{serving, std::move(request), std::move(writer), std::move(info), {}, uuid(*serving.rng),
-               serving.clock->mono(), nullptr, {}, nullptr});
+  auto exchange = std::make_shared<Exchange>(Exchange{serving,
+                                                      std::move(request),
+                                                      std::move(writer),
+                                                      std::move(info),
+                                                      {},
+                                                      uuid(*serving.rng),
+                                                      serving.clock->mono(),
+                                                      nullptr,
+                                                      {},
+                                                      nullptr});
   if (Result<void> admitted = admit(*exchange); !admitted)
     exchange->respond(admitted.error());
   else if (!serve_remote(exchange))

@@ -22,9 +22,9 @@ namespace hekla::apiserver {
 
 class AuditLog;  // audit.h
 class AuditRecord;
-class Backups;      // backup.h
-class Conversions;  // conversion.h
-class FlowLimits;  // flow_limits.h
+class Backups;       // backup.h
+class Conversions;   // conversion.h
+class FlowLimits;    // flow_limits.h
 class ProxyClients;  // connect/proxy.h
 
 // What requests are answered from. All of it outlives every request.
@@ -40,7 +40,8 @@ struct Serving {
   const PublishedSchema* schema = nullptr;
   Backups* backups = nullptr;
   Conversions* conversions = nullptr;
-  std::vector<std::string> components;  // those of this process, as `kubectl get componentstatuses` names them
+  std::vector<std::string>
+      components;  // those of this process, as `kubectl get componentstatuses` names them
   std::shared_ptr<FlowLimits> limits;
   std::shared_ptr<AuditLog> audit;  // null when nothing is recorded
   Lanes* lanes = nullptr;
@@ -64,7 +65,7 @@ struct Exchange {
   ServedPtr served;  // for requests about objects
   Answer answer;
   std::shared_ptr<AuditRecord> audit;  // null when this request is not recorded
-  std::vector<std::string> warnings;  // what the answer says besides
+  std::vector<std::string> warnings;   // what the answer says besides
 
   void respond(net::Response response) const;
   void respond(const Error& error) const;
@@ -79,23 +80,26 @@ void handle_request(const Serving& serving, net::Request request,
                     std::shared_ptr<net::ResponseWriter> writer);
 
 // The groups of verbs, one file each.
-void serve_read(const ExchangePtr& exchange);         // get, list, watch
+void serve_read(const ExchangePtr& exchange);  // get, list, watch
 void serve_pod_log(const ExchangePtr& exchange);
-void serve_write(const ExchangePtr& exchange);        // create, update, patch, delete, deletecollection
-// Requests that are answered and not stored: token requests and reviews. False when it is none of them.
+void serve_write(const ExchangePtr& exchange);  // create, update, patch, delete, deletecollection
+// Requests that are answered and not stored: token requests and reviews. False when it is none of
+// them.
 bool serve_virtual(const ExchangePtr& exchange);
 
 // How the body of a PATCH is meant; 415 when the kind takes no such patch.
 Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind);
 // What the node agent reports and nobody stores. False when it is none of that.
 bool serve_node_report(const ExchangePtr& exchange);
-// The page in the version of the request, with what the selectors leave of it then. `then` may run on the loop.
-void convert_page(const ExchangePtr& exchange, ListPage page, std::move_only_function<void(ListPage)> then);
+// The page in the version of the request, with what the selectors leave of it then. `then` may run
+// on the loop.
+void convert_page(const ExchangePtr& exchange, ListPage page,
+                  std::move_only_function<void(ListPage)> then);
 // A page as the client wants to see it.
 void show_list(const ExchangePtr& exchange, ListPage page);
 
-// The body as a value, whatever language it was written in. What it says twice is added to `repeated` in
-// the words of a strict decoder of that language.
+// The body as a value, whatever language it was written in. What it says twice is added to
+// `repeated` in the words of a strict decoder of that language.
 Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* repeated);
 // What is said of a body that did not parse and should have been of `kind`.
 Error unreadable_body(const net::Request& request, const std::string& kind, const Error& error);

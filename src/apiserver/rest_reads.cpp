@@ -23,23 +23,25 @@ void show_object(const Exchange& exchange, const store::Item& item) {
   if (exchange.info.subresource == "scale") {
     Result<json::Value> scale = scale_of(*served.kind, decode_object(served, item));
     if (!scale) return exchange.respond(scale.error());
-    return exchange.respond(
-        render_view(shown_scale(), *scale, exchange.answer, include, 200, exchange.serving.clock->wall()));
+    return exchange.respond(render_view(shown_scale(), *scale, exchange.answer, include, 200,
+                                        exchange.serving.clock->wall()));
   }
   if (exchange.info.subresource == "ephemeralcontainers" &&
       wants_ephemeral_list(exchange.request.headers.get("User-Agent")))
-    return exchange.respond(render_value(ephemeral_of_pod(decode_object(served, item)), exchange.answer, 200));
-  exchange.respond(render_object(served, item, exchange.answer, include, 200, exchange.serving.clock->wall()));
+    return exchange.respond(
+        render_value(ephemeral_of_pod(decode_object(served, item)), exchange.answer, 200));
+  exchange.respond(
+      render_object(served, item, exchange.answer, include, 200, exchange.serving.clock->wall()));
 }
 
 void serve_get(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
   const ServedKind& served = *exchange->served;
-  if (Result<void> version = check_version(exchange->request.query.get("resourceVersion")); !version)
+  if (Result<void> version = check_version(exchange->request.query.get("resourceVersion"));
+      !version)
     return exchange->respond(version.error());
-  Result<store::ItemPtr> item =
-      get_object(*exchange->serving.store, served, {info.ns, info.name},
-                 exchange->request.query.get("resourceVersion"));
+  Result<store::ItemPtr> item = get_object(*exchange->serving.store, served, {info.ns, info.name},
+                                           exchange->request.query.get("resourceVersion"));
   if (!item) return exchange->respond(item.error());
   exchange->serving.conversions->convert(exchange->served, {*item}, *exchange->serving.loop,
                                          [exchange](Result<std::vector<store::ItemPtr>> items) {
@@ -65,13 +67,17 @@ void serve_list(const ExchangePtr& exchange) {
 void serve_watch(const ExchangePtr& exchange) {
   Result<ListOptions> options = parse_list_options(exchange->request.query, true);
   if (!options) return exchange->respond(options.error());
-  Result<ObjectFilter> filter = ObjectFilter::parse(*exchange->served->kind, options->label_selector,
-                                                    options->field_selector);
+  Result<ObjectFilter> filter = ObjectFilter::parse(
+      *exchange->served->kind, options->label_selector, options->field_selector);
   if (!filter) return exchange->respond(filter.error());
   if (!exchange->info.name.empty()) filter->require_name(exchange->info.name);
-  HttpWatchRequest watch{exchange->served, exchange->info.ns, std::move(*filter), std::move(*options),
+  HttpWatchRequest watch{exchange->served,
+                         exchange->info.ns,
+                         std::move(*filter),
+                         std::move(*options),
                          exchange->answer,
-                         parse_include_object(exchange->request.query.get("includeObject")), {}};
+                         parse_include_object(exchange->request.query.get("includeObject")),
+                         {}};
   watch.headers.set("Content-Type", exchange->answer.protobuf
                                         ? "application/vnd.kubernetes.protobuf;stream=watch"
                                         : "application/json");
@@ -156,8 +162,9 @@ Result<kube::LogOptions> log_options(const net::Query& query) {
     return fail(Code::invalid, invalid + "stream: Unsupported value: \"" + std::string(stream) +
                                    "\": supported values: \"All\", \"Stderr\", \"Stdout\"");
   if (options.tail_lines)
-    return fail(Code::invalid,
-                invalid + "tailLines: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now");
+    return fail(Code::invalid, invalid +
+                                   "tailLines: Forbidden: `tailLines` and specific `stream` are "
+                                   "mutually exclusive for now");
   options.stream = stream == "Stdout" ? "stdout" : "stderr";
   return options;
 }
@@ -179,7 +186,8 @@ void start_log(const ExchangePtr& exchange, kube::PodStreams& streams, const std
 
 }  // namespace
 
-void convert_page(const ExchangePtr& exchange, ListPage page, std::move_only_function<void(ListPage)> then) {
+void convert_page(const ExchangePtr& exchange, ListPage page,
+                  std::move_only_function<void(ListPage)> then) {
   std::vector<store::ItemPtr> items = std::exchange(page.items, {});
   auto done = [exchange, page = std::move(page),
                then = std::move(then)](Result<std::vector<store::ItemPtr>> converted) mutable {
@@ -188,14 +196,15 @@ void convert_page(const ExchangePtr& exchange, ListPage page, std::move_only_fun
     const ServedKind& served = *exchange->served;
     const net::Query& query = exchange->request.query;
     if (served.kind->conversion)
-      if (Result<ObjectFilter> filter =
-              ObjectFilter::parse(*served.kind, query.get("labelSelector"), query.get("fieldSelector"));
+      if (Result<ObjectFilter> filter = ObjectFilter::parse(
+              *served.kind, query.get("labelSelector"), query.get("fieldSelector"));
           filter && filter->waits_for_conversion(*served.kind))
-        std::erase_if(page.items, [&](const store::ItemPtr& item) { return !filter->matches(served, *item); });
+        std::erase_if(page.items,
+                      [&](const store::ItemPtr& item) { return !filter->matches(served, *item); });
     then(std::move(page));
   };
-  exchange->serving.conversions->convert(exchange->served, std::move(items), *exchange->serving.loop,
-                                         std::move(done));
+  exchange->serving.conversions->convert(exchange->served, std::move(items),
+                                         *exchange->serving.loop, std::move(done));
 }
 
 void show_list(const ExchangePtr& exchange, ListPage page) {
@@ -210,9 +219,9 @@ void serve_read(const ExchangePtr& exchange) {
   const std::string_view include = exchange->request.query.get("includeObject");
   if (exchange->answer.shape == Answer::Shape::table && !include.empty() && include != "Metadata" &&
       include != "Object" && include != "None")
-    return exchange->respond(
-        bad_request_error("Unable to convert to Table as requested: includeObject: Invalid value: " +
-                          go_quote(include) + ": must be 'Metadata', 'Object', 'None', or empty"));
+    return exchange->respond(bad_request_error(
+        "Unable to convert to Table as requested: includeObject: Invalid value: " +
+        go_quote(include) + ": must be 'Metadata', 'Object', 'None', or empty"));
   if (exchange->info.verb == "get") return serve_get(exchange);
   if (exchange->info.verb == "watch") return serve_watch(exchange);
   serve_list(exchange);
@@ -237,8 +246,8 @@ void serve_pod_log(const ExchangePtr& exchange) {
   if (!container) return exchange->respond(container.error());
   options->container = std::move(*container);
   if (json::string_at(pod, {"spec", "nodeName"}).empty())
-    return exchange->respond(Error{Code::bad_request,
-                                   "pod " + info.name + " does not have a host assigned"});
+    return exchange->respond(
+        Error{Code::bad_request, "pod " + info.name + " does not have a host assigned"});
   start_log(exchange, *streams, header_of(**item).uid, *options);
 }
 

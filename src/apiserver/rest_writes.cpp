@@ -31,8 +31,8 @@ Result<bool> parse_dry_run(const std::string& kind, const std::vector<std::strin
   if (values.size() == 1 && values.front() == "All") return true;
   json::Array given;
   for (const std::string& one : values) given.emplace_back(one);
-  return std::unexpected(
-      invalid_options_error(kind, unsupported_value("dryRun", json::Value(std::move(given)), {"All"})));
+  return std::unexpected(invalid_options_error(
+      kind, unsupported_value("dryRun", json::Value(std::move(given)), {"All"})));
 }
 
 Result<FieldValidation> parse_field_validation(const std::string& kind, std::string_view text) {
@@ -40,7 +40,8 @@ Result<FieldValidation> parse_field_validation(const std::string& kind, std::str
   if (text == "Ignore") return FieldValidation::ignore;
   if (text == "Strict") return FieldValidation::strict;
   return std::unexpected(invalid_options_error(
-      kind, unsupported_value("fieldValidation", json::Value(text), {"", "Ignore", "Strict", "Warn"})));
+      kind,
+      unsupported_value("fieldValidation", json::Value(text), {"", "Ignore", "Strict", "Warn"})));
 }
 
 std::string hex_byte(unsigned char byte) {
@@ -61,19 +62,21 @@ Result<WriteRequest> base_request(const Exchange& exchange) {
   for (std::string_view one : query.get_all("dryRun")) dry_run.emplace_back(one);
   request.dry_run = TRY(parse_dry_run(kind, dry_run));
   request.field_validation = TRY(parse_field_validation(kind, query.get("fieldValidation")));
-  // A misspelt field of a job is told of even when nobody asked: it is dropped, and the job is another.
+  // A misspelt field of a job is told of even when nobody asked: it is dropped, and the job is
+  // another.
   if (request.field_validation == FieldValidation::ignore &&
       is_platform_group(exchange.served->kind->resource.group))
     request.field_validation = FieldValidation::warn;
   std::string_view manager = query.get("fieldManager");
   if (manager.size() > 128)
     return std::unexpected(invalid_options_error(kind, too_long("fieldManager", 128)));
-  if (const auto odd = std::ranges::find_if(manager, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+  if (const auto odd =
+          std::ranges::find_if(manager, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
       odd != manager.end())
     return std::unexpected(invalid_options_error(
         kind, invalid_value("fieldManager", json::Value(manager),
-                            "invalid character U+00" + hex_byte(static_cast<unsigned char>(*odd)) + " (at position " +
-                                std::to_string(odd - manager.begin()) + ")")));
+                            "invalid character U+00" + hex_byte(static_cast<unsigned char>(*odd)) +
+                                " (at position " + std::to_string(odd - manager.begin()) + ")")));
   request.given_manager = manager;
   request.given_validation = query.get("fieldValidation");
   request.field_manager = manager_name(manager, exchange.request.headers.get("User-Agent"));
@@ -89,7 +92,8 @@ Result<WriteRequest> base_request(const Exchange& exchange) {
 
 bool is_json_body(const net::Request& request) {
   std::string_view type = request.headers.get("Content-Type");
-  return type.find("yaml") == std::string_view::npos && type.find("protobuf") == std::string_view::npos;
+  return type.find("yaml") == std::string_view::npos &&
+         type.find("protobuf") == std::string_view::npos;
 }
 
 // How upstream begins to say that a patch did not parse.
@@ -109,13 +113,16 @@ Result<void> read_delete_options(const Exchange& exchange, const json::Value& bo
                                  WriteRequest& request) {
   RemoveOptions& remove = request.remove;
   if (body.is_object()) {
-    if (const json::Value* grace = json::find(body, "gracePeriodSeconds"); grace && grace->is_number())
+    if (const json::Value* grace = json::find(body, "gracePeriodSeconds");
+        grace && grace->is_number())
       remove.grace_period_seconds = json::int_at(body, {"gracePeriodSeconds"});
     remove.propagation_policy = json::string_at(body, {"propagationPolicy"});
-    if (const json::Value* orphan = json::find(body, "orphanDependents"); orphan && orphan->is_bool())
+    if (const json::Value* orphan = json::find(body, "orphanDependents");
+        orphan && orphan->is_bool())
       remove.orphan_dependents = orphan->get_bool();
     remove.precondition_uid = json::string_at(body, {"preconditions", "uid"});
-    remove.precondition_resource_version = json::string_at(body, {"preconditions", "resourceVersion"});
+    remove.precondition_resource_version =
+        json::string_at(body, {"preconditions", "resourceVersion"});
     if (const json::Array* dry_run = json::array_at(body, {"dryRun"})) {
       std::vector<std::string> values;
       for (const json::Value& one : *dry_run)
@@ -127,7 +134,8 @@ Result<void> read_delete_options(const Exchange& exchange, const json::Value& bo
   const net::Query& query = exchange.request.query;
   remove.grace_period_seconds = query_integer(query, "gracePeriodSeconds");
   remove.propagation_policy = query.get("propagationPolicy");
-  if (query.has("orphanDependents")) remove.orphan_dependents = query_flag(query, "orphanDependents");
+  if (query.has("orphanDependents"))
+    remove.orphan_dependents = query_flag(query, "orphanDependents");
   return {};
 }
 
@@ -136,14 +144,16 @@ Result<json::Value> optional_body(const net::Request& request) {
   if (request.body.empty()) return json::Value();
   Result<json::Value> body = parse_body(request, nullptr);
   if (!body && body.error().code != Code::unsupported_media_type)
-    return fail(Code::internal,
-                "couldn't get version/kind; json parse error: " + syntax_error(request, body.error()));
+    return fail(Code::internal, "couldn't get version/kind; json parse error: " +
+                                    syntax_error(request, body.error()));
   if (!body) return body;
   if (const json::Value* grace = json::find(*body, "gracePeriodSeconds");
       grace && !grace->is_number() && !grace->is_null())
     return fail(Code::internal,
                 std::string("json: cannot unmarshal ") +
-                    (grace->is_string() ? "string" : grace->is_bool() ? "bool" : "object") +
+                    (grace->is_string() ? "string"
+                     : grace->is_bool() ? "bool"
+                                        : "object") +
                     " into Go struct field DeleteOptions.gracePeriodSeconds of type int64");
   return body;
 }
@@ -170,7 +180,8 @@ Result<WriteRequest> read_write(Exchange& exchange) {
     request.verb = WriteRequest::Verb::patch;
     request.patch_type = TRY(patch_type(type, *exchange.served->kind));
     request.force = query_flag(exchange.request.query, "force");
-    if (request.patch_type == kube::PatchType::apply && exchange.request.query.get("fieldManager").empty())
+    if (request.patch_type == kube::PatchType::apply &&
+        exchange.request.query.get("fieldManager").empty())
       return std::unexpected(invalid_options_error(
           "PatchOptions", required_value("fieldManager", "is required for apply patch")));
     if (request.patch_type != kube::PatchType::apply && exchange.request.query.has("force"))
@@ -179,9 +190,11 @@ Result<WriteRequest> read_write(Exchange& exchange) {
   }
   Result<json::Value> body = parse_body(exchange.request, &request.repeated_fields);
   if (!body && info.verb == "patch" && body.error().code != Code::unsupported_media_type)
-    return fail(Code::bad_request, undecoded(request.patch_type) + syntax_error(exchange.request, body.error()));
+    return fail(Code::bad_request,
+                undecoded(request.patch_type) + syntax_error(exchange.request, body.error()));
   if (!body)
-    return std::unexpected(unreadable_body(exchange.request, exchange.served->kind->resource.kind, body.error()));
+    return std::unexpected(
+        unreadable_body(exchange.request, exchange.served->kind->resource.kind, body.error()));
   request.body = std::move(*body);
   if (info.verb == "create") {
     request.verb = WriteRequest::Verb::create;
@@ -216,7 +229,8 @@ net::Response outcome_response(const Exchange& exchange, const WriteRequest::Ver
   }
   if (exchange.info.subresource == "ephemeralcontainers" &&
       wants_ephemeral_list(exchange.request.headers.get("User-Agent")))
-    return render_value(ephemeral_of_pod(decode_object(served, *outcome.item)), exchange.answer, 200);
+    return render_value(ephemeral_of_pod(decode_object(served, *outcome.item)), exchange.answer,
+                        200);
   // Some kinds are shown as they went; of everything else only the fact is reported.
   if (verb == WriteRequest::Verb::remove && outcome.effect == WriteOutcome::Effect::removed &&
       !served.kind->graceful_delete && !served.kind->returns_deleted) {
@@ -225,22 +239,26 @@ net::Response outcome_response(const Exchange& exchange, const WriteRequest::Ver
                          exchange.answer.pretty);
   }
   const int status = outcome.effect == WriteOutcome::Effect::created ? 201 : 200;
-  return render_object(served, *outcome.item, exchange.answer, IncludeObject::metadata, status, now);
+  return render_object(served, *outcome.item, exchange.answer, IncludeObject::metadata, status,
+                       now);
 }
 
 void show_outcome(const ExchangePtr& exchange, WriteRequest::Verb verb, WriteOutcome outcome) {
   std::vector<store::ItemPtr> items;
   if (outcome.item) items.push_back(outcome.item);
-  auto shown = [exchange, verb, outcome = std::move(outcome)](Result<std::vector<store::ItemPtr>> converted) mutable {
+  auto shown = [exchange, verb, outcome = std::move(outcome)](
+                   Result<std::vector<store::ItemPtr>> converted) mutable {
     if (!converted) return exchange->respond(converted.error());
     if (!converted->empty()) outcome.item = converted->front();
-    exchange->warnings.insert(exchange->warnings.end(), outcome.warnings.begin(), outcome.warnings.end());
+    exchange->warnings.insert(exchange->warnings.end(), outcome.warnings.begin(),
+                              outcome.warnings.end());
     if (exchange->audit)
-      for (const auto& [key, value] : outcome.audit_annotations) exchange->audit->annotate(key, value);
+      for (const auto& [key, value] : outcome.audit_annotations)
+        exchange->audit->annotate(key, value);
     exchange->respond(outcome_response(*exchange, verb, outcome));
   };
-  exchange->serving.conversions->convert(exchange->served, std::move(items), exchange->serving.lanes->here(),
-                                         std::move(shown));
+  exchange->serving.conversions->convert(exchange->served, std::move(items),
+                                         exchange->serving.lanes->here(), std::move(shown));
 }
 
 void remove_all(const ExchangePtr& exchange, const WriteRequest& base, ListPage page) {
@@ -256,7 +274,8 @@ void remove_all(const ExchangePtr& exchange, const WriteRequest& base, ListPage 
         return exchange->respond(*outcome.error);
     show_list(exchange, std::move(page));
   };
-  exchange->serving.writes->run(std::move(requests), exchange->serving.lanes->here(), std::move(done));
+  exchange->serving.writes->run(std::move(requests), exchange->serving.lanes->here(),
+                                std::move(done));
 }
 
 void serve_delete_collection(const ExchangePtr& exchange) {
@@ -274,8 +293,10 @@ void serve_delete_collection(const ExchangePtr& exchange) {
   if (!page) return exchange->respond(page.error());
   warn_of_orphans(*exchange, base->remove);
   const Kind& kind = *exchange->served->kind;
-  const Result<ObjectFilter> filter = ObjectFilter::parse(kind, options->label_selector, options->field_selector);
-  if (!filter || !filter->waits_for_conversion(kind)) return remove_all(exchange, *base, std::move(*page));
+  const Result<ObjectFilter> filter =
+      ObjectFilter::parse(kind, options->label_selector, options->field_selector);
+  if (!filter || !filter->waits_for_conversion(kind))
+    return remove_all(exchange, *base, std::move(*page));
   convert_page(exchange, std::move(*page), [exchange, base = std::move(*base)](ListPage selected) {
     remove_all(exchange, base, std::move(selected));
   });
@@ -285,9 +306,10 @@ void serve_delete_collection(const ExchangePtr& exchange) {
 
 Error unreadable_body(const net::Request& request, const std::string& kind, const Error& error) {
   if (error.code == Code::unsupported_media_type) return error;
-  return bad_request_error("the object provided is unrecognized (must be of type " + kind +
-                           "): couldn't get version/kind; json parse error: " + syntax_error(request, error) + " (" +
-                           summarize_body(request.body) + ")");
+  return bad_request_error(
+      "the object provided is unrecognized (must be of type " + kind +
+      "): couldn't get version/kind; json parse error: " + syntax_error(request, error) + " (" +
+      summarize_body(request.body) + ")");
 }
 
 Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind) {
@@ -298,9 +320,10 @@ Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& ki
   if (content_type == "application/strategic-merge-patch+json" && !kind.custom)
     return kube::PatchType::strategic;
   if (!kind.custom) return fail(Code::unsupported_media_type, "415: Unsupported Media Type");
-  return fail(Code::unsupported_media_type,
-              "the body of the request was in an unknown format - accepted media types include: "
-              "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
+  return fail(
+      Code::unsupported_media_type,
+      "the body of the request was in an unknown format - accepted media types include: "
+      "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml");
 }
 
 void serve_write(const ExchangePtr& exchange) {

@@ -49,7 +49,8 @@ KindPtr asked_kind(const RequestInfo& info) {
 Result<json::Value> read_question(Exchange& exchange, const Kind& kind) {
   std::vector<std::string> problems;
   Result<json::Value> body = parse_body(exchange.request, &problems);
-  if (!body) return std::unexpected(unreadable_body(exchange.request, kind.resource.kind, body.error()));
+  if (!body)
+    return std::unexpected(unreadable_body(exchange.request, kind.resource.kind, body.error()));
   json::Value question = std::move(*body);
   const bool of_account = !exchange.info.subresource.empty();
   TRY(match_request(kind, {exchange.info.ns, of_account ? exchange.info.name : ""}, question));
@@ -65,7 +66,8 @@ Result<json::Value> read_question(Exchange& exchange, const Kind& kind) {
     for (std::size_t i = 1; i < problems.size(); ++i) text += ", " + problems[i];
     return std::unexpected(bad_request_error(cannot + "strict decoding error: " + text));
   }
-  if (wanted != "Ignore") exchange.warnings.insert(exchange.warnings.end(), problems.begin(), problems.end());
+  if (wanted != "Ignore")
+    exchange.warnings.insert(exchange.warnings.end(), problems.begin(), problems.end());
   prune(*kind.schema, question);
   normalize(*kind.schema, question);
   return question;
@@ -79,10 +81,11 @@ void answer_review(const ExchangePtr& exchange, json::Value review, json::Value 
     object["metadata"].emplace_object().emplace("creationTimestamp", model::format_rfc3339(now));
   } else if (KindPtr kind = asked_kind(exchange->info); kind != token_request_kind()) {
     const net::Request& request = exchange->request;
-    track_update(*kind, nullptr, review,
-                 {manager_name(request.query.get("fieldManager"), request.headers.get("User-Agent")),
-                  kind->resource.api_version(), ""},
-                 now);
+    track_update(
+        *kind, nullptr, review,
+        {manager_name(request.query.get("fieldManager"), request.headers.get("User-Agent")),
+         kind->resource.api_version(), ""},
+        now);
   }
   object["status"] = std::move(status);
   exchange->respond(render_value(review, exchange->answer, 201));
@@ -130,7 +133,8 @@ std::vector<Cause> review_causes(const json::Value& review, const RequestInfo& i
     causes.push_back(invalid_value("spec.user", json::Value(""),
                                    "at least one of user or group must be specified"));
   if (plural == "localsubjectaccessreviews" && path)
-    causes.push_back(invalid_value("spec.nonResourceAttributes", *path, "disallowed on this kind of request"));
+    causes.push_back(
+        invalid_value("spec.nonResourceAttributes", *path, "disallowed on this kind of request"));
   if (plural == "localsubjectaccessreviews" && resource &&
       json::string_at(*resource, {"namespace"}) != info.ns)
     causes.push_back(invalid_value("spec.resourceAttributes.namespace",
@@ -141,7 +145,8 @@ std::vector<Cause> review_causes(const json::Value& review, const RequestInfo& i
 
 kube::UserInfo asked_user(const json::Value& review) {
   kube::UserInfo user{std::string(json::string_at(review, {"spec", "user"})),
-                      std::string(json::string_at(review, {"spec", "uid"})), {}};
+                      std::string(json::string_at(review, {"spec", "uid"})),
+                      {}};
   if (const json::Array* groups = json::array_at(review, {"spec", "groups"}))
     for (const json::Value& one : *groups)
       if (one.is_string()) user.groups.emplace_back(json::sv(one.get_string()));
@@ -200,22 +205,22 @@ void token_review(const ExchangePtr& exchange, const json::Value& review) {
   Result<kube::UserInfo> user = authenticator.authenticate_token(token, audiences);
   if (!user)
     return answer_review(exchange, review,
-                         json::Object{{"user", json::Object()},
-                                      {"error", "invalid bearer token"}});
+                         json::Object{{"user", json::Object()}, {"error", "invalid bearer token"}});
   // Of the audiences asked about, those the token is for.
   const auto all = exchange->serving.tokens->audiences_of(token);
   std::vector<std::string> meant;
   for (const std::string& one : audiences)
     if (all.contains(one)) meant.push_back(one);
   if (audiences.empty()) meant.push_back(exchange->serving.tokens->issuer());
-  answer_review(exchange, review,
-                json::Object{{"authenticated", true},
-                             {"user", user_value(*user)},
-                             {"audiences", text_list(meant)}});
+  answer_review(
+      exchange, review,
+      json::Object{
+          {"authenticated", true}, {"user", user_value(*user)}, {"audiences", text_list(meant)}});
 }
 
 // Binds the token to the object the request names, which must be there.
-Result<void> bind_token(const ExchangePtr& exchange, const json::Value& request, TokenSubject& subject) {
+Result<void> bind_token(const ExchangePtr& exchange, const json::Value& request,
+                        TokenSubject& subject) {
   const json::Value* ref = json::find_path(request, {"spec", "boundObjectRef"});
   if (!ref || !ref->is_object()) return {};
   const std::string kind(json::string_at(*ref, {"kind"})), name(json::string_at(*ref, {"name"}));
@@ -224,15 +229,15 @@ Result<void> bind_token(const ExchangePtr& exchange, const json::Value& request,
     return std::unexpected(bad_request_error("cannot bind token to object of type " +
                                              std::string(json::string_at(*ref, {"apiVersion"})) +
                                              ", Kind=" + kind));
-  ServedPtr served = exchange->serving.registry->catalog()->find("", "v1",
-                                                                 kind == "Pod" ? "pods" : "secrets");
+  ServedPtr served =
+      exchange->serving.registry->catalog()->find("", "v1", kind == "Pod" ? "pods" : "secrets");
   store::ItemPtr item = TRY(get_object(*exchange->serving.store, *served, {subject.ns, name}));
   const std::string& uid = header_of(*item).uid;
   if (!wanted_uid.empty() && wanted_uid != uid)
-    return std::unexpected(conflict_error(
-        served->kind->resource, name,
-        "the UID in the bound object reference (" + wanted_uid +
-            ") does not match the UID in record. The object might have been deleted and then recreated"));
+    return std::unexpected(conflict_error(served->kind->resource, name,
+                                          "the UID in the bound object reference (" + wanted_uid +
+                                              ") does not match the UID in record. The object "
+                                              "might have been deleted and then recreated"));
   if (kind == "Secret") {
     subject.secret_name = name;
     subject.secret_uid = uid;
@@ -240,9 +245,9 @@ Result<void> bind_token(const ExchangePtr& exchange, const json::Value& request,
   }
   const json::Value pod = decode_object(*served, *item);
   if (json::string_at(pod, {"spec", "serviceAccountName"}) != subject.name)
-    return std::unexpected(bad_request_error(
-        "cannot bind token for serviceaccount \"" + subject.name +
-        "\" to pod running with different serviceaccount name."));
+    return std::unexpected(
+        bad_request_error("cannot bind token for serviceaccount \"" + subject.name +
+                          "\" to pod running with different serviceaccount name."));
   subject.pod_name = name;
   subject.pod_uid = uid;
   add_node(*exchange->serving.store, *exchange->serving.registry->catalog(), subject);
@@ -253,10 +258,12 @@ Result<json::Value> issue_token(const ExchangePtr& exchange, json::Value& reques
   const RequestInfo& info = exchange->info;
   ServedPtr accounts = exchange->serving.registry->catalog()->find("", "v1", "serviceaccounts");
   if (!accounts) return std::unexpected(no_such_resource_error());
-  store::ItemPtr account = TRY(get_object(*exchange->serving.store, *accounts, {info.ns, info.name}));
+  store::ItemPtr account =
+      TRY(get_object(*exchange->serving.store, *accounts, {info.ns, info.name}));
   std::vector<std::string> audiences = asked_audiences(request);
   if (audiences.empty()) audiences.push_back(exchange->serving.tokens->issuer());
-  const std::int64_t seconds = json::int_at(request, {"spec", "expirationSeconds"}, kDefaultTokenSeconds);
+  const std::int64_t seconds =
+      json::int_at(request, {"spec", "expirationSeconds"}, kDefaultTokenSeconds);
   const bool too_short = seconds < kShortestTokenSeconds;
   if (too_short || seconds > kLongestTokenSeconds)
     return std::unexpected(invalid_object(
@@ -315,8 +322,9 @@ bool serve_virtual(const ExchangePtr& exchange) {
   Result<json::Value> body = read_question(*exchange, *kind);
   if (!body) return exchange->respond(body.error()), true;
   if (wants_only_shapes(exchange->request))
-    return exchange->respond(Error{Code::not_acceptable,
-                                   "only the following media types are accepted: application/json"}),
+    return exchange->respond(
+               Error{Code::not_acceptable,
+                     "only the following media types are accepted: application/json"}),
            true;
   exchange->answer.pretty = wants_pretty(exchange->request);
   if (kind == token_request_kind()) {

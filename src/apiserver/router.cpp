@@ -56,7 +56,8 @@ RequestInfo parse_request(const net::Request& request) {
   info.is_resource = true;
   const bool prefixed = parts[at] == "watch" && parts.size() > at + 1;  // the old /watch/ prefix
   if (prefixed) ++at;
-  // namespaces/{ns}/{resource}..., but namespaces/{name}[/status|/finalize] is the namespace itself.
+  // namespaces/{ns}/{resource}..., but namespaces/{name}[/status|/finalize] is the namespace
+  // itself.
   if (parts[at] == "namespaces" && parts.size() > at + 1) {
     const bool own_subresource = parts.size() == at + 3 && info.group.empty() &&
                                  (parts[at + 2] == "status" || parts[at + 2] == "finalize");

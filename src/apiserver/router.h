@@ -9,7 +9,8 @@ namespace hekla::apiserver {
 
 struct RequestInfo {
   bool is_resource = false;  // below /api/<version> or /apis/<group>/<version>
-  // get, list, watch, create, update, patch, delete, deletecollection; otherwise the method, lower case.
+  // get, list, watch, create, update, patch, delete, deletecollection; otherwise the method, lower
+  // case.
   std::string verb;
   std::string group, version;
   std::string ns, plural, name, subresource;

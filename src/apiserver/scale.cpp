@@ -48,7 +48,8 @@ std::string selector_text(const Kind& kind, const json::Value& object) {
   if (kind.resource.plural == "replicationcontrollers") {
     json::Object wrapped;
     wrapped.emplace("matchLabels", *selector);
-    Result<model::Selector> parsed = model::Selector::from_label_selector(json::Value(std::move(wrapped)));
+    Result<model::Selector> parsed =
+        model::Selector::from_label_selector(json::Value(std::move(wrapped)));
     return parsed ? parsed->text() : "";
   }
   Result<model::Selector> parsed = model::Selector::from_label_selector(*selector);
@@ -56,8 +57,9 @@ std::string selector_text(const Kind& kind, const json::Value& object) {
 }
 
 std::int64_t number(const json::Value* value) {
-  return value && value->is_int64() ? value->get_int64()
-         : value && value->is_uint64() ? static_cast<std::int64_t>(value->get_uint64()) : 0;
+  return value && value->is_int64()    ? value->get_int64()
+         : value && value->is_uint64() ? static_cast<std::int64_t>(value->get_uint64())
+                                       : 0;
 }
 
 // A view is written like any object: its types and its name must be right.
@@ -69,7 +71,8 @@ Result<void> check_scale(const WriteScope& scope, const json::Value& scale) {
   const std::string_view name = meta_string(scale, "name");
   if (!name.empty() && name != scope.request.key.name)
     return std::unexpected(bad_request_error("the name of the object (" + std::string(name) +
-                                             ") does not match the name on the URL (" + scope.request.key.name + ")"));
+                                             ") does not match the name on the URL (" +
+                                             scope.request.key.name + ")"));
   return {};
 }
 
@@ -78,9 +81,10 @@ Result<void> check_scale(const WriteScope& scope, const json::Value& scale) {
 ScalePaths scale_paths(const Kind& kind) {
   if (!kind.scale_spec_path.empty()) return {kind.scale_spec_path, kind.scale_status_path};
   const kube::Resource& r = kind.resource;
-  const bool scalable = (r.group == "apps" && (r.plural == "deployments" || r.plural == "replicasets" ||
-                                               r.plural == "statefulsets")) ||
-                        (r.group.empty() && r.plural == "replicationcontrollers");
+  const bool scalable =
+      (r.group == "apps" &&
+       (r.plural == "deployments" || r.plural == "replicasets" || r.plural == "statefulsets")) ||
+      (r.group.empty() && r.plural == "replicationcontrollers");
   return scalable ? ScalePaths{".spec.replicas", ".status.replicas"} : ScalePaths{};
 }
 
@@ -90,7 +94,8 @@ Result<json::Value> scale_of(const Kind& kind, const json::Value& object) {
   if (!wanted && kind.custom)
     return fail(Code::internal, "the spec replicas field \"" + paths.spec + "\" does not exist");
   json::Object metadata;
-  for (std::string_view member : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"})
+  for (std::string_view member :
+       {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"})
     if (const json::Value* value = json::find_path(object, {"metadata", member}))
       metadata.emplace(member, *value);
   json::Object spec, status;
@@ -114,7 +119,8 @@ const ServedKind& shown_scale() {
     scale.columns = columns({"Desired:integer", "Available:integer", "Age"});
     scale.cells = [](const json::Value& object, WallTime now) -> json::Array {
       return {json::Value(json::int_at(object, {"spec", "replicas"})),
-              json::Value(json::int_at(object, {"status", "replicas"})), json::Value(age(object, now))};
+              json::Value(json::int_at(object, {"status", "replicas"})),
+              json::Value(age(object, now))};
     };
     ServedKind served;
     served.kind = served.storage = std::make_shared<const Kind>(std::move(scale));
@@ -146,14 +152,17 @@ Result<PreparedWrite> prepare_scale(WriteScope& scope) {
     return std::unexpected(modified_error(kind.resource, scope.request.key.name));
   std::int64_t replicas = json::int_at(scale, {"spec", "replicas"});
   if (replicas < 0)
-    return std::unexpected(invalid_object(
-        {"autoscaling", "v1", "scales", "Scale", true}, scope.request.key.name,
-        {invalid_value("spec.replicas", json::Value(replicas), "must be greater than or equal to 0")}));
-  if (patch && scope.request.patch_type == kube::PatchType::apply && json::find_path(scale, {"spec", "replicas"}) &&
-      kind.schema) {
-    // Who applies a count through the view states that field of the object, and meets its other owners.
+    return std::unexpected(invalid_object({"autoscaling", "v1", "scales", "Scale", true},
+                                          scope.request.key.name,
+                                          {invalid_value("spec.replicas", json::Value(replicas),
+                                                         "must be greater than or equal to 0")}));
+  if (patch && scope.request.patch_type == kube::PatchType::apply &&
+      json::find_path(scale, {"spec", "replicas"}) && kind.schema) {
+    // Who applies a count through the view states that field of the object, and meets its other
+    // owners.
     json::Value config = json::Object{{"metadata", json::Object()}};
-    metadata_of(config)["resourceVersion"] = json::string_at(scope.request.body, {"metadata", "resourceVersion"});
+    metadata_of(config)["resourceVersion"] =
+        json::string_at(scope.request.body, {"metadata", "resourceVersion"});
     make_at(config, scale_paths(kind).spec) = replicas;
     return apply_config(scope, std::move(config), std::move(item));
   }

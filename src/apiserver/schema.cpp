@@ -53,7 +53,8 @@ struct UnknownWalk {
     const bool resource = root || (schema != nullptr && schema->embedded_resource);
     const auto is_unknown = [&](auto& pair) {
       const Schema* member = schema == nullptr ? nullptr : member_schema(*schema, pair.key());
-      if (member == nullptr && (preserving || (resource && is_meta_field(pair.key())))) return false;
+      if (member == nullptr && (preserving || (resource && is_meta_field(pair.key()))))
+        return false;
       const bool told = member == nullptr && found != nullptr && found->size() < kMaxUnknownFields;
       if (member == nullptr && !told) return true;
       PathStep step(tracked(), pair.key());

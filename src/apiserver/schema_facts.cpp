@@ -230,8 +230,8 @@ class Builder {
   void set_attributes(Schema& node, const FieldFact& field) {
     node.pointer = field.pointer;
     node.omit_empty = field.omit_empty;
-    node.always = !field.omit_empty ||
-                  (!field.pointer && !field.omit_zero && is_go_struct(field.kind));
+    node.always =
+        !field.omit_empty || (!field.pointer && !field.omit_zero && is_go_struct(field.kind));
     node.go_name = field.go_name;
     // The elements of a list of named strings; they are nobody else's.
     if (field.go_name.starts_with("[]") && field.kind[0] == '[' && field.kind[1] != '#') {

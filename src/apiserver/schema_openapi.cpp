@@ -4,9 +4,9 @@
 #include "apiserver/kind.h"
 #include "apiserver/schema.h"
 #include "apiserver/schema_facts.h"
-#include "cel/pattern.h"
 #include "apiserver/schema_rules.h"
 #include "apiserver/schema_structural.h"
+#include "cel/pattern.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -106,8 +106,10 @@ void read_shape(const json::Value& from, Schema& to) {
 // force.
 void add_resource_fields(Schema& to) {
   static constexpr std::pair<std::string_view, std::string_view> kTexts[] = {
-      {"apiVersion", "APIVersion defines the group and version whose schema the object is written in."},
-      {"kind", "Kind names what the object is; with the apiVersion it tells clients where to send it."}};
+      {"apiVersion",
+       "APIVersion defines the group and version whose schema the object is written in."},
+      {"kind",
+       "Kind names what the object is; with the apiVersion it tells clients where to send it."}};
   for (const auto& [name, description] : kTexts)
     if (!to.properties.contains(name)) {
       auto text = std::make_shared<Schema>();
@@ -117,7 +119,8 @@ void add_resource_fields(Schema& to) {
     }
   auto metadata =
       std::make_shared<Schema>(*builtin_type("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"));
-  metadata->description = "Standard object's metadata: name, namespace, labels and what the server keeps of it.";
+  metadata->description =
+      "Standard object's metadata: name, namespace, labels and what the server keeps of it.";
   if (auto given = to.properties.find("metadata"); given != to.properties.end()) {
     if (!given->second->description.empty()) metadata->description = given->second->description;
     metadata->all_of.push_back(given->second);

@@ -1,5 +1,5 @@
-// The members of an object's schema, by name and in its order. Every stage of a write looks up every member of
-// the object here: one byte per name decides about nearly all others.
+// The members of an object's schema, by name and in its order. Every stage of a write looks up
+// every member of the object here: one byte per name decides about nearly all others.
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,8 @@ class SchemaProperties {
   const_iterator find(std::string_view name) const {
     const char tag = tag_of(name);
     for (std::size_t at = tags_.find(tag); at != std::string::npos; at = tags_.find(tag, at + 1))
-      if (std::string_view(members_[at].first) == name) return members_.begin() + static_cast<std::ptrdiff_t>(at);
+      if (std::string_view(members_[at].first) == name)
+        return members_.begin() + static_cast<std::ptrdiff_t>(at);
     return members_.end();
   }
   bool contains(std::string_view name) const { return find(name) != members_.end(); }
@@ -39,10 +40,13 @@ class SchemaProperties {
   void insert(const_iterator from, const_iterator to) {
     for (; from != to; ++from) emplace(from->first, from->second);
   }
-  void insert_or_assign(std::string_view name, SchemaPtr schema) { (*this)[name] = std::move(schema); }
+  void insert_or_assign(std::string_view name, SchemaPtr schema) {
+    (*this)[name] = std::move(schema);
+  }
   SchemaPtr& operator[](std::string_view name) {
-    auto at = std::lower_bound(members_.begin(), members_.end(), name,
-                               [](const value_type& member, std::string_view other) { return member.first < other; });
+    auto at = std::lower_bound(
+        members_.begin(), members_.end(), name,
+        [](const value_type& member, std::string_view other) { return member.first < other; });
     if (at != members_.end() && at->first == name) return at->second;
     tags_.insert(tags_.begin() + (at - members_.begin()), tag_of(name));
     return members_.emplace(at, std::string(name), nullptr)->second;

@@ -11,7 +11,8 @@ TEST(SchemaProperties, AreFoundByNameAndComeInItsOrder) {
   SchemaProperties properties;
   EXPECT_TRUE(properties.empty());
   EXPECT_FALSE(properties.contains(""));
-  // More names than a byte can tell apart, and some that it cannot: they differ in one letter it does not look at.
+  // More names than a byte can tell apart, and some that it cannot: they differ in one letter it
+  // does not look at.
   std::vector<std::string> names;
   for (int i = 0; i < 400; ++i) names.push_back("n" + std::to_string(i * 7919 % 1000));
   for (char c : std::string("zyxa")) names.push_back(std::string("pp") + c + "pppp");

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "cel/program.h"
 #include "apiserver/field_error.h"
 #include "apiserver/kind.h"
+#include "cel/program.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -21,13 +21,20 @@ std::string trimmed(std::string_view text) {
 
 std::string_view openapi_type(const Schema& schema) {
   switch (schema.type) {
-    case Schema::Type::object: return "object";
-    case Schema::Type::array: return "array";
-    case Schema::Type::string: return "string";
-    case Schema::Type::integer: return "integer";
-    case Schema::Type::number: return "number";
-    case Schema::Type::boolean: return "boolean";
-    default: return "";
+    case Schema::Type::object:
+      return "object";
+    case Schema::Type::array:
+      return "array";
+    case Schema::Type::string:
+      return "string";
+    case Schema::Type::integer:
+      return "integer";
+    case Schema::Type::number:
+      return "number";
+    case Schema::Type::boolean:
+      return "boolean";
+    default:
+      return "";
   }
 }
 
@@ -76,21 +83,25 @@ class RuleCompiler {
       visit(*inner, prefix + "properties[" + name + "]", correlatable);
     if (schema.additional) visit(*schema.additional, prefix + "additionalProperties", correlatable);
     if (schema.items)
-      visit(*schema.items, prefix + "items", correlatable && schema.list_type == Schema::ListType::map);
+      visit(*schema.items, prefix + "items",
+            correlatable && schema.list_type == Schema::ListType::map);
   }
 
  private:
   // The rule as Go prints the struct that holds it.
-  static Cause invalid(const json::Value& rule, const std::string& field, const std::string& detail) {
+  static Cause invalid(const json::Value& rule, const std::string& field,
+                       const std::string& detail) {
     auto text = [&](std::string_view member) { return go_quote(json::string_at(rule, {member})); };
     const bool reason = json::find(rule, "reason") != nullptr;
     const bool optional = json::find(rule, "optionalOldSelf") != nullptr;
-    std::string shown = "apiextensions.ValidationRule{Rule:" + text("rule") + ", Message:" + text("message") +
-                        ", MessageExpression:" + text("messageExpression") + ", Reason:" +
-                        (reason ? text("reason") : "(*apiextensions.FieldValueErrorReason)(nil)") +
-                        ", FieldPath:" + text("fieldPath") + ", OptionalOldSelf:" +
-                        (optional ? (json::bool_at(rule, {"optionalOldSelf"}) ? "true" : "false") : "(*bool)(nil)") +
-                        "}";
+    std::string shown =
+        "apiextensions.ValidationRule{Rule:" + text("rule") + ", Message:" + text("message") +
+        ", MessageExpression:" + text("messageExpression") +
+        ", Reason:" + (reason ? text("reason") : "(*apiextensions.FieldValueErrorReason)(nil)") +
+        ", FieldPath:" + text("fieldPath") + ", OptionalOldSelf:" +
+        (optional ? (json::bool_at(rule, {"optionalOldSelf"}) ? "true" : "false")
+                  : "(*bool)(nil)") +
+        "}";
     return {"FieldValueInvalid", "Invalid value: " + shown + ": " + detail, field};
   }
 
@@ -98,8 +109,8 @@ class RuleCompiler {
     if (!schema.validations.is_array()) return;
     const json::Array& rules = schema.validations.get_array();
     for (std::size_t i = 0; i < rules.size(); ++i) {
-      const std::string where =
-          (path.empty() ? path : path + ".") + "x-kubernetes-validations[" + std::to_string(i) + "]";
+      const std::string where = (path.empty() ? path : path + ".") + "x-kubernetes-validations[" +
+                                std::to_string(i) + "]";
       SchemaRule rule;
       rule.text = json::string_at(rules[i], {"rule"});
       rule.message = json::string_at(rules[i], {"message"});
@@ -146,15 +157,17 @@ class RuleCompiler {
     if (path == nullptr || !path->is_string() || path->get_string().empty()) return;
     const std::string text = trimmed(json::sv(path->get_string()));
     if (text.empty()) {
-      causes.push_back(invalid_value(where + ".fieldPath", *path, "fieldPath must be non-empty if specified"));
+      causes.push_back(
+          invalid_value(where + ".fieldPath", *path, "fieldPath must be non-empty if specified"));
       return;
     }
     std::optional<std::string> normal = normalized_path(text, schema);
     if (normal)
       rule.field_path = *normal;
     else
-      causes.push_back(invalid_value(where + ".fieldPath", *path,
-                                     "fieldPath must be a valid path: does not refer to a valid field"));
+      causes.push_back(
+          invalid_value(where + ".fieldPath", *path,
+                        "fieldPath must be a valid path: does not refer to a valid field"));
   }
 
   void compile_programs(const Schema& schema, const json::Value& given, SchemaRule& rule,
@@ -164,19 +177,22 @@ class RuleCompiler {
         {"self", self}, {"oldSelf", rule.optional_old_self ? cel::optional_of(self) : self}};
     auto program = cel::Program::compile(rule.text, variables);
     if (!program) {
-      causes.push_back(invalid(given, where + ".rule", "compilation failed: " + program.error().message));
+      causes.push_back(
+          invalid(given, where + ".rule", "compilation failed: " + program.error().message));
       return;
     }
-    if ((*program)->type().kind != cel::Type::Kind::boolean && (*program)->type().kind != cel::Type::Kind::dyn)
+    if ((*program)->type().kind != cel::Type::Kind::boolean &&
+        (*program)->type().kind != cel::Type::Kind::dyn)
       causes.push_back(invalid(given, where + ".rule", "cel expression must evaluate to a bool"));
     rule.program = *program;
     rule.transition = rule.program->uses("oldSelf");
     if (rule.transition && !correlatable)
-      causes.push_back(invalid_value(where + ".rule", json::Value(rule.text),
-                                     "oldSelf cannot be used on the uncorrelatable portion of the schema within " +
-                                         where));
+      causes.push_back(invalid_value(
+          where + ".rule", json::Value(rule.text),
+          "oldSelf cannot be used on the uncorrelatable portion of the schema within " + where));
     if (!rule.transition && json::find(given, "optionalOldSelf") != nullptr)
-      causes.push_back(invalid_value(where + ".optionalOldSelf", json::Value(rule.optional_old_self),
+      causes.push_back(invalid_value(where + ".optionalOldSelf",
+                                     json::Value(rule.optional_old_self),
                                      "may not be set if oldSelf is not used in rule"));
     const std::string expression(json::string_at(given, {"messageExpression"}));
     if (expression.empty()) return;
@@ -189,7 +205,8 @@ class RuleCompiler {
     if (!message)
       causes.push_back(invalid(given, where + ".messageExpression",
                                "messageExpression compilation failed: " + message.error().message));
-    else if ((*message)->type().kind != cel::Type::Kind::string && (*message)->type().kind != cel::Type::Kind::dyn)
+    else if ((*message)->type().kind != cel::Type::Kind::string &&
+             (*message)->type().kind != cel::Type::Kind::dyn)
       causes.push_back(invalid(given, where + ".messageExpression",
                                "messageExpression must evaluate to a string"));
     else
@@ -201,11 +218,13 @@ class RuleRunner {
  public:
   std::vector<Cause> causes;
 
-  void visit(const Schema& schema, const json::Value& value, const json::Value* old, const std::string& path) {
+  void visit(const Schema& schema, const json::Value& value, const json::Value* old,
+             const std::string& path) {
     if (exhausted_ || !schema.go_type.empty() || value.is_null()) return;
     if (schema.rules && !schema.rules->rules.empty()) {
       const bool unchanged = old != nullptr && json::equal(value, *old);
-      for (const SchemaRule& rule : schema.rules->rules) run(schema, rule, value, old, unchanged, path);
+      for (const SchemaRule& rule : schema.rules->rules)
+        run(schema, rule, value, old, unchanged, path);
     }
     if (value.is_array() && schema.items) visit_items(schema, value.get_array(), old, path);
     if (value.is_object()) visit_members(schema, value.get_object(), old, path);
@@ -216,7 +235,8 @@ class RuleRunner {
                    const std::string& path) {
     if (!has_rules(*schema.items)) return;
     for (std::size_t i = 0; i < array.size(); ++i)
-      visit(*schema.items, array[i], matching_item(schema, array[i], old), path + "[" + std::to_string(i) + "]");
+      visit(*schema.items, array[i], matching_item(schema, array[i], old),
+            path + "[" + std::to_string(i) + "]");
   }
 
   void visit_members(const Schema& schema, const json::Object& object, const json::Value* old,
@@ -233,8 +253,8 @@ class RuleRunner {
     }
   }
 
-  void run(const Schema& schema, const SchemaRule& rule, const json::Value& value, const json::Value* old,
-           bool unchanged, const std::string& path) {
+  void run(const Schema& schema, const SchemaRule& rule, const json::Value& value,
+           const json::Value* old, bool unchanged, const std::string& path) {
     if (!rule.program || exhausted_) return;
     if (rule.transition ? old == nullptr && !rule.optional_old_self : unchanged) return;
     std::vector<cel::Binding> bindings{{"self", cel::Value::of(value, &schema)}};
@@ -256,22 +276,28 @@ class RuleRunner {
     }
     if (units_ == 0 && !exhausted_) {
       exhausted_ = true;
-      causes.push_back(invalid_value(path, type,
-                                     "validation failed due to running out of cost budget, no further "
-                                     "validation rules will be run"));
+      causes.push_back(
+          invalid_value(path, type,
+                        "validation failed due to running out of cost budget, no further "
+                        "validation rules will be run"));
     }
   }
 
-  void failed(const Error& error, const std::string& shown, const json::Value& type, const std::string& path) {
+  void failed(const Error& error, const std::string& shown, const json::Value& type,
+              const std::string& path) {
     if (error.code == Code::timeout) {
       exhausted_ = true;
       causes.push_back(invalid_value(path, type,
-                                     "'" + error.message + "': no further validation rules will be run due to "
-                                     "call cost exceeds limit for rule: " + shown));
+                                     "'" + error.message +
+                                         "': no further validation rules will be run due to "
+                                         "call cost exceeds limit for rule: " +
+                                         shown));
     } else if (error.message == "no such overload") {
       causes.push_back(invalid_value(path, type,
-                                     "'" + error.message + "': call arguments did not match a supported operator, "
-                                     "function or macro signature for rule: " + shown));
+                                     "'" + error.message +
+                                         "': call arguments did not match a supported operator, "
+                                         "function or macro signature for rule: " +
+                                         shown));
     } else {
       causes.push_back(invalid_value(path, type, error.message + " evaluating rule: " + shown));
     }
@@ -291,7 +317,8 @@ class RuleRunner {
     return rule.message.empty() ? "failed rule: " + shown : shown;
   }
 
-  void report(const SchemaRule& rule, std::string path, const json::Value& type, std::string detail) {
+  void report(const SchemaRule& rule, std::string path, const json::Value& type,
+              std::string detail) {
     if (path.starts_with('.')) path.erase(0, 1);
     if (path.empty()) path = "<nil>";
     if (rule.reason == "FieldValueRequired") {
@@ -316,17 +343,19 @@ class RuleRunner {
 bool has_rules(const Schema& schema) {
   if (!schema.go_type.empty()) return false;
   if (schema.rules) return true;
-  return (schema.items && has_rules(*schema.items)) || (schema.additional && has_rules(*schema.additional)) ||
+  return (schema.items && has_rules(*schema.items)) ||
+         (schema.additional && has_rules(*schema.additional)) ||
          std::any_of(schema.properties.begin(), schema.properties.end(),
                      [](const auto& one) { return has_rules(*one.second); });
 }
 
-const json::Value* matching_item(const Schema& list, const json::Value& item, const json::Value* old) {
+const json::Value* matching_item(const Schema& list, const json::Value& item,
+                                 const json::Value* old) {
   if (list.list_type != Schema::ListType::map || !old || !old->is_array()) return nullptr;
   static const json::Value kNone;
   for (const json::Value& candidate : old->get_array()) {
-    const bool same =
-        std::all_of(list.list_map_keys.begin(), list.list_map_keys.end(), [&](const std::string& key) {
+    const bool same = std::all_of(
+        list.list_map_keys.begin(), list.list_map_keys.end(), [&](const std::string& key) {
           const json::Value *a = json::find(item, key), *b = json::find(candidate, key);
           return json::equal(a ? *a : kNone, b ? *b : kNone);
         });
@@ -341,7 +370,8 @@ std::vector<Cause> compile_schema_rules(const Schema& schema) {
   return std::move(compiler.causes);
 }
 
-std::vector<Cause> validate_rules(const Schema& schema, const json::Value& value, const json::Value* old) {
+std::vector<Cause> validate_rules(const Schema& schema, const json::Value& value,
+                                  const json::Value* old) {
   RuleRunner runner;
   runner.visit(schema, value, old, "");
   return std::move(runner.causes);

@@ -1,4 +1,5 @@
-// x-kubernetes-validations: CEL rules of a CRD's schema, compiled with the schema and run on every write.
+// x-kubernetes-validations: CEL rules of a CRD's schema, compiled with the schema and run on every
+// write.
 #pragma once
 
 #include <memory>
@@ -28,11 +29,13 @@ struct SchemaRules {
 std::vector<Cause> compile_schema_rules(const Schema& schema);
 
 // `old` is null on create. Rules without oldSelf are not asked about values that have not changed.
-std::vector<Cause> validate_rules(const Schema& schema, const json::Value& value, const json::Value* old);
+std::vector<Cause> validate_rules(const Schema& schema, const json::Value& value,
+                                  const json::Value* old);
 // Whether there is any rule below the node.
 bool has_rules(const Schema& schema);
 
 // The item of `old` that a map-list's item continues, or null.
-const json::Value* matching_item(const Schema& list, const json::Value& item, const json::Value* old);
+const json::Value* matching_item(const Schema& list, const json::Value& item,
+                                 const json::Value* old);
 
 }  // namespace hekla::apiserver

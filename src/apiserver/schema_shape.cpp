@@ -16,15 +16,23 @@ cel::Type Schema::cel_type() const {
     case Type::string:
       switch (reading()) {
         case Reading::date_time:
-        case Reading::date: return cel::simple_type(Kind::timestamp);
-        case Reading::duration: return cel::simple_type(Kind::duration);
-        case Reading::bytes: return cel::simple_type(Kind::bytes);
-        default: return cel::simple_type(Kind::string);
+        case Reading::date:
+          return cel::simple_type(Kind::timestamp);
+        case Reading::duration:
+          return cel::simple_type(Kind::duration);
+        case Reading::bytes:
+          return cel::simple_type(Kind::bytes);
+        default:
+          return cel::simple_type(Kind::string);
       }
-    case Type::integer: return cel::simple_type(Kind::integer);
-    case Type::number: return cel::simple_type(Kind::floating);
-    case Type::boolean: return cel::simple_type(Kind::boolean);
-    case Type::array: return cel::list_of(cel_type_of(items));
+    case Type::integer:
+      return cel::simple_type(Kind::integer);
+    case Type::number:
+      return cel::simple_type(Kind::floating);
+    case Type::boolean:
+      return cel::simple_type(Kind::boolean);
+    case Type::array:
+      return cel::list_of(cel_type_of(items));
     case Type::object: {
       if (properties.empty() && additional)
         return cel::map_of(cel::simple_type(Kind::string), cel_type_of(additional));
@@ -33,7 +41,8 @@ cel::Type Schema::cel_type() const {
       out.shape = this;
       return out;
     }
-    default: return {};
+    default:
+      return {};
   }
 }
 
@@ -54,7 +63,8 @@ const cel::Shape* Schema::member(std::string_view name) const {
 }
 
 std::optional<cel::Type> Schema::field(std::string_view name) const {
-  if (auto found = properties.find(name); found != properties.end()) return cel_type_of(found->second);
+  if (auto found = properties.find(name); found != properties.end())
+    return cel_type_of(found->second);
   if (preserve_unknown) return cel::Type();
   return std::nullopt;
 }

@@ -8,17 +8,23 @@ namespace hekla::apiserver {
 namespace {
 
 TEST(SchemaShape, types_objects_for_cel) {
-  SchemaPtr schema = schema_from_openapi(json::parse(R"({"type":"object","properties":{"spec":{"type":"object",
+  SchemaPtr schema =
+      schema_from_openapi(json::parse(R"({"type":"object","properties":{"spec":{"type":"object",
       "properties":{"a-b":{"type":"integer"},"namespace":{"type":"string"},
       "when":{"type":"string","format":"date-time"},
-      "share":{"type":"number"},"port":{"x-kubernetes-int-or-string":true}}}}})").value()).value();
-  const json::Value self = json::parse(R"({"spec":{"a-b":1,"namespace":"x","when":"2024-03-15T05:59:15Z",
-      "share":1,"port":"http"}})").value();
+      "share":{"type":"number"},"port":{"x-kubernetes-int-or-string":true}}}}})")
+                              .value())
+          .value();
+  const json::Value self =
+      json::parse(R"({"spec":{"a-b":1,"namespace":"x","when":"2024-03-15T05:59:15Z",
+      "share":1,"port":"http"}})")
+          .value();
   auto run = [&](const char* text) -> std::string {
     auto program = cel::Program::compile(text, {{"self", schema->cel_type()}});
     if (!program) return program.error().message;
     cel::Budget budget(1000);
-    Result<cel::Value> value = (*program)->run({{"self", cel::Value::of(self, schema.get())}}, budget);
+    Result<cel::Value> value =
+        (*program)->run({{"self", cel::Value::of(self, schema.get())}}, budget);
     return value ? json::serialize(cel::to_json(*value)) : value.error().message;
   };
   EXPECT_EQ(run("self.spec.a__dash__b == 1 && self.spec.__namespace__ == 'x'"), "true");

@@ -18,8 +18,8 @@ constexpr std::string_view kOrderPrefix = "$setElementOrder";
 constexpr std::string_view kDeletePrefix = "$deleteFromPrimitiveList";
 
 std::unexpected<Error> no_merge_key(const json::Value& item, std::string_view key) {
-  return fail(Code::bad_request,
-              "map: " + json::go_print(item) + " does not contain declared merge key: " + std::string(key));
+  return fail(Code::bad_request, "map: " + json::go_print(item) +
+                                     " does not contain declared merge key: " + std::string(key));
 }
 
 // A value new to the object: what it says about merging and deleting has nothing to act on.
@@ -51,8 +51,8 @@ struct Identity {
   }
 };
 
-// Where the elements of a list stand, the first of those that are the same. Looking through the list for each one would
-// take minutes when both are long.
+// Where the elements of a list stand, the first of those that are the same. Looking through the
+// list for each one would take minutes when both are long.
 class Places {
  public:
   explicit Places(Identity identity) : identity_(identity) {}
@@ -61,7 +61,8 @@ class Places {
   }
 
   void add(const json::Value& item) {
-    if (const json::Value* known_by = identity_.of(item)) places_.try_emplace(json::serialize(*known_by), count_);
+    if (const json::Value* known_by = identity_.of(item))
+      places_.try_emplace(json::serialize(*known_by), count_);
     ++count_;
   }
   std::ptrdiff_t of(const json::Value& item) const {
@@ -94,7 +95,8 @@ json::Array in_order(json::Array merged, const json::Array& patch_order,
                      const json::Array& live_order, Identity identity) {
   json::Array patched, others, out;
   const Places in_patch(patch_order, identity), in_live(live_order, identity);
-  for (json::Value& item : merged) (in_patch.has(item) ? patched : others).push_back(std::move(item));
+  for (json::Value& item : merged)
+    (in_patch.has(item) ? patched : others).push_back(std::move(item));
   sort_by(patched, patch_order, in_patch);
   sort_by(others, live_order, in_live);
   std::size_t i = 0, j = 0;
@@ -153,8 +155,8 @@ Result<json::Array> merge_keyed(const Schema* schema, json::Array original,
     } else if (word == "merge") {
       return fail(Code::bad_request, "merging lists cannot yet be specified in the patch");
     } else {
-      return fail(Code::bad_request, "unknown patch type: " + std::string(word) +
-                                         " in map: " + json::go_print(item));
+      return fail(Code::bad_request,
+                  "unknown patch type: " + std::string(word) + " in map: " + json::go_print(item));
     }
   }
   if (replace) return rest;
@@ -290,16 +292,20 @@ Result<void> apply_deletions(json::Object& original, json::Object& patch) {
     auto live = original.find(key.substr(kDeletePrefix.size() + 1));
     if (live == original.end() || !live->value().is_array()) continue;
     const Places deleted(pair.value().get_array(), Identity{});
-    json::erase_if(live->value().get_array(), [&](const json::Value& item) { return deleted.has(item); });
+    json::erase_if(live->value().get_array(),
+                   [&](const json::Value& item) { return deleted.has(item); });
   }
-  json::erase_if(patch, [](const auto& pair) { return std::string_view(pair.key()).starts_with(kDeletePrefix); });
+  json::erase_if(patch, [](const auto& pair) {
+    return std::string_view(pair.key()).starts_with(kDeletePrefix);
+  });
   return {};
 }
 
 Result<void> merge_member(const Schema* schema, json::Object& original, std::string_view name,
                           json::Value& change) {
   if (change.is_null()) {
-    if (auto found = original.find(name); found != original.end()) json::erase_member(original, found);
+    if (auto found = original.find(name); found != original.end())
+      json::erase_member(original, found);
     return {};
   }
   auto found = original.find(name);
@@ -332,8 +338,8 @@ Result<void> merge_object(const Schema* schema, json::Value& original, json::Obj
       original = json::Object();
       return {};
     }
-    return fail(Code::bad_request,
-                "unknown patch type: " + std::string(word) + " in map: " + json::go_print(json::Value(patch)));
+    return fail(Code::bad_request, "unknown patch type: " + std::string(word) +
+                                       " in map: " + json::go_print(json::Value(patch)));
   }
   if (!original.is_object()) original = json::Object();
   json::Object& object = original.get_object();

@@ -127,7 +127,8 @@ TEST(StrategicMerge, LongListsMergeInAMoment) {
   json::Value object = json::Object{{"spec", json::Object{{"containers", live}}}};
   const json::Value change = json::Object{{"spec", json::Object{{"containers", patch}}}};
   ASSERT_TRUE(strategic_merge(*builtin_type(kPod), object, change));
-  EXPECT_EQ(json::array_at(object, {"spec", "containers"})->size(), 20'001u);  // c0 stays, a third goes
+  EXPECT_EQ(json::array_at(object, {"spec", "containers"})->size(),
+            20'001u);  // c0 stays, a third goes
   EXPECT_LT(static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC, 5);
 }
 

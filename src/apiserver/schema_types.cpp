@@ -1,14 +1,14 @@
-// What decoding into a Go struct would have done: type errors in the words of encoding/json or of apimachinery's
-// converter, and the form in which the decoded object would be written again. Only nodes of built-in types are looked
-// at, so that in a custom resource this covers its metadata.
+// What decoding into a Go struct would have done: type errors in the words of encoding/json or of
+// apimachinery's converter, and the form in which the decoded object would be written again. Only
+// nodes of built-in types are looked at, so that in a custom resource this covers its metadata.
 #include <cmath>
 #include <limits>
 
 #include "apiserver/field_error.h"
 #include "apiserver/schema.h"
 #include "base/bytes.h"
-#include "model/quantity.h"
 #include "model/instant.h"
+#include "model/quantity.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -80,12 +80,14 @@ std::string_view go_kind(const json::Value& value) {
   }
 }
 
-// What apimachinery's converter says of a value that does not fit. Types that decode themselves say it in JSON's words.
+// What apimachinery's converter says of a value that does not fit. Types that decode themselves say
+// it in JSON's words.
 std::string unconvertible(const Schema& schema, const json::Value& value) {
   const std::string kind(go_kind(value));
   const std::string_view format = schema.format;
   const auto itself = [&](const char* type) {
-    return "json: cannot unmarshal " + std::string(json_kind(value)) + " into Go value of type " + type;
+    return "json: cannot unmarshal " + std::string(json_kind(value)) + " into Go value of type " +
+           type;
   };
   const auto simple = [&](bool convertible, std::string_view type) {
     return convertible ? "cannot convert " + kind + " to " + go_type_name(schema)
@@ -93,7 +95,8 @@ std::string unconvertible(const Schema& schema, const json::Value& value) {
   };
   switch (schema.type) {
     case Type::object:
-      return (schema.additional ? "cannot restore map from " : "cannot restore struct from: ") + kind;
+      return (schema.additional ? "cannot restore map from " : "cannot restore struct from: ") +
+             kind;
     case Type::array:
       return "cannot restore slice from " + kind;
     case Type::boolean:
@@ -135,13 +138,15 @@ class TypeCheck {
     }
     if (value.is_string()) return {};
     if (!value.is_number()) return mismatch(schema, value);
-    return value.is_int64() && fits_int32(value.get_int64()) ? Result<void>{} : int32_mismatch(value);
+    return value.is_int64() && fits_int32(value.get_int64()) ? Result<void>{}
+                                                             : int32_mismatch(value);
   }
 
  private:
   std::unexpected<Error> mismatch(const Schema& schema, const json::Value& value,
                                   bool show = false) {
-    if (decoder_ == GoDecoder::unstructured) return fail(Code::bad_request, unconvertible(schema, value));
+    if (decoder_ == GoDecoder::unstructured)
+      return fail(Code::bad_request, unconvertible(schema, value));
     std::string message = "json: cannot unmarshal " + std::string(json_kind(value));
     if (show) message += " " + json::serialize(value);
     message += path_.empty()
@@ -151,7 +156,8 @@ class TypeCheck {
   }
 
   static bool fits_int32(std::int64_t number) {
-    return number >= std::numeric_limits<std::int32_t>::min() && number <= std::numeric_limits<std::int32_t>::max();
+    return number >= std::numeric_limits<std::int32_t>::min() &&
+           number <= std::numeric_limits<std::int32_t>::max();
   }
 
   // The number of an int-or-string.
@@ -195,17 +201,18 @@ class TypeCheck {
     const std::string_view format = schema.format;
     if (format.empty()) return {};
     if (format == "date-time" || format == "micro-time") {
-      std::string_view layout = format == "date-time" ? "2006-01-02T15:04:05Z07:00"
-                                                             : "2006-01-02T15:04:05.000000Z07:00";
+      std::string_view layout =
+          format == "date-time" ? "2006-01-02T15:04:05Z07:00" : "2006-01-02T15:04:05.000000Z07:00";
       if (!model::parse_rfc3339(text))
         return fail(Code::bad_request, "parsing time " + go_quote(text) + " as " +
                                            go_quote(layout) + ": cannot parse " + go_quote(text) +
                                            " as \"2006\"");
     } else if (format == "byte") {
       if (!base64_decode(text))
-        return fail(Code::bad_request, (decoder_ == GoDecoder::unstructured ? "error decoding from json: " : "") +
-                                           std::string("illegal base64 data at input byte ") +
-                                           std::to_string(bad_base64_byte(text)));
+        return fail(Code::bad_request,
+                    (decoder_ == GoDecoder::unstructured ? "error decoding from json: " : "") +
+                        std::string("illegal base64 data at input byte ") +
+                        std::to_string(bad_base64_byte(text)));
     } else if (format == "go-duration") {
       if (auto parsed = model::parse_go_duration(text); !parsed)
         return fail(Code::bad_request, "time: invalid duration " + go_quote(text));
@@ -224,8 +231,7 @@ class TypeCheck {
   Result<void> integer(const Schema& schema, const json::Value& value) {
     if (!value.is_number()) return mismatch(schema, value);
     bool fits = value.is_int64();
-    if (fits && std::string_view(schema.format) == "int32")
-      fits = fits_int32(value.get_int64());
+    if (fits && std::string_view(schema.format) == "int32") fits = fits_int32(value.get_int64());
     return fits ? Result<void>{} : mismatch(schema, value, true);
   }
 
@@ -265,7 +271,8 @@ bool is_empty(const Schema& schema, const json::Value& value) {
   return false;
 }
 
-// `form` is what a canonical time looks like: a valid one that has its length and ends in Z is canonical.
+// `form` is what a canonical time looks like: a valid one that has its length and ends in Z is
+// canonical.
 void normalize_time(json::Value& value, std::string_view form, int digits) {
   if (!value.is_string()) return;
   const std::string_view text = json::sv(value.get_string());
@@ -295,8 +302,8 @@ void normalize_object(const Schema& schema, json::Object& object) {
     if (member == nullptr) return false;
     normalize_value(*member, pair.value());
     if (!struct_field && pair.value().is_null()) pair.value() = zero_value(*member);
-    return struct_field && (pair.value().is_null() ||
-                            (member->omit_empty && !member->pointer && is_empty(*member, pair.value())));
+    return struct_field && (pair.value().is_null() || (member->omit_empty && !member->pointer &&
+                                                       is_empty(*member, pair.value())));
   });
 }
 

@@ -47,7 +47,9 @@ TEST(CheckTypes, MessagesAreGos) {
 }
 
 TEST(CheckTypes, StrategicPatchesAreDecodedInOtherWords) {
-  const auto error = [](const char* type, const char* text) { return type_error(type, text, GoDecoder::unstructured); };
+  const auto error = [](const char* type, const char* text) {
+    return type_error(type, text, GoDecoder::unstructured);
+  };
   const char* const pod = "io.k8s.api.core.v1.Pod";
   EXPECT_EQ(error(pod, R"({"metadata":{"labels":"x"}})"), "cannot restore map from string");
   EXPECT_EQ(error(pod, R"({"spec":7})"), "cannot restore struct from: int64");
@@ -59,7 +61,8 @@ TEST(CheckTypes, StrategicPatchesAreDecodedInOtherWords) {
   EXPECT_EQ(error(pod, R"({"spec":{"hostNetwork":"x"}})"), "unrecognized type: bool");
   EXPECT_EQ(error(pod, R"({"metadata":{"creationTimestamp":5}})"),
             "json: cannot unmarshal number into Go value of type string");
-  EXPECT_EQ(error("io.k8s.api.core.v1.Secret", R"({"data":{"a":[]}})"), "cannot restore slice from slice");
+  EXPECT_EQ(error("io.k8s.api.core.v1.Secret", R"({"data":{"a":[]}})"),
+            "cannot restore slice from slice");
   EXPECT_EQ(error("io.k8s.api.core.v1.Secret", R"({"data":{"a":"!!"}})"),
             "error decoding from json: illegal base64 data at input byte 0");
 }

@@ -9,9 +9,9 @@
 #include "apiserver/kind.h"
 #include "apiserver/path_step.h"
 #include "apiserver/schema.h"
-#include "model/formats.h"
-#include "cel/pattern.h"
 #include "apiserver/schema_rules.h"
+#include "cel/pattern.h"
+#include "model/formats.h"
 #include "model/quantity.h"
 
 namespace hekla::apiserver {
@@ -143,8 +143,7 @@ class Validator {
 
  private:
   // Go decodes null as nothing, and takes a number for a quantity.
-  void visit_builtin(const Schema& schema, const json::Value& value,
-                     const json::Value* old) {
+  void visit_builtin(const Schema& schema, const json::Value& value, const json::Value* old) {
     if (value.is_null()) return;
     if (schema.format == "quantity") {
       if (!value.is_string() && !value.is_number())
@@ -162,9 +161,9 @@ class Validator {
     return path_ + " in body " + std::string(rest);
   }
   void wrong_type(std::string_view wanted, std::string_view got) {
-    out_.push_back(type_invalid(
-        path_, json::Value(got),
-        in_body("must be of type " + std::string(wanted) + ": " + go_quote(got))));
+    out_.push_back(
+        type_invalid(path_, json::Value(got),
+                     in_body("must be of type " + std::string(wanted) + ": " + go_quote(got))));
   }
   void invalid(const json::Value& value, const std::string& what) {
     out_.push_back(invalid_value(path_, value, in_body(what)));
@@ -177,8 +176,7 @@ class Validator {
 
   void check_type(const Schema& schema, const json::Value& value) {
     if (value.is_null()) {
-      if (schema.type != Type::any && !schema.nullable)
-        wrong_type(type_name(schema.type), "null");
+      if (schema.type != Type::any && !schema.nullable) wrong_type(type_name(schema.type), "null");
       return;
     }
     if (!has_type(schema.type, value))
@@ -205,8 +203,7 @@ class Validator {
     if (schema.max_length && length > *schema.max_length)
       out_.push_back(too_long(path_, *schema.max_length));
     if (schema.min_length && length < *schema.min_length)
-      invalid(shown,
-              "should be at least " + std::to_string(*schema.min_length) + " chars long");
+      invalid(shown, "should be at least " + std::to_string(*schema.min_length) + " chars long");
     if (schema.compiled_pattern && !schema.compiled_pattern->matches(text))
       invalid(shown, "should match '" + schema.pattern + "'");
     if (!schema.format.empty() && !model::satisfies_format(schema.format, text)) {
@@ -224,19 +221,17 @@ class Validator {
     }
     if (schema.maximum &&
         (schema.exclusive_maximum ? number >= *schema.maximum : number > *schema.maximum))
-      invalid(value,
-          (schema.exclusive_maximum ? "should be less than " : "should be less than or equal to ") +
-              show(*schema.maximum));
+      invalid(value, (schema.exclusive_maximum ? "should be less than "
+                                               : "should be less than or equal to ") +
+                         show(*schema.maximum));
     if (schema.minimum &&
         (schema.exclusive_minimum ? number <= *schema.minimum : number < *schema.minimum))
-      invalid(value,
-              (schema.exclusive_minimum ? "should be greater than "
-                                        : "should be greater than or equal to ") +
-                  show(*schema.minimum));
+      invalid(value, (schema.exclusive_minimum ? "should be greater than "
+                                               : "should be greater than or equal to ") +
+                         show(*schema.minimum));
   }
 
-  void check_array(const Schema& schema, const json::Array& array,
-                   const json::Value* old) {
+  void check_array(const Schema& schema, const json::Array& array, const json::Value* old) {
     if (schema.items != nullptr)
       for (std::size_t i = 0; i < array.size(); ++i) {
         PathStep step(&path_, i);
@@ -249,9 +244,10 @@ class Validator {
       out_.push_back(too_many(path_, array.size(), *schema.max_items));
   }
 
-  void check_object(const Schema& schema, const json::Object& object,
-                    const json::Value* old) {
-    const auto before = [&](std::string_view name) { return old ? json::find(*old, name) : nullptr; };
+  void check_object(const Schema& schema, const json::Object& object, const json::Value* old) {
+    const auto before = [&](std::string_view name) {
+      return old ? json::find(*old, name) : nullptr;
+    };
     if (schema.min_properties && object.size() < *schema.min_properties)
       invalid(json::Value(object.size()),
               "should have at least " + std::to_string(*schema.min_properties) + " properties");
@@ -302,8 +298,8 @@ class Validator {
       composite("must validate at least one schema (anyOf)");
     else
       composite("must validate one and only one schema (oneOf). " +
-                          (valid == 0 ? std::string("Found none valid")
-                                      : "Found " + std::to_string(valid) + " valid alternatives"));
+                (valid == 0 ? std::string("Found none valid")
+                            : "Found " + std::to_string(valid) + " valid alternatives"));
     if (valid == 0) out_.insert(out_.end(), best.begin(), best.end());
   }
 
@@ -318,7 +314,7 @@ class Validator {
     }
     if (passed != schema.all_of.size())
       composite(std::string("must validate all the schemas (allOf)") +
-                          (passed == 0 ? ". None validated" : ""));
+                (passed == 0 ? ". None validated" : ""));
     if (schema.negation != nullptr && failures_of(*schema.negation, value).empty())
       composite("must not validate the schema (not)");
   }

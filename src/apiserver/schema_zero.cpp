@@ -44,7 +44,8 @@ void fill_zeros(const Schema& schema, json::Value& value) {
       fill_zeros(*schema.additional, member.value());
   }
   for (const std::string& name : schema.always_members)
-    if (!object.contains(name)) object.emplace(name, zero_value(*schema.properties.find(name)->second));
+    if (!object.contains(name))
+      object.emplace(name, zero_value(*schema.properties.find(name)->second));
 }
 
 }  // namespace hekla::apiserver

@@ -22,16 +22,18 @@ TEST(FillZeros, WritesWhatGoWritesUnasked) {
 }
 
 TEST(FillZeros, TimesAreNullUnlessGoOmitsZeros) {
-  EXPECT_EQ(filled("io.k8s.api.core.v1.Event",
-                   R"({"metadata":{},"involvedObject":{},"lastTimestamp":"2024-01-01T00:00:00Z"})"),
-            R"({"metadata":{},"involvedObject":{},"lastTimestamp":"2024-01-01T00:00:00Z",)"
-            R"("eventTime":null,"firstTimestamp":null,"reportingComponent":"","reportingInstance":"",)"
-            R"("source":{}})");
+  EXPECT_EQ(
+      filled("io.k8s.api.core.v1.Event",
+             R"({"metadata":{},"involvedObject":{},"lastTimestamp":"2024-01-01T00:00:00Z"})"),
+      R"({"metadata":{},"involvedObject":{},"lastTimestamp":"2024-01-01T00:00:00Z",)"
+      R"("eventTime":null,"firstTimestamp":null,"reportingComponent":"","reportingInstance":"",)"
+      R"("source":{}})");
 }
 
 TEST(FillZeros, ReachesListsAndStructsInside) {
-  EXPECT_EQ(filled("io.k8s.api.core.v1.PodTemplateSpec", R"({"spec":{"containers":[{"name":"c"}]}})"),
-            R"({"spec":{"containers":[{"name":"c","resources":{}}]},"metadata":{}})");
+  EXPECT_EQ(
+      filled("io.k8s.api.core.v1.PodTemplateSpec", R"({"spec":{"containers":[{"name":"c"}]}})"),
+      R"({"spec":{"containers":[{"name":"c","resources":{}}]},"metadata":{}})");
 }
 
 TEST(FillZeros, WhatIsThereStays) {

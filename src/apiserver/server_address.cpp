@@ -11,14 +11,17 @@ namespace hekla::apiserver {
 namespace {
 
 const std::array<kube::Resource, 3>& kinds() {
-  static const std::array<kube::Resource, 3> all{{{"", "v1", "services", "Service"},
-                                                  {"", "v1", "endpoints", "Endpoints"},
-                                                  {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"}}};
+  static const std::array<kube::Resource, 3> all{
+      {{"", "v1", "services", "Service"},
+       {"", "v1", "endpoints", "Endpoints"},
+       {"discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"}}};
   return all;
 }
 
 json::Value kubernetes_service(const BootstrapOptions& options) {
-  json::Object port{{"name", "https"}, {"protocol", "TCP"}, {"port", 443},
+  json::Object port{{"name", "https"},
+                    {"protocol", "TCP"},
+                    {"port", 443},
                     {"targetPort", options.advertise_port}};
   json::Object labels{{"component", "apiserver"}, {"provider", "kubernetes"}};
   json::Object metadata{
@@ -63,9 +66,9 @@ json::Value kubernetes_slice(const BootstrapOptions& options) {
                     {"namespace", "default"},
                     {"labels", json::Object{{"kubernetes.io/service-name", "kubernetes"}}}}},
       {"addressType", wide ? "IPv6" : "IPv4"},
-      {"endpoints", json::Array{json::Object{
-                        {"addresses", json::Array{json::Value(options.advertise_address)}},
-                        {"conditions", json::Object{{"ready", true}}}}}},
+      {"endpoints",
+       json::Array{json::Object{{"addresses", json::Array{json::Value(options.advertise_address)}},
+                                {"conditions", json::Object{{"ready", true}}}}}},
       {"ports", json::Array{json::Object{
                     {"name", "https"}, {"port", options.advertise_port}, {"protocol", "TCP"}}}}};
 }
@@ -86,11 +89,13 @@ std::vector<WriteRequest> look(const BootstrapOptions& options, const Catalog& c
                                const store::Snapshot& snapshot) {
   std::vector<WriteRequest> requests;
   for (json::Value& object : server_address_objects(options)) {
-    const auto kind = std::ranges::find(kinds(), json::string_at(object, {"kind"}), &kube::Resource::kind);
+    const auto kind =
+        std::ranges::find(kinds(), json::string_at(object, {"kind"}), &kube::Resource::kind);
     const ServedPtr served = catalog.find(*kind);
     WriteRequest request = upkeep_write(served, "kubernetes");
     request.key.ns = "default";
-    if (const store::ItemPtr item = snapshot.get(served->bucket, storage_key(*served->kind, request.key))) {
+    if (const store::ItemPtr item =
+            snapshot.get(served->bucket, storage_key(*served->kind, request.key))) {
       const json::Value stored = decode_object(*served, *item);
       json::Value wanted = with_server_address(stored, object);
       if (holds(stored, wanted)) continue;

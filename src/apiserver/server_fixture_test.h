@@ -81,7 +81,8 @@ class FakeConnections {
   ~FakeConnections() { hang_up(); }
 
   std::shared_ptr<FakeWriter> open() {
-    if (writers_.size() == writers_.capacity())  // make room: there may be millions one after the other
+    if (writers_.size() ==
+        writers_.capacity())  // make room: there may be millions one after the other
       std::erase_if(writers_, [](const std::weak_ptr<FakeWriter>& one) { return one.expired(); });
     auto writer = std::make_shared<FakeWriter>();
     writers_.push_back(writer);
@@ -189,10 +190,12 @@ class ServerFixture : public ::testing::Test {
         send(std::move(method), std::move(target), std::move(body), std::move(headers));
     EXPECT_TRUE(writer->answered);
     Reply reply{writer->answer.status, writer->answer.headers, nullptr, writer->answer.body};
-    if (Result<json::Value> parsed = json::parse(writer->answer.body)) reply.body = std::move(*parsed);
+    if (Result<json::Value> parsed = json::parse(writer->answer.body))
+      reply.body = std::move(*parsed);
     return reply;
   }
-  Reply patch(const std::string& target, const std::string& body, const std::string& kind = "merge-patch") {
+  Reply patch(const std::string& target, const std::string& body,
+              const std::string& kind = "merge-patch") {
     return call("PATCH", target, body, {{"Content-Type", "application/" + kind + "+json"}});
   }
 

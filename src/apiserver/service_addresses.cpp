@@ -75,7 +75,8 @@ std::map<ServicePort, std::int64_t> node_ports_of(const json::Value* service) {
   std::map<ServicePort, std::int64_t> all;
   const json::Array* ports = service ? json::array_at(*service, {"spec", "ports"}) : nullptr;
   if (ports)
-    for (const json::Value& one : *ports) all.emplace(service_port(one), json::int_at(one, {"nodePort"}));
+    for (const json::Value& one : *ports)
+      all.emplace(service_port(one), json::int_at(one, {"nodePort"}));
   return all;
 }
 
@@ -104,55 +105,68 @@ std::vector<Cause> assign_ports(json::Value& service, const json::Value* old,
     std::int64_t wanted = json::int_at(port, {"nodePort"});
     if (wanted == 0) wanted = before != 0 ? before : pick_port(taken, rng);
     if (wanted == 0) {
-      causes.push_back(invalid_value(path, json::Value(0), "failed to allocate a nodePort: range is full"));
+      causes.push_back(
+          invalid_value(path, json::Value(0), "failed to allocate a nodePort: range is full"));
       return causes;
     }
     if (wanted != before) {
       if (json::int_at(port, {"nodePort"}) != 0 && !taken.insert(wanted).second)
-        causes.push_back(invalid_value(path, json::Value(wanted), "provided port is already allocated"));
+        causes.push_back(
+            invalid_value(path, json::Value(wanted), "provided port is already allocated"));
       if (wanted < kFirstNodePort || wanted > kLastNodePort)
-        causes.push_back(invalid_value(path, json::Value(wanted),
-                                       "provided port is not in the valid range. The range of valid "
-                                       "ports is 30000-32767"));
+        causes.push_back(
+            invalid_value(path, json::Value(wanted),
+                          "provided port is not in the valid range. The range of valid "
+                          "ports is 30000-32767"));
     }
     port.get_object()["nodePort"] = wanted;
   }
   return causes;
 }
 
-std::vector<Cause> assign_health_port(json::Value& service, const json::Value* old, std::set<std::int64_t>& taken,
-                                      Rng& rng) {
-  const std::int64_t before = old && wants_health_port(*old) ? json::int_at(*old, {"spec", "healthCheckNodePort"}) : 0;
+std::vector<Cause> assign_health_port(json::Value& service, const json::Value* old,
+                                      std::set<std::int64_t>& taken, Rng& rng) {
+  const std::int64_t before =
+      old && wants_health_port(*old) ? json::int_at(*old, {"spec", "healthCheckNodePort"}) : 0;
   const std::int64_t asked = json::int_at(service, {"spec", "healthCheckNodePort"});
   if (asked == 0)
-    json::at_path(service, {"spec", "healthCheckNodePort"}) = before != 0 ? before : pick_port(taken, rng);
+    json::at_path(service, {"spec", "healthCheckNodePort"}) =
+        before != 0 ? before : pick_port(taken, rng);
   else if (asked != before && !taken.insert(asked).second)
-    return {invalid_value("spec.healthCheckNodePort", json::Value(asked), "provided port is already allocated")};
+    return {invalid_value("spec.healthCheckNodePort", json::Value(asked),
+                          "provided port is already allocated")};
   return {};
 }
 
 bool same_member(const json::Value& a, const json::Value& b, std::string_view member) {
   static const json::Value kNone;
-  const json::Value *x = json::find_path(a, {"spec", member}), *y = json::find_path(b, {"spec", member});
+  const json::Value *x = json::find_path(a, {"spec", member}),
+                    *y = json::find_path(b, {"spec", member});
   return json::equal(x ? *x : kNone, y ? *y : kNone);
 }
 
-// The range is one of IPv4 addresses. A headless service that nobody's pods are behind may name what families it likes.
+// The range is one of IPv4 addresses. A headless service that nobody's pods are behind may name
+// what families it likes.
 std::vector<Cause> check_families(const json::Value& service, const json::Value* old) {
-  if (old && same_member(service, *old, "ipFamilies") && same_member(service, *old, "ipFamilyPolicy")) return {};
+  if (old && same_member(service, *old, "ipFamilies") &&
+      same_member(service, *old, "ipFamilyPolicy"))
+    return {};
   const json::Object* selector = json::object_at(service, {"spec", "selector"});
-  if (json::string_at(service, {"spec", "clusterIP"}) == "None" && (!selector || selector->empty())) return {};
+  if (json::string_at(service, {"spec", "clusterIP"}) == "None" && (!selector || selector->empty()))
+    return {};
   const json::Array* families = json::array_at(service, {"spec", "ipFamilies"});
   const std::string_view policy = json::string_at(service, {"spec", "ipFamilyPolicy"});
   if (families && families->size() > 1 && (policy.empty() || policy == "SingleStack"))
-    return {invalid_value("spec.ipFamilyPolicy", json::Value("SingleStack"),
-                          "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")};
+    return {invalid_value(
+        "spec.ipFamilyPolicy", json::Value("SingleStack"),
+        "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")};
   std::vector<Cause> causes;
   if (policy == "RequireDualStack")
     causes.push_back(invalid_value("spec.ipFamilyPolicy", json::Value(policy),
                                    "this cluster is not configured for dual-stack services"));
   for (std::size_t i = 0; families && i < families->size(); ++i)
-    if (const json::Value& family = (*families)[i]; family.is_string() && family.get_string() == "IPv6")
+    if (const json::Value& family = (*families)[i];
+        family.is_string() && family.get_string() == "IPv6")
       causes.push_back(invalid_value("spec.ipFamilies[" + std::to_string(i) + "]", family,
                                      "not configured on this cluster"));
   return causes;
@@ -186,7 +200,8 @@ ServiceAddresses::Taken ServiceAddresses::taken(const ServedKind& services,
     if (ports && has_ports) {
       json::Value service = decode_object(services, *item);
       if (const json::Array* list = json::array_at(service, {"spec", "ports"}))
-        for (const json::Value& one : *list) found.node_ports.insert(json::int_at(one, {"nodePort"}));
+        for (const json::Value& one : *list)
+          found.node_ports.insert(json::int_at(one, {"nodePort"}));
       found.node_ports.insert(json::int_at(service, {"spec", "healthCheckNodePort"}));
     }
     return true;
@@ -204,11 +219,13 @@ void ServiceAddresses::add_claims(Taken& taken, const std::string& owner, WallTi
   }
 }
 
-void ServiceAddresses::claim(const json::Value& service, const std::string& owner, WallTime now) const {
+void ServiceAddresses::claim(const json::Value& service, const std::string& owner,
+                             WallTime now) const {
   Claim made{owner, std::string(json::string_at(service, {"spec", "clusterIP"})), {}, now};
   if (const json::Array* ports = json::array_at(service, {"spec", "ports"}))
     for (const json::Value& one : *ports)
-      if (const std::int64_t port = json::int_at(one, {"nodePort"}); port != 0) made.node_ports.push_back(port);
+      if (const std::int64_t port = json::int_at(one, {"nodePort"}); port != 0)
+        made.node_ports.push_back(port);
   if (const std::int64_t port = json::int_at(service, {"spec", "healthCheckNodePort"}); port != 0)
     made.node_ports.push_back(port);
   std::lock_guard lock(mutex_);
@@ -232,7 +249,8 @@ std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const 
   if (wanted.empty()) {
     // Drawn in any case, so that what is drawn after it is the same each time.
     const auto start = static_cast<std::uint32_t>(uniform(asker.rng, size_));
-    if (asker.chosen.empty() || taken.addresses.contains(asker.chosen)) asker.chosen = pick_address(taken, start);
+    if (asker.chosen.empty() || taken.addresses.contains(asker.chosen))
+      asker.chosen = pick_address(taken, start);
     wanted = asker.chosen;
     if (wanted.empty())
       return {invalid_value("spec.clusterIPs", json::Value(json::Array()),
@@ -247,8 +265,9 @@ std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const 
                                 format_ipv4(base_) + "/" +
                                 std::to_string(32 - std::countr_zero(size_)))};
     if (taken.addresses.contains(wanted))
-      return {invalid_value("spec.clusterIPs", given,
-                            "failed to allocate IP " + wanted + ": provided IP is already allocated")};
+      return {
+          invalid_value("spec.clusterIPs", given,
+                        "failed to allocate IP " + wanted + ": provided IP is already allocated")};
   }
   json::Object& spec = json::at_path(service, {"spec"}).get_object();
   spec["clusterIP"] = wanted;
@@ -260,15 +279,17 @@ std::vector<Cause> ServiceAddresses::assign_address(json::Value& service, const 
 
 std::vector<Cause> ServiceAddresses::assign(json::Value& service, const json::Value* old,
                                             const ServedKind& services,
-                                            const store::Snapshot& snapshot, const Asker& asker) const {
+                                            const store::Snapshot& snapshot,
+                                            const Asker& asker) const {
   if (!json::object_at(service, {"spec"})) return {};
   if (json::string_at(service, {"spec", "type"}) == "ExternalName") return {};
   if (old) keep_allocated(service, *old);
   if (std::vector<Cause> causes = check_families(service, old); !causes.empty()) return causes;
   const bool ports = wants_node_ports(service);
-  const bool needs_address =
-      !old || json::string_at(*old, {"spec", "clusterIP"}) != json::string_at(service, {"spec", "clusterIP"}) ||
-      json::string_at(service, {"spec", "clusterIP"}).empty();
+  const bool needs_address = !old ||
+                             json::string_at(*old, {"spec", "clusterIP"}) !=
+                                 json::string_at(service, {"spec", "clusterIP"}) ||
+                             json::string_at(service, {"spec", "clusterIP"}).empty();
   const bool health = wants_health_port(service);
   if (!needs_address && !ports && !health) return {};
   Taken in_use = taken(services, snapshot, ports || health);

@@ -14,7 +14,8 @@ std::vector<SideWrite> side_objects(const WriteScope& scope, const kube::Resourc
   const std::string prefix = ns + "/";
   scope.snapshot.scan(served->bucket, prefix, prefix, [&](const store::ItemPtr& item) {
     if (scope.staged)
-      if (auto staged = scope.staged->find({served->bucket, item->key}); staged != scope.staged->end()) {
+      if (auto staged = scope.staged->find({served->bucket, item->key});
+          staged != scope.staged->end()) {
         found.push_back(staged->second);
         return true;
       }

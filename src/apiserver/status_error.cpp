@@ -6,8 +6,8 @@ namespace hekla::apiserver {
 
 namespace {
 
-// A webhook that refuses without a reason of its own leaves the field empty, and so do failures that
-// upstream did not foresee as a Status; kubectl shows the difference.
+// A webhook that refuses without a reason of its own leaves the field empty, and so do failures
+// that upstream did not foresee as a Status; kubectl shows the difference.
 bool without_reason(const Error& error) {
   return (error.code == Code::bad_request && error.message.starts_with("admission webhook \"")) ||
          (error.code == Code::internal && !error.message.starts_with("Internal error occurred: "));
@@ -49,7 +49,8 @@ json::Value details_of(const ErrorDetails& details) {
     }
     out.emplace("causes", std::move(causes));
   }
-  if (details.retry_after_seconds > 0) out.emplace("retryAfterSeconds", details.retry_after_seconds);
+  if (details.retry_after_seconds > 0)
+    out.emplace("retryAfterSeconds", details.retry_after_seconds);
   return out;
 }
 
@@ -75,7 +76,8 @@ net::Response error_response(const Error& error, bool pretty, std::string_view c
   return response;
 }
 
-json::Value success_status(const kube::Resource& resource, std::string_view name, std::string_view uid) {
+json::Value success_status(const kube::Resource& resource, std::string_view name,
+                           std::string_view uid) {
   json::Object status = empty_status("Success");
   json::Object details;
   details.emplace("name", name);

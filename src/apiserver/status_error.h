@@ -18,7 +18,8 @@ net::Response error_response(const Error& error, bool pretty = false,
                              std::string_view continue_token = {});
 
 // {"status":"Success"} about one object, as DELETE answers.
-json::Value success_status(const kube::Resource& resource, std::string_view name, std::string_view uid);
+json::Value success_status(const kube::Resource& resource, std::string_view name,
+                           std::string_view uid);
 // The bare success of bindings and evictions.
 json::Value created_status();
 

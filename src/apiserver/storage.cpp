@@ -31,20 +31,23 @@ bool in_storage_version(const ServedKind& served, const store::Item& item) {
 
 // Written before its CRD said what it says now.
 bool of_older_schema(const ServedKind& served, const store::Item& item) {
-  return item.modified < served.schema_since && served.storage->schema && in_storage_version(served, item);
+  return item.modified < served.schema_since && served.storage->schema &&
+         in_storage_version(served, item);
 }
 
 bool converted_by_name(const Kind& kind) { return kind.custom && !kind.conversion && kind.schema; }
 
-// Written in another version than is asked for, and converted by its name alone: it may have members that this version
-// does not know.
+// Written in another version than is asked for, and converted by its name alone: it may have
+// members that this version does not know.
 bool of_other_version(const ServedKind& served, const store::Item& item) {
-  return converted_by_name(*served.kind) && (served.kind != served.storage || !in_storage_version(served, item));
+  return converted_by_name(*served.kind) &&
+         (served.kind != served.storage || !in_storage_version(served, item));
 }
 
 // Whether the bytes can be shown as they are.
 bool stored_as_served(const ServedKind& served, const store::Item& item) {
-  return served.kind == served.storage && in_storage_version(served, item) && !of_older_schema(served, item);
+  return served.kind == served.storage && in_storage_version(served, item) &&
+         !of_older_schema(served, item);
 }
 
 bool same_shape(const ServedKind& served, const store::Item& item) {
@@ -71,7 +74,8 @@ std::uint32_t append_metadata(const json::Object& metadata, std::string& out, bo
   bool first = true;
   out += '{';
   for (std::string_view key : kLeading)
-    if (const json::Value* value = json::find(metadata, key)) append_member(key, *value, first, out);
+    if (const json::Value* value = json::find(metadata, key))
+      append_member(key, *value, first, out);
   if (with_revision) {
     if (!first) out += ',';
     first = false;
@@ -81,7 +85,8 @@ std::uint32_t append_metadata(const json::Object& metadata, std::string& out, bo
   }
   for (const auto& member : metadata) {
     std::string_view key = member.key();
-    if (key == "resourceVersion" || std::find(kLeading.begin(), kLeading.end(), key) != kLeading.end())
+    if (key == "resourceVersion" ||
+        std::find(kLeading.begin(), kLeading.end(), key) != kLeading.end())
       continue;
     append_member(key, member.value(), first, out);
   }
@@ -135,7 +140,8 @@ EncodedObject encode_object(const ServedKind& served, json::Value& object) {
   return encode(served, object, true);
 }
 
-store::ItemPtr unsaved_item(const ServedKind& served, json::Value object, store::Revision revision) {
+store::ItemPtr unsaved_item(const ServedKind& served, json::Value object,
+                            store::Revision revision) {
   EncodedObject encoded = encode(served, object, revision != 0);
   auto item = std::make_shared<store::Item>();
   item->key = storage_key(*served.kind, {encoded.header->ns, encoded.header->name});
@@ -168,7 +174,8 @@ store::AttachmentPtr attach_header(std::string_view bucket, const std::string&,
   return header;
 }
 
-json::Value decode_object(const ServedKind& served, const store::Item& item, json::Storage storage) {
+json::Value decode_object(const ServedKind& served, const store::Item& item,
+                          json::Storage storage) {
   Result<json::Value> object = json::parse(item.value, std::move(storage));
   CHECK(object.has_value(), "stored bytes were serialized by us");
   if (!stored_as_served(served, item)) {
@@ -188,12 +195,13 @@ json::Value decode_object(const ServedKind& served, const store::Item& item, jso
   return std::move(*object);
 }
 
-void append_object(const ServedKind& served, const store::Item& item, WireForm form, std::string& out,
-                   std::optional<store::Revision> revision) {
+void append_object(const ServedKind& served, const store::Item& item, WireForm form,
+                   std::string& out, std::optional<store::Revision> revision) {
   const bool bare = form == WireForm::list_item && !served.kind->custom;
   if (!same_shape(served, item)) {
     json::Value object = decode_object(served, item);
-    if (revision) json::at_path(object, {"metadata", "resourceVersion"}) = std::to_string(*revision);
+    if (revision)
+      json::at_path(object, {"metadata", "resourceVersion"}) = std::to_string(*revision);
     if (bare) {
       object.get_object().erase("apiVersion");
       object.get_object().erase("kind");
@@ -215,7 +223,8 @@ void append_object(const ServedKind& served, const store::Item& item, WireForm f
   out.append(bytes.substr(header_of(item).body_at));
 }
 
-std::optional<std::size_t> object_size(const ServedKind& served, const store::Item& item, WireForm form) {
+std::optional<std::size_t> object_size(const ServedKind& served, const store::Item& item,
+                                       WireForm form) {
   if (!same_shape(served, item)) return std::nullopt;
   const std::size_t body = item.value.size() - header_of(item).body_at;
   if (form == WireForm::list_item && !served.kind->custom) return 1 + body;

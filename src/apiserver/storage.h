@@ -1,6 +1,7 @@
-// Objects at rest: compact JSON in the storage version, always beginning with apiVersion and kind, with
-// the revision's digits left out until the commit. Because the beginning is known (ObjectHeader::body_at),
-// another version's apiVersion, or the bare item of a built-in list, is a matter of gluing bytes.
+// Objects at rest: compact JSON in the storage version, always beginning with apiVersion and kind,
+// with the revision's digits left out until the commit. Because the beginning is known
+// (ObjectHeader::body_at), another version's apiVersion, or the bare item of a built-in list, is a
+// matter of gluing bytes.
 #pragma once
 
 #include <memory>
@@ -31,7 +32,8 @@ struct EncodedObject {
 // metadata.resourceVersion it carries is dropped.
 EncodedObject encode_object(const ServedKind& served, json::Value& object);
 
-// An item that is not (yet) in the store: the answer to a dry run. Revision 0 leaves resourceVersion out.
+// An item that is not (yet) in the store: the answer to a dry run. Revision 0 leaves
+// resourceVersion out.
 store::ItemPtr unsaved_item(const ServedKind& served, json::Value object, store::Revision revision);
 
 // Rebuilds headers at recovery. Custom kinds are not known then; theirs are never indexed.
@@ -39,16 +41,18 @@ store::AttachmentPtr attach_header(std::string_view bucket, const std::string& k
                                    const std::string& value);
 
 // The object as `served` shows it: parsed, in its version and shape, with its resourceVersion.
-json::Value decode_object(const ServedKind& served, const store::Item& item, json::Storage storage = {});
+json::Value decode_object(const ServedKind& served, const store::Item& item,
+                          json::Storage storage = {});
 
 enum class WireForm { whole, list_item };
-// The same as bytes. `revision` replaces the item's own where a watch demands it. Items of built-in lists
-// carry neither apiVersion nor kind.
-void append_object(const ServedKind& served, const store::Item& item, WireForm form, std::string& out,
-                   std::optional<store::Revision> revision = {});
+// The same as bytes. `revision` replaces the item's own where a watch demands it. Items of built-in
+// lists carry neither apiVersion nor kind.
+void append_object(const ServedKind& served, const store::Item& item, WireForm form,
+                   std::string& out, std::optional<store::Revision> revision = {});
 
 // How many bytes that appends; unknown where the object has to be decoded for it.
-std::optional<std::size_t> object_size(const ServedKind& served, const store::Item& item, WireForm form);
+std::optional<std::size_t> object_size(const ServedKind& served, const store::Item& item,
+                                       WireForm form);
 
 // For in-process clients: shares the stored bytes where the version is the stored one.
 kube::ObjectPtr to_kube_object(const ServedKind& served, const store::ItemPtr& item,

@@ -23,8 +23,9 @@ std::vector<Subresource> subresources_of(const Kind& kind) {
     all.push_back({"portforward", "", "v1", "PodPortForwardOptions", connect});
     all.push_back({"resize", "", "v1", "Pod", read_write});
   }
-  for (const auto& [plural, options] : {std::pair("nodes", "NodeProxyOptions"), std::pair("pods", "PodProxyOptions"),
-                                        std::pair("services", "ServiceProxyOptions")})
+  for (const auto& [plural, options] :
+       {std::pair("nodes", "NodeProxyOptions"), std::pair("pods", "PodProxyOptions"),
+        std::pair("services", "ServiceProxyOptions")})
     if (r.group.empty() && r.plural == plural)
       all.push_back({"proxy", "", "v1", options, {"create", "delete", "get", "patch", "update"}});
   if (r.group.empty() && r.plural == "namespaces")
@@ -77,7 +78,8 @@ const std::vector<KindPtr>& virtual_kinds() {
       kind->verbs = {"create"};
       // "io.k8s.api.authorization.v1.SubjectAccessReview"
       const std::string group = kind->resource.group.substr(0, kind->resource.group.find('.'));
-      kind->schema = builtin_type("io.k8s.api." + (group.empty() ? "core" : group) + ".v1." + kind->resource.kind);
+      kind->schema = builtin_type("io.k8s.api." + (group.empty() ? "core" : group) + ".v1." +
+                                  kind->resource.kind);
       kinds.push_back(std::move(kind));
     }
     kinds.push_back(component_status_kind());

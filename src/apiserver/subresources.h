@@ -18,7 +18,8 @@ struct Subresource {
 // By name.
 std::vector<Subresource> subresources_of(const Kind& kind);
 
-// Whether a write to it changes the status alone: /approval writes the conditions of a signing request.
+// Whether a write to it changes the status alone: /approval writes the conditions of a signing
+// request.
 inline bool writes_status(std::string_view subresource) {
   return subresource == "status" || subresource == "approval";
 }

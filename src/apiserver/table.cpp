@@ -8,8 +8,10 @@ namespace {
 
 constexpr std::string_view kNameDescription =
     "Name must be unique within a namespace. Is required when creating resources, although some "
-    "resources may allow a client to request the generation of an appropriate name automatically. Name "
-    "is primarily intended for creation idempotence and configuration definition. Cannot be updated. "
+    "resources may allow a client to request the generation of an appropriate name automatically. "
+    "Name "
+    "is primarily intended for creation idempotence and configuration definition. Cannot be "
+    "updated. "
     "More info: https://kubernetes.io/docs/concepts/overview/working-with-objects/names#names";
 
 void append_column(const Column& column, std::string& out) {
@@ -107,9 +109,15 @@ void TableWriter::row(const json::Value& object, std::string& out) {
   append_conditions(*served_.kind, object, out);
   out += R"(,"object":)";
   switch (include_) {
-    case IncludeObject::none: out += "null"; break;
-    case IncludeObject::metadata: append_partial_metadata(object, version_, out); break;
-    case IncludeObject::object: json::serialize_to(object, out); break;
+    case IncludeObject::none:
+      out += "null";
+      break;
+    case IncludeObject::metadata:
+      append_partial_metadata(object, version_, out);
+      break;
+    case IncludeObject::object:
+      json::serialize_to(object, out);
+      break;
   }
   out += '}';
 }

@@ -16,8 +16,7 @@ enum class IncludeObject { none, metadata, object };
 IncludeObject parse_include_object(std::string_view text);
 
 // The whole object or its metadata, as JSON text.
-void append_partial_metadata(const json::Value& object,
-                             std::string_view version, std::string& out);
+void append_partial_metadata(const json::Value& object, std::string_view version, std::string& out);
 
 class TableWriter {
  public:

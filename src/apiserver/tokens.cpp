@@ -91,11 +91,13 @@ Tokens::Tokens(AuthOptions options, const Clock& clock, Rng& rng)
     Result<Es256Key> key = Es256Key::read(pem);
     Result<std::string> id = key ? key->id() : std::unexpected(key.error());
     if (!id) {
-      log_error("apiserver", "a key for service-account tokens cannot be used; ECDSA P-256 is needed",
+      log_error("apiserver",
+                "a key for service-account tokens cannot be used; ECDSA P-256 is needed",
                 {{"error", id.error().message}});
       return {};
     }
-    const bool known = std::any_of(keys_.begin(), keys_.end(), [&](const VerifyKey& one) { return one.id == *id; });
+    const bool known = std::any_of(keys_.begin(), keys_.end(),
+                                   [&](const VerifyKey& one) { return one.id == *id; });
     if (!known) keys_.push_back({*id, std::move(*key)});
     return *id;
   };

@@ -1,4 +1,5 @@
-// Service-account tokens: JWTs signed with ES256, bound to an account and perhaps to a pod or a secret.
+// Service-account tokens: JWTs signed with ES256, bound to an account and perhaps to a pod or a
+// secret.
 #pragma once
 
 #include <set>
@@ -21,24 +22,25 @@ struct StaticToken {
 };
 
 struct AuthOptions {
-  std::string admin_token;      // grants system:masters; empty: none
+  std::string admin_token;  // grants system:masters; empty: none
   std::vector<StaticToken> static_tokens;
   std::string signing_key_pem;  // ES256, for service-account tokens
-  // Keys that signed before, or elsewhere: private keys, public keys or certificates. They verify only.
+  // Keys that signed before, or elsewhere: private keys, public keys or certificates. They verify
+  // only.
   std::vector<std::string> verify_key_pems;
   std::string root_ca_pem;        // handed out with tokens
   bool allow_everything = false;  // instead of RBAC
-  bool anonymous = true;          // requests without credentials are judged; false: they are refused
+  bool anonymous = true;  // requests without credentials are judged; false: they are refused
   std::string issuer = "https://kubernetes.default.svc.cluster.local";
 };
 
 struct TokenSubject {
-  std::string ns, name, uid;                 // the service account
-  std::string pod_name, pod_uid;             // when bound to a pod
-  std::string node_name, node_uid;           // where that pod is
-  std::string secret_name, secret_uid;       // when bound to a secret
+  std::string ns, name, uid;            // the service account
+  std::string pod_name, pod_uid;        // when bound to a pod
+  std::string node_name, node_uid;      // where that pod is
+  std::string secret_name, secret_uid;  // when bound to a secret
   std::string token_id;
-  bool lasting = false;                      // no expiry: good while its secret holds it
+  bool lasting = false;  // no expiry: good while its secret holds it
 };
 
 // Thread-safe.
@@ -48,10 +50,11 @@ class Tokens {
   // `audiences` empty: the issuer itself.
   Result<std::string> issue(const TokenSubject& subject, const std::vector<std::string>& audiences,
                             std::int64_t seconds) const;
-  // For a Secret of type kubernetes.io/service-account-token: lasts as long as account and secret do.
+  // For a Secret of type kubernetes.io/service-account-token: lasts as long as account and secret
+  // do.
   Result<std::string> issue_lasting(const TokenSubject& subject) const;
-  // Signature, times, issuer and audience (one of `audiences`; empty: the issuer itself); whether the
-  // account still exists is the caller's question.
+  // Signature, times, issuer and audience (one of `audiences`; empty: the issuer itself); whether
+  // the account still exists is the caller's question.
   Result<TokenSubject> verify(std::string_view token,
                               const std::vector<std::string>& audiences = {}) const;
   // Those a token that has been found valid is for.

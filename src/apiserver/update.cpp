@@ -13,10 +13,10 @@ namespace {
 Result<void> check_uid(const WriteScope& scope, const json::Value& object, const json::Value& old) {
   std::string_view given = meta_string(object, "uid"), actual = meta_string(old, "uid");
   if (given.empty() || given == actual) return {};
-  return std::unexpected(conflict_error(
-      scope.resource(), scope.request.key.name,
-      "Precondition failed: UID in precondition: " + std::string(given) +
-          ", UID in object meta: " + std::string(actual)));
+  return std::unexpected(
+      conflict_error(scope.resource(), scope.request.key.name,
+                     "Precondition failed: UID in precondition: " + std::string(given) +
+                         ", UID in object meta: " + std::string(actual)));
 }
 
 // /finalize on a namespace replaces spec.finalizers and nothing else.
@@ -39,7 +39,8 @@ Result<PreparedWrite> finalize_namespace(WriteScope& scope, json::Value object, 
 Result<PreparedWrite> prepare_update(WriteScope& scope) {
   const Kind& kind = scope.kind();
   json::Value object(scope.request.body, scope.storage);
-  if (scope.request.subresource == "ephemeralcontainers") object = pod_of_ephemeral(std::move(object));
+  if (scope.request.subresource == "ephemeralcontainers")
+    object = pod_of_ephemeral(std::move(object));
   TRY(match_request(kind, scope.request.key, object));
   store::ItemPtr item = scope.snapshot.get(scope.served().bucket, request_key(scope));
   if (!item && kind.create_on_update && scope.request.subresource.empty())
@@ -53,9 +54,9 @@ Result<PreparedWrite> prepare_update(WriteScope& scope) {
   kube::Resource named = kind.resource;
   named.kind = named.plural;  // upstream has no better name here
   if (unconditional && !kind.unconditional_update)
-    return std::unexpected(invalid_object(
-        named, scope.request.key.name,
-        {invalid_value("metadata.resourceVersion", json::Value(0), "must be specified for an update")}));
+    return std::unexpected(invalid_object(named, scope.request.key.name,
+                                          {invalid_value("metadata.resourceVersion", json::Value(0),
+                                                         "must be specified for an update")}));
   if (revision.find_first_not_of("0123456789") != std::string::npos)
     return fail(Code::internal, "strconv.ParseUint: parsing \"" + revision + "\": invalid syntax");
   if (!unconditional && revision != std::to_string(item->modified))

@@ -29,14 +29,16 @@ struct Upkeep::State : std::enable_shared_from_this<State> {
   }
 
   void look() {
-    std::vector<WriteRequest> requests = rule.look(*registry.catalog(), store.snapshot(), loop.clock().wall());
+    std::vector<WriteRequest> requests =
+        rule.look(*registry.catalog(), store.snapshot(), loop.clock().wall());
     for (WriteRequest& request : requests) request.field_manager = rule.manager;
     // What changes by it, or fails because something else has changed, wakes us again by itself.
     if (!requests.empty()) writes.run(std::move(requests), loop, [](std::vector<WriteOutcome>) {});
   }
 };
 
-Upkeep::Upkeep(store::Store& store, Registry& registry, Writes& writes, Executor& loop, UpkeepRule rule)
+Upkeep::Upkeep(store::Store& store, Registry& registry, Writes& writes, Executor& loop,
+               UpkeepRule rule)
     : state_(std::make_shared<State>(store, registry, writes, loop, std::move(rule))) {}
 
 Upkeep::~Upkeep() {

@@ -1,6 +1,6 @@
-// What the API server keeps true of some of its own objects: it looks at all of them whenever one has changed, or the
-// kinds it serves have, and writes what is missing. The rules are in api_service_upkeep.h, flow_upkeep.h,
-// policy_types.h and server_address.h.
+// What the API server keeps true of some of its own objects: it looks at all of them whenever one
+// has changed, or the kinds it serves have, and writes what is missing. The rules are in
+// api_service_upkeep.h, flow_upkeep.h, policy_types.h and server_address.h.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,11 @@
 namespace hekla::apiserver {
 
 struct UpkeepRule {
-  std::vector<kube::Resource> kinds;  // looked at when one of these changes; group, version and plural
-  std::string manager;                // in whose name is written
-  std::function<std::vector<WriteRequest>(const Catalog&, const store::Snapshot&, WallTime now)> look;
+  std::vector<kube::Resource>
+      kinds;            // looked at when one of these changes; group, version and plural
+  std::string manager;  // in whose name is written
+  std::function<std::vector<WriteRequest>(const Catalog&, const store::Snapshot&, WallTime now)>
+      look;
 };
 
 // Lives on `loop`.
@@ -33,7 +35,8 @@ class Upkeep {
   std::shared_ptr<State> state_;
 };
 
-// A write of the server's own to a cluster-scoped object; a creation unless it is made something else.
+// A write of the server's own to a cluster-scoped object; a creation unless it is made something
+// else.
 WriteRequest upkeep_write(ServedPtr served, std::string name);
 // Whether the condition of the wanted one's type has its status and the same text in `field`.
 bool has_condition_like(const json::Value& object, const json::Value& wanted, const char* field);

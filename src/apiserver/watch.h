@@ -1,5 +1,6 @@
-// A watch as a cursor on the store's history. It is pulled, never pushed: a slow reader lags and at last
-// falls off the history, and nobody waits for it. HTTP watches and in-process watches share it.
+// A watch as a cursor on the store's history. It is pulled, never pushed: a slow reader lags and at
+// last falls off the history, and nobody waits for it. HTTP watches and in-process watches share
+// it.
 #pragma once
 
 #include <optional>
@@ -21,11 +22,12 @@ struct ObjectEvent {
 };
 
 // What a watch with the filter is told of a change; null: nothing.
-std::optional<ObjectEvent> told_of(const ObjectFilter& filter, const ServedKind& served, const store::ItemPtr& previous,
-                                   const store::ItemPtr& item, bool removed, store::Revision revision);
+std::optional<ObjectEvent> told_of(const ObjectFilter& filter, const ServedKind& served,
+                                   const store::ItemPtr& previous, const store::ItemPtr& item,
+                                   bool removed, store::Revision revision);
 
-// What the history of a bucket held after a revision. Whoever stands at that revision may read it in place of the
-// store's: what came later wakes every watch anew.
+// What the history of a bucket held after a revision. Whoever stands at that revision may read it
+// in place of the store's: what came later wakes every watch anew.
 struct HistoryPage {
   store::Revision after = 0;
   store::Revision current = 0;  // of the store
@@ -46,9 +48,10 @@ class WatchCursor {
   // The next events, at most about `limit`; `expired` when the history no longer reaches back. Sets
   // `caught_up` when nothing more is to be had for the moment.
   Result<std::vector<ObjectEvent>> pull(std::size_t limit, bool& caught_up);
-  // The same with a page that cursors of the bucket share while one commit is told to them, and pull with the same
-  // limit. It is read, or read anew, for a cursor that stands elsewhere.
-  Result<std::vector<ObjectEvent>> pull(std::size_t limit, bool& caught_up, std::optional<HistoryPage>& page);
+  // The same with a page that cursors of the bucket share while one commit is told to them, and
+  // pull with the same limit. It is read, or read anew, for a cursor that stands elsewhere.
+  Result<std::vector<ObjectEvent>> pull(std::size_t limit, bool& caught_up,
+                                        std::optional<HistoryPage>& page);
   // Every change of an object is given, to be judged by told_of() when it has been converted.
   void judge_nothing() { judges_ = false; }
   // Everything up to here has been seen.

@@ -68,7 +68,8 @@ TEST_F(WatchTest, EventsAreMessagesOverWebSocket) {
 }
 
 TEST_F(WatchTest, ObjectsEnterAndLeaveASelector) {
-  auto watch = send("GET", std::string(kMaps) + "?watch=1&labelSelector=x%3Dy&resourceVersion=" + revision());
+  auto watch = send(
+      "GET", std::string(kMaps) + "?watch=1&labelSelector=x%3Dy&resourceVersion=" + revision());
   call("POST", kMaps, config_map("a"));
   EXPECT_TRUE(watch->events().empty());
   patch(std::string(kMaps) + "/a", R"({"metadata":{"labels":{"x":"y"}}})");
@@ -101,7 +102,8 @@ TEST_F(WatchTest, OneChangeIsEachWatchersOwnEvent) {
 }
 
 TEST_F(WatchTest, FieldSelectors) {
-  auto watch = send("GET", "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=" + revision());
+  auto watch = send(
+      "GET", "/api/v1/pods?watch=1&fieldSelector=spec.nodeName%3Dn1&resourceVersion=" + revision());
   call("POST", kPods, pod("p"));
   call("POST", std::string(kPods) + "/p/binding", R"({"target":{"name":"n1"}})");
   ASSERT_EQ(watch->events().size(), 1u);
@@ -113,14 +115,16 @@ TEST_F(WatchTest, FieldSelectors) {
 
 TEST_F(WatchTest, InitialEventsEndWithABookmark) {
   call("POST", kMaps, config_map("a"));
-  auto watch = send("GET", std::string(kMaps) +
-                               "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
-                               "&allowWatchBookmarks=true");
+  auto watch =
+      send("GET", std::string(kMaps) +
+                      "?watch=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+                      "&allowWatchBookmarks=true");
   std::vector<json::Value> events = watch->events();
   ASSERT_EQ(events.size(), 2u);
   EXPECT_EQ(type(events[0]), "ADDED");
   EXPECT_EQ(type(events[1]), "BOOKMARK");
-  EXPECT_EQ(json::string_at(events[1], {"object", "metadata", "annotations", "k8s.io/initial-events-end"}),
+  EXPECT_EQ(json::string_at(events[1],
+                            {"object", "metadata", "annotations", "k8s.io/initial-events-end"}),
             "true");
   EXPECT_EQ(meta(events[1], "resourceVersion"), revision());
   EXPECT_EQ(call("GET", std::string(kMaps) + "?watch=true&sendInitialEvents=true").status, 422);
@@ -128,8 +132,10 @@ TEST_F(WatchTest, InitialEventsEndWithABookmark) {
 }
 
 TEST_F(WatchTest, BookmarksAndTheEnd) {
-  auto watch = send("GET", std::string(kMaps) + "?watch=true&allowWatchBookmarks=true&timeoutSeconds=90"
-                                                "&resourceVersion=" + revision());
+  auto watch = send("GET", std::string(kMaps) +
+                               "?watch=true&allowWatchBookmarks=true&timeoutSeconds=90"
+                               "&resourceVersion=" +
+                               revision());
   call("POST", "/api/v1/namespaces/kube-system/configmaps", config_map("c"));
   simulation.run_for(std::chrono::seconds(61));
   ASSERT_EQ(watch->events().size(), 1u);
@@ -167,11 +173,13 @@ TEST_F(WatchTest, WatchesAndListsGoOnOverARestart) {
   call("POST", kMaps, config_map("a", R"(,"labels":{"l":"x"})"));
   call("POST", kMaps, config_map("b", R"(,"labels":{"l":"x"})"));
   const std::string from = revision();
-  const std::string token = call("GET", std::string(kMaps) + "?limit=1").at({"metadata", "continue"});
+  const std::string token =
+      call("GET", std::string(kMaps) + "?limit=1").at({"metadata", "continue"});
   patch(std::string(kMaps) + "/b", R"({"metadata":{"labels":{"l":"y"}}})");
   patch(std::string(kMaps) + "/b", R"({"metadata":{"labels":{"l":"x"}}})");
   call("DELETE", std::string(kMaps) + "/a");
-  const std::string target = std::string(kMaps) + "?watch=true&labelSelector=l%3Dx&resourceVersion=" + from;
+  const std::string target =
+      std::string(kMaps) + "?watch=true&labelSelector=l%3Dx&resourceVersion=" + from;
   auto before = send("GET", target);
   server.reset();
   store.reset();
@@ -217,7 +225,8 @@ TEST_F(ShortHistoryTest, ALostPageNamesWhereToGoOn) {
   Reply expired = call("GET", std::string(kMaps) + "?limit=2&continue=" + token);
   EXPECT_EQ(expired.status, 410);
   EXPECT_EQ(expired.reason(), "Expired");
-  Reply rest = call("GET", std::string(kMaps) + "?limit=2&continue=" + expired.at({"metadata", "continue"}));
+  Reply rest =
+      call("GET", std::string(kMaps) + "?limit=2&continue=" + expired.at({"metadata", "continue"}));
   EXPECT_EQ(rest.status, 200);
   EXPECT_EQ(json::array_at(rest.body, {"items"})->size(), 1u);
 }

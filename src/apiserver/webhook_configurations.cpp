@@ -12,8 +12,11 @@ PolicyExpression read_condition(std::string text) {
 }
 
 Webhook read_webhook(const json::Value& spec, std::string id) {
-  Webhook webhook{spec, std::move(id), std::string(json::string_at(spec, {"name"})),
-                  json::string_at(spec, {"failurePolicy"}) == "Ignore", {}};
+  Webhook webhook{spec,
+                  std::move(id),
+                  std::string(json::string_at(spec, {"name"})),
+                  json::string_at(spec, {"failurePolicy"}) == "Ignore",
+                  {}};
   if (const json::Array* conditions = json::array_at(spec, {"matchConditions"}))
     for (const json::Value& condition : *conditions)
       webhook.conditions.push_back(read_condition(json::text_at(condition, {"expression"})));
@@ -24,9 +27,9 @@ Webhook read_webhook(const json::Value& spec, std::string id) {
 
 WebhookList WebhookConfigurations::at(const store::Snapshot& snapshot, const Catalog& catalog,
                                       bool mutating) {
-  ServedPtr served = catalog.find(
-      "admissionregistration.k8s.io", "v1",
-      mutating ? "mutatingwebhookconfigurations" : "validatingwebhookconfigurations");
+  ServedPtr served =
+      catalog.find("admissionregistration.k8s.io", "v1",
+                   mutating ? "mutatingwebhookconfigurations" : "validatingwebhookconfigurations");
   std::vector<store::ItemPtr> items;
   if (served)
     snapshot.scan(served->bucket, "", "", [&](const store::ItemPtr& item) {
@@ -41,7 +44,8 @@ WebhookList WebhookConfigurations::at(const store::Snapshot& snapshot, const Cat
     const json::Value configuration = decode_object(*served, *item);
     if (const json::Array* specs = json::array_at(configuration, {"webhooks"}))
       for (const json::Value& spec : *specs)
-        webhooks->push_back(read_webhook(spec, (mutating ? "mutating/" : "validating/") + item->key + "/" +
+        webhooks->push_back(read_webhook(spec, (mutating ? "mutating/" : "validating/") +
+                                                   item->key + "/" +
                                                    std::to_string(webhooks->size())));
   }
   known = {std::move(items), std::move(webhooks)};

@@ -1,4 +1,5 @@
-// The webhooks and policies that are configured, read once for as long as nobody changes a configuration.
+// The webhooks and policies that are configured, read once for as long as nobody changes a
+// configuration.
 #pragma once
 
 #include <memory>

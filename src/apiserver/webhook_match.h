@@ -21,7 +21,8 @@ Result<bool> webhook_selects(const json::Value& webhook, const kube::AdmissionRe
                              const json::Value& object);
 // matchConditions over the review's request.
 Result<bool> webhook_conditions_hold(const Webhook& webhook, const kube::AdmissionRequest& request,
-                                     const json::Value& review_request, const Authorizer& authorizer);
+                                     const json::Value& review_request,
+                                     const Authorizer& authorizer);
 // One text for several failures: "[a, b]".
 std::string aggregate_text(const std::vector<std::string>& failures);
 

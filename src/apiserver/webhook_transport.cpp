@@ -25,15 +25,17 @@ class HttpsTransport final : public WebhookTransport {
     request.body = std::move(call.body);
     request.timeout = call.timeout;
     request.max_body_bytes = std::size_t{8} << 20;
-    (*entry)->client->send(std::move(request), [under_way = &(*entry)->under_way,
-                                                done = std::move(done)](Result<net::Response> response) {
-      done(std::move(response));
-      --*under_way;
-    });
+    (*entry)->client->send(
+        std::move(request),
+        [under_way = &(*entry)->under_way, done = std::move(done)](Result<net::Response> response) {
+          done(std::move(response));
+          --*under_way;
+        });
   }
 
  private:
-  using Key = std::tuple<std::string, std::string, bool>;  // certificate authority, server name, in the pods' network
+  using Key = std::tuple<std::string, std::string,
+                         bool>;  // certificate authority, server name, in the pods' network
   struct Entry {
     std::unique_ptr<net::Client> client;
     std::atomic<int> under_way{0};
@@ -69,7 +71,8 @@ class HttpsTransport final : public WebhookTransport {
   void drop_oldest() {
     auto oldest = clients_.end();
     for (auto one = clients_.begin(); one != clients_.end(); ++one)
-      if (one->second->under_way == 0 && (oldest == clients_.end() || one->second->used < oldest->second->used))
+      if (one->second->under_way == 0 &&
+          (oldest == clients_.end() || one->second->used < oldest->second->used))
         oldest = one;
     if (oldest != clients_.end()) clients_.erase(oldest);
   }
@@ -83,7 +86,8 @@ class HttpsTransport final : public WebhookTransport {
 
 }  // namespace
 
-std::unique_ptr<WebhookTransport> make_webhook_transport(net::OpenSocket pod_socket, net::OwnRanges own) {
+std::unique_ptr<WebhookTransport> make_webhook_transport(net::OpenSocket pod_socket,
+                                                         net::OwnRanges own) {
   return std::make_unique<HttpsTransport>(std::move(pod_socket), std::move(own));
 }
 

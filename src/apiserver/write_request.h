@@ -1,5 +1,5 @@
-// A write as a value, and what became of it. HTTP and the in-process client speak to the pipeline in
-// these words alone.
+// A write as a value, and what became of it. HTTP and the in-process client speak to the pipeline
+// in these words alone.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,23 @@ struct RemoveOptions {
 };
 
 struct WriteRequest {
-  // connect: nothing is written; the body is what admission shall see of a request that opens a stream.
+  // connect: nothing is written; the body is what admission shall see of a request that opens a
+  // stream.
   enum class Verb { create, update, patch, remove, bind, evict, connect } verb = Verb::create;
   ServedPtr served;
   kube::Key key;
   std::string subresource;  // status, scale, finalize, exec; bind and evict are verbs
   json::Value body;
-  std::vector<std::string> repeated_fields;  // in a strict decoder's words, met while the body was parsed
+  std::vector<std::string>
+      repeated_fields;  // in a strict decoder's words, met while the body was parsed
   kube::PatchType patch_type = kube::PatchType::merge;
   bool force = false;  // apply patches
   RemoveOptions remove;
   bool dry_run = false;
   FieldValidation field_validation = FieldValidation::ignore;
   std::string field_manager;
-  std::string given_manager, given_validation;  // fieldManager and fieldValidation as the query has them, for webhooks
+  std::string given_manager,
+      given_validation;  // fieldManager and fieldValidation as the query has them, for webhooks
   kube::UserInfo user;
   bool past_admission = false;  // a removal that nobody may refuse
   // Of an update or patch that may create: why its user must not. Empty: it may.

@@ -71,11 +71,14 @@ Result<void> check_configuration(WriteScope& scope) {
 }
 
 bool patched_strategically(const WriteScope& scope) {
-  return scope.request.verb == WriteRequest::Verb::patch && scope.request.patch_type == kube::PatchType::strategic;
+  return scope.request.verb == WriteRequest::Verb::patch &&
+         scope.request.patch_type == kube::PatchType::strategic;
 }
 
-// A patch whose outcome is no object of the kind: upstream shows the whole outcome, or a strategic patch itself.
-Error undecodable_patch(const WriteScope& scope, const json::Value& object, const std::string& why) {
+// A patch whose outcome is no object of the kind: upstream shows the whole outcome, or a strategic
+// patch itself.
+Error undecodable_patch(const WriteScope& scope, const json::Value& object,
+                        const std::string& why) {
   const std::string shown =
       patched_strategically(scope) ? json::go_print(scope.request.body) : json::serialize(object);
   return invalid_object(kube::Resource{}, "", {invalid_value("patch", json::Value(shown), why)});
@@ -89,7 +92,8 @@ Error strict_error(const WriteScope& scope, const json::Value& object,
   return undecodable_patch(scope, object, text);
 }
 
-// Whether a member of the object may be another than the stored one. (A conversion webhook may return anything.)
+// Whether a member of the object may be another than the stored one. (A conversion webhook may
+// return anything.)
 bool may_have_changed(const WriteScope& scope, std::string_view member) {
   const WriteRequest& request = scope.request;
   const bool names = request.verb == WriteRequest::Verb::patch && request.subresource != "scale" &&
@@ -98,8 +102,8 @@ bool may_have_changed(const WriteScope& scope, std::string_view member) {
   return !names || scope.kind().conversion || json::find(request.body, member);
 }
 
-// The members of a patched object that the patch does not name. They are as they were when they were stored, so that
-// whatever looks for what must not be stored can do without them.
+// The members of a patched object that the patch does not name. They are as they were when they
+// were stored, so that whatever looks for what must not be stored can do without them.
 class UnnamedMembers {
  public:
   explicit UnnamedMembers(json::Value& object) : object_(object), all_(object.storage()) {}
@@ -108,7 +112,8 @@ class UnnamedMembers {
     scope_ = &scope;
     json::Object named(object_.storage());
     for (auto& member : object_.get_object())
-      if (may_have_changed(scope, member.key())) named.emplace(member.key(), std::move(member.value()));
+      if (may_have_changed(scope, member.key()))
+        named.emplace(member.key(), std::move(member.value()));
     all_ = std::exchange(object_.get_object(), std::move(named));
   }
 
@@ -152,7 +157,8 @@ void accept_names(WriteScope& scope, json::Value& crd) {
   json::Value before = crd;
   prepare_crd(crd, scope.catalog, scope.now);
   // The versions kept are a matter of the write itself.
-  json::at_path(before, {"status", "storedVersions"}) = json::at_path(crd, {"status", "storedVersions"});
+  json::at_path(before, {"status", "storedVersions"}) =
+      json::at_path(crd, {"status", "storedVersions"});
   track_update(scope.kind(), &before, crd,
                {"kube-apiserver", scope.resource().api_version(), "status"}, scope.now);
 }
@@ -182,7 +188,8 @@ void isolate(const WriteScope& scope, json::Value& object, const json::Value& ol
   json::Object merged(now.storage());
   for (const auto& member : before) {
     const bool own = member.key() == "status" || (member.key() == "metadata" && !kind.custom);
-    json::Value* given = own || !may_have_changed(scope, member.key()) ? now.if_contains(member.key()) : nullptr;
+    json::Value* given =
+        own || !may_have_changed(scope, member.key()) ? now.if_contains(member.key()) : nullptr;
     if (given)
       merged.emplace(member.key(), std::move(*given));
     else if (!own)
@@ -224,8 +231,9 @@ void count_generation(const Kind& kind, json::Value& object, const json::Value& 
   bool changed = !same_outside(object, old, kind.has_status || !kind.custom);
   // Two kinds also count changes of a part of their metadata.
   const std::string_view member = kind.storage_bucket == "deployments.apps" ? "annotations"
-                                  : kind.storage_bucket == "endpointslices.discovery.k8s.io" ? "labels"
-                                                                                             : "";
+                                  : kind.storage_bucket == "endpointslices.discovery.k8s.io"
+                                      ? "labels"
+                                      : "";
   if (!changed && !member.empty()) {
     static const json::Value kNone;
     const json::Value* now = json::find_path(object, {"metadata", member});
@@ -303,13 +311,14 @@ Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) 
   UnnamedMembers unnamed(object);
   if (patched) unnamed.take_out(scope);
   if (scope.request.field_validation != FieldValidation::ignore) TRY(check_configuration(scope));
-  const GoDecoder decoder = patched && patched_strategically(scope) ? GoDecoder::unstructured : GoDecoder::json;
+  const GoDecoder decoder =
+      patched && patched_strategically(scope) ? GoDecoder::unstructured : GoDecoder::json;
   if (!kind.custom && kind.schema)
     if (Result<void> typed = check_types(*kind.schema, object, decoder); !typed) {
       unnamed.put_back();
-      return std::unexpected(patched ? undecodable_patch(scope, object, typed.error().message)
-                                     : bad_request_error(cannot_handle(kind.resource) +
-                                                         typed.error().message));
+      return std::unexpected(
+          patched ? undecodable_patch(scope, object, typed.error().message)
+                  : bad_request_error(cannot_handle(kind.resource) + typed.error().message));
     }
   if (scope.request.field_validation != FieldValidation::ignore) {
     std::vector<std::string> problems = field_problems(scope, object);
@@ -355,7 +364,8 @@ Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Va
   TRY(scope.services.admission->mutate(request, object));
   if (webhooks) {
     TRY(mutate_by_webhooks(scope, request, object));
-    TRY(match_request(scope.kind(), request.key, object));  // what was authorized is still what is written
+    TRY(match_request(scope.kind(), request.key,
+                      object));  // what was authorized is still what is written
     if (!scope.kind().custom && scope.kind().schema) {
       if (Result<void> typed = check_types(*scope.kind().schema, object); !typed)
         return fail(Code::bad_request, cannot_handle(scope.resource()) + typed.error().message);
@@ -371,10 +381,9 @@ Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::
   const kube::Resource& resource = scope.resource();
   if (is_crd(resource)) accept_names(scope, object);
   if (resource.plural == "services" && resource.group.empty() && scope.services.addresses) {
-    std::vector<Cause> causes =
-        scope.services.addresses->assign(object, old, scope.served(), scope.snapshot,
-                                         {*scope.services.rng, scope.now, scope.request.dry_run,
-                                          scope.memo->kept["clusterIP"]});
+    std::vector<Cause> causes = scope.services.addresses->assign(
+        object, old, scope.served(), scope.snapshot,
+        {*scope.services.rng, scope.now, scope.request.dry_run, scope.memo->kept["clusterIP"]});
     if (!causes.empty())
       return std::unexpected(
           invalid_object(resource, std::string(meta_string(object, "name")), std::move(causes)));
@@ -386,16 +395,19 @@ namespace {
 
 // Rules trust the types and the sizes that the schema has promised.
 bool keeps_rules_from_running(const std::vector<Cause>& causes) {
-  static constexpr std::string_view kBlocking[]{"FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong",
-                                                "FieldValueTooMany", "FieldValueTypeInvalid"};
+  static constexpr std::string_view kBlocking[]{"FieldValueNotSupported", "FieldValueRequired",
+                                                "FieldValueTooLong", "FieldValueTooMany",
+                                                "FieldValueTypeInvalid"};
   return std::any_of(causes.begin(), causes.end(), [](const Cause& cause) {
-    return std::find(std::begin(kBlocking), std::end(kBlocking), cause.reason) != std::end(kBlocking);
+    return std::find(std::begin(kBlocking), std::end(kBlocking), cause.reason) !=
+           std::end(kBlocking);
   });
 }
 
-// What a kind's rules say of the object. What they would say of the stored one as well is not this write's doing: rules
-// become stricter, and a finalizer must still come off.
-std::vector<Cause> new_complaints(const Kind& kind, const json::Value& object, const json::Value* old) {
+// What a kind's rules say of the object. What they would say of the stored one as well is not this
+// write's doing: rules become stricter, and a finalizer must still come off.
+std::vector<Cause> new_complaints(const Kind& kind, const json::Value& object,
+                                  const json::Value* old) {
   std::vector<Cause> causes = kind.validate(object);
   if (causes.empty() || !old) return causes;
   const std::vector<Cause> known = kind.validate(*old);
@@ -411,7 +423,8 @@ std::vector<Cause> new_complaints(const Kind& kind, const json::Value& object, c
 
 Result<void> validate_stage(WriteScope& scope, const json::Value& object, const json::Value* old) {
   const Kind& kind = scope.kind();
-  // Its managedFields are nested deeper than what they describe; what is stored must be readable again.
+  // Its managedFields are nested deeper than what they describe; what is stored must be readable
+  // again.
   if (json::deeper_than(object, json::kMaxDepth))
     return fail(Code::bad_request, "the object with its managedFields is nested deeper than " +
                                        std::to_string(json::kMaxDepth));
@@ -424,15 +437,16 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
   if (kind.custom && kind.schema) {
     add(validate_value(*kind.schema, object, {}, old));
     if (kind.has_rules && keeps_rules_from_running(causes))
-      causes.push_back(invalid_value("<nil>", json::Value(nullptr),
-                                     "some validation rules were not checked because the object was invalid; correct "
-                                     "the existing errors to complete validation"));
+      causes.push_back(invalid_value(
+          "<nil>", json::Value(nullptr),
+          "some validation rules were not checked because the object was invalid; correct "
+          "the existing errors to complete validation"));
     else if (kind.has_rules)
       add(validate_rules(*kind.schema, object, old));
   }
   // What a write of the status leaves as it was has been judged.
-  const bool judged =
-      old && !kind.custom && writes_status(scope.request.subresource) && same_outside(object, *old, true);
+  const bool judged = old && !kind.custom && writes_status(scope.request.subresource) &&
+                      same_outside(object, *old, true);
   if (!judged && kind.validate) add(new_complaints(kind, object, old));
   if (!old && kind.validate_create) add(kind.validate_create(object));
   if (old && scope.request.subresource == "ephemeralcontainers")
@@ -443,12 +457,14 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
     add(kind.validate_update(object, *old));
   if (old && !kind.custom && writes_status(scope.request.subresource))
     add(validate_status(kind.resource, object, *old));
-  if (old && kind.resource.plural == "certificatesigningrequests" && kind.resource.group == "certificates.k8s.io")
+  if (old && kind.resource.plural == "certificatesigningrequests" &&
+      kind.resource.group == "certificates.k8s.io")
     add(validate_verdict(object, *old, scope.request.subresource == "approval"));
   if (is_crd(kind.resource)) add(validate_crd(object, old, scope.catalog));
   if (causes.empty()) {
     if (kind.warnings && scope.request.subresource.empty())
-      for (std::string& text : kind.warnings(object, old)) scope.warnings.push_back(std::move(text));
+      for (std::string& text : kind.warnings(object, old))
+        scope.warnings.push_back(std::move(text));
     return {};
   }
   return std::unexpected(
@@ -470,8 +486,8 @@ Result<void> admit_stage(WriteScope& scope, const json::Value& object, const jso
   return validate_by_webhooks(scope, request, object);
 }
 
-Result<void> admit_sent(WriteScope& scope, const std::string& subresource, kube::Operation operation,
-                        json::Value& sent, const json::Value* old) {
+Result<void> admit_sent(WriteScope& scope, const std::string& subresource,
+                        kube::Operation operation, json::Value& sent, const json::Value* old) {
   const bool mutating = webhooks_configured(scope, true);
   if (!mutating && !webhooks_configured(scope, false) &&
       scope.services.configurations->policies.at(scope.snapshot, scope.catalog)->policies.empty())
@@ -506,9 +522,10 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
   keep_server_fields(object, old);
   isolate(scope, object, old);
   if (!input.fields_tracked && kind.schema)
-    track_update(kind, &old, object,
-                 {scope.request.field_manager, kind.resource.api_version(), scope.request.subresource},
-                 scope.now);
+    track_update(
+        kind, &old, object,
+        {scope.request.field_manager, kind.resource.api_version(), scope.request.subresource},
+        scope.now);
   TRY(mutate_stage(scope, object, &old, kube::Operation::update));
   if (kind.prepare_update)
     kind.prepare_update(object, old, {scope.now, scope.services.rng, scope.request.subresource});
@@ -524,8 +541,10 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
   PreparedWrite prepared;
   if (removal) {
     prepared = TRY(remove_stage(scope, std::move(object), *input.item));
-  // What is still kept in another version is written all the same: so objects move to a new storage version.
-  } else if (json::equal(object, old) && (!kind.custom || stored_version(*input.item) == kind.storage_version)) {
+    // What is still kept in another version is written all the same: so objects move to a new
+    // storage version.
+  } else if (json::equal(object, old) &&
+             (!kind.custom || stored_version(*input.item) == kind.storage_version)) {
     return unchanged_stage(scope, std::move(input.item));
   } else {
     prepared = TRY(put_stage(scope, std::move(object),
@@ -539,7 +558,8 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
 Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Expect expect,
                                 WriteOutcome::Effect effect, store::Revision dry_run_revision) {
   if (scope.kind().conversion)
-    object = TRY(scope.services.conversions->convert(scope, std::move(object), *scope.served().storage));
+    object =
+        TRY(scope.services.conversions->convert(scope, std::move(object), *scope.served().storage));
   if (scope.request.dry_run) {
     PreparedWrite prepared;
     prepared.outcome.effect = effect;
@@ -550,7 +570,8 @@ Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Ex
   return put_encoded(scope, encode_object(scope.served(), object), expect, effect);
 }
 
-PreparedWrite put_encoded(WriteScope& scope, EncodedObject encoded, store::Expect expect, WriteOutcome::Effect effect) {
+PreparedWrite put_encoded(WriteScope& scope, EncodedObject encoded, store::Expect expect,
+                          WriteOutcome::Effect effect) {
   PreparedWrite prepared;
   prepared.outcome.effect = effect;
   prepared.outcome.warnings = std::move(scope.warnings);
@@ -566,7 +587,8 @@ PreparedWrite put_encoded(WriteScope& scope, EncodedObject encoded, store::Expec
   return prepared;
 }
 
-Result<PreparedWrite> remove_stage(WriteScope& scope, json::Value last_state, const store::Item& item) {
+Result<PreparedWrite> remove_stage(WriteScope& scope, json::Value last_state,
+                                   const store::Item& item) {
   PreparedWrite prepared =
       TRY(put_stage(scope, std::move(last_state), {store::Expect::Kind::revision, item.modified},
                     WriteOutcome::Effect::removed, item.modified));

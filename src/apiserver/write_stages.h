@@ -1,6 +1,7 @@
 // The stages of the write pipeline, and the state that travels through them. Each verb (create.cpp,
-// update.cpp, ...) is a sequence of stages over one WriteScope; a stage that must wait (a webhook) can be
-// put between any two, because everything a later stage needs is in the scope and the object.
+// update.cpp, ...) is a sequence of stages over one WriteScope; a stage that must wait (a webhook)
+// can be put between any two, because everything a later stage needs is in the scope and the
+// object.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,7 @@ class Authorizer;   // auth.h
 class Conversions;  // conversion.h
 class ServiceAddresses;
 class WebhookConfigurations;  // webhook_configurations.h
-class WebhookTransport;  // webhooks.h
+class WebhookTransport;       // webhooks.h
 struct OwnAdmissionRequest;
 struct WebhookMemo;
 struct FieldSet;
@@ -36,7 +37,7 @@ struct WriteServices {
   WebhookTransport* webhooks = nullptr;
   WebhookConfigurations* configurations = nullptr;
   Conversions* conversions = nullptr;
-  bool quota = true;  // ResourceQuotas are enforced
+  bool quota = true;                       // ResourceQuotas are enforced
   const Authorizer* authorizer = nullptr;  // whom expressions ask
 };
 
@@ -48,7 +49,7 @@ struct WriteScope {
   const WriteServices& services;
   WallTime now;
   std::vector<std::string> warnings;
-  WebhookMemo* memo = nullptr;  // of the request, across its attempts
+  WebhookMemo* memo = nullptr;         // of the request, across its attempts
   const SideWrites* staged = nullptr;  // of the writes before this one in the same commit
   SideWrites sides;                    // of this write
   json::Storage storage = {};          // of the objects under way; it ends with this attempt
@@ -93,8 +94,8 @@ Result<void> apply_patch(const WriteScope& scope, kube::PatchType type, const js
                          json::Value& object);
 
 // What admission is told of the request; who reads other objects is left to the caller.
-OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& object, const json::Value* old,
-                                      kube::Operation operation);
+OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& object,
+                                      const json::Value* old, kube::Operation operation);
 
 // The object the request addresses, or not_found.
 Result<store::ItemPtr> find_item(const WriteScope& scope);
@@ -120,18 +121,19 @@ std::string cannot_handle(const kube::Resource& resource);
 Result<void> validate_stage(WriteScope& scope, const json::Value& object, const json::Value* old);
 Result<void> admit_stage(WriteScope& scope, const json::Value& object, const json::Value* old,
                          kube::Operation operation);
-// What is sent to a subresource and is no object of the resource's kind (a Binding, an Eviction, a Scale, the options
-// of exec) passes webhooks, which may change it, and policies.
-Result<void> admit_sent(WriteScope& scope, const std::string& subresource, kube::Operation operation,
-                        json::Value& sent, const json::Value* old = nullptr);
+// What is sent to a subresource and is no object of the resource's kind (a Binding, an Eviction, a
+// Scale, the options of exec) passes webhooks, which may change it, and policies.
+Result<void> admit_sent(WriteScope& scope, const std::string& subresource,
+                        kube::Operation operation, json::Value& sent,
+                        const json::Value* old = nullptr);
 // Everything an update does once the new object is known and `item` is what it replaces.
 struct UpdateInput {
   json::Value object;
   json::Value old;
   store::ItemPtr item;
   bool retry_on_conflict = false;
-  bool decoded = false;        // the object has been through decode_stage
-  bool fields_tracked = false; // managedFields are already those of the new object
+  bool decoded = false;         // the object has been through decode_stage
+  bool fields_tracked = false;  // managedFields are already those of the new object
 };
 Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input);
 
@@ -139,8 +141,10 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input);
 Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Expect expect,
                                 WriteOutcome::Effect effect, store::Revision dry_run_revision);
 // The same for what is already bytes; not for a dry run.
-PreparedWrite put_encoded(WriteScope& scope, EncodedObject encoded, store::Expect expect, WriteOutcome::Effect effect);
-Result<PreparedWrite> remove_stage(WriteScope& scope, json::Value last_state, const store::Item& item);
+PreparedWrite put_encoded(WriteScope& scope, EncodedObject encoded, store::Expect expect,
+                          WriteOutcome::Effect effect);
+Result<PreparedWrite> remove_stage(WriteScope& scope, json::Value last_state,
+                                   const store::Item& item);
 PreparedWrite unchanged_stage(WriteScope& scope, store::ItemPtr item);
 
 }  // namespace hekla::apiserver

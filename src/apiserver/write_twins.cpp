@@ -13,10 +13,10 @@ namespace hekla::apiserver {
 
 namespace {
 
-// Labels and annotations in which controllers number the pods of one owner. No stage of a write reads them; whoever
-// else takes part in admission is asked about each pod.
-constexpr std::array<std::string_view, 3> kNumbers{"volcano.sh/task-index", "volcano.sh/partition-id",
-                                                   "batch.kubernetes.io/job-completion-index"};
+// Labels and annotations in which controllers number the pods of one owner. No stage of a write
+// reads them; whoever else takes part in admission is asked about each pod.
+constexpr std::array<std::string_view, 3> kNumbers{
+    "volcano.sh/task-index", "volcano.sh/partition-id", "batch.kubernetes.io/job-completion-index"};
 // What a new pod may say of itself to have twins, besides its numbers.
 constexpr std::array<std::string_view, 6> kMembers{"name",        "namespace",       "labels",
                                                    "annotations", "ownerReferences", "finalizers"};
@@ -31,8 +31,9 @@ bool contains(const std::array<std::string_view, n>& all, std::string_view one) 
 }
 
 bool is_plain_creation(const WriteRequest& request) {
-  return request.verb == WriteRequest::Verb::create && request.served->kind->resource == kube::resources::pods &&
-         request.subresource.empty() && !request.dry_run && !request.creation_denied &&
+  return request.verb == WriteRequest::Verb::create &&
+         request.served->kind->resource == kube::resources::pods && request.subresource.empty() &&
+         !request.dry_run && !request.creation_denied &&
          request.field_validation == FieldValidation::ignore && request.repeated_fields.empty();
 }
 
@@ -42,7 +43,8 @@ bool same_terms(const WriteRequest& a, const WriteRequest& b) {
 }
 
 bool same_strings_but_numbers(const json::Value& a, const json::Value& b) {
-  if (!a.is_object() || !b.is_object() || a.get_object().size() != b.get_object().size()) return false;
+  if (!a.is_object() || !b.is_object() || a.get_object().size() != b.get_object().size())
+    return false;
   return std::ranges::all_of(a.get_object(), [&](const auto& member) {
     const json::Value* other = json::find(b.get_object(), member.key());
     if (!other || !other->is_string() || !member.value().is_string()) return false;
@@ -57,13 +59,15 @@ bool same_metadata_but_numbers(const json::Object& a, const json::Object& b) {
     const json::Value* other = json::find(b, key);
     if (!other || !contains(kMembers, key)) return false;
     if (key == "name") return other->is_string() && !other->get_string().empty();
-    if (key == "labels" || key == "annotations") return same_strings_but_numbers(member.value(), *other);
+    if (key == "labels" || key == "annotations")
+      return same_strings_but_numbers(member.value(), *other);
     return json::equal(member.value(), *other);
   });
 }
 
 bool same_but_numbers(const json::Value& a, const json::Value& b) {
-  if (!a.is_object() || !b.is_object() || a.get_object().size() != b.get_object().size()) return false;
+  if (!a.is_object() || !b.is_object() || a.get_object().size() != b.get_object().size())
+    return false;
   return std::ranges::all_of(a.get_object(), [&](const auto& member) {
     const std::string_view key = member.key();
     const json::Value* other = json::find(b, key);
@@ -84,7 +88,8 @@ std::size_t annotation_bytes(const json::Value& body) {
 // Webhooks, policies and the steps that were plugged in may tell pods apart by whatever they like.
 bool others_have_a_say(WriteScope& scope) {
   if (webhooks_configured(scope, true) || webhooks_configured(scope, false)) return true;
-  return !scope.services.configurations->policies.at(scope.snapshot, scope.catalog)->policies.empty();
+  return !scope.services.configurations->policies.at(scope.snapshot, scope.catalog)
+              ->policies.empty();
 }
 
 bool plugged_steps_agree(WriteScope& scope) {
@@ -107,24 +112,31 @@ std::string_view value_of(const json::Value& body, std::string_view list, std::s
 void WriteTwins::learn(WriteScope& scope, const PreparedWrite& prepared) {
   model_.reset();
   const WriteRequest& request = scope.request;
-  if (!is_plain_creation(request) || !prepared.commit || prepared.retry_on_exists || !prepared.sides.empty()) return;
-  if (!same_but_numbers(request.body, request.body) || others_have_a_say(scope) || !plugged_steps_agree(scope)) return;
+  if (!is_plain_creation(request) || !prepared.commit || prepared.retry_on_exists ||
+      !prepared.sides.empty())
+    return;
+  if (!same_but_numbers(request.body, request.body) || others_have_a_say(scope) ||
+      !plugged_steps_agree(scope))
+    return;
   Model model{&request, prepared.write.value, {}, nullptr, {}};
   model.header = std::static_pointer_cast<const ObjectHeader>(prepared.write.attachment);
   const std::string_view text = model.bytes;
   auto add = [&](Slot::What what, std::string_view key, std::string_view value) {
-    model.slots.push_back({what, std::string(key), static_cast<std::size_t>(value.data() - text.data()), value.size()});
+    model.slots.push_back({what, std::string(key),
+                           static_cast<std::size_t>(value.data() - text.data()), value.size()});
   };
   for (const json::RawMember& member : json::raw_members(text)) {
     if (member.key != "metadata") continue;
-    // Digits of the revision stand between two quotes that belong together, so that the text can be taken apart.
+    // Digits of the revision stand between two quotes that belong together, so that the text can be
+    // taken apart.
     for (const json::RawMember& inner : json::raw_members(member.value)) {
       if (inner.key == "name") add(Slot::What::name, {}, inner.value);
       if (inner.key == "uid") add(Slot::What::uid, {}, inner.value);
       if (inner.key != "labels" && inner.key != "annotations") continue;
       for (const json::RawMember& one : json::raw_members(inner.value))
         if (contains(kNumbers, one.key))
-          add(inner.key == "labels" ? Slot::What::label : Slot::What::annotation, one.key, one.value);
+          add(inner.key == "labels" ? Slot::What::label : Slot::What::annotation, one.key,
+              one.value);
     }
   }
   model.prepared.commit = true;
@@ -145,7 +157,8 @@ std::optional<PreparedWrite> WriteTwins::make(WriteScope& scope) const {
   if (!is_plain_creation(request) || !same_terms(*model_->request, request)) return std::nullopt;
   if (!same_but_numbers(model_->request->body, body)) return std::nullopt;
   const std::string_view name = meta_string(body, "name");
-  if (!model::dns1123_subdomain_errors(name).empty() || (!request.key.name.empty() && request.key.name != name) ||
+  if (!model::dns1123_subdomain_errors(name).empty() ||
+      (!request.key.name.empty() && request.key.name != name) ||
       annotation_bytes(body) > kFewAnnotationBytes || !plugged_steps_agree(scope))
     return std::nullopt;
 
@@ -176,7 +189,8 @@ std::optional<PreparedWrite> WriteTwins::make(WriteScope& scope) const {
     if (slot.what == Slot::What::label) {
       value = value_of(body, "labels", slot.key);
       if (!model::label_value_errors(value).empty()) return std::nullopt;
-      auto label = std::ranges::lower_bound(header->labels, slot.key, {}, &std::pair<std::string, std::string>::first);
+      auto label = std::ranges::lower_bound(header->labels, slot.key, {},
+                                            &std::pair<std::string, std::string>::first);
       label->second = value;
     }
     json::append_quoted(value, bytes);

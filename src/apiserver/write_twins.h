@@ -1,5 +1,6 @@
-// Creations that are like one before them. The pods of a template come by the hundred in one batch and differ in
-// nothing but their names and numbers: the first of them passes every stage, and from its bytes the others are made.
+// Creations that are like one before them. The pods of a template come by the hundred in one batch
+// and differ in nothing but their names and numbers: the first of them passes every stage, and from
+// its bytes the others are made.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ class WriteTwins {
   // A text that differs between twins, where it stands in the model's bytes.
   struct Slot {
     enum class What { name, uid, label, annotation } what = What::name;
-    std::string key;  // of the label or annotation
+    std::string key;               // of the label or annotation
     std::size_t at = 0, size = 0;  // with its quotes
   };
   struct Model {

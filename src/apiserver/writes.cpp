@@ -17,8 +17,9 @@ namespace hekla::apiserver {
 
 namespace {
 constexpr int kMaxNameAttempts = 8;
-// Each lost race is somebody's success: of an object that controllers write at every commit, or of a quota that
-// everyone writes who creates something in its namespace. As with upstream, who names no version does not hear of it.
+// Each lost race is somebody's success: of an object that controllers write at every commit, or of
+// a quota that everyone writes who creates something in its namespace. As with upstream, who names
+// no version does not hear of it.
 constexpr int kMaxAttempts = 1000;
 constexpr std::size_t kMaxWebhookAnswers = 256;
 // A collection may be larger than what the store takes at once.
@@ -84,7 +85,8 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
         outcomes_[index] = std::move(prepared->outcome);
       } else {
         auto key = std::pair(prepared->write.bucket, prepared->write.key);
-        if (touched.contains(key) || staged_.contains(key) || touches(touched, prepared->sides)) break;
+        if (touched.contains(key) || staged_.contains(key) || touches(touched, prepared->sides))
+          break;
         touched.insert(std::move(key));
         for (auto& [side_key, side] : prepared->sides)
           staged_.insert_or_assign(side_key, std::move(side));
@@ -105,7 +107,8 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
   bool reads_touched(std::size_t index,
                      const std::set<std::pair<store::BucketId, std::string>>& touched) const {
     const WriteRequest& request = requests_[index];
-    return touched.contains({request.served->bucket, storage_key(*request.served->kind, request.key)});
+    return touched.contains(
+        {request.served->bucket, storage_key(*request.served->kind, request.key)});
   }
 
   static bool touches(const std::set<std::pair<store::BucketId, std::string>>& touched,
@@ -126,7 +129,8 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     services.rng = &memo.draws;
     std::array<unsigned char, 24 * 1024> buffer;
     json::Arena arena(buffer.data(), buffer.size());
-    WriteScope scope{requests_[index], snapshot, catalog, services, *memo.now, {}, &memo, &staged_, {}, &arena};
+    WriteScope scope{requests_[index], snapshot, catalog, services, *memo.now, {}, &memo,
+                     &staged_,         {},       &arena};
     if (std::optional<PreparedWrite> twin = twins_.make(scope)) return std::move(*twin);
     Result<PreparedWrite> prepared = prepare_write(scope);
     if (prepared && queue_.size() > 1) twins_.learn(scope, *prepared);
@@ -144,10 +148,11 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
       auto self = shared_from_this();
       WebhookCall kept = call;
       auto done = [self, index, kept = std::move(kept)](Result<net::Response> response) mutable {
-        self->continuation_.post([self, index, call = std::move(kept), response = std::move(response)]() mutable {
-          self->memos_[index]->answers.emplace(call.key, call.read(call, std::move(response)));
-          if (--self->unanswered_ == 0) self->round();
-        });
+        self->continuation_.post(
+            [self, index, call = std::move(kept), response = std::move(response)]() mutable {
+              self->memos_[index]->answers.emplace(call.key, call.read(call, std::move(response)));
+              if (--self->unanswered_ == 0) self->round();
+            });
       };
       writes_.services_.webhooks->send(std::move(call), std::move(done));
     }
@@ -212,8 +217,8 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     return (others || prepared.retry_on_conflict) && attempts_[index] < kMaxAttempts;
   }
 
-  // The CRD may have changed since the request was read, and its kinds not be in the catalog yet. False when the kind
-  // is no longer served.
+  // The CRD may have changed since the request was read, and its kinds not be in the catalog yet.
+  // False when the kind is no longer served.
   bool renew_kind(std::size_t index) {
     const Kind& kind = *requests_[index].served->kind;
     if (!kind.custom || !writes_.crds_) return true;
@@ -234,9 +239,12 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
           exists.message += ", the server was not able to generate a unique name for the object";
         return exists;
       }
-      case Code::conflict: return modified_error(resource, name);
-      case Code::not_found: return prepared.guarded ? no_such_resource_error() : not_found_error(resource, name);
-      default: return error;
+      case Code::conflict:
+        return modified_error(resource, name);
+      case Code::not_found:
+        return prepared.guarded ? no_such_resource_error() : not_found_error(resource, name);
+      default:
+        return error;
     }
   }
 

@@ -1,5 +1,5 @@
-// The write engine: takes requests as values, prepares them against a snapshot, commits them together and
-// answers with outcomes. A lost race is prepared again where the request allows it.
+// The write engine: takes requests as values, prepares them against a snapshot, commits them
+// together and answers with outcomes. A lost race is prepared again where the request allows it.
 #pragma once
 
 #include <functional>
@@ -28,9 +28,9 @@ class Writes {
   // Any thread. The first round is prepared in the call itself; later ones, and `done`, run on
   // `continuation`. When nothing had to be committed, `done` runs before run() returns.
   //
-  // Requests take effect in order. Those that concern the same object, and those that fail while earlier
-  // ones are not yet committed (a pod in a namespace made by the same batch), wait for the commit
-  // and are prepared again.
+  // Requests take effect in order. Those that concern the same object, and those that fail while
+  // earlier ones are not yet committed (a pod in a namespace made by the same batch), wait for the
+  // commit and are prepared again.
   void run(std::vector<WriteRequest> requests, Executor& continuation, Done done);
 
  private:

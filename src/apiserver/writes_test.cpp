@@ -26,7 +26,8 @@ TEST_F(WritesTest, NothingIsCreatedInANamespaceThatIsDeletedMeanwhile) {
   simulation.run_until_idle();
   EXPECT_EQ(removal->answer.status, 200);
   EXPECT_EQ(creation->answer.status, 403);
-  EXPECT_NE(creation->answer.body.find("because it is being terminated"), std::string::npos) << creation->answer.body;
+  EXPECT_NE(creation->answer.body.find("because it is being terminated"), std::string::npos)
+      << creation->answer.body;
   // Any other change of the namespace does not matter.
   auto change = begin("PATCH", "/api/v1/namespaces/default", R"({"metadata":{"labels":{"a":"b"}}})",
                       {{"Content-Type", "application/merge-patch+json"}});
@@ -57,15 +58,17 @@ TEST_F(WritesTest, WhatIsWrongWithTheStoredObjectIsNotTheUpdatesDoing) {
   EXPECT_EQ(labelled.status, 200) << labelled.text;
   EXPECT_EQ(labelled.at({"spec", "hostname"}), "HOST");
   EXPECT_EQ(patch(std::string(kPods) + "/p", R"({"spec":{"activeDeadlineSeconds":0}})").message(),
-            "Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, "
+            "Pod \"p\" is invalid: spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 "
+            "and 2147483647, "
             "inclusive");
 }
 
 TEST_F(WritesTest, ServicesHaveAddressesOfOneFamily) {
   const auto create = [&](const std::string& more) {
-    return call("POST", "/api/v1/namespaces/default/services",
-                R"({"metadata":{"generateName":"s-"},"spec":{"ports":[{"port":1}],"selector":{"a":"b"},)" + more +
-                    "}}");
+    return call(
+        "POST", "/api/v1/namespaces/default/services",
+        R"({"metadata":{"generateName":"s-"},"spec":{"ports":[{"port":1}],"selector":{"a":"b"},)" +
+            more + "}}");
   };
   EXPECT_EQ(create(R"("ipFamilyPolicy":"PreferDualStack")").status, 201);
   const auto refused = [&](const std::string& more) {
@@ -75,10 +78,12 @@ TEST_F(WritesTest, ServicesHaveAddressesOfOneFamily) {
   EXPECT_EQ(refused(R"("ipFamilies":["IPv6"])"),
             "spec.ipFamilies[0]: Invalid value: \"IPv6\": not configured on this cluster");
   EXPECT_EQ(refused(R"("ipFamilies":["IPv4","IPv6"])"),
-            "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when "
+            "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or "
+            "'PreferDualStack' when "
             "multiple IP families are specified");
   EXPECT_EQ(refused(R"("ipFamilyPolicy":"RequireDualStack")"),
-            "spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is not configured for dual-stack "
+            "spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is not "
+            "configured for dual-stack "
             "services");
 }
 
@@ -94,7 +99,8 @@ TEST_F(WritesTest, CreateRefusesWhatExistsAndWhatHasARevision) {
   EXPECT_EQ(revised.message(), "resourceVersion should not be set on objects to be created");
   Reply invalid = call("POST", kMaps, config_map("No", R"(,"resourceVersion":"3")"));
   EXPECT_EQ(invalid.status, 422);
-  Reply tried = call("POST", std::string(kMaps) + "?dryRun=All", config_map("n", R"(,"resourceVersion":"3")"));
+  Reply tried = call("POST", std::string(kMaps) + "?dryRun=All",
+                     config_map("n", R"(,"resourceVersion":"3")"));
   EXPECT_EQ(tried.status, 201) << tried.text;
   EXPECT_EQ(call("GET", std::string(kMaps) + "/n").status, 404);
 }
@@ -110,17 +116,21 @@ TEST_F(WritesTest, GeneratedNamesAreUnique) {
 TEST_F(WritesTest, NamesAndNamespacesMustMatchTheUrl) {
   Reply nameless = call("POST", kMaps, R"({"data":{}})");
   EXPECT_EQ(nameless.status, 422);
-  EXPECT_EQ(nameless.message(),
-            "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is required");
+  EXPECT_EQ(
+      nameless.message(),
+      "ConfigMap \"\" is invalid: metadata.name: Required value: name or generateName is required");
   Reply elsewhere = call("POST", kMaps, config_map("m", R"(,"namespace":"other")"));
   EXPECT_EQ(elsewhere.status, 400);
-  EXPECT_EQ(elsewhere.message(),
-            "the namespace of the provided object does not match the namespace sent on the request");
+  EXPECT_EQ(
+      elsewhere.message(),
+      "the namespace of the provided object does not match the namespace sent on the request");
   call("POST", kMaps, config_map("m"));
   Reply renamed = patch(std::string(kMaps) + "/m", R"({"metadata":{"name":"zz"}})");
   EXPECT_EQ(renamed.status, 400);
-  EXPECT_EQ(renamed.message(), "the name of the object (zz) does not match the name on the URL (m)");
-  Reply wrong_kind = call("POST", kMaps, R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}})");
+  EXPECT_EQ(renamed.message(),
+            "the name of the object (zz) does not match the name on the URL (m)");
+  Reply wrong_kind =
+      call("POST", kMaps, R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}})");
   EXPECT_EQ(wrong_kind.status, 400);
   Reply bad_name = call("POST", kMaps, config_map("No"));
   EXPECT_EQ(bad_name.status, 422);
@@ -130,7 +140,8 @@ TEST_F(WritesTest, NamesAndNamespacesMustMatchTheUrl) {
 TEST_F(WritesTest, APatchIsReadWhereItNamesSomething) {
   ASSERT_EQ(call("POST", kPods, pod("p")).status, 201);
   const std::string status = std::string(kPods) + "/p/status";
-  Reply patched = patch(status, R"({"status":{"nope":1,"message":"","startTime":"2026-01-01T01:00:00+01:00"}})");
+  Reply patched = patch(
+      status, R"({"status":{"nope":1,"message":"","startTime":"2026-01-01T01:00:00+01:00"}})");
   ASSERT_EQ(patched.status, 200) << patched.text;
   EXPECT_EQ(patched.at({"status", "startTime"}), "2026-01-01T00:00:00Z");
   EXPECT_EQ(patched.text.find("nope"), std::string::npos);
@@ -154,16 +165,18 @@ TEST_F(WritesTest, NamespacesMustExist) {
   EXPECT_EQ(going.at({"status", "phase"}), "Terminating");
   Reply late = call("POST", "/api/v1/namespaces/going/configmaps", config_map("m"));
   EXPECT_EQ(late.status, 403);
-  EXPECT_EQ(late.message(),
-            "configmaps \"m\" is forbidden: unable to create new content in namespace going because it "
-            "is being terminated");
+  EXPECT_EQ(
+      late.message(),
+      "configmaps \"m\" is forbidden: unable to create new content in namespace going because it "
+      "is being terminated");
   Reply finalized = call("PUT", "/api/v1/namespaces/going/finalize",
                          R"({"metadata":{"name":"going"},"spec":{"finalizers":[]}})");
   EXPECT_EQ(finalized.status, 200) << finalized.text;
   EXPECT_EQ(call("GET", "/api/v1/namespaces/going").status, 404);
   Reply immortal = call("DELETE", "/api/v1/namespaces/default");
   EXPECT_EQ(immortal.status, 403);
-  EXPECT_EQ(immortal.message(), "namespaces \"default\" is forbidden: this namespace may not be deleted");
+  EXPECT_EQ(immortal.message(),
+            "namespaces \"default\" is forbidden: this namespace may not be deleted");
 }
 
 TEST_F(WritesTest, UpdatesAreGuardedByTheRevision) {
@@ -178,9 +191,10 @@ TEST_F(WritesTest, UpdatesAreGuardedByTheRevision) {
   json::at_path(body, {"data", "a"}) = "3";
   Reply stale = call("PUT", url, json::serialize(body));
   EXPECT_EQ(stale.status, 409);
-  EXPECT_EQ(stale.message(),
-            "Operation cannot be fulfilled on configmaps \"m\": the object has been modified; please "
-            "apply your changes to the latest version and try again");
+  EXPECT_EQ(
+      stale.message(),
+      "Operation cannot be fulfilled on configmaps \"m\": the object has been modified; please "
+      "apply your changes to the latest version and try again");
   Reply other_uid = patch(url, R"({"metadata":{"uid":"x"}})");
   EXPECT_EQ(other_uid.status, 422);
   EXPECT_EQ(other_uid.message(),
@@ -193,7 +207,8 @@ TEST_F(WritesTest, WhoNamesNoRevisionNeverHearsOfALostRace) {
   const std::string url = std::string(kMaps) + "/m";
   std::vector<std::shared_ptr<FakeWriter>> writers;
   for (int i = 0; i < 20; ++i) {
-    std::string data = R"({"apiVersion":"v1","kind":"ConfigMap","data":{"k)" + std::to_string(i) + R"(":"v"}})";
+    std::string data =
+        R"({"apiVersion":"v1","kind":"ConfigMap","data":{"k)" + std::to_string(i) + R"(":"v"}})";
     std::string manager = "?fieldManager=m" + std::to_string(i);
     const char* kind = i % 2 ? "application/apply-patch+yaml" : "application/merge-patch+json";
     writers.push_back(begin("PATCH", url + manager, data, {{"Content-Type", kind}}));
@@ -216,9 +231,11 @@ TEST_F(WritesTest, NoChangeIsNoWrite) {
 TEST_F(WritesTest, PatchTypes) {
   call("POST", kMaps, config_map("m"));
   const std::string url = std::string(kMaps) + "/m";
-  EXPECT_EQ(patch(url, R"({"metadata":{"labels":{"x":"y"}}})").at({"metadata", "labels", "x"}), "y");
-  EXPECT_EQ(patch(url, R"([{"op":"add","path":"/data/b","value":"2"}])", "json-patch").at({"data", "b"}),
-            "2");
+  EXPECT_EQ(patch(url, R"({"metadata":{"labels":{"x":"y"}}})").at({"metadata", "labels", "x"}),
+            "y");
+  EXPECT_EQ(
+      patch(url, R"([{"op":"add","path":"/data/b","value":"2"}])", "json-patch").at({"data", "b"}),
+      "2");
   EXPECT_EQ(patch(url, R"({"data":{"c":"3"}})", "strategic-merge-patch").at({"data", "c"}), "3");
   Reply failed = patch(url, R"([{"op":"test","path":"/data/b","value":"9"}])", "json-patch");
   EXPECT_EQ(failed.status, 422);
@@ -237,13 +254,17 @@ TEST_F(WritesTest, RepeatedKeysOfYamlBodies) {
   Reply created = call("POST", std::string(kMaps) + "?fieldValidation=Strict", body,
                        {{"Content-Type", "application/yaml"}});
   EXPECT_EQ(created.status, 400);
-  EXPECT_EQ(created.message(),
-            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: " + said);
+  EXPECT_EQ(
+      created.message(),
+      "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: " +
+          said);
   const std::string url = std::string(kMaps) + "/y?fieldManager=m&fieldValidation=";
-  const std::vector<std::pair<std::string, std::string>> apply{{"Content-Type", "application/apply-patch+yaml"}};
+  const std::vector<std::pair<std::string, std::string>> apply{
+      {"Content-Type", "application/apply-patch+yaml"}};
   Reply applied = call("PATCH", url + "Strict", body, apply);
   EXPECT_EQ(applied.status, 400);
-  EXPECT_EQ(applied.message(), "error strict decoding YAML: error converting YAML to JSON: " + said);
+  EXPECT_EQ(applied.message(),
+            "error strict decoding YAML: error converting YAML to JSON: " + said);
   Reply warned = call("PATCH", url + "Warn", body, apply);
   EXPECT_EQ(warned.status, 201) << warned.text;
   EXPECT_EQ(warned.headers.get_all("Warning").size(), 1u);
@@ -255,9 +276,10 @@ TEST_F(WritesTest, FieldValidation) {
       R"({"metadata":{"name":"p"},"spec":{"foo":1,"containers":[{"name":"c","name":"c","image":"i"}]}})";
   Reply strict = call("POST", std::string(kPods) + "?fieldValidation=Strict", body);
   EXPECT_EQ(strict.status, 400);
-  EXPECT_EQ(strict.message(),
-            "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field "
-            "\"spec.foo\", duplicate field \"spec.containers[0].name\"");
+  EXPECT_EQ(
+      strict.message(),
+      "Pod in version \"v1\" cannot be handled as a Pod: strict decoding error: unknown field "
+      "\"spec.foo\", duplicate field \"spec.containers[0].name\"");
   Reply warned = call("POST", kPods, body);
   EXPECT_EQ(warned.status, 201) << warned.text;
   std::vector<std::string_view> warnings = warned.headers.get_all("Warning");
@@ -279,8 +301,9 @@ TEST_F(WritesTest, DryRunStoresNothing) {
   EXPECT_EQ(call("GET", std::string(kMaps) + "/m").status, 404);
   Reply bad = call("POST", std::string(kMaps) + "?dryRun=yes", config_map("m"));
   EXPECT_EQ(bad.status, 422);
-  EXPECT_EQ(bad.message(), "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: "
-                           "[\"yes\"]: supported values: \"All\"");
+  EXPECT_EQ(bad.message(),
+            "CreateOptions.meta.k8s.io \"\" is invalid: dryRun: Unsupported value: "
+            "[\"yes\"]: supported values: \"All\"");
 }
 
 TEST_F(WritesTest, PodsGetTheirDefaultsAndAdmission) {
@@ -297,12 +320,14 @@ TEST_F(WritesTest, PodsGetTheirDefaultsAndAdmission) {
   EXPECT_EQ(json::int_at(critical.body, {"spec", "priority"}), 2000001000);
   Reply unknown = call("POST", kPods, pod("r", R"(,"priorityClassName":"none")"));
   EXPECT_EQ(unknown.status, 403);
-  EXPECT_EQ(unknown.message(), "pods \"r\" is forbidden: no PriorityClass with name none was found");
+  EXPECT_EQ(unknown.message(),
+            "pods \"r\" is forbidden: no PriorityClass with name none was found");
 }
 
 TEST_F(WritesTest, AManifestMayReplaceItsOwnPod) {
-  const std::string manifest = pod("p", R"(,"serviceAccountName":"default","automountServiceAccountToken":false,)"
-                                        R"("priorityClassName":"system-node-critical")");
+  const std::string manifest =
+      pod("p", R"(,"serviceAccountName":"default","automountServiceAccountToken":false,)"
+               R"("priorityClassName":"system-node-critical")");
   ASSERT_EQ(call("POST", kPods, manifest).status, 201);
   Reply replaced = call("PUT", std::string(kPods) + "/p", manifest);
   ASSERT_EQ(replaced.status, 200) << replaced.text;
@@ -315,7 +340,8 @@ TEST_F(WritesTest, StatusAndSpecAreSeparateEndpoints) {
   call("POST", kPods, pod("p"));
   const std::string url = std::string(kPods) + "/p";
   EXPECT_EQ(patch(url, R"({"status":{"phase":"Running"}})").at({"status", "phase"}), "Pending");
-  Reply status = patch(url + "/status", R"({"status":{"phase":"Running"},"spec":{"nodeName":"n"}})");
+  Reply status =
+      patch(url + "/status", R"({"status":{"phase":"Running"},"spec":{"nodeName":"n"}})");
   EXPECT_EQ(status.at({"status", "phase"}), "Running");
   EXPECT_EQ(status.at({"spec", "nodeName"}), "");
   EXPECT_EQ(json::int_at(status.body, {"metadata", "generation"}), 1);
@@ -323,7 +349,8 @@ TEST_F(WritesTest, StatusAndSpecAreSeparateEndpoints) {
 
 TEST_F(WritesTest, GenerationCountsChangesOfTheSpec) {
   const std::string url = "/apis/apps/v1/namespaces/default/deployments";
-  Reply made = call("POST", url, R"({"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},
+  Reply made =
+      call("POST", url, R"({"metadata":{"name":"d"},"spec":{"selector":{"matchLabels":{"a":"b"}},
       "template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}})");
   ASSERT_EQ(made.status, 201) << made.text;
   EXPECT_EQ(json::int_at(made.body, {"metadata", "generation"}), 1);
@@ -345,29 +372,36 @@ TEST_F(WritesTest, ServicesGetAddresses) {
   Reply made = call("POST", url, R"({"metadata":{"name":"s"},"spec":{)" + ports + "}}");
   ASSERT_EQ(made.status, 201) << made.text;
   EXPECT_TRUE(made.at({"spec", "clusterIP"}).starts_with("10.96."));
-  Reply headless = call("POST", url, R"({"metadata":{"name":"h"},"spec":{"clusterIP":"None",)" + ports + "}}");
+  Reply headless =
+      call("POST", url, R"({"metadata":{"name":"h"},"spec":{"clusterIP":"None",)" + ports + "}}");
   EXPECT_EQ(headless.at({"spec", "clusterIP"}), "None");
-  Reply taken = call("POST", url, R"({"metadata":{"name":"t"},"spec":{"clusterIP":")" +
-                                      made.at({"spec", "clusterIP"}) + "\"," + ports + "}}");
+  Reply taken = call("POST", url,
+                     R"({"metadata":{"name":"t"},"spec":{"clusterIP":")" +
+                         made.at({"spec", "clusterIP"}) + "\"," + ports + "}}");
   EXPECT_EQ(taken.status, 422);
-  Reply node = call("POST", url, R"({"metadata":{"name":"n"},"spec":{"type":"NodePort",)" + ports + "}}");
+  Reply node =
+      call("POST", url, R"({"metadata":{"name":"n"},"spec":{"type":"NodePort",)" + ports + "}}");
   ASSERT_EQ(node.status, 201) << node.text;
   const std::int64_t port =
       json::int_at(json::array_at(node.body, {"spec", "ports"})->front(), {"nodePort"});
   EXPECT_GE(port, 30000);
   EXPECT_LE(port, 32767);
-  Reply balanced = call("POST", url, R"({"metadata":{"name":"b"},"spec":{"type":"LoadBalancer",)"
-                                     R"("externalTrafficPolicy":"Local",)" + ports + "}}");
+  Reply balanced = call("POST", url,
+                        R"({"metadata":{"name":"b"},"spec":{"type":"LoadBalancer",)"
+                        R"("externalTrafficPolicy":"Local",)" +
+                            ports + "}}");
   const std::int64_t health = json::int_at(balanced.body, {"spec", "healthCheckNodePort"});
   EXPECT_GE(health, 30000) << balanced.text;
   EXPECT_EQ(patch(url + "/b", R"({"spec":{"healthCheckNodePort":31999}})").message(),
             R"(Service "b" is invalid: spec.healthCheckNodePort: Forbidden: field is immutable)");
-  EXPECT_EQ(patch(url + "/n", R"({"spec":{"healthCheckNodePort":31999}})").message(),
-            R"(Service "n" is invalid: spec.healthCheckNodePort: Invalid value: 31999: may only be set when `type` is )"
-            R"('LoadBalancer' and `externalTrafficPolicy` is 'Local')");
+  EXPECT_EQ(
+      patch(url + "/n", R"({"spec":{"healthCheckNodePort":31999}})").message(),
+      R"(Service "n" is invalid: spec.healthCheckNodePort: Invalid value: 31999: may only be set when `type` is )"
+      R"('LoadBalancer' and `externalTrafficPolicy` is 'Local')");
   Reply anywhere = patch(url + "/b", R"({"spec":{"externalTrafficPolicy":"Cluster"}})");
   EXPECT_EQ(json::int_at(anywhere.body, {"spec", "healthCheckNodePort"}), 0) << anywhere.text;
-  Reply kept = call("PUT", url + "/s", R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":81}]}})");
+  Reply kept =
+      call("PUT", url + "/s", R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":81}]}})");
   EXPECT_EQ(kept.status, 200) << kept.text;
   EXPECT_EQ(kept.at({"spec", "clusterIP"}), made.at({"spec", "clusterIP"}));
 }

@@ -41,7 +41,8 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   return out;
 }
 
-Result<pid_t> spawn(std::vector<std::string> argv, std::vector<std::string> environment, int output) {
+Result<pid_t> spawn(std::vector<std::string> argv, std::vector<std::string> environment,
+                    int output) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
@@ -56,8 +57,8 @@ Result<pid_t> spawn(std::vector<std::string> argv, std::vector<std::string> envi
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   pid_t pid = -1;
-  const int failed = ::posix_spawnp(&pid, argv[0].c_str(), &actions, &attributes, pointers(argv).data(),
-                                    pointers(environment).data());
+  const int failed = ::posix_spawnp(&pid, argv[0].c_str(), &actions, &attributes,
+                                    pointers(argv).data(), pointers(environment).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0)
@@ -72,7 +73,8 @@ Result<std::string> read_output(int from, MonoTime deadline) {
   std::array<char, 4096> buffer;
   for (;;) {
     const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - real_clock().mono()).count();
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - real_clock().mono())
+            .count();
     pollfd waiting{from, POLLIN, 0};
     const int ready = left <= 0 ? 0 : ::poll(&waiting, 1, static_cast<int>(left));
     if (ready < 0 && errno == EINTR) continue;
@@ -110,14 +112,16 @@ Result<CommandOutcome> run_command(const std::vector<std::string>& argv,
   ::close(ends[0]);
   if (!pid) return std::unexpected(pid.error());
   int status = 0;
-  if (output && !ends_by(*pid, deadline, status)) output = fail(Code::timeout, "did not finish in time");
+  if (output && !ends_by(*pid, deadline, status))
+    output = fail(Code::timeout, "did not finish in time");
   if (!output) {
     ::kill(*pid, SIGKILL);
     while (::waitpid(*pid, &status, 0) < 0 && errno == EINTR) {
     }
   }
   if (!output) return fail(output.error().code, argv[0] + " " + output.error().message);
-  return CommandOutcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), std::move(*output)};
+  return CommandOutcome{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+                        std::move(*output)};
 }
 
 }  // namespace hekla

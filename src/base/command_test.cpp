@@ -8,8 +8,9 @@ namespace {
 using namespace std::chrono_literals;
 
 TEST(Command, OutputExitCodeAndEnvironment) {
-  Result<CommandOutcome> outcome = run_command(
-      {"sh", "-c", "read line; echo \"$GREETING $# [$line]\"; exit 3", "sh", "one"}, {"GREETING=hello"}, 60s);
+  Result<CommandOutcome> outcome =
+      run_command({"sh", "-c", "read line; echo \"$GREETING $# [$line]\"; exit 3", "sh", "one"},
+                  {"GREETING=hello"}, 60s);
   ASSERT_TRUE(outcome) << outcome.error().message;
   EXPECT_EQ(outcome->output, "hello 1 []\n");
   EXPECT_EQ(outcome->exit_code, 3);
@@ -21,7 +22,8 @@ TEST(Command, WhatGoesWrong) {
   EXPECT_EQ(run_command({"hekla-no-such-program"}, {}, 60s).error().code, Code::not_found);
   EXPECT_EQ(run_command({"sleep", "60"}, {}, 50ms).error().code, Code::timeout);
   EXPECT_EQ(run_command({"sh", "-c", "exec sleep 60 >&-"}, {}, 50ms).error().code, Code::timeout);
-  EXPECT_EQ(run_command({"sh", "-c", "head -c 2000000 /dev/zero"}, {}, 60s).error().code, Code::too_large);
+  EXPECT_EQ(run_command({"sh", "-c", "head -c 2000000 /dev/zero"}, {}, 60s).error().code,
+            Code::too_large);
 }
 
 }  // namespace

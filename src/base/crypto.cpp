@@ -103,11 +103,12 @@ Result<Pkey> read_public_key(std::string_view pem) {
   return key;
 }
 
-// "EC PRIVATE KEY", as Kubernetes' own tools write it: Java's clients know an elliptic key by that line alone.
+// "EC PRIVATE KEY", as Kubernetes' own tools write it: Java's clients know an elliptic key by that
+// line alone.
 Result<std::string> private_key_pem(EVP_PKEY* key) {
   Bio bio(BIO_new(BIO_s_mem()));
-  if (!bio ||
-      PEM_write_bio_PrivateKey_traditional(bio.get(), key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
+  if (!bio || PEM_write_bio_PrivateKey_traditional(bio.get(), key, nullptr, nullptr, 0, nullptr,
+                                                   nullptr) != 1)
     return openssl_error("writing a private key");
   return bio_text(bio.get());
 }
@@ -350,7 +351,9 @@ Result<Pkey> proven_key(X509_REQ* request) {
 // The one extension of a request that its certificate takes over.
 Result<void> copy_alternative_names(X509_REQ* request, X509* certificate) {
   using Extensions = STACK_OF(X509_EXTENSION);
-  const auto release = [](Extensions* all) { sk_X509_EXTENSION_pop_free(all, X509_EXTENSION_free); };
+  const auto release = [](Extensions* all) {
+    sk_X509_EXTENSION_pop_free(all, X509_EXTENSION_free);
+  };
   std::unique_ptr<Extensions, decltype(release)> all(X509_REQ_get_extensions(request), release);
   const int at = all ? X509v3_get_ext_by_NID(all.get(), NID_subject_alt_name, -1) : -1;
   if (at < 0) return {};
@@ -367,8 +370,9 @@ Result<void> check_signing_request(const std::string& pem) {
   return {};
 }
 
-Result<std::string> sign_client_request(const KeyPair& ca, const std::string& request_pem, ClientUsage usage,
-                                        std::chrono::seconds valid_for, const Clock& clock) {
+Result<std::string> sign_client_request(const KeyPair& ca, const std::string& request_pem,
+                                        ClientUsage usage, std::chrono::seconds valid_for,
+                                        const Clock& clock) {
   SigningRequest request = TRY(read_signing_request(request_pem));
   Pkey key = TRY(proven_key(request.get()));
   Certificate issuer = TRY(read_certificate(ca.certificate_pem));
@@ -388,7 +392,8 @@ Result<std::string> sign_client_request(const KeyPair& ca, const std::string& re
   TRY(add_extension(leaf.get(), issuer.get(), NID_ext_key_usage, "clientAuth"));
   TRY(add_extension(leaf.get(), issuer.get(), NID_authority_key_identifier, "keyid"));
   TRY(copy_alternative_names(request.get(), leaf.get()));
-  if (X509_sign(leaf.get(), issuer_key.get(), EVP_sha256()) == 0) return openssl_error("signing a certificate");
+  if (X509_sign(leaf.get(), issuer_key.get(), EVP_sha256()) == 0)
+    return openssl_error("signing a certificate");
   return certificate_pem(leaf.get());
 }
 
@@ -399,7 +404,8 @@ Result<std::vector<std::string>> signing_request_organizations(const std::string
   for (int at = X509_NAME_get_index_by_NID(subject, NID_organizationName, -1); at >= 0;
        at = X509_NAME_get_index_by_NID(subject, NID_organizationName, at)) {
     unsigned char* text = nullptr;
-    const int size = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    const int size =
+        ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
     if (size < 0) return openssl_error("reading the subject of a signing request");
     found.emplace_back(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size));
     OPENSSL_free(text);
@@ -466,8 +472,8 @@ Result<std::string> Es256Key::id() const {
 Result<std::string> Es256Key::point() const {
   std::array<unsigned char, 65> point{};  // 4, x, y
   std::size_t length = 0;
-  if (EVP_PKEY_get_octet_string_param(pkey(key_), OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY, point.data(), point.size(),
-                                      &length) != 1 ||
+  if (EVP_PKEY_get_octet_string_param(pkey(key_), OSSL_PKEY_PARAM_ENCODED_PUBLIC_KEY, point.data(),
+                                      point.size(), &length) != 1 ||
       length != point.size() || point[0] != 4)
     return openssl_error("reading the point of a public key");
   return std::string(reinterpret_cast<const char*>(point.data()) + 1, point.size() - 1);

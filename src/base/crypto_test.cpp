@@ -177,7 +177,8 @@ TEST(Es256, RefusesEverythingElse) {
   std::string signature = Es256Key::read(key).value().sign("data").value();
   EXPECT_FALSE(Es256Key::read(key).value().verify("datum", signature));
   EXPECT_FALSE(Es256Key::read(other).value().verify("data", signature));
-  EXPECT_FALSE(Es256Key::read(public_pem(key)).value().sign("data")) << "a public key only verifies";
+  EXPECT_FALSE(Es256Key::read(public_pem(key)).value().sign("data"))
+      << "a public key only verifies";
   EXPECT_FALSE(Es256Key::read(key).value().verify("data", signature.substr(1)));
   EXPECT_FALSE(Es256Key::read(key).value().verify("data", std::string(64, '\0')));
   signature[10] ^= 1;
@@ -206,7 +207,8 @@ TEST(Es256, KnownAnswer) {
 
 TEST(KeyId, IsTheSameForBothHalves) {
   std::string key = make_signing_key().value();
-  EXPECT_EQ(Es256Key::read(key).value().id().value(), Es256Key::read(public_pem(key)).value().id().value());
+  EXPECT_EQ(Es256Key::read(key).value().id().value(),
+            Es256Key::read(public_pem(key)).value().id().value());
   EXPECT_EQ(Es256Key::read(key).value().id().value().size(), 43u);
   EXPECT_FALSE(Es256Key::read(""));
 }

@@ -23,9 +23,10 @@ class AppendFile {
   // trusted again: the kernel may have dropped the dirty pages.
   virtual Result<void> sync() = 0;
   virtual Result<void> truncate(std::uint64_t size) = 0;
-  // Writes so many zeros behind the end. What is appended goes over them, and its sync has neither a new size nor new
-  // blocks to write down, which is most of a small one's work. They do not count in size(), but whoever reads or opens
-  // the file finds them until truncate(). A hint: a disk may do nothing.
+  // Writes so many zeros behind the end. What is appended goes over them, and its sync has neither
+  // a new size nor new blocks to write down, which is most of a small one's work. They do not count
+  // in size(), but whoever reads or opens the file finds them until truncate(). A hint: a disk may
+  // do nothing.
   virtual Result<void> write_ahead(std::uint64_t bytes) = 0;
   virtual std::uint64_t size() const = 0;
 };

@@ -9,7 +9,7 @@ namespace {
 
 struct Inode {
   std::string data;
-  std::string synced;               // while no durable name leads to it
+  std::string synced;                // while no durable name leads to it
   std::unique_ptr<AppendFile> real;  // since one does
   std::size_t stable = 0;            // so much of `data` is in `real`
   bool cut = false;                  // and `real` has more than that
@@ -35,19 +35,22 @@ class HeldDisk final : public Disk {
   Result<std::string> read(const std::string& name) override {
     std::lock_guard lock(mutex_);
     auto found = seen_.find(name);
-    if (found == seen_.end()) return fail(Code::not_found, "open " + name + ": No such file or directory");
+    if (found == seen_.end())
+      return fail(Code::not_found, "open " + name + ": No such file or directory");
     return found->second->data;
   }
   Result<void> rename(const std::string& from, const std::string& to) override {
     std::lock_guard lock(mutex_);
     auto node = seen_.extract(from);
-    if (node.empty()) return fail(Code::not_found, "rename " + from + ": No such file or directory");
+    if (node.empty())
+      return fail(Code::not_found, "rename " + from + ": No such file or directory");
     seen_[to] = std::move(node.mapped());
     return {};
   }
   Result<void> remove(const std::string& name) override {
     std::lock_guard lock(mutex_);
-    if (seen_.erase(name) == 0) return fail(Code::not_found, "remove " + name + ": No such file or directory");
+    if (seen_.erase(name) == 0)
+      return fail(Code::not_found, "remove " + name + ": No such file or directory");
     return {};
   }
   Result<std::vector<std::string>> list() override {
@@ -110,7 +113,8 @@ class HeldDisk final : public Disk {
   std::unique_ptr<Disk> real_;
   const bool syncs_;
   std::mutex mutex_;
-  std::map<std::string, InodePtr> seen_, durable_;  // by name: as the program sees it, as the real disk has it
+  std::map<std::string, InodePtr> seen_,
+      durable_;  // by name: as the program sees it, as the real disk has it
 };
 
 class HeldFile final : public AppendFile {

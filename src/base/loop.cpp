@@ -66,7 +66,8 @@ void Loop::run(const std::string& name, int nice) {
       if (timers_.empty()) {
         wake_.wait(lock);
       } else {
-        const MonoTime when = timers_.top().when;  // a copy: another thread may move the timers meanwhile
+        const MonoTime when =
+            timers_.top().when;  // a copy: another thread may move the timers meanwhile
         wake_.wait_until(lock, when);
       }
       continue;

@@ -17,7 +17,8 @@ namespace hekla {
 
 class Loop final : public Executor {
  public:
-  // `nice` as in nice(1): what can wait gives way to the other threads when there is work for every core.
+  // `nice` as in nice(1): what can wait gives way to the other threads when there is work for every
+  // core.
   explicit Loop(std::string name, int nice = 0, std::size_t mailbox_limit = 65536);
   ~Loop() override;
 

@@ -55,13 +55,15 @@ void Metrics::gauge(const std::string& name, double value, const MetricLabels& l
 void Metrics::remove_gauge(const std::string& name, const MetricLabels& labels) {
   std::lock_guard lock(impl_->mutex);
   auto found = impl_->gauges.find(name);
-  if (found != impl_->gauges.end() && found->second->Has(labels)) found->second->Remove(&found->second->Add(labels));
+  if (found != impl_->gauges.end() && found->second->Has(labels))
+    found->second->Remove(&found->second->Add(labels));
 }
 
 void Metrics::remove_counter(const std::string& name, const MetricLabels& labels) {
   std::lock_guard lock(impl_->mutex);
   auto found = impl_->counters.find(name);
-  if (found != impl_->counters.end() && found->second->Has(labels)) found->second->Remove(&found->second->Add(labels));
+  if (found != impl_->counters.end() && found->second->Has(labels))
+    found->second->Remove(&found->second->Add(labels));
 }
 
 void Metrics::observe(const std::string& name, double value, const MetricLabels& labels,

@@ -19,7 +19,8 @@ std::size_t spelling_distance(std::string_view a, std::string_view b) {
     for (std::size_t j = 1; j <= b.size(); ++j) {
       std::size_t change = lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1;
       row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + change});
-      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]))
+      if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+          lower(a[i - 2]) == lower(b[j - 1]))
         row[j] = std::min(row[j], before[j - 2] + 1);
     }
     before.swap(above);

@@ -6,7 +6,8 @@
 
 namespace hekla {
 
-// The longest that something which must happen may take, on a machine that is busy with other things.
+// The longest that something which must happen may take, on a machine that is busy with other
+// things.
 constexpr std::chrono::seconds kPatience{120};
 
 // Whether it comes true within that time.

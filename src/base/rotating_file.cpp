@@ -35,12 +35,13 @@ std::pair<std::string, std::string> split_extension(const std::string& path) {
 std::string stamp(WallTime now) {
   const auto since = now.time_since_epoch();
   const std::time_t second = std::chrono::duration_cast<std::chrono::seconds>(since).count();
-  const long milli = static_cast<long>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count() % 1000);
+  const long milli = static_cast<long>(
+      std::chrono::duration_cast<std::chrono::milliseconds>(since).count() % 1000);
   std::tm parts{};
   gmtime_r(&second, &parts);
   char text[64];
-  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d-%02d-%02d.%03ld", parts.tm_year + 1900, parts.tm_mon + 1,
-                parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, milli);
+  std::snprintf(text, sizeof text, "%04d-%02d-%02dT%02d-%02d-%02d.%03ld", parts.tm_year + 1900,
+                parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, milli);
   return text;
 }
 
@@ -49,22 +50,24 @@ bool is_aside(std::string_view file, std::string_view begin, std::string_view ex
   constexpr std::string_view kShape = "0000-00-00T00-00-00.000";
   if (file.size() != begin.size() + kShape.size() + extension.size()) return false;
   if (!file.starts_with(begin) || !file.ends_with(extension)) return false;
-  return std::ranges::equal(file.substr(begin.size(), kShape.size()), kShape, [](char c, char shape) {
-    return shape == '0' ? c >= '0' && c <= '9' : c == shape;
-  });
+  return std::ranges::equal(
+      file.substr(begin.size(), kShape.size()), kShape,
+      [](char c, char shape) { return shape == '0' ? c >= '0' && c <= '9' : c == shape; });
 }
 
 }  // namespace
 
 Result<std::unique_ptr<RotatingFile>> RotatingFile::open(std::string path, RotationOptions options,
                                                          const Clock& clock) {
-  if (path == "-") return std::make_unique<RotatingFile>(std::move(path), options, clock, STDOUT_FILENO, 0);
+  if (path == "-")
+    return std::make_unique<RotatingFile>(std::move(path), options, clock, STDOUT_FILENO, 0);
   std::error_code error;
   if (const auto parent = std::filesystem::path(path).parent_path(); !parent.empty())
     std::filesystem::create_directories(parent, error);
   int fd = TRY(open_for_append(path));
   struct stat found{};
-  const std::uint64_t bytes = ::fstat(fd, &found) == 0 ? static_cast<std::uint64_t>(found.st_size) : 0;
+  const std::uint64_t bytes =
+      ::fstat(fd, &found) == 0 ? static_cast<std::uint64_t>(found.st_size) : 0;
   return std::make_unique<RotatingFile>(std::move(path), options, clock, fd, bytes);
 }
 
@@ -106,8 +109,9 @@ void RotatingFile::remove_old() const {
   auto [name, extension] = split_extension(path_);
   const std::filesystem::path whole(name);
   const std::string begin = whole.filename().string() + "-";
-  const std::string oldest =
-      options_.max_age.count() > 0 ? begin + stamp(clock_.wall() - options_.max_age) : std::string();
+  const std::string oldest = options_.max_age.count() > 0
+                                 ? begin + stamp(clock_.wall() - options_.max_age)
+                                 : std::string();
   std::vector<std::string> aside;
   std::error_code error;
   const std::filesystem::path directory = whole.has_parent_path() ? whole.parent_path() : ".";
@@ -117,7 +121,8 @@ void RotatingFile::remove_old() const {
   }
   std::sort(aside.rbegin(), aside.rend());  // the stamps sort by time
   for (std::size_t i = 0; i < aside.size(); ++i) {
-    const bool too_many = options_.max_backups > 0 && i >= static_cast<std::size_t>(options_.max_backups);
+    const bool too_many =
+        options_.max_backups > 0 && i >= static_cast<std::size_t>(options_.max_backups);
     if (too_many || aside[i] < oldest) std::filesystem::remove(directory / aside[i], error);
   }
 }

@@ -41,7 +41,8 @@ TEST_F(RotatingFileTest, IsPutAsideWhenItHasGrownAndOldOnesGo) {
   EXPECT_EQ(read_file(path).value(), "dddddd");
   EXPECT_EQ(files(), (std::set<std::string>{"audit.log", "audit-2019-12-20T00-00-03.000.log",
                                             "audit-2019-12-20T00-00-04.500.log"}));
-  file = RotatingFile::open(path, {.max_bytes = 10, .max_age = std::chrono::hours(1)}, clock).value();
+  file =
+      RotatingFile::open(path, {.max_bytes = 10, .max_age = std::chrono::hours(1)}, clock).value();
   ASSERT_TRUE(file->append("ee"));  // goes on where the last one stopped
   EXPECT_EQ(read_file(path).value(), "ddddddee");
   clock.now += std::chrono::hours(2);

@@ -11,9 +11,10 @@ Result<void> check_signing_request(const std::string& pem);
 struct ClientUsage {
   bool digital_signature = false, key_encipherment = false;
 };
-// A client certificate (PEM) for the subject, the alternative names and the key of the request. It does not outlive the
-// CA's.
-Result<std::string> sign_client_request(const KeyPair& ca, const std::string& request_pem, ClientUsage usage,
-                                        std::chrono::seconds valid_for, const Clock& clock);
+// A client certificate (PEM) for the subject, the alternative names and the key of the request. It
+// does not outlive the CA's.
+Result<std::string> sign_client_request(const KeyPair& ca, const std::string& request_pem,
+                                        ClientUsage usage, std::chrono::seconds valid_for,
+                                        const Clock& clock);
 
 }  // namespace hekla

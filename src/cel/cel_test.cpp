@@ -7,8 +7,10 @@ namespace hekla::cel {
 namespace {
 
 std::string evaluated(const std::string& text, std::uint64_t units = 100'000) {
-  static const json::Value self = json::parse(R"({"name":"x","n":3,"f":2.5,"list":[3,1,2],"tags":{"a":"1","b":"2"},
-      "items":[{"name":"p","v":1},{"name":"q"}],"when":"2024-03-15T05:59:15Z"})").value();
+  static const json::Value self =
+      json::parse(R"({"name":"x","n":3,"f":2.5,"list":[3,1,2],"tags":{"a":"1","b":"2"},
+      "items":[{"name":"p","v":1},{"name":"q"}],"when":"2024-03-15T05:59:15Z"})")
+          .value();
   auto program = Program::compile(text, {{"self", {}}});
   if (!program) return program.error().message;
   Budget budget(units);
@@ -87,31 +89,44 @@ TEST(Cel, libraries) {
       {"'hello'.charAt(1) + 'hello'.indexOf('l').format([])", "found no matching overload"},
       {"'%s has %d of %.2f'.format(['x', 3, 2.5])", "\"x has 3 of 2.50\""},
       {"'abc-1'.matches('^[a-z]+-[0-9]$')", "true"},
-      {"sets.contains([1,2,3], [2]) && sets.equivalent([1,1], [1]) && !sets.intersects([1],[2])", "true"},
-      {"quantity('1Gi').isGreaterThan(quantity('1000Mi')) && quantity('2').add(1).asInteger() == 3", "true"},
+      {"sets.contains([1,2,3], [2]) && sets.equivalent([1,1], [1]) && !sets.intersects([1],[2])",
+       "true"},
+      {"quantity('1Gi').isGreaterThan(quantity('1000Mi')) && quantity('2').add(1).asInteger() == 3",
+       "true"},
       {"isQuantity('5x')", "false"},
       {"url('https://h:80/p?a=1&a=2').getQuery()['a']", R"(["1","2"])"},
       {"url('https://h:80/p').getPort() + url('https://[::1]:8/').getHostname()", "\"80::1\""},
       {"isURL('nope')", "false"},
-      {"cidr('10.0.0.0/8').containsIP('10.1.2.3') && !cidr('10.0.0.0/8').containsCIDR('11.0.0.0/9')", "true"},
+      {"cidr('10.0.0.0/8').containsIP('10.1.2.3') && "
+       "!cidr('10.0.0.0/8').containsCIDR('11.0.0.0/9')",
+       "true"},
       {"string(cidr('10.1.2.3/8').masked())", "\"10.0.0.0/8\""},
       {"ip('::1').isLoopback() && ip('::1').family() == 6 && isIP('1.2.3.4')", "true"},
       {"ip.isCanonical('0:0::1')", "false"},
       {"timestamp('2024-03-15T05:59:15Z').getDayOfWeek()", "5"},
       {"timestamp('2024-03-15T05:59:15Z').getHours('+02:00')", "7"},
       {"duration('90m').getHours()", "1"},
-      {"timestamp('2024-03-15T00:00:00Z') + duration('1h') > timestamp('2024-03-15T00:30:00Z')", "true"},
+      {"timestamp('2024-03-15T00:00:00Z') + duration('1h') > timestamp('2024-03-15T00:30:00Z')",
+       "true"},
       {"type(1) == int && type('a') == string", "true"},
       {"int('12') + int(2.9) + int(3u)", "17"},
       {"string(1) + string(true) + string(2.5)", "\"1true2.5\""},
       {"bytes('ab') == b'ab'", "true"},
-      {"format.dns1123Label().validate('A').hasValue() && !format.dns1123Label().validate('a').hasValue()", "true"},
+      {"format.dns1123Label().validate('A').hasValue() && "
+       "!format.dns1123Label().validate('a').hasValue()",
+       "true"},
       {"optional.none().orValue(3) + optional.of(4).value()", "7"},
-      {"isSemver('1.2.3-a.1+b') && !isSemver('1.2') && !isSemver('01.2.3') && !isSemver('v1.2.3')", "true"},
+      {"isSemver('1.2.3-a.1+b') && !isSemver('1.2') && !isSemver('01.2.3') && !isSemver('v1.2.3')",
+       "true"},
       {"isSemver('v01.2', true) && semver('v01.2', true) == semver('1.2.0')", "true"},
-      {"semver('1.10.0').isGreaterThan(semver('1.9.0')) && semver('1.0.0-rc.2').isLessThan(semver('1.0.0'))", "true"},
-      {"semver('1.0.0-rc.10').compareTo(semver('1.0.0-rc.9')) + semver('1.0.0-1').compareTo(semver('1.0.0-a'))", "0"},
-      {"semver('4.5.6').major() * 100 + semver('4.5.6').minor() * 10 + semver('4.5.6').patch()", "456"},
+      {"semver('1.10.0').isGreaterThan(semver('1.9.0')) && "
+       "semver('1.0.0-rc.2').isLessThan(semver('1.0.0'))",
+       "true"},
+      {"semver('1.0.0-rc.10').compareTo(semver('1.0.0-rc.9')) + "
+       "semver('1.0.0-1').compareTo(semver('1.0.0-a'))",
+       "0"},
+      {"semver('4.5.6').major() * 100 + semver('4.5.6').minor() * 10 + semver('4.5.6').patch()",
+       "456"},
       {"semver('1')", "error: No Major.Minor.Patch elements found"},
       {"format.datetime().validate('2024-03-15T05:59:15Z').hasValue()", "false"},
   };
@@ -139,17 +154,21 @@ TEST(Cel, maps_can_know_every_key) {
 
 TEST(Cel, compile_errors_name_the_place) {
   EXPECT_EQ(evaluated("1 +"),
-            "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', "
-            "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | 1 +\n | ...^");
+            "ERROR: <input>:1:4: Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', "
+            "'.', '-', '!', "
+            "'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}\n | "
+            "1 +\n | ...^");
   // Every mistake, in the order of their places.
   EXPECT_EQ(evaluated("1 + 'a' + foo"),
             "ERROR: <input>:1:3: found no matching overload for '_+_' applied to '(int, string)'\n"
             " | 1 + 'a' + foo\n | ..^\n"
             "ERROR: <input>:1:11: undeclared reference to 'foo' (in container '')\n"
             " | 1 + 'a' + foo\n | ..........^");
-  EXPECT_EQ(evaluated("other"),
-            "ERROR: <input>:1:1: undeclared reference to 'other' (in container '')\n | other\n | ^");
-  EXPECT_EQ(evaluated("true &&\n 1"), "ERROR: <input>:2:2: expected type 'bool' but found 'int'\n |  1\n | .^");
+  EXPECT_EQ(
+      evaluated("other"),
+      "ERROR: <input>:1:1: undeclared reference to 'other' (in container '')\n | other\n | ^");
+  EXPECT_EQ(evaluated("true &&\n 1"),
+            "ERROR: <input>:2:2: expected type 'bool' but found 'int'\n |  1\n | .^");
   EXPECT_EQ(evaluated("'a' + 1"),
             "ERROR: <input>:1:5: found no matching overload for '_+_' applied to '(string, int)'\n"
             " | 'a' + 1\n | ....^");
@@ -160,24 +179,28 @@ class Echo final : public AccessAuthority {
  public:
   AccessDecision decide(const AccessQuestion& q) const override {
     if (q.verb == "fail") return {false, "", "out of order"};
-    const std::string who = q.account_name.empty() ? "user" : q.account_namespace + ":" + q.account_name;
+    const std::string who =
+        q.account_name.empty() ? "user" : q.account_namespace + ":" + q.account_name;
     if (!q.path.empty()) return {true, who + " " + q.verb + " " + q.path, ""};
     return {q.verb == "get",
-            who + " " + q.verb + " " + q.group + "/" + q.resource + "/" + q.subresource + " " + q.ns + "/" + q.name,
+            who + " " + q.verb + " " + q.group + "/" + q.resource + "/" + q.subresource + " " +
+                q.ns + "/" + q.name,
             ""};
   }
 };
 
 std::string authorized(const std::string& text) {
-  auto program = Program::compile(text, {{"authorizer", parse_type("authorizer")},
-                                         {"authorizer.requestResource", parse_type("resource_check")}});
+  auto program =
+      Program::compile(text, {{"authorizer", parse_type("authorizer")},
+                              {"authorizer.requestResource", parse_type("resource_check")}});
   if (!program) return program.error().message.substr(0, program.error().message.find('\n'));
   const Echo echo;
   Authorizer authorizer;
   ResourceCheck resource;
   authorizer.authority = resource.authority = &echo;
   authorizer.question = std::make_shared<AccessQuestion>();
-  resource.question = std::make_shared<AccessQuestion>(AccessQuestion{.resource = "pods", .ns = "here", .name = "p"});
+  resource.question = std::make_shared<AccessQuestion>(
+      AccessQuestion{.resource = "pods", .ns = "here", .name = "p"});
   Budget budget(1'000'000);
   Result<Value> value = (*program)->run(
       {{"authorizer", Value(authorizer)}, {"authorizer.requestResource", Value(resource)}}, budget);
@@ -185,19 +208,24 @@ std::string authorized(const std::string& text) {
 }
 
 TEST(Cel, the_authorizer_is_asked) {
-  EXPECT_EQ(authorized("authorizer.path('/healthz').check('get').reason()"), "\"user get /healthz\"");
-  EXPECT_EQ(authorized("authorizer.group('apps').resource('deployments').subresource('scale').namespace('n').name('d')"
+  EXPECT_EQ(authorized("authorizer.path('/healthz').check('get').reason()"),
+            "\"user get /healthz\"");
+  EXPECT_EQ(authorized("authorizer.group('apps').resource('deployments').subresource('scale')."
+                       "namespace('n').name('d')"
                        ".fieldSelector('a=b').labelSelector('c').check('get').reason()"),
             "\"user get apps/deployments/scale n/d\"");
-  EXPECT_EQ(authorized("authorizer.serviceAccount('n', 'robot').group('').resource('pods').check('put').reason()"),
+  EXPECT_EQ(authorized("authorizer.serviceAccount('n', "
+                       "'robot').group('').resource('pods').check('put').reason()"),
             "\"n:robot put /pods/ /\"");
-  EXPECT_EQ(authorized("authorizer.requestResource.check('get').reason()"), "\"user get /pods/ here/p\"");
+  EXPECT_EQ(authorized("authorizer.requestResource.check('get').reason()"),
+            "\"user get /pods/ here/p\"");
   EXPECT_EQ(authorized("authorizer.requestResource.check('get').allowed()"), "true");
   EXPECT_EQ(authorized("authorizer.requestResource.check('put').allowed()"), "false");
   EXPECT_EQ(authorized("authorizer.requestResource.check('fail').errored()"), "true");
   EXPECT_EQ(authorized("authorizer.requestResource.check('fail').error()"), "\"out of order\"");
   EXPECT_EQ(authorized("authorizer.requestResource.check('get').errored()"), "false");
-  EXPECT_EQ(authorized("authorizer.path(' ').check('get').allowed()"), "error: path must not be empty");
+  EXPECT_EQ(authorized("authorizer.path(' ').check('get').allowed()"),
+            "error: path must not be empty");
   EXPECT_EQ(authorized("authorizer.group('').resource('').check('get').allowed()"),
             "error: resource must not be empty");
   EXPECT_EQ(authorized("authorizer.serviceAccount('n', 'A!').path('/').check('get').allowed()"),
@@ -213,8 +241,9 @@ TEST(Cel, the_authorizer_is_asked) {
 }
 
 TEST(Cel, hostile_expressions_end) {
-  EXPECT_EQ(evaluated("self.list.all(a, self.list.all(b, self.list.all(c, self.list.all(d, true))))", 50),
-            "error: operation cancelled: actual cost limit exceeded");
+  EXPECT_EQ(
+      evaluated("self.list.all(a, self.list.all(b, self.list.all(c, self.list.all(d, true))))", 50),
+      "error: operation cancelled: actual cost limit exceeded");
   std::string deep(5000, '(');
   EXPECT_NE(evaluated(deep).find("recursion limit"), std::string::npos);
   std::string chain = "1";
@@ -223,9 +252,11 @@ TEST(Cel, hostile_expressions_end) {
   std::string dots = "self";
   for (int i = 0; i < 5000; ++i) dots += ".a";
   EXPECT_NE(evaluated(dots).find("recursion limit"), std::string::npos);
-  EXPECT_EQ(evaluated("'aaaaaaaaaaaaaaaaaaaaaaaaa'.replace('a', 'aaaaaaaaaaaaaaaaaaaa').replace('a', "
-                      "'aaaaaaaaaaaaaaaaaaaa').replace('a','aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa').size()", 1000),
-            "error: operation cancelled: actual cost limit exceeded");
+  EXPECT_EQ(
+      evaluated("'aaaaaaaaaaaaaaaaaaaaaaaaa'.replace('a', 'aaaaaaaaaaaaaaaaaaaa').replace('a', "
+                "'aaaaaaaaaaaaaaaaaaaa').replace('a','aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa').size()",
+                1000),
+      "error: operation cancelled: actual cost limit exceeded");
 }
 
 }  // namespace

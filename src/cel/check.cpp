@@ -1,4 +1,5 @@
-// Types of a whole expression before it ever runs: a misspelt field is the author's error, not the user's.
+// Types of a whole expression before it ever runs: a misspelt field is the author's error, not the
+// user's.
 #include <algorithm>
 
 #include "cel/pattern.h"
@@ -21,18 +22,30 @@ class Checker {
 
   Type visit(Expression& e) {
     switch (e.op) {
-      case Op::literal: return literal(e.value);
-      case Op::identifier: return identifier(e);
-      case Op::select: return select(e);
-      case Op::presence: select(e); return simple_type(Kind::boolean);
-      case Op::index: return index(e);
-      case Op::call: return call(e);
+      case Op::literal:
+        return literal(e.value);
+      case Op::identifier:
+        return identifier(e);
+      case Op::select:
+        return select(e);
+      case Op::presence:
+        select(e);
+        return simple_type(Kind::boolean);
+      case Op::index:
+        return index(e);
+      case Op::call:
+        return call(e);
       case Op::logical_and:
-      case Op::logical_or: return logical(e);
-      case Op::conditional: return conditional(e);
-      case Op::list: return list(e);
-      case Op::map: return map(e);
-      case Op::macro: return macro(e);
+      case Op::logical_or:
+        return logical(e);
+      case Op::conditional:
+        return conditional(e);
+      case Op::list:
+        return list(e);
+      case Op::map:
+        return map(e);
+      case Op::macro:
+        return macro(e);
     }
     return {};
   }
@@ -55,13 +68,20 @@ class Checker {
 
   static Type literal(const Value& value) {
     switch (value.kind()) {
-      case Value::Kind::boolean: return simple_type(Kind::boolean);
-      case Value::Kind::integer: return simple_type(Kind::integer);
-      case Value::Kind::uinteger: return simple_type(Kind::uinteger);
-      case Value::Kind::floating: return simple_type(Kind::floating);
-      case Value::Kind::string: return simple_type(Kind::string);
-      case Value::Kind::bytes: return simple_type(Kind::bytes);
-      default: return simple_type(Kind::null);
+      case Value::Kind::boolean:
+        return simple_type(Kind::boolean);
+      case Value::Kind::integer:
+        return simple_type(Kind::integer);
+      case Value::Kind::uinteger:
+        return simple_type(Kind::uinteger);
+      case Value::Kind::floating:
+        return simple_type(Kind::floating);
+      case Value::Kind::string:
+        return simple_type(Kind::string);
+      case Value::Kind::bytes:
+        return simple_type(Kind::bytes);
+      default:
+        return simple_type(Kind::null);
     }
   }
 
@@ -104,8 +124,10 @@ class Checker {
 
   Type field(const Expression& e, const Type& from) {
     switch (from.kind) {
-      case Kind::dyn: return {};
-      case Kind::map: return inner(from.element);
+      case Kind::dyn:
+        return {};
+      case Kind::map:
+        return inner(from.element);
       case Kind::object: {
         const bool plain = !from.shape->has_fields();
         const std::string name = plain ? e.name : unescape_name(e.name);
@@ -118,7 +140,8 @@ class Checker {
       case Kind::path_check:
       case Kind::group_check:
       case Kind::resource_check:
-      case Kind::decision: return fail_at(e, "unexpected failed resolution of '" + from.short_text() + "'");
+      case Kind::decision:
+        return fail_at(e, "unexpected failed resolution of '" + from.short_text() + "'");
       default:
         return fail_at(e, "type '" + from.short_text() + "' does not support field selection");
     }
@@ -144,9 +167,9 @@ class Checker {
       return identifier(e);
     }
     if (const std::optional<std::string> name = dotted(e))
-      for (std::string_view type : {"google.protobuf.Timestamp", "google.protobuf.Duration", "net.IP", "net.CIDR",
-                                    "kubernetes.Quantity", "kubernetes.URL", "kubernetes.NamedFormat",
-                                    "kubernetes.Semver"})
+      for (std::string_view type :
+           {"google.protobuf.Timestamp", "google.protobuf.Duration", "net.IP", "net.CIDR",
+            "kubernetes.Quantity", "kubernetes.URL", "kubernetes.NamedFormat", "kubernetes.Semver"})
         if (type == *name) return type_name(e, *name);
     Type from = visit(*e.arguments[0]);
     if (from.kind == Kind::optional) return optional_of(field(e, inner(from.element)));
@@ -162,7 +185,8 @@ class Checker {
     Type out;
     Bindings none;
     if (from.kind == Kind::list) {
-      if (key.kind != Kind::integer && key.kind != Kind::dyn) return no_overload(e, "_[_]", {from, key});
+      if (key.kind != Kind::integer && key.kind != Kind::dyn)
+        return no_overload(e, "_[_]", {from, key});
       out = inner(from.element);
     } else if (from.kind == Kind::map) {
       if (!assignable(inner(from.key), key, none)) return no_overload(e, "_[_]", {from, key});
@@ -181,13 +205,15 @@ class Checker {
     std::size_t from = 0;
     if (member) text += types[from++].short_text() + ".";
     text += "(";
-    for (std::size_t i = from; i < types.size(); ++i) text += (i > from ? ", " : "") + types[i].short_text();
+    for (std::size_t i = from; i < types.size(); ++i)
+      text += (i > from ? ", " : "") + types[i].short_text();
     return fail_at(e, text + ")'");
   }
 
   Type call(Expression& e) {
     std::vector<Type> types;
-    const bool printed = e.member && e.name == "format";  // its lists and maps hold whatever is to be shown
+    const bool printed =
+        e.member && e.name == "format";  // its lists and maps hold whatever is to be shown
     mixed_ += printed;
     for (const ExpressionPtr& one : e.arguments) types.push_back(visit(*one));
     mixed_ -= printed;
@@ -214,7 +240,7 @@ class Checker {
   Type logical(Expression& e) {
     for (const ExpressionPtr& one : e.arguments) {
       Type type = visit(*one);
-        if (type.kind != Kind::boolean && type.kind != Kind::dyn)
+      if (type.kind != Kind::boolean && type.kind != Kind::dyn)
         fail_at(*one, "expected type 'bool' but found '" + type.short_text() + "'");
     }
     return simple_type(Kind::boolean);
@@ -246,7 +272,8 @@ class Checker {
     std::optional<Type> element;
     for (std::size_t i = 0; i < e.arguments.size(); ++i) {
       Type one = visit(*e.arguments[i]);
-      if (e.optional_entries[i]) one = one.kind == Kind::optional ? Type(inner(one.element)) : Type{};
+      if (e.optional_entries[i])
+        one = one.kind == Kind::optional ? Type(inner(one.element)) : Type{};
       gather(element, *e.arguments[i], std::move(one));
     }
     return list_of(element.value_or(open_type()));
@@ -257,7 +284,8 @@ class Checker {
     for (std::size_t i = 0; i + 1 < e.arguments.size(); i += 2) {
       gather(key, *e.arguments[i], visit(*e.arguments[i]));
       Type one = visit(*e.arguments[i + 1]);
-      if (e.optional_entries[i / 2]) one = one.kind == Kind::optional ? Type(inner(one.element)) : Type{};
+      if (e.optional_entries[i / 2])
+        one = one.kind == Kind::optional ? Type(inner(one.element)) : Type{};
       gather(value, *e.arguments[i + 1], std::move(one));
     }
     return map_of(key.value_or(open_type()), value.value_or(open_type()));
@@ -284,8 +312,9 @@ class Checker {
     } else if (range.kind == Kind::dyn) {
       out.resize(e.variables.size());
     } else {
-      fail_at(*e.arguments[0], "expression of type '" + range.short_text() +
-                                   "' cannot be range of a comprehension (must be list, map, or dynamic)");
+      fail_at(*e.arguments[0],
+              "expression of type '" + range.short_text() +
+                  "' cannot be range of a comprehension (must be list, map, or dynamic)");
       out.resize(e.variables.size());
     }
     return out;
@@ -299,7 +328,8 @@ class Checker {
   Type macro(Expression& e) {
     Type range = visit(*e.arguments[0]);
     const std::vector<Type> types = range_types(e, range);
-    for (std::size_t i = 0; i < e.variables.size(); ++i) scope_.push_back({e.variables[i], types[i]});
+    for (std::size_t i = 0; i < e.variables.size(); ++i)
+      scope_.push_back({e.variables[i], types[i]});
     if (e.filter) {
       Type test = visit(*e.filter);
       if (test.kind != Kind::boolean && test.kind != Kind::dyn)
@@ -313,21 +343,27 @@ class Checker {
       case Macro::exists:
       case Macro::exists_one:
       case Macro::filter:
-        if (!boolean) fail_at(*e.body, "expected type 'bool' but found '" + body.short_text() + "'");
+        if (!boolean)
+          fail_at(*e.body, "expected type 'bool' but found '" + body.short_text() + "'");
         if (e.macro != Macro::filter) return simple_type(Kind::boolean);
         return list_of(types[0]);
       case Macro::map:
-      case Macro::transform_list: return list_of(std::move(body));
-      case Macro::transform_map: return map_of(types[0], std::move(body));
+      case Macro::transform_list:
+        return list_of(std::move(body));
+      case Macro::transform_map:
+        return map_of(types[0], std::move(body));
       case Macro::transform_map_entry:
         if (body.kind != Kind::map && body.kind != Kind::dyn)
           return no_overload(*e.body, "cel.@mapInsert", {map_of({}, {}), body});
         return body.kind == Kind::map ? body : map_of({}, {});
       case Macro::sort_by:
-        if (!ordered(body)) return no_overload(e, "@sortByAssociatedKeys", {range, list_of(body)}, true);
+        if (!ordered(body))
+          return no_overload(e, "@sortByAssociatedKeys", {range, list_of(body)}, true);
         return range;
-      case Macro::opt_map: return optional_of(std::move(body));
-      default: return body;
+      case Macro::opt_map:
+        return optional_of(std::move(body));
+      default:
+        return body;
     }
   }
 
@@ -336,7 +372,8 @@ class Checker {
   int mixed_ = 0;  // within what may hold values of different types
 };
 
-// Texts that are a duration, a time or a regular expression are read at once: they will be no better later.
+// Texts that are a duration, a time or a regular expression are read at once: they will be no
+// better later.
 void check_literals(const Expression& e, std::vector<SyntaxError>& errors) {
   for (const ExpressionPtr& one : e.arguments) check_literals(*one, errors);
   for (const Expression* one : {e.filter.get(), e.body.get()})
@@ -352,7 +389,8 @@ void check_literals(const Expression& e, std::vector<SyntaxError>& errors) {
     valid = Pattern::compile(value.view()).has_value();
   } else if (time) {
     Budget budget(1000);
-    for (const Overload* overload : e.overloads) valid = overload->function({&value, 1}, budget).has_value();
+    for (const Overload* overload : e.overloads)
+      valid = overload->function({&value, 1}, budget).has_value();
   }
   if (!valid) errors.push_back({e.arguments[at]->offset, "invalid " + e.name + " argument"});
 }
@@ -365,8 +403,9 @@ std::expected<CheckedExpression, std::vector<SyntaxError>> check_expression(
   Type type = checker.visit(root);
   if (checker.errors.empty()) check_literals(root, checker.errors);
   if (!checker.errors.empty()) {
-    std::stable_sort(checker.errors.begin(), checker.errors.end(),
-                     [](const SyntaxError& a, const SyntaxError& b) { return a.offset < b.offset; });
+    std::stable_sort(
+        checker.errors.begin(), checker.errors.end(),
+        [](const SyntaxError& a, const SyntaxError& b) { return a.offset < b.offset; });
     return std::unexpected(std::move(checker.errors));
   }
   return CheckedExpression{std::move(type), std::move(checker.used)};

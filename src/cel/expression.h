@@ -6,16 +6,26 @@
 #include <string_view>
 #include <vector>
 
-#include "cel/value.h"
 #include "base/result.h"
+#include "cel/value.h"
 
 namespace hekla::cel {
 
 struct Overload;  // functions.h
 
 enum class Macro : std::uint8_t {
-  all, exists, exists_one, map, filter, transform_list, transform_map, transform_map_entry, sort_by, opt_map,
-  opt_flat_map, bind
+  all,
+  exists,
+  exists_one,
+  map,
+  filter,
+  transform_list,
+  transform_map,
+  transform_map_entry,
+  sort_by,
+  opt_map,
+  opt_flat_map,
+  bind
 };
 
 struct Expression;
@@ -23,16 +33,18 @@ using ExpressionPtr = std::unique_ptr<Expression>;
 
 struct Expression {
   enum class Op : std::uint8_t {
-    literal,      // value
-    identifier,   // name
-    select,       // arguments[0].name; `optional` for .?name
-    presence,     // has(arguments[0].name)
-    index,        // arguments[0][arguments[1]]; `optional` for [?key]
-    call,         // name(arguments...), `member` when the first stands before the dot
-    logical_and, logical_or, conditional,
-    list,         // arguments; optional_entries[i] for [?x]
-    map,          // key, value, key, value ...
-    macro         // over arguments[0] with variables; then filter (may be null) and body
+    literal,     // value
+    identifier,  // name
+    select,      // arguments[0].name; `optional` for .?name
+    presence,    // has(arguments[0].name)
+    index,       // arguments[0][arguments[1]]; `optional` for [?key]
+    call,        // name(arguments...), `member` when the first stands before the dot
+    logical_and,
+    logical_or,
+    conditional,
+    list,  // arguments; optional_entries[i] for [?x]
+    map,   // key, value, key, value ...
+    macro  // over arguments[0] with variables; then filter (may be null) and body
   };
   Op op = Op::literal;
   std::size_t offset = 0;  // in the text, for messages

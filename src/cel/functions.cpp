@@ -13,7 +13,8 @@ Overload overload_of(const FunctionEntry& entry) {
   out.member = entry.member;
   out.function = entry.function;
   const std::size_t close = entry.signature.rfind(") ");
-  CHECK(entry.signature.starts_with('(') && close != std::string_view::npos, "a signature is \"(a,b) c\"");
+  CHECK(entry.signature.starts_with('(') && close != std::string_view::npos,
+        "a signature is \"(a,b) c\"");
   std::string_view inner = entry.signature.substr(1, close - 1);
   int depth = 0;
   for (std::size_t start = 0, i = 0; i <= inner.size() && !inner.empty(); ++i) {

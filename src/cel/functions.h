@@ -1,5 +1,5 @@
-// The functions and operators of CEL and of Kubernetes' libraries as one table: each overload says its signature
-// once, for the checker and for the evaluator.
+// The functions and operators of CEL and of Kubernetes' libraries as one table: each overload says
+// its signature once, for the checker and for the evaluator.
 #pragma once
 
 #include <span>
@@ -7,12 +7,13 @@
 #include <string_view>
 #include <vector>
 
-#include "cel/type.h"
 #include "base/result.h"
+#include "cel/type.h"
 
 namespace hekla::cel {
 
-// What evaluation may still spend. Roughly one unit per operation, plus the size of what is traversed.
+// What evaluation may still spend. Roughly one unit per operation, plus the size of what is
+// traversed.
 class Budget {
  public:
   explicit Budget(std::uint64_t units) : left_(units) {}
@@ -45,8 +46,9 @@ class LazyFields {
 using Arguments = std::span<const Value>;
 using Function = Result<Value> (*)(Arguments, Budget&);
 
-// As it stands in a library's table: "string.contains(string) bool", "sets.contains(list<A>,list<A>) bool";
-// a receiver is marked by a leading type and a dot only where the name before the dot is no name space.
+// As it stands in a library's table: "string.contains(string) bool",
+// "sets.contains(list<A>,list<A>) bool"; a receiver is marked by a leading type and a dot only
+// where the name before the dot is no name space.
 struct FunctionEntry {
   std::string_view name;
   bool member;

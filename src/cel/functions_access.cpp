@@ -1,4 +1,5 @@
-// The authorizer: questions are put together step by step, and answered by whoever runs the expression.
+// The authorizer: questions are put together step by step, and answered by whoever runs the
+// expression.
 #include <algorithm>
 
 #include "cel/functions.h"
@@ -11,11 +12,13 @@ namespace {
 constexpr std::uint64_t kCheckCost = 350'000;
 
 bool is_blank(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) != 0; });
+  return std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isspace(c) != 0; });
 }
 
 template <class To>
-Value drafted(const AccessDraft& from, std::string AccessQuestion::*member, std::string_view text) {
+Value drafted(const AccessDraft& from, std::string AccessQuestion::* member,
+              std::string_view text) {
   auto question = std::make_shared<AccessQuestion>(*from.question);
   (*question).*member = std::string(text);
   To to;
@@ -25,10 +28,14 @@ Value drafted(const AccessDraft& from, std::string AccessQuestion::*member, std:
 }
 
 Result<Value> of_account(Arguments a, Budget&) {
-  if (!model::dns1123_subdomain_errors(a[2].view()).empty()) return cel_error("Invalid service account name");
-  if (!model::dns1123_label_errors(a[1].view()).empty()) return cel_error("Invalid service account namespace");
-  Value named = drafted<Authorizer>(a[0].get<Authorizer>(), &AccessQuestion::account_name, a[2].view());
-  return drafted<Authorizer>(named.get<Authorizer>(), &AccessQuestion::account_namespace, a[1].view());
+  if (!model::dns1123_subdomain_errors(a[2].view()).empty())
+    return cel_error("Invalid service account name");
+  if (!model::dns1123_label_errors(a[1].view()).empty())
+    return cel_error("Invalid service account namespace");
+  Value named =
+      drafted<Authorizer>(a[0].get<Authorizer>(), &AccessQuestion::account_name, a[2].view());
+  return drafted<Authorizer>(named.get<Authorizer>(), &AccessQuestion::account_namespace,
+                             a[1].view());
 }
 Result<Value> of_path(Arguments a, Budget&) {
   if (is_blank(a[1].view())) return cel_error("path must not be empty");
@@ -41,7 +48,7 @@ Result<Value> of_resource(Arguments a, Budget&) {
   if (is_blank(a[1].view())) return cel_error("resource must not be empty");
   return drafted<ResourceCheck>(a[0].get<GroupCheck>(), &AccessQuestion::resource, a[1].view());
 }
-template <std::string AccessQuestion::*member>
+template <std::string AccessQuestion::* member>
 Result<Value> narrowed(Arguments a, Budget&) {
   return drafted<ResourceCheck>(a[0].get<ResourceCheck>(), member, a[1].view());
 }
@@ -57,17 +64,26 @@ Result<Value> check(Arguments a, Budget& budget) {
   return Value(Decision{std::make_shared<const AccessDecision>(draft.authority->decide(question))});
 }
 
-Result<Value> allowed(Arguments a, Budget&) { return Value(a[0].get<Decision>().decision->allowed); }
-Result<Value> reason(Arguments a, Budget&) { return Value::text(a[0].get<Decision>().decision->reason); }
-Result<Value> errored(Arguments a, Budget&) { return Value(!a[0].get<Decision>().decision->error.empty()); }
-Result<Value> error(Arguments a, Budget&) { return Value::text(a[0].get<Decision>().decision->error); }
+Result<Value> allowed(Arguments a, Budget&) {
+  return Value(a[0].get<Decision>().decision->allowed);
+}
+Result<Value> reason(Arguments a, Budget&) {
+  return Value::text(a[0].get<Decision>().decision->reason);
+}
+Result<Value> errored(Arguments a, Budget&) {
+  return Value(!a[0].get<Decision>().decision->error.empty());
+}
+Result<Value> error(Arguments a, Budget&) {
+  return Value::text(a[0].get<Decision>().decision->error);
+}
 
 constexpr FunctionEntry kAccess[] = {
     {"path", true, "(authorizer,string) path_check", of_path},
     {"group", true, "(authorizer,string) group_check", of_group},
     {"serviceAccount", true, "(authorizer,string,string) authorizer", of_account},
     {"resource", true, "(group_check,string) resource_check", of_resource},
-    {"subresource", true, "(resource_check,string) resource_check", narrowed<&AccessQuestion::subresource>},
+    {"subresource", true, "(resource_check,string) resource_check",
+     narrowed<&AccessQuestion::subresource>},
     {"namespace", true, "(resource_check,string) resource_check", narrowed<&AccessQuestion::ns>},
     {"name", true, "(resource_check,string) resource_check", narrowed<&AccessQuestion::name>},
     {"fieldSelector", true, "(resource_check,string) resource_check", selected},

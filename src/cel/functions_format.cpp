@@ -16,7 +16,8 @@ using Kind = Value::Kind;
 constexpr int kPrecision = 6;
 
 std::unexpected<Error> misused(std::string_view clause, const Value& value) {
-  return cel_error("error during formatting: " + std::string(clause) + ", was given " + std::string(value.type_name()));
+  return cel_error("error during formatting: " + std::string(clause) + ", was given " +
+                   std::string(value.type_name()));
 }
 
 std::string fixed(double number, int digits) {
@@ -35,7 +36,8 @@ std::string grouped(std::string text) {
 
 // 1.500000×10⁻¹⁰: so the locale's printer has it, whatever the precision.
 std::string scientific(double number) {
-  static constexpr std::array<const char*, 10> kRaised{"⁰", "¹", "²", "³", "⁴", "⁵", "⁶", "⁷", "⁸", "⁹"};
+  static constexpr std::array<const char*, 10> kRaised{"⁰", "¹", "²", "³", "⁴",
+                                                       "⁵", "⁶", "⁷", "⁸", "⁹"};
   char buffer[64];
   std::snprintf(buffer, sizeof buffer, "%.*e", kPrecision, number);
   const std::string_view text = buffer;
@@ -70,14 +72,21 @@ Result<std::string> shown(const Value& value);
 
 // As CEL would have it written.
 Result<std::string> literal(const Value& value) {
-  const std::string text = value.kind() == Kind::floating ? fixed(value.get<double>(), kPrecision) : TRY(shown(value));
+  const std::string text =
+      value.kind() == Kind::floating ? fixed(value.get<double>(), kPrecision) : TRY(shown(value));
   switch (value.kind()) {
-    case Kind::string: return json::go_quote(text);
-    case Kind::bytes: return "b" + json::go_quote(text);
-    case Kind::timestamp: return "timestamp(" + json::go_quote(text) + ")";
-    case Kind::duration: return "duration(" + json::go_quote(text) + ")";
-    case Kind::floating: return std::isfinite(value.get<double>()) ? text : json::go_quote(text);
-    default: return text;
+    case Kind::string:
+      return json::go_quote(text);
+    case Kind::bytes:
+      return "b" + json::go_quote(text);
+    case Kind::timestamp:
+      return "timestamp(" + json::go_quote(text) + ")";
+    case Kind::duration:
+      return "duration(" + json::go_quote(text) + ")";
+    case Kind::floating:
+      return std::isfinite(value.get<double>()) ? text : json::go_quote(text);
+    default:
+      return text;
   }
 }
 
@@ -86,7 +95,8 @@ Result<std::string> shown(const Value& value) {
   if (value.kind() == Kind::type) return value.get<TypeName>().name;
   if (value.is_list()) {
     std::string out = "[";
-    for (std::size_t i = 0; i < value.size(); ++i) out += (i > 0 ? ", " : "") + TRY(literal(value.at(i)));
+    for (std::size_t i = 0; i < value.size(); ++i)
+      out += (i > 0 ? ", " : "") + TRY(literal(value.at(i)));
     return out + "]";
   }
   if (value.is_map()) {
@@ -101,8 +111,11 @@ Result<std::string> shown(const Value& value) {
     return out + "}";
   }
   if (value.kind() > Kind::timestamp)
-    return misused("string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, "
-                   "durations, and timestamps", value);
+    return misused(
+        "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, "
+        "types, "
+        "durations, and timestamps",
+        value);
   return text_of_value(value);
 }
 
@@ -115,11 +128,14 @@ std::optional<double> number_of(const Value& value) {
   if (value.view() == "-Infinity") return -HUGE_VAL;
   return std::nullopt;
 }
-std::string without_digits(double number) { return std::isnan(number) ? "NaN" : number < 0 ? "-∞" : "∞"; }
+std::string without_digits(double number) {
+  return std::isnan(number) ? "NaN" : number < 0 ? "-∞" : "∞";
+}
 
 Result<std::string> clause_text(char verb, int digits, const Value& value) {
   switch (verb) {
-    case 's': return shown(value);
+    case 's':
+      return shown(value);
     case 'd':
       if (std::optional<std::string> text = whole_in_base(value, 10, false)) return *text;
       return misused("decimal clause can only be used on integers", value);
@@ -128,9 +144,11 @@ Result<std::string> clause_text(char verb, int digits, const Value& value) {
       const std::optional<double> number = number_of(value);
       if (!number)
         return misused(verb == 'f' ? "fixed-point clause can only be used on doubles"
-                                   : "scientific clause can only be used on doubles", value);
+                                   : "scientific clause can only be used on doubles",
+                       value);
       if (!std::isfinite(*number)) return without_digits(*number);
-      return verb == 'f' ? grouped(fixed(*number, digits < 0 ? kPrecision : digits)) : scientific(*number);
+      return verb == 'f' ? grouped(fixed(*number, digits < 0 ? kPrecision : digits))
+                         : scientific(*number);
     }
     case 'b':
       if (value.as<bool>()) return std::string(value.get<bool>() ? "1" : "0");
@@ -146,14 +164,15 @@ Result<std::string> clause_text(char verb, int digits, const Value& value) {
       if (std::optional<std::string> text = whole_in_base(value, 16, verb == 'X')) return *text;
       return misused("only integers, byte buffers, and strings can be formatted as hex", value);
     default:
-      return cel_error("could not parse formatting clause: unrecognized formatting clause \"" + std::string(1, verb) +
-                       "\"");
+      return cel_error("could not parse formatting clause: unrecognized formatting clause \"" +
+                       std::string(1, verb) + "\"");
   }
 }
 
 Result<Value> format_text(Arguments a, Budget& budget) {
   const std::string_view text = a[0].view();
-  const std::string precision = "could not parse formatting clause: error while parsing precision: ";
+  const std::string precision =
+      "could not parse formatting clause: error while parsing precision: ";
   std::string out;
   std::size_t next = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -172,10 +191,12 @@ Result<Value> format_text(Arguments a, Budget& budget) {
       const std::size_t begin = ++i;
       for (digits = 0; i < text.size() && text[i] >= '0' && text[i] <= '9'; ++i)
         digits = std::min(digits * 10 + (text[i] - '0'), 100);
-      if (i >= text.size()) return cel_error(precision + "could not find end of precision specifier");
+      if (i >= text.size())
+        return cel_error(precision + "could not find end of precision specifier");
       if (i == begin)
-        return cel_error(precision + "error while converting precision to integer: strconv.Atoi: parsing \"\": "
-                                     "invalid syntax");
+        return cel_error(precision +
+                         "error while converting precision to integer: strconv.Atoi: parsing \"\": "
+                         "invalid syntax");
     }
     std::string part = TRY(clause_text(text[i], digits, a[1].at(next++)));
     if (!budget.spend(1 + part.size() / 10)) return out_of_budget();

@@ -13,7 +13,9 @@ using Int = std::int64_t;
 using model::Quantity;
 constexpr Int kNanosPerUnit = 1'000'000'000;
 
-Result<Value> is_quantity(Arguments a, Budget&) { return Value(Quantity::parse(a[0].view()).has_value()); }
+Result<Value> is_quantity(Arguments a, Budget&) {
+  return Value(Quantity::parse(a[0].view()).has_value());
+}
 Result<Value> quantity_of(Arguments a, Budget&) {
   Result<Quantity> parsed = Quantity::parse(a[0].view());
   if (!parsed) return cel_error(parsed.error().message);
@@ -27,7 +29,9 @@ bool fits_int(const Quantity& quantity) {
   const Int128 units = quantity.nanos / kNanosPerUnit;
   return quantity.nanos % kNanosPerUnit == 0 && units >= INT64_MIN && units <= INT64_MAX;
 }
-Result<Value> quantity_is_integer(Arguments a, Budget&) { return Value(fits_int(a[0].get<Quantity>())); }
+Result<Value> quantity_is_integer(Arguments a, Budget&) {
+  return Value(fits_int(a[0].get<Quantity>()));
+}
 Result<Value> quantity_as_integer(Arguments a, Budget&) {
   if (!fits_int(a[0].get<Quantity>())) return cel_error("cannot convert value to integer");
   return Value(static_cast<Int>(a[0].get<Quantity>().nanos / kNanosPerUnit));
@@ -48,20 +52,34 @@ Result<Value> quantity_subtract(Arguments a, Budget&) {
   rest -= operand(a[1]);
   return Value(rest);
 }
-Result<Value> quantity_greater(Arguments a, Budget&) { return Value(a[0].get<Quantity>() > a[1].get<Quantity>()); }
-Result<Value> quantity_less(Arguments a, Budget&) { return Value(a[0].get<Quantity>() < a[1].get<Quantity>()); }
+Result<Value> quantity_greater(Arguments a, Budget&) {
+  return Value(a[0].get<Quantity>() > a[1].get<Quantity>());
+}
+Result<Value> quantity_less(Arguments a, Budget&) {
+  return Value(a[0].get<Quantity>() < a[1].get<Quantity>());
+}
 Result<Value> quantity_compare(Arguments a, Budget&) {
   const auto &x = a[0].get<Quantity>(), &y = a[1].get<Quantity>();
   return Value(Int{x < y ? -1 : x > y ? 1 : 0});
 }
 
-constexpr std::array<std::string_view, 13> kFormats{
-    "dns1123Label", "dns1123Subdomain", "dns1035Label", "qualifiedName",      "labelValue",
-    "uri",          "uuid",             "byte",         "date",               "datetime",
-    "dns1123LabelPrefix", "dns1123SubdomainPrefix", "dns1035LabelPrefix"};
+constexpr std::array<std::string_view, 13> kFormats{"dns1123Label",
+                                                    "dns1123Subdomain",
+                                                    "dns1035Label",
+                                                    "qualifiedName",
+                                                    "labelValue",
+                                                    "uri",
+                                                    "uuid",
+                                                    "byte",
+                                                    "date",
+                                                    "datetime",
+                                                    "dns1123LabelPrefix",
+                                                    "dns1123SubdomainPrefix",
+                                                    "dns1035LabelPrefix"};
 
 Result<Value> format_named(Arguments a, Budget&) {
-  if (std::find(kFormats.begin(), kFormats.end(), a[0].view()) == kFormats.end()) return Value::none();
+  if (std::find(kFormats.begin(), kFormats.end(), a[0].view()) == kFormats.end())
+    return Value::none();
   return Value::some(Value(NameFormat{std::string(a[0].view())}));
 }
 template <std::size_t index>

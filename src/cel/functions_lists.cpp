@@ -78,7 +78,8 @@ Result<Value> last_index(Arguments a, Budget& budget) {
 
 Result<Value> slice_of(Arguments a, Budget& budget) {
   const Int from = a[1].get<Int>(), to = a[2].get<Int>(), size = static_cast<Int>(a[0].size());
-  const std::string what = "cannot slice(" + std::to_string(from) + ", " + std::to_string(to) + "), ";
+  const std::string what =
+      "cannot slice(" + std::to_string(from) + ", " + std::to_string(to) + "), ";
   if (from < 0 || to < 0) return cel_error(what + "negative indexes not supported");
   if (from > to) return cel_error(what + "start index must be less than or equal to end index");
   if (size < to) return cel_error(what + "list is length " + std::to_string(size));
@@ -88,7 +89,8 @@ Result<Value> slice_of(Arguments a, Budget& budget) {
   return Value::list(std::move(out));
 }
 
-// Lists within lists are as deep as whoever wrote them wanted, and no deeper than JSON and expressions may be.
+// Lists within lists are as deep as whoever wrote them wanted, and no deeper than JSON and
+// expressions may be.
 Result<void> flatten_into(const Value& list, Int depth, std::vector<Value>& out, Budget& budget) {
   if (!budget.spend(list.size())) return out_of_budget();
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -107,7 +109,9 @@ Result<Value> flattened(const Value& list, Int depth, Budget& budget) {
   return Value::list(std::move(out));
 }
 Result<Value> flatten(Arguments a, Budget& budget) { return flattened(a[0], 1, budget); }
-Result<Value> flatten_to(Arguments a, Budget& budget) { return flattened(a[0], a[1].get<Int>(), budget); }
+Result<Value> flatten_to(Arguments a, Budget& budget) {
+  return flattened(a[0], a[1].get<Int>(), budget);
+}
 
 Result<Value> sorted(Arguments a, Budget& budget) { return sorted_by(a[0], a[0], budget); }
 
@@ -164,23 +168,33 @@ Result<Value> optional_some(Arguments a, Budget&) { return Value::some(a[0]); }
 Result<Value> optional_none(Arguments, Budget&) { return Value::none(); }
 bool is_zero(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::null: return true;
-    case Value::Kind::boolean: return !value.get<bool>();
-    case Value::Kind::integer: return value.get<Int>() == 0;
-    case Value::Kind::uinteger: return value.get<std::uint64_t>() == 0;
-    case Value::Kind::floating: return value.get<double>() == 0;
-    case Value::Kind::string: return value.view().empty();
+    case Value::Kind::null:
+      return true;
+    case Value::Kind::boolean:
+      return !value.get<bool>();
+    case Value::Kind::integer:
+      return value.get<Int>() == 0;
+    case Value::Kind::uinteger:
+      return value.get<std::uint64_t>() == 0;
+    case Value::Kind::floating:
+      return value.get<double>() == 0;
+    case Value::Kind::string:
+      return value.view().empty();
     case Value::Kind::list:
     case Value::Kind::json_list:
     case Value::Kind::map:
-    case Value::Kind::json_map: return value.size() == 0;
-    default: return false;
+    case Value::Kind::json_map:
+      return value.size() == 0;
+    default:
+      return false;
   }
 }
 Result<Value> optional_non_zero(Arguments a, Budget&) {
   return is_zero(a[0]) ? Value::none() : Value::some(a[0]);
 }
-Result<Value> optional_has(Arguments a, Budget&) { return Value(a[0].get<Optional>().value != nullptr); }
+Result<Value> optional_has(Arguments a, Budget&) {
+  return Value(a[0].get<Optional>().value != nullptr);
+}
 Result<Value> optional_value(Arguments a, Budget&) {
   const auto& inner = a[0].get<Optional>().value;
   if (!inner) return cel_error("optional.none() dereference");
@@ -211,15 +225,15 @@ Result<Value> unwrap(Arguments a, Budget& budget) {
 }
 
 // For lists of what has an order; `to` is the result: "bool", or the element's type again.
-#define HEKLA_CEL_ORDERED(name, function, to)               \
-  {name, true, "(list<int>) " to("int"), function},           \
-      {name, true, "(list<uint>) " to("uint"), function},       \
-      {name, true, "(list<double>) " to("double"), function},   \
-      {name, true, "(list<bool>) " to("bool"), function},       \
-      {name, true, "(list<duration>) " to("duration"), function}, \
+#define HEKLA_CEL_ORDERED(name, function, to)                       \
+  {name, true, "(list<int>) " to("int"), function},                 \
+      {name, true, "(list<uint>) " to("uint"), function},           \
+      {name, true, "(list<double>) " to("double"), function},       \
+      {name, true, "(list<bool>) " to("bool"), function},           \
+      {name, true, "(list<duration>) " to("duration"), function},   \
       {name, true, "(list<timestamp>) " to("timestamp"), function}, \
-      {name, true, "(list<string>) " to("string"), function}, { \
-    name, true, "(list<bytes>) " to("bytes"), function          \
+      {name, true, "(list<string>) " to("string"), function}, {     \
+    name, true, "(list<bytes>) " to("bytes"), function              \
   }
 #define HEKLA_CEL_TO_BOOL(type) "bool"
 #define HEKLA_CEL_TO_ONE(type) type
@@ -276,8 +290,10 @@ Result<Value> sorted_by(const Value& list, const Value& keys, Budget& budget) {
   std::vector<std::pair<Value, std::size_t>> order;
   for (std::size_t i = 0; i < size; ++i) {
     order.emplace_back(keys.at(i), i);
-    if (!compare(order[i].first, order[i].first)) return cel_error("list elements must be comparable");
-    if (order[i].first.kind() != order[0].first.kind()) return cel_error("list elements must have the same type");
+    if (!compare(order[i].first, order[i].first))
+      return cel_error("list elements must be comparable");
+    if (order[i].first.kind() != order[0].first.kind())
+      return cel_error("list elements must have the same type");
   }
   std::stable_sort(order.begin(), order.end(), [](const auto& x, const auto& y) {
     return compare(x.first, y.first).value_or(0) < 0;

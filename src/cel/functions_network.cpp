@@ -22,8 +22,10 @@ std::string address_problem(std::string_view text) {
     const std::size_t end = std::min(text.find('.', at), text.size());
     const std::string_view field = text.substr(at, end - at);
     at = end + 1;
-    if (const std::size_t odd = field.find_first_not_of("0123456789"); odd != std::string_view::npos)
-      return "unexpected character (at " + json::go_quote(text.substr(end - field.size() + odd)) + ")";
+    if (const std::size_t odd = field.find_first_not_of("0123456789");
+        odd != std::string_view::npos)
+      return "unexpected character (at " + json::go_quote(text.substr(end - field.size() + odd)) +
+             ")";
     if (field.empty()) return "IPv4 field must have at least one digit";
     if (field.size() > 1 && field[0] == '0') return "IPv4 field has octet with leading zero";
     if (field.size() > 3 || std::stoi(std::string(field)) > 255) return "IPv4 field has value >255";
@@ -46,19 +48,22 @@ Result<Ip> read_address(std::string_view text) {
 
 // An IPv4 address in IPv6's clothes.
 bool is_mapped(const Ip& ip) {
-  return !ip.v4 && std::all_of(ip.bytes.begin(), ip.bytes.begin() + 10, [](auto b) { return b == 0; }) &&
+  return !ip.v4 &&
+         std::all_of(ip.bytes.begin(), ip.bytes.begin() + 10, [](auto b) { return b == 0; }) &&
          ip.bytes[10] == 0xff && ip.bytes[11] == 0xff;
 }
 
 Result<Ip> parse_ip(std::string_view text) {
-  if (const std::size_t zone = text.find('%'); zone != std::string_view::npos && zone + 1 < text.size())
+  if (const std::size_t zone = text.find('%');
+      zone != std::string_view::npos && zone + 1 < text.size())
     if (Result<Ip> ip = read_address(text.substr(0, zone)); ip && !ip->v4)
       return cel_error("IP address " + json::go_quote(text) + " with zone value is not allowed");
   Result<Ip> ip = read_address(text);
   if (!ip)
-    return cel_error("IP Address " + json::go_quote(text) + " parse error during conversion from string: " +
-                     ip.error().message);
-  if (is_mapped(*ip)) return cel_error("IPv4-mapped IPv6 address " + json::go_quote(text) + " is not allowed");
+    return cel_error("IP Address " + json::go_quote(text) +
+                     " parse error during conversion from string: " + ip.error().message);
+  if (is_mapped(*ip))
+    return cel_error("IPv4-mapped IPv6 address " + json::go_quote(text) + " is not allowed");
   return ip;
 }
 
@@ -72,8 +77,9 @@ Result<Cidr> parse_cidr(std::string_view text) {
   Result<Ip> ip = read_address(text.substr(0, slash));
   if (!ip) return refused(ip.error().message);
   const std::string_view digits = text.substr(slash + 1);
-  const bool number = !digits.empty() && digits.size() <= 3 && (digits.size() == 1 || digits[0] != '0') &&
-                      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool number =
+      !digits.empty() && digits.size() <= 3 && (digits.size() == 1 || digits[0] != '0') &&
+      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!number) return refused("bad bits after slash: " + json::go_quote(digits));
   const int prefix = std::stoi(std::string(digits));
   if (prefix > (ip->v4 ? 32 : 128)) return refused("prefix length out of range");
@@ -100,11 +106,13 @@ Result<Value> ip_is_canonical(Arguments a, Budget&) {
 Result<Value> ip_family(Arguments a, Budget&) { return Value(Int{a[0].get<Ip>().v4 ? 4 : 6}); }
 
 bool unspecified(const Ip& ip) {
-  return std::all_of(ip.bytes.begin() + (ip.v4 ? 12 : 0), ip.bytes.end(), [](auto b) { return b == 0; });
+  return std::all_of(ip.bytes.begin() + (ip.v4 ? 12 : 0), ip.bytes.end(),
+                     [](auto b) { return b == 0; });
 }
 bool loopback(const Ip& ip) {
   if (ip.v4) return ip.bytes[12] == 127;
-  return ip.bytes[15] == 1 && std::all_of(ip.bytes.begin(), ip.bytes.end() - 1, [](auto b) { return b == 0; });
+  return ip.bytes[15] == 1 &&
+         std::all_of(ip.bytes.begin(), ip.bytes.end() - 1, [](auto b) { return b == 0; });
 }
 bool multicast(const Ip& ip) { return ip.v4 ? (ip.bytes[12] & 0xf0) == 0xe0 : ip.bytes[0] == 0xff; }
 bool link_local_multicast(const Ip& ip) {
@@ -118,7 +126,8 @@ bool link_local_unicast(const Ip& ip) {
 bool global_unicast(const Ip& ip) {
   const bool broadcast =
       ip.v4 && std::all_of(ip.bytes.begin() + 12, ip.bytes.end(), [](auto b) { return b == 255; });
-  return !broadcast && !unspecified(ip) && !loopback(ip) && !multicast(ip) && !link_local_unicast(ip);
+  return !broadcast && !unspecified(ip) && !loopback(ip) && !multicast(ip) &&
+         !link_local_unicast(ip);
 }
 template <bool (*test)(const Ip&)>
 Result<Value> ip_test(Arguments a, Budget&) {

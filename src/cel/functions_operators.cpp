@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
-#include "cel/functions.h"
 #include "base/bytes.h"
+#include "cel/functions.h"
 #include "json/yaml_scalar.h"
 #include "model/time.h"
 
@@ -25,9 +25,15 @@ Result<Value> whole(Arithmetic op, Number a, Number b) {
   Number out{};
   bool overflow = false;
   switch (op) {
-    case Arithmetic::add: overflow = __builtin_add_overflow(a, b, &out); break;
-    case Arithmetic::subtract: overflow = __builtin_sub_overflow(a, b, &out); break;
-    case Arithmetic::multiply: overflow = __builtin_mul_overflow(a, b, &out); break;
+    case Arithmetic::add:
+      overflow = __builtin_add_overflow(a, b, &out);
+      break;
+    case Arithmetic::subtract:
+      overflow = __builtin_sub_overflow(a, b, &out);
+      break;
+    case Arithmetic::multiply:
+      overflow = __builtin_mul_overflow(a, b, &out);
+      break;
     case Arithmetic::divide:
     case Arithmetic::modulo:
       if (b == 0)
@@ -55,10 +61,14 @@ template <Arithmetic op>
 Result<Value> double_arithmetic(Arguments a, Budget&) {
   const double x = a[0].get<double>(), y = a[1].get<double>();
   switch (op) {
-    case Arithmetic::add: return Value(x + y);
-    case Arithmetic::subtract: return Value(x - y);
-    case Arithmetic::multiply: return Value(x * y);
-    default: return Value(x / y);
+    case Arithmetic::add:
+      return Value(x + y);
+    case Arithmetic::subtract:
+      return Value(x - y);
+    case Arithmetic::multiply:
+      return Value(x * y);
+    default:
+      return Value(x / y);
   }
 }
 
@@ -80,13 +90,15 @@ Result<Value> add_lists(Arguments a, Budget& budget) {
 }
 Result<Value> add_durations(Arguments a, Budget&) {
   Int out = 0;
-  if (__builtin_add_overflow(a[0].get<Duration>().nanos.count(), a[1].get<Duration>().nanos.count(), &out))
+  if (__builtin_add_overflow(a[0].get<Duration>().nanos.count(), a[1].get<Duration>().nanos.count(),
+                             &out))
     return cel_error("duration overflow");
   return Value(Duration{Nanos(out)});
 }
 Result<Value> subtract_durations(Arguments a, Budget&) {
   Int out = 0;
-  if (__builtin_sub_overflow(a[0].get<Duration>().nanos.count(), a[1].get<Duration>().nanos.count(), &out))
+  if (__builtin_sub_overflow(a[0].get<Duration>().nanos.count(), a[1].get<Duration>().nanos.count(),
+                             &out))
     return cel_error("duration overflow");
   return Value(Duration{Nanos(out)});
 }
@@ -145,15 +157,20 @@ enum class Relation { less, less_equal, greater, greater_equal };
 template <Relation relation>
 Result<Value> relate(Arguments a, Budget&) {
   std::optional<int> order = compare(a[0], a[1]);
-  const bool numbers = a[0].kind() <= Value::Kind::floating && a[1].kind() <= Value::Kind::floating &&
+  const bool numbers = a[0].kind() <= Value::Kind::floating &&
+                       a[1].kind() <= Value::Kind::floating &&
                        a[0].kind() >= Value::Kind::integer && a[1].kind() >= Value::Kind::integer;
   if (!order && numbers) return Value(false);  // NaN
   if (!order) return cel_error("no such overload");
   switch (relation) {
-    case Relation::less: return Value(*order < 0);
-    case Relation::less_equal: return Value(*order <= 0);
-    case Relation::greater: return Value(*order > 0);
-    default: return Value(*order >= 0);
+    case Relation::less:
+      return Value(*order < 0);
+    case Relation::less_equal:
+      return Value(*order <= 0);
+    case Relation::greater:
+      return Value(*order > 0);
+    default:
+      return Value(*order >= 0);
   }
 }
 
@@ -184,13 +201,18 @@ Result<Value> number_of_text(Arguments a, Budget&) {
   Number number{};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc{} || end != text.data() + text.size() || text.empty())
-    return cel_error("type conversion error from 'string' to '" + std::string(Value(number).type_name()) + "'");
+    return cel_error("type conversion error from 'string' to '" +
+                     std::string(Value(number).type_name()) + "'");
   return Value(number);
 }
 Result<Value> int_of_time(Arguments a, Budget&) {
-  return Value(Int{std::chrono::floor<std::chrono::seconds>(a[0].get<Timestamp>().at).time_since_epoch().count()});
+  return Value(Int{std::chrono::floor<std::chrono::seconds>(a[0].get<Timestamp>().at)
+                       .time_since_epoch()
+                       .count()});
 }
-Result<Value> int_of_duration(Arguments a, Budget&) { return Value(Int{a[0].get<Duration>().nanos.count()}); }
+Result<Value> int_of_duration(Arguments a, Budget&) {
+  return Value(Int{a[0].get<Duration>().nanos.count()});
+}
 Result<Value> uint_of_int(Arguments a, Budget&) {
   if (a[0].get<Int>() < 0) return uint_overflow();
   return Value(static_cast<Uint>(a[0].get<Int>()));
@@ -200,8 +222,12 @@ Result<Value> uint_of_double(Arguments a, Budget&) {
   if (!(number > -1 && number < 0x1p64)) return uint_overflow();
   return Value(static_cast<Uint>(number));
 }
-Result<Value> double_of_int(Arguments a, Budget&) { return Value(static_cast<double>(a[0].get<Int>())); }
-Result<Value> double_of_uint(Arguments a, Budget&) { return Value(static_cast<double>(a[0].get<Uint>())); }
+Result<Value> double_of_int(Arguments a, Budget&) {
+  return Value(static_cast<double>(a[0].get<Int>()));
+}
+Result<Value> double_of_uint(Arguments a, Budget&) {
+  return Value(static_cast<double>(a[0].get<Uint>()));
+}
 
 Result<Value> string_of(Arguments a, Budget&) { return Value::text(TRY(text_of_value(a[0]))); }
 Result<Value> bytes_of_text(Arguments a, Budget&) { return Value(Bytes{a[0].get<Text>()}); }
@@ -228,7 +254,9 @@ Result<Value> duration_of_text(Arguments a, Budget&) {
   if (!nanos) return cel_error("type conversion error from 'string' to 'google.protobuf.Duration'");
   return Value(Duration{*nanos});
 }
-Result<Value> type_of(Arguments a, Budget&) { return Value(TypeName{std::string(a[0].type_name())}); }
+Result<Value> type_of(Arguments a, Budget&) {
+  return Value(TypeName{std::string(a[0].type_name())});
+}
 
 constexpr FunctionEntry kOperators[] = {
     {"_+_", false, "(int,int) int", int_arithmetic<Arithmetic::add>},
@@ -259,21 +287,21 @@ constexpr FunctionEntry kOperators[] = {
     {"!_", false, "(bool) bool", negate_bool},
     {"_==_", false, "(A,A) bool", equals},
     {"_!=_", false, "(A,A) bool", differs},
-#define HEKLA_CEL_RELATION(sign, relation)                                 \
-  {sign, false, "(bool,bool) bool", relate<relation>},                     \
-      {sign, false, "(int,int) bool", relate<relation>},                   \
-      {sign, false, "(int,uint) bool", relate<relation>},                  \
-      {sign, false, "(int,double) bool", relate<relation>},                \
-      {sign, false, "(uint,uint) bool", relate<relation>},                 \
-      {sign, false, "(uint,int) bool", relate<relation>},                  \
-      {sign, false, "(uint,double) bool", relate<relation>},               \
-      {sign, false, "(double,double) bool", relate<relation>},             \
-      {sign, false, "(double,int) bool", relate<relation>},                \
-      {sign, false, "(double,uint) bool", relate<relation>},               \
-      {sign, false, "(string,string) bool", relate<relation>},             \
-      {sign, false, "(bytes,bytes) bool", relate<relation>},               \
-      {sign, false, "(duration,duration) bool", relate<relation>}, {       \
-    sign, false, "(timestamp,timestamp) bool", relate<relation>            \
+#define HEKLA_CEL_RELATION(sign, relation)                           \
+  {sign, false, "(bool,bool) bool", relate<relation>},               \
+      {sign, false, "(int,int) bool", relate<relation>},             \
+      {sign, false, "(int,uint) bool", relate<relation>},            \
+      {sign, false, "(int,double) bool", relate<relation>},          \
+      {sign, false, "(uint,uint) bool", relate<relation>},           \
+      {sign, false, "(uint,int) bool", relate<relation>},            \
+      {sign, false, "(uint,double) bool", relate<relation>},         \
+      {sign, false, "(double,double) bool", relate<relation>},       \
+      {sign, false, "(double,int) bool", relate<relation>},          \
+      {sign, false, "(double,uint) bool", relate<relation>},         \
+      {sign, false, "(string,string) bool", relate<relation>},       \
+      {sign, false, "(bytes,bytes) bool", relate<relation>},         \
+      {sign, false, "(duration,duration) bool", relate<relation>}, { \
+    sign, false, "(timestamp,timestamp) bool", relate<relation>      \
   }
     HEKLA_CEL_RELATION("_<_", Relation::less),
     HEKLA_CEL_RELATION("_<=_", Relation::less_equal),
@@ -327,11 +355,13 @@ std::string shortest(double number) {
   if (std::isnan(number)) return "NaN";
   if (std::isinf(number)) return number < 0 ? "-Inf" : "+Inf";
   char buffer[64];
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::scientific).ptr;
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::scientific).ptr;
   const std::string text(buffer, end);
   const int exponent = std::stoi(text.substr(text.find('e') + 1));
   if (exponent < -4 || exponent >= 6) return text;
-  return {buffer, std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::fixed).ptr};
+  return {buffer,
+          std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::fixed).ptr};
 }
 
 // Seconds with their fraction, as protobuf prints durations.
@@ -341,29 +371,42 @@ std::string seconds_text(Nanos nanos) {
   std::string fraction = std::to_string(size % 1'000'000'000);
   fraction.insert(0, 9 - fraction.size(), '0');
   while (fraction.ends_with('0')) fraction.pop_back();
-  return (count < 0 ? "-" : "") + std::to_string(size / 1'000'000'000) + (fraction.empty() ? "" : "." + fraction) + "s";
+  return (count < 0 ? "-" : "") + std::to_string(size / 1'000'000'000) +
+         (fraction.empty() ? "" : "." + fraction) + "s";
 }
 
 }  // namespace
 
 Result<std::string> text_of_value(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::string: return std::string(value.view());
-    case Value::Kind::boolean: return value.get<bool>() ? "true" : "false";
-    case Value::Kind::integer: return std::to_string(value.get<Int>());
-    case Value::Kind::uinteger: return std::to_string(value.get<Uint>());
-    case Value::Kind::floating: return shortest(value.get<double>());
+    case Value::Kind::string:
+      return std::string(value.view());
+    case Value::Kind::boolean:
+      return value.get<bool>() ? "true" : "false";
+    case Value::Kind::integer:
+      return std::to_string(value.get<Int>());
+    case Value::Kind::uinteger:
+      return std::to_string(value.get<Uint>());
+    case Value::Kind::floating:
+      return shortest(value.get<double>());
     case Value::Kind::bytes: {
       const std::string_view bytes = value.get<Bytes>().text.view();
-      if (json::valid_utf8(bytes) != bytes) return cel_error("invalid UTF-8 in bytes, cannot convert to string");
+      if (json::valid_utf8(bytes) != bytes)
+        return cel_error("invalid UTF-8 in bytes, cannot convert to string");
       return std::string(bytes);
     }
-    case Value::Kind::timestamp: return model::format_rfc3339_nano(value.get<Timestamp>().at);
-    case Value::Kind::duration: return seconds_text(value.get<Duration>().nanos);
-    case Value::Kind::ip: return value.get<Ip>().text();
-    case Value::Kind::cidr: return value.get<Cidr>().ip.text() + "/" + std::to_string(value.get<Cidr>().prefix);
-    case Value::Kind::quantity: return value.get<model::Quantity>().text();
-    default: return cel_error("no such overload");
+    case Value::Kind::timestamp:
+      return model::format_rfc3339_nano(value.get<Timestamp>().at);
+    case Value::Kind::duration:
+      return seconds_text(value.get<Duration>().nanos);
+    case Value::Kind::ip:
+      return value.get<Ip>().text();
+    case Value::Kind::cidr:
+      return value.get<Cidr>().ip.text() + "/" + std::to_string(value.get<Cidr>().prefix);
+    case Value::Kind::quantity:
+      return value.get<model::Quantity>().text();
+    default:
+      return cel_error("no such overload");
   }
 }
 

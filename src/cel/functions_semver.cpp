@@ -10,7 +10,8 @@ namespace {
 using Int = std::int64_t;
 
 bool all_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 bool identifier_signs(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) {
@@ -45,13 +46,16 @@ std::string normalized(std::string_view text) {
 
 Result<std::uint64_t> version_number(std::string_view text, std::string name) {
   if (!all_digits(text))
-    return cel_error("Invalid character(s) found in " + name + " number \"" + std::string(text) + "\"");
+    return cel_error("Invalid character(s) found in " + name + " number \"" + std::string(text) +
+                     "\"");
   name[0] = static_cast<char>(std::toupper(name[0]));
   if (leading_zero(text))
-    return cel_error(name + " number must not contain leading zeroes \"" + std::string(text) + "\"");
+    return cel_error(name + " number must not contain leading zeroes \"" + std::string(text) +
+                     "\"");
   std::uint64_t out = 0;
   if (std::from_chars(text.data(), text.data() + text.size(), out).ec != std::errc())
-    return cel_error("strconv.ParseUint: parsing \"" + std::string(text) + "\": value out of range");
+    return cel_error("strconv.ParseUint: parsing \"" + std::string(text) +
+                     "\": value out of range");
   return out;
 }
 
@@ -89,14 +93,16 @@ Result<Semver> Semver::parse(std::string_view given, bool normalize) {
       if (!identifier_signs(one))
         return cel_error("Invalid character(s) found in prerelease \"" + std::string(one) + "\"");
       if (all_digits(one) && leading_zero(one))
-        return cel_error("Numeric PreRelease version must not contain leading zeroes \"" + std::string(one) + "\"");
+        return cel_error("Numeric PreRelease version must not contain leading zeroes \"" +
+                         std::string(one) + "\"");
       out.prerelease.emplace_back(one);
     }
   if (plus != std::string_view::npos)
     for (std::string_view one : split_at(build, '.')) {
       if (one.empty()) return cel_error("Build meta data is empty");
       if (!identifier_signs(one))
-        return cel_error("Invalid character(s) found in build meta data \"" + std::string(one) + "\"");
+        return cel_error("Invalid character(s) found in build meta data \"" + std::string(one) +
+                         "\"");
     }
   return out;
 }
@@ -119,10 +125,18 @@ bool normalizes(Arguments a) { return a.size() > 1 && a[1].is_true(); }
 Result<Value> is_semver(Arguments a, Budget&) {
   return Value(Semver::parse(a[0].view(), normalizes(a)).has_value());
 }
-Result<Value> semver_of(Arguments a, Budget&) { return Value(TRY(Semver::parse(a[0].view(), normalizes(a)))); }
-Result<Value> semver_major(Arguments a, Budget&) { return Value(static_cast<Int>(a[0].get<Semver>().major)); }
-Result<Value> semver_minor(Arguments a, Budget&) { return Value(static_cast<Int>(a[0].get<Semver>().minor)); }
-Result<Value> semver_patch(Arguments a, Budget&) { return Value(static_cast<Int>(a[0].get<Semver>().patch)); }
+Result<Value> semver_of(Arguments a, Budget&) {
+  return Value(TRY(Semver::parse(a[0].view(), normalizes(a))));
+}
+Result<Value> semver_major(Arguments a, Budget&) {
+  return Value(static_cast<Int>(a[0].get<Semver>().major));
+}
+Result<Value> semver_minor(Arguments a, Budget&) {
+  return Value(static_cast<Int>(a[0].get<Semver>().minor));
+}
+Result<Value> semver_patch(Arguments a, Budget&) {
+  return Value(static_cast<Int>(a[0].get<Semver>().patch));
+}
 int order_of(Arguments a) { return compare(a[0].get<Semver>(), a[1].get<Semver>()); }
 Result<Value> semver_compare(Arguments a, Budget&) { return Value(Int{order_of(a)}); }
 Result<Value> semver_greater(Arguments a, Budget&) { return Value(order_of(a) > 0); }

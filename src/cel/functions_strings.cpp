@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "cel/functions.h"
-#include "json/go_text.h"
 #include "cel/pattern.h"
+#include "json/go_text.h"
 
 namespace hekla::cel {
 namespace {
@@ -23,7 +23,9 @@ std::size_t byte_of_rune(std::string_view text, std::size_t rune) {
 }
 bool pay_for(Budget& budget, std::string_view text) { return budget.spend(1 + text.size() / 10); }
 
-Result<Value> size_of_text(Arguments a, Budget&) { return Value(static_cast<Int>(runes_in(a[0].view()))); }
+Result<Value> size_of_text(Arguments a, Budget&) {
+  return Value(static_cast<Int>(runes_in(a[0].view())));
+}
 Result<Value> size_of_bytes(Arguments a, Budget&) {
   return Value(static_cast<Int>(a[0].get<Bytes>().text.view().size()));
 }
@@ -31,11 +33,14 @@ Result<Value> text_contains(Arguments a, Budget& budget) {
   if (!pay_for(budget, a[0].view())) return out_of_budget();
   return Value(a[0].view().find(a[1].view()) != std::string_view::npos);
 }
-Result<Value> starts_with(Arguments a, Budget&) { return Value(a[0].view().starts_with(a[1].view())); }
+Result<Value> starts_with(Arguments a, Budget&) {
+  return Value(a[0].view().starts_with(a[1].view()));
+}
 Result<Value> ends_with(Arguments a, Budget&) { return Value(a[0].view().ends_with(a[1].view())); }
 
 Result<Value> text_matches(Arguments a, Budget& budget) {
-  if (!budget.spend((1 + a[0].view().size() / 10) * (1 + a[1].view().size() / 4))) return out_of_budget();
+  if (!budget.spend((1 + a[0].view().size() / 10) * (1 + a[1].view().size() / 4)))
+    return out_of_budget();
   auto pattern = Pattern::compile(a[1].view());
   if (!pattern) return cel_error(pattern.error().message);
   return Value((*pattern)->matches(a[0].view()));
@@ -43,7 +48,8 @@ Result<Value> text_matches(Arguments a, Budget& budget) {
 
 // The budget of a search pays for every place it starts at.
 Result<std::shared_ptr<const Pattern>> searched(Arguments a, Budget& budget) {
-  if (!budget.spend((1 + a[0].view().size() / 10) * (1 + a[1].view().size() / 4))) return out_of_budget();
+  if (!budget.spend((1 + a[0].view().size() / 10) * (1 + a[1].view().size() / 4)))
+    return out_of_budget();
   auto pattern = Pattern::compile(a[1].view());
   if (!pattern) return cel_error("Illegal regex: " + pattern.error().message);
   return pattern;
@@ -51,20 +57,24 @@ Result<std::shared_ptr<const Pattern>> searched(Arguments a, Budget& budget) {
 Result<Value> find_first(Arguments a, Budget& budget) {
   const auto pattern = TRY(searched(a, budget));
   const std::optional<Pattern::Place> place = pattern->find(a[0].view());
-  return Value::text(place ? std::string(a[0].view().substr(place->begin, place->end - place->begin)) : "");
+  return Value::text(
+      place ? std::string(a[0].view().substr(place->begin, place->end - place->begin)) : "");
 }
 Result<Value> find_up_to(Arguments a, Int most, Budget& budget) {
   const auto pattern = TRY(searched(a, budget));
   const std::size_t all = a[0].view().size() + 1;
   std::vector<Value> out;
-  for (std::string_view one : pattern->find_all(a[0].view(), most < 0 ? all : static_cast<std::size_t>(most))) {
+  for (std::string_view one :
+       pattern->find_all(a[0].view(), most < 0 ? all : static_cast<std::size_t>(most))) {
     if (!pay_for(budget, a[0].view())) return out_of_budget();
     out.push_back(Value::text(std::string(one)));
   }
   return Value::list(std::move(out));
 }
 Result<Value> find_all(Arguments a, Budget& budget) { return find_up_to(a, -1, budget); }
-Result<Value> find_some(Arguments a, Budget& budget) { return find_up_to(a, a[2].get<Int>(), budget); }
+Result<Value> find_some(Arguments a, Budget& budget) {
+  return find_up_to(a, a[2].get<Int>(), budget);
+}
 
 Result<Value> char_at(Arguments a, Budget&) {
   const std::string_view text = a[0].view();
@@ -103,7 +113,8 @@ Result<Value> last_index_of_from(Arguments a, Budget& budget) {
   if (!pay_for(budget, a[0].view())) return out_of_budget();
   if (from < 0) return cel_error("index out of range: " + std::to_string(from));
   if (from > static_cast<Int>(runes_in(a[0].view()))) return Value(Int{-1});
-  const std::size_t found = a[0].view().rfind(a[1].view(), byte_of_rune(a[0].view(), static_cast<std::size_t>(from)));
+  const std::size_t found =
+      a[0].view().rfind(a[1].view(), byte_of_rune(a[0].view(), static_cast<std::size_t>(from)));
   if (found == std::string_view::npos) return Value(Int{-1});
   return Value(static_cast<Int>(runes_in(a[0].view().substr(0, found))));
 }
@@ -142,7 +153,9 @@ Result<Value> replace_times(Arguments a, Int times, Budget& budget) {
   return Value::text(std::move(out));
 }
 Result<Value> replace_all(Arguments a, Budget& budget) { return replace_times(a, -1, budget); }
-Result<Value> replace_some(Arguments a, Budget& budget) { return replace_times(a, a[3].get<Int>(), budget); }
+Result<Value> replace_some(Arguments a, Budget& budget) {
+  return replace_times(a, a[3].get<Int>(), budget);
+}
 
 Result<Value> split_times(Arguments a, Int limit, Budget& budget) {
   const std::string_view text = a[0].view(), by = a[1].view();
@@ -151,9 +164,9 @@ Result<Value> split_times(Arguments a, Int limit, Budget& budget) {
   if (limit == 0 || (text.empty() && by.empty())) return Value::list({});
   std::size_t at = 0;
   while (limit < 0 || static_cast<Int>(out.size()) + 1 < limit) {
-    const std::size_t found =
-        by.empty() ? (at < text.size() ? at + byte_of_rune(text.substr(at), 1) : std::string_view::npos)
-                   : text.find(by, at);
+    const std::size_t found = by.empty() ? (at < text.size() ? at + byte_of_rune(text.substr(at), 1)
+                                                             : std::string_view::npos)
+                                         : text.find(by, at);
     if (found == std::string_view::npos || (by.empty() && found >= text.size())) break;
     out.push_back(Value::text(std::string(text.substr(at, found - at))));
     at = found + by.size();
@@ -162,14 +175,17 @@ Result<Value> split_times(Arguments a, Int limit, Budget& budget) {
   return Value::list(std::move(out));
 }
 Result<Value> split_all(Arguments a, Budget& budget) { return split_times(a, -1, budget); }
-Result<Value> split_some(Arguments a, Budget& budget) { return split_times(a, a[2].get<Int>(), budget); }
+Result<Value> split_some(Arguments a, Budget& budget) {
+  return split_times(a, a[2].get<Int>(), budget);
+}
 
 Result<Value> slice(std::string_view text, Int from, Int to) {
   const Int count = static_cast<Int>(runes_in(text));
   if (from < 0 || from > count) return cel_error("index out of range: " + std::to_string(from));
   if (to < 0 || to > count) return cel_error("index out of range: " + std::to_string(to));
   if (from > to)
-    return cel_error("invalid substring range. start: " + std::to_string(from) + ", end: " + std::to_string(to));
+    return cel_error("invalid substring range. start: " + std::to_string(from) +
+                     ", end: " + std::to_string(to));
   const std::size_t begin = byte_of_rune(text, static_cast<std::size_t>(from));
   const std::size_t end = byte_of_rune(text, static_cast<std::size_t>(to));
   return Value::text(std::string(text.substr(begin, end - begin)));

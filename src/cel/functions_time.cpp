@@ -29,30 +29,49 @@ Result<seconds> offset_of(std::string_view zone, WallTime at) {
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     return error == std::errc() && end == text.data() + text.size() && out >= 0;
   };
-  if (!number(zone.substr(first, colon - first), hour) || !number(zone.substr(colon + 1), minute) || hour > 24 ||
-      minute > 59)
+  if (!number(zone.substr(first, colon - first), hour) || !number(zone.substr(colon + 1), minute) ||
+      hour > 24 || minute > 59)
     return cel_error("unknown time zone " + std::string(zone));
   const minutes amount(hour * 60 + minute);
   return negative ? -amount : amount;
 }
 
-enum class Part { year, month, day_of_month, day, day_of_week, day_of_year, hour, minute, second, millisecond };
+enum class Part {
+  year,
+  month,
+  day_of_month,
+  day,
+  day_of_week,
+  day_of_year,
+  hour,
+  minute,
+  second,
+  millisecond
+};
 
 Int part_of(Part part, WallTime at) {
   const auto day = std::chrono::floor<days>(at);
   const std::chrono::year_month_day date(day);
   const Nanos within = at - day;
   switch (part) {
-    case Part::year: return static_cast<int>(date.year());
-    case Part::month: return Int{static_cast<unsigned>(date.month())} - 1;
-    case Part::day_of_month: return Int{static_cast<unsigned>(date.day())} - 1;
-    case Part::day: return Int{static_cast<unsigned>(date.day())};
-    case Part::day_of_week: return Int{std::chrono::weekday(day).c_encoding()};
+    case Part::year:
+      return static_cast<int>(date.year());
+    case Part::month:
+      return Int{static_cast<unsigned>(date.month())} - 1;
+    case Part::day_of_month:
+      return Int{static_cast<unsigned>(date.day())} - 1;
+    case Part::day:
+      return Int{static_cast<unsigned>(date.day())};
+    case Part::day_of_week:
+      return Int{std::chrono::weekday(day).c_encoding()};
     case Part::day_of_year:
       return (day - std::chrono::sys_days(date.year() / std::chrono::January / 1)).count();
-    case Part::hour: return std::chrono::floor<hours>(within).count();
-    case Part::minute: return std::chrono::floor<minutes>(within).count() % 60;
-    case Part::second: return std::chrono::floor<seconds>(within).count() % 60;
+    case Part::hour:
+      return std::chrono::floor<hours>(within).count();
+    case Part::minute:
+      return std::chrono::floor<minutes>(within).count() % 60;
+    case Part::second:
+      return std::chrono::floor<seconds>(within).count() % 60;
     case Part::millisecond:
       return std::chrono::floor<std::chrono::milliseconds>(within).count() % 1000;
   }
@@ -72,9 +91,9 @@ Result<Value> duration_in(Arguments a, Budget&) {
   return Value(Int{std::chrono::duration_cast<Unit>(a[0].get<Duration>().nanos).count()});
 }
 
-#define HEKLA_CEL_TIME(name, part)                                 \
-  {name, true, "(timestamp) int", time_part<part>}, {              \
-    name, true, "(timestamp,string) int", time_part<part>          \
+#define HEKLA_CEL_TIME(name, part)                        \
+  {name, true, "(timestamp) int", time_part<part>}, {     \
+    name, true, "(timestamp,string) int", time_part<part> \
   }
 
 constexpr FunctionEntry kTimes[] = {

@@ -9,10 +9,13 @@ namespace {
 
 bool is_hex(char c) { return std::isxdigit(static_cast<unsigned char>(c)) != 0; }
 bool in(std::string_view set, char c) { return set.find(c) != std::string_view::npos; }
-bool unreserved(char c) { return (static_cast<unsigned char>(c) < 0x80 && std::isalnum(c) != 0) || in("-_.~", c); }
+bool unreserved(char c) {
+  return (static_cast<unsigned char>(c) < 0x80 && std::isalnum(c) != 0) || in("-_.~", c);
+}
 
 // Bytes for their escapes; the escape that is none in the error.
-std::expected<std::string, std::string> unescaped(std::string_view text, bool plus_is_space = false) {
+std::expected<std::string, std::string> unescaped(std::string_view text,
+                                                  bool plus_is_space = false) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -28,9 +31,8 @@ std::expected<std::string, std::string> unescaped(std::string_view text, bool pl
 }
 
 std::string escaped_path(std::string_view path) {
-  const bool valid = std::all_of(path.begin(), path.end(), [](char c) {
-    return unreserved(c) || in("!$&'()*+,;=:@[]%/", c);
-  });
+  const bool valid = std::all_of(
+      path.begin(), path.end(), [](char c) { return unreserved(c) || in("!$&'()*+,;=:@[]%/", c); });
   if (valid) return std::string(path);
   std::string out;
   for (char c : unescaped(path).value_or("")) {
@@ -49,9 +51,10 @@ std::string escaped_path(std::string_view path) {
 using Problem = std::optional<std::string>;
 
 Problem port_problem(std::string_view port) {
-  const bool fine = port.empty() || (port[0] == ':' && std::all_of(port.begin() + 1, port.end(), [](unsigned char c) {
-                                       return std::isdigit(c) != 0;
-                                     }));
+  const bool fine =
+      port.empty() ||
+      (port[0] == ':' && std::all_of(port.begin() + 1, port.end(),
+                                     [](unsigned char c) { return std::isdigit(c) != 0; }));
   if (fine) return std::nullopt;
   return "invalid port " + json::go_quote(port) + " after host";
 }
@@ -73,7 +76,8 @@ Problem read_authority(std::string_view text, Url& out) {
     if (Problem problem = port_problem(host.substr(port))) return problem;
   for (std::size_t i = 0; i < host.size(); ++i) {
     if (host[i] == '%') return "invalid URL escape " + json::go_quote(host.substr(i, 3));
-    if (static_cast<unsigned char>(host[i]) < 0x80 && !unreserved(host[i]) && !in("!$&'()*+,;=:[]<>\"", host[i]))
+    if (static_cast<unsigned char>(host[i]) < 0x80 && !unreserved(host[i]) &&
+        !in("!$&'()*+,;=:[]<>\"", host[i]))
       return "invalid character " + json::go_quote(host.substr(i, 1)) + " in host name";
   }
   out.host = host;
@@ -113,7 +117,8 @@ Problem read_url(std::string_view text, bool of_request, Url& out) {
     if (out.scheme.empty() && of_request) return "invalid URI for request";
     return std::nullopt;  // opaque: mailto:somebody
   }
-  if ((!out.scheme.empty() || (!of_request && !text.starts_with("///"))) && text.starts_with("//")) {
+  if ((!out.scheme.empty() || (!of_request && !text.starts_with("///"))) &&
+      text.starts_with("//")) {
     const std::size_t end = std::min(text.find('/', 2), text.size());
     if (Problem problem = read_authority(text.substr(2, end - 2), out)) return problem;
     text.remove_prefix(end);
@@ -142,7 +147,8 @@ namespace {
 Result<Value> is_url(Arguments a, Budget&) { return Value(Url::parse(a[0].view()).has_value()); }
 Result<Value> url_of(Arguments a, Budget&) {
   Result<Url> url = Url::parse(a[0].view());
-  if (!url) return cel_error("URL parse error during conversion from string: " + url.error().message);
+  if (!url)
+    return cel_error("URL parse error during conversion from string: " + url.error().message);
   return Value(std::move(*url));
 }
 Result<Value> url_scheme(Arguments a, Budget&) { return Value::text(a[0].get<Url>().scheme); }
@@ -150,7 +156,8 @@ Result<Value> url_host(Arguments a, Budget&) { return Value::text(a[0].get<Url>(
 // The port's colon: behind the bracket of an IPv6 address.
 std::size_t port_colon(const std::string& host) {
   const std::size_t bracket = host.rfind(']'), colon = host.rfind(':');
-  if (colon == std::string::npos || (bracket != std::string::npos && colon < bracket)) return host.size();
+  if (colon == std::string::npos || (bracket != std::string::npos && colon < bracket))
+    return host.size();
   return colon;
 }
 Result<Value> url_hostname(Arguments a, Budget&) {
@@ -179,7 +186,8 @@ Result<Value> url_query(Arguments a, Budget& budget) {
     auto key = unescaped(pair.substr(0, equals), true);
     auto value = unescaped(pair.substr(std::min(equals + 1, pair.size())), true);
     if (!key || !value) continue;
-    auto known = std::find_if(found.begin(), found.end(), [&](const auto& one) { return one.first == *key; });
+    auto known = std::find_if(found.begin(), found.end(),
+                              [&](const auto& one) { return one.first == *key; });
     if (known == found.end()) known = found.insert(found.end(), {std::move(*key), {}});
     known->second.push_back(Value::text(std::move(*value)));
   }

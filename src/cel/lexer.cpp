@@ -91,7 +91,8 @@ class Lexer {
   void name() {
     const std::size_t start = at_;
     while (is_letter(peek()) || is_digit(peek())) ++at_;
-    tokens_.push_back({Token::Kind::name, std::string(text_.substr(start, at_ - start)), {}, start});
+    tokens_.push_back(
+        {Token::Kind::name, std::string(text_.substr(start, at_ - start)), {}, start});
   }
 
   void quoted_name() {
@@ -99,12 +100,14 @@ class Lexer {
     const std::size_t end = text_.find('`', at_);
     if (end == std::string_view::npos || end == at_)
       return fail_at(start, "Syntax error: token recognition error at: '`'");
-    tokens_.push_back({Token::Kind::name, std::string(text_.substr(at_, end - at_)), {}, start, true});
+    tokens_.push_back(
+        {Token::Kind::name, std::string(text_.substr(at_, end - at_)), {}, start, true});
     at_ = end + 1;
   }
 
   void sign() {
-    static constexpr std::array<std::string_view, 8> kDouble{"==", "!=", "<=", ">=", "&&", "||", ".?", "[?"};
+    static constexpr std::array<std::string_view, 8> kDouble{
+        "==", "!=", "<=", ">=", "&&", "||", ".?", "[?"};
     for (std::string_view two : kDouble)
       if (text_.substr(at_).starts_with(two)) {
         tokens_.push_back({Token::Kind::sign, std::string(two), {}, at_});
@@ -113,7 +116,8 @@ class Lexer {
       }
     static constexpr std::string_view kSingle = "+-*/%<>!?:.,()[]{}";
     if (kSingle.find(peek()) == std::string_view::npos)
-      return fail_at(at_, "Syntax error: token recognition error at: '" + std::string(1, peek()) + "'");
+      return fail_at(at_,
+                     "Syntax error: token recognition error at: '" + std::string(1, peek()) + "'");
     tokens_.push_back({Token::Kind::sign, std::string(1, peek()), {}, at_});
     ++at_;
   }
@@ -212,7 +216,8 @@ class Lexer {
     std::uint32_t rune = 0;
     std::string_view body = text_.substr(std::min(at_, text_.size()), digits);
     auto [end, error] = std::from_chars(body.data(), body.data() + body.size(), rune, base);
-    if (error != std::errc{} || body.size() != digits || end != body.data() + body.size()) return false;
+    if (error != std::errc{} || body.size() != digits || end != body.data() + body.size())
+      return false;
     at_ += digits;
     if (rune > 0x10ffff || (rune >= 0xd800 && rune < 0xe000)) return false;
     if (bytes && digits <= 3)

@@ -1,5 +1,5 @@
-// Recursive descent over CEL's grammar. Macros are recognised here, so that everything later sees either a
-// call or a comprehension.
+// Recursive descent over CEL's grammar. Macros are recognised here, so that everything later sees
+// either a call or a comprehension.
 #include <algorithm>
 #include <array>
 
@@ -11,34 +11,36 @@ namespace {
 using Op = Expression::Op;
 
 constexpr std::array<std::string_view, 21> kNotIdentifiers{
-    "in",     "as",     "break", "const",  "continue", "else",      "for",  "function", "if",  "import", "let",
-    "loop",   "package", "namespace", "return", "var", "void", "while", "true", "false", "null"};
+    "in",       "as",  "break",  "const", "continue", "else",    "for",
+    "function", "if",  "import", "let",   "loop",     "package", "namespace",
+    "return",   "var", "void",   "while", "true",     "false",   "null"};
 
 struct MacroForm {
   std::string_view name;
   Macro macro;
   std::size_t variables, arguments;  // without the range
 };
-constexpr std::array<MacroForm, 20> kMacros{{{"all", Macro::all, 1, 2},
-                                             {"all", Macro::all, 2, 3},
-                                             {"exists", Macro::exists, 1, 2},
-                                             {"exists", Macro::exists, 2, 3},
-                                             {"exists_one", Macro::exists_one, 1, 2},
-                                             {"exists_one", Macro::exists_one, 2, 3},
-                                             {"existsOne", Macro::exists_one, 1, 2},
-                                             {"existsOne", Macro::exists_one, 2, 3},
-                                             {"map", Macro::map, 1, 2},
-                                             {"map", Macro::map, 1, 3},
-                                             {"filter", Macro::filter, 1, 2},
-                                             {"transformList", Macro::transform_list, 2, 3},
-                                             {"transformList", Macro::transform_list, 2, 4},
-                                             {"transformMap", Macro::transform_map, 2, 3},
-                                             {"transformMap", Macro::transform_map, 2, 4},
-                                             {"transformMapEntry", Macro::transform_map_entry, 2, 3},
-                                             {"transformMapEntry", Macro::transform_map_entry, 2, 4},
-                                             {"sortBy", Macro::sort_by, 1, 2},
-                                             {"optMap", Macro::opt_map, 1, 2},
-                                             {"optFlatMap", Macro::opt_flat_map, 1, 2}}};
+constexpr std::array<MacroForm, 20> kMacros{
+    {{"all", Macro::all, 1, 2},
+     {"all", Macro::all, 2, 3},
+     {"exists", Macro::exists, 1, 2},
+     {"exists", Macro::exists, 2, 3},
+     {"exists_one", Macro::exists_one, 1, 2},
+     {"exists_one", Macro::exists_one, 2, 3},
+     {"existsOne", Macro::exists_one, 1, 2},
+     {"existsOne", Macro::exists_one, 2, 3},
+     {"map", Macro::map, 1, 2},
+     {"map", Macro::map, 1, 3},
+     {"filter", Macro::filter, 1, 2},
+     {"transformList", Macro::transform_list, 2, 3},
+     {"transformList", Macro::transform_list, 2, 4},
+     {"transformMap", Macro::transform_map, 2, 3},
+     {"transformMap", Macro::transform_map, 2, 4},
+     {"transformMapEntry", Macro::transform_map_entry, 2, 3},
+     {"transformMapEntry", Macro::transform_map_entry, 2, 4},
+     {"sortBy", Macro::sort_by, 1, 2},
+     {"optMap", Macro::opt_map, 1, 2},
+     {"optFlatMap", Macro::opt_flat_map, 1, 2}}};
 
 // Counted without recursion, because this is what makes recursion safe.
 int height_of(const Expression& root) {
@@ -94,9 +96,10 @@ class Parser {
     return "'" + (token.text.empty() ? std::string("literal") : token.text) + "'";
   }
   void unexpected() {
-    fail_at(peek().offset, "Syntax error: mismatched input " + shown() + " expecting " +
-                               "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, "
-                               "NUM_UINT, STRING, BYTES, IDENTIFIER}");
+    fail_at(peek().offset,
+            "Syntax error: mismatched input " + shown() + " expecting " +
+                "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, "
+                "NUM_UINT, STRING, BYTES, IDENTIFIER}");
   }
   void fail_at(std::size_t offset, std::string reason) {
     if (!failed_) error_ = {offset, std::move(reason)};
@@ -120,7 +123,8 @@ class Parser {
 
   ExpressionPtr expression() {
     if (++depth_ > kExpressionDepthMax) {
-      fail_at(peek().offset, "expression recursion limit exceeded: " + std::to_string(kExpressionDepthMax));
+      fail_at(peek().offset,
+              "expression recursion limit exceeded: " + std::to_string(kExpressionDepthMax));
     }
     ExpressionPtr out = failed_ ? make(Op::literal, 0) : conditional();
     --depth_;
@@ -139,8 +143,8 @@ class Parser {
     return out;
   }
 
-  // By precedence: ||, &&, relations, sums, products. A chain leans left and counts as depth, because
-  // it is evaluated by recursion.
+  // By precedence: ||, &&, relations, sums, products. A chain leans left and counts as depth,
+  // because it is evaluated by recursion.
   ExpressionPtr binary(std::size_t level) {
     static const std::array<std::vector<std::string_view>, 5> kLevels{
         {{"||"}, {"&&"}, {"==", "!=", "<", "<=", ">", ">=", "in"}, {"+", "-"}, {"*", "/", "%"}}};
@@ -148,9 +152,8 @@ class Parser {
     ExpressionPtr left = binary(level + 1);
     for (int length = 0; !failed_; ++length) {
       const Token& token = peek();
-      const bool matches =
-          token.kind == Token::Kind::sign ||
-          (token.kind == Token::Kind::name && token.text == "in" && !token.quoted);
+      const bool matches = token.kind == Token::Kind::sign ||
+                           (token.kind == Token::Kind::name && token.text == "in" && !token.quoted);
       if (!matches || std::find(kLevels[level].begin(), kLevels[level].end(), token.text) ==
                           kLevels[level].end())
         break;
@@ -210,7 +213,8 @@ class Parser {
     for (int length = 0; !failed_; ++length) {
       const std::size_t offset = peek().offset;
       if (length > kExpressionDepthMax) {
-        fail_at(offset, "expression recursion limit exceeded: " + std::to_string(kExpressionDepthMax));
+        fail_at(offset,
+                "expression recursion limit exceeded: " + std::to_string(kExpressionDepthMax));
       } else if (accept(".?")) {
         out = select(std::move(out), offset, true);
       } else if (accept(".")) {
@@ -296,8 +300,7 @@ class Parser {
     out->arguments.push_back(std::move(range));
     for (std::size_t i = 0; i < form.variables; ++i) out->variables.push_back(arguments[i]->name);
     out->body = std::move(arguments.back());
-    if (arguments.size() == form.variables + 2)
-      out->filter = std::move(arguments[form.variables]);
+    if (arguments.size() == form.variables + 2) out->filter = std::move(arguments[form.variables]);
     return out;
   }
 
@@ -346,7 +349,8 @@ class Parser {
       if (token.text != "null") out->value = Value(token.text == "true");
       return out;
     }
-    if (std::find(kNotIdentifiers.begin(), kNotIdentifiers.end(), token.text) != kNotIdentifiers.end())
+    if (std::find(kNotIdentifiers.begin(), kNotIdentifiers.end(), token.text) !=
+        kNotIdentifiers.end())
       fail_at(token.offset, "reserved identifier: " + token.text);
     if (!is("(")) {
       ExpressionPtr out = make(Op::identifier, token.offset);
@@ -359,8 +363,10 @@ class Parser {
     out->name = token.text;
     out->arguments = std::move(arguments);
     if (failed_ || token.text != "has") return out;
-    if (out->arguments.size() != 1 || out->arguments[0]->op != Op::select || out->arguments[0]->optional) {
-      fail_at(out->arguments.empty() ? offset : out->arguments[0]->offset, "invalid argument to has() macro");
+    if (out->arguments.size() != 1 || out->arguments[0]->op != Op::select ||
+        out->arguments[0]->optional) {
+      fail_at(out->arguments.empty() ? offset : out->arguments[0]->offset,
+              "invalid argument to has() macro");
       return out;
     }
     ExpressionPtr test = std::move(out->arguments[0]);
@@ -411,9 +417,9 @@ class Parser {
 
 std::expected<ExpressionPtr, SyntaxError> parse_expression(std::string_view text) {
   if (text.size() > kExpressionBytesMax)
-    return std::unexpected(SyntaxError{0, "expression code point size exceeds limit: size: " +
-                                              std::to_string(text.size()) + ", limit " +
-                                              std::to_string(kExpressionBytesMax)});
+    return std::unexpected(SyntaxError{
+        0, "expression code point size exceeds limit: size: " + std::to_string(text.size()) +
+               ", limit " + std::to_string(kExpressionBytesMax)});
   auto tokens = tokenize(text);
   if (!tokens) return std::unexpected(std::move(tokens).error());
   return Parser(std::move(*tokens)).run();
@@ -424,7 +430,8 @@ std::string located_error(std::string_view text, std::size_t offset, std::string
   const std::size_t line_begin = offset == 0 ? 0 : text.rfind('\n', offset - 1) + 1;
   std::size_t line_end = text.find('\n', offset);
   if (line_end == std::string_view::npos) line_end = text.size();
-  const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(line_begin), '\n');
+  const auto line =
+      1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(line_begin), '\n');
   std::string out = "ERROR: <input>:" + std::to_string(line) + ":" +
                     std::to_string(offset - line_begin + 1) + ": " + std::string(reason);
   out += "\n | " + std::string(text.substr(line_begin, line_end - line_begin));

@@ -61,19 +61,27 @@ struct Threads {
 bool holds(Pattern::Instruction::Op op, std::uint32_t before, std::uint32_t after) {
   using Op = Pattern::Instruction::Op;
   switch (op) {
-    case Op::text_begin: return before == kNone;
-    case Op::text_end: return after == kNone;
-    case Op::line_begin: return before == kNone || before == '\n';
-    case Op::line_end: return after == kNone || after == '\n';
-    case Op::word: return is_word(before) != is_word(after);
-    case Op::not_word: return is_word(before) == is_word(after);
-    default: return false;
+    case Op::text_begin:
+      return before == kNone;
+    case Op::text_end:
+      return after == kNone;
+    case Op::line_begin:
+      return before == kNone || before == '\n';
+    case Op::line_end:
+      return after == kNone || after == '\n';
+    case Op::word:
+      return is_word(before) != is_word(after);
+    case Op::not_word:
+      return is_word(before) == is_word(after);
+    default:
+      return false;
   }
 }
 
 }  // namespace
 
-std::optional<Pattern::Place> Pattern::run(std::string_view text, std::size_t from, bool any) const {
+std::optional<Pattern::Place> Pattern::run(std::string_view text, std::size_t from,
+                                           bool any) const {
   using Op = Instruction::Op;
   Threads now, next;
   now.present.resize(program_.size());
@@ -104,7 +112,8 @@ std::optional<Pattern::Place> Pattern::run(std::string_view text, std::size_t fr
   };
 
   std::optional<Place> found;
-  std::size_t here = from, ahead = from;  // the bytes at which the present code point begins and ends
+  std::size_t here = from,
+              ahead = from;  // the bytes at which the present code point begins and ends
   std::uint32_t before = rune_before(text, from);
   std::uint32_t rune = ahead < text.size() ? next_rune(text, ahead) : kNone;
   for (;;) {
@@ -120,8 +129,8 @@ std::optional<Pattern::Place> Pattern::run(std::string_view text, std::size_t fr
       }
       const std::vector<Range>& set = sets_[step.a];
       const bool in = rune != kNone && std::any_of(set.begin(), set.end(), [&](const Range& range) {
-        return rune >= range.low && rune <= range.high;
-      });
+                        return rune >= range.low && rune <= range.high;
+                      });
       if (in) add(next, thread.at + 1, thread.begin, rune, after);
     }
     if (rune == kNone || (found && next.list.empty())) return found;

@@ -25,9 +25,11 @@ class Pattern {
   struct Place {
     std::size_t begin = 0, end = 0;
   };
-  // The leftmost match that begins at byte `from` or later; of those that begin there, the one a backtracking
-  // search would meet first.
-  std::optional<Place> find(std::string_view text, std::size_t from = 0) const { return run(text, from, false); }
+  // The leftmost match that begins at byte `from` or later; of those that begin there, the one a
+  // backtracking search would meet first.
+  std::optional<Place> find(std::string_view text, std::size_t from = 0) const {
+    return run(text, from, false);
+  }
   // All that do not overlap, as Go's FindAllString counts them; no more than `most`.
   std::vector<std::string_view> find_all(std::string_view text, std::size_t most) const;
 

@@ -11,23 +11,36 @@ using Op = Expression::Op;
 
 class Evaluator {
  public:
-  Evaluator(const std::vector<Binding>& bindings, Budget& budget) : bindings_(bindings), budget_(budget) {}
+  Evaluator(const std::vector<Binding>& bindings, Budget& budget)
+      : bindings_(bindings), budget_(budget) {}
 
   Result<Value> visit(const Expression& e) {
     if (!budget_.spend(1)) return out_of_budget();
     switch (e.op) {
-      case Op::literal: return e.value;
-      case Op::identifier: return identifier(e);
-      case Op::select: return select(e);
-      case Op::presence: return presence(e);
-      case Op::index: return index(e);
-      case Op::call: return call(e);
-      case Op::logical_and: return logical(e, false);
-      case Op::logical_or: return logical(e, true);
-      case Op::conditional: return conditional(e);
-      case Op::list: return list(e);
-      case Op::map: return map(e);
-      case Op::macro: return macro(e);
+      case Op::literal:
+        return e.value;
+      case Op::identifier:
+        return identifier(e);
+      case Op::select:
+        return select(e);
+      case Op::presence:
+        return presence(e);
+      case Op::index:
+        return index(e);
+      case Op::call:
+        return call(e);
+      case Op::logical_and:
+        return logical(e, false);
+      case Op::logical_or:
+        return logical(e, true);
+      case Op::conditional:
+        return conditional(e);
+      case Op::list:
+        return list(e);
+      case Op::map:
+        return map(e);
+      case Op::macro:
+        return macro(e);
     }
     return cel_error("no such overload");
   }
@@ -41,15 +54,16 @@ class Evaluator {
     return cel_error("no such attribute(s): " + e.name);
   }
 
-  static Result<Value> unwrapped(const Value& value, std::optional<Value> found, bool chained, bool optional,
-                                 const std::string& missing) {
+  static Result<Value> unwrapped(const Value& value, std::optional<Value> found, bool chained,
+                                 bool optional, const std::string& missing) {
     if (chained || optional) {
       if (chained && found && found->kind() == Value::Kind::optional) return *found;
       return found ? Value::some(std::move(*found)) : Value::none();
     }
     if (found) return std::move(*found);
-    return cel_error(value.is_list() && missing.starts_with("no such key") ? "unsupported index type 'string' in list"
-                                                                           : missing);
+    return cel_error(value.is_list() && missing.starts_with("no such key")
+                         ? "unsupported index type 'string' in list"
+                         : missing);
   }
 
   Result<Value> select(const Expression& e) {
@@ -82,7 +96,8 @@ class Evaluator {
     if (const auto* number = key.as<std::int64_t>()) return *number;
     if (const auto* number = key.as<std::uint64_t>(); number && *number <= INT64_MAX)
       return static_cast<std::int64_t>(*number);
-    if (const auto* number = key.as<double>(); number && *number == std::trunc(*number) && std::abs(*number) < 1e15)
+    if (const auto* number = key.as<double>();
+        number && *number == std::trunc(*number) && std::abs(*number) < 1e15)
       return static_cast<std::int64_t>(*number);
     return std::nullopt;
   }
@@ -97,7 +112,8 @@ class Evaluator {
     }
     if (from.is_list()) {
       std::optional<std::int64_t> at = position(key);
-      if (!at) return cel_error("unsupported index type '" + std::string(key.type_name()) + "' in list");
+      if (!at)
+        return cel_error("unsupported index type '" + std::string(key.type_name()) + "' in list");
       std::optional<Value> found;
       if (*at >= 0 && *at < static_cast<std::int64_t>(from.size()))
         found = from.at(static_cast<std::size_t>(*at));
@@ -106,9 +122,11 @@ class Evaluator {
     }
     std::optional<Value> found;
     if (from.is_map()) found = from.find(key);
-    if (const auto* map = from.as<Map>(); map != nullptr && map->otherwise && !found) found = *map->otherwise;
+    if (const auto* map = from.as<Map>(); map != nullptr && map->otherwise && !found)
+      found = *map->otherwise;
     json::Value shown = to_json(key);
-    std::string name = shown.is_string() ? std::string(json::sv(shown.get_string())) : json::serialize(shown);
+    std::string name =
+        shown.is_string() ? std::string(json::sv(shown.get_string())) : json::serialize(shown);
     return unwrapped(from, std::move(found), chained, e.optional, "no such key: " + name);
   }
 
@@ -175,7 +193,8 @@ class Evaluator {
         value = Value(*value.get<Optional>().value);
       }
       if (!budget_.spend(out.size())) return out_of_budget();
-      if (std::any_of(out.begin(), out.end(), [&](const auto& one) { return equal(one.first, key); }))
+      if (std::any_of(out.begin(), out.end(),
+                      [&](const auto& one) { return equal(one.first, key); }))
         return cel_error("Failed with repeated key");
       out.emplace_back(std::move(key), std::move(value));
     }
@@ -185,9 +204,9 @@ class Evaluator {
   Result<Value> macro(const Expression& e) {
     Value range = TRY(visit(*e.arguments[0]));
     const std::size_t depth = scope_.size();
-    Result<Value> out = e.macro == Macro::bind       ? bound(e, std::move(range))
+    Result<Value> out = e.macro == Macro::bind      ? bound(e, std::move(range))
                         : e.macro >= Macro::opt_map ? optional_macro(e, range)
-                                                     : comprehension(e, range);
+                                                    : comprehension(e, range);
     scope_.resize(depth);
     return out;
   }
@@ -213,7 +232,8 @@ class Evaluator {
       scope_.push_back({e.variables[0], std::move(key)});
       if (e.variables.size() == 2) scope_.push_back({e.variables[1], std::move(value)});
     } else {
-      if (e.variables.size() == 2) scope_.push_back({e.variables[0], Value(static_cast<std::int64_t>(i))});
+      if (e.variables.size() == 2)
+        scope_.push_back({e.variables[0], Value(static_cast<std::int64_t>(i))});
       scope_.push_back({e.variables.back(), range.at(i)});
     }
   }
@@ -223,10 +243,12 @@ class Evaluator {
     for (std::size_t i = 0; i < made.size(); ++i) {
       auto [key, value] = made.entry(i);
       if (!budget_.spend(entries.size() + 1)) return out_of_budget();
-      if (std::any_of(entries.begin(), entries.end(), [&](const auto& one) { return equal(one.first, key); })) {
+      if (std::any_of(entries.begin(), entries.end(),
+                      [&](const auto& one) { return equal(one.first, key); })) {
         json::Value shown = to_json(key);
         return cel_error("insert failed: key " +
-                         (shown.is_string() ? std::string(json::sv(shown.get_string())) : json::serialize(shown)) +
+                         (shown.is_string() ? std::string(json::sv(shown.get_string()))
+                                            : json::serialize(shown)) +
                          " already exists");
       }
       entries.emplace_back(std::move(key), std::move(value));
@@ -260,20 +282,27 @@ class Evaluator {
       if (e.macro == Macro::exists && yes) return Value(true);
       hits += yes;
       if (e.macro == Macro::filter && yes) list.push_back(first);
-      if (e.macro == Macro::map || e.macro == Macro::transform_list) list.push_back(std::move(*value));
+      if (e.macro == Macro::map || e.macro == Macro::transform_list)
+        list.push_back(std::move(*value));
       if (e.macro == Macro::sort_by) list.push_back(std::move(*value));
       if (e.macro == Macro::transform_map) entries.emplace_back(first, std::move(*value));
       if (e.macro == Macro::transform_map_entry) TRY(insert_entries(*value, entries));
     }
     if (failure) return std::unexpected(std::move(*failure));
     switch (e.macro) {
-      case Macro::all: return Value(true);
-      case Macro::exists: return Value(false);
-      case Macro::exists_one: return Value(hits == 1);
+      case Macro::all:
+        return Value(true);
+      case Macro::exists:
+        return Value(false);
+      case Macro::exists_one:
+        return Value(hits == 1);
       case Macro::transform_map:
-      case Macro::transform_map_entry: return Value::map(std::move(entries));
-      case Macro::sort_by: return sorted_by(range, Value::list(std::move(list)), budget_);
-      default: return Value::list(std::move(list));
+      case Macro::transform_map_entry:
+        return Value::map(std::move(entries));
+      case Macro::sort_by:
+        return sorted_by(range, Value::list(std::move(list)), budget_);
+      default:
+        return Value::list(std::move(list));
     }
   }
 
@@ -284,13 +313,15 @@ class Evaluator {
 
 }  // namespace
 
-Result<std::shared_ptr<const Program>> Program::compile(std::string text, const std::vector<Variable>& variables) {
+Result<std::shared_ptr<const Program>> Program::compile(std::string text,
+                                                        const std::vector<Variable>& variables) {
   auto program = std::make_shared<Program>();
   program->text_ = std::move(text);
   auto refused = [&](const std::vector<SyntaxError>& errors) {
     std::string text;
     for (const SyntaxError& error : errors)
-      text += (text.empty() ? "" : "\n") + located_error(program->text_, error.offset, error.reason);
+      text +=
+          (text.empty() ? "" : "\n") + located_error(program->text_, error.offset, error.reason);
     return fail(Code::bad_request, std::move(text));
   };
   auto root = parse_expression(program->text_);

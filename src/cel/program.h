@@ -24,9 +24,10 @@ struct Binding {
 
 class Program {
  public:
-  // The schemas in the variables' types must outlive the program. Errors are bad_request with the compiler's
-  // text, position and all.
-  static Result<std::shared_ptr<const Program>> compile(std::string text, const std::vector<Variable>& variables);
+  // The schemas in the variables' types must outlive the program. Errors are bad_request with the
+  // compiler's text, position and all.
+  static Result<std::shared_ptr<const Program>> compile(std::string text,
+                                                        const std::vector<Variable>& variables);
 
   // `invalid` when the expression fails, `timeout` when the budget is used up.
   Result<Value> run(const std::vector<Binding>& bindings, Budget& budget) const;

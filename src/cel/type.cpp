@@ -9,28 +9,51 @@ namespace {
 
 using Kind = Type::Kind;
 
-constexpr std::array<std::string_view, 27> kTypeNames{
-    "dyn", "null_type", "bool", "int", "uint", "double", "string", "bytes", "google.protobuf.Duration",
-    "google.protobuf.Timestamp", "list", "map", "object", "optional_type", "type", "kubernetes.Quantity",
-    "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat",
-    "kubernetes.Semver", "kubernetes.authorization.Authorizer", "kubernetes.authorization.PathCheck",
-    "kubernetes.authorization.GroupCheck", "kubernetes.authorization.ResourceCheck",
-    "kubernetes.authorization.Decision", ""};
-constexpr std::array<std::pair<std::string_view, Kind>, 13> kShortNames{{{"duration", Kind::duration},
-                                                                        {"timestamp", Kind::timestamp},
-                                                                        {"quantity", Kind::quantity},
-                                                                        {"ip", Kind::ip},
-                                                                        {"cidr", Kind::cidr},
-                                                                        {"url", Kind::url},
-                                                                        {"format", Kind::format},
-                                                                        {"semver", Kind::semver},
-                                                                        {"authorizer", Kind::authorizer},
-                                                                        {"path_check", Kind::path_check},
-                                                                        {"group_check", Kind::group_check},
-                                                                        {"resource_check", Kind::resource_check},
-                                                                        {"decision", Kind::decision}}};
+constexpr std::array<std::string_view, 27> kTypeNames{"dyn",
+                                                      "null_type",
+                                                      "bool",
+                                                      "int",
+                                                      "uint",
+                                                      "double",
+                                                      "string",
+                                                      "bytes",
+                                                      "google.protobuf.Duration",
+                                                      "google.protobuf.Timestamp",
+                                                      "list",
+                                                      "map",
+                                                      "object",
+                                                      "optional_type",
+                                                      "type",
+                                                      "kubernetes.Quantity",
+                                                      "net.IP",
+                                                      "net.CIDR",
+                                                      "kubernetes.URL",
+                                                      "kubernetes.NamedFormat",
+                                                      "kubernetes.Semver",
+                                                      "kubernetes.authorization.Authorizer",
+                                                      "kubernetes.authorization.PathCheck",
+                                                      "kubernetes.authorization.GroupCheck",
+                                                      "kubernetes.authorization.ResourceCheck",
+                                                      "kubernetes.authorization.Decision",
+                                                      ""};
+constexpr std::array<std::pair<std::string_view, Kind>, 13> kShortNames{
+    {{"duration", Kind::duration},
+     {"timestamp", Kind::timestamp},
+     {"quantity", Kind::quantity},
+     {"ip", Kind::ip},
+     {"cidr", Kind::cidr},
+     {"url", Kind::url},
+     {"format", Kind::format},
+     {"semver", Kind::semver},
+     {"authorizer", Kind::authorizer},
+     {"path_check", Kind::path_check},
+     {"group_check", Kind::group_check},
+     {"resource_check", Kind::resource_check},
+     {"decision", Kind::decision}}};
 
-std::shared_ptr<const Type> shared(Type type) { return std::make_shared<const Type>(std::move(type)); }
+std::shared_ptr<const Type> shared(Type type) {
+  return std::make_shared<const Type>(std::move(type));
+}
 const Type& element_of(const std::shared_ptr<const Type>& type) {
   static const Type kDyn;
   return type ? *type : kDyn;
@@ -38,7 +61,8 @@ const Type& element_of(const std::shared_ptr<const Type>& type) {
 
 Type parse_at(std::string_view text, std::size_t& at) {
   const std::size_t start = at;
-  while (at < text.size() && (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_'))
+  while (at < text.size() &&
+         (std::isalnum(static_cast<unsigned char>(text[at])) != 0 || text[at] == '_'))
     ++at;
   std::string_view name = text.substr(start, at - start);
   Type out;
@@ -71,24 +95,35 @@ Type parse_at(std::string_view text, std::size_t& at) {
   return out;
 }
 
-
 }  // namespace
 
 namespace {
 
 std::string spelt(const Type& type, bool shorter) {
-  auto inner = [&](const std::shared_ptr<const Type>& one) { return spelt(element_of(one), shorter); };
+  auto inner = [&](const std::shared_ptr<const Type>& one) {
+    return spelt(element_of(one), shorter);
+  };
   switch (type.kind) {
-    case Kind::list: return "list(" + inner(type.element) + ")";
-    case Kind::map: return "map(" + inner(type.key) + ", " + inner(type.element) + ")";
-    case Kind::optional: return "optional_type(" + inner(type.element) + ")";
-    case Kind::type: return "type(" + inner(type.element) + ")";
-    case Kind::object: return std::string(type.shape->name());
-    case Kind::parameter: return std::string(1, type.parameter);
-    case Kind::null: return shorter ? "null" : "null_type";
-    case Kind::duration: return shorter ? "duration" : "google.protobuf.Duration";
-    case Kind::timestamp: return shorter ? "timestamp" : "google.protobuf.Timestamp";
-    default: return std::string(kTypeNames[static_cast<std::size_t>(type.kind)]);
+    case Kind::list:
+      return "list(" + inner(type.element) + ")";
+    case Kind::map:
+      return "map(" + inner(type.key) + ", " + inner(type.element) + ")";
+    case Kind::optional:
+      return "optional_type(" + inner(type.element) + ")";
+    case Kind::type:
+      return "type(" + inner(type.element) + ")";
+    case Kind::object:
+      return std::string(type.shape->name());
+    case Kind::parameter:
+      return std::string(1, type.parameter);
+    case Kind::null:
+      return shorter ? "null" : "null_type";
+    case Kind::duration:
+      return shorter ? "duration" : "google.protobuf.Duration";
+    case Kind::timestamp:
+      return shorter ? "timestamp" : "google.protobuf.Timestamp";
+    default:
+      return std::string(kTypeNames[static_cast<std::size_t>(type.kind)]);
   }
 }
 
@@ -146,13 +181,14 @@ bool assignable(const Type& wanted, const Type& given, Bindings& bindings) {
   }
   if (wanted.kind == Kind::dyn || given.kind == Kind::dyn) return true;
   if (given.kind == Kind::null)
-    return wanted.kind == Kind::null || wanted.kind == Kind::object || wanted.kind == Kind::duration ||
-           wanted.kind == Kind::timestamp;
+    return wanted.kind == Kind::null || wanted.kind == Kind::object ||
+           wanted.kind == Kind::duration || wanted.kind == Kind::timestamp;
   // An object with properties can be read like a map of strings.
   if (wanted.kind == Kind::map && given.kind == Kind::object) return false;
   if (wanted.kind != given.kind) return false;
   if (wanted.kind == Kind::object) return wanted.shape == given.shape;
-  if (wanted.kind == Kind::map && !assignable(element_of(wanted.key), element_of(given.key), bindings))
+  if (wanted.kind == Kind::map &&
+      !assignable(element_of(wanted.key), element_of(given.key), bindings))
     return false;
   if (wanted.element || given.element)
     return assignable(element_of(wanted.element), element_of(given.element), bindings);
@@ -194,32 +230,58 @@ bool holds(const Type& wanted, const Value& value) {
   using V = Value::Kind;
   switch (wanted.kind) {
     case Kind::dyn:
-    case Kind::parameter: return true;
-    case Kind::list: return value.is_list();
-    case Kind::map: return value.is_map();
-    case Kind::object: return value.is_map();
-    case Kind::null: return value.kind() == V::null;
-    case Kind::boolean: return value.kind() == V::boolean;
-    case Kind::integer: return value.kind() == V::integer;
-    case Kind::uinteger: return value.kind() == V::uinteger;
-    case Kind::floating: return value.kind() == V::floating;
-    case Kind::string: return value.kind() == V::string;
-    case Kind::bytes: return value.kind() == V::bytes;
-    case Kind::duration: return value.kind() == V::duration;
-    case Kind::timestamp: return value.kind() == V::timestamp;
-    case Kind::optional: return value.kind() == V::optional;
-    case Kind::type: return value.kind() == V::type;
-    case Kind::quantity: return value.kind() == V::quantity;
-    case Kind::ip: return value.kind() == V::ip;
-    case Kind::cidr: return value.kind() == V::cidr;
-    case Kind::url: return value.kind() == V::url;
-    case Kind::format: return value.kind() == V::format;
-    case Kind::semver: return value.kind() == V::semver;
-    case Kind::authorizer: return value.kind() == V::authorizer;
-    case Kind::path_check: return value.kind() == V::path_check;
-    case Kind::group_check: return value.kind() == V::group_check;
-    case Kind::resource_check: return value.kind() == V::resource_check;
-    case Kind::decision: return value.kind() == V::decision;
+    case Kind::parameter:
+      return true;
+    case Kind::list:
+      return value.is_list();
+    case Kind::map:
+      return value.is_map();
+    case Kind::object:
+      return value.is_map();
+    case Kind::null:
+      return value.kind() == V::null;
+    case Kind::boolean:
+      return value.kind() == V::boolean;
+    case Kind::integer:
+      return value.kind() == V::integer;
+    case Kind::uinteger:
+      return value.kind() == V::uinteger;
+    case Kind::floating:
+      return value.kind() == V::floating;
+    case Kind::string:
+      return value.kind() == V::string;
+    case Kind::bytes:
+      return value.kind() == V::bytes;
+    case Kind::duration:
+      return value.kind() == V::duration;
+    case Kind::timestamp:
+      return value.kind() == V::timestamp;
+    case Kind::optional:
+      return value.kind() == V::optional;
+    case Kind::type:
+      return value.kind() == V::type;
+    case Kind::quantity:
+      return value.kind() == V::quantity;
+    case Kind::ip:
+      return value.kind() == V::ip;
+    case Kind::cidr:
+      return value.kind() == V::cidr;
+    case Kind::url:
+      return value.kind() == V::url;
+    case Kind::format:
+      return value.kind() == V::format;
+    case Kind::semver:
+      return value.kind() == V::semver;
+    case Kind::authorizer:
+      return value.kind() == V::authorizer;
+    case Kind::path_check:
+      return value.kind() == V::path_check;
+    case Kind::group_check:
+      return value.kind() == V::group_check;
+    case Kind::resource_check:
+      return value.kind() == V::resource_check;
+    case Kind::decision:
+      return value.kind() == V::decision;
   }
   return false;
 }

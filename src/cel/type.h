@@ -12,9 +12,33 @@ namespace hekla::cel {
 
 struct Type {
   enum class Kind : std::uint8_t {
-    dyn, null, boolean, integer, uinteger, floating, string, bytes, duration, timestamp, list, map, object,
-    optional, type, quantity, ip, cidr, url, format, semver, authorizer, path_check, group_check, resource_check,
-    decision, parameter
+    dyn,
+    null,
+    boolean,
+    integer,
+    uinteger,
+    floating,
+    string,
+    bytes,
+    duration,
+    timestamp,
+    list,
+    map,
+    object,
+    optional,
+    type,
+    quantity,
+    ip,
+    cidr,
+    url,
+    format,
+    semver,
+    authorizer,
+    path_check,
+    group_check,
+    resource_check,
+    decision,
+    parameter
   };
   Kind kind = Kind::dyn;
   std::shared_ptr<const Type> key, element;  // of map; of list, map, optional
@@ -55,7 +79,8 @@ class Shape {
 // Reads "list<A>", "map<string,int>", "bool". Programmer's text: checked.
 Type parse_type(std::string_view text);
 
-// Whether a value of `given` can stand where `wanted` is expected; binds the parameters of `wanted`.
+// Whether a value of `given` can stand where `wanted` is expected; binds the parameters of
+// `wanted`.
 struct Bindings {
   std::vector<std::pair<char, Type>> types;
 };

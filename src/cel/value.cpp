@@ -12,8 +12,9 @@ namespace hekla::cel {
 namespace {
 
 constexpr std::array<std::string_view, 21> kReservedNames{
-    "true",     "false", "null", "in",     "as",   "break",   "const",     "continue", "else",  "for", "function",
-    "if",       "import", "let", "loop",   "package", "namespace", "return", "var", "void", "while"};
+    "true",     "false",   "null",      "in",       "as",  "break",  "const",
+    "continue", "else",    "for",       "function", "if",  "import", "let",
+    "loop",     "package", "namespace", "return",   "var", "void",   "while"};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 4> kNameEscapes{
     {{"__underscores__", "__"}, {"__dot__", "."}, {"__dash__", "-"}, {"__slash__", "/"}}};
 
@@ -95,7 +96,8 @@ Value text_of(std::string_view text, const Shape* shape) {
       if (std::optional<std::string> bytes = base64_decode(text))
         return Value(Bytes{Text::owned(std::move(*bytes))});
       break;
-    default: break;
+    default:
+      break;
   }
   return Value(Text::borrowed(text));
 }
@@ -118,8 +120,7 @@ bool reserved_name(std::string_view name) {
 }
 
 std::string escape_name(std::string_view name) {
-  if (reserved_name(name))
-    return "__" + std::string(name) + "__";
+  if (reserved_name(name)) return "__" + std::string(name) + "__";
   std::string out;
   for (std::size_t i = 0; i < name.size();) {
     bool escaped = false;
@@ -168,7 +169,8 @@ Value Value::list(std::vector<Value> values) {
 }
 
 Value Value::map(std::vector<std::pair<Value, Value>> entries) {
-  return Value(Map{std::make_shared<const std::vector<std::pair<Value, Value>>>(std::move(entries))});
+  return Value(
+      Map{std::make_shared<const std::vector<std::pair<Value, Value>>>(std::move(entries))});
 }
 Value Value::map_or(std::vector<std::pair<Value, Value>> entries, Value otherwise) {
   return Value(Map{std::make_shared<const std::vector<std::pair<Value, Value>>>(std::move(entries)),
@@ -181,13 +183,18 @@ Value Value::some(Value value) {
 
 Value Value::of(const json::Value& value, const Shape* shape) {
   switch (value.kind()) {
-    case json::Kind::null: return Value(Null{});
-    case json::Kind::bool_: return Value(value.get_bool());
-    case json::Kind::string: return text_of(json::sv(value.get_string()), shape);
+    case json::Kind::null:
+      return Value(Null{});
+    case json::Kind::bool_:
+      return Value(value.get_bool());
+    case json::Kind::string:
+      return text_of(json::sv(value.get_string()), shape);
     case json::Kind::array:
       return Value(JsonList{&value.get_array(), shape ? shape->element() : nullptr});
-    case json::Kind::object: return Value(JsonMap{&value.get_object(), shape});
-    default: return number_of(value, shape);
+    case json::Kind::object:
+      return Value(JsonMap{&value.get_object(), shape});
+    default:
+      return number_of(value, shape);
   }
 }
 
@@ -242,13 +249,32 @@ std::pair<Value, Value> Value::entry(std::size_t index) const {
 }
 
 std::string_view Value::type_name() const {
-  static constexpr std::array<std::string_view, 26> kNames{
-      "null_type", "bool", "int", "uint", "double", "string", "bytes", "google.protobuf.Duration",
-      "google.protobuf.Timestamp", "map", "list", "list", "map", "optional_type", "type",
-      "kubernetes.Quantity", "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat",
-      "kubernetes.Semver", "kubernetes.authorization.Authorizer", "kubernetes.authorization.PathCheck",
-      "kubernetes.authorization.GroupCheck", "kubernetes.authorization.ResourceCheck",
-      "kubernetes.authorization.Decision"};
+  static constexpr std::array<std::string_view, 26> kNames{"null_type",
+                                                           "bool",
+                                                           "int",
+                                                           "uint",
+                                                           "double",
+                                                           "string",
+                                                           "bytes",
+                                                           "google.protobuf.Duration",
+                                                           "google.protobuf.Timestamp",
+                                                           "map",
+                                                           "list",
+                                                           "list",
+                                                           "map",
+                                                           "optional_type",
+                                                           "type",
+                                                           "kubernetes.Quantity",
+                                                           "net.IP",
+                                                           "net.CIDR",
+                                                           "kubernetes.URL",
+                                                           "kubernetes.NamedFormat",
+                                                           "kubernetes.Semver",
+                                                           "kubernetes.authorization.Authorizer",
+                                                           "kubernetes.authorization.PathCheck",
+                                                           "kubernetes.authorization.GroupCheck",
+                                                           "kubernetes.authorization.ResourceCheck",
+                                                           "kubernetes.authorization.Decision"};
   return kNames[content_.index()];
 }
 
@@ -258,19 +284,28 @@ bool equal(const Value& a, const Value& b) {
   if (a.is_map() && b.is_map()) return equal_maps(a, b);
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
-    case Value::Kind::null: return true;
-    case Value::Kind::boolean: return a.get<bool>() == b.get<bool>();
-    case Value::Kind::string: return a.view() == b.view();
-    case Value::Kind::bytes: return a.get<Bytes>().text.view() == b.get<Bytes>().text.view();
-    case Value::Kind::duration: return a.get<Duration>().nanos == b.get<Duration>().nanos;
-    case Value::Kind::timestamp: return a.get<Timestamp>().at == b.get<Timestamp>().at;
+    case Value::Kind::null:
+      return true;
+    case Value::Kind::boolean:
+      return a.get<bool>() == b.get<bool>();
+    case Value::Kind::string:
+      return a.view() == b.view();
+    case Value::Kind::bytes:
+      return a.get<Bytes>().text.view() == b.get<Bytes>().text.view();
+    case Value::Kind::duration:
+      return a.get<Duration>().nanos == b.get<Duration>().nanos;
+    case Value::Kind::timestamp:
+      return a.get<Timestamp>().at == b.get<Timestamp>().at;
     case Value::Kind::optional: {
       const auto &x = a.get<Optional>().value, &y = b.get<Optional>().value;
       return x && y ? equal(*x, *y) : !x && !y;
     }
-    case Value::Kind::type: return a.get<TypeName>().name == b.get<TypeName>().name;
-    case Value::Kind::quantity: return a.get<model::Quantity>() == b.get<model::Quantity>();
-    case Value::Kind::ip: return a.get<Ip>().bytes == b.get<Ip>().bytes;
+    case Value::Kind::type:
+      return a.get<TypeName>().name == b.get<TypeName>().name;
+    case Value::Kind::quantity:
+      return a.get<model::Quantity>() == b.get<model::Quantity>();
+    case Value::Kind::ip:
+      return a.get<Ip>().bytes == b.get<Ip>().bytes;
     case Value::Kind::cidr:
       return a.get<Cidr>().ip.bytes == b.get<Cidr>().ip.bytes &&
              a.get<Cidr>().prefix == b.get<Cidr>().prefix;
@@ -278,9 +313,12 @@ bool equal(const Value& a, const Value& b) {
       const Url &x = a.get<Url>(), &y = b.get<Url>();
       return x.scheme == y.scheme && x.host == y.host && x.path == y.path && x.query == y.query;
     }
-    case Value::Kind::format: return a.get<NameFormat>().name == b.get<NameFormat>().name;
-    case Value::Kind::semver: return compare(a.get<Semver>(), b.get<Semver>()) == 0;
-    default: return false;
+    case Value::Kind::format:
+      return a.get<NameFormat>().name == b.get<NameFormat>().name;
+    case Value::Kind::semver:
+      return compare(a.get<Semver>(), b.get<Semver>()) == 0;
+    default:
+      return false;
   }
 }
 
@@ -288,30 +326,43 @@ std::optional<int> compare(const Value& a, const Value& b) {
   if (is_number(a) && is_number(b)) return compare_numbers(a, b);
   if (a.kind() != b.kind()) return std::nullopt;
   switch (a.kind()) {
-    case Value::Kind::boolean: return order(a.get<bool>() <=> b.get<bool>());
-    case Value::Kind::string: return order(a.view() <=> b.view());
+    case Value::Kind::boolean:
+      return order(a.get<bool>() <=> b.get<bool>());
+    case Value::Kind::string:
+      return order(a.view() <=> b.view());
     case Value::Kind::bytes:
       return order(a.get<Bytes>().text.view() <=> b.get<Bytes>().text.view());
-    case Value::Kind::duration: return order(a.get<Duration>().nanos <=> b.get<Duration>().nanos);
-    case Value::Kind::timestamp: return order(a.get<Timestamp>().at <=> b.get<Timestamp>().at);
-    default: return std::nullopt;
+    case Value::Kind::duration:
+      return order(a.get<Duration>().nanos <=> b.get<Duration>().nanos);
+    case Value::Kind::timestamp:
+      return order(a.get<Timestamp>().at <=> b.get<Timestamp>().at);
+    default:
+      return std::nullopt;
   }
 }
 
 json::Value to_json(const Value& value) {
   switch (value.kind()) {
-    case Value::Kind::boolean: return value.get<bool>();
-    case Value::Kind::integer: return value.get<std::int64_t>();
-    case Value::Kind::uinteger: return value.get<std::uint64_t>();
-    case Value::Kind::floating: return value.get<double>();
-    case Value::Kind::string: return json::Value(value.view());
-    case Value::Kind::bytes: return json::Value(base64_encode(value.get<Bytes>().text.view()));
+    case Value::Kind::boolean:
+      return value.get<bool>();
+    case Value::Kind::integer:
+      return value.get<std::int64_t>();
+    case Value::Kind::uinteger:
+      return value.get<std::uint64_t>();
+    case Value::Kind::floating:
+      return value.get<double>();
+    case Value::Kind::string:
+      return json::Value(value.view());
+    case Value::Kind::bytes:
+      return json::Value(base64_encode(value.get<Bytes>().text.view()));
     case Value::Kind::duration:
       return json::Value(model::format_go_duration(value.get<Duration>().nanos));
     case Value::Kind::timestamp:
       return json::Value(model::format_rfc3339_nano(value.get<Timestamp>().at));
-    case Value::Kind::json_map: return json::Value(*value.get<JsonMap>().object);
-    case Value::Kind::json_list: return json::Value(*value.get<JsonList>().array);
+    case Value::Kind::json_map:
+      return json::Value(*value.get<JsonMap>().object);
+    case Value::Kind::json_list:
+      return json::Value(*value.get<JsonList>().array);
     case Value::Kind::list: {
       json::Array out;
       for (const Value& one : *value.get<List>().values) out.push_back(to_json(one));
@@ -330,10 +381,14 @@ json::Value to_json(const Value& value) {
       const auto& inner = value.get<Optional>().value;
       return inner ? to_json(*inner) : json::Value();
     }
-    case Value::Kind::quantity: return json::Value(value.get<model::Quantity>().text());
-    case Value::Kind::ip: return json::Value(value.get<Ip>().text());
-    case Value::Kind::semver: return json::Value(value.get<Semver>().text);
-    default: return {};
+    case Value::Kind::quantity:
+      return json::Value(value.get<model::Quantity>().text());
+    case Value::Kind::ip:
+      return json::Value(value.get<Ip>().text());
+    case Value::Kind::semver:
+      return json::Value(value.get<Semver>().text);
+    default:
+      return {};
   }
 }
 

@@ -1,5 +1,5 @@
-// What a CEL expression computes with. Objects and lists of the request are read in place (JsonMap, JsonList);
-// what the expression makes itself is shared and immutable. Copies are cheap.
+// What a CEL expression computes with. Objects and lists of the request are read in place (JsonMap,
+// JsonList); what the expression makes itself is shared and immutable. Copies are cheap.
 #pragma once
 
 #include <array>
@@ -65,7 +65,8 @@ class LazyFields;  // functions.h
 struct Map {
   std::shared_ptr<const std::vector<std::pair<Value, Value>>> entries;
   std::shared_ptr<const Value> otherwise;  // what an unknown key yields; null: an error
-  const LazyFields* lazy = nullptr;        // computes the fields when they are selected; it outlives the value
+  const LazyFields* lazy =
+      nullptr;  // computes the fields when they are selected; it outlives the value
 };
 struct Optional {
   std::shared_ptr<const Value> value;  // null: none
@@ -137,14 +138,37 @@ class Value {
  public:
   // In the order of the variant.
   enum class Kind : std::uint8_t {
-    null, boolean, integer, uinteger, floating, string, bytes, duration, timestamp, json_map, json_list,
-    list, map, optional, type, quantity, ip, cidr, url, format,
-    semver, authorizer, path_check, group_check, resource_check, decision
+    null,
+    boolean,
+    integer,
+    uinteger,
+    floating,
+    string,
+    bytes,
+    duration,
+    timestamp,
+    json_map,
+    json_list,
+    list,
+    map,
+    optional,
+    type,
+    quantity,
+    ip,
+    cidr,
+    url,
+    format,
+    semver,
+    authorizer,
+    path_check,
+    group_check,
+    resource_check,
+    decision
   };
-  using Variant = std::variant<Null, bool, std::int64_t, std::uint64_t, double, Text, Bytes, Duration,
-                               Timestamp, JsonMap, JsonList, List, Map, Optional, TypeName,
-                               model::Quantity, Ip, Cidr, Url, NameFormat, Semver, Authorizer, PathCheck,
-                               GroupCheck, ResourceCheck, Decision>;
+  using Variant = std::variant<Null, bool, std::int64_t, std::uint64_t, double, Text, Bytes,
+                               Duration, Timestamp, JsonMap, JsonList, List, Map, Optional,
+                               TypeName, model::Quantity, Ip, Cidr, Url, NameFormat, Semver,
+                               Authorizer, PathCheck, GroupCheck, ResourceCheck, Decision>;
 
   Value() = default;
   template <class T>

@@ -19,7 +19,8 @@ struct ApiServerOptions {
   std::string pod_security_default = "privileged";
   bool anonymous_auth = true;
   int max_requests_inflight = 0, max_mutating_requests_inflight = 0;  // 0: Hekla's own limit
-  std::vector<std::string> without_meaning;  // flags of kube-apiserver that were given and change nothing here
+  std::vector<std::string>
+      without_meaning;  // flags of kube-apiserver that were given and change nothing here
   std::string client_ca_file, tls_cert_file, tls_key_file, token_auth_file;
   std::vector<std::string> service_account_key_files;
   std::string service_account_signing_key_file, service_account_issuer;

@@ -14,8 +14,7 @@ void add_audit_flags(CLI::App& command, AuditFlags& flags) {
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   command
-      .add_option("--audit-log-maxbackup", flags.max_backups,
-                  "how many old logs to keep; 0: all")
+      .add_option("--audit-log-maxbackup", flags.max_backups, "how many old logs to keep; 0: all")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--audit-log-maxage", flags.max_age_days, "days to keep old logs; 0: forever")
       ->check(CLI::NonNegativeNumber);

@@ -135,8 +135,7 @@ Result<kube::Resource> find_resource(ApiSession& session, const std::string& giv
   for (std::size_t i = 0; list && i < list->size(); ++i) {
     std::string group(json::string_at((*list)[i], {"name"}));
     std::string version(json::string_at((*list)[i], {"preferredVersion", "version"}));
-    if (!wanted_group.empty() && group != wanted_group &&
-        version + "." + group != wanted_group)
+    if (!wanted_group.empty() && group != wanted_group && version + "." + group != wanted_group)
       continue;
     if (auto found = TRY(find_in(session, group, version, name))) return *found;
   }

@@ -30,9 +30,11 @@ std::string joined(const std::vector<std::string>& words) {
 }
 
 // Walks the words before the cursor down the tree of commands, then offers what stands below.
-std::string bash_script(const std::string& program, const std::vector<CompletionCommand>& commands) {
+std::string bash_script(const std::string& program,
+                        const std::vector<CompletionCommand>& commands) {
   std::string out = "# bash completion for " + program + "; load it with: source <(" + program +
-                    " completion bash)\n_" + program + "() {\n"
+                    " completion bash)\n_" + program +
+                    "() {\n"
                     "  local at='' word i current=\"${COMP_WORDS[COMP_CWORD]}\"\n"
                     "  local previous=\"${COMP_WORDS[COMP_CWORD-1]}\"\n"
                     "  local -A below flags valued\n";
@@ -57,7 +59,8 @@ std::string bash_script(const std::string& program, const std::vector<Completion
          "  else\n"
          "    COMPREPLY=($(compgen -f -- \"$current\"))\n"
          "  fi\n"
-         "}\ncomplete -o filenames -F _" + program + " " + program + "\n";
+         "}\ncomplete -o filenames -F _" +
+         program + " " + program + "\n";
 }
 
 std::string zsh_words(const std::vector<CompletionWord>& words) {
@@ -70,39 +73,48 @@ std::string zsh_words(const std::vector<CompletionWord>& words) {
 }
 
 std::string zsh_script(const std::string& program, const std::vector<CompletionCommand>& commands) {
-  std::string out = "#compdef " + program + "\n# zsh completion for " + program +
-                    "; load it with: source <(" + program + " completion zsh)\n_" + program +
-                    "() {\n  local at='' word i\n  local -a offered\n  for ((i = 2; i < CURRENT; i++)); do\n"
-                    "    word=$words[i]\n    case \"$at/$word\" in\n";
+  std::string out =
+      "#compdef " + program + "\n# zsh completion for " + program + "; load it with: source <(" +
+      program + " completion zsh)\n_" + program +
+      "() {\n  local at='' word i\n  local -a offered\n  for ((i = 2; i < CURRENT; i++)); do\n"
+      "    word=$words[i]\n    case \"$at/$word\" in\n";
   for (const CompletionCommand& command : commands)
     for (const CompletionWord& below : command.commands)
       out += "      " + quoted(command.path + "/" + below.text, false) + ") at=" +
-             quoted(command.path.empty() ? below.text : command.path + " " + below.text, false) + " ;;\n";
+             quoted(command.path.empty() ? below.text : command.path + " " + below.text, false) +
+             " ;;\n";
   out += "    esac\n  done\n  case \"$at\" in\n";
   for (const CompletionCommand& command : commands)
-    out += "    " + quoted(command.path, false) + ")\n      if [[ $words[CURRENT] == -* ]]; then\n        offered=(" +
-           zsh_words(command.flags) + " )\n      else\n        offered=(" + zsh_words(command.commands) +
-           " )\n      fi ;;\n";
+    out += "    " + quoted(command.path, false) +
+           ")\n      if [[ $words[CURRENT] == -* ]]; then\n        offered=(" +
+           zsh_words(command.flags) + " )\n      else\n        offered=(" +
+           zsh_words(command.commands) + " )\n      fi ;;\n";
   return out + "  esac\n  if (( $#offered )); then _describe " + quoted(program, false) +
          " offered; else _files; fi\n}\n"
-         "if [[ $funcstack[1] == _" + program + " ]]; then _" + program + "; else compdef _" + program + " " +
-         program + "; fi\n";
+         "if [[ $funcstack[1] == _" +
+         program + " ]]; then _" + program + "; else compdef _" + program + " " + program +
+         "; fi\n";
 }
 
-std::string fish_script(const std::string& program, const std::vector<CompletionCommand>& commands) {
+std::string fish_script(const std::string& program,
+                        const std::vector<CompletionCommand>& commands) {
   std::string out = "# fish completion for " + program + "; load it with: " + program +
                     " completion fish | source\nfunction __" + program +
-                    "_at\n    set -l at ''\n    for word in (commandline -opc)[2..-1]\n        switch \"$at/$word\"\n";
+                    "_at\n    set -l at ''\n    for word in (commandline -opc)[2..-1]\n        "
+                    "switch \"$at/$word\"\n";
   for (const CompletionCommand& command : commands)
     for (const CompletionWord& below : command.commands)
-      out += "            case " + quoted(command.path + "/" + below.text, true) + "\n                set at " +
-             quoted(command.path.empty() ? below.text : command.path + " " + below.text, true) + "\n";
+      out += "            case " + quoted(command.path + "/" + below.text, true) +
+             "\n                set at " +
+             quoted(command.path.empty() ? below.text : command.path + " " + below.text, true) +
+             "\n";
   out += "        end\n    end\n    test \"$at\" = \"$argv[1]\"\nend\n";
   for (const CompletionCommand& command : commands) {
     std::string condition = "complete -c " + program + " -n " +
                             quoted("__" + program + "_at " + quoted(command.path, true), true);
     for (const CompletionWord& below : command.commands)
-      out += condition + " -f -a " + quoted(below.text, true) + " -d " + quoted(below.about, true) + "\n";
+      out += condition + " -f -a " + quoted(below.text, true) + " -d " + quoted(below.about, true) +
+             "\n";
     for (const CompletionWord& flag : command.flags) {
       bool is_long = flag.text.starts_with("--");
       bool takes = false;

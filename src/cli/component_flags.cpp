@@ -43,8 +43,7 @@ bool contains(std::span<const std::string> list, const std::string& name) {
 
 }  // namespace
 
-void add_idle_flags(CLI::App& command, ComponentOptions& options,
-                    std::span<const IdleFlag> flags) {
+void add_idle_flags(CLI::App& command, ComponentOptions& options, std::span<const IdleFlag> flags) {
   for (const IdleFlag& flag : flags) {
     auto taken = [&options, flag] { options.idle.emplace_back(flag.name, flag.why); };
     std::string help = std::string("accepted; ") + flag.why;
@@ -80,21 +79,25 @@ void add_shared_flags(CLI::App& command, ComponentOptions& options) {
 }
 
 void add_election_flags(CLI::App& command, ComponentOptions& options) {
-  command.add_flag("--leader-elect", options.leader_elect,
-                   "only one of several replicas works, the others wait (--leader-elect=false: no)")
+  command
+      .add_flag("--leader-elect", options.leader_elect,
+                "only one of several replicas works, the others wait (--leader-elect=false: no)")
       ->capture_default_str();
   command.add_option("--lock-object-namespace", options.lease_namespace,
                      "the older name of --leader-elect-resource-namespace");
-  command.add_option("--leader-elect-resource-namespace", options.lease_namespace,
-                     "namespace of the Lease")
+  command
+      .add_option("--leader-elect-resource-namespace", options.lease_namespace,
+                  "namespace of the Lease")
       ->capture_default_str();
   command.add_option("--leader-elect-resource-name", options.lease_name, "name of the Lease")
       ->capture_default_str();
-  command.add_option("--leader-elect-lease-duration", options.lease_duration,
-                     "others take over when the Lease was not renewed for so long")
+  command
+      .add_option("--leader-elect-lease-duration", options.lease_duration,
+                  "others take over when the Lease was not renewed for so long")
       ->capture_default_str();
-  command.add_option("--leader-elect-renew-deadline", options.renew_deadline,
-                     "a leader that cannot renew for so long ends")
+  command
+      .add_option("--leader-elect-renew-deadline", options.renew_deadline,
+                  "a leader that cannot renew for so long ends")
       ->capture_default_str();
   command.add_option("--leader-elect-retry-period", options.retry_period, "between two tries")
       ->capture_default_str();
@@ -117,8 +120,8 @@ void normalize_component_arguments(std::vector<std::string>& arguments) {
   for (std::string& argument : arguments) {
     if (argument.starts_with("-v=")) argument.insert(0, "-");
     if (!argument.starts_with("--")) continue;
-    auto end = argument.begin() + static_cast<std::ptrdiff_t>(
-                                      std::min(argument.find('='), argument.size()));
+    auto end = argument.begin() +
+               static_cast<std::ptrdiff_t>(std::min(argument.find('='), argument.size()));
     std::replace(argument.begin(), end, '_', '-');
   }
 }

@@ -1,5 +1,5 @@
-// The flags of Volcano's programs: which ones the components share, and those that are taken because
-// published manifests give them, though nothing here depends on them.
+// The flags of Volcano's programs: which ones the components share, and those that are taken
+// because published manifests give them, though nothing here depends on them.
 #pragma once
 
 #include <map>

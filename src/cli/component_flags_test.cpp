@@ -37,14 +37,16 @@ TEST(ControllersFlag, RefusesWhatItCannotMean) {
 TEST(FeatureGates, AreNamesAndTruths) {
   auto gates = parse_feature_gates("WorkLoadSupport=false,PriorityClass=true");
   ASSERT_TRUE(gates);
-  EXPECT_EQ(*gates, (std::map<std::string, bool>{{"PriorityClass", true}, {"WorkLoadSupport", false}}));
+  EXPECT_EQ(*gates,
+            (std::map<std::string, bool>{{"PriorityClass", true}, {"WorkLoadSupport", false}}));
   EXPECT_TRUE(parse_feature_gates("")->empty());
   EXPECT_EQ(parse_feature_gates("A=true,B").error().message,
             "--feature-gates: \"B\" is not of the form NAME=true or NAME=false");
 }
 
 TEST(ComponentArguments, ComeAsManifestsWriteThem) {
-  Names arguments{"--logtostderr", "--enable_healthz=true", "-v=4", "--scheduler-conf=/a_b", "2>&1"};
+  Names arguments{"--logtostderr", "--enable_healthz=true", "-v=4", "--scheduler-conf=/a_b",
+                  "2>&1"};
   normalize_component_arguments(arguments);
   EXPECT_EQ(arguments,
             (Names{"--logtostderr", "--enable-healthz=true", "--v=4", "--scheduler-conf=/a_b"}));

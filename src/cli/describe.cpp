@@ -34,8 +34,7 @@ void describe_members(const json::Object& object, int level, std::string& out) {
   std::size_t width = 0;
   for (const auto& member : object) {
     sorted[title(member.key())] = &member.value();
-    if (!member.value().is_structured())
-      width = std::max(width, title(member.key()).size());
+    if (!member.value().is_structured()) width = std::max(width, title(member.key()).size());
   }
   std::string indent(static_cast<std::size_t>(level) * 2, ' ');
   for (const auto& [name, value] : sorted) {
@@ -85,12 +84,13 @@ std::string described(const json::Value& object) {
     name.resize(std::max<std::size_t>(name.size(), 13), ' ');
     return name + " " + value + "\n";
   };
-  std::string out = line("Name", std::string(json::string_at(object, {"metadata", "name"}))) +
-                    line("Namespace", std::string(json::string_at(object, {"metadata", "namespace"}))) +
-                    line("Labels", pairs(object, "labels", "=")) +
-                    line("Annotations", pairs(object, "annotations", ": ")) +
-                    line("API Version", std::string(json::string_at(object, {"apiVersion"}))) +
-                    line("Kind", std::string(json::string_at(object, {"kind"})));
+  std::string out =
+      line("Name", std::string(json::string_at(object, {"metadata", "name"}))) +
+      line("Namespace", std::string(json::string_at(object, {"metadata", "namespace"}))) +
+      line("Labels", pairs(object, "labels", "=")) +
+      line("Annotations", pairs(object, "annotations", ": ")) +
+      line("API Version", std::string(json::string_at(object, {"apiVersion"}))) +
+      line("Kind", std::string(json::string_at(object, {"kind"})));
   json::Object rest = object.get_object();
   for (const char* member : {"apiVersion", "kind"}) rest.erase(member);
   if (json::Value* meta = rest.if_contains("metadata"); meta && meta->is_object())
@@ -104,8 +104,8 @@ namespace {
 
 // The events of one object as kubectl's describe shows them.
 Result<std::string> events_of(ApiSession& session, const std::string& ns, const std::string& uid) {
-  json::Value events = TRY(session.call("GET", "/api/v1/namespaces/" + ns +
-                                                   "/events?fieldSelector=involvedObject.uid%3D" + uid));
+  json::Value events = TRY(session.call(
+      "GET", "/api/v1/namespaces/" + ns + "/events?fieldSelector=involvedObject.uid%3D" + uid));
   std::vector<std::vector<std::string>> rows{{"  Type", "Reason", "Age", "From", "Message"},
                                              {"  ----", "------", "----", "----", "-------"}};
   const json::Array* items = json::array_at(events, {"items"});

@@ -118,8 +118,7 @@ Result<void> print_job_logs(ApiSession& session, LogOptions options, const std::
   const std::string_view uid = json::string_at(job, {"metadata", "uid"});
   const bool volcano = json::string_at(job, {"apiVersion"}).starts_with("batch.volcano.sh/");
   const bool follow = std::exchange(options.follow, false);
-  if (follow && !volcano)
-    return fail(Code::bad_request, "-f follows pods and Volcano jobs only");
+  if (follow && !volcano) return fail(Code::bad_request, "-f follows pods and Volcano jobs only");
   std::vector<LoggedPod> kept = TRY(pods_in(session, kPodLogs, ns, uid));
   for (const LoggedPod& pod : kept) print_job_pod(session, options, ns, pod);
   if (follow) {

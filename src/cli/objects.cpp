@@ -34,8 +34,7 @@ std::vector<Wanted> wanted_of(const std::vector<std::string>& what) {
     std::size_t begin = 0;
     while (begin <= what[0].size()) {
       std::size_t comma = std::min(what[0].find(',', begin), what[0].size());
-      wanted.push_back(
-          {what[0].substr(begin, comma - begin), {what.begin() + 1, what.end()}});
+      wanted.push_back({what[0].substr(begin, comma - begin), {what.begin() + 1, what.end()}});
       begin = comma + 1;
     }
     return wanted;
@@ -119,13 +118,13 @@ Result<bool> get_type(ApiSession& session, const GetOptions& options, const Want
                   std::string(json::string_at(object, {"metadata", "name"})).c_str());
     return !objects.empty();
   }
-  json::Value shown = wanted.names.size() == 1 && objects.size() == 1
-                          ? objects[0]
-                          : json::Value(json::Object{{"apiVersion", "v1"},
-                                                     {"items", std::move(objects)},
-                                                     {"kind", "List"}});
-  std::string text = options.output == "yaml" ? json::to_yaml(shown)
-                                              : json::serialize_pretty(shown, 4) + "\n";
+  json::Value shown =
+      wanted.names.size() == 1 && objects.size() == 1
+          ? objects[0]
+          : json::Value(json::Object{
+                {"apiVersion", "v1"}, {"items", std::move(objects)}, {"kind", "List"}});
+  std::string text =
+      options.output == "yaml" ? json::to_yaml(shown) : json::serialize_pretty(shown, 4) + "\n";
   std::fputs(text.c_str(), stdout);
   return true;
 }
@@ -292,9 +291,8 @@ Result<Applied> apply_object(ApiSession& session, const json::Value& given,
   if (Result<json::Value> parsed = json::parse(text); parsed) last = std::move(*parsed);
   json::Value patch = apply_patch_of(last, object);
   if (covers(*there, patch)) return Applied{resource, std::move(*there), "unchanged"};
-  json::Value after =
-      TRY(session.call("PATCH", ApiSession::path_of(resource, ns, name) + query,
-                       json::serialize(patch), "application/merge-patch+json"));
+  json::Value after = TRY(session.call("PATCH", ApiSession::path_of(resource, ns, name) + query,
+                                       json::serialize(patch), "application/merge-patch+json"));
   bool same = json::string_at(*there, {"metadata", "resourceVersion"}) ==
               json::string_at(after, {"metadata", "resourceVersion"});
   return Applied{resource, std::move(after), same ? "unchanged" : "configured"};
@@ -311,8 +309,7 @@ Result<void> apply_files(ApiSession& session, const ApplyOptions& options) {
       std::string name(json::string_at(manifest.object, {"metadata", "name"}));
       std::string outcome = "serverside-applied";
       if (options.server_side)
-        TRY(session.call("PATCH",
-                         ApiSession::path_of(resource, ns, name) + "?fieldManager=kubectl",
+        TRY(session.call("PATCH", ApiSession::path_of(resource, ns, name) + "?fieldManager=kubectl",
                          json::serialize(manifest.object), "application/apply-patch+yaml"));
       else
         outcome = TRY(apply_object(session, manifest.object, options.ns)).outcome;
@@ -341,8 +338,9 @@ Result<void> delete_files(ApiSession& session, const ApplyOptions& options) {
 
 Result<void> delete_objects(ApiSession& session, const GetOptions& options) {
   if (options.what.empty())
-    return fail(Code::bad_request,
-                "name what to delete: TYPE NAME..., TYPE -l LABELS, or -f FILE (see hekla delete --help)");
+    return fail(
+        Code::bad_request,
+        "name what to delete: TYPE NAME..., TYPE -l LABELS, or -f FILE (see hekla delete --help)");
   std::vector<Doomed> all;
   for (const Wanted& wanted : wanted_of(options.what)) {
     kube::Resource resource = TRY(find_resource(session, wanted.type));
@@ -350,8 +348,8 @@ Result<void> delete_objects(ApiSession& session, const GetOptions& options) {
     std::vector<std::string> names = wanted.names;
     if (names.empty() && !options.selector.empty()) {
       json::Value list =
-          TRY(session.call("GET", ApiSession::path_of(resource, ns) + "?labelSelector=" +
-                                      net::url_encode(options.selector)));
+          TRY(session.call("GET", ApiSession::path_of(resource, ns) +
+                                      "?labelSelector=" + net::url_encode(options.selector)));
       if (const json::Array* items = json::array_at(list, {"items"}))
         for (const json::Value& item : *items)
           names.emplace_back(json::string_at(item, {"metadata", "name"}));

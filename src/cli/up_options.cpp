@@ -15,7 +15,8 @@ namespace hekla::cli {
 
 std::string default_data_dir() {
   if (::geteuid() == 0) return "/var/lib/hekla";
-  if (std::string given = environment_variable("XDG_DATA_HOME"); given.starts_with('/')) return given + "/hekla";
+  if (std::string given = environment_variable("XDG_DATA_HOME"); given.starts_with('/'))
+    return given + "/hekla";
   const passwd* user = ::getpwuid(::geteuid());
   std::string home = user ? user->pw_dir : environment_variable("HOME");
   return (home.empty() ? "/tmp" : home) + "/.local/share/hekla";
@@ -32,7 +33,8 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
       "ADDR:PORT of the API server; port 0 takes a free one (default: 127.0.0.1 and a "
       "free port, kept for later starts)");
   command.add_option("--tls-san", options.tls_sans,
-                     "name or address that the API server's certificate shall have as well; repeatable (those of this "
+                     "name or address that the API server's certificate shall have as well; "
+                     "repeatable (those of this "
                      "machine's interfaces are there when --listen names a wildcard)");
   add_pod_security_flag(command, options.pod_security_default);
   command
@@ -43,11 +45,12 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
   command.add_option("--record", options.record,
                      "write everything the scheduler takes in to this file, for hekla simulate "
                      "--replay");
-  command.add_option("--image-map", options.image_maps,
-                     "'PATTERN=host' runs matching images on this machine's own root file system; "
-                     "repeatable, '*=host' for all. It may bring what an image has: 'PATTERN=host, "
-                     "files=DIR:/PATH, venv=DIR, conda=DIR, workdir=/PATH, entrypoint=TEXT, cmd=TEXT, "
-                     "env=NAME=VALUE, user=NAME'. A FILE of such lines is taken as well");
+  command.add_option(
+      "--image-map", options.image_maps,
+      "'PATTERN=host' runs matching images on this machine's own root file system; "
+      "repeatable, '*=host' for all. It may bring what an image has: 'PATTERN=host, "
+      "files=DIR:/PATH, venv=DIR, conda=DIR, workdir=/PATH, entrypoint=TEXT, cmd=TEXT, "
+      "env=NAME=VALUE, user=NAME'. A FILE of such lines is taken as well");
   command.add_option("--insecure-registry", options.insecure_registries,
                      "HOST[:PORT] of an image registry that is spoken to in plain HTTP; repeatable "
                      "(loopback always is)");
@@ -61,12 +64,14 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
   command.add_option("--node-resources", options.node_resources,
                      "extended resources to declare, e.g. nvidia.com/gpu=4,example.com/fpga=1");
   command
-      .add_option("--gpu-replicas", options.gpu_replicas,
-                  "containers that may share one GPU, found or declared by --node-resources (time slicing)")
+      .add_option(
+          "--gpu-replicas", options.gpu_replicas,
+          "containers that may share one GPU, found or declared by --node-resources (time slicing)")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  command.add_option("--runtime", options.runtime,
-                     "the OCI runtime: crun, runc or a path (default: crun, or runc where that is missing)");
+  command.add_option(
+      "--runtime", options.runtime,
+      "the OCI runtime: crun, runc or a path (default: crun, or runc where that is missing)");
   command.add_flag("--seccomp-default", options.seccomp_default,
                    "the profile RuntimeDefault for pods whose securityContext names none");
   command
@@ -132,7 +137,8 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
       ->check(CLI::Range(0.0, 3600.0));
   command
       .add_option("--history-changes", options.history_changes,
-                  "changes kept for watches and paged lists to go on from; older ones are answered with 410")
+                  "changes kept for watches and paged lists to go on from; older ones are answered "
+                  "with 410")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   add_audit_flags(command, options.audit);
@@ -213,7 +219,8 @@ void remember_arguments(const UpOptions& options) {
   kept.only_stop = true;
   std::string text;
   for (const std::string& one : up_arguments(kept)) text += one + '\0';
-  if (Result<void> written = write_file_atomically(options.data_dir + "/stop.args", text, 0600); !written)
+  if (Result<void> written = write_file_atomically(options.data_dir + "/stop.args", text, 0600);
+      !written)
     log_warn("main", "how to stop after a crash could not be kept",
              {{"error", written.error().message}});
 }

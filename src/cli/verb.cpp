@@ -19,11 +19,16 @@ std::vector<std::string> arguments_of(int argc, char** argv) {
   std::string_view name = argv[0];
   name.remove_prefix(std::min(name.size(), name.rfind('/') + 1));
   static constexpr std::pair<std::string_view, const char*> kNames[] = {
-      {"kube-apiserver", "apiserver"}, {"vc-controller-manager", "controllers"},
-      {"vc-scheduler", "scheduler"},   {"vc-webhook-manager", "webhook"},
-      {"etcd", "etcd"},                {"vsub", "vsub"},
-      {"vjobs", "vjobs"},              {"vqueues", "vqueues"},
-      {"vcancel", "vcancel"},          {"vsuspend", "vsuspend"},
+      {"kube-apiserver", "apiserver"},
+      {"vc-controller-manager", "controllers"},
+      {"vc-scheduler", "scheduler"},
+      {"vc-webhook-manager", "webhook"},
+      {"etcd", "etcd"},
+      {"vsub", "vsub"},
+      {"vjobs", "vjobs"},
+      {"vqueues", "vqueues"},
+      {"vcancel", "vcancel"},
+      {"vsuspend", "vsuspend"},
       {"vresume", "vresume"}};
   for (const auto& [other, verb] : kNames)
     if (name == other) arguments.insert(arguments.begin(), verb);

@@ -43,13 +43,12 @@ json::Value job_from_flags(const JobRun& options, json::Object requests, json::O
   json::Object task{
       {"replicas", options.replicas},
       {"template", json::Object{{"metadata", std::move(metadata)}, {"spec", std::move(spec)}}}};
-  return json::Object{
-      {"apiVersion", kube::resources::vcjobs.api_version()},
-      {"kind", kube::resources::vcjobs.kind},
-      {"metadata", json::Object{{"name", options.name}, {"namespace", options.ns}}},
-      {"spec", json::Object{{"minAvailable", options.minimum},
-                            {"schedulerName", options.scheduler},
-                            {"tasks", json::Array{std::move(task)}}}}};
+  return json::Object{{"apiVersion", kube::resources::vcjobs.api_version()},
+                      {"kind", kube::resources::vcjobs.kind},
+                      {"metadata", json::Object{{"name", options.name}, {"namespace", options.ns}}},
+                      {"spec", json::Object{{"minAvailable", options.minimum},
+                                            {"schedulerName", options.scheduler},
+                                            {"tasks", json::Array{std::move(task)}}}}};
 }
 
 std::int64_t replicas_of(const json::Value& job) {
@@ -243,7 +242,8 @@ Result<void> command_job(ApiSession& session, const std::string& ns, const std::
 }
 
 Result<void> delete_job(ApiSession& session, const std::string& ns, const std::string& name) {
-  if (name.empty()) return fail(Code::bad_request, "job name is mandatory to delete a particular job");
+  if (name.empty())
+    return fail(Code::bad_request, "job name is mandatory to delete a particular job");
   TRY(session.call("DELETE", ApiSession::path_of(kube::resources::vcjobs, ns, name)));
   std::printf("delete job %s successfully\n", name.c_str());
   return {};

@@ -52,7 +52,8 @@ Result<std::vector<json::Value>> flow_manifests(const FlowOptions& options) {
 Result<std::vector<json::Value>> flow_objects(ApiSession& session, const FlowOptions& options) {
   kube::Resource where = flow_kind(options);
   if (options.all_namespaces) where.namespaced = false;
-  json::Value answer = TRY(session.call("GET", ApiSession::path_of(where, options.ns, options.name)));
+  json::Value answer =
+      TRY(session.call("GET", ApiSession::path_of(where, options.ns, options.name)));
   std::vector<json::Value> objects;
   if (json::array_at(answer, {"items"})) {
     for (json::Value& item : json::at_path(answer, {"items"}).get_array()) {
@@ -70,7 +71,8 @@ Result<std::vector<json::Value>> flow_objects(ApiSession& session, const FlowOpt
 
 Result<void> create_queue(ApiSession& session, const QueueOptions& options) {
   if (options.state != "Open" && options.state != "Closed")
-    return fail(Code::bad_request, "state " + options.state + " invalid, a queue is Open or Closed");
+    return fail(Code::bad_request,
+                "state " + options.state + " invalid, a queue is Open or Closed");
   json::Object queue{{"apiVersion", kube::resources::queues.api_version()},
                      {"kind", kube::resources::queues.kind},
                      {"metadata", json::Object{{"name", options.name}}},
@@ -164,8 +166,7 @@ Result<void> list_queues(ApiSession& session, const std::string& name, bool shor
 Result<void> create_flow(ApiSession& session, const FlowOptions& options) {
   for (const json::Value& object : TRY(flow_manifests(options))) {
     std::string ns = json::text_at(object, {"metadata", "namespace"});
-    TRY(session.call("POST", ApiSession::path_of(flow_kind(options), ns),
-                     json::serialize(object)));
+    TRY(session.call("POST", ApiSession::path_of(flow_kind(options), ns), json::serialize(object)));
     std::printf("Created %s: %s/%s\n", flow_kind(options).kind.c_str(), ns.c_str(),
                 json::text_at(object, {"metadata", "name"}).c_str());
   }
@@ -224,8 +225,8 @@ Result<void> describe_flow(ApiSession& session, const FlowOptions& options) {
   for (json::Value& object : TRY(flow_objects(session, options))) {
     json::at_path(object, {"metadata"}).get_object().erase("managedFields");
     if (!text.empty()) text += "\n\n";
-    text += options.output == "json" ? json::serialize_pretty(object, 2) + "\n"
-                                     : json::to_yaml(object);
+    text +=
+        options.output == "json" ? json::serialize_pretty(object, 2) + "\n" : json::to_yaml(object);
   }
   std::fputs(text.c_str(), stdout);
   return {};

@@ -78,9 +78,9 @@ TEST(Crds, AHyperNodeSelectsByTextsThatAreNotEmpty) {
   std::map<std::string, json::Value> crds = definitions();
   const json::Value& version =
       json::array_at(crds["hypernodes.topology.volcano.sh"], {"spec", "versions"})->at(0);
-  const json::Value* selector = json::find_path(
-      version, {"schema", "openAPIV3Schema", "properties", "spec", "properties", "members", "items",
-                "properties", "selector", "properties"});
+  const json::Value* selector =
+      json::find_path(version, {"schema", "openAPIV3Schema", "properties", "spec", "properties",
+                                "members", "items", "properties", "selector", "properties"});
   ASSERT_TRUE(selector);
   EXPECT_EQ(json::int_at(*selector, {"exactMatch", "properties", "name", "minLength"}), 1);
   EXPECT_EQ(json::int_at(*selector, {"regexMatch", "properties", "pattern", "minLength"}), 1);

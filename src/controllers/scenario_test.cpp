@@ -21,14 +21,27 @@ namespace fs = std::filesystem;
 namespace resources = kube::resources;
 
 const kube::Resource* resource_of(std::string_view kind, std::string_view api_version) {
-  for (const kube::Resource* one :
-       {&resources::vcjobs, &resources::pod_groups, &resources::queues, &resources::commands,
-        &resources::pods, &resources::services, &resources::config_maps, &resources::secrets,
-        &resources::network_policies, &resources::persistent_volume_claims,
-        &resources::priority_classes, &resources::events, &resources::replica_sets,
-        &resources::stateful_sets, &resources::vc_cron_jobs, &resources::job_flows,
-        &resources::job_templates, &resources::hyper_nodes, &resources::nodes,
-        &resources::daemon_sets, &resources::batch_jobs})
+  for (const kube::Resource* one : {&resources::vcjobs,
+                                    &resources::pod_groups,
+                                    &resources::queues,
+                                    &resources::commands,
+                                    &resources::pods,
+                                    &resources::services,
+                                    &resources::config_maps,
+                                    &resources::secrets,
+                                    &resources::network_policies,
+                                    &resources::persistent_volume_claims,
+                                    &resources::priority_classes,
+                                    &resources::events,
+                                    &resources::replica_sets,
+                                    &resources::stateful_sets,
+                                    &resources::vc_cron_jobs,
+                                    &resources::job_flows,
+                                    &resources::job_templates,
+                                    &resources::hyper_nodes,
+                                    &resources::nodes,
+                                    &resources::daemon_sets,
+                                    &resources::batch_jobs})
     if (one->kind == kind && (api_version.empty() || one->api_version() == api_version)) return one;
   return nullptr;
 }
@@ -44,7 +57,8 @@ class ListeningPods final : public kube::PodStreams {
   std::map<std::string, std::string> answers;
 
   void logs(const std::string&, const std::string&, const std::string&, const kube::LogOptions&,
-            std::shared_ptr<kube::ByteSink>, std::move_only_function<void(Result<void>)>) override {}
+            std::shared_ptr<kube::ByteSink>, std::move_only_function<void(Result<void>)>) override {
+  }
   void exec(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
             std::move_only_function<void(Result<std::shared_ptr<kube::PodProcess>>)>) override {}
   void attach(const std::string&, const std::string&, const std::string&, const kube::ExecOptions&,
@@ -67,8 +81,10 @@ class ListeningPods final : public kube::PodStreams {
     void write(std::string request) override {
       std::string path = request.substr(0, request.find(" HTTP/"));
       if (answer.empty()) return client->end();
-      client->write("HTTP/1.1 " + (answer.starts_with(path + " ") ? answer.substr(path.size() + 1)
-                                                                : std::string("404")) + " x\r\n");
+      client->write(
+          "HTTP/1.1 " +
+          (answer.starts_with(path + " ") ? answer.substr(path.size() + 1) : std::string("404")) +
+          " x\r\n");
     }
     void end() override {}
     void leave() override {}
@@ -105,8 +121,7 @@ class Scenario {
  private:
   void start() {
     client_ = std::make_unique<test::FakeClient>(api_, *executor_);
-    controllers_ =
-        std::make_unique<VolcanoControllers>(*client_, options_, &metrics_);
+    controllers_ = std::make_unique<VolcanoControllers>(*client_, options_, &metrics_);
     controllers_->start();
     if (streams_) controllers_->set_pod_streams(streams_.get());
   }
@@ -177,7 +192,8 @@ class Scenario {
     ASSERT_TRUE(api_.remove(*resource, key_of(*resource, object)));
   }
 
-  // "Running", "Failed 137 OOMKilled" (exit code and the container's reason), "Running x3" (restarts).
+  // "Running", "Failed 137 OOMKilled" (exit code and the container's reason), "Running x3"
+  // (restarts).
   void set_pod(const std::string& name, const json::Value& value) {
     std::istringstream text(text_of(value));
     std::string phase, more, why;

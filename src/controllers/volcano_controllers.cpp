@@ -28,17 +28,15 @@ struct VolcanoControllers::Parts {
   std::optional<PhaseMetrics> phases;
 
   Parts(kube::Client& client, const Options& options, Metrics* metrics)
-      : caches(client),
-        events(client, "vc-controller-manager"),
-        bus(client, caches) {
+      : caches(client), events(client, "vc-controller-manager"), bus(client, caches) {
     auto runs = [&](const char* name) { return !options.disabled.contains(name); };
     if (runs("job-controller")) jobs.emplace(client, caches, events, metrics, options.max_requeue);
     if (runs("queue-controller")) queues.emplace(client, caches, events, options.max_requeue);
     if (runs("pg-controller"))
-      groups.emplace(client, caches, events,
-                     PodGroupController::Options{options.scheduler_names,
-                                                 options.inherit_owner_annotations,
-                                                 options.follow_owners});
+      groups.emplace(
+          client, caches, events,
+          PodGroupController::Options{options.scheduler_names, options.inherit_owner_annotations,
+                                      options.follow_owners});
     if (runs("gc-controller")) ttl.emplace(client, caches);
     if (runs("cronjob-controller")) crons.emplace(client, caches, events);
     FlowController::Parts flow_parts{runs("jobflow-controller"), runs("jobtemplate-controller")};
@@ -70,9 +68,8 @@ VolcanoControllers::~VolcanoControllers() = default;
 
 const std::vector<std::string>& VolcanoControllers::names() {
   static const std::vector<std::string> names = {
-      "job-controller",     "queue-controller",   "pg-controller",
-      "gc-controller",      "cronjob-controller", "jobflow-controller",
-      "jobtemplate-controller", "hyperNode-controller"};
+      "job-controller",     "queue-controller",   "pg-controller",          "gc-controller",
+      "cronjob-controller", "jobflow-controller", "jobtemplate-controller", "hyperNode-controller"};
   return names;
 }
 

@@ -30,7 +30,8 @@ std::string_view string_at(const Node& node, std::initializer_list<std::string_v
   return found && found->is_string() ? found->get_string() : std::string_view();
 }
 
-std::int64_t int_at(const Node& node, std::initializer_list<std::string_view> members, std::int64_t otherwise) {
+std::int64_t int_at(const Node& node, std::initializer_list<std::string_view> members,
+                    std::int64_t otherwise) {
   const std::optional<Node> found = find_path(node, members);
   std::int64_t number = otherwise;
   return found && found->to_number(number) ? number : otherwise;
@@ -56,8 +57,7 @@ std::string_view kind_name(const Node& node) {
 
 }  // namespace
 
-std::unexpected<Error> wrong_kind(std::string_view path, std::string_view wanted,
-                                  const Node& got) {
+std::unexpected<Error> wrong_kind(std::string_view path, std::string_view wanted, const Node& got) {
   std::string message = join(join(path, ": expected ", wanted), ", got ", kind_name(got));
   // The number itself says what is wrong with it: a fraction, or too many digits.
   if (got.is_number()) message += " " + json::serialize(got.to_value().value());

@@ -1,12 +1,15 @@
-// Structs to and from JSON, driven by Boost.Describe: struct Foo {...}; BOOST_DESCRIBE_STRUCT(Foo, (), (a, b)).
+// Structs to and from JSON, driven by Boost.Describe: struct Foo {...}; BOOST_DESCRIBE_STRUCT(Foo,
+// (), (a, b)).
 //
-// decode: unknown members are ignored, missing ones and null leave the member's default; a member of
-// the wrong kind is an error naming its path. encode: members that equal Go's zero value (empty string, 0,
-// false, empty list or map, nullopt, null Value) are left out, like `omitempty`; a std::optional that holds
-// a zero is kept, like a Go pointer. Supported: bool, ints, double, std::string, Value, std::optional,
-// std::vector, std::map<std::string, T>, described structs, and any type with
+// decode: unknown members are ignored, missing ones and null leave the member's default; a member
+// of the wrong kind is an error naming its path. encode: members that equal Go's zero value (empty
+// string, 0, false, empty list or map, nullopt, null Value) are left out, like `omitempty`; a
+// std::optional that holds a zero is kept, like a Go pointer. Supported: bool, ints, double,
+// std::string, Value, std::optional, std::vector, std::map<std::string, T>, described structs, and
+// any type with
 //   static Result<T> from_json(const Value&);  Value to_json() const;
-// or, so that decode_text need not build a Value for it, from_node(const Node&) in place of from_json.
+// or, so that decode_text need not build a Value for it, from_node(const Node&) in place of
+// from_json.
 #pragma once
 
 #include <array>
@@ -81,7 +84,8 @@ Result<T> decode(const Node& node) {
 }
 
 // Decodes straight from text, without a Value in between.
-// 13 µs of CPU for a pod of 3.8 KB; by way of a Value it was 19 µs (one core of a two-core cloud machine).
+// 13 µs of CPU for a pod of 3.8 KB; by way of a Value it was 19 µs (one core of a two-core cloud
+// machine).
 template <class T>
 Result<T> decode_text(std::string_view text) {
   const Document document = TRY(Document::parse(text));

@@ -36,8 +36,9 @@ struct Whole {
   Part always;
   Colour colour;
 };
-BOOST_DESCRIBE_STRUCT(Whole, (), (text, flag, small, large, ratio, pointer, maybe, parts, table, opaque,
-                                  always, colour))
+BOOST_DESCRIBE_STRUCT(Whole, (),
+                      (text, flag, small, large, ratio, pointer, maybe, parts, table, opaque,
+                       always, colour))
 
 std::string error_of(std::string_view text) {
   const Result<Whole> decoded = decode_text<Whole>(text);
@@ -46,10 +47,12 @@ std::string error_of(std::string_view text) {
 }
 
 TEST(Decode, ReadsEveryKindOfMember) {
-  const Whole whole = decode_text<Whole>(R"({"text":"t","flag":true,"small":-3,"large":18446744073709551615,
+  const Whole whole =
+      decode_text<Whole>(R"({"text":"t","flag":true,"small":-3,"large":18446744073709551615,
       "ratio":1,"pointer":0,"maybe":{"name":"m"},"parts":[{"name":"a","count":2},{}],
       "table":{"x":[1,2]},"opaque":{"any":[null]},"always":{"count":9.0},"colour":"#12",
-      "unknown":{"is":"ignored"}})").value();
+      "unknown":{"is":"ignored"}})")
+          .value();
   EXPECT_EQ(whole.text, "t");
   EXPECT_TRUE(whole.flag);
   EXPECT_EQ(whole.small, -3);
@@ -66,7 +69,8 @@ TEST(Decode, ReadsEveryKindOfMember) {
 }
 
 TEST(Decode, NullAndMissingLeaveTheDefault) {
-  const Whole whole = decode_text<Whole>(R"({"text":null,"maybe":null,"parts":null,"table":null})").value();
+  const Whole whole =
+      decode_text<Whole>(R"({"text":null,"maybe":null,"parts":null,"table":null})").value();
   EXPECT_TRUE(whole.text.empty());
   EXPECT_FALSE(whole.maybe);
   EXPECT_TRUE(whole.parts.empty());
@@ -78,11 +82,13 @@ TEST(Decode, OpaqueMembersOutliveTheText) {
     std::string text = R"({"opaque":["a string too long to be stored inside the value itself"]})";
     whole = decode_text<Whole>(text).value();
   }
-  EXPECT_EQ(serialize(whole.opaque), R"(["a string too long to be stored inside the value itself"])");
+  EXPECT_EQ(serialize(whole.opaque),
+            R"(["a string too long to be stored inside the value itself"])");
 }
 
 TEST(Decode, TextAndValueGiveTheSame) {
-  const char* text = R"({"text":"t","parts":[{"name":"a","count":2}],"table":{"x":[1]},"opaque":{"y":[1,"z"]},
+  const char* text =
+      R"({"text":"t","parts":[{"name":"a","count":2}],"table":{"x":[1]},"opaque":{"y":[1,"z"]},
                          "ratio":0.25,"small":3.0,"colour":"#123","flag":true,"large":18446744073709551615})";
   EXPECT_EQ(serialize(encode(decode_text<Whole>(text).value())),
             serialize(encode(decode<Whole>(json::parse(text).value()).value())));
@@ -90,7 +96,8 @@ TEST(Decode, TextAndValueGiveTheSame) {
 
 TEST(Decode, RepeatedMembersAreDecodedInTurn) {
   const Whole whole =
-      decode_text<Whole>(R"({"text":"a","parts":[{},{}],"text":"b","parts":[{"name":"x"}]})").value();
+      decode_text<Whole>(R"({"text":"a","parts":[{},{}],"text":"b","parts":[{"name":"x"}]})")
+          .value();
   EXPECT_EQ(whole.text, "b");
   ASSERT_EQ(whole.parts.size(), 1u);
   EXPECT_EQ(whole.parts[0].name, "x");
@@ -132,7 +139,8 @@ TEST(Decode, ErrorsNameThePath) {
   EXPECT_EQ(error_of(R"({"table":{"a":[1,true]}})"), "table.a[1]: expected integer, got boolean");
   EXPECT_EQ(error_of(R"({"maybe":{"name":{}}})"), "maybe.name: expected string, got object");
   EXPECT_EQ(error_of(R"({"colour":7})"), "colour: a colour begins with #");
-  EXPECT_EQ(error_of(R"({"text":)"), "cannot parse JSON: unexpected end of JSON input at line 1, column 9");
+  EXPECT_EQ(error_of(R"({"text":)"),
+            "cannot parse JSON: unexpected end of JSON input at line 1, column 9");
 }
 
 TEST(Encode, LeavesOutWhatGoWouldOmit) {
@@ -162,7 +170,8 @@ TEST(Members, FollowTheSameRules) {
   EXPECT_TRUE(decode_member(value, "one", number));
   EXPECT_EQ(number, 1);
   std::string text;
-  EXPECT_EQ(decode_member(value, "one", text).error().message, ".one: expected string, got number 1");
+  EXPECT_EQ(decode_member(value, "one", text).error().message,
+            ".one: expected string, got number 1");
 }
 
 }  // namespace

@@ -21,13 +21,17 @@ Value sorted(const Value& value) {
 
 std::string go_text(const Value& value) {
   // The last two are line ends to JavaScript.
-  static constexpr std::pair<std::string_view, std::string_view> kEscaped[]{
-      {"<", "\\u003c"}, {">", "\\u003e"}, {"&", "\\u0026"}, {"\u2028", "\\u2028"}, {"\u2029", "\\u2029"}};
+  static constexpr std::pair<std::string_view, std::string_view> kEscaped[]{{"<", "\\u003c"},
+                                                                            {">", "\\u003e"},
+                                                                            {"&", "\\u0026"},
+                                                                            {"\u2028", "\\u2028"},
+                                                                            {"\u2029", "\\u2029"}};
   const std::string plain = json::serialize(sorted(value));
   std::string out;
   out.reserve(plain.size());
   for (std::string_view rest = plain; !rest.empty();) {
-    const auto* one = std::ranges::find_if(kEscaped, [&](const auto& pair) { return rest.starts_with(pair.first); });
+    const auto* one = std::ranges::find_if(
+        kEscaped, [&](const auto& pair) { return rest.starts_with(pair.first); });
     const bool found = one != std::end(kEscaped);
     out += found ? one->second : rest.substr(0, 1);
     rest.remove_prefix(found ? one->first.size() : 1);

@@ -1,4 +1,5 @@
-// JSON as Go's encoding/json writes a map: what is compared byte for byte with what kubectl and controllers wrote.
+// JSON as Go's encoding/json writes a map: what is compared byte for byte with what kubectl and
+// controllers wrote.
 #pragma once
 
 #include <string>

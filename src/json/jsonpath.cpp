@@ -15,8 +15,8 @@ namespace {
 enum class Compare { exists, equal, not_equal, less, less_equal, greater, greater_equal };
 
 constexpr std::size_t kLengthMax = 4096;
-constexpr int kNestingMax = 16;       // filters within filters
-constexpr int kDescentMax = 256;      // the depth of a document
+constexpr int kNestingMax = 16;   // filters within filters
+constexpr int kDescentMax = 256;  // the depth of a document
 constexpr std::int64_t kIndexMax = INT32_MAX;
 constexpr std::size_t kFoundMax = 100'000;
 
@@ -32,10 +32,10 @@ struct Operand {
 struct JsonPath::Step {
   enum class Kind { names, all, slice, descend, filter };
   Kind kind = Kind::names;
-  std::vector<std::string> names;             // names: one or a union
-  std::optional<std::int64_t> begin, end;     // slice
+  std::vector<std::string> names;          // names: one or a union
+  std::optional<std::int64_t> begin, end;  // slice
   std::int64_t stride = 1;
-  Operand left, right;                        // filter
+  Operand left, right;  // filter
   Compare compare = Compare::exists;
 };
 
@@ -69,8 +69,9 @@ class PathParser {
     while (peek() == ' ') ++at_;
   }
   std::unexpected<Error> bad(std::string_view why) const {
-    return fail(Code::bad_request, "cannot parse JSONPath \"" + std::string(text_) + "\" at offset " +
-                                       std::to_string(at_) + ": " + std::string(why));
+    return fail(Code::bad_request, "cannot parse JSONPath \"" + std::string(text_) +
+                                       "\" at offset " + std::to_string(at_) + ": " +
+                                       std::string(why));
   }
 
   Result<Steps> parse_steps(int nesting) {
@@ -95,7 +96,8 @@ class PathParser {
   }
 
   static bool is_name_character(char c) {
-    return c != '\0' && std::string_view(".[]{}() ,'\"\\=!<>?@$:*").find(c) == std::string_view::npos;
+    return c != '\0' &&
+           std::string_view(".[]{}() ,'\"\\=!<>?@$:*").find(c) == std::string_view::npos;
   }
 
   Result<Step> parse_name() {
@@ -267,9 +269,15 @@ class Walker {
         for (const std::string& name : step.names)
           if (const Value* member = json::find(value, name)) found(*member, out);
         return;
-      case Step::Kind::all: each(value, [&](const Value& element) { found(element, out); }); return;
-      case Step::Kind::slice: slice(step, value, out); return;
-      case Step::Kind::descend: descend(value, out, 0); return;
+      case Step::Kind::all:
+        each(value, [&](const Value& element) { found(element, out); });
+        return;
+      case Step::Kind::slice:
+        slice(step, value, out);
+        return;
+      case Step::Kind::descend:
+        descend(value, out, 0);
+        return;
       case Step::Kind::filter:
         each(value, [&](const Value& element) {
           if (holds(step, element)) found(element, out);
@@ -330,10 +338,14 @@ class Walker {
       return false;
     }
     switch (step.compare) {
-      case Compare::less: return order < 0;
-      case Compare::less_equal: return order <= 0;
-      case Compare::greater: return order > 0;
-      default: return order >= 0;
+      case Compare::less:
+        return order < 0;
+      case Compare::less_equal:
+        return order <= 0;
+      case Compare::greater:
+        return order > 0;
+      default:
+        return order >= 0;
     }
   }
 

@@ -1,5 +1,6 @@
-// The JSONPath dialect of kubectl and of the printer columns of a CRD: .a.b, ['a.b'], .a\.b, [0], [-1],
-// [1:3], [*], .*, ..name, [?(@.type=="Ready")]. Braces around the whole and a leading $ are optional.
+// The JSONPath dialect of kubectl and of the printer columns of a CRD: .a.b, ['a.b'], .a\.b, [0],
+// [-1], [1:3], [*], .*, ..name, [?(@.type=="Ready")]. Braces around the whole and a leading $ are
+// optional.
 #pragma once
 
 #include <memory>

@@ -84,8 +84,9 @@ TEST(JsonPath, FindFirst) {
 }
 
 TEST(JsonPath, RefusesWhatItCannotRead) {
-  for (const char* path : {".a[", ".a[]", ".a[?(@.b==]", ".a[?(@.b", ".a['b", ".a[x]", ".a b", ".a[1",
-                           ".a[0:1:-1]", ".a[?(b)]", ".a..", ".a[99999999999999999999]", ".a]"})
+  for (const char* path :
+       {".a[", ".a[]", ".a[?(@.b==]", ".a[?(@.b", ".a['b", ".a[x]", ".a b", ".a[1", ".a[0:1:-1]",
+        ".a[?(b)]", ".a..", ".a[99999999999999999999]", ".a]"})
     EXPECT_EQ(found(path), "error") << path;
   EXPECT_EQ(found("." + std::string(5000, 'a')), "error");
 }

@@ -12,10 +12,12 @@ namespace {
 // Strings rich in what escapes, quotes and YAML's indicators are made of.
 rc::Gen<std::string> any_string() {
   static const std::vector<std::string> pieces{
-      "a", "b", "Z", "0", "1", "9", "_", ".", "-", "+", " ", "  ", "\n", "\n\n", "\t", "\r", ":", ": ", "#",
-      " #", "'", "\"", "\\", "[", "]", "{", "}", ",", "&", "*", "!", "|", ">", "%", "@", "`", "?", "~", "=",
-      "yes", "null", "0x1", "1e3", "12:30", "2001-01-01", "---", "...", "<<", "é", "ß", "日本", "😀", "\x01",
-      "\x7f", "\u0085", "\u2028", "\u2029", "\ufeff", "\u00a0"};
+      "a",    "b",   "Z",    "0",     "1",          "9",      "_",      ".",      "-",     "+",
+      " ",    "  ",  "\n",   "\n\n",  "\t",         "\r",     ":",      ": ",     "#",     " #",
+      "'",    "\"",  "\\",   "[",     "]",          "{",      "}",      ",",      "&",     "*",
+      "!",    "|",   ">",    "%",     "@",          "`",      "?",      "~",      "=",     "yes",
+      "null", "0x1", "1e3",  "12:30", "2001-01-01", "---",    "...",    "<<",     "é",     "ß",
+      "日本", "😀",  "\x01", "\x7f",  "\u0085",     "\u2028", "\u2029", "\ufeff", "\u00a0"};
   return rc::gen::map(rc::gen::container<std::vector<std::string>>(rc::gen::elementOf(pieces)),
                       [](const std::vector<std::string>& parts) {
                         std::string text;
@@ -26,12 +28,18 @@ rc::Gen<std::string> any_string() {
 
 Value any_scalar() {
   switch (*rc::gen::inRange(0, 6)) {
-    case 0: return Value(*rc::gen::arbitrary<bool>());
-    case 1: return Value(*rc::gen::arbitrary<std::int64_t>());
-    case 2: return Value(*rc::gen::arbitrary<std::uint64_t>());
-    case 3: return Value(*rc::gen::arbitrary<double>());
-    case 4: return Value(nullptr);
-    default: return Value(*any_string());
+    case 0:
+      return Value(*rc::gen::arbitrary<bool>());
+    case 1:
+      return Value(*rc::gen::arbitrary<std::int64_t>());
+    case 2:
+      return Value(*rc::gen::arbitrary<std::uint64_t>());
+    case 3:
+      return Value(*rc::gen::arbitrary<double>());
+    case 4:
+      return Value(nullptr);
+    default:
+      return Value(*any_string());
   }
 }
 

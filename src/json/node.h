@@ -1,5 +1,5 @@
-// A Value or a View, told apart at run time so that a struct's decoder, or whoever wants a few members of either,
-// is compiled once for both.
+// A Value or a View, told apart at run time so that a struct's decoder, or whoever wants a few
+// members of either, is compiled once for both.
 #pragma once
 
 #include <string_view>
@@ -76,16 +76,22 @@ class Node {
 // As those of value.h: nothing where a member is missing or of another kind.
 std::optional<Node> find_path(const Node& node, std::initializer_list<std::string_view> members);
 std::string_view string_at(const Node& node, std::initializer_list<std::string_view> members);
-std::int64_t int_at(const Node& node, std::initializer_list<std::string_view> members, std::int64_t otherwise = 0);
-bool bool_at(const Node& node, std::initializer_list<std::string_view> members, bool otherwise = false);
+std::int64_t int_at(const Node& node, std::initializer_list<std::string_view> members,
+                    std::int64_t otherwise = 0);
+bool bool_at(const Node& node, std::initializer_list<std::string_view> members,
+             bool otherwise = false);
 
 template <class Number>
 bool Node::to_number(Number& out) const {
   if constexpr (std::is_floating_point_v<Number>) {
-    if (is_double()) out = static_cast<Number>(get_double());
-    else if (is_int64()) out = static_cast<Number>(get_int64());
-    else if (is_uint64()) out = static_cast<Number>(get_uint64());
-    else return false;
+    if (is_double())
+      out = static_cast<Number>(get_double());
+    else if (is_int64())
+      out = static_cast<Number>(get_int64());
+    else if (is_uint64())
+      out = static_cast<Number>(get_uint64());
+    else
+      return false;
     return true;
   } else {
     if (is_int64() && std::in_range<Number>(get_int64())) {

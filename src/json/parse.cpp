@@ -1,6 +1,6 @@
-// JSON text to values: simdjson reads into its tape, which is then read as a View or built into a Value.
-// simdjson's DOM does not say where an error is, so a document that fails is scanned once more by
-// Boost.JSON's incremental parser, for the message only.
+// JSON text to values: simdjson reads into its tape, which is then read as a View or built into a
+// Value. simdjson's DOM does not say where an error is, so a document that fails is scanned once
+// more by Boost.JSON's incremental parser, for the message only.
 #include "json/parse.h"
 
 #include <simdjson.h>
@@ -35,7 +35,8 @@ struct Path {
     }
   }
   void report_to(std::vector<std::string>* duplicates) const {
-    if (duplicates != nullptr && duplicates->size() < kMaxDuplicates) append_to(duplicates->emplace_back());
+    if (duplicates != nullptr && duplicates->size() < kMaxDuplicates)
+      append_to(duplicates->emplace_back());
   }
 };
 
@@ -109,8 +110,7 @@ std::string describe_at(std::string_view text, std::size_t offset) {
 }
 
 Error too_deep() {
-  return {Code::bad_request,
-          "cannot parse JSON: nested deeper than " + std::to_string(kMaxDepth)};
+  return {Code::bad_request, "cannot parse JSON: nested deeper than " + std::to_string(kMaxDepth)};
 }
 
 Error syntax_error(std::string_view text, simdjson::error_code code) {

@@ -9,7 +9,8 @@
 
 namespace hekla::json {
 
-// As many repeated members of a document are reported; a hostile one may have millions, each with a long path.
+// As many repeated members of a document are reported; a hostile one may have millions, each with a
+// long path.
 inline constexpr std::size_t kMaxDuplicates = 100;
 
 // One JSON document, UTF-8. Integers beyond 64 bits become doubles. Depth is limited to 256. On
@@ -20,9 +21,10 @@ Result<Value> parse(std::string_view text, std::vector<std::string>* duplicates 
 Result<Value> parse(std::string_view text, boost::json::storage_ptr storage,
                     std::vector<std::string>* duplicates = nullptr);
 
-// YAML to values with the scalar rules kubectl has (sigs.k8s.io/yaml over go-yaml): YAML 1.1 booleans,
-// octal, merge keys and anchors; several documents separated by `---`. Empty documents are dropped.
-// Errors name the line, and so do `duplicates` (`line 9: key "a" already set in map`). Alias expansion is bounded.
+// YAML to values with the scalar rules kubectl has (sigs.k8s.io/yaml over go-yaml): YAML 1.1
+// booleans, octal, merge keys and anchors; several documents separated by `---`. Empty documents
+// are dropped. Errors name the line, and so do `duplicates` (`line 9: key "a" already set in map`).
+// Alias expansion is bounded.
 struct YamlDocument {
   Value value;
   int line = 1;  // where the document begins

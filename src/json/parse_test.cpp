@@ -25,8 +25,8 @@ std::string nested(int depth) {
 }
 
 TEST(ParseJson, KeepsIntegersExact) {
-  const Value value = json::parse("[9223372036854775807,-9223372036854775808,18446744073709551615,0]")
-                          .value();
+  const Value value =
+      json::parse("[9223372036854775807,-9223372036854775808,18446744073709551615,0]").value();
   EXPECT_EQ(value.at(0).get_int64(), INT64_MAX);
   EXPECT_EQ(value.at(1).get_int64(), INT64_MIN);
   EXPECT_EQ(value.at(2).get_uint64(), UINT64_MAX);
@@ -54,8 +54,9 @@ TEST(ParseJson, ReadsScalarsAndEscapes) {
 TEST(ParseJson, TheLastDuplicateWinsAndEachIsReported) {
   std::vector<std::string> duplicates;
   const Value value =
-      json::parse(R"({"a":1,"spec":{"containers":[{"name":"x"},{"name":"y","name":"z"}]},"a":{"b":2}})",
-                  &duplicates)
+      json::parse(
+          R"({"a":1,"spec":{"containers":[{"name":"x"},{"name":"y","name":"z"}]},"a":{"b":2}})",
+          &duplicates)
           .value();
   EXPECT_EQ(serialize(value), R"({"a":{"b":2},"spec":{"containers":[{"name":"x"},{"name":"z"}]}})");
   EXPECT_THAT(duplicates, ElementsAre("spec.containers[1].name", "a"));
@@ -69,9 +70,11 @@ TEST(ParseJson, RefusesNoTextAtAll) {
 TEST(ParseJson, BuildsInTheGivenMemory) {
   unsigned char buffer[4096];
   boost::json::monotonic_resource memory(buffer, sizeof buffer);
-  const Value value = json::parse(R"({"a":["a string that is longer than fits inline"]})", &memory).value();
+  const Value value =
+      json::parse(R"({"a":["a string that is longer than fits inline"]})", &memory).value();
   EXPECT_EQ(value.storage().get(), &memory);
-  const auto* text = reinterpret_cast<const unsigned char*>(value.at("a").at(0).get_string().data());
+  const auto* text =
+      reinterpret_cast<const unsigned char*>(value.at("a").at(0).get_string().data());
   EXPECT_TRUE(text >= buffer && text < buffer + sizeof buffer);
 }
 
@@ -84,8 +87,7 @@ TEST(ParseJson, LimitsTheDepth) {
 TEST(ParseJson, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(error_of(""), "cannot parse JSON: unexpected end of JSON input");
   EXPECT_EQ(error_of(" \n"), "cannot parse JSON: unexpected end of JSON input");
-  EXPECT_THAT(error_of("{\n  \"a\": 1,\n  \"b\": x\n}"),
-              HasSubstr("invalid character 'x'"));
+  EXPECT_THAT(error_of("{\n  \"a\": 1,\n  \"b\": x\n}"), HasSubstr("invalid character 'x'"));
   EXPECT_THAT(error_of("{\n  \"a\": 1,\n  \"b\": x\n}"), HasSubstr("line 3, column 8"));
   EXPECT_THAT(error_of("{\"a\": [1, 2"), HasSubstr("unexpected end of JSON input"));
   EXPECT_THAT(error_of("{} {}"), HasSubstr("after the end of the document at line 1, column 4"));

@@ -151,9 +151,11 @@ class Patcher {
     if (source == nullptr) return missing(from);
     copied_bytes_ += bytes_of(*source);
     if (copied_bytes_ > kPatchCopiedBytesMax)
-      return fail(Code::too_large, "unable to complete the copy, the accumulated size increase of copy "
-                                   "is " + std::to_string(copied_bytes_) + ", exceeding the limit " +
-                                       std::to_string(kPatchCopiedBytesMax));
+      return fail(Code::too_large,
+                  "unable to complete the copy, the accumulated size increase of copy "
+                  "is " +
+                      std::to_string(copied_bytes_) + ", exceeding the limit " +
+                      std::to_string(kPatchCopiedBytesMax));
     return add(path, *source);
   }
 
@@ -182,8 +184,8 @@ Result<void> apply_json_patch(Value& document, const Value& patch) {
   for (std::size_t i = 0; i < operations->size(); ++i) {
     Result<void> done = patcher.apply((*operations)[i]);
     if (!done)
-      return fail(done.error().code, "JSON patch operation " + std::to_string(i) + ": " +
-                                         done.error().message);
+      return fail(done.error().code,
+                  "JSON patch operation " + std::to_string(i) + ": " + done.error().message);
   }
   document = patcher.take();
   return {};

@@ -61,12 +61,14 @@ TEST(JsonPatch, Adds) {
 }
 
 TEST(JsonPatch, RemovesAndReplaces) {
-  EXPECT_EQ(patched(R"({"a":1,"b":2,"c":3})", R"([{"op":"remove","path":"/a"}])"), R"({"b":2,"c":3})");
+  EXPECT_EQ(patched(R"({"a":1,"b":2,"c":3})", R"([{"op":"remove","path":"/a"}])"),
+            R"({"b":2,"c":3})");
   EXPECT_EQ(patched("[1,2,3]", R"([{"op":"remove","path":"/1"}])"), "[1,3]");
   EXPECT_EQ(patched("{}", R"([{"op":"remove","path":"/a"}])"), "NotFound");
   EXPECT_EQ(patched("[1]", R"([{"op":"remove","path":"/-"}])"), "NotFound");
   EXPECT_EQ(patched("{}", R"([{"op":"remove","path":""}])"), "BadRequest");
-  EXPECT_EQ(patched(R"({"a":[1]})", R"([{"op":"replace","path":"/a/0","value":"x"}])"), R"({"a":["x"]})");
+  EXPECT_EQ(patched(R"({"a":[1]})", R"([{"op":"replace","path":"/a/0","value":"x"}])"),
+            R"({"a":["x"]})");
   EXPECT_EQ(patched("{}", R"([{"op":"replace","path":"","value":5}])"), "5");
   EXPECT_EQ(patched("{}", R"([{"op":"replace","path":"/a","value":5}])"), R"({"a":5})");
   EXPECT_EQ(patched("{}", R"([{"op":"replace","path":"/a/b","value":5}])"), "NotFound");
@@ -78,9 +80,11 @@ TEST(JsonPatch, MovesAndCopies) {
             R"({"a":{},"c":1})");
   EXPECT_EQ(patched("[1,2,3]", R"([{"op":"move","from":"/0","path":"/2"}])"), "[2,3,1]");
   EXPECT_EQ(patched(R"({"a":1})", R"([{"op":"move","from":"/a","path":"/a"}])"), R"({"a":1})");
-  EXPECT_EQ(patched(R"({"a":{"b":1}})", R"([{"op":"move","from":"/a","path":"/a/b"}])"), "BadRequest");
+  EXPECT_EQ(patched(R"({"a":{"b":1}})", R"([{"op":"move","from":"/a","path":"/a/b"}])"),
+            "BadRequest");
   EXPECT_EQ(patched("{}", R"([{"op":"move","from":"/a","path":"/a"}])"), "NotFound");
-  EXPECT_EQ(patched(R"({"a":[1]})", R"([{"op":"copy","from":"/a","path":"/a/-"}])"), R"({"a":[1,[1]]})");
+  EXPECT_EQ(patched(R"({"a":[1]})", R"([{"op":"copy","from":"/a","path":"/a/-"}])"),
+            R"({"a":[1,[1]]})");
   EXPECT_EQ(patched("{}", R"([{"op":"copy","from":"/a","path":"/b"}])"), "NotFound");
 }
 
@@ -91,20 +95,24 @@ TEST(JsonPatch, Tests) {
   EXPECT_EQ(patched(R"({"a":1})", R"([{"op":"test","path":"/a","value":2}])"), "Invalid");
   EXPECT_EQ(patched(R"({"a":1})", R"([{"op":"test","path":"/b","value":2}])"), "NotFound");
   EXPECT_EQ(patched(R"({"a":1})", R"([{"op":"test","path":"/b","value":null}])"), R"({"a":1})");
-  EXPECT_EQ(patched(R"({"a":1})", R"([{"op":"add","path":"/b","value":1},{"op":"test","path":"/a","value":"1"}])"),
-            "Invalid");
+  EXPECT_EQ(
+      patched(R"({"a":1})",
+              R"([{"op":"add","path":"/b","value":1},{"op":"test","path":"/a","value":"1"}])"),
+      "Invalid");
 }
 
 TEST(JsonPatch, RefusesWhatIsNoPatch) {
-  for (const char* patch : {"{}", "[1]", R"([{"path":"/a"}])", R"([{"op":"add","path":"/a"}])",
-                            R"([{"op":"add","value":1}])", R"([{"op":"merge","path":"/a","value":1}])",
-                            R"([{"op":"add","path":"a","value":1}])", R"([{"op":"move","path":"/a"}])",
-                            R"([{"op":3,"path":"/a"}])"})
+  for (const char* patch :
+       {"{}", "[1]", R"([{"path":"/a"}])", R"([{"op":"add","path":"/a"}])",
+        R"([{"op":"add","value":1}])", R"([{"op":"merge","path":"/a","value":1}])",
+        R"([{"op":"add","path":"a","value":1}])", R"([{"op":"move","path":"/a"}])",
+        R"([{"op":3,"path":"/a"}])"})
     EXPECT_EQ(patched(R"({"a":1})", patch), "BadRequest") << patch;
 }
 
 TEST(JsonPatch, IsBounded) {
-  Array operations(kPatchOperationsMax, Value(Object{{"op", "test"}, {"path", "/a"}, {"value", 1}}));
+  Array operations(kPatchOperationsMax,
+                   Value(Object{{"op", "test"}, {"path", "/a"}, {"value", 1}}));
   Value document = read(R"({"a":1})");
   EXPECT_TRUE(apply_json_patch(document, operations));
   operations.push_back(operations[0]);
@@ -149,7 +157,8 @@ TEST(JsonPatch, RemovesManyMembersInAMoment) {
     const std::string name = "k" + std::to_string(i);
     document.get_object().emplace(name, i);
     nothing.get_object().emplace(name, nullptr);
-    if (removals.size() < kPatchOperationsMax) removals.push_back(Object{{"op", "remove"}, {"path", "/" + name}});
+    if (removals.size() < kPatchOperationsMax)
+      removals.push_back(Object{{"op", "remove"}, {"path", "/" + name}});
   }
   ASSERT_TRUE(apply_json_patch(document, removals));
   EXPECT_EQ(document.get_object().size(), 190'000u);
@@ -178,7 +187,8 @@ TEST(MergePatch, FollowsTheExamplesOfTheStandard) {
 
 TEST(DiffMerge, IsMinimal) {
   EXPECT_EQ(diff(R"({"a":1,"b":{"c":2,"d":3}})", R"({"b":{"d":3,"c":2},"a":1})"), "{}");
-  EXPECT_EQ(diff(R"({"a":1,"b":{"c":2,"d":3}})", R"({"a":1,"b":{"c":5,"d":3}})"), R"({"b":{"c":5}})");
+  EXPECT_EQ(diff(R"({"a":1,"b":{"c":2,"d":3}})", R"({"a":1,"b":{"c":5,"d":3}})"),
+            R"({"b":{"c":5}})");
   EXPECT_EQ(diff(R"({"a":1,"b":{"c":2}})", R"({"b":{}})"), R"({"a":null,"b":{"c":null}})");
   EXPECT_EQ(diff(R"({"a":[1,2]})", R"({"a":[1,3]})"), R"({"a":[1,3]})");
   EXPECT_EQ(diff(R"({"a":1})", R"({"a":{"b":1}})"), R"({"a":{"b":1}})");

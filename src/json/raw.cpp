@@ -49,9 +49,11 @@ std::size_t behind_value(std::string_view text, std::size_t at) {
 std::vector<RawMember> raw_members(std::string_view object) {
   CHECK(object.size() >= 2 && object.front() == '{' && object.back() == '}', "an object");
   std::vector<RawMember> members;
-  for (std::size_t at = 1; at < object.size() - 1; ++at) {  // from a key to the comma behind its value
+  for (std::size_t at = 1; at < object.size() - 1;
+       ++at) {  // from a key to the comma behind its value
     const std::size_t colon = behind_string(object, at), end = behind_value(object, colon + 1);
-    members.push_back({object.substr(at + 1, colon - at - 2), object.substr(colon + 1, end - colon - 1)});
+    members.push_back(
+        {object.substr(at + 1, colon - at - 2), object.substr(colon + 1, end - colon - 1)});
     at = end;
   }
   return members;

@@ -1,5 +1,5 @@
-// Text that serialize() wrote, taken apart without being read: whoever changes one member of a stored object need not
-// make values of all the others.
+// Text that serialize() wrote, taken apart without being read: whoever changes one member of a
+// stored object need not make values of all the others.
 #pragma once
 
 #include <string_view>

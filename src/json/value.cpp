@@ -25,7 +25,8 @@ constexpr std::array<char, 256> kEscapes = [] {
   return table;
 }();
 
-// Whether one of eight bytes is below 0x20, a quote or a backslash; rarely also when none is but one is above 0x7f.
+// Whether one of eight bytes is below 0x20, a quote or a backslash; rarely also when none is but
+// one is above 0x7f.
 bool may_need_escape(std::uint64_t bytes) {
   constexpr std::uint64_t kOnes = 0x0101010101010101, kHigh = 0x8080808080808080;
   const std::uint64_t quote = bytes ^ (kOnes * '"'), backslash = bytes ^ (kOnes * '\\');
@@ -72,14 +73,27 @@ void append_integer(Integer number, std::string& out) {
 // True when `value` was a scalar and has been written.
 bool append_scalar(const Value& value, std::string& out) {
   switch (value.kind()) {
-    case Kind::null: out += "null"; return true;
-    case Kind::bool_: out += value.get_bool() ? "true" : "false"; return true;
-    case Kind::int64: append_integer(value.get_int64(), out); return true;
-    case Kind::uint64: append_integer(value.get_uint64(), out); return true;
-    case Kind::double_: append_double(value.get_double(), out); return true;
-    case Kind::string: append_quoted(sv(value.get_string()), out); return true;
+    case Kind::null:
+      out += "null";
+      return true;
+    case Kind::bool_:
+      out += value.get_bool() ? "true" : "false";
+      return true;
+    case Kind::int64:
+      append_integer(value.get_int64(), out);
+      return true;
+    case Kind::uint64:
+      append_integer(value.get_uint64(), out);
+      return true;
+    case Kind::double_:
+      append_double(value.get_double(), out);
+      return true;
+    case Kind::string:
+      append_quoted(sv(value.get_string()), out);
+      return true;
     case Kind::array:
-    case Kind::object: return false;
+    case Kind::object:
+      return false;
   }
   return false;
 }
@@ -128,8 +142,10 @@ bool numbers_equal(const Value& a, const Value& b) {
   if (b.is_double()) {
     const double d = b.get_double();
     if (d != std::floor(d)) return false;
-    if (a.is_uint64() && d >= 0 && d < 0x1p64) return a.get_uint64() == static_cast<std::uint64_t>(d);
-    return a.is_int64() && d >= -0x1p63 && d < 0x1p63 && a.get_int64() == static_cast<std::int64_t>(d);
+    if (a.is_uint64() && d >= 0 && d < 0x1p64)
+      return a.get_uint64() == static_cast<std::uint64_t>(d);
+    return a.is_int64() && d >= -0x1p63 && d < 0x1p63 &&
+           a.get_int64() == static_cast<std::int64_t>(d);
   }
   if (a.is_int64() == b.is_int64())
     return a.is_int64() ? a.get_int64() == b.get_int64() : a.get_uint64() == b.get_uint64();
@@ -304,8 +320,10 @@ bool equal(const Value& a, const Value& b) {
   if (is_number(a) && is_number(b)) return numbers_equal(a, b);
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
-    case Kind::bool_: return a.get_bool() == b.get_bool();
-    case Kind::string: return a.get_string() == b.get_string();
+    case Kind::bool_:
+      return a.get_bool() == b.get_bool();
+    case Kind::string:
+      return a.get_string() == b.get_string();
     case Kind::array: {
       const Array &x = a.get_array(), &y = b.get_array();
       if (x.size() != y.size()) return false;
@@ -318,13 +336,15 @@ bool equal(const Value& a, const Value& b) {
       if (x.size() != y.size()) return false;
       auto beside = y.begin();  // what is compared mostly has the same order
       for (const auto& member : x) {
-        const Value* other = beside->key() == member.key() ? &beside->value() : find(y, member.key());
+        const Value* other =
+            beside->key() == member.key() ? &beside->value() : find(y, member.key());
         if (other == nullptr || !equal(member.value(), *other)) return false;
         ++beside;
       }
       return true;
     }
-    default: return true;  // null; numbers were compared above
+    default:
+      return true;  // null; numbers were compared above
   }
 }
 

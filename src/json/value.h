@@ -22,8 +22,8 @@ using Kind = boost::json::kind;
 
 inline std::string_view sv(const String& text) { return {text.data(), text.size()}; }
 
-// Compact text. Numbers as Go prints them: a double without a fraction has none ("1"), exponents only
-// below 1e-6 and from 1e21 on; what JSON cannot say (NaN, infinities) becomes null.
+// Compact text. Numbers as Go prints them: a double without a fraction has none ("1"), exponents
+// only below 1e-6 and from 1e21 on; what JSON cannot say (NaN, infinities) becomes null.
 std::string serialize(const Value& value);
 // Appends to `out`, so that a list is put together without intermediate strings.
 void serialize_to(const Value& value, std::string& out);
@@ -40,7 +40,8 @@ const Value* find(const Object& object, std::string_view member);
 // find_path(v, {"metadata", "labels"}) descends objects only.
 const Value* find_path(const Value& value, std::initializer_list<std::string_view> members);
 std::string_view string_at(const Value& value, std::initializer_list<std::string_view> members);
-std::string text_at(const Value& value, std::initializer_list<std::string_view> members);  // a copy of it
+std::string text_at(const Value& value,
+                    std::initializer_list<std::string_view> members);  // a copy of it
 std::int64_t int_at(const Value& value, std::initializer_list<std::string_view> members,
                     std::int64_t otherwise = 0);
 bool bool_at(const Value& value, std::initializer_list<std::string_view> members,
@@ -48,19 +49,20 @@ bool bool_at(const Value& value, std::initializer_list<std::string_view> members
 const Array* array_at(const Value& value, std::initializer_list<std::string_view> members);
 const Object* object_at(const Value& value, std::initializer_list<std::string_view> members);
 
-// Makes the objects on the way as needed and returns the member to assign to. Whatever stands in the
-// The member, made (as null) when missing. Only making one moves the others; Object's operator[] makes room for a new
-// member before it looks, and so moves them in either case.
+// Makes the objects on the way as needed and returns the member to assign to. Whatever stands in
+// the The member, made (as null) when missing. Only making one moves the others; Object's
+// operator[] makes room for a new member before it looks, and so moves them in either case.
 Value& member_of(Object& object, std::string_view name);
 // way and is not an object is replaced.
 Value& at_path(Value& value, std::initializer_list<std::string_view> members);
 
-// Taking a member out so that the others keep their order walks over all of them: minutes, for every member of an
-// object of megabytes. In larger objects than this the last one takes its place.
+// Taking a member out so that the others keep their order walks over all of them: minutes, for
+// every member of an object of megabytes. In larger objects than this the last one takes its place.
 inline constexpr std::size_t kOrderedErase = 64;
 void erase_member(Object& object, Object::iterator at);
 
-// Removes the members `drop(pair)` is true for; the others keep their order. Each is asked about once, in order.
+// Removes the members `drop(pair)` is true for; the others keep their order. Each is asked about
+// once, in order.
 template <class Drop>
 void erase_if(Object& object, Drop drop) {
   auto at = object.begin();
@@ -84,7 +86,8 @@ void erase_if(Array& array, Drop drop) {
 // Structural equality; object members in any order, 1 == 1.0 as in JSON Schema.
 bool equal(const Value& a, const Value& b);
 
-// The depth to which documents are read. Whoever builds a value that is to be read again keeps to it.
+// The depth to which documents are read. Whoever builds a value that is to be read again keeps to
+// it.
 inline constexpr std::size_t kMaxDepth = 256;
 bool deeper_than(const Value& value, std::size_t limit);
 

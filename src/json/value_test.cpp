@@ -29,7 +29,8 @@ TEST(Serialize, KeepsTheOrderAndTheNumbers) {
 TEST(Serialize, GoWritesMapsByNameAndEscapesHtml) {
   EXPECT_EQ(go_text(read(R"({"b":[{"y":1,"x":"a<b>&c"}],"a":{}})")),
             R"({"a":{},"b":[{"x":"a\u003cb\u003e\u0026c","y":1}]})");
-  EXPECT_EQ(go_print(read(R"({"b":[1,"x",null],"a":{"c":true}})")), "map[a:map[c:true] b:[1 x <nil>]]");
+  EXPECT_EQ(go_print(read(R"({"b":[1,"x",null],"a":{"c":true}})")),
+            "map[a:map[c:true] b:[1 x <nil>]]");
   EXPECT_EQ(go_text(read("[\"a\u2028b\u2029\"]")), R"(["a\u2028b\u2029"])");
 }
 

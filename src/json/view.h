@@ -1,5 +1,5 @@
-// A parsed document that is read in place: simdjson's tape without the tree. Decoding a struct from it
-// skips building and destroying a Value per member, which is most of the cost of decode_text.
+// A parsed document that is read in place: simdjson's tape without the tree. Decoding a struct from
+// it skips building and destroying a Value per member, which is most of the cost of decode_text.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ namespace hekla::json {
 
 // One value of a Document; three pointers, cheap to copy. Valid as long as its Document.
 //
-// The tape is a sequence of words: the kind in the upper 8 bits, below it an offset into the strings, or the
-// index behind the end of an array or object (32 bits) and its size (24 bits, saturating). A number's word is
-// followed by its value.
+// The tape is a sequence of words: the kind in the upper 8 bits, below it an offset into the
+// strings, or the index behind the end of an array or object (32 bits) and its size (24 bits,
+// saturating). A number's word is followed by its value.
 class View {
  public:
   View(const std::uint64_t* at, const std::uint64_t* tape, const std::uint8_t* strings)
@@ -76,11 +76,14 @@ class View {
   const std::uint64_t* behind(const std::uint64_t* at) const {
     switch (static_cast<char>(*at >> 56)) {
       case '[':
-      case '{': return tape_ + static_cast<std::uint32_t>(*at);
+      case '{':
+        return tape_ + static_cast<std::uint32_t>(*at);
       case 'l':
       case 'u':
-      case 'd': return at + 2;
-      default: return at + 1;
+      case 'd':
+        return at + 2;
+      default:
+        return at + 1;
     }
   }
 
@@ -89,8 +92,8 @@ class View {
   const std::uint8_t* strings_;
 };
 
-// A parsed text; independent of the text once made. Each borrows one of its thread's parsers and must end on
-// the thread that made it.
+// A parsed text; independent of the text once made. Each borrows one of its thread's parsers and
+// must end on the thread that made it.
 class Document {
  public:
   static Result<Document> parse(std::string_view text);

@@ -1,5 +1,5 @@
-// Values to YAML as kubectl prints them: libyaml's emitter, of which go-yaml's is a port, fed with the
-// style decisions of go-yaml v2 and its natural order of keys.
+// Values to YAML as kubectl prints them: libyaml's emitter, of which go-yaml's is a port, fed with
+// the style decisions of go-yaml v2 and its natural order of keys.
 #include <yaml.h>
 
 #include <algorithm>
@@ -25,8 +25,12 @@ std::u32string runes(std::string_view text) {
   std::u32string out;
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);
-    const std::size_t size = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3
-                             : lead < 0xf5 ? 4 : 0;
+    const std::size_t size = lead < 0x80   ? 1
+                             : lead < 0xc2 ? 0
+                             : lead < 0xe0 ? 2
+                             : lead < 0xf0 ? 3
+                             : lead < 0xf5 ? 4
+                                           : 0;
     char32_t rune = size == 1 ? lead : lead & (0xffU >> (size + 1));
     bool valid = size > 0 && i + size <= text.size();
     for (std::size_t k = 1; valid && k < size; ++k) {
@@ -71,9 +75,9 @@ std::pair<std::uint64_t, std::size_t> number_at(const std::u32string& text, std:
   return {number, at};
 }
 
-// go-yaml's keyList.Less for strings: digits as numbers, letters after everything else. A letter against a
-// digit that continues a number ("1a", "10") is the shorter number first, as in go-yaml v3: v2 has no
-// consistent order there.
+// go-yaml's keyList.Less for strings: digits as numbers, letters after everything else. A letter
+// against a digit that continues a number ("1a", "10") is the shorter number first, as in go-yaml
+// v3: v2 has no consistent order there.
 bool key_less(const std::u32string& a, const std::u32string& b) {
   for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
     if (a[i] == b[i]) continue;
@@ -100,7 +104,8 @@ bool key_less(const std::u32string& a, const std::u32string& b) {
   return a.size() < b.size();
 }
 
-// As kubectl gets there: JSON text, read as YAML, then Go's strconv 'g' with the shortest precision.
+// As kubectl gets there: JSON text, read as YAML, then Go's strconv 'g' with the shortest
+// precision.
 std::string float_text(double number) {
   if (!std::isfinite(number)) return "null";
   if (number == std::floor(number) && std::fabs(number) < 0x1p63)
@@ -164,11 +169,21 @@ class YamlWriter {
 
   void write(const Value& value) {
     switch (value.kind()) {
-      case Kind::string: write_string(sv(value.get_string())); return;
-      case Kind::array: write_array(value.get_array()); return;
-      case Kind::object: write_object(value.get_object()); return;
-      case Kind::double_: write_plain(float_text(value.get_double())); return;
-      default: write_plain(json::serialize(value)); return;
+      case Kind::string:
+        write_string(sv(value.get_string()));
+        return;
+      case Kind::array:
+        write_array(value.get_array());
+        return;
+      case Kind::object:
+        write_object(value.get_object());
+        return;
+      case Kind::double_:
+        write_plain(float_text(value.get_double()));
+        return;
+      default:
+        write_plain(json::serialize(value));
+        return;
     }
   }
 
@@ -178,7 +193,9 @@ class YamlWriter {
     return 1;
   }
 
-  void emit() { CHECK(yaml_emitter_emit(&emitter_, &event_) != 0, "libyaml emits what it is given"); }
+  void emit() {
+    CHECK(yaml_emitter_emit(&emitter_, &event_) != 0, "libyaml emits what it is given");
+  }
 
   void write_array(const Array& array) {
     yaml_sequence_start_event_initialize(&event_, nullptr, nullptr, 1, YAML_BLOCK_SEQUENCE_STYLE);
@@ -192,7 +209,8 @@ class YamlWriter {
     std::vector<std::pair<std::u32string, const Value*>> members;
     members.reserve(object.size());
     for (const auto& member : object) members.emplace_back(runes(member.key()), &member.value());
-    std::ranges::sort(members, [](const auto& a, const auto& b) { return key_less(a.first, b.first); });
+    std::ranges::sort(members,
+                      [](const auto& a, const auto& b) { return key_less(a.first, b.first); });
     yaml_mapping_start_event_initialize(&event_, nullptr, nullptr, 1, YAML_BLOCK_MAPPING_STYLE);
     emit();
     for (const auto& [key, value] : members) {

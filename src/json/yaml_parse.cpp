@@ -1,6 +1,6 @@
-// YAML text to values: libyaml's events, built with go-yaml v2's and sigs.k8s.io/yaml's rules. Where
-// those are odd, they are followed, because the same file goes through kubectl: `<<` overrides the keys
-// before it, keys that are numbers or booleans become their text.
+// YAML text to values: libyaml's events, built with go-yaml v2's and sigs.k8s.io/yaml's rules.
+// Where those are odd, they are followed, because the same file goes through kubectl: `<<`
+// overrides the keys before it, keys that are numbers or booleans become their text.
 #include <yaml.h>
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -108,8 +108,8 @@ class YamlReader {
     event_.clear();
     if (yaml_parser_parse(&parser_.raw, &event_.raw) != 0) return {};
     const yaml_parser_t& parser = parser_.raw;
-    const char* problem = parser.problem == nullptr ? "unknown problem parsing YAML content"
-                                                    : parser.problem;
+    const char* problem =
+        parser.problem == nullptr ? "unknown problem parsing YAML content" : parser.problem;
     return error_at(parser.problem_mark.line + 1, problem);
   }
 
@@ -117,7 +117,8 @@ class YamlReader {
   Result<void> build(Value& out, std::size_t depth) {
     if (depth > kMaxDepth) return error_here("nested deeper than " + std::to_string(kMaxDepth));
     switch (event_.type()) {
-      case YAML_ALIAS_EVENT: return build_alias(out);
+      case YAML_ALIAS_EVENT:
+        return build_alias(out);
       case YAML_SCALAR_EVENT: {
         const std::string anchor(text_of(event_.raw.data.scalar.anchor));
         out = TRY(scalar_value(true));
@@ -138,7 +139,8 @@ class YamlReader {
         remember(anchor, out);
         return {};
       }
-      default: return error_here("did not find expected node content");
+      default:
+        return error_here("did not find expected node content");
     }
   }
 
@@ -179,7 +181,8 @@ class YamlReader {
         continue;
       }
       const std::string key = TRY(build_key());
-      if (!written.insert(key).second && duplicates_ != nullptr && duplicates_->size() < kMaxDuplicates)
+      if (!written.insert(key).second && duplicates_ != nullptr &&
+          duplicates_->size() < kMaxDuplicates)
         duplicates_->push_back("line " + std::to_string(event_.line()) + ": key " +
                                json::serialize(Value(key)) + " already set in map");
       TRY(next());
@@ -192,8 +195,8 @@ class YamlReader {
   bool is_merge_key() const {
     if (event_.type() != YAML_SCALAR_EVENT) return false;
     const auto& scalar = event_.raw.data.scalar;
-    return scalar_text() == "<<" && (scalar.plain_implicit != 0 ||
-                                     short_tag(text_of(scalar.tag)) == "!!merge");
+    return scalar_text() == "<<" &&
+           (scalar.plain_implicit != 0 || short_tag(text_of(scalar.tag)) == "!!merge");
   }
 
   Result<void> merge(Object& out, std::size_t depth) {
@@ -295,7 +298,8 @@ Result<std::vector<YamlDocument>> parse_yaml(std::string_view text,
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   if (start != std::string_view::npos && text[start] == '{') {
     std::vector<std::string> twice;  // which line they are on, YAML's reader knows
-    if (Result<Value> value = json::parse(text, &twice); value && (twice.empty() || duplicates == nullptr)) {
+    if (Result<Value> value = json::parse(text, &twice);
+        value && (twice.empty() || duplicates == nullptr)) {
       const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<long>(start), '\n');
       std::vector<YamlDocument> documents;
       documents.push_back({std::move(*value), static_cast<int>(line)});

@@ -176,11 +176,16 @@ bool is_yaml_timestamp(std::string_view text) {
 
 std::string_view yaml_tag_name(YamlTag tag) {
   switch (tag) {
-    case YamlTag::string: return "!!str";
-    case YamlTag::null: return "!!null";
-    case YamlTag::boolean: return "!!bool";
-    case YamlTag::integer: return "!!int";
-    case YamlTag::floating: return "!!float";
+    case YamlTag::string:
+      return "!!str";
+    case YamlTag::null:
+      return "!!null";
+    case YamlTag::boolean:
+      return "!!bool";
+    case YamlTag::integer:
+      return "!!int";
+    case YamlTag::floating:
+      return "!!float";
   }
   return "!!str";
 }

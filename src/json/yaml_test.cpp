@@ -31,7 +31,8 @@ TEST(ParseYaml, ResolvesScalarsAsGoYamlDoes) {
             "[89,1000,1000,1,0.5,1500,1,10.5,0.5,1,100000,0]");
   EXPECT_EQ(read("[18446744073709551615, -9223372036854775808, 100000000000000000000, 6.02e23]"),
             "[18446744073709551615,-9223372036854775808,100000000000000000000,6.02e+23]");
-  EXPECT_EQ(read("[2001-01-01, 2001-12-14t21:59:43.10-05:00, 12:30:45, 0x, 1e400, <<, =, _1, 1e5.5, '12']"),
+  EXPECT_EQ(read("[2001-01-01, 2001-12-14t21:59:43.10-05:00, 12:30:45, 0x, 1e400, <<, =, _1, "
+                 "1e5.5, '12']"),
             R"(["2001-01-01","2001-12-14t21:59:43.10-05:00","12:30:45","0x","1e400","<<","=","_1",)"
             R"("1e5.5","12"])");
 }
@@ -42,8 +43,10 @@ TEST(ParseYaml, NoTextAtAllIsNoDocument) {
 }
 
 TEST(ParseYaml, HonoursTags) {
-  EXPECT_EQ(read("[!!str 123, !!float 3, !!int \"3\", !foo bar, !!binary aGVsbG8=, !!bool \"yes\", ! 12]"),
-            R"(["123",3,3,"bar","hello",true,"12"])");
+  EXPECT_EQ(
+      read(
+          "[!!str 123, !!float 3, !!int \"3\", !foo bar, !!binary aGVsbG8=, !!bool \"yes\", ! 12]"),
+      R"(["123",3,3,"bar","hello",true,"12"])");
   EXPECT_THAT(read("a: !!int foo"), HasSubstr("line 1: cannot decode !!str `foo` as a !!int"));
   EXPECT_THAT(read("a: !!bool 1"), HasSubstr("cannot decode !!int `1` as a !!bool"));
   EXPECT_THAT(read("a: !!binary '*'"), HasSubstr("invalid base64"));
@@ -57,14 +60,16 @@ TEST(ParseYaml, RefusesNumbersJsonDoesNotHave) {
 }
 
 TEST(ParseYaml, MakesKeysStrings) {
-  EXPECT_EQ(read("{1: a, true: b, 1.5: c, 0x10: e, 1e3: g, 2001-01-01: t, .inf: i, 'q': r}"),
-            R"({"1":"a","true":"b","1.5":"c","16":"e","1000":"g","2001-01-01":"t",".inf":"i","q":"r"})");
+  EXPECT_EQ(
+      read("{1: a, true: b, 1.5: c, 0x10: e, 1e3: g, 2001-01-01: t, .inf: i, 'q': r}"),
+      R"({"1":"a","true":"b","1.5":"c","16":"e","1000":"g","2001-01-01":"t",".inf":"i","q":"r"})");
   EXPECT_THAT(read("~: 1"), HasSubstr("unsupported map key"));
   EXPECT_THAT(read("? [1]\n: 2"), HasSubstr("invalid map key"));
 }
 
 TEST(ParseYaml, MergesMaps) {
-  EXPECT_EQ(read("b: &b {x: 1, z: 2}\nm: {<<: *b, x: 5}"), R"({"b":{"x":1,"z":2},"m":{"x":5,"z":2}})");
+  EXPECT_EQ(read("b: &b {x: 1, z: 2}\nm: {<<: *b, x: 5}"),
+            R"({"b":{"x":1,"z":2},"m":{"x":5,"z":2}})");
   // Keys before the merge are overridden: go-yaml v2 is like that.
   EXPECT_EQ(read("{x: 5, <<: {x: 1}}"), R"({"x":1})");
   EXPECT_EQ(read("{<<: [{x: 1}, {x: 2, z: 3}]}"), R"({"x":1,"z":3})");
@@ -97,7 +102,9 @@ TEST(ParseYaml, BoundsAliases) {
 }
 
 TEST(ParseYaml, BoundsTheDepth) {
-  const auto nested = [](std::size_t depth) { return std::string(depth, '[') + std::string(depth, ']'); };
+  const auto nested = [](std::size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
   EXPECT_EQ(read(nested(200)), nested(200));
   EXPECT_THAT(read(nested(300)), HasSubstr("nested deeper than 256"));
   std::string block;
@@ -111,7 +118,8 @@ TEST(ParseYaml, ReadsBlockScalars) {
 }
 
 TEST(ParseYaml, SplitsDocumentsAndSaysWhereTheyBegin) {
-  const auto documents = parse_yaml("# c\n---\n# only a comment\n---\na: 1\n---\n\nb: 2\n---\n...\n").value();
+  const auto documents =
+      parse_yaml("# c\n---\n# only a comment\n---\na: 1\n---\n\nb: 2\n---\n...\n").value();
   ASSERT_EQ(documents.size(), 2u);
   EXPECT_EQ(serialize(documents[0].value), R"({"a":1})");
   EXPECT_EQ(documents[0].line, 5);
@@ -124,10 +132,10 @@ TEST(ParseYaml, SplitsDocumentsAndSaysWhereTheyBegin) {
 TEST(ParseYaml, ReportsDuplicates) {
   std::vector<std::string> duplicates;
   const auto documents =
-      parse_yaml("a: {x: 1, x: 2}\nl:\n- {b: 1}\n- {1: 1, '1': 2}\nm: {<<: {k: 1}, k: 2}\n", &duplicates)
+      parse_yaml("a: {x: 1, x: 2}\nl:\n- {b: 1}\n- {1: 1, '1': 2}\nm: {<<: {k: 1}, k: 2}\n",
+                 &duplicates)
           .value();
-  EXPECT_EQ(serialize(documents[0].value),
-            R"({"a":{"x":2},"l":[{"b":1},{"1":2}],"m":{"k":2}})");
+  EXPECT_EQ(serialize(documents[0].value), R"({"a":{"x":2},"l":[{"b":1},{"1":2}],"m":{"k":2}})");
   EXPECT_THAT(duplicates, ElementsAre("line 1: key \"x\" already set in map",
                                       "line 4: key \"1\" already set in map"));
 }
@@ -136,7 +144,8 @@ TEST(ParseYaml, ErrorsNameTheLine) {
   EXPECT_EQ(read("a: 1\n\tb: 2"), "yaml: line 2: found a tab character that violates indentation");
   EXPECT_EQ(read("a: 1\n  b: 2"), "yaml: line 2: mapping values are not allowed in this context");
   EXPECT_EQ(read("a:\n\t- b"), "yaml: line 2: found character that cannot start any token");
-  EXPECT_THAT(read("a: 1\nb: [1,\n"), HasSubstr("yaml: line 3: did not find expected node content"));
+  EXPECT_THAT(read("a: 1\nb: [1,\n"),
+              HasSubstr("yaml: line 3: did not find expected node content"));
   EXPECT_THAT(read("a: \"x"), HasSubstr("found unexpected end of stream"));
   EXPECT_THAT(read("a: \xff"), HasSubstr("invalid leading UTF-8 octet"));
   EXPECT_THAT(read("a: \x01"), HasSubstr("control characters are not allowed"));
@@ -152,26 +161,31 @@ TEST(ParseYaml, ReadsJsonAsJson) {
 }
 
 TEST(ToYaml, IsBlockStyleWithSortedKeysAndFlushLists) {
-  EXPECT_EQ(written(R"({"spec":{"policies":[{"event":"PodEvicted","action":"RestartJob"}],"tasks":[]},
+  EXPECT_EQ(
+      written(R"({"spec":{"policies":[{"event":"PodEvicted","action":"RestartJob"}],"tasks":[]},
                         "kind":"Job","apiVersion":"batch.volcano.sh/v1alpha1","status":{}})"),
-            "apiVersion: batch.volcano.sh/v1alpha1\n"
-            "kind: Job\n"
-            "spec:\n"
-            "  policies:\n"
-            "  - action: RestartJob\n"
-            "    event: PodEvicted\n"
-            "  tasks: []\n"
-            "status: {}\n");
+      "apiVersion: batch.volcano.sh/v1alpha1\n"
+      "kind: Job\n"
+      "spec:\n"
+      "  policies:\n"
+      "  - action: RestartJob\n"
+      "    event: PodEvicted\n"
+      "  tasks: []\n"
+      "status: {}\n");
   EXPECT_EQ(written(R"([[1,[2]],{"a":[{"b":{}}]}])"), "- - 1\n  - - 2\n- a:\n  - b: {}\n");
 }
 
 TEST(ToYaml, QuotesOnlyWhatNeedsIt) {
-  EXPECT_EQ(written(R"(["a","y","yes","~","null","","12","1e3","0x1f","a: b","a:b","a #b","- a","*a","{a}"])"),
-            "- a\n- \"y\"\n- \"yes\"\n- \"~\"\n- \"null\"\n- \"\"\n- \"12\"\n- \"1e3\"\n- \"0x1f\"\n"
-            "- 'a: b'\n- a:b\n- 'a #b'\n- '- a'\n- '*a'\n- '{a}'\n");
-  EXPECT_EQ(written(R"(["2001-01-01","2024-03-15T05:59:15Z","2001-13-01","12:30:45","1:99"," a","it's","\t"])"),
-            "- \"2001-01-01\"\n- \"2024-03-15T05:59:15Z\"\n- 2001-13-01\n- \"12:30:45\"\n- 1:99\n"
-            "- ' a'\n- it's\n- \"\\t\"\n");
+  EXPECT_EQ(
+      written(
+          R"(["a","y","yes","~","null","","12","1e3","0x1f","a: b","a:b","a #b","- a","*a","{a}"])"),
+      "- a\n- \"y\"\n- \"yes\"\n- \"~\"\n- \"null\"\n- \"\"\n- \"12\"\n- \"1e3\"\n- \"0x1f\"\n"
+      "- 'a: b'\n- a:b\n- 'a #b'\n- '- a'\n- '*a'\n- '{a}'\n");
+  EXPECT_EQ(
+      written(
+          R"(["2001-01-01","2024-03-15T05:59:15Z","2001-13-01","12:30:45","1:99"," a","it's","\t"])"),
+      "- \"2001-01-01\"\n- \"2024-03-15T05:59:15Z\"\n- 2001-13-01\n- \"12:30:45\"\n- 1:99\n"
+      "- ' a'\n- it's\n- \"\\t\"\n");
   EXPECT_EQ(written(R"(["😀","é"])"), "- \"\\U0001F600\"\n- é\n");
   EXPECT_EQ(written(R"({"<<":false})"), "\"<<\": false\n");
 }
@@ -183,26 +197,34 @@ TEST(ToYaml, WritesLiteralBlocks) {
 }
 
 TEST(ToYaml, FoldsLongLines) {
-  const std::string words = "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 "
-                            "0123456789 0123456789";
-  EXPECT_EQ(to_yaml(Value(Object{{"message", words}})),
-            "message: 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789\n"
-            "  0123456789 0123456789\n");
+  const std::string words =
+      "0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 "
+      "0123456789 0123456789";
+  EXPECT_EQ(
+      to_yaml(Value(Object{{"message", words}})),
+      "message: 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789 0123456789\n"
+      "  0123456789 0123456789\n");
 }
 
 TEST(ToYaml, WritesNumbersAsGoDoes) {
-  EXPECT_EQ(written("[1,-1,18446744073709551615,1.5,0.0001234,1e-5,123456.5,1234567.5,1e20,6.02e23,2.0]"),
-            "- 1\n- -1\n- 18446744073709551615\n- 1.5\n- 0.0001234\n- 1e-05\n- 123456.5\n- 1.2345675e+06\n"
-            "- 1e+20\n- 6.02e+23\n- 2\n");
+  EXPECT_EQ(
+      written("[1,-1,18446744073709551615,1.5,0.0001234,1e-5,123456.5,1234567.5,1e20,6.02e23,2.0]"),
+      "- 1\n- -1\n- 18446744073709551615\n- 1.5\n- 0.0001234\n- 1e-05\n- 123456.5\n- "
+      "1.2345675e+06\n"
+      "- 1e+20\n- 6.02e+23\n- 2\n");
 }
 
 TEST(ToYaml, SortsNumbersInKeysByValue) {
-  EXPECT_EQ(written(R"({"a10":1,"a2":1,"a1":1,"b":1,"B":1,"a-2":1,"a-10":1,"_x":1,"a01":1,"a1b":1,"10":1,"9":1})"),
-            "_x: 1\n\"9\": 1\n\"10\": 1\nB: 1\na-2: 1\na-10: 1\na1: 1\na1b: 1\na01: 1\na2: 1\na10: 1\nb: 1\n");
+  EXPECT_EQ(
+      written(
+          R"({"a10":1,"a2":1,"a1":1,"b":1,"B":1,"a-2":1,"a-10":1,"_x":1,"a01":1,"a1b":1,"10":1,"9":1})"),
+      "_x: 1\n\"9\": 1\n\"10\": 1\nB: 1\na-2: 1\na-10: 1\na1: 1\na1b: 1\na01: 1\na2: 1\na10: 1\nb: "
+      "1\n");
 }
 
 TEST(ToYaml, SurvivesBytesThatAreNotUtf8) {
-  EXPECT_EQ(to_yaml(Value(Object{{"k\xff", "a\xc3(\xed\xa0\x80"}})), "k\ufffd: a\ufffd(\ufffd\ufffd\ufffd\n");
+  EXPECT_EQ(to_yaml(Value(Object{{"k\xff", "a\xc3(\xed\xa0\x80"}})),
+            "k\ufffd: a\ufffd(\ufffd\ufffd\ufffd\n");
 }
 
 }  // namespace

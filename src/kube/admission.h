@@ -27,8 +27,8 @@ struct UserInfo {
 
 using SharedValue = std::shared_ptr<const json::Value>;
 
-// Reads other objects as of now. A missing object is not_found. What is read is shared: every pod asks for the same
-// namespace, account and priority classes.
+// Reads other objects as of now. A missing object is not_found. What is read is shared: every pod
+// asks for the same namespace, account and priority classes.
 class AdmissionReader {
  public:
   virtual ~AdmissionReader() = default;
@@ -41,7 +41,8 @@ struct AdmissionRequest {
   Operation operation = Operation::create;
   Resource resource;
   std::string subresource;
-  Resource sent_kind = {};  // of what is sent to a subresource and is not the object itself: Binding, PodExecOptions
+  Resource sent_kind =
+      {};  // of what is sent to a subresource and is not the object itself: Binding, PodExecOptions
   Key key;
   const json::Value* old_object = nullptr;  // update and remove
   UserInfo user;

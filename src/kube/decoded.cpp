@@ -22,7 +22,8 @@ std::shared_ptr<const model::ObjectMeta> Decoded::find_metadata(const std::strin
   std::lock_guard guard(lock());
   for (Slot& slot : slots_)
     if (slot.source.text == &text && slot.metadata != nullptr)
-      if (std::shared_ptr<const void> value = slot.value.lock()) return {std::move(value), slot.metadata};
+      if (std::shared_ptr<const void> value = slot.value.lock())
+        return {std::move(value), slot.metadata};
   return nullptr;
 }
 

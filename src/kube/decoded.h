@@ -18,7 +18,8 @@ namespace hekla::kube {
 
 class Decoded {
  public:
-  // Whoever asks for the ObjectMeta alone is given that of the whole object where somebody has decoded it.
+  // Whoever asks for the ObjectMeta alone is given that of the whole object where somebody has
+  // decoded it.
   template <class T>
   Result<std::shared_ptr<const T>> get(const std::string& text) {
     if constexpr (std::same_as<T, model::ObjectMeta>) {
@@ -32,7 +33,9 @@ class Decoded {
       // Not make_shared: the weak reference would keep the value's memory.
       std::unique_ptr<T> decoded = TRY(json::decode_text_new<T>(text));
       const model::ObjectMeta* metadata = nullptr;
-      if constexpr (requires { { decoded->metadata } -> std::same_as<model::ObjectMeta&>; })
+      if constexpr (requires {
+                      { decoded->metadata } -> std::same_as<model::ObjectMeta&>;
+                    })
         metadata = &decoded->metadata;
       return std::static_pointer_cast<const T>(
           keep(source, std::shared_ptr<const T>(std::move(decoded)), metadata));

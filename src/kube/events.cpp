@@ -15,8 +15,9 @@ namespace {
 // A burst of ten thousand bindings tells of each.
 constexpr std::size_t kWaitingLimit = 16384;
 constexpr std::size_t kKnownLimit = 4096;
-constexpr std::size_t kSimilarMax = 10;  // messages of one target and reason, then they are combined
-constexpr double kBurst = 25;            // events of one target and type
+constexpr std::size_t kSimilarMax =
+    10;                        // messages of one target and reason, then they are combined
+constexpr double kBurst = 25;  // events of one target and type
 constexpr Nanos kRefill = std::chrono::minutes(5);  // for one more
 constexpr std::size_t kBatchLimit = 256;
 constexpr auto kWindow = std::chrono::minutes(10);
@@ -65,7 +66,8 @@ class Recent {
 
  private:
   std::list<std::pair<std::string, V>> order_;
-  std::unordered_map<std::string_view, typename std::list<std::pair<std::string, V>>::iterator> index_;
+  std::unordered_map<std::string_view, typename std::list<std::pair<std::string, V>>::iterator>
+      index_;
 };
 
 struct Waiting {
@@ -105,8 +107,8 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
   void record(const EventTarget& target, const std::string& type, const std::string& reason,
               std::string message) {
     const WallTime now = client.executor().clock().wall();
-    const std::string object = target.kind + "\n" + target.ns + "\n" + target.name + "\n" + target.uid + "\n" +
-                               target.api_version + "\n" + type;
+    const std::string object = target.kind + "\n" + target.ns + "\n" + target.name + "\n" +
+                               target.uid + "\n" + target.api_version + "\n" + type;
     std::string identity = object + "\n" + reason;
     if (combines(identity, message, now))
       message = "(combined from similar events): " + message;
@@ -115,7 +117,8 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
     Known& one = known[identity];
     const bool again = one.count > 0 && now - one.last < kWindow;
     if (!again) {
-      one.name = target.name + "." + hex(static_cast<std::uint64_t>(now.time_since_epoch().count()));
+      one.name =
+          target.name + "." + hex(static_cast<std::uint64_t>(now.time_since_epoch().count()));
       one.count = 0;
     }
     ++one.count;
@@ -125,8 +128,8 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
       return;
     }
     std::string ns = target.ns.empty() ? "default" : target.ns;
-    push(Waiting{std::move(identity), Key{std::move(ns), one.name}, target, type, reason, std::move(message), one.count,
-                 now, !again});
+    push(Waiting{std::move(identity), Key{std::move(ns), one.name}, target, type, reason,
+                 std::move(message), one.count, now, !again});
     send();
   }
 
@@ -135,7 +138,8 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
     if (now - of.last > kWindow) of.messages.clear();
     of.last = now;
     const std::size_t hash = std::hash<std::string>{}(message);
-    if (std::find(of.messages.begin(), of.messages.end(), hash) == of.messages.end()) of.messages.push_back(hash);
+    if (std::find(of.messages.begin(), of.messages.end(), hash) == of.messages.end())
+      of.messages.push_back(hash);
     if (of.messages.size() < kSimilarMax) return false;
     of.messages.pop_back();
     return true;
@@ -143,7 +147,8 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
 
   bool floods(const std::string& object, WallTime now) {
     Bucket& bucket = buckets[object];
-    const double gained = std::chrono::duration<double>(now - bucket.at) / std::chrono::duration<double>(kRefill);
+    const double gained =
+        std::chrono::duration<double>(now - bucket.at) / std::chrono::duration<double>(kRefill);
     bucket.tokens = std::min(kBurst, bucket.tokens + std::max(gained, 0.0));
     bucket.at = now;
     if (bucket.tokens < 1) return true;
@@ -162,20 +167,21 @@ struct EventRecorder::State : std::enable_shared_from_this<State> {
       involved["resourceVersion"] = std::to_string(target.resource_version);
     json::Object source{{"component", component}};
     if (!host.empty()) source["host"] = host;
-    return json::Object{{"apiVersion", "v1"},
-                        {"kind", "Event"},
-                        {"metadata", json::Object{{"name", one.key.name}, {"namespace", one.key.ns}}},
-                        {"involvedObject", std::move(involved)},
-                        {"reason", one.reason},
-                        {"message", one.message},
-                        {"source", std::move(source)},
-                        {"firstTimestamp", stamp},
-                        {"lastTimestamp", stamp},
-                        {"count", 1},
-                        {"type", one.type},
-                        {"eventTime", nullptr},
-                        {"reportingComponent", component},
-                        {"reportingInstance", host}};
+    return json::Object{
+        {"apiVersion", "v1"},
+        {"kind", "Event"},
+        {"metadata", json::Object{{"name", one.key.name}, {"namespace", one.key.ns}}},
+        {"involvedObject", std::move(involved)},
+        {"reason", one.reason},
+        {"message", one.message},
+        {"source", std::move(source)},
+        {"firstTimestamp", stamp},
+        {"lastTimestamp", stamp},
+        {"count", 1},
+        {"type", one.type},
+        {"eventTime", nullptr},
+        {"reportingComponent", component},
+        {"reportingInstance", host}};
   }
 
   void push(Waiting one) {

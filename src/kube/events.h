@@ -1,5 +1,5 @@
-// Events as kubectl describe shows them: repeated ones are one object with a count, many similar ones are combined, and
-// nobody is flooded: client-go's correlator, with its numbers.
+// Events as kubectl describe shows them: repeated ones are one object with a count, many similar
+// ones are combined, and nobody is flooded: client-go's correlator, with its numbers.
 #pragma once
 
 #include <map>
@@ -24,9 +24,10 @@ class EventRecorder {
   EventRecorder(Client& client, std::string component, std::string host = {});
   ~EventRecorder();
   // `type` is "Normal" or "Warning". An event equal in target, type, reason and message to one of
-  // the last ten minutes raises that one's count and lastTimestamp. From the tenth message on that differs within ten
-  // minutes, those of one target, type and reason are one event, "(combined from similar events): ..." the last.
-  // A target's events of one type are dropped after 25, and then but for one every five minutes.
+  // the last ten minutes raises that one's count and lastTimestamp. From the tenth message on that
+  // differs within ten minutes, those of one target, type and reason are one event, "(combined from
+  // similar events): ..." the last. A target's events of one type are dropped after 25, and then
+  // but for one every five minutes.
   void record(const EventTarget& target, const std::string& type, const std::string& reason,
               const std::string& message);
 

@@ -93,14 +93,16 @@ TEST_F(EventsTest, SimilarOnesAreCombinedFromTheTenthOn) {
   recorder.record(job, "Normal", "SuccessfulCreate", "Created pod: p9");
   ASSERT_EQ(sent.take(), 1u);
   EXPECT_EQ(sent.last.verb, Write::Verb::create);
-  EXPECT_EQ(json::string_at(sent.last.body, {"message"}), "(combined from similar events): Created pod: p9");
+  EXPECT_EQ(json::string_at(sent.last.body, {"message"}),
+            "(combined from similar events): Created pod: p9");
   const std::string name = sent.last.key.name;
   recorder.record(job, "Normal", "SuccessfulCreate", "Created pod: p10");
   ASSERT_EQ(sent.take(), 1u);
   EXPECT_EQ(sent.last.verb, Write::Verb::patch);
   EXPECT_EQ(sent.last.key.name, name);
   EXPECT_EQ(json::int_at(sent.last.body, {"count"}), 2);
-  EXPECT_EQ(json::string_at(sent.last.body, {"message"}), "(combined from similar events): Created pod: p10");
+  EXPECT_EQ(json::string_at(sent.last.body, {"message"}),
+            "(combined from similar events): Created pod: p10");
   // Another reason, and another target, have their own.
   recorder.record(job, "Normal", "SuccessfulDelete", "Deleted pod: p0");
   ASSERT_EQ(sent.take(), 1u);

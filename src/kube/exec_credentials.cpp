@@ -26,11 +26,13 @@ Result<std::string> run_plugin(const ExecPlugin& plugin) {
   Result<CommandOutcome> outcome = run_command(plugin.command, environment, kPatience);
   const std::string name = "exec: executable " + plugin.command.front();
   if (!outcome && outcome.error().code == Code::not_found)
-    return fail(Code::unavailable,
-                name + " not found" + (plugin.install_hint.empty() ? "" : "\n\n" + plugin.install_hint));
+    return fail(
+        Code::unavailable,
+        name + " not found" + (plugin.install_hint.empty() ? "" : "\n\n" + plugin.install_hint));
   if (!outcome) return fail(Code::unavailable, "exec: " + outcome.error().message);
   if (outcome->exit_code != 0)
-    return fail(Code::unavailable, name + " failed with exit code " + std::to_string(outcome->exit_code));
+    return fail(Code::unavailable,
+                name + " failed with exit code " + std::to_string(outcome->exit_code));
   return std::move(outcome->output);
 }
 
@@ -43,11 +45,12 @@ Result<Printed> read_printed(const std::string& text, const std::string& api_ver
   Result<json::Value> object = json::parse(text);
   if (!object) return fail(Code::unavailable, "decoding stdout: " + object.error().message);
   if (json::string_at(*object, {"kind"}) != "ExecCredential")
-    return fail(Code::unavailable,
-                "decoding stdout: expected kind ExecCredential, got \"" + json::text_at(*object, {"kind"}) + "\"");
+    return fail(Code::unavailable, "decoding stdout: expected kind ExecCredential, got \"" +
+                                       json::text_at(*object, {"kind"}) + "\"");
   if (json::string_at(*object, {"apiVersion"}) != api_version)
     return fail(Code::unavailable, "exec plugin is configured to use API version " + api_version +
-                                       ", plugin returned version " + json::text_at(*object, {"apiVersion"}));
+                                       ", plugin returned version " +
+                                       json::text_at(*object, {"apiVersion"}));
   if (!json::object_at(*object, {"status"}))
     return fail(Code::unavailable, "exec plugin didn't return a status field");
   Printed printed;
@@ -59,10 +62,12 @@ Result<Printed> read_printed(const std::string& text, const std::string& api_ver
   if (!pair.key_pem.empty()) printed.credential.certificate = std::move(pair);
   if (printed.credential.token.empty() && !printed.credential.certificate)
     return fail(Code::unavailable, "exec plugin didn't return a token or cert/key pair");
-  if (const std::string end = json::text_at(*object, {"status", "expirationTimestamp"}); !end.empty()) {
+  if (const std::string end = json::text_at(*object, {"status", "expirationTimestamp"});
+      !end.empty()) {
     Result<WallTime> expires = model::parse_rfc3339(end);
     if (!expires)
-      return fail(Code::unavailable, "decoding stdout: expirationTimestamp: " + expires.error().message);
+      return fail(Code::unavailable,
+                  "decoding stdout: expirationTimestamp: " + expires.error().message);
     printed.expires = *expires;
   }
   return printed;
@@ -98,7 +103,8 @@ Result<ExecPlugin> read_exec_plugin(const json::Value& exec, const std::string& 
     for (const json::Value& one : *variables) {
       if (json::text_at(one, {"name"}).empty())
         return refuse("env variable name must be specified to use exec authentication plugin");
-      plugin.environment.push_back(json::text_at(one, {"name"}) + "=" + json::text_at(one, {"value"}));
+      plugin.environment.push_back(json::text_at(one, {"name"}) + "=" +
+                                   json::text_at(one, {"value"}));
     }
   plugin.install_hint = json::text_at(exec, {"installHint"});
   return plugin;
@@ -127,8 +133,8 @@ net::Credential ExecCredentials::current() {
 
 void ExecCredentials::refused() {
   std::lock_guard lock(mutex_);
-  // What was fetched just now may be newer than what was refused, and will not get better by asking again and
-  // again.
+  // What was fetched just now may be newer than what was refused, and will not get better by asking
+  // again and again.
   if (known_ && clock_.mono() - fetched_ >= kRestAfterFetch) expires_ = WallTime{};
 }
 

@@ -1,5 +1,5 @@
-// Credential plugins of a kubeconfig (users[].user.exec): a program that prints an ExecCredential. EKS, GKE
-// and AKS hand out their tokens that way.
+// Credential plugins of a kubeconfig (users[].user.exec): a program that prints an ExecCredential.
+// EKS, GKE and AKS hand out their tokens that way.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,8 @@ Result<ExecPlugin> read_exec_plugin(const json::Value& exec, const std::string& 
 // What the plugin printed, until it expires or the server refuses it. Thread-safe.
 class ExecCredentials final : public net::CredentialSource {
  public:
-  ExecCredentials(ExecPlugin plugin, const Clock& clock) : plugin_(std::move(plugin)), clock_(clock) {}
+  ExecCredentials(ExecPlugin plugin, const Clock& clock)
+      : plugin_(std::move(plugin)), clock_(clock) {}
   // Runs the plugin unless what it said last is still good.
   Result<void> refresh();
   net::Credential current() override;

@@ -30,10 +30,10 @@ class NetHttp final : public Http {
   explicit NetHttp(std::unique_ptr<net::Client> client) : client_(std::move(client)) {}
   void send(HttpCall call, Executor& executor,
             std::function<void(Result<HttpAnswer>)> done) override {
-    client_->send(request_of(std::move(call)),
-                  [&executor, done = std::move(done)](Result<net::Response> response) {
-                    executor.post([done, answer = answer_of(std::move(response))] { done(answer); });
-                  });
+    client_->send(request_of(std::move(call)), [&executor, done = std::move(done)](
+                                                   Result<net::Response> response) {
+      executor.post([done, answer = answer_of(std::move(response))] { done(answer); });
+    });
   }
   Result<HttpAnswer> fetch(HttpCall call) override {
     return answer_of(client_->fetch(request_of(std::move(call))));

@@ -1,5 +1,5 @@
-// Outgoing HTTP calls to services that are no Kubernetes API (a metrics store, a scheduler extender)
-// as an interface, so that whoever makes them can be tested without a network.
+// Outgoing HTTP calls to services that are no Kubernetes API (a metrics store, a scheduler
+// extender) as an interface, so that whoever makes them can be tested without a network.
 #pragma once
 
 #include <chrono>

@@ -37,7 +37,8 @@ class HttpTest : public testing::Test {
   }
   ~HttpTest() override {
     http.reset();
-    server->stop(std::chrono::milliseconds(0));  // joins its threads: nobody adds to what is held any more
+    server->stop(
+        std::chrono::milliseconds(0));  // joins its threads: nobody adds to what is held any more
     held.clear();
   }
   HttpCall to(const std::string& path) {

@@ -76,7 +76,8 @@ class Informer {
   }
   std::vector<Ref> in_namespace(const std::string& ns) const {
     std::vector<Ref> found;
-    for (auto at = objects_.lower_bound(Key{ns, ""}); at != objects_.end() && at->first.ns == ns; ++at)
+    for (auto at = objects_.lower_bound(Key{ns, ""}); at != objects_.end() && at->first.ns == ns;
+         ++at)
       found.push_back(at->second.object);
     return found;
   }
@@ -207,7 +208,8 @@ class Informer {
     }
     if (now == known.second.index_keys) return;
     unindex(known);
-    for (const auto& [i, value] : now) indexes_[static_cast<std::size_t>(i)].members[value].insert(&known);
+    for (const auto& [i, value] : now)
+      indexes_[static_cast<std::size_t>(i)].members[value].insert(&known);
     known.second.index_keys = std::move(now);
   }
   void unindex(Known& known) {

@@ -1,6 +1,6 @@
 // kubeconfig files, read the way kubectl reads them: data beside a file name wins, names are
-// relative to the kubeconfig. What cannot be used (passwords, proxies) is an error that says so, not a
-// surprise at the server.
+// relative to the kubeconfig. What cannot be used (passwords, proxies) is an error that says so,
+// not a surprise at the server.
 #include <algorithm>
 #include <filesystem>
 #include <optional>
@@ -48,7 +48,8 @@ struct ConfigFile {
   json::Value value;
 };
 
-// The entry called `name` of the list `plural`, in its member `singular`: the first file that has it wins.
+// The entry called `name` of the list `plural`, in its member `singular`: the first file that has
+// it wins.
 Result<Section> find_section(const std::vector<ConfigFile>& files, const std::string& plural,
                              const std::string& singular, std::string_view name) {
   const std::string what = singular + " \"" + std::string(name) + "\"";
@@ -57,7 +58,8 @@ Result<Section> find_section(const std::vector<ConfigFile>& files, const std::st
       for (const json::Value& entry : *entries)
         if (const json::Value* value = json::find(entry, singular);
             json::string_at(entry, {"name"}) == name && value && value->is_object())
-          return Section{value, file.path + ": " + what, std::filesystem::path(file.path).parent_path()};
+          return Section{value, file.path + ": " + what,
+                         std::filesystem::path(file.path).parent_path()};
   return fail(Code::not_found, files.front().path + ": " + what + " does not exist");
 }
 
@@ -81,7 +83,8 @@ Result<std::vector<ConfigFile>> read_config_files(const std::string& paths) {
     files.push_back({path, std::move(documents->front().value)});
   }
   if (files.empty())
-    return missing ? std::unexpected(std::move(*missing)) : fail(Code::bad_request, "no kubeconfig is named");
+    return missing ? std::unexpected(std::move(*missing))
+                   : fail(Code::bad_request, "no kubeconfig is named");
   return files;
 }
 
@@ -100,9 +103,11 @@ Result<void> read_cluster(const Section& cluster, ClusterAccess& access) {
 // What a plugin is told of the cluster when it asks for that.
 json::Value cluster_info(const Section& cluster, const ClusterAccess& access) {
   json::Object info{{"server", access.server}};
-  if (!access.http.tls_server_name.empty()) info.emplace("tls-server-name", access.http.tls_server_name);
+  if (!access.http.tls_server_name.empty())
+    info.emplace("tls-server-name", access.http.tls_server_name);
   if (access.http.insecure_skip_verify) info.emplace("insecure-skip-tls-verify", true);
-  if (!access.http.ca_pem.empty()) info.emplace("certificate-authority-data", base64_encode(access.http.ca_pem));
+  if (!access.http.ca_pem.empty())
+    info.emplace("certificate-authority-data", base64_encode(access.http.ca_pem));
   if (const json::Array* extensions = json::array_at(*cluster.value, {"extensions"}))
     for (const json::Value& one : *extensions)
       if (const json::Value* config = json::find(one, "extension");
@@ -147,7 +152,8 @@ Result<ClusterAccess> load_kubeconfig(const std::string& paths, const std::strin
   std::string name = context;
   for (const ConfigFile& file : files)
     if (name.empty()) name = json::string_at(file.value, {"current-context"});
-  if (name.empty()) return fail(Code::bad_request, files.front().path + ": current-context: missing");
+  if (name.empty())
+    return fail(Code::bad_request, files.front().path + ": current-context: missing");
   Section chosen = TRY(find_section(files, "contexts", "context", name));
   if (chosen.text("cluster").empty()) return chosen.error("cluster", "missing");
   ClusterAccess access;

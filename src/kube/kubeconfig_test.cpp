@@ -109,8 +109,9 @@ TEST_F(Kubeconfig, ErrorsNameFileAndField) {
             "config: user \"u\": client-key: missing, the other half is there");
   EXPECT_EQ(error_of(with(server, "auth-provider: {name: gcp}")),
             "config: user \"u\": auth-provider: such providers are gone from Kubernetes; use exec");
-  EXPECT_EQ(error_of(with(server, "exec: {command: aws}")),
-            "config: user \"u\": exec: apiVersion must be specified to use exec authentication plugin");
+  EXPECT_EQ(
+      error_of(with(server, "exec: {command: aws}")),
+      "config: user \"u\": exec: apiVersion must be specified to use exec authentication plugin");
   const std::string version = "apiVersion: client.authentication.k8s.io/v1";
   EXPECT_EQ(error_of(with(server, "exec: {" + version + ", command: aws}")),
             "config: user \"u\": exec: interactiveMode must be specified to use exec "
@@ -139,11 +140,13 @@ echo "$KUBERNETES_EXEC_INFO" > "$COUNT.info"
 )SH");
   std::filesystem::permissions(program, std::filesystem::perms::owner_all);
   auto config = [&](const std::string& argument) {
-    return put("config", R"({current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}],
+    return put("config",
+               R"({current-context: a, contexts: [{name: a, context: {cluster: c, user: u}}],
       clusters: [{name: c, cluster: {server: "https://h", certificate-authority-data: Q0E=, extensions: [
         {name: client.authentication.k8s.io/exec, extension: {audience: x}}]}}],
       users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never,
-        command: ./credential, args: [)" + argument + R"(], env: [{name: COUNT, value: ")" + directory + R"(count"}],
+        command: ./credential, args: [)" +
+                   argument + R"(], env: [{name: COUNT, value: ")" + directory + R"(count"}],
         provideClusterInfo: true}}}]})");
   };
   EXPECT_EQ(load_kubeconfig(config("bad")).error().message,
@@ -185,7 +188,8 @@ class ExecCredentialsTest : public Kubeconfig {
 };
 
 TEST_F(ExecCredentialsTest, WhatWasPrintedIsGoodUntilItExpires) {
-  ExecCredentials credentials(plugin(R"({"token":"t$N","expirationTimestamp":"2027-01-15T09:10:00Z"})"), clock);
+  ExecCredentials credentials(
+      plugin(R"({"token":"t$N","expirationTimestamp":"2027-01-15T09:10:00Z"})"), clock);
   const std::string first = credentials.current().token;
   EXPECT_EQ(credentials.current().token, first);
   clock.elapsed = std::chrono::hours(1) + std::chrono::seconds(5);
@@ -206,13 +210,15 @@ TEST_F(ExecCredentialsTest, CertificatesAndMistakes) {
   auto error = [&](const std::string& status) {
     return ExecCredentials(plugin(status), clock).refresh().error().message;
   };
-  EXPECT_EQ(error(R"({"clientKeyData":"K"})"), "exec plugin returned only certificate or key, not both");
+  EXPECT_EQ(error(R"({"clientKeyData":"K"})"),
+            "exec plugin returned only certificate or key, not both");
   EXPECT_EQ(error("{}"), "exec plugin didn't return a token or cert/key pair");
   EXPECT_EQ(error("null"), "exec plugin didn't return a status field");
   ExecPlugin other = plugin(R"({"token":"t"})");
   other.api_version = "client.authentication.k8s.io/v1";
   EXPECT_EQ(ExecCredentials(other, clock).refresh().error().message,
-            "exec plugin is configured to use API version client.authentication.k8s.io/v1, plugin returned version "
+            "exec plugin is configured to use API version client.authentication.k8s.io/v1, plugin "
+            "returned version "
             "client.authentication.k8s.io/v1beta1");
 }
 
@@ -243,13 +249,16 @@ users: [{name: u2, user: {token: mine, tokenFile: own/token}}]
 )");
   const std::string list = ":" + directory + "absent:" + first + ":" + put("config", kWhole);
   ClusterAccess access = load_kubeconfig(list).value();
-  EXPECT_EQ(access.default_namespace, "team-a") << "current-context comes from the only file that has one";
+  EXPECT_EQ(access.default_namespace, "team-a")
+      << "current-context comes from the only file that has one";
   access = load_kubeconfig(list, "here").value();
   EXPECT_EQ(access.server, "https://10.0.0.1:6443");
   EXPECT_EQ(access.http.bearer_token, "mine");
   EXPECT_EQ(access.http.bearer_token_file, directory + "own/token");
-  EXPECT_EQ(load_kubeconfig(list, "nowhere").error().message, first + ": context \"nowhere\" does not exist");
-  EXPECT_EQ(load_kubeconfig(directory + "absent:" + directory + "gone").error().code, Code::not_found);
+  EXPECT_EQ(load_kubeconfig(list, "nowhere").error().message,
+            first + ": context \"nowhere\" does not exist");
+  EXPECT_EQ(load_kubeconfig(directory + "absent:" + directory + "gone").error().code,
+            Code::not_found);
 }
 
 }  // namespace

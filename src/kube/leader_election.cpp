@@ -33,10 +33,10 @@ struct LeaderElection::State : std::enable_shared_from_this<State> {
   std::function<void()> elected;
   std::function<void(std::string)> lost;
   bool leading = false, over = false;
-  std::optional<Held> seen;    // the lease as last read
-  MonoTime changed_at{};       // when we first saw that revision
-  MonoTime renewed_at{};       // our last successful write
-  std::string acquired;        // spec.acquireTime of our reign
+  std::optional<Held> seen;  // the lease as last read
+  MonoTime changed_at{};     // when we first saw that revision
+  MonoTime renewed_at{};     // our last successful write
+  std::string acquired;      // spec.acquireTime of our reign
 
   State(Client& c, LeaderElectionOptions o, std::function<void()> e,
         std::function<void(std::string)> l)
@@ -51,16 +51,18 @@ struct LeaderElection::State : std::enable_shared_from_this<State> {
     });
   }
 
-  // Looked at when the deadline comes, whether or not a call is still under way: it may hang for longer
-  // than the lease lasts.
+  // Looked at when the deadline comes, whether or not a call is still under way: it may hang for
+  // longer than the lease lasts.
   void watch_deadline() {
-    client.executor().post_after(options.renew_deadline, [weak = weak_from_this(), renewed = renewed_at] {
-      auto self = weak.lock();
-      if (!self || self->over || self->renewed_at != renewed) return;
-      self->over = true;
-      self->lost("the lease " + self->options.lease.ns + "/" + self->options.lease.name +
-                 " could not be renewed within " + model::format_go_duration(self->options.renew_deadline));
-    });
+    client.executor().post_after(
+        options.renew_deadline, [weak = weak_from_this(), renewed = renewed_at] {
+          auto self = weak.lock();
+          if (!self || self->over || self->renewed_at != renewed) return;
+          self->over = true;
+          self->lost("the lease " + self->options.lease.ns + "/" + self->options.lease.name +
+                     " could not be renewed within " +
+                     model::format_go_duration(self->options.renew_deadline));
+        });
   }
 
   void looked(Result<ObjectPtr> got) {
@@ -123,8 +125,9 @@ struct LeaderElection::State : std::enable_shared_from_this<State> {
     }
     if (!leading) {
       leading = true;
-      log_info("kube", "leading", {{"lease", options.lease.ns + "/" + options.lease.name},
-                                   {"identity", options.identity}});
+      log_info(
+          "kube", "leading",
+          {{"lease", options.lease.ns + "/" + options.lease.name}, {"identity", options.identity}});
       elected();
     }
     again_later();
@@ -133,8 +136,8 @@ struct LeaderElection::State : std::enable_shared_from_this<State> {
   // A lost race is no trouble.
   void wait(const char* what, const Error& error) {
     if (error.code != Code::conflict && error.code != Code::already_exists)
-      log_warn("kube", what, {{"lease", options.lease.ns + "/" + options.lease.name},
-                              {"error", error.message}});
+      log_warn("kube", what,
+               {{"lease", options.lease.ns + "/" + options.lease.name}, {"error", error.message}});
     again_later();
   }
 

@@ -1,6 +1,6 @@
-// One of several equal processes works, the others wait: whoever renews a Lease leads. The rules are
-// client-go's: times written by others are not compared with our clock, a lease counts as abandoned
-// when it has not changed for its duration since we first saw it so.
+// One of several equal processes works, the others wait: whoever renews a Lease leads. The rules
+// are client-go's: times written by others are not compared with our clock, a lease counts as
+// abandoned when it has not changed for its duration since we first saw it so.
 #pragma once
 
 #include <functional>
@@ -19,12 +19,12 @@ struct LeaderElectionOptions {
   Nanos retry_period{2'000'000'000};
 };
 
-// Lives on the client's executor. Destroying it gives nothing up: call release() first for others to
-// take over at once.
+// Lives on the client's executor. Destroying it gives nothing up: call release() first for others
+// to take over at once.
 class LeaderElection {
  public:
-  // `elected` runs once; `lost` once after that, when the lease could not be renewed in time. Whoever
-  // has lost must stop writing: another may lead already.
+  // `elected` runs once; `lost` once after that, when the lease could not be renewed in time.
+  // Whoever has lost must stop writing: another may lead already.
   LeaderElection(Client& client, LeaderElectionOptions options, std::function<void()> elected,
                  std::function<void(std::string reason)> lost);
   ~LeaderElection();

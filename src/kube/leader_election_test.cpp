@@ -56,7 +56,8 @@ TEST_F(LeaderElectionTest, OneLeadsAndTheNextTakesOverWhenItIsGone) {
   EXPECT_EQ(b->elected, 1);
   EXPECT_EQ(holder(), "b");
   EXPECT_EQ(json::int_at(*api_.find(resources::leases, {"system", "controllers"}),
-                         {"spec", "leaseTransitions"}), 1);
+                         {"spec", "leaseTransitions"}),
+            1);
 }
 
 TEST_F(LeaderElectionTest, ALeaseGivenUpIsTakenAtOnce) {

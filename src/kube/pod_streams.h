@@ -144,8 +144,8 @@ class PodStreams {
   }
   // A connection to localhost:port as the pod's processes see it.
   virtual void forward(
-      const std::string& ns, const std::string& pod, const std::string& pod_uid,
-      std::uint16_t port, std::shared_ptr<ForwardClient> client,
+      const std::string& ns, const std::string& pod, const std::string& pod_uid, std::uint16_t port,
+      std::shared_ptr<ForwardClient> client,
       std::move_only_function<void(Result<std::shared_ptr<ForwardedConnection>>)> ready) = 0;
 };
 

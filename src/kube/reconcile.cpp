@@ -73,13 +73,15 @@ struct ReconcileLoop::State : std::enable_shared_from_this<State> {
     }
   }
 
-  // An object that makes a reconciler throw is that object's trouble: the others go on, and it is tried again.
+  // An object that makes a reconciler throw is that object's trouble: the others go on, and it is
+  // tried again.
   Round guarded(const Key& key) {
     Round round;
     try {
       return reconcile(key, client.executor().clock().wall());
     } catch (const std::exception& thrown) {
-      log_error(options.name, "a round has thrown", {{"key", key.ns + "/" + key.name}, {"error", thrown.what()}});
+      log_error(options.name, "a round has thrown",
+                {{"key", key.ns + "/" + key.name}, {"error", thrown.what()}});
       round.error = Error{Code::internal, thrown.what()};
     }
     return round;

@@ -18,8 +18,8 @@ struct ClusterAccess {
 // Reads the current (or the named) context: certificates and tokens inline or as files. Errors name
 // the file and the field.
 Result<ClusterAccess> load_kubeconfig(const std::string& path, const std::string& context = {});
-// Service-account files, for a process that runs in a pod. `server` from KUBERNETES_SERVICE_HOST and
-// _PORT works without the cluster's DNS as well.
+// Service-account files, for a process that runs in a pod. `server` from KUBERNETES_SERVICE_HOST
+// and _PORT works without the cluster's DNS as well.
 Result<ClusterAccess> in_cluster_access(
     const std::string& server = "https://kubernetes.default.svc",
     const std::string& directory = "/var/run/secrets/kubernetes.io/serviceaccount");

@@ -115,11 +115,10 @@ TEST(Requests, BindAndEvict) {
 }
 
 TEST(Errors, StatusBodiesKeepReasonDetailsAndCauses) {
-  net::Response response{
-      .status = 422,
-      .headers = {},
-      .body =
-          R"({"kind":"Status","apiVersion":"v1","status":"Failure",
+  net::Response response{.status = 422,
+                         .headers = {},
+                         .body =
+                             R"({"kind":"Status","apiVersion":"v1","status":"Failure",
           "message":"Job.batch \"x\" is invalid","reason":"Invalid",
           "details":{"name":"x","group":"batch","kind":"Job","uid":"u","retryAfterSeconds":3,
           "causes":[{"reason":"FieldValueRequired","message":"Required value","field":"spec.a"}]},"code":422})"};
@@ -197,9 +196,9 @@ TEST(Decode, WatchEvents) {
   EXPECT_EQ(bookmark.type, WatchEvent::Type::bookmark);
   EXPECT_EQ(bookmark.object, nullptr);
   EXPECT_EQ(bookmark.resource_version, 9u);
-  Result<WatchEvent> gone = decode_event(
-      resources::pods,
-      R"x({"type":"ERROR","object":{"kind":"Status","reason":"Expired",
+  Result<WatchEvent> gone =
+      decode_event(resources::pods,
+                   R"x({"type":"ERROR","object":{"kind":"Status","reason":"Expired",
           "message":"too old resource version: 5 (1000)","code":410}})x");
   EXPECT_EQ(gone.error().code, Code::expired);
   EXPECT_EQ(gone.error().message, "too old resource version: 5 (1000)");

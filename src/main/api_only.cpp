@@ -86,12 +86,15 @@ Result<void> bootstrap(LoneApi& lone) {
 // One of the two limits alone means upstream's default for the other.
 std::size_t max_requests(const cli::ApiServerOptions& options) {
   constexpr int kReading = 400, kWriting = 200;
-  const int reading = options.max_requests_inflight, writing = options.max_mutating_requests_inflight;
+  const int reading = options.max_requests_inflight,
+            writing = options.max_mutating_requests_inflight;
   if (reading == 0 && writing == 0) return 0;
-  return static_cast<std::size_t>((reading > 0 ? reading : kReading) + (writing > 0 ? writing : kWriting));
+  return static_cast<std::size_t>((reading > 0 ? reading : kReading) +
+                                  (writing > 0 ? writing : kWriting));
 }
 
-Result<apiserver::Options> api_options(LoneApi& lone, const cli::ApiServerOptions& options, const Pki& pki) {
+Result<apiserver::Options> api_options(LoneApi& lone, const cli::ApiServerOptions& options,
+                                       const Pki& pki) {
   apiserver::Options api;
   api.store = lone.store.get();
   api.loop = &lone.loop;
@@ -103,8 +106,9 @@ Result<apiserver::Options> api_options(LoneApi& lone, const cli::ApiServerOption
   api.client_ca_pem = TRY(client_ca(options, pki));
   api.audit = TRY(audit_options(options.audit));
   api.service_cidr = options.service_cidr;
-  api.advertise_address = options.advertise_address.empty() ? advertised_address(options.bind_address)
-                                                            : options.advertise_address;
+  api.advertise_address = options.advertise_address.empty()
+                              ? advertised_address(options.bind_address)
+                              : options.advertise_address;
   api.max_requests = max_requests(options);
   api.pod_security_default = apiserver::parse_pod_security_level(options.pod_security_default)
                                  .value_or(apiserver::PodSecurityLevel::restricted);
@@ -113,14 +117,16 @@ Result<apiserver::Options> api_options(LoneApi& lone, const cli::ApiServerOption
   return api;
 }
 
-// For `hekla backup --data-dir` and whoever has no credentials of his own. A certificate that was given is trusted as
-// it is: who signed it need not be known here.
-Result<void> write_kubeconfig(const std::string& data_dir, const std::string& url, const KeyPair& certificate,
-                              const Pki& pki) {
+// For `hekla backup --data-dir` and whoever has no credentials of his own. A certificate that was
+// given is trusted as it is: who signed it need not be known here.
+Result<void> write_kubeconfig(const std::string& data_dir, const std::string& url,
+                              const KeyPair& certificate, const Pki& pki) {
   const bool own = certificate.certificate_pem == pki.server.certificate_pem;
   return write_file_atomically(
       data_dir + "/admin.kubeconfig",
-      kube::make_kubeconfig("hekla", url, own ? pki.ca.certificate_pem : certificate.certificate_pem, pki.admin), 0600);
+      kube::make_kubeconfig("hekla", url,
+                            own ? pki.ca.certificate_pem : certificate.certificate_pem, pki.admin),
+      0600);
 }
 
 void tell_of_flags(const cli::ApiServerOptions& options) {
@@ -169,7 +175,8 @@ int run_apiserver(const cli::ApiServerOptions& options) {
     cli::complain(started.error().message);
     return cli::kFailed;
   }
-  std::printf("hekla apiserver is ready at %s\n", local_url(options.bind_address, lone.server->port()).c_str());
+  std::printf("hekla apiserver is ready at %s\n",
+              local_url(options.bind_address, lone.server->port()).c_str());
   std::fflush(stdout);
   end.wait();
   return 0;
@@ -191,11 +198,13 @@ int run_etcd_stand_in(const std::string& url) {
   }
   options.address = listen->address == "localhost" ? "127.0.0.1" : listen->address;
   options.port = listen->port;
-  auto answer = [](const net::Request& request, const std::shared_ptr<net::ResponseWriter>& writer) {
+  auto answer = [](const net::Request& request,
+                   const std::shared_ptr<net::ResponseWriter>& writer) {
     net::Response response;
     response.status = request.path == "/health" ? 200 : 404;
     response.headers.set("Content-Type", "application/json");
-    response.body = request.path == "/health" ? R"({"health":"true"})" : R"({"error":"nothing is stored here"})";
+    response.body = request.path == "/health" ? R"({"health":"true"})"
+                                              : R"({"error":"nothing is stored here"})";
     writer->respond(std::move(response));
   };
   Result<std::unique_ptr<net::Server>> server = net::Server::start(options, answer);

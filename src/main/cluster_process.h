@@ -1,5 +1,5 @@
-// What a process needs that works on somebody's cluster: a client, health, metrics, leader election,
-// and an orderly end.
+// What a process needs that works on somebody's cluster: a client, health, metrics, leader
+// election, and an orderly end.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,8 @@ class ClusterProcess {
   Loop& loop() { return loop_; }
 
   // Runs `start` on the loop, once this process leads if it takes part in an election, and blocks
-  // until a signal or the loss of the lease. Afterwards the loop has stopped. Returns the exit code.
+  // until a signal or the loss of the lease. Afterwards the loop has stopped. Returns the exit
+  // code.
   int run(bool with_election, std::function<void()> start);
 
  private:

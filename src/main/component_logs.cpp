@@ -76,8 +76,7 @@ class PlatformStreams final : public kube::PodStreams {
             const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
             std::move_only_function<void(Result<void>)> started) override {
     const Component* component = component_of_pod(ns, pod);
-    if (!component)
-      return agent_.logs(ns, pod, uid, options, std::move(sink), std::move(started));
+    if (!component) return agent_.logs(ns, pod, uid, options, std::move(sink), std::move(started));
     executor_.post([this, component, pod, options, sink = std::move(sink),
                     started = std::move(started)]() mutable {
       if (options.previous)

@@ -9,7 +9,8 @@
 namespace hekla {
 namespace {
 
-// volcano-scheduler-7878844b4f-swztb, volcano-admission-init-5qtt8: the same whenever it is computed.
+// volcano-scheduler-7878844b4f-swztb, volcano-admission-init-5qtt8: the same whenever it is
+// computed.
 std::string pod_name(const Component& component) {
   constexpr std::size_t kTemplateDigits = 10, kPodDigits = 5;
   const std::string digest = sha256_hex(component.ns + "/" + component.name);
@@ -41,9 +42,9 @@ json::Object container_status(const Component& component, const std::string& sin
 // What was done when the process started.
 json::Object done_status(const Component& component, const std::string& since) {
   json::Array conditions;
-  for (const auto& [type, status] : {std::pair("Initialized", "True"), std::pair("Ready", "False"),
-                                     std::pair("ContainersReady", "False"),
-                                     std::pair("PodScheduled", "True")}) {
+  for (const auto& [type, status] :
+       {std::pair("Initialized", "True"), std::pair("Ready", "False"),
+        std::pair("ContainersReady", "False"), std::pair("PodScheduled", "True")}) {
     json::Object condition{{"type", type}, {"status", status}, {"lastTransitionTime", since}};
     if (std::string_view(type) != "PodScheduled") condition["reason"] = "PodCompleted";
     conditions.push_back(std::move(condition));
@@ -82,12 +83,12 @@ json::Value pod_of(const Component& component, const std::string& name, const st
   containers.push_back(json::Object{{"name", component.name}, {"image", image()}});
   json::Object labels{{"app", component.name}, {agent::kInProcessAnnotation, "true"}};
   // The mark of pods that a node runs by itself: kubectl drain leaves them alone.
-  json::Object annotations{{agent::kInProcessAnnotation, "true"}, {"kubernetes.io/config.mirror", name}};
-  json::Object metadata{
-      {"name", name},
-      {"namespace", component.ns},
-      {"labels", std::move(labels)},
-      {"annotations", std::move(annotations)}};
+  json::Object annotations{{agent::kInProcessAnnotation, "true"},
+                           {"kubernetes.io/config.mirror", name}};
+  json::Object metadata{{"name", name},
+                        {"namespace", component.ns},
+                        {"labels", std::move(labels)},
+                        {"annotations", std::move(annotations)}};
   json::Object spec{{"nodeName", node},
                     {"automountServiceAccountToken", false},
                     {"hostNetwork", true},
@@ -170,10 +171,11 @@ void ComponentPods::make(const Component& component, const std::string& name) {
 // Who deletes a pod and waits for its end must have time to see it gone: kubectl would take the new
 // one for the old and wait for ever.
 void ComponentPods::make_later(const Component& component, const std::string& name) {
-  client_.executor().post_after(
-      std::chrono::seconds(2), [this, &component, name, alive = std::weak_ptr(alive_)] {
-        if (alive.lock() && !pods_.get({component.ns, name})) make(component, name);
-      });
+  client_.executor().post_after(std::chrono::seconds(2),
+                                [this, &component, name, alive = std::weak_ptr(alive_)] {
+                                  if (alive.lock() && !pods_.get({component.ns, name}))
+                                    make(component, name);
+                                });
 }
 
 void ComponentPods::remove(const model::Pod& pod) {
@@ -199,9 +201,9 @@ void ComponentPods::update(const Component& component, const model::Pod& pod) {
   write.resource = kube::resources::pods;
   write.key = {pod.metadata.ns, pod.metadata.name};
   write.subresource = "status";
-  write.body = json::Object{{"status", component.once
-                                           ? done_status(component, since)
-                                           : status_of(component, since, begun, restarts)}};
+  write.body =
+      json::Object{{"status", component.once ? done_status(component, since)
+                                             : status_of(component, since, begun, restarts)}};
   client_.write(std::move(write), report("update a component's pod", pod.metadata.name));
 }
 

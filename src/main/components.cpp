@@ -38,7 +38,8 @@ Result<std::vector<const admission::Step*>> enabled_steps(const cli::WebhookOpti
   return steps;
 }
 
-Result<admission::WebhookCertificateOptions> certificate_options(const cli::WebhookOptions& options) {
+Result<admission::WebhookCertificateOptions> certificate_options(
+    const cli::WebhookOptions& options) {
   admission::WebhookCertificateOptions certificate;
   certificate.secret = {options.ns, options.secret_name};
   certificate.registration.service_name = options.service_name;
@@ -93,7 +94,7 @@ class Listener {
 
 // Gates that switch something here; others are logged.
 void apply_gates(const std::map<std::string, bool>& gates,
-                         controllers::VolcanoControllers::Options& chosen) {
+                 controllers::VolcanoControllers::Options& chosen) {
   for (const auto& [name, on] : gates) {
     if (name == "WorkLoadSupport")
       chosen.follow_owners = on;
@@ -189,9 +190,8 @@ int run_webhook(const cli::WebhookOptions& options) {
   admission::WebhookServer webhooks(process.client(), settings_of(options), chosen->steps);
   Listener listener(options, webhooks.handler());
   admission::WebhookCertificate certificate(
-      process.client(), *chosen, [&listener](const KeyPair& pair) -> Result<void> {
-        return listener.serve(pair);
-      });
+      process.client(), *chosen,
+      [&listener](const KeyPair& pair) -> Result<void> { return listener.serve(pair); });
   return process.run(false, [&] {
     webhooks.start();
     certificate.start();

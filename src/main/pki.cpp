@@ -70,7 +70,8 @@ Result<Pki> load_or_make_pki(const std::string& data_dir, const std::vector<std:
     request.for_client = true;
     return make_certificate(pki.ca, request, clock);
   }));
-  pki.front_proxy_ca = TRY(load_or_make(dir, "front-proxy-ca", [&] { return make_ca("front-proxy-ca", clock); }));
+  pki.front_proxy_ca =
+      TRY(load_or_make(dir, "front-proxy-ca", [&] { return make_ca("front-proxy-ca", clock); }));
   pki.front_proxy = TRY(load_or_make(dir, "front-proxy-client", [&] {
     CertificateRequest request;
     request.common_name = "front-proxy-client";

@@ -13,12 +13,12 @@ namespace hekla {
 struct Pki {
   KeyPair ca;
   KeyPair server;
-  KeyPair admin;          // CN=kubernetes-admin, O=system:masters
+  KeyPair admin;  // CN=kubernetes-admin, O=system:masters
   KeyPair front_proxy_ca;
   KeyPair front_proxy;    // CN=front-proxy-client, with which other API servers are asked
   std::string token_key;  // signs service-account tokens
-  // Keys that signed before: whatever else is called service-account*.key or .pub. To rotate, rename
-  // service-account.key to service-account-old.key and restart.
+  // Keys that signed before: whatever else is called service-account*.key or .pub. To rotate,
+  // rename service-account.key to service-account-old.key and restart.
   std::vector<std::string> old_token_keys;
 };
 

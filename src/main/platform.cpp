@@ -49,10 +49,11 @@ namespace hekla {
 namespace {
 
 constexpr const char* kApiServiceAddress = "10.96.0.1";  // the first of the service range
-constexpr const char* kRunDirectory = "/run/hekla";     // where the agent pins namespaces and sockets
-constexpr std::size_t kLogLines = 5000;  // of each component, for kubectl logs
-// Who gives way when there is work for every core, so that a burst of jobs is bound first. Housekeeping follows every
-// pod, mostly to find that it is no concern of it; fake nodes stand for other machines and are not to take this one's.
+constexpr const char* kRunDirectory = "/run/hekla";  // where the agent pins namespaces and sockets
+constexpr std::size_t kLogLines = 5000;              // of each component, for kubectl logs
+// Who gives way when there is work for every core, so that a burst of jobs is bound first.
+// Housekeeping follows every pod, mostly to find that it is no concern of it; fake nodes stand for
+// other machines and are not to take this one's.
 constexpr int kHousekeepingNice = 5;  // a third of the others' weight
 constexpr int kFakeNodesNice = 10;    // a ninth
 constexpr auto kStartPatience = std::chrono::seconds(30);
@@ -105,15 +106,15 @@ struct Platform::Parts {
   std::shared_ptr<LogRing> log_ring = std::make_shared<LogRing>(kLogLines);
   // Each component owns its thread; see docs/ARCHITECTURE.md, "Threads".
   Loop committer{"store"}, snapshots{"snapshots", kHousekeepingNice}, api_loop{"api"},
-      scheduler_loop{"scheduler"}, volcano_loop{"volcano"}, cluster_loop{"cluster", kHousekeepingNice},
-      agent_loop{"agent"};
+      scheduler_loop{"scheduler"}, volcano_loop{"volcano"},
+      cluster_loop{"cluster", kHousekeepingNice}, agent_loop{"agent"};
   std::unique_ptr<Loop> fake_loop;
   std::unique_ptr<Disk> disk;
   std::unique_ptr<store::Store> store;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::Server> server;
-  std::unique_ptr<kube::Client> scheduler_client, event_client, volcano_client, cluster_client, agent_client,
-      fake_client;
+  std::unique_ptr<kube::Client> scheduler_client, event_client, volcano_client, cluster_client,
+      agent_client, fake_client;
   std::unique_ptr<kube::Http> http;
   std::unique_ptr<scheduler::Scheduler> scheduler;
   std::unique_ptr<controllers::VolcanoControllers> volcano;
@@ -146,8 +147,8 @@ struct Platform::Parts {
 
 Result<void> Platform::Parts::open_store(const cli::UpOptions& options) {
   disk = TRY(open_store_disk(options.data_dir + "/store"));
-  store = TRY(store::Store::open({.history_changes = options.history_changes}, *disk, committer, snapshots,
-                                 apiserver::attach_header, &metrics));
+  store = TRY(store::Store::open({.history_changes = options.history_changes}, *disk, committer,
+                                 snapshots, apiserver::attach_header, &metrics));
   return {};
 }
 
@@ -201,14 +202,16 @@ Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions
   api_options.audit = TRY(audit_options(options.audit));
   auto crds = controllers::crd_yamls();
   api_options.crd_yamls.assign(crds.begin(), crds.end());
-  api_options.pod_security_default = apiserver::parse_pod_security_level(options.pod_security_default)
-                                         .value_or(apiserver::PodSecurityLevel::restricted);
+  api_options.pod_security_default =
+      apiserver::parse_pod_security_level(options.pod_security_default)
+          .value_or(apiserver::PodSecurityLevel::restricted);
   if (!options.no_agent) {
     const agent::Options ranges;
     api_options.own_ranges = TRY(net::OwnRanges::parse({ranges.pod_cidr, ranges.service_cidr}));
     const std::string data_dir = std::filesystem::absolute(options.data_dir);
     api_options.host_paths = {{data_dir, kRunDirectory}, {data_dir + "/storage"}};
-    for (std::string& path : files_outside(options)) api_options.host_paths.hidden.push_back(std::move(path));
+    for (std::string& path : files_outside(options))
+      api_options.host_paths.hidden.push_back(std::move(path));
   }
   return api_options;
 }
@@ -294,12 +297,15 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
         TRY(parse_resource_list(options.node_resources, "--node-resources"));
   agent_options.instances = agent::instance_registry();
   agent_options.hidden_paths = files_outside(options);
-  if (std::string home = agent::rootless_home(); !home.empty()) agent_options.hidden_paths.push_back(std::move(home));
+  if (std::string home = agent::rootless_home(); !home.empty())
+    agent_options.hidden_paths.push_back(std::move(home));
   agent_options.gpu_replicas = options.gpu_replicas;
   agent_options.runtime = options.runtime;
   agent_options.default_seccomp = options.seccomp_default;
-  agent_options.eviction = {options.eviction_hard, options.eviction_soft,
-                            options.eviction_soft_grace_period, options.eviction_minimum_reclaim,
+  agent_options.eviction = {options.eviction_hard,
+                            options.eviction_soft,
+                            options.eviction_soft_grace_period,
+                            options.eviction_minimum_reclaim,
                             std::chrono::seconds(options.eviction_transition_seconds),
                             options.eviction_max_pod_grace};
   agent_options.image_gc = {options.image_gc_high, options.image_gc_low,
@@ -326,8 +332,8 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   server->serve_on(agent->take_api_socket());
   agent->start();
   if (!options.only_stop) {
-    component_pods = std::make_unique<ComponentPods>(*cluster_client, agent->node_name(),
-                                                     real_clock().wall());
+    component_pods =
+        std::make_unique<ComponentPods>(*cluster_client, agent->node_name(), real_clock().wall());
     cluster_loop.post([this] { component_pods->start(); });
   }
   log_info("local-path", "volumes are made below the data directory",
@@ -354,8 +360,8 @@ void Platform::Parts::stop() {
     if (!ended) log_error("main", ended.error().message);
   }
   if (server) server->stop();
-  for (Loop* loop : {fake_loop.get(), &agent_loop, &cluster_loop, &volcano_loop, &scheduler_loop, &api_loop,
-                     &committer, &snapshots})
+  for (Loop* loop : {fake_loop.get(), &agent_loop, &cluster_loop, &volcano_loop, &scheduler_loop,
+                     &api_loop, &committer, &snapshots})
     if (loop) loop->stop();
 }
 

@@ -24,7 +24,9 @@ std::string text_of(const sockaddr* address) {
   return inet_ntop(AF_INET6, &in->sin6_addr, text, sizeof text) ? text : "";
 }
 
-bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1";
+}
 
 }  // namespace
 
@@ -43,21 +45,25 @@ std::vector<std::string> interface_addresses() {
   std::unique_ptr<ifaddrs, decltype([](ifaddrs* all) { ::freeifaddrs(all); })> owned(list);
   std::vector<std::string> found;
   for (const ifaddrs* one = list; one; one = one->ifa_next) {
-    const bool ip = one->ifa_addr && (one->ifa_addr->sa_family == AF_INET || one->ifa_addr->sa_family == AF_INET6);
+    const bool ip = one->ifa_addr &&
+                    (one->ifa_addr->sa_family == AF_INET || one->ifa_addr->sa_family == AF_INET6);
     if (!ip || !(one->ifa_flags & IFF_UP)) continue;
     if (std::string text = text_of(one->ifa_addr); !text.empty()) found.push_back(std::move(text));
   }
   // IPv4 first: it is what everybody can reach.
-  std::ranges::stable_partition(found, [](const std::string& one) { return one.find(':') == std::string::npos; });
+  std::ranges::stable_partition(
+      found, [](const std::string& one) { return one.find(':') == std::string::npos; });
   return found;
 }
 
-std::vector<std::string> server_names(const std::string& listen_address, const std::vector<std::string>& more) {
+std::vector<std::string> server_names(const std::string& listen_address,
+                                      const std::vector<std::string>& more) {
   std::vector<std::string> names{kLoopback};
   auto add = [&](const std::string& name) {
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   };
-  if (!is_wildcard(listen_address)) add(listen_address);
+  if (!is_wildcard(listen_address))
+    add(listen_address);
   else
     for (const std::string& one : interface_addresses()) add(one);
   for (const std::string& one : more) add(one);
@@ -65,7 +71,8 @@ std::vector<std::string> server_names(const std::string& listen_address, const s
 }
 
 std::string advertised_address(const std::string& listen_address) {
-  if (!is_wildcard(listen_address)) return is_ip_address(listen_address) ? listen_address : kLoopback;
+  if (!is_wildcard(listen_address))
+    return is_ip_address(listen_address) ? listen_address : kLoopback;
   for (const std::string& one : interface_addresses())
     if (!is_loopback(one)) return one;
   return kLoopback;

@@ -36,7 +36,8 @@ int run_platform(const cli::UpOptions& options, const agent::Holder* rootless) {
   std::printf("hekla is ready at %s after %.0f ms: %s; KUBECONFIG=%s\n", (*platform)->url().c_str(),
               ms, (*platform)->nodes().c_str(), (*platform)->kubeconfig().c_str());
   if (rootless && !options.only_stop) {
-    const std::string closed = options.no_outside ? "--no-outside" : agent::PodNetwork::outside_obstacle();
+    const std::string closed =
+        options.no_outside ? "--no-outside" : agent::PodNetwork::outside_obstacle();
     std::fprintf(stderr, "%s\n", agent::rootless_notice(rootless->user(), closed).c_str());
   }
   std::fflush(stdout);
@@ -66,8 +67,8 @@ int run_up(const cli::UpOptions& options) {
     }
     if (!joined) {
       const std::string fix = agent::user_namespace_fix();
-      cli::complain("running pods needs root, or user namespaces, which do not work here (" + joined.error().message +
-                    (fix.empty() ? "" : "; changed by " + fix) +
+      cli::complain("running pods needs root, or user namespaces, which do not work here (" +
+                    joined.error().message + (fix.empty() ? "" : "; changed by " + fix) +
                     "): use sudo hekla up, or --no-agent to run without this machine's own node");
       return cli::kFailed;
     }

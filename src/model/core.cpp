@@ -40,8 +40,8 @@ json::Value Toleration::to_json() const {
 
 namespace {
 
-// component-helpers' resource.PodRequests (v1.34). Init containers run one after another, each beside the
-// sidecars (init containers that are restarted always) started before it.
+// component-helpers' resource.PodRequests (v1.34). Init containers run one after another, each
+// beside the sidecars (init containers that are restarted always) started before it.
 template <class RequestsOf>
 ResourceList sum_requests(const PodSpec& spec, RequestsOf requests_of) {
   ResourceList total;
@@ -82,7 +82,8 @@ const ContainerStatus* status_of(const Pod& pod, const std::string& container) {
 }  // namespace
 
 ResourceList pod_requests(const PodSpec& spec) {
-  return sum_requests(spec, [](const Container& one) -> const ResourceList& { return one.resources.requests; });
+  return sum_requests(
+      spec, [](const Container& one) -> const ResourceList& { return one.resources.requests; });
 }
 
 // helpers.go's determineContainerReqs: a resize that can never be made is not counted.

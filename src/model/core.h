@@ -1,5 +1,5 @@
-// The built-in kinds as far as Hekla's own components read them. What a controller only passes on stays
-// opaque (json::Value), so nothing a user wrote is lost.
+// The built-in kinds as far as Hekla's own components read them. What a controller only passes on
+// stays opaque (json::Value), so nothing a user wrote is lost.
 #pragma once
 
 #include "model/meta.h"
@@ -22,7 +22,8 @@ struct VolumeMount {
   std::string name, mountPath, subPath, subPathExpr, mountPropagation;
   bool readOnly = false;
 };
-BOOST_DESCRIBE_STRUCT(VolumeMount, (), (name, mountPath, subPath, subPathExpr, mountPropagation, readOnly))
+BOOST_DESCRIBE_STRUCT(VolumeMount, (),
+                      (name, mountPath, subPath, subPathExpr, mountPropagation, readOnly))
 
 struct EnvVar {
   std::string name, value;
@@ -86,12 +87,12 @@ struct PodSpec {
 BOOST_DESCRIBE_STRUCT(PodSpec, (),
                       (containers, initContainers, volumes, nodeName, schedulerName, restartPolicy,
                        serviceAccountName, hostname, subdomain, priorityClassName, preemptionPolicy,
-                       dnsPolicy, runtimeClassName, priority, nodeSelector, affinity, securityContext,
-                       dnsConfig, tolerations, topologySpreadConstraints, hostAliases,
-                       imagePullSecrets, resourceClaims, schedulingGates, activeDeadlineSeconds,
-                       terminationGracePeriodSeconds, overhead, resources, hostNetwork, hostPID,
-                       hostIPC, automountServiceAccountToken, enableServiceLinks,
-                       shareProcessNamespace))
+                       dnsPolicy, runtimeClassName, priority, nodeSelector, affinity,
+                       securityContext, dnsConfig, tolerations, topologySpreadConstraints,
+                       hostAliases, imagePullSecrets, resourceClaims, schedulingGates,
+                       activeDeadlineSeconds, terminationGracePeriodSeconds, overhead, resources,
+                       hostNetwork, hostPID, hostIPC, automountServiceAccountToken,
+                       enableServiceLinks, shareProcessNamespace))
 
 struct ContainerStateTerminated {
   std::int32_t exitCode = 0, signal = 0;
@@ -125,14 +126,15 @@ struct ContainerStatus {
   std::optional<ResourceRequirements> resources;
 };
 BOOST_DESCRIBE_STRUCT(ContainerStatus, (),
-                      (name, image, imageID, containerID, ready, started, restartCount, state, lastState,
-                       allocatedResources, resources))
+                      (name, image, imageID, containerID, ready, started, restartCount, state,
+                       lastState, allocatedResources, resources))
 
 struct PodCondition {
   std::string type, status, reason, message;
   Time lastProbeTime, lastTransitionTime;
 };
-BOOST_DESCRIBE_STRUCT(PodCondition, (), (type, status, reason, message, lastProbeTime, lastTransitionTime))
+BOOST_DESCRIBE_STRUCT(PodCondition, (),
+                      (type, status, reason, message, lastProbeTime, lastTransitionTime))
 
 struct PodStatus {
   std::string phase, reason, message, hostIP, podIP, nominatedNodeName, qosClass;
@@ -142,8 +144,8 @@ struct PodStatus {
   std::vector<json::Value> resourceClaimStatuses;
 };
 BOOST_DESCRIBE_STRUCT(PodStatus, (),
-                      (phase, reason, message, hostIP, podIP, nominatedNodeName, qosClass, startTime,
-                       conditions, containerStatuses, initContainerStatuses,
+                      (phase, reason, message, hostIP, podIP, nominatedNodeName, qosClass,
+                       startTime, conditions, containerStatuses, initContainerStatuses,
                        resourceClaimStatuses))
 
 struct Pod {
@@ -212,11 +214,11 @@ struct PriorityClass {
 };
 BOOST_DESCRIBE_STRUCT(PriorityClass, (), (metadata, value, globalDefault, preemptionPolicy))
 
-// What Kubernetes charges a pod for when it schedules it: max(sum of containers and sidecars, init peaks)
-// plus overhead; pod-level resources win. Without the implicit `pods: 1`.
+// What Kubernetes charges a pod for when it schedules it: max(sum of containers and sidecars, init
+// peaks) plus overhead; pod-level resources win. Without the implicit `pods: 1`.
 ResourceList pod_requests(const PodSpec& spec);
-// The same of a pod whose containers may be in the middle of a resize: they are charged with the most of what they
-// ask for, have been promised and have.
+// The same of a pod whose containers may be in the middle of a resize: they are charged with the
+// most of what they ask for, have been promised and have.
 ResourceList pod_requests(const Pod& pod);
 
 }  // namespace hekla::model

@@ -43,7 +43,8 @@ TEST(Pod, DecodesWhatComponentsRead) {
   ASSERT_EQ(pod.spec.containers.size(), 1u);
   const Container& container = pod.spec.containers[0];
   EXPECT_TRUE(container.stdin);
-  EXPECT_EQ(container.env[1].valueFrom.at("fieldRef").at("fieldPath"), json::Value("metadata.name"));
+  EXPECT_EQ(container.env[1].valueFrom.at("fieldRef").at("fieldPath"),
+            json::Value("metadata.name"));
   EXPECT_EQ(container.resources.requests.at("memory").text(), "1024");
   EXPECT_EQ(pod.spec.tolerations[0].op, "Exists");
   EXPECT_EQ(pod.spec.tolerations[0].tolerationSeconds, 300);
@@ -53,11 +54,13 @@ TEST(Pod, DecodesWhatComponentsRead) {
 }
 
 TEST(Pod, AResizeIsChargedWithTheMostUntilItIsMadeOrCannotBe) {
-  auto charged = [](const std::string& wanted, const std::string& has, const std::string& condition = "") {
-    std::string text = R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":")" + wanted +
-                       R"("}}},{"name":"d","resources":{"requests":{"cpu":"1"}}}]},"status":{"conditions":[)" +
-                       condition + R"(],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},)" +
-                       R"("resources":{"requests":{"cpu":")" + has + R"("}}}]}})";
+  auto charged = [](const std::string& wanted, const std::string& has,
+                    const std::string& condition = "") {
+    std::string text =
+        R"({"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":")" + wanted +
+        R"("}}},{"name":"d","resources":{"requests":{"cpu":"1"}}}]},"status":{"conditions":[)" +
+        condition + R"(],"containerStatuses":[{"name":"c","allocatedResources":{"cpu":"1"},)" +
+        R"("resources":{"requests":{"cpu":")" + has + R"("}}}]}})";
     return json::serialize(json::encode(pod_requests(json::decode_text<Pod>(text).value())));
   };
   EXPECT_EQ(charged("4", "2"), R"({"cpu":"5"})");
@@ -80,8 +83,11 @@ TEST(Pod, EncodesBackToTheSame) {
 }
 
 TEST(Pod, ErrorsNameThePath) {
-  const auto error = [](std::string_view text) { return json::decode_text<Pod>(text).error().message; };
-  EXPECT_EQ(error(R"({"metadata":{"labels":{"a":1}}})"), "metadata.labels.a: expected string, got number 1");
+  const auto error = [](std::string_view text) {
+    return json::decode_text<Pod>(text).error().message;
+  };
+  EXPECT_EQ(error(R"({"metadata":{"labels":{"a":1}}})"),
+            "metadata.labels.a: expected string, got number 1");
   EXPECT_EQ(error(R"({"metadata":{"creationTimestamp":"now"}})"),
             "metadata.creationTimestamp: cannot parse time \"now\" as RFC 3339");
   EXPECT_EQ(error(R"({"metadata":[]})"), "metadata: expected object, got array");
@@ -155,7 +161,8 @@ TEST(VcJob, RoundTrips) {
   const VcJob job = json::decode_text<VcJob>(R"({"metadata":{"name":"j"},"spec":{"minAvailable":3,
       "plugins":{"ssh":[],"env":["--x"]},"tasks":[{"name":"t","replicas":1}],"minSuccess":0},
       "status":{"state":{"phase":"Running","lastTransitionTime":"2024-03-15T05:59:15Z"},
-      "taskStatusCount":{"t":{"phase":{"Running":1}}},"runningDuration":"10m14.475393813s"}})").value();
+      "taskStatusCount":{"t":{"phase":{"Running":1}}},"runningDuration":"10m14.475393813s"}})")
+                        .value();
   EXPECT_EQ(job.spec.minSuccess, 0);
   EXPECT_EQ(job.spec.plugins.at("env"), std::vector<std::string>{"--x"});
   EXPECT_EQ(job.status.taskStatusCount.at("t").phase.at("Running"), 1);

@@ -140,8 +140,7 @@ Result<CronSchedule> CronSchedule::parse(std::string_view text, const std::strin
   }
   if (text.starts_with('@')) {
     std::string_view fields = descriptor_fields(text);
-    if (fields.empty())
-      return fail(Code::invalid, "unrecognized descriptor: " + std::string(text));
+    if (fields.empty()) return fail(Code::invalid, "unrecognized descriptor: " + std::string(text));
     text = fields;
   }
   std::vector<std::string_view> words = cron_words(text);
@@ -169,8 +168,8 @@ bool CronSchedule::day_matches(std::int64_t local_day) const {
 
 std::optional<std::int64_t> CronSchedule::next_local(std::int64_t local, std::int64_t end) const {
   while (local < end) {
-    std::int64_t day = local >= 0 ? local / kMinutesPerDay
-                                  : (local - kMinutesPerDay + 1) / kMinutesPerDay;
+    std::int64_t day =
+        local >= 0 ? local / kMinutesPerDay : (local - kMinutesPerDay + 1) / kMinutesPerDay;
     std::int64_t minute = local - day * kMinutesPerDay;
     if (!day_matches(day))
       local = (day + 1) * kMinutesPerDay;
@@ -192,8 +191,8 @@ std::optional<WallTime> CronSchedule::next(WallTime after) const {
   std::int64_t limit = minute + kDaysAhead * kMinutesPerDay;
   while (minute < limit) {
     // Between two changes of the clocks local time runs evenly.
-    date::sys_seconds at{std::chrono::duration_cast<std::chrono::seconds>(
-        std::chrono::minutes(minute))};
+    date::sys_seconds at{
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::minutes(minute))};
     date::sys_info info = zone->get_info(at);
     std::int64_t offset = std::chrono::duration_cast<std::chrono::minutes>(info.offset).count();
     std::int64_t end = std::min<std::int64_t>(

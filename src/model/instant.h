@@ -9,8 +9,8 @@
 
 namespace hekla::model {
 
-// A WallTime reaches from 1677 to 2262; what only passes through (the API server's times) must come out as
-// it went in.
+// A WallTime reaches from 1677 to 2262; what only passes through (the API server's times) must come
+// out as it went in.
 struct Instant {
   std::int64_t seconds = 0;  // since 1970
   std::int32_t nanos = 0;    // 0 to 999,999,999

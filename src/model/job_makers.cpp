@@ -4,17 +4,16 @@ namespace hekla::model {
 
 Result<JobReference> JobReference::from_node(const json::Node& node) {
   json::Value value = TRY(node.to_value());
-  auto text = [&](std::string_view member) { return std::string(json::string_at(value, {member})); };
+  auto text = [&](std::string_view member) {
+    return std::string(json::string_at(value, {member}));
+  };
   return JobReference{text("apiVersion"), text("kind"), text("name"), text("namespace"),
                       text("uid")};
 }
 
 json::Value JobReference::to_json() const {
-  return json::Object{{"apiVersion", apiVersion},
-                      {"kind", kind},
-                      {"name", name},
-                      {"namespace", ns},
-                      {"uid", uid}};
+  return json::Object{
+      {"apiVersion", apiVersion}, {"kind", kind}, {"name", name}, {"namespace", ns}, {"uid", uid}};
 }
 
 }  // namespace hekla::model

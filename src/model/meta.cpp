@@ -41,8 +41,8 @@ const OwnerReference* ObjectMeta::controller() const {
   return nullptr;
 }
 
-// Members come as the text has them: looking each up by name would read the text, with all its managedFields,
-// thirteen times.
+// Members come as the text has them: looking each up by name would read the text, with all its
+// managedFields, thirteen times.
 Result<ObjectMeta> ObjectMeta::from_node(const json::Node& node) {
   ObjectMeta meta;
   if (!node.is_object()) return json::detail::wrong_kind("", "object", node);

@@ -16,7 +16,8 @@ struct OwnerReference {
   std::string apiVersion, kind, name, uid;
   std::optional<bool> controller, blockOwnerDeletion;
 };
-BOOST_DESCRIBE_STRUCT(OwnerReference, (), (apiVersion, kind, name, uid, controller, blockOwnerDeletion))
+BOOST_DESCRIBE_STRUCT(OwnerReference, (),
+                      (apiVersion, kind, name, uid, controller, blockOwnerDeletion))
 
 struct ObjectMeta {
   std::string name, generateName, ns, uid, resourceVersion;

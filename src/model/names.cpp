@@ -17,7 +17,7 @@ bool is_dns_label(std::string_view text) {
 }
 
 bool is_dns_subdomain(std::string_view text) {
-  for (std::size_t start = 0;; ) {
+  for (std::size_t start = 0;;) {
     const std::size_t dot = text.find('.', start);
     if (!is_dns_label(text.substr(start, dot - start))) return false;
     if (dot == std::string_view::npos) return true;
@@ -28,9 +28,8 @@ bool is_dns_subdomain(std::string_view text) {
 // ([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]
 bool is_name_part(std::string_view text) {
   return !text.empty() && is_alphanumeric(text.front()) && is_alphanumeric(text.back()) &&
-         std::ranges::all_of(text, [](char c) {
-           return is_alphanumeric(c) || c == '-' || c == '_' || c == '.';
-         });
+         std::ranges::all_of(
+             text, [](char c) { return is_alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 std::string too_long(int limit) {
@@ -63,12 +62,13 @@ std::vector<std::string> dns1123_label_errors(std::string_view text) {
   std::vector<std::string> errors;
   if (text.size() > 63) errors.push_back(too_long(63));
   if (is_dns_label(text)) return errors;
-  errors.push_back(is_dns_subdomain(text)
-                       ? "must not contain dots"
-                       : mismatch("a lowercase RFC 1123 label must consist of lower case alphanumeric "
-                                  "characters or '-', and must start and end with an alphanumeric "
-                                  "character",
-                                  kDnsLabel, {"my-name", "123-abc"}));
+  errors.push_back(
+      is_dns_subdomain(text)
+          ? "must not contain dots"
+          : mismatch("a lowercase RFC 1123 label must consist of lower case alphanumeric "
+                     "characters or '-', and must start and end with an alphanumeric "
+                     "character",
+                     kDnsLabel, {"my-name", "123-abc"}));
   return errors;
 }
 
@@ -85,11 +85,11 @@ std::vector<std::string> dns1123_subdomain_errors(std::string_view text) {
   std::vector<std::string> errors;
   if (text.size() > 253) errors.push_back(too_long(253));
   if (!is_dns_subdomain(text))
-    errors.push_back(mismatch("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
-                              "characters, '-' or '.', and must start and end with an alphanumeric "
-                              "character",
-                              std::string(kDnsLabel) + "(\\." + std::string(kDnsLabel) + ")*",
-                              {"example.com"}));
+    errors.push_back(
+        mismatch("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric "
+                 "characters, '-' or '.', and must start and end with an alphanumeric "
+                 "character",
+                 std::string(kDnsLabel) + "(\\." + std::string(kDnsLabel) + ")*", {"example.com"}));
   return errors;
 }
 
@@ -97,10 +97,11 @@ std::vector<std::string> dns1035_label_errors(std::string_view text) {
   std::vector<std::string> errors;
   if (text.size() > 63) errors.push_back(too_long(63));
   if (!is_dns_label(text) || !is_lower(text.front()))
-    errors.push_back(mismatch("a DNS-1035 label must consist of lower case alphanumeric characters or "
-                              "'-', start with an alphabetic character, and end with an alphanumeric "
-                              "character",
-                              "[a-z]([-a-z0-9]*[a-z0-9])?", {"my-name", "abc-123"}));
+    errors.push_back(
+        mismatch("a DNS-1035 label must consist of lower case alphanumeric characters or "
+                 "'-', start with an alphabetic character, and end with an alphanumeric "
+                 "character",
+                 "[a-z]([-a-z0-9]*[a-z0-9])?", {"my-name", "abc-123"}));
   return errors;
 }
 
@@ -111,8 +112,9 @@ std::vector<std::string> qualified_name_errors(std::string_view text) {
     const std::string_view prefix = text.substr(0, slash);
     name = text.substr(slash + 1);
     if (name.find('/') != std::string_view::npos) {
-      errors.push_back("a qualified name " + name_part_mismatch() +
-                       " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')");
+      errors.push_back(
+          "a qualified name " + name_part_mismatch() +
+          " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')");
       return errors;
     }
     if (prefix.empty()) {
@@ -135,10 +137,11 @@ std::vector<std::string> label_value_errors(std::string_view text) {
   std::vector<std::string> errors;
   if (text.size() > 63) errors.push_back(too_long(63));
   if (!text.empty() && !is_name_part(text))
-    errors.push_back(mismatch(
-        "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
-        "and must start and end with an alphanumeric character",
-        "(" + std::string(kNamePart) + ")?", {"MyValue", "my_value", "12345"}));
+    errors.push_back(
+        mismatch("a valid label must be an empty string or consist of alphanumeric characters, "
+                 "'-', '_' or '.', "
+                 "and must start and end with an alphanumeric character",
+                 "(" + std::string(kNamePart) + ")?", {"MyValue", "my_value", "12345"}));
   return errors;
 }
 

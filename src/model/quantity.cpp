@@ -188,7 +188,8 @@ Result<Quantity> Quantity::parse(std::string_view text) {
     if (quantity.nanos == 0) quantity.format = Format::binary_si;
   } else {
     // Beyond these every quantity is zero, rounded up to a nano, or saturated.
-    const int exponent = std::clamp(scale.exponent, -100'000, 100'000) - static_cast<int>(point) + 9;
+    const int exponent =
+        std::clamp(scale.exponent, -100'000, 100'000) - static_cast<int>(point) + 9;
     quantity.nanos = scaled_up(number, exponent);
   }
   if (negative) quantity.nanos = -quantity.nanos;

@@ -1,4 +1,5 @@
-// resource.Quantity: exact decimal arithmetic on "100m", "1Gi", "1e3", with Kubernetes' canonical output.
+// resource.Quantity: exact decimal arithmetic on "100m", "1Gi", "1e3", with Kubernetes' canonical
+// output.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ namespace hekla::model {
 struct Quantity {
   enum class Format : std::uint8_t { decimal_si, binary_si, decimal_exponent };
 
-  // The value in nano-units; every quantity Kubernetes admits fits (it caps at 2^63-1 whole units and
-  // rounds up below a nano).
+  // The value in nano-units; every quantity Kubernetes admits fits (it caps at 2^63-1 whole units
+  // and rounds up below a nano).
   Int128 nanos = 0;
   Format format = Format::decimal_si;
 

@@ -175,7 +175,8 @@ ResourceList quota_usage(const QuotaKind& kind, const json::Value& object) {
 
 bool quota_selects(const json::Value& quota, const QuotaKind& kind, const json::Value& object) {
   const json::Array* scopes = json::array_at(quota, {"spec", "scopes"});
-  const json::Array* expressions = json::array_at(quota, {"spec", "scopeSelector", "matchExpressions"});
+  const json::Array* expressions =
+      json::array_at(quota, {"spec", "scopeSelector", "matchExpressions"});
   const bool scoped = (scopes && !scopes->empty()) || (expressions && !expressions->empty());
   if (!scoped) return true;
   if (kind != QuotaKind{"", "pods"}) return false;  // scopes speak of pods alone
@@ -193,8 +194,8 @@ bool quota_selects(const json::Value& quota, const QuotaKind& kind, const json::
 
 std::optional<std::string> quota_unspecified(const std::vector<std::string>& charged,
                                              const json::Value& pod) {
-  static const std::set<std::string> kNeeded{"cpu",          "memory",     "requests.cpu",
-                                             "requests.memory", "limits.cpu", "limits.memory"};
+  static const std::set<std::string> kNeeded{
+      "cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"};
   std::map<std::string, std::set<std::string>> missing;
   ResourceList of_pod;
   if (const json::Value* spec = json::find(pod, "spec"))

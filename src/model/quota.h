@@ -1,5 +1,5 @@
-// What objects count for in a ResourceQuota: the arithmetic that admission (charging a write) and the
-// status controller (counting anew) share. Names and rules are those of Kubernetes 1.34.
+// What objects count for in a ResourceQuota: the arithmetic that admission (charging a write) and
+// the status controller (counting anew) share. Names and rules are those of Kubernetes 1.34.
 #pragma once
 
 #include <optional>
@@ -29,13 +29,13 @@ ResourceList quota_usage(const QuotaKind& kind, const json::Value& object);
 // Whether the scopes of a quota (spec.scopes and spec.scopeSelector) take the object in.
 bool quota_selects(const json::Value& quota, const QuotaKind& kind, const json::Value& object);
 
-// "cpu for: a,b; memory for: a" when containers of a pod leave out what `charged` (names of a quota)
-// needs to know.
+// "cpu for: a,b; memory for: a" when containers of a pod leave out what `charged` (names of a
+// quota) needs to know.
 std::optional<std::string> quota_unspecified(const std::vector<std::string>& charged,
                                              const json::Value& pod);
 
-// Guaranteed, Burstable or BestEffort: by the resources of the pod as a whole where its spec has some, else
-// by those of its containers.
+// Guaranteed, Burstable or BestEffort: by the resources of the pod as a whole where its spec has
+// some, else by those of its containers.
 std::string qos_class(const json::Value& pod_spec);
 
 // max(sum of containers and sidecars, init peaks) of the limits; overhead joins limits that exist.

@@ -26,11 +26,12 @@ TEST(Quota, KnowsWhichKindANameIsAbout) {
 
 TEST(Quota, PodsWeighWhatTheyAskFor) {
   const QuotaKind pods{"", "pods"};
-  EXPECT_EQ(usage(pods, R"({"spec":{"containers":[{"name":"a","resources":{"requests":
+  EXPECT_EQ(
+      usage(pods, R"({"spec":{"containers":[{"name":"a","resources":{"requests":
       {"cpu":"1","nvidia.com/gpu":"2","hugepages-2Mi":"4Mi"},"limits":{"cpu":"2","memory":"1Gi"}}}],
       "initContainers":[{"name":"i","resources":{"requests":{"cpu":"3"},"limits":{"cpu":"3"}}}]}})"),
-            "count/pods=1,cpu=3,hugepages-2Mi=4Mi,limits.cpu=3,limits.memory=1Gi,pods=1,requests.cpu=3,"
-            "requests.hugepages-2Mi=4Mi,requests.nvidia.com/gpu=2");
+      "count/pods=1,cpu=3,hugepages-2Mi=4Mi,limits.cpu=3,limits.memory=1Gi,pods=1,requests.cpu=3,"
+      "requests.hugepages-2Mi=4Mi,requests.nvidia.com/gpu=2");
   EXPECT_EQ(usage(pods, R"({"status":{"phase":"Failed"},"spec":{"containers":[{"name":"a",
       "resources":{"requests":{"cpu":"1"}}}]}})"),
             "count/pods=1");
@@ -39,27 +40,32 @@ TEST(Quota, PodsWeighWhatTheyAskFor) {
 TEST(Quota, OtherKindsCount) {
   EXPECT_EQ(usage({"apps", "deployments"}, "{}"), "count/deployments.apps=1");
   EXPECT_EQ(usage({"", "secrets"}, "{}"), "count/secrets=1,secrets=1");
-  EXPECT_EQ(usage({"", "services"}, R"({"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,
+  EXPECT_EQ(usage({"", "services"},
+                  R"({"spec":{"type":"LoadBalancer","allocateLoadBalancerNodePorts":false,
       "ports":[{"port":1},{"port":2,"nodePort":30000}]}})"),
             "count/services=1,services=1,services.loadbalancers=1,services.nodeports=1");
 }
 
 TEST(Quota, TheClassOfAPodIsThatOfItsOwnResourcesFirst) {
   const auto class_of = [](const std::string& spec) { return qos_class(*json::parse(spec)); };
-  const std::string guaranteed = R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1000m","memory":"1Gi"}})";
+  const std::string guaranteed =
+      R"({"limits":{"cpu":"1","memory":"1Gi"},"requests":{"cpu":"1000m","memory":"1Gi"}})";
   EXPECT_EQ(class_of(R"({"containers":[{}]})"), "BestEffort");
   EXPECT_EQ(class_of(R"({"containers":[{"resources":)" + guaranteed + "}]}"), "Guaranteed");
-  EXPECT_EQ(class_of(R"({"containers":[{}],"initContainers":[{"resources":)" + guaranteed + "}]}"), "Burstable");
-  EXPECT_EQ(class_of(R"({"resources":)" + guaranteed + R"(,"containers":[{}]})"), "Guaranteed");
-  EXPECT_EQ(class_of(R"({"resources":{"requests":{"cpu":"1"}},"containers":[{"resources":)" + guaranteed + "}]}"),
+  EXPECT_EQ(class_of(R"({"containers":[{}],"initContainers":[{"resources":)" + guaranteed + "}]}"),
             "Burstable");
-  EXPECT_EQ(class_of(R"({"resources":{"limits":{"memory":"1Gi"}},"containers":[{}]})"), "Burstable");
+  EXPECT_EQ(class_of(R"({"resources":)" + guaranteed + R"(,"containers":[{}]})"), "Guaranteed");
+  EXPECT_EQ(class_of(R"({"resources":{"requests":{"cpu":"1"}},"containers":[{"resources":)" +
+                     guaranteed + "}]}"),
+            "Burstable");
+  EXPECT_EQ(class_of(R"({"resources":{"limits":{"memory":"1Gi"}},"containers":[{}]})"),
+            "Burstable");
 }
 
 TEST(Quota, ScopesAreAboutPods) {
   json::Value quota = *json::parse(R"({"spec":{"scopes":["NotTerminating","NotBestEffort"]}})");
-  json::Value busy = *json::parse(
-      R"({"spec":{"containers":[{"resources":{"limits":{"memory":"1Mi"}}}]}})");
+  json::Value busy =
+      *json::parse(R"({"spec":{"containers":[{"resources":{"limits":{"memory":"1Mi"}}}]}})");
   EXPECT_TRUE(quota_selects(quota, {"", "pods"}, busy));
   EXPECT_FALSE(quota_selects(quota, {"", "pods"}, *json::parse(R"({"spec":{"containers":[{}]}})")));
   EXPECT_FALSE(quota_selects(quota, {"", "services"}, busy));

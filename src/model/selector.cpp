@@ -1,4 +1,5 @@
-// The grammar and the messages are those of apimachinery's labels.Parse and fields.ParseSelector (v0.34).
+// The grammar and the messages are those of apimachinery's labels.Parse and fields.ParseSelector
+// (v0.34).
 #include "model/selector.h"
 
 #include <algorithm>
@@ -16,7 +17,18 @@ using Op = Selector::Op;
 using Requirement = Selector::Requirement;
 
 enum class Token {
-  end, identifier, in, not_in, bang, open, close, comma, equals, not_equals, greater, less
+  end,
+  identifier,
+  in,
+  not_in,
+  bang,
+  open,
+  close,
+  comma,
+  equals,
+  not_equals,
+  greater,
+  less
 };
 struct Lexeme {
   Token token = Token::end;
@@ -108,7 +120,8 @@ Result<Requirement> checked(Requirement requirement) {
   }
   for (std::size_t i = 0; i < values.size(); ++i)
     if (const auto errors = label_value_errors(values[i]); !errors.empty())
-      return bad(invalid("values[" + std::to_string(i) + "][" + key + "]", values[i], joined(errors)));
+      return bad(
+          invalid("values[" + std::to_string(i) + "][" + key + "]", values[i], joined(errors)));
   return requirement;
 }
 
@@ -124,8 +137,7 @@ class Parser {
       if (first.token != Token::identifier && first.token != Token::bang)
         return bad("found " + quoted(first.text) + ", expected: !, identifier, or 'end of string'");
       Result<Requirement> requirement = parse_requirement();
-      if (!requirement)
-        return bad("unable to parse requirement: " + requirement.error().message);
+      if (!requirement) return bad("unable to parse requirement: " + requirement.error().message);
       requirements.push_back(std::move(*requirement));
       const Lexeme after = take();
       if (after.token == Token::end) return requirements;
@@ -140,7 +152,8 @@ class Parser {
  private:
   // "in" and "notin" are operators only where one is expected.
   static Lexeme as_value(Lexeme lexeme) {
-    if (lexeme.token == Token::in || lexeme.token == Token::not_in) lexeme.token = Token::identifier;
+    if (lexeme.token == Token::in || lexeme.token == Token::not_in)
+      lexeme.token = Token::identifier;
     return lexeme;
   }
   Lexeme peek() const { return as_value(lexemes_[at_]); }
@@ -160,16 +173,25 @@ class Parser {
       return bad(invalid("<nil>", key.text, joined(errors)));
     Requirement requirement{std::string(key.text), negated ? Op::absent : Op::exists, {}};
     const Token next = peek().token;
-    if (negated || next == Token::end || next == Token::comma) return checked(std::move(requirement));
+    if (negated || next == Token::end || next == Token::comma)
+      return checked(std::move(requirement));
 
     const Lexeme op = take_raw();
     switch (op.token) {
       case Token::in:
-      case Token::equals: requirement.op = Op::in; break;
+      case Token::equals:
+        requirement.op = Op::in;
+        break;
       case Token::not_in:
-      case Token::not_equals: requirement.op = Op::not_in; break;
-      case Token::greater: requirement.op = Op::greater; break;
-      case Token::less: requirement.op = Op::less; break;
+      case Token::not_equals:
+        requirement.op = Op::not_in;
+        break;
+      case Token::greater:
+        requirement.op = Op::greater;
+        break;
+      case Token::less:
+        requirement.op = Op::less;
+        break;
       default:
         return bad("found " + quoted(op.text) + ", expected: in, notin, =, ==, !=, gt, lt");
     }
@@ -209,8 +231,9 @@ class Parser {
           value_before = false;
           break;
         default:
-          return bad("found " + quoted(lexeme.text) +
-                     (value_before ? ", expected: ',' or ')'" : ", expected: ',', ')' or identifier"));
+          return bad(
+              "found " + quoted(lexeme.text) +
+              (value_before ? ", expected: ',' or ')'" : ", expected: ',', ')' or identifier"));
       }
     }
   }
@@ -223,10 +246,14 @@ bool requirement_matches(const Requirement& requirement, const std::string* valu
   const auto& values = requirement.values;
   const auto listed = [&] { return std::ranges::find(values, *value) != values.end(); };
   switch (requirement.op) {
-    case Op::in: return value != nullptr && listed();
-    case Op::not_in: return value == nullptr || !listed();
-    case Op::exists: return value != nullptr;
-    case Op::absent: return value == nullptr;
+    case Op::in:
+      return value != nullptr && listed();
+    case Op::not_in:
+      return value == nullptr || !listed();
+    case Op::exists:
+      return value != nullptr;
+    case Op::absent:
+      return value == nullptr;
     case Op::greater:
     case Op::less: {
       if (value == nullptr || values.size() != 1) return false;
@@ -335,12 +362,24 @@ std::string Selector::text() const {
     for (const std::string& value : values) list += (&value == &values.front() ? "" : ",") + value;
     const bool one = values.size() == 1;
     switch (requirement.op) {
-      case Op::in: text += requirement.key + (one ? "=" + list : " in (" + list + ")"); break;
-      case Op::not_in: text += requirement.key + (one ? "!=" + list : " notin (" + list + ")"); break;
-      case Op::exists: text += requirement.key; break;
-      case Op::absent: text += "!" + requirement.key; break;
-      case Op::greater: text += requirement.key + ">" + list; break;
-      case Op::less: text += requirement.key + "<" + list; break;
+      case Op::in:
+        text += requirement.key + (one ? "=" + list : " in (" + list + ")");
+        break;
+      case Op::not_in:
+        text += requirement.key + (one ? "!=" + list : " notin (" + list + ")");
+        break;
+      case Op::exists:
+        text += requirement.key;
+        break;
+      case Op::absent:
+        text += "!" + requirement.key;
+        break;
+      case Op::greater:
+        text += requirement.key + ">" + list;
+        break;
+      case Op::less:
+        text += requirement.key + "<" + list;
+        break;
     }
   }
   return text;

@@ -27,13 +27,35 @@ std::string object_text(const char* selector) {
 }
 
 TEST(Selector, MatchesEveryOperator) {
-  for (const char* yes : {"", " ", "app=web", "app==web", "app = web", "app!=db", "missing!=x", "app in (db,web)",
-                          "app notin (db)", "missing notin (db)", "app", "!missing", "! missing", "n>6", "n<8",
-                          "empty=", "empty in ()", "empty in (x,)", "app=web,tier=front,!z", "a.b/c=x",
-                          "empty==,app", "app notin ()", "in notin (a)", "app in(web)", "n > 6"})
+  for (const char* yes : {"",
+                          " ",
+                          "app=web",
+                          "app==web",
+                          "app = web",
+                          "app!=db",
+                          "missing!=x",
+                          "app in (db,web)",
+                          "app notin (db)",
+                          "missing notin (db)",
+                          "app",
+                          "!missing",
+                          "! missing",
+                          "n>6",
+                          "n<8",
+                          "empty=",
+                          "empty in ()",
+                          "empty in (x,)",
+                          "app=web,tier=front,!z",
+                          "a.b/c=x",
+                          "empty==,app",
+                          "app notin ()",
+                          "in notin (a)",
+                          "app in(web)",
+                          "n > 6"})
     EXPECT_TRUE(matches(yes)) << yes;
-  for (const char* no : {"app=db", "app!=web", "app in (db)", "app notin (web,db)", "missing", "!app", "n>7", "n<7",
-                         "app>1", "missing>1", "app=web,tier=back", "missing=", "app="})
+  for (const char* no :
+       {"app=db", "app!=web", "app in (db)", "app notin (web,db)", "missing", "!app", "n>7", "n<7",
+        "app>1", "missing>1", "app=web,tier=back", "missing=", "app="})
     EXPECT_FALSE(matches(no)) << no;
 }
 
@@ -53,7 +75,8 @@ TEST(Selector, PrintsSortedAndReadsItsText) {
 TEST(Selector, RefusesWithKubernetesMessages) {
   EXPECT_EQ(text_of(","), "found ',', expected: !, identifier, or 'end of string'");
   EXPECT_EQ(text_of("a,"), "found '', expected: identifier after ','");
-  EXPECT_EQ(text_of("a b"), "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt");
+  EXPECT_EQ(text_of("a b"),
+            "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt");
   EXPECT_EQ(text_of("a in x"), "unable to parse requirement: found 'x' expected: '('");
   EXPECT_EQ(text_of("a in (x"), "unable to parse requirement: found '', expected: ',' or ')'");
   EXPECT_EQ(text_of("a in (x y)"), "unable to parse requirement: found 'y', expected: ',' or ')'");
@@ -61,19 +84,24 @@ TEST(Selector, RefusesWithKubernetesMessages) {
   EXPECT_EQ(text_of("=a"), "found '=', expected: !, identifier, or 'end of string'");
   EXPECT_EQ(text_of("!"), "unable to parse requirement: found '', expected: identifier");
   EXPECT_EQ(text_of("!a=b"), "found '=', expected: ',' or 'end of string'");
-  EXPECT_EQ(text_of("a>x"), "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' "
-                            "operators, the value must be an integer");
-  EXPECT_EQ(text_of("a/b/c"),
-            "unable to parse requirement: <nil>: Invalid value: \"a/b/c\": a qualified name must consist of "
-            "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
-            "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-            "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
-            "(e.g. 'example.com/MyName')");
-  EXPECT_EQ(text_of("a=-"), "unable to parse requirement: values[0][a]: Invalid value: \"-\": a valid label "
-                            "must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
-                            "and must start and end with an alphanumeric character (e.g. 'MyValue',  or "
-                            "'my_value',  or '12345', regex used for validation is "
-                            "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
+  EXPECT_EQ(text_of("a>x"),
+            "unable to parse requirement: values[0]: Invalid value: \"x\": for 'Gt', 'Lt' "
+            "operators, the value must be an integer");
+  EXPECT_EQ(
+      text_of("a/b/c"),
+      "unable to parse requirement: <nil>: Invalid value: \"a/b/c\": a qualified name must consist "
+      "of "
+      "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+      "character "
+      "(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+      "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' "
+      "(e.g. 'example.com/MyName')");
+  EXPECT_EQ(text_of("a=-"),
+            "unable to parse requirement: values[0][a]: Invalid value: \"-\": a valid label "
+            "must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
+            "and must start and end with an alphanumeric character (e.g. 'MyValue',  or "
+            "'my_value',  or '12345', regex used for validation is "
+            "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')");
 }
 
 TEST(Selector, ReadsTheObjectForm) {
@@ -87,8 +115,9 @@ TEST(Selector, ReadsTheObjectForm) {
             "\"Gt\" is not a valid label selector operator");
   EXPECT_EQ(object_text(R"({"matchExpressions":[{"key":"a","operator":"In"}]})"),
             "values: Invalid value: []: for 'in', 'notin' operators, values set can't be empty");
-  EXPECT_EQ(object_text(R"({"matchExpressions":[{"key":"a","operator":"Exists","values":["x"]}]})"),
-            "values: Invalid value: [\"x\"]: values set must be empty for exists and does not exist");
+  EXPECT_EQ(
+      object_text(R"({"matchExpressions":[{"key":"a","operator":"Exists","values":["x"]}]})"),
+      "values: Invalid value: [\"x\"]: values set must be empty for exists and does not exist");
   EXPECT_NE(object_text(R"({"matchLabels":[]})"), "");
   EXPECT_NE(object_text("[]"), "");
 }
@@ -112,7 +141,9 @@ TEST(Selector, OfLabelsAndThroughAFunction) {
 
 TEST(FieldSelector, Parses) {
   const FieldSelector selector =
-      FieldSelector::parse("status.phase=Running,metadata.name!=x,spec.nodeName==n,,a=b\\,c\\=d\\\\").value();
+      FieldSelector::parse(
+          "status.phase=Running,metadata.name!=x,spec.nodeName==n,,a=b\\,c\\=d\\\\")
+          .value();
   ASSERT_EQ(selector.terms.size(), 4u);
   EXPECT_EQ(selector.terms[0].field, "status.phase");
   EXPECT_EQ(selector.terms[0].value, "Running");
@@ -127,7 +158,8 @@ TEST(FieldSelector, Parses) {
 }
 
 TEST(FieldSelector, Refuses) {
-  EXPECT_EQ(FieldSelector::parse("a").error().message, "invalid selector: 'a'; can't understand 'a'");
+  EXPECT_EQ(FieldSelector::parse("a").error().message,
+            "invalid selector: 'a'; can't understand 'a'");
   EXPECT_EQ(FieldSelector::parse("a=b=c").error().message,
             "invalid field selector: unescaped character in value: 61");
   EXPECT_EQ(FieldSelector::parse("a=\\x").error().message,
@@ -146,11 +178,14 @@ TEST(Names, AcceptAndRefuse) {
   for (const char* bad : {"", ".", "a.", ".a", "a..b", "-a", "a-", "a_b", "a.-b", "A.b"})
     EXPECT_EQ(dns1123_subdomain_errors(bad).size(), 1u) << bad;
   EXPECT_EQ(dns1123_subdomain_errors(std::string(254, 'a')).size(), 1u);
-  EXPECT_EQ(dns1123_subdomain_errors("A"),
-            std::vector<std::string>{
-                "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "
-                "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "
-                "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"});
+  EXPECT_EQ(
+      dns1123_subdomain_errors("A"),
+      std::vector<std::string>{
+          "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' "
+          "or "
+          "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex "
+          "used "
+          "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"});
   EXPECT_TRUE(dns1035_label_errors("a1").empty());
   EXPECT_EQ(dns1035_label_errors("1a").size(), 1u);
   EXPECT_TRUE(qualified_name_errors("example.com/My_name.1").empty());

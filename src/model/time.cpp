@@ -12,7 +12,8 @@ namespace {
 using std::chrono::days;
 using std::chrono::seconds;
 
-// Seconds since the epoch that a nanosecond WallTime can hold (years 1677 to 2262), rounded inwards.
+// Seconds since the epoch that a nanosecond WallTime can hold (years 1677 to 2262), rounded
+// inwards.
 constexpr std::int64_t kSecondsMax = INT64_MAX / 1'000'000'000 - 1;
 
 // Reads exactly `width` digits at `at`; -1 when they are not digits.
@@ -50,8 +51,8 @@ std::string format_seconds(std::chrono::sys_seconds whole) {
   char made[40];
   const int size = std::snprintf(made, sizeof made, "%04d-%02u-%02uT%02d:%02d:%02d",
                                  static_cast<int>(date.year()), static_cast<unsigned>(date.month()),
-                                 static_cast<unsigned>(date.day()), second / 3600,
-                                 second / 60 % 60, second % 60);
+                                 static_cast<unsigned>(date.day()), second / 3600, second / 60 % 60,
+                                 second % 60);
   text.assign(made, static_cast<std::size_t>(size));
   formatted = whole;
   return text;
@@ -81,8 +82,8 @@ Result<AnyTime> time_from(const json::Node& node) {
   return time;
 }
 
-// Writes a fraction v/10^precision without trailing zeros in front of `at`; returns the new start and
-// leaves the whole part in v.
+// Writes a fraction v/10^precision without trailing zeros in front of `at`; returns the new start
+// and leaves the whole part in v.
 char* write_fraction(char* at, std::uint64_t& v, int precision) {
   bool print = false;
   for (int i = 0; i < precision; ++i) {
@@ -198,13 +199,15 @@ Result<Instant> parse_instant(std::string_view text) {
   if (text[at] == '.') {
     const std::size_t start = ++at;
     std::int64_t unit = 100'000'000;
-    for (; at < text.size() && is_digit(text[at]); ++at, unit /= 10) nanos += unit * (text[at] - '0');
+    for (; at < text.size() && is_digit(text[at]); ++at, unit /= 10)
+      nanos += unit * (text[at] - '0');
     if (at == start) return bad_time(text);
   }
   const std::optional<int> offset = parse_zone(text.substr(at));
   if (!offset) return bad_time(text);
-  const std::int64_t since_epoch = std::chrono::sys_days(date).time_since_epoch().count() * 86'400LL +
-                                   hour * 3600 + minute * 60 + second - *offset;
+  const std::int64_t since_epoch =
+      std::chrono::sys_days(date).time_since_epoch().count() * 86'400LL + hour * 3600 +
+      minute * 60 + second - *offset;
   return Instant{since_epoch, static_cast<std::int32_t>(nanos)};
 }
 

@@ -30,7 +30,8 @@ struct PartitionPolicy {
   std::int32_t totalPartitions = 0, partitionSize = 0, minPartitions = 0;
   std::optional<NetworkTopologySpec> networkTopology;
 };
-BOOST_DESCRIBE_STRUCT(PartitionPolicy, (), (totalPartitions, partitionSize, minPartitions, networkTopology))
+BOOST_DESCRIBE_STRUCT(PartitionPolicy, (),
+                      (totalPartitions, partitionSize, minPartitions, networkTopology))
 
 struct TaskSpec {
   std::string name, topologyPolicy;
@@ -62,9 +63,9 @@ struct VcJobSpec {
   std::optional<NetworkTopologySpec> networkTopology;
 };
 BOOST_DESCRIBE_STRUCT(VcJobSpec, (),
-                      (schedulerName, queue, priorityClassName, runningEstimate, minAvailable, maxRetry,
-                       minSuccess, ttlSecondsAfterFinished, tasks, volumes, policies, plugins,
-                       networkTopology))
+                      (schedulerName, queue, priorityClassName, runningEstimate, minAvailable,
+                       maxRetry, minSuccess, ttlSecondsAfterFinished, tasks, volumes, policies,
+                       plugins, networkTopology))
 
 struct VcJobState {
   std::string phase, reason, message;
@@ -82,17 +83,17 @@ struct VcJobCondition {
 BOOST_DESCRIBE_STRUCT(VcJobCondition, (), (status, lastTransitionTime))
 struct VcJobStatus {
   VcJobState state;
-  std::int32_t minAvailable = 0, pending = 0, running = 0, succeeded = 0, failed = 0, terminating = 0,
-               unknown = 0, version = 0, retryCount = 0;
+  std::int32_t minAvailable = 0, pending = 0, running = 0, succeeded = 0, failed = 0,
+               terminating = 0, unknown = 0, version = 0, retryCount = 0;
   std::map<std::string, TaskState> taskStatusCount;
   std::string runningDuration;
   std::map<std::string, std::string> controlledResources;
   std::vector<VcJobCondition> conditions;
 };
 BOOST_DESCRIBE_STRUCT(VcJobStatus, (),
-                      (state, minAvailable, pending, running, succeeded, failed, terminating, unknown,
-                       version, retryCount, taskStatusCount, runningDuration, controlledResources,
-                       conditions))
+                      (state, minAvailable, pending, running, succeeded, failed, terminating,
+                       unknown, version, retryCount, taskStatusCount, runningDuration,
+                       controlledResources, conditions))
 struct VcJob {
   ObjectMeta metadata;
   VcJobSpec spec;
@@ -108,7 +109,8 @@ struct SubGroupPolicy {
   std::vector<std::string> matchLabelKeys;
 };
 BOOST_DESCRIBE_STRUCT(SubGroupPolicy, (),
-                      (name, networkTopology, subGroupSize, minSubGroups, labelSelector, matchLabelKeys))
+                      (name, networkTopology, subGroupSize, minSubGroups, labelSelector,
+                       matchLabelKeys))
 struct PodGroupSpec {
   std::int32_t minMember = 0;
   std::map<std::string, std::int32_t> minTaskMember;
@@ -118,8 +120,8 @@ struct PodGroupSpec {
   std::vector<SubGroupPolicy> subGroupPolicy;
 };
 BOOST_DESCRIBE_STRUCT(PodGroupSpec, (),
-                      (minMember, minTaskMember, queue, priorityClassName, minResources, networkTopology,
-                       subGroupPolicy))
+                      (minMember, minTaskMember, queue, priorityClassName, minResources,
+                       networkTopology, subGroupPolicy))
 struct PodGroupCondition {
   std::string type, status, transitionID, reason, message;
   Time lastTransitionTime;
@@ -160,7 +162,8 @@ struct QueueStatus {
   ResourceList allocated;
   std::int32_t unknown = 0, pending = 0, running = 0, inqueue = 0, completed = 0;
 };
-BOOST_DESCRIBE_STRUCT(QueueStatus, (), (state, allocated, unknown, pending, running, inqueue, completed))
+BOOST_DESCRIBE_STRUCT(QueueStatus, (),
+                      (state, allocated, unknown, pending, running, inqueue, completed))
 struct Queue {
   ObjectMeta metadata;
   QueueSpec spec;

@@ -14,7 +14,7 @@
 namespace hekla::net {
 namespace {
 
-constexpr std::size_t kMaxTlsWrite = 256 * 1024;   // plaintext per system call: sixteen records
+constexpr std::size_t kMaxTlsWrite = 256 * 1024;  // plaintext per system call: sixteen records
 constexpr std::size_t kRecord = 16 * 1024, kRecordOverhead = 64;
 
 long control_bio(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
@@ -24,8 +24,9 @@ int create_bio(BIO* bio) {
   return 1;
 }
 
-// What channels of this thread encrypt into. It stays in the processor's cache, which a buffer for each of hundreds of
-// channels would not; a channel keeps it only while its socket does not take everything.
+// What channels of this thread encrypt into. It stays in the processor's cache, which a buffer for
+// each of hundreds of channels would not; a channel keeps it only while its socket does not take
+// everything.
 std::string& spare_buffer() {
   thread_local std::string buffer;
   return buffer;
@@ -59,13 +60,16 @@ BIO_METHOD* Channel::record_method() {
   return method;
 }
 
-// A write of one record goes out from where TLS has made it; those of a larger one leave in one send.
+// A write of one record goes out from where TLS has made it; those of a larger one leave in one
+// send.
 int Channel::on_record(BIO* bio, const char* data, int size) {
   auto& self = *static_cast<Channel*>(BIO_get_data(bio));
   std::string_view record(data, static_cast<std::size_t>(size));
   if (!self.gather_) {
     const ssize_t sent = ::send(self.fd(), record.data(), record.size(), MSG_NOSIGNAL);
-    if (sent > 0) record.remove_prefix(static_cast<std::size_t>(sent));  // an error shows itself at the next flush
+    if (sent > 0)
+      record.remove_prefix(
+          static_cast<std::size_t>(sent));  // an error shows itself at the next flush
   }
   self.ciphertext_ += record;
   return size;
@@ -129,7 +133,8 @@ Channel::Io Channel::write(std::string_view data, std::size_t& taken) {
       ciphertext_.swap(spare_buffer());
       ciphertext_.reserve(rest.size() + (rest.size() / kRecord + 1) * kRecordOverhead);
     }
-    while (!rest.empty()) {  // what older failures have left in OpenSSL's queue does no harm: it is not asked why
+    while (!rest.empty()) {  // what older failures have left in OpenSSL's queue does no harm: it is
+                             // not asked why
       std::size_t size = 0;
       if (SSL_write_ex(ssl_.get(), rest.data(), rest.size(), &size) != 1) return fail_with_tls();
       rest.remove_prefix(size);

@@ -66,7 +66,8 @@ class Channel {
   void wait(asio::posix::descriptor_base::wait_type what, Ready ready);
 
   Ssl ssl_;
-  std::string ciphertext_;  // what TLS wants to send and the socket has not been offered or has not taken
+  std::string
+      ciphertext_;  // what TLS wants to send and the socket has not been offered or has not taken
   std::size_t ciphertext_sent_ = 0;
   bool gather_ = true;  // records, to be sent together
   asio::posix::basic_stream_descriptor<asio::io_context::executor_type> descriptor_;

@@ -38,9 +38,7 @@ class CallHandle final : public StreamHandle {
 class HttpClient final : public Client, public ConnectionPool {
  public:
   HttpClient(ClientOptions options, SslContext tls)
-      : options_(std::move(options)),
-        tls_(std::move(tls)),
-        thread_("net-client") {}
+      : options_(std::move(options)), tls_(std::move(tls)), thread_("net-client") {}
 
   ~HttpClient() override {
     std::vector<std::shared_ptr<Call>> waiting;
@@ -100,8 +98,9 @@ class HttpClient final : public Client, public ConnectionPool {
   std::shared_ptr<Call> start(ClientRequest request, bool is_stream, StreamCallbacks callbacks) {
     Result<Url> url = parse_url(request.url);
     if (options_.credentials)
-      callbacks.on_head = [credentials = options_.credentials, on_head = std::move(callbacks.on_head)](
-                              int status, const Headers& headers) {
+      callbacks.on_head = [credentials = options_.credentials,
+                           on_head = std::move(callbacks.on_head)](int status,
+                                                                   const Headers& headers) {
         if (status == 401) credentials->refused();
         if (on_head) on_head(status, headers);
       };
@@ -140,7 +139,8 @@ class HttpClient final : public Client, public ConnectionPool {
     while (!pool.idle.empty() && !connection) {
       std::shared_ptr<ClientConnection> candidate = std::move(pool.idle.back());
       pool.idle.pop_back();
-      if (candidate->idle_since >= oldest && candidate->tls_generation == tls_generation_ && !call->retried)
+      if (candidate->idle_since >= oldest && candidate->tls_generation == tls_generation_ &&
+          !call->retried)
         connection = std::move(candidate);
       else
         candidate->close_now("idle for too long");
@@ -176,7 +176,8 @@ class HttpClient final : public Client, public ConnectionPool {
     return options_.credentials ? renewed_tls(options_.credentials->current().certificate) : *tls_;
   }
 
-  // A certificate that was renewed is for new connections; those made with the old one are not used again.
+  // A certificate that was renewed is for new connections; those made with the old one are not used
+  // again.
   SSL_CTX& renewed_tls(const std::optional<KeyPair>& certificate) {
     std::lock_guard lock(tls_mutex_);
     if (!certificate || certificate->certificate_pem == tls_certificate_) return *tls_;

@@ -22,7 +22,8 @@ struct Credential {
 class CredentialSource {
  public:
   virtual ~CredentialSource() = default;
-  // Asked before every request and every connection, on the client's thread; what takes long holds all of them up.
+  // Asked before every request and every connection, on the client's thread; what takes long holds
+  // all of them up.
   virtual Credential current() = 0;
   // The server has answered 401.
   virtual void refused() = 0;
@@ -33,17 +34,17 @@ class CredentialSource {
 using OpenSocket = std::function<void(std::function<void(Result<int>)> done)>;
 
 struct ClientOptions {
-  std::string ca_pem;                 // empty: the system's store
-  std::optional<KeyPair> certificate; // for client authentication
+  std::string ca_pem;                  // empty: the system's store
+  std::optional<KeyPair> certificate;  // for client authentication
   std::string bearer_token;
-  std::string bearer_token_file;      // read again every minute; wins over bearer_token
+  std::string bearer_token_file;                  // read again every minute; wins over bearer_token
   std::shared_ptr<CredentialSource> credentials;  // wins over certificate and tokens; may be null
   bool insecure_skip_verify = false;
-  std::string tls_server_name;        // verified in place of the URL's host
+  std::string tls_server_name;  // verified in place of the URL's host
   std::size_t max_connections_per_origin = 64;
   std::chrono::seconds connect_timeout{10};
-  OpenSocket open_socket;             // empty: a socket of this process' network namespace
-  OwnRanges own_ranges;               // where no socket of this process' network namespace connects to
+  OpenSocket open_socket;  // empty: a socket of this process' network namespace
+  OwnRanges own_ranges;    // where no socket of this process' network namespace connects to
 };
 
 struct ClientRequest {

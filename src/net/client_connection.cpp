@@ -53,10 +53,7 @@ std::string errno_text(int error) { return std::generic_category().message(error
 }  // namespace
 
 ClientConnection::ClientConnection(ConnectionPool& pool, asio::io_context& io, Origin origin)
-    : pool_(pool),
-      io_(io),
-      origin_(std::move(origin)),
-      head_reader_(kMaxHeadBytes) {}
+    : pool_(pool), io_(io), origin_(std::move(origin)), head_reader_(kMaxHeadBytes) {}
 
 void ClientConnection::run(std::shared_ptr<Call> call) {
   asio::post(io_, [self = shared_from_this(), call = std::move(call)]() mutable {
@@ -106,11 +103,10 @@ void ClientConnection::take(std::shared_ptr<Call> call) {
 void ClientConnection::connect() {
   stage_ = Stage::connecting;
   connect_timer_.emplace(io_, pool_.connect_timeout());
-  connect_timer_->async_wait(
-      [self = shared_from_this()](boost::system::error_code error) {
-        if (error || self->stage_ == Stage::ready || self->stage_ == Stage::closed) return;
-        self->fail_call(self->failure("connecting took too long"));
-      });
+  connect_timer_->async_wait([self = shared_from_this()](boost::system::error_code error) {
+    if (error || self->stage_ == Stage::ready || self->stage_ == Stage::closed) return;
+    self->fail_call(self->failure("connecting took too long"));
+  });
   if (std::optional<Address> address = literal_address(origin_)) {
     addresses_.push_back(std::move(*address));
     try_next_address();

@@ -27,7 +27,8 @@ class ConnectionPool {
   virtual std::string server_name(const Origin& origin) const = 0;
   virtual std::string bearer_token() = 0;
   virtual Nanos connect_timeout() const = 0;
-  // Whether open_socket() makes them; `done` only posts, and is not called once the client has gone.
+  // Whether open_socket() makes them; `done` only posts, and is not called once the client has
+  // gone.
   virtual bool opens_sockets() const = 0;
   virtual void open_socket(std::function<void(Result<int>)> done) = 0;
   virtual const OwnRanges& own_ranges() const = 0;

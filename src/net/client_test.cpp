@@ -454,7 +454,10 @@ TEST(Client, LeavesHttpBehindWhenTheServerAgrees) {
       request, {.on_head = [&](int head, const Headers&) { status.set_value(head); },
                 .on_data = [&](std::string_view data) { received += data; },
                 .on_end = [&](Result<void> outcome) { end.set_value(std::move(outcome)); },
-                .on_drained = [&] { if (!told.exchange(true)) drained.set_value(); }});
+                .on_drained =
+                    [&] {
+                      if (!told.exchange(true)) drained.set_value();
+                    }});
   EXPECT_EQ(status.get_future().get(), 101);
   handle->hold(true);
   handle->write("hello");
@@ -497,7 +500,9 @@ TEST(Client, HeldAnswersWait) {
 }
 
 TEST(Client, SocketsMayComeFromElsewhereAndTooLate) {
-  auto server = serve([](Request, WriterPtr writer) { writer->respond({.status = 200, .headers = {}, .body = "ok"}); });
+  auto server = serve([](Request, WriterPtr writer) {
+    writer->respond({.status = 200, .headers = {}, .body = "ok"});
+  });
   ClientOptions options;
   std::vector<std::function<void(Result<int>)>> asked;
   std::mutex mutex;
@@ -509,7 +514,9 @@ TEST(Client, SocketsMayComeFromElsewhereAndTooLate) {
   };
   auto client = make_client(options);
   EXPECT_EQ(client->fetch(get(url(*server)))->body, "ok");
-  options.open_socket = [](std::function<void(Result<int>)> done) { done(fail(Code::unavailable, "no way there")); };
+  options.open_socket = [](std::function<void(Result<int>)> done) {
+    done(fail(Code::unavailable, "no way there"));
+  };
   Result<Response> refused = make_client(options)->fetch(get(url(*server)));
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("no way there"), std::string::npos);

@@ -17,11 +17,12 @@ constexpr Nanos kHandshakeTimeout = 10s;
 constexpr Nanos kLingerTimeout = 2s;
 constexpr std::size_t kReadStep = 64 * 1024;
 constexpr std::size_t kMaxReadAhead = 256 * 1024;  // input kept while a request is being answered
-// With its framing one write of the channel. With a quarter of it a list of 25 MB took 25 ms of CPU, not 20.
+// With its framing one write of the channel. With a quarter of it a list of 25 MB took 25 ms of
+// CPU, not 20.
 constexpr std::size_t kMaxPerWrite = 240 * 1024;
 constexpr std::size_t kAlwaysRead = 32 * 1024;  // of a request, whatever the others hold
-constexpr std::size_t kSessionHead = 1024;  // of OpenSSL's state, what a write begins with
-constexpr int kMaxWritesPerTurn = 4;  // then others on this thread have their turn
+constexpr std::size_t kSessionHead = 1024;      // of OpenSSL's state, what a write begins with
+constexpr int kMaxWritesPerTurn = 4;            // then others on this thread have their turn
 
 }  // namespace
 
@@ -126,7 +127,8 @@ void Connection::step_handshake() {
 
 void Connection::arm_read() {
   if (read_armed_ || peer_done_ || stage_ == Stage::closed) return;
-  if (exchange_ && (input_.size() > kMaxReadAhead || exchange_->input_paused() || holds_too_much())) return;
+  if (exchange_ && (input_.size() > kMaxReadAhead || exchange_->input_paused() || holds_too_much()))
+    return;
   read_armed_ = true;
   auto ready = [self = shared_from_this()] {
     self->read_armed_ = false;
@@ -280,8 +282,8 @@ void Connection::account_input() {
 }
 
 bool Connection::holds_too_much() const {
-  return accounted_ > kAlwaysRead &&
-         host_.unfinished_bytes.load(std::memory_order_relaxed) > host_.options.max_unfinished_bytes;
+  return accounted_ > kAlwaysRead && host_.unfinished_bytes.load(std::memory_order_relaxed) >
+                                         host_.options.max_unfinished_bytes;
 }
 
 void Connection::account_unread(std::size_t bytes) {
@@ -295,7 +297,8 @@ void Connection::pump() {
   if (exchange_ && (exchange_->aborted() || (peer_done_ && exchange_->streaming()))) return close();
   if (write_armed_) {
     // A stream may wait for its reader; what is left of one that has ended may not.
-    if ((!exchange_ || !exchange_->streaming()) && deadline_ == kNever) set_deadline(host_.options.idle_timeout);
+    if ((!exchange_ || !exchange_->streaming()) && deadline_ == kNever)
+      set_deadline(host_.options.idle_timeout);
     return;
   }
   pumping_ = true;

@@ -1,6 +1,6 @@
 // One client's connection to a server: handshake, requests one after another, their answers, the
-// end. A state machine on one net thread; the read side stays armed while an answer is under way, so
-// that a client that leaves is noticed.
+// end. A state machine on one net thread; the read side stays armed while an answer is under way,
+// so that a client that leaves is noticed.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ class Connection;
 struct ConnectionHost {
   ServerOptions options;
   Handler handler;
-  SslContext tls;  // null without TLS
+  SslContext tls;                                 // null without TLS
   std::atomic<std::size_t> unfinished_bytes = 0;  // of all connections, see ServerOptions
   std::atomic<std::size_t> unread_bytes = 0;      // likewise
   // Called on the connection's thread when it has closed.
@@ -33,7 +33,8 @@ struct ConnectionHost {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // `ready` is that of the thread the connection lives on.
-  Connection(ConnectionHost& host, ReadyConnections& ready, int fd, Ssl ssl, std::string remote_address);
+  Connection(ConnectionHost& host, ReadyConnections& ready, int fd, Ssl ssl,
+             std::string remote_address);
   ~Connection();
 
   // From any thread.
@@ -48,11 +49,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Its turn comes soon: what it touches is fetched, first the connection, then what it points to.
   void fetch() const { fetch_ahead(this, sizeof *this); }
   void fetch_parts() const;
-  // Since when nothing of it is being answered, in nanoseconds of the monotonic clock; never while something is.
+  // Since when nothing of it is being answered, in nanoseconds of the monotonic clock; never while
+  // something is.
   MonoTime::rep idle_since() const { return idle_since_.load(std::memory_order_relaxed); }
   // Closes it for somebody else's sake, unless a request has come meanwhile.
   void give_way();
-  // Of a complete answer that its reader does not take, and since when it has taken nothing; none: never.
+  // Of a complete answer that its reader does not take, and since when it has taken nothing; none:
+  // never.
   std::size_t unread_bytes() const { return unread_bytes_.load(std::memory_order_relaxed); }
   MonoTime::rep stuck_since() const { return stuck_since_.load(std::memory_order_relaxed); }
   // Closes it unless its reader has gone on since.
@@ -88,7 +91,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   ConnectionHost& host_;
   ReadyConnections& ready_;
-  // What a turn touches comes first: hundreds of watches do not fit into the processor's nearest cache.
+  // What a turn touches comes first: hundreds of watches do not fit into the processor's nearest
+  // cache.
   std::atomic<bool> woken_ = false;  // and its turn has not come
   Stage stage_ = Stage::handshake;
   bool answer_taken_ = false;  // the exchange has nothing more to give
@@ -99,11 +103,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool write_armed_ = false;
   bool processing_ = false;
   bool pumping_ = false;
-  bool peer_done_ = false;    // end of file on the read side
-  bool close_after_ = false;  // no further requests
-  bool stopping_ = false;     // the server is
+  bool peer_done_ = false;              // end of file on the read side
+  bool close_after_ = false;            // no further requests
+  bool stopping_ = false;               // the server is
   std::shared_ptr<Exchange> exchange_;  // the request being answered
-  std::string output_;  // to be sent before the exchange is asked for more
+  std::string output_;                  // to be sent before the exchange is asked for more
   Channel channel_;
 
   std::atomic<MonoTime::rep> deadline_;  // kNever or nanoseconds of the monotonic clock
@@ -111,7 +115,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::atomic<std::size_t> unread_bytes_ = 0;  // of the host's unread_bytes
   const std::string remote_address_;
   RequestParser parser_;
-  std::string input_;  // read and not yet parsed
+  std::string input_;          // read and not yet parsed
   std::size_t accounted_ = 0;  // of the host's unfinished_bytes
   std::optional<PeerCertificate> peer_;
 };

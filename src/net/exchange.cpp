@@ -158,14 +158,15 @@ void Exchange::abandon() {
     if (closed_ || aborted_) return;
     stage = stage_;
   }
-  if (stage == Stage::streaming || stage == Stage::upgraded) abort();  // how a producer that goes away breaks off
+  if (stage == Stage::streaming || stage == Stage::upgraded)
+    abort();  // how a producer that goes away breaks off
   if (stage != Stage::waiting) return;
   log_error("net", "a request was left without an answer");
   respond(
       status_response({500, "Internal error occurred: the request was left without an answer"}));
 }
 
-void Exchange::set_callback(std::shared_ptr<const std::function<void()>> Exchange::*which,
+void Exchange::set_callback(std::shared_ptr<const std::function<void()>> Exchange::* which,
                             std::function<void()> callback) {
   auto shared = std::make_shared<const std::function<void()>>(std::move(callback));
   {
@@ -211,7 +212,8 @@ Exchange::Left Exchange::take(std::string& out, std::size_t limit_bytes) {
     else
       append_front(out, limit_bytes - out.size());
   }
-  queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(std::exchange(front_, 0)));
+  queue_.erase(queue_.begin(),
+               queue_.begin() + static_cast<std::ptrdiff_t>(std::exchange(front_, 0)));
   if (!queue_.empty()) return Left::more;
   awake_ = false;
   return stage_ == Stage::ended ? Left::nothing : Left::nothing_yet;
@@ -221,7 +223,8 @@ Exchange::Left Exchange::take(std::string& out, std::size_t limit_bytes) {
 void Exchange::append_chunk(std::string& out, std::size_t limit_bytes) {
   const std::size_t room = limit_bytes - out.size();
   std::size_t size = 0;
-  for (std::size_t i = front_; i < queue_.size() && queue_[i].chunk && size < room; ++i) size += queue_[i].left();
+  for (std::size_t i = front_; i < queue_.size() && queue_[i].chunk && size < room; ++i)
+    size += queue_[i].left();
   size = std::min(size, room);
   const std::size_t before = out.size();
   append_chunk_size(size, out);
@@ -287,7 +290,7 @@ void Exchange::close() {
     closed_ = true;
     pending_bytes_ = 0;
     queue.swap(queue_);
-    wake_ = nullptr;  // the connection may go
+    wake_ = nullptr;   // the connection may go
     gone.swap(gone_);  // these may hold the writer, and through it this exchange
     drained.swap(drained_);
     input.swap(input_);

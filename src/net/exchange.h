@@ -25,8 +25,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   std::shared_ptr<ResponseWriter> make_writer();
 
   // The connection's side, on its thread.
-  // Appends framed bytes to `out` until there are about `limit_bytes` in it, and says what is left: after
-  // `nothing_yet` the connection is woken, after `nothing` the answer is complete.
+  // Appends framed bytes to `out` until there are about `limit_bytes` in it, and says what is left:
+  // after `nothing_yet` the connection is woken, after `nothing` the answer is complete.
   enum class Left { more, nothing_yet, nothing };
   Left take(std::string& out, std::size_t limit_bytes);
   void sent(std::size_t bytes);
@@ -66,23 +66,26 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void upgrade(Headers headers, std::function<void(std::string_view)> on_data);
   void pause_input(bool paused);
   void abandon();
-  void set_callback(std::shared_ptr<const std::function<void()>> Exchange::*which,
+  void set_callback(std::shared_ptr<const std::function<void()>> Exchange::* which,
                     std::function<void()> callback);
   // With the lock held.
   void push(SharedBytes bytes, bool chunk);
-  void push(std::string bytes) { push(std::make_shared<const std::string>(std::move(bytes)), false); }
+  void push(std::string bytes) {
+    push(std::make_shared<const std::string>(std::move(bytes)), false);
+  }
   void wake_connection();
   void note_connection_header(const Headers& headers);
   void append_chunk(std::string& out, std::size_t limit_bytes);
   void append_tail(std::string& out, std::size_t limit_bytes);
   std::size_t append_front(std::string& out, std::size_t limit_bytes);
 
-  // What every event of a watch touches is together: it comes from another processor's cache. Atomic is what the
-  // connection looks at without the lock; it changes with the lock held.
+  // What every event of a watch touches is together: it comes from another processor's cache.
+  // Atomic is what the connection looks at without the lock; it changes with the lock held.
   mutable std::mutex mutex_;
   std::atomic<Stage> stage_ = Stage::waiting;
   std::atomic<bool> aborted_ = false;
-  std::atomic<bool> was_large_ = false;  // since the last time that it was empty: somebody may wait for the next
+  std::atomic<bool> was_large_ =
+      false;  // since the last time that it was empty: somebody may wait for the next
   std::atomic<bool> closed_ = false;
   std::atomic<bool> input_paused_ = false;
   bool body_allowed_ = true;

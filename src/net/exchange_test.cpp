@@ -5,7 +5,8 @@
 namespace hekla::net {
 namespace {
 
-// What a handler writes while the connection is sending belongs to the next turn: only then has the queue drained.
+// What a handler writes while the connection is sending belongs to the next turn: only then has the
+// queue drained.
 TEST(Exchange, DrainedIsSaidAfterWhatCameMeanwhile) {
   auto exchange = std::make_shared<Exchange>(AnswerForm{}, [] {});
   auto writer = exchange->make_writer();

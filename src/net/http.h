@@ -67,12 +67,12 @@ struct Request {
   Headers headers;
   std::string body;
   std::optional<PeerCertificate> peer;  // absent without TLS or without a certificate
-  std::string remote_address;  // the peer's IP address, without the port
+  std::string remote_address;           // the peer's IP address, without the port
 };
 
 // The end of a large body, made piece by piece while what comes before it is being sent.
 struct BodyTail {
-  std::size_t bytes = 0;                      // exactly what the pieces add up to
+  std::size_t bytes = 0;                       // exactly what the pieces add up to
   std::function<void(std::string& out)> next;  // appends a piece; on a net thread, must not block
 };
 
@@ -108,9 +108,9 @@ class ResponseWriter {
 
   // Bytes queued and not yet taken by the socket: a producer waits while this is large.
   virtual std::size_t pending_bytes() const = 0;
-  // `drained` runs (on a net thread) when a queue that held 64 KiB or more has become empty, `closed` once when
-  // the peer has gone or the answer is complete; set too late, it runs at once on the caller's thread. Both must
-  // only post and return. Set before begin().
+  // `drained` runs (on a net thread) when a queue that held 64 KiB or more has become empty,
+  // `closed` once when the peer has gone or the answer is complete; set too late, it runs at once
+  // on the caller's thread. Both must only post and return. Set before begin().
   virtual void on_drained(std::function<void()> drained) = 0;
   virtual void on_closed(std::function<void()> closed) = 0;
   virtual bool is_closed() const = 0;

@@ -122,7 +122,8 @@ class RequestParser {
   bool take_continue();
   // Bytes of the next request have arrived.
   bool started() const { return in_body_ || head_reader_.started(); }
-  // Memory taken by a request that is not complete. It grows as bytes come: a promised length reserves nothing.
+  // Memory taken by a request that is not complete. It grows as bytes come: a promised length
+  // reserves nothing.
   std::size_t held_bytes() const { return head_reader_.held_bytes() + request_.body.capacity(); }
   bool keep_alive() const { return keep_alive_; }
   int minor_version() const { return minor_version_; }

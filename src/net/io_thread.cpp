@@ -7,7 +7,8 @@
 
 namespace hekla::net {
 
-IoThread::IoThread(std::string name) : work_(asio::make_work_guard(io_)), thread_(std::move(name), 1) {
+IoThread::IoThread(std::string name)
+    : work_(asio::make_work_guard(io_)), thread_(std::move(name), 1) {
   Task task = [this] { run(); };
   CHECK(thread_.try_post(task), "a new pool takes work");
 }

@@ -1,5 +1,6 @@
-// An io_context with the one thread that runs it: what is posted to it or waits on it runs one after another, so that
-// a connection which stays with one of these needs neither locks nor strands, and stays in one processor's cache.
+// An io_context with the one thread that runs it: what is posted to it or waits on it runs one
+// after another, so that a connection which stays with one of these needs neither locks nor
+// strands, and stays in one processor's cache.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>

@@ -39,7 +39,8 @@ Result<OwnRanges> OwnRanges::parse(const std::vector<std::string>& blocks) {
     int prefix = -1;
     if (slash != std::string::npos)
       std::from_chars(block.data() + slash + 1, block.data() + block.size(), prefix);
-    if (prefix < 0 || prefix > kBits || ::inet_pton(AF_INET, block.substr(0, slash).c_str(), &base) != 1)
+    if (prefix < 0 || prefix > kBits ||
+        ::inet_pton(AF_INET, block.substr(0, slash).c_str(), &base) != 1)
       return fail(Code::bad_request, "\"" + block + "\" is no range of IPv4 addresses");
     const std::uint32_t mask = prefix == 0 ? 0 : ~std::uint32_t{0} << (kBits - prefix);
     out.ranges_.push_back({ntohl(base.s_addr) & mask, mask});
@@ -55,7 +56,8 @@ std::optional<std::string> OwnRanges::refusal(const sockaddr* address) const {
     const in_addr named{htonl(*asked)};
     char text[INET_ADDRSTRLEN] = {};
     ::inet_ntop(AF_INET, &named, text, sizeof text);
-    return std::string(text) + " is an address of pods or services, which cannot be reached from the host's network";
+    return std::string(text) +
+           " is an address of pods or services, which cannot be reached from the host's network";
   }
   return std::nullopt;
 }

@@ -20,7 +20,8 @@ namespace hekla::net {
 // The next connection to a listening socket; none (-1) when nobody comes.
 inline Socket accept_soon(const Socket& listener) {
   pollfd one{listener.fd(), POLLIN, 0};
-  if (::poll(&one, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())) != 1) return {};
+  if (::poll(&one, 1, static_cast<int>(std::chrono::milliseconds(kPatience).count())) != 1)
+    return {};
   return Socket(::accept(listener.fd(), nullptr, nullptr));
 }
 
@@ -39,7 +40,9 @@ class RawPeer {
         ::connect(socket_.fd(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   }
   // The other end of an accepted connection.
-  explicit RawPeer(Socket socket) : socket_(std::move(socket)), connected_(socket_.fd() >= 0) { limit_waits(); }
+  explicit RawPeer(Socket socket) : socket_(std::move(socket)), connected_(socket_.fd() >= 0) {
+    limit_waits();
+  }
 
   bool connected() const { return connected_; }
 
@@ -79,7 +82,8 @@ class RawPeer {
  private:
   void limit_waits() {
     const timeval limit{kPatience.count(), 0};
-    for (int wait : {SO_RCVTIMEO, SO_SNDTIMEO}) ::setsockopt(socket_.fd(), SOL_SOCKET, wait, &limit, sizeof limit);
+    for (int wait : {SO_RCVTIMEO, SO_SNDTIMEO})
+      ::setsockopt(socket_.fd(), SOL_SOCKET, wait, &limit, sizeof limit);
   }
 
   Socket socket_;

@@ -1,5 +1,6 @@
-// The connections of one net thread that have something to do, handed to it in lots. One commit may answer a
-// hundred requests and feed hundreds of watches: a post for each would wake the thread for each.
+// The connections of one net thread that have something to do, handed to it in lots. One commit may
+// answer a hundred requests and feed hundreds of watches: a post for each would wake the thread for
+// each.
 #pragma once
 
 #include <boost/asio/io_context.hpp>

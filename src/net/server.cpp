@@ -34,7 +34,8 @@ void allow_descriptors(rlim_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
-  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) log_warn("net", "the limit of open files could not be raised");
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+    log_warn("net", "the limit of open files could not be raised");
 }
 
 thread_local std::shared_ptr<OwnThread> own_thread;
@@ -162,7 +163,8 @@ class HttpServer final : public Server {
 
   void pause_accepting(Listener& listener, Nanos pause) {
     auto timer = std::make_shared<asio::steady_timer>(io_, pause);
-    timer->async_wait([this, &listener, timer](boost::system::error_code) { accept_ready(listener); });
+    timer->async_wait(
+        [this, &listener, timer](boost::system::error_code) { accept_ready(listener); });
   }
 
   void open(Accepted accepted) {
@@ -175,22 +177,24 @@ class HttpServer final : public Server {
     std::lock_guard lock(mutex_);
     if (stopping_ || (connections_.size() >= host_.options.max_connections && !make_room())) return;
     next_thread_ = (next_thread_ + 1) % threads_.size();
-    auto connection =
-        std::make_shared<Connection>(host_, threads_[next_thread_].ready(), accepted.socket.release(),
-                                     std::move(ssl), std::move(accepted.remote_address));
+    auto connection = std::make_shared<Connection>(host_, threads_[next_thread_].ready(),
+                                                   accepted.socket.release(), std::move(ssl),
+                                                   std::move(accepted.remote_address));
     connections_.insert(connection);
     connection->start();
   }
 
-  // Asks those that have been idle longest to go; false when none is. Many at a time, since looking costs. Until they
-  // have gone there are a few more connections than allowed.
+  // Asks those that have been idle longest to go; false when none is. Many at a time, since looking
+  // costs. Until they have gone there are a few more connections than allowed.
   bool make_room() {
     std::vector<std::pair<MonoTime::rep, std::shared_ptr<Connection>>> idle;
     for (const auto& connection : connections_)
-      if (MonoTime::rep since = connection->idle_since(); since != std::numeric_limits<MonoTime::rep>::max())
+      if (MonoTime::rep since = connection->idle_since();
+          since != std::numeric_limits<MonoTime::rep>::max())
         idle.emplace_back(since, connection);
     const std::size_t leaving = std::min(idle.size(), connections_.size() / 32 + 1);
-    std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(leaving), idle.end());
+    std::partial_sort(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(leaving),
+                      idle.end());
     for (std::size_t i = 0; i < leaving; ++i) idle[i].second->give_way();
     return leaving > 0;
   }
@@ -237,7 +241,7 @@ class HttpServer final : public Server {
   const std::uint16_t port_;
   std::vector<NetThread> threads_;
   ConnectionHost host_;
-  asio::io_context& io_;  // of the listeners and the sweep
+  asio::io_context& io_;           // of the listeners and the sweep
   std::list<Listener> listeners_;  // stay where they are: their handlers point at them
   asio::steady_timer timer_;
   bool stop_sweeping_ = false;
@@ -261,7 +265,8 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler han
   return start(std::move(options), std::move(handler), std::move(listener));
 }
 
-Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler, Socket listener) {
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler handler,
+                                              Socket listener) {
   if (options.threads < 1) return fail(Code::bad_request, "a server needs at least one thread");
   allow_descriptors(options.max_connections + kOtherDescriptors);
   SslContext tls;

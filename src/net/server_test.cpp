@@ -103,10 +103,13 @@ TEST(Server, AnswersThatNobodyReadsShareABudget) {
   ServerOptions options;
   options.max_unread_bytes = 40 << 20;
   const std::string body(16 << 20, 'x');
-  const Handler large = [&](const Request&, const WriterPtr& writer) { writer->respond(text(body)); };
+  const Handler large = [&](const Request&, const WriterPtr& writer) {
+    writer->respond(text(body));
+  };
   auto server = serve(large, std::move(options));
   std::vector<std::unique_ptr<RawPeer>> peers;
-  for (int i = 0; i < 6; ++i) peers.emplace_back(std::make_unique<RawPeer>(server->port()))->send(kGet);
+  for (int i = 0; i < 6; ++i)
+    peers.emplace_back(std::make_unique<RawPeer>(server->port()))->send(kGet);
   // Whoever reads is served, however many do not.
   RawPeer reader(server->port());
   reader.send(kGet);
@@ -141,7 +144,8 @@ TEST(Server, SmallRequestsAreReadWhateverOthersHold) {
   bool answered = false;
   for (MonoTime end = real_clock().mono() + kPatience; !answered && real_clock().mono() < end;) {
     RawPeer later(server->port());
-    later.send("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n" + std::string(25'000, 'x'));
+    later.send("POST /b HTTP/1.1\r\nHost: h\r\nContent-Length: 50000\r\n\r\n" +
+               std::string(25'000, 'x'));
     later.send(std::string(25'000, 'x'));
     answered = later.receive_until("]").starts_with("HTTP/1.1 200 ");
   }
@@ -298,16 +302,19 @@ TEST(Server, HandlersThatFailOrForgetAnswer500) {
 TEST(Server, ConnectionsAreLimited) {
   ServerOptions options;
   options.max_connections = 2;
-  options.threads = 1;  // with two, the second may be idle before the first: both are after the client has its answer
+  options.threads = 1;  // with two, the second may be idle before the first: both are after the
+                        // client has its answer
   std::mutex mutex;
   std::vector<WriterPtr> held;
-  auto server = serve([&](Request request, WriterPtr writer) {
-    if (request.path != "/hold") return echo(std::move(request), std::move(writer));
-    writer->begin(200, {});
-    writer->write("held");
-    std::lock_guard lock(mutex);
-    held.push_back(std::move(writer));
-  }, options);
+  auto server = serve(
+      [&](Request request, WriterPtr writer) {
+        if (request.path != "/hold") return echo(std::move(request), std::move(writer));
+        writer->begin(200, {});
+        writer->write("held");
+        std::lock_guard lock(mutex);
+        held.push_back(std::move(writer));
+      },
+      options);
   RawPeer one(server->port()), two(server->port());
   for (RawPeer* peer : {&one, &two}) {
     peer->send(kGet);

@@ -128,8 +128,11 @@ Result<void> SpdyReader::feed(std::string_view bytes, std::vector<SpdyEvent>& ou
     if (control) {
       TRY(on_control(static_cast<std::uint16_t>(number(rest, 2, 2)), flags, payload, out));
     } else {
-      out.push_back({SpdyEvent::Kind::data, number(rest, 0, 4) & kStreamMask, {},
-                     std::string(payload), (flags & kFin) != 0});
+      out.push_back({SpdyEvent::Kind::data,
+                     number(rest, 0, 4) & kStreamMask,
+                     {},
+                     std::string(payload),
+                     (flags & kFin) != 0});
     }
     rest.remove_prefix(kHeadBytes + size);
   }

@@ -35,7 +35,8 @@ TEST(Spdy, ReadsFramesHoweverTheyAreCut) {
   bytes += client.syn_stream(3, stream_headers("data"), false);
   bytes += SpdyWriter::data(3, "hello", false) + SpdyWriter::ping(7);
   bytes += SpdyWriter::data(3, "", true) + SpdyWriter::reset(1, 5);
-  bytes += std::string("\x80\x03\x00\x07\x00\x00\x00\x08\x00\x00\x00\x03\x00\x00\x00\x00", 16);  // goaway
+  bytes += std::string("\x80\x03\x00\x07\x00\x00\x00\x08\x00\x00\x00\x03\x00\x00\x00\x00",
+                       16);  // goaway
   for (std::size_t step : {bytes.size(), std::size_t{1}, std::size_t{13}}) {
     std::vector<SpdyEvent> got = read_all(bytes, step);
     ASSERT_EQ(got.size(), 7u);
@@ -58,7 +59,8 @@ TEST(Spdy, ReadsFramesHoweverTheyAreCut) {
 TEST(Spdy, IgnoresSettingsAndRefusesRubbish) {
   SpdyReader reader;
   std::vector<SpdyEvent> out;
-  EXPECT_TRUE(reader.feed(std::string("\x80\x03\x00\x04\x00\x00\x00\x04\x00\x00\x00\x00", 12), out));
+  EXPECT_TRUE(
+      reader.feed(std::string("\x80\x03\x00\x04\x00\x00\x00\x04\x00\x00\x00\x00", 12), out));
   EXPECT_TRUE(reader.feed(std::string("\x80\x03\x00\x09\x00\x00\x00\x00", 8), out));
   EXPECT_TRUE(out.empty());
   EXPECT_FALSE(reader.feed(std::string("\x80\x02\x00\x01\x00\x00\x00\x00", 8), out));

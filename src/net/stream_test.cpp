@@ -36,7 +36,9 @@ class Streams : public testing::Test {
     peer.send("GET /watch HTTP/1.1\r\nHost: h\r\n\r\n");
     return begun.get_future().get();
   }
-  bool is_closed_soon() { return closed.get_future().wait_for(kPatience) == std::future_status::ready; }
+  bool is_closed_soon() {
+    return closed.get_future().wait_for(kPatience) == std::future_status::ready;
+  }
 
   std::promise<WriterPtr> begun;
   std::promise<void> closed;
@@ -126,8 +128,10 @@ TEST_F(Streams, TwoStreamsShareTheirBytes) {
   WriterPtr to_second = open(second);
   auto event = std::make_shared<const std::string>("one event for both\n");
   for (const WriterPtr& writer : {to_first, to_second}) writer->write(event);
-  EXPECT_TRUE(first.receive_until(*event + "\r\n").ends_with("13\r\n" + *event + "\r\n")) << first.received;
-  EXPECT_TRUE(second.receive_until(*event + "\r\n").ends_with("13\r\n" + *event + "\r\n")) << second.received;
+  EXPECT_TRUE(first.receive_until(*event + "\r\n").ends_with("13\r\n" + *event + "\r\n"))
+      << first.received;
+  EXPECT_TRUE(second.receive_until(*event + "\r\n").ends_with("13\r\n" + *event + "\r\n"))
+      << second.received;
   to_first->end();
   EXPECT_TRUE(is_closed_soon());
   closed = {};

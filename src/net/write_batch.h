@@ -1,6 +1,7 @@
-// Many streams written to at a time: while one of these lives, the connections that its thread writes to are not woken
-// one by one but together at its end. A commit may feed hundreds of watches; net threads that are woken for the first
-// of them would run dry before the last, and be woken again and again.
+// Many streams written to at a time: while one of these lives, the connections that its thread
+// writes to are not woken one by one but together at its end. A commit may feed hundreds of
+// watches; net threads that are woken for the first of them would run dry before the last, and be
+// woken again and again.
 #pragma once
 
 #include <memory>

@@ -9,8 +9,8 @@
 
 #include "base/disk.h"
 #include "json/parse.h"
-#include "scheduler/session/invariants.h"
 #include "scheduler/session/action.h"
+#include "scheduler/session/invariants.h"
 #include "scheduler/session/session.h"
 #include "scheduler/shorthand_test.h"
 #include "support/sim_executor.h"
@@ -569,8 +569,7 @@ class Runner {
   void expect_annotations(const json::Object& wanted) {
     for (const auto& member : wanted) {
       std::map<std::string, std::string> have, want;
-      for (const auto& [name, value] : preparation_of(member.key()).annotations)
-        have[name] = value;
+      for (const auto& [name, value] : preparation_of(member.key()).annotations) have[name] = value;
       for (const auto& one : member.value().as_object()) want[one.key()] = text_of(one.value());
       EXPECT_EQ(have, want) << member.key();
     }
@@ -586,7 +585,8 @@ class Runner {
     }
   }
 
-  // By pod and resource claim: the devices it gets, "driver/pool/device" in a list; null: it has them.
+  // By pod and resource claim: the devices it gets, "driver/pool/device" in a list; null: it has
+  // them.
   void expect_devices(const json::Object& wanted) {
     for (const auto& member : wanted) {
       json::Object have;
@@ -611,7 +611,8 @@ class Runner {
   void expect_allocations(const json::Object& wanted) {
     for (const auto& member : wanted) {
       json::Object have;
-      for (const auto& claim : preparation_of(member.key()).devices) have[claim.name] = claim.allocation;
+      for (const auto& claim : preparation_of(member.key()).devices)
+        have[claim.name] = claim.allocation;
       EXPECT_TRUE(json::equal(json::Value(have), member.value()))
           << member.key() << " gets " << json::serialize(json::Value(have));
     }
@@ -673,14 +674,12 @@ TEST_P(SchedulerScenario, Holds) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, SchedulerScenario, testing::ValuesIn(scenario_files()),
-                         [](const auto& file) {
-                           std::string name = fs::path(file.param).stem().string();
-                           std::replace_if(
-                               name.begin(), name.end(), [](char c) { return !std::isalnum(c); },
-                               '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Files, SchedulerScenario, testing::ValuesIn(scenario_files()), [](const auto& file) {
+      std::string name = fs::path(file.param).stem().string();
+      std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(c); }, '_');
+      return name;
+    });
 
 // ---- mutants: what may be crippled without a scenario noticing is not tested ----
 

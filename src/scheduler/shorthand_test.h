@@ -104,10 +104,7 @@ inline json::Value group(const json::Value& from, int order) {
                                   {"uid", "group-" + name},
                                   {"creationTimestamp", model::format_rfc3339(created)}};
   copy(from, "annotations", meta);
-  return json::Object{
-      {"metadata", std::move(meta)},
-      {"spec", spec},
-      {"status", status}};
+  return json::Object{{"metadata", std::move(meta)}, {"spec", spec}, {"status", status}};
 }
 
 // {name, namespace, group, role, node, phase, deleting, schedulerName, priority, nominated, gated,

@@ -16,11 +16,12 @@ std::string found_text(const ItemPtr& item) {
 
 std::unexpected<Error> unmet(Code code, const std::string& bucket, const std::string& key,
                              const std::string& expected, const ItemPtr& current) {
-  return fail(code, "key \"" + key + "\" in " + bucket + ": expected " + expected + ", " + found_text(current));
+  return fail(code, "key \"" + key + "\" in " + bucket + ": expected " + expected + ", " +
+                        found_text(current));
 }
 
-Result<void> check_expectation(const Expect& expect, const std::string& bucket, const std::string& key,
-                               const ItemPtr& current) {
+Result<void> check_expectation(const Expect& expect, const std::string& bucket,
+                               const std::string& key, const ItemPtr& current) {
   switch (expect.kind) {
     case Expect::Kind::anything:
       break;
@@ -111,7 +112,8 @@ Result<ItemPtr> GroupApplication::apply_one(Write& write) {
   ItemPtr current = tree.get(write.key);
   TRY(check_expectation(write.expect, bucket, write.key, current));
   bool removes = write.op == Write::Op::remove;
-  if (removes && !current) return unmet(Code::not_found, bucket, write.key, "the key to exist", current);
+  if (removes && !current)
+    return unmet(Code::not_found, bucket, write.key, "the key to exist", current);
   TRY(check_guards(write.guards));
 
   ItemPtr item = make_item(write, ++version_.revision, current);
@@ -135,7 +137,8 @@ Result<void> GroupApplication::check_guards(const std::vector<Guard>& guards) co
   for (const Guard& guard : guards) {
     CHECK(guard.bucket < names_.size(), "a guard in a bucket that nobody made");
     const Tree* tree = version_.tree(guard.bucket);
-    TRY(check_expectation(guard.expect, *names_[guard.bucket], guard.key, tree ? tree->get(guard.key) : nullptr));
+    TRY(check_expectation(guard.expect, *names_[guard.bucket], guard.key,
+                          tree ? tree->get(guard.key) : nullptr));
   }
   return {};
 }

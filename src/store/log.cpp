@@ -67,7 +67,8 @@ Result<void> Log::append(GroupBuilder& group, Revision first) {
 void Log::write_ahead(std::uint64_t group_bytes) {
   const bool small = group_bytes <= write_ahead_bytes_ / 8;
   if (!small || zeros_end_ == 0 || good_bytes_ + group_bytes <= zeros_end_) return;
-  // Where there is no room for them there may be for the group; the segment does without from then on.
+  // Where there is no room for them there may be for the group; the segment does without from then
+  // on.
   zeros_end_ = file_->write_ahead(write_ahead_bytes_) ? good_bytes_ + write_ahead_bytes_ : 0;
 }
 

@@ -34,7 +34,8 @@ void attach(const std::vector<Unattached>& items, const Attacher& attacher) {
   auto work = [&] {
     for (std::size_t from = next.fetch_add(kLot); from < items.size(); from = next.fetch_add(kLot))
       for (std::size_t i = from; i < std::min(from + kLot, items.size()); ++i)
-        items[i].item->attachment = attacher(items[i].bucket, items[i].item->key, items[i].item->value);
+        items[i].item->attachment =
+            attacher(items[i].bucket, items[i].item->key, items[i].item->value);
   };
   const std::size_t threads =
       std::min<std::size_t>(std::thread::hardware_concurrency(), (items.size() + kLot - 1) / kLot);
@@ -67,7 +68,8 @@ class State {
     if (record.op == Write::Op::remove) {
       if (!previous) return false;
       bucket.erase(found);
-      if (history_) remember(id, Change::Kind::removed, last_state(*previous, record.revision), previous);
+      if (history_)
+        remember(id, Change::Kind::removed, last_state(*previous, record.revision), previous);
       return true;
     }
     bool digits_fit =
@@ -82,7 +84,8 @@ class State {
     item->revision_at = record.revision_at;
     if (previous) bucket.erase(found);  // the map's key is a view into the item
     bucket.emplace(item->key, item);
-    if (history_) remember(id, previous ? Change::Kind::updated : Change::Kind::created, item, previous);
+    if (history_)
+      remember(id, previous ? Change::Kind::updated : Change::Kind::created, item, previous);
     return true;
   }
 
@@ -119,7 +122,8 @@ class State {
   void remember(std::size_t bucket, Change::Kind kind, ItemPtr item, ItemPtr previous) {
     const Revision at = item->modified;
     // What falls out of it is freed here and now: nobody waits yet.
-    (void)history_->append({{static_cast<BucketId>(bucket), {kind, at, std::move(item), std::move(previous)}}});
+    (void)history_->append(
+        {{static_cast<BucketId>(bucket), {kind, at, std::move(item), std::move(previous)}}});
   }
   static ItemPtr last_state(const Item& item, Revision removed) {
     auto last = std::make_shared<Item>(item);
@@ -147,7 +151,8 @@ class State {
 Result<void> load_snapshot(const std::string& file, const std::string& name,
                            std::optional<std::uint64_t> sequence, State& state) {
   FileHeader header = TRY(decode_header(FileKind::snapshot, file, name));
-  if (sequence && header.sequence != *sequence) return damaged(name, 0, "the header is another file's");
+  if (sequence && header.sequence != *sequence)
+    return damaged(name, 0, "the header is another file's");
   std::uint64_t offset = kFileHeaderBytes, records = 0;
   while (true) {
     auto group = read_group(file, offset, header.salt);
@@ -340,7 +345,8 @@ Result<Start> load_start(Disk& disk, const Inventory& inventory, State& state) {
 
 }  // namespace
 
-Result<Recovered> read_snapshot(const std::string& file, const std::string& name, const Attacher& attacher) {
+Result<Recovered> read_snapshot(const std::string& file, const std::string& name,
+                                const Attacher& attacher) {
   TRY(check_version(FileKind::snapshot, file, name));
   State state;
   TRY(load_snapshot(file, name, std::nullopt, state));

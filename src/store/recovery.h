@@ -19,14 +19,15 @@ namespace hekla::store {
 struct Recovered {
   Snapshot::Version version;
   std::vector<std::string> bucket_names;  // by BucketId
-  // The log's changes; complete from the revision of the snapshot on, or from where `limits` had it cut. Items that
-  // are no longer live have no attachment.
+  // The log's changes; complete from the revision of the snapshot on, or from where `limits` had it
+  // cut. Items that are no longer live have no attachment.
   History history{{0, 0}, 0};
   std::uint64_t closed_bytes = 0;  // of the segments after the snapshot and before the current one
 };
 
 // What a snapshot file says, wherever it was kept; `name` is for the message.
-Result<Recovered> read_snapshot(const std::string& file, const std::string& name, const Attacher& attacher);
+Result<Recovered> read_snapshot(const std::string& file, const std::string& name,
+                                const Attacher& attacher);
 
 // On success `log` has a current segment. Until then nothing on disk is changed.
 Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher, History::Limits limits);

@@ -137,7 +137,8 @@ TEST_F(DiskTest, WhereZerosHaveNoRoomCommitsMayHave) {
   EXPECT_TRUE(f.commit(put(f.pods, "b", "2")));
   Result<ItemPtr> full = f.commit(put(f.pods, "c", std::string(300, 'v')));
   ASSERT_FALSE(full);
-  EXPECT_EQ(full.error().message, "cannot commit: write segment-0000000001.log: No space left on device");
+  EXPECT_EQ(full.error().message,
+            "cannot commit: write segment-0000000001.log: No space left on device");
   EXPECT_TRUE(f.commit(put(f.pods, "c", "3")));
   f.reopen();
   EXPECT_EQ(f.store->snapshot().count(f.pods), 3u);
@@ -152,7 +153,8 @@ TEST_F(DiskTest, ASegmentWhoseZerosCannotBeCutIsAbandoned) {
   Result<ItemPtr> failed = f.commit(put(f.pods, "b", "2"));
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().message,
-            "cannot commit: fdatasync segment-0000000001.log: Input/output error; a fresh snapshot is being written "
+            "cannot commit: fdatasync segment-0000000001.log: Input/output error; a fresh snapshot "
+            "is being written "
             "first");
   ASSERT_TRUE(f.simulation.run_until_idle());
   EXPECT_TRUE(f.commit(put(f.pods, "b", "2")));

@@ -18,8 +18,8 @@ Write put_of(const Item& item, BucketId bucket) {
 
 }  // namespace
 
-Batch restoring_writes(const Recovered& wanted, const std::vector<BucketId>& ids, const Snapshot& now,
-                       std::size_t buckets) {
+Batch restoring_writes(const Recovered& wanted, const std::vector<BucketId>& ids,
+                       const Snapshot& now, std::size_t buckets) {
   static const Tree kEmpty;
   std::vector<const Tree*> trees(buckets, &kEmpty);
   for (std::size_t i = 0; i < ids.size(); ++i) trees[ids[i]] = &wanted.version.buckets[i];

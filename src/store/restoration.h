@@ -9,7 +9,7 @@
 namespace hekla::store {
 
 // `ids`: the present ids of wanted.bucket_names; `buckets`: how many there are now.
-Batch restoring_writes(const Recovered& wanted, const std::vector<BucketId>& ids, const Snapshot& now,
-                       std::size_t buckets);
+Batch restoring_writes(const Recovered& wanted, const std::vector<BucketId>& ids,
+                       const Snapshot& now, std::size_t buckets);
 
 }  // namespace hekla::store

@@ -26,10 +26,13 @@ class RestorationTest : public testing::Test {
 };
 
 TEST_F(RestorationTest, BringsBackWhatWasAndRevisionsGoOn) {
-  f.commit({versioned(f.pods, "same", "1"), versioned(f.pods, "changed", "1"), versioned(f.pods, "gone", "1")});
-  f.commit(put(f.nodes, std::string(2u << 20, 'k'), std::string(2u << 20, 'v')));  // more than a piece
+  f.commit({versioned(f.pods, "same", "1"), versioned(f.pods, "changed", "1"),
+            versioned(f.pods, "gone", "1")});
+  f.commit(
+      put(f.nodes, std::string(2u << 20, 'k'), std::string(2u << 20, 'v')));  // more than a piece
   const std::string file = whole(*f.store);
-  f.commit({versioned(f.pods, "changed", "2"), removal(f.pods, "gone"), versioned(f.pods, "new", "1")});
+  f.commit(
+      {versioned(f.pods, "changed", "2"), removal(f.pods, "gone"), versioned(f.pods, "new", "1")});
   const BucketId later = f.store->bucket("later");
   f.commit(put(later, "x", "y"));
   const Revision before = f.store->snapshot().revision();
@@ -42,7 +45,8 @@ TEST_F(RestorationTest, BringsBackWhatWasAndRevisionsGoOn) {
     const Snapshot now = f.store->snapshot();
     EXPECT_EQ(now.revision(), before + 4);
     EXPECT_EQ(now.get(f.pods, "same")->value, "rev=1;1");
-    EXPECT_EQ(now.get(f.pods, "changed")->value, "rev=" + std::to_string(now.get(f.pods, "changed")->modified) + ";1");
+    EXPECT_EQ(now.get(f.pods, "changed")->value,
+              "rev=" + std::to_string(now.get(f.pods, "changed")->modified) + ";1");
     EXPECT_GT(now.get(f.pods, "gone")->modified, before);
     EXPECT_EQ(now.get(f.pods, "new"), nullptr);
     EXPECT_EQ(now.count(f.store->bucket("later")), 0u);

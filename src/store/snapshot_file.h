@@ -1,5 +1,5 @@
-// Writing a snapshot of one immutable Version, a piece at a time so that the loop that does it stays
-// responsive, and removing what it makes superfluous. Reading one is recovery's business.
+// Writing a snapshot of one immutable Version, a piece at a time so that the loop that does it
+// stays responsive, and removing what it makes superfluous. Reading one is recovery's business.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ namespace hekla::store {
 class SnapshotEncoder {
  public:
   // `sequence`: the first segment whose records the version does not contain. `bucket_names` by id.
-  SnapshotEncoder(std::shared_ptr<const Snapshot::Version> version, std::vector<std::string> bucket_names,
-                  std::uint64_t sequence, std::uint64_t salt);
+  SnapshotEncoder(std::shared_ptr<const Snapshot::Version> version,
+                  std::vector<std::string> bucket_names, std::uint64_t sequence,
+                  std::uint64_t salt);
   // About a megabyte; empty when all has been given.
   std::string next();
   const FileHeader& header() const { return header_; }

@@ -187,8 +187,8 @@ Result<std::vector<Change>> StoreImpl::changes_after(BucketId bucket, Revision a
   return changes;
 }
 
-// A start does not parse what only the log remembers: most of it is never asked for, because whoever comes back after
-// it has seen nearly everything.
+// A start does not parse what only the log remembers: most of it is never asked for, because
+// whoever comes back after it has seen nearly everything.
 void StoreImpl::attach_replayed(BucketId bucket, std::vector<Change>& changes) const {
   if (!attacher_) return;
   const std::string& name = *names_.all().at(bucket);
@@ -414,10 +414,10 @@ Result<std::unique_ptr<Store>> Store::open(Options options, Disk& disk, Executor
                                            Executor& background, Attacher attacher,
                                            Metrics* metrics) {
   Log log(disk, committer.clock(), options.write_ahead_bytes);
-  Recovered recovered = TRY(
-      recover(disk, log, attacher, {options.history_changes, options.history_bytes}));
-  return std::make_unique<StoreImpl>(options, disk, committer, background, std::move(attacher), metrics,
-                                     std::move(log), std::move(recovered));
+  Recovered recovered =
+      TRY(recover(disk, log, attacher, {options.history_changes, options.history_bytes}));
+  return std::make_unique<StoreImpl>(options, disk, committer, background, std::move(attacher),
+                                     metrics, std::move(log), std::move(recovered));
 }
 
 // There is no other implementation.

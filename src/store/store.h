@@ -72,7 +72,8 @@ struct Expect {
   Revision revision = 0;
 };
 
-// What another key must be like for a write to be made: what the written key stands on is still there.
+// What another key must be like for a write to be made: what the written key stands on is still
+// there.
 struct Guard {
   BucketId bucket = 0;
   std::string key;
@@ -121,9 +122,9 @@ struct Options {
   std::uint64_t history_bytes = 256u << 20;
   // A snapshot is written and the log cut when the log has grown past this and past the live data.
   std::uint64_t log_bytes_before_snapshot = 64u << 20;
-  // Commits that are small beside it are written over zeros, so many of which are written at a time; 0: never.
-  // One of 3 KB then takes half the CPU and a third of the time (ext4: 55 against 110 us CPU), as its sync has neither
-  // new blocks nor a new size to write down.
+  // Commits that are small beside it are written over zeros, so many of which are written at a
+  // time; 0: never. One of 3 KB then takes half the CPU and a third of the time (ext4: 55 against
+  // 110 us CPU), as its sync has neither new blocks nor a new size to write down.
   std::uint64_t write_ahead_bytes = 512u << 10;
   // Commit groups are bounded so that one giant batch does not delay everyone.
   std::size_t group_bytes = 8u << 20;
@@ -134,7 +135,8 @@ struct Options {
   std::size_t pending_bytes = 512u << 20;
 };
 
-// Rebuilds the attachment of a recovered value. Several threads call it at the same time when there are many.
+// Rebuilds the attachment of a recovered value. Several threads call it at the same time when there
+// are many.
 using Attacher = std::function<AttachmentPtr(std::string_view bucket, const std::string& key,
                                              const std::string& value)>;
 
@@ -166,8 +168,8 @@ class Store {
   // history no longer reaches back to `after`.
   virtual Result<std::vector<Change>> changes_after(BucketId bucket, Revision after,
                                                     std::size_t limit) const = 0;
-  // The oldest revision changes_after still serves for any bucket. Right after a start it is that of the snapshot
-  // recovered, or where the limits cut the log after it.
+  // The oldest revision changes_after still serves for any bucket. Right after a start it is that
+  // of the snapshot recovered, or where the limits cut the log after it.
   virtual Revision oldest_history() const = 0;
 
   // Calls `notify` on the committer thread after each commit that touched `bucket`, until the

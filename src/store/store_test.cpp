@@ -131,7 +131,8 @@ TEST_F(StoreTest, AGuardHoldsAWriteBackWhenAnotherKeyChanged) {
   f.commit(removal(f.nodes, "n"));
   EXPECT_EQ(f.commit(guarded).error().code, Code::not_found);
   guarded.key = "a";
-  EXPECT_EQ(f.commit(guarded).error().code, Code::already_exists) << "its own expectation comes first";
+  EXPECT_EQ(f.commit(guarded).error().code, Code::already_exists)
+      << "its own expectation comes first";
   EXPECT_EQ(f.store->snapshot().count(f.pods), 1u);
   // Earlier writes of the batch count.
   guarded.key = "c";
@@ -234,8 +235,8 @@ TEST_F(StoreTest, TheLogIsHistoryAfterAStart) {
   Write a = put(f.pods, "a", "<>");
   a.revision_at = 1;
   for (int i = 0; i < 9; ++i) f.commit(put(f.nodes, "n", std::to_string(i)));
-  f.commit(a);                    // 10
-  f.commit(a);                    // 11
+  f.commit(a);                     // 10
+  f.commit(a);                     // 11
   f.commit(removal(f.pods, "a"));  // 12
   f.commit(put(f.pods, "b", "x"));
   auto before = f.store->changes_after(f.pods, 0, 10);
@@ -417,7 +418,8 @@ TEST_F(StoreTest, AttachmentsAreKeptAndRebuilt) {
   auto changes = f.store->changes_after(f.pods, 1, 10);
   ASSERT_EQ(changes->size(), 2u);
   EXPECT_EQ(changes->at(1).item->attachment, attachment);
-  for (const AttachmentPtr& replayed : {changes->at(0).item->attachment, changes->at(1).previous->attachment}) {
+  for (const AttachmentPtr& replayed :
+       {changes->at(0).item->attachment, changes->at(1).previous->attachment}) {
     ASSERT_NE(replayed, nullptr) << "made when it is asked for";
     EXPECT_EQ(static_cast<const Length&>(*replayed).length, 1u);
   }
@@ -426,7 +428,8 @@ TEST_F(StoreTest, AttachmentsAreKeptAndRebuilt) {
 TEST_F(StoreTest, EveryOneOfManyValuesGetsItsOwnAttachment) {
   constexpr std::size_t kMany = 5000;
   std::vector<Write> writes;
-  for (std::size_t i = 0; i < kMany; ++i) writes.push_back(put(f.pods, std::to_string(i), std::string(i, 'x')));
+  for (std::size_t i = 0; i < kMany; ++i)
+    writes.push_back(put(f.pods, std::to_string(i), std::string(i, 'x')));
   f.commit(std::move(writes));
   std::atomic<std::size_t> calls = 0;
   f.attacher = [&](std::string_view, const std::string&, const std::string& value) {

@@ -76,10 +76,10 @@ class World {
  public:
   explicit World(std::uint64_t seed) : simulation_(seed), api_(simulation_.clock()) {
     api_.on_write = [this](const kube::Write& write) { return fate_of(write); };
-    EXPECT_TRUE(api_.create(resources::queues,
-                            json::Object{{"metadata", json::Object{{"name", "default"}}},
-                                         {"spec", json::Object{{"weight", 1}}},
-                                         {"status", json::Object{{"state", "Open"}}}}));
+    EXPECT_TRUE(
+        api_.create(resources::queues, json::Object{{"metadata", json::Object{{"name", "default"}}},
+                                                    {"spec", json::Object{{"weight", 1}}},
+                                                    {"status", json::Object{{"state", "Open"}}}}));
     start();
     const char* text = kJobs[uniform(rng(), std::size(kJobs))];
     Result<std::vector<json::YamlDocument>> job = json::parse_yaml(text);
@@ -177,7 +177,8 @@ class World {
   void check_pods(const model::VcJob& job) {
     std::map<std::string, std::int32_t> pods;
     for (const json::Value* pod : api_.list(resources::pods)) {
-      ++pods[std::string(json::string_at(*pod, {"metadata", "annotations", "volcano.sh/task-spec"}))];
+      ++pods[std::string(
+          json::string_at(*pod, {"metadata", "annotations", "volcano.sh/task-spec"}))];
       std::string phase = phase_of(*pod);
       if (phase != "Pending" && phase != "Running") continue;
       EXPECT_EQ(json::string_at(*pod, {"metadata", "annotations", "volcano.sh/job-version"}),
@@ -289,14 +290,14 @@ class World {
     if (task.partitionPolicy || task.name == "head") return;
     task.replicas = least + static_cast<std::int32_t>(uniform(rng(), 4));
     most_[task.name] = std::max(most_[task.name], task.replicas);
-    EXPECT_TRUE(api_.patch(
-        resources::vcjobs, {"default", "j"},
-        json::Object{{"spec", json::Object{{"tasks", json::encode(job.spec.tasks)}}}}));
+    EXPECT_TRUE(
+        api_.patch(resources::vcjobs, {"default", "j"},
+                   json::Object{{"spec", json::Object{{"tasks", json::encode(job.spec.tasks)}}}}));
   }
 
   void command() {
-    static constexpr const char* kActions[] = {"AbortJob", "ResumeJob", "RestartJob", "SyncJob",
-                                               "CompleteJob", "TerminateJob"};
+    static constexpr const char* kActions[] = {"AbortJob", "ResumeJob",   "RestartJob",
+                                               "SyncJob",  "CompleteJob", "TerminateJob"};
     EXPECT_TRUE(api_.create(
         resources::commands,
         json::Object{{"metadata", json::Object{{"generateName", "c-"}}},
@@ -327,7 +328,8 @@ class World {
     version_ = job.status.version;
     std::map<std::string, std::int32_t> pods;
     for (const json::Value* pod : api_.list(resources::pods))
-      ++pods[std::string(json::string_at(*pod, {"metadata", "annotations", "volcano.sh/task-spec"}))];
+      ++pods[std::string(
+          json::string_at(*pod, {"metadata", "annotations", "volcano.sh/task-spec"}))];
     for (const auto& [role, count] : pods) EXPECT_LE(count, most_[role]) << role;
     if (!finished_.empty()) {
       EXPECT_EQ(job.status.state.phase, finished_) << "a finished job moved";

@@ -1,7 +1,8 @@
-// The API server on a disk that loses, tears and reorders what was not synced, under random clients, and killed at any
-// moment. After every crash and whenever the world is at rest: acknowledged writes are there as they were
-// acknowledged, revisions never went back, a watch that was resumed shows what a list shows, quotas have counted what
-// is there, and nothing has outlived its namespace or its CRD. A failure prints the command that replays it.
+// The API server on a disk that loses, tears and reorders what was not synced, under random
+// clients, and killed at any moment. After every crash and whenever the world is at rest:
+// acknowledged writes are there as they were acknowledged, revisions never went back, a watch that
+// was resumed shows what a list shows, quotas have counted what is there, and nothing has outlived
+// its namespace or its CRD. A failure prints the command that replays it.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -40,7 +41,8 @@ std::uint64_t revision_of(const json::Value& object) {
 }
 std::string uid_of(const json::Value& object) { return json::text_at(object, {"metadata", "uid"}); }
 std::string key_of(const json::Value& object) {
-  return json::text_at(object, {"metadata", "namespace"}) + "/" + json::text_at(object, {"metadata", "name"});
+  return json::text_at(object, {"metadata", "namespace"}) + "/" +
+         json::text_at(object, {"metadata", "name"});
 }
 bool is_deleting(const json::Value& object) {
   return !json::string_at(object, {"metadata", "deletionTimestamp"}).empty();
@@ -76,7 +78,8 @@ struct Watcher {
 
 // A write under way.
 struct Sent {
-  std::string key;   // "0 n0/o1": collection and object; of other objects, or many: their collection alone
+  std::string
+      key;  // "0 n0/o1": collection and object; of other objects, or many: their collection alone
   std::string what;  // for the tally
   std::shared_ptr<FakeWriter> answer;
 };
@@ -108,7 +111,8 @@ class Process {
   }
   void start_controllers() {
     client_ = server->client(*controllers_, {"namespace-controller"});
-    namespaces_ = std::make_unique<controllers::Namespaces>(*client_, server->discovery(), "the root");
+    namespaces_ =
+        std::make_unique<controllers::Namespaces>(*client_, server->discovery(), "the root");
     namespaces_->start();
   }
   void kill() {
@@ -121,7 +125,8 @@ class Process {
     store.reset();
   }
 
-  std::shared_ptr<FakeWriter> send(const std::string& method, const std::string& target, std::string body = {},
+  std::shared_ptr<FakeWriter> send(const std::string& method, const std::string& target,
+                                   std::string body = {},
                                    const std::string& type = "application/json") {
     net::Request request;
     request.method = method;
@@ -143,7 +148,8 @@ class Process {
   sim::Simulation& simulation_;
   sim::SimDisk& disk_;
   const store::Options options_;
-  sim::SimExecutor *committer_ = nullptr, *background_ = nullptr, *serving_ = nullptr, *controllers_ = nullptr;
+  sim::SimExecutor *committer_ = nullptr, *background_ = nullptr, *serving_ = nullptr,
+                   *controllers_ = nullptr;
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<controllers::Namespaces> namespaces_;
   FakeConnections connections_;
@@ -160,14 +166,16 @@ struct Beginning {
     EXPECT_TRUE(process.start());
     auto make = [&](const std::string& method, const std::string& path, const std::string& body) {
       EXPECT_TRUE(simulation.run_until_idle());
-      auto answer = process.send(method, path, body,
-                                 method == "PATCH" ? "application/merge-patch+json" : "application/json");
+      auto answer =
+          process.send(method, path, body,
+                       method == "PATCH" ? "application/merge-patch+json" : "application/json");
       EXPECT_TRUE(simulation.run_until_idle());
       EXPECT_LT(answer->answer.status, 300) << path << answer->answer.body;
     };
     for (const std::string& ns : kNamespaces) {
       make("POST", "/api/v1/namespaces", R"({"metadata":{"name":")" + ns + R"("}})");
-      make("POST", "/api/v1/namespaces/" + ns + "/serviceaccounts", R"({"metadata":{"name":"default"}})");
+      make("POST", "/api/v1/namespaces/" + ns + "/serviceaccounts",
+           R"({"metadata":{"name":"default"}})");
     }
     make("POST", kCrdPath, kThingsCrd);
     const std::string hard =
@@ -255,9 +263,11 @@ class World {
   // One random write to one of a few objects.
   void write() {
     std::size_t c = pick(std::size(kCollections));
-    std::string ns = kNamespaces[pick(std::size(kNamespaces))], name = "o" + std::to_string(pick(3));
+    std::string ns = kNamespaces[pick(std::size(kNamespaces))],
+                name = "o" + std::to_string(pick(3));
     if (!acknowledged_.empty() && rng_.chance(60)) {  // something that is there
-      auto known = std::next(acknowledged_.begin(), static_cast<std::ptrdiff_t>(pick(acknowledged_.size())));
+      auto known =
+          std::next(acknowledged_.begin(), static_cast<std::ptrdiff_t>(pick(acknowledged_.size())));
       c = static_cast<std::size_t>(known->first[0] - '0');
       ns = json::text_at(known->second, {"metadata", "namespace"});
       name = json::text_at(known->second, {"metadata", "name"});
@@ -265,8 +275,9 @@ class World {
     const Collection& of = kCollections[c];
     const std::string all = of.base + "/namespaces/" + ns + "/" + of.plural, one = all + "/" + name;
     const std::string key = std::to_string(c) + " " + ns + "/" + name;
-    const std::string labels = R"({"metadata":{"labels":{"l":")" + std::string(rng_.chance(50) ? "x" : "y") +
-                               R"(","n":")" + number() + "\"}}}";
+    const std::string labels = R"({"metadata":{"labels":{"l":")" +
+                               std::string(rng_.chance(50) ? "x" : "y") + R"(","n":")" + number() +
+                               "\"}}}";
     switch (pick(9)) {
       case 0:
       case 1:
@@ -274,20 +285,25 @@ class World {
       case 2:
         return send(key, "PATCH", one, labels, "application/merge-patch+json");
       case 3:
-        return send(key, "PATCH", one, labels,
-                    of.builtin ? "application/strategic-merge-patch+json" : "application/merge-patch+json");
+        return send(
+            key, "PATCH", one, labels,
+            of.builtin ? "application/strategic-merge-patch+json" : "application/merge-patch+json");
       case 4:
-        return send(key, "PATCH", one, R"([{"op":"add","path":"/metadata/labels/j","value":")" + number() + "\"}]",
+        return send(key, "PATCH", one,
+                    R"([{"op":"add","path":"/metadata/labels/j","value":")" + number() + "\"}]",
                     "application/json-patch+json");
       case 5:
         return send(key, "PATCH", one + "?fieldManager=sim&force=true", object(c, name),
                     "application/apply-patch+yaml");
       case 6:
-        return rng_.chance(50) ? update(key, one)
-                               : send(key, "PATCH", one + (c == kThings || of.plural == "pods" ? "/status" : ""),
-                                      R"({"status":{"phase":"Succeeded"}})", "application/merge-patch+json");
+        return rng_.chance(50)
+                   ? update(key, one)
+                   : send(key, "PATCH",
+                          one + (c == kThings || of.plural == "pods" ? "/status" : ""),
+                          R"({"status":{"phase":"Succeeded"}})", "application/merge-patch+json");
       case 7:
-        return send(key, "PATCH", one, R"({"metadata":{"finalizers":null}})", "application/merge-patch+json");
+        return send(key, "PATCH", one, R"({"metadata":{"finalizers":null}})",
+                    "application/merge-patch+json");
       default:
         if (rng_.chance(10)) return send(std::to_string(c), "DELETE", all + "?labelSelector=l%3Dx");
         return send(key, "DELETE", one);
@@ -297,12 +313,13 @@ class World {
   std::string object(std::size_t c, const std::string& name) {
     const Collection& of = kCollections[c];
     std::string text = R"({"apiVersion":")" + of.api_version + R"(","kind":")" + of.kind +
-                       R"(","metadata":{"name":")" + name + R"(","labels":{"l":")" + (rng_.chance(50) ? "x" : "y") +
-                       R"(","n":")" + number() + "\"}";
+                       R"(","metadata":{"name":")" + name + R"(","labels":{"l":")" +
+                       (rng_.chance(50) ? "x" : "y") + R"(","n":")" + number() + "\"}";
     if (rng_.chance(20)) text += R"(,"finalizers":["sim.io/f"])";
     text += "},";
     if (of.plural == "pods")
-      return text + R"("spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"300m"}}}]}})";
+      return text +
+             R"("spec":{"containers":[{"name":"c","image":"i","resources":{"requests":{"cpu":"300m"}}}]}})";
     return text + R"("data":{"n":")" + number() + "\"}}";
   }
 
@@ -327,8 +344,8 @@ class World {
     send("", "POST", kCrdPath, kThingsCrd);
   }
 
-  void send(const std::string& key, const std::string& method, const std::string& path, std::string body = {},
-            const std::string& type = "application/json") {
+  void send(const std::string& key, const std::string& method, const std::string& path,
+            std::string body = {}, const std::string& type = "application/json") {
     std::string what = method + (method == "PATCH" ? " " + type.substr(type.find('/') + 1) : "");
     tell(what + " " + path + " " + body);
     open_.push_back({key, std::move(what), process_.send(method, path, std::move(body), type)});
@@ -349,13 +366,15 @@ class World {
 
   void answered(const Sent& sent) {
     const int status = sent.answer->answer.status;
-    tell("  answered: " + sent.what + " " + sent.key + " " + std::to_string(status) + " " + sent.answer->answer.body);
+    tell("  answered: " + sent.what + " " + sent.key + " " + std::to_string(status) + " " +
+         sent.answer->answer.body);
     ++tally_.answers[sent.what + " " + std::to_string(status)];
     if (status >= 500) {
       EXPECT_TRUE(faulty_) << sent.what << " " << sent.key << ": " << sent.answer->answer.body;
       failed_.insert(sent.key);
     }
-    if (sent.answer->answer.body.find("exceeded quota") != std::string::npos) ++tally_.quota_refusals;
+    if (sent.answer->answer.body.find("exceeded quota") != std::string::npos)
+      ++tally_.quota_refusals;
     if (status >= 300) return;
     Result<json::Value> body = json::parse(sent.answer->answer.body);
     ASSERT_TRUE(body) << sent.answer->answer.body;
@@ -364,7 +383,8 @@ class World {
       unsure_.insert(sent.key);
       return;
     }
-    if (json::string_at(*body, {"kind"}) == "Status") return gone(sent.key, json::text_at(*body, {"details", "uid"}));
+    if (json::string_at(*body, {"kind"}) == "Status")
+      return gone(sent.key, json::text_at(*body, {"details", "uid"}));
     if (is_deleting(*body) && !has_finalizers(*body)) return gone(sent.key, uid_of(*body));
     if (gone_.contains(uid_of(*body))) return;
     auto known = acknowledged_.find(sent.key);
@@ -385,7 +405,8 @@ class World {
     ASSERT_TRUE(simulation_.run_for(longer, 200'000)) << "spinning";
     if (disk_.power_lost()) return;
     collect();
-    EXPECT_TRUE(open_.empty()) << open_.front().what << " " << open_.front().key << " was never answered";
+    EXPECT_TRUE(open_.empty()) << open_.front().what << " " << open_.front().key
+                               << " was never answered";
     check();
     for (Watcher& watcher : watchers_) follow(watcher);
     if (!testing::Test::HasFailure()) compare_with_list(watchers_[pick(watchers_.size())]);
@@ -443,13 +464,15 @@ class World {
     newest_ = std::max(newest_, snapshot.revision());
     const JsonMap namespaces = stored(snapshot, "namespaces");
     const JsonMap crds = stored(snapshot, "customresourcedefinitions.apiextensions.k8s.io");
-    const bool crd_stands = crds.contains("things.sim.io") && !is_deleting(crds.at("things.sim.io"));
+    const bool crd_stands =
+        crds.contains("things.sim.io") && !is_deleting(crds.at("things.sim.io"));
     tally_.ended_crds += !crds.contains("things.sim.io");
     tell("checked at revision " + std::to_string(snapshot.revision()));
     for (const std::string& ns : kNamespaces) tally_.ended_namespaces += !namespaces.contains(ns);
     std::map<std::string, JsonMap> all;
     for (std::size_t c = 0; c < std::size(kCollections); ++c) {
-      const JsonMap& objects = all[kCollections[c].plural] = stored(snapshot, kCollections[c].bucket);
+      const JsonMap& objects = all[kCollections[c].plural] =
+          stored(snapshot, kCollections[c].bucket);
       for (const auto& [key, object] : objects) {
         const std::string ns = json::text_at(object, {"metadata", "namespace"});
         EXPECT_TRUE(namespaces.contains(ns)) << key << " has outlived its namespace";
@@ -469,30 +492,34 @@ class World {
   }
 
   // What is there is what was acknowledged last, or what somebody who was not told has made of it.
-  void check_acknowledged(std::size_t c, const JsonMap& objects, const JsonMap& namespaces, bool excused) {
+  void check_acknowledged(std::size_t c, const JsonMap& objects, const JsonMap& namespaces,
+                          bool excused) {
     const std::string prefix = std::to_string(c) + " ";
     for (const auto& [key, object] : acknowledged_) {
       if (!key.starts_with(prefix)) continue;
       auto found = objects.find(key.substr(prefix.size()));
       const bool there = found != objects.end();
       const std::string ns = key.substr(prefix.size(), key.find('/') - prefix.size());
-      const bool may_differ = excused || unsure_.contains(key) || unsure_.contains(std::to_string(c)) ||
+      const bool may_differ = excused || unsure_.contains(key) ||
+                              unsure_.contains(std::to_string(c)) ||
                               shaken_namespaces_.contains(ns) || !namespaces.contains(ns) ||
                               is_deleting(namespaces.at(ns));
       if (there && revision_of(found->second) == revision_of(object)) {
-        EXPECT_TRUE(same_object(found->second, object)) << key << " is not what was acknowledged: "
-                                                        << json::serialize(found->second) << " for "
-                                                        << json::serialize(object);
+        EXPECT_TRUE(same_object(found->second, object))
+            << key << " is not what was acknowledged: " << json::serialize(found->second) << " for "
+            << json::serialize(object);
       } else if (there) {
         EXPECT_GT(revision_of(found->second), revision_of(object)) << key << " went back";
         EXPECT_TRUE(may_differ) << key << " was changed by nobody";
       } else {
-        EXPECT_TRUE(may_differ) << key << " was acknowledged and is not there: " << json::serialize(object);
+        EXPECT_TRUE(may_differ) << key << " was acknowledged and is not there: "
+                                << json::serialize(object);
       }
     }
     std::erase_if(acknowledged_, [&](const auto& one) { return one.first.starts_with(prefix); });
     for (const auto& [key, object] : objects)
-      if (key.find("/o") != std::string::npos) acknowledged_.emplace(prefix + key, object);  // others have a controller
+      if (key.find("/o") != std::string::npos)
+        acknowledged_.emplace(prefix + key, object);  // others have a controller
   }
 
   void check_quota(const json::Value& quota, const std::map<std::string, JsonMap>& all) {
@@ -500,14 +527,17 @@ class World {
     for (const auto& [plural, objects] : all) {
       for (const auto& [key, object] : objects) {
         if (!key.starts_with("charged/")) continue;
-        if (plural != "pods") count["count/" + plural + (plural == "things" ? ".sim.io" : "")] += 1000;
-        if (plural != "pods" || json::string_at(object, {"status", "phase"}) == "Succeeded") continue;
+        if (plural != "pods")
+          count["count/" + plural + (plural == "things" ? ".sim.io" : "")] += 1000;
+        if (plural != "pods" || json::string_at(object, {"status", "phase"}) == "Succeeded")
+          continue;
         count["pods"] += 1000;
         count["requests.cpu"] += 300;
       }
     }
     for (const char* name : {"count/configmaps", "count/things.sim.io", "pods", "requests.cpu"}) {
-      Result<model::Quantity> used = model::Quantity::parse(json::string_at(quota, {"status", "used", name}));
+      Result<model::Quantity> used =
+          model::Quantity::parse(json::string_at(quota, {"status", "used", name}));
       ASSERT_TRUE(used) << json::serialize(quota);
       EXPECT_EQ(used->milli_value(), count[name]) << name << " as the quota has it";
     }
@@ -517,8 +547,10 @@ class World {
   void feed(Watcher& watcher) {
     if (!watcher.stream) return;
     const std::string& body = watcher.stream->answer.body;
-    for (std::size_t end; (end = body.find('\n', watcher.read)) != std::string::npos; watcher.read = end + 1) {
-      Result<json::Value> event = json::parse(std::string_view(body).substr(watcher.read, end - watcher.read));
+    for (std::size_t end; (end = body.find('\n', watcher.read)) != std::string::npos;
+         watcher.read = end + 1) {
+      Result<json::Value> event =
+          json::parse(std::string_view(body).substr(watcher.read, end - watcher.read));
       ASSERT_TRUE(event);
       const json::Value& object = event->at("object");
       const std::string type = json::text_at(*event, {"type"}), key = key_of(object);
@@ -556,14 +588,15 @@ class World {
       if (listed->answer.status == 404) return;  // its CRD is gone
       Result<json::Value> list = json::parse(listed->answer.body);
       ASSERT_TRUE(list);
-      for (const json::Value& item : *json::array_at(*list, {"items"})) watcher.objects.emplace(key_of(item), item);
+      for (const json::Value& item : *json::array_at(*list, {"items"}))
+        watcher.objects.emplace(key_of(item), item);
       watcher.at = revision_of(*list);
     } else {
       ++tally_.resumed;
     }
     watcher.read = 0;
-    watcher.stream =
-        process_.send("GET", target(watcher) + "&watch=true&resourceVersion=" + std::to_string(watcher.at));
+    watcher.stream = process_.send(
+        "GET", target(watcher) + "&watch=true&resourceVersion=" + std::to_string(watcher.at));
     auto stream = watcher.stream;
     ASSERT_TRUE(simulation_.run_until([&] { return stream->answered; }));
     ASSERT_TRUE(simulation_.run_until_idle());
@@ -575,7 +608,8 @@ class World {
       return;
     }
     feed(watcher);
-    if (!watcher.stream && !testing::Test::HasFailure()) follow(watcher);  // too late: from the beginning
+    if (!watcher.stream && !testing::Test::HasFailure())
+      follow(watcher);  // too late: from the beginning
   }
 
   void compare_with_list(Watcher& watcher) {
@@ -589,7 +623,8 @@ class World {
     Result<json::Value> list = json::parse(listed->answer.body);
     ASSERT_TRUE(list);
     JsonMap items;
-    for (const json::Value& item : *json::array_at(*list, {"items"})) items.emplace(key_of(item), item);
+    for (const json::Value& item : *json::array_at(*list, {"items"}))
+      items.emplace(key_of(item), item);
     EXPECT_EQ(items.size(), watcher.objects.size()) << target(watcher);
     for (const auto& [key, item] : items) {
       auto seen = watcher.objects.find(key);
@@ -623,9 +658,10 @@ void run_seeds(std::uint64_t from, std::uint64_t to, Tally& tally) {
   for (std::uint64_t seed = from; seed <= to && !testing::Test::HasFailure(); ++seed) {
     World(seed, tally).live();
     if (testing::Test::HasFailure())
-      ADD_FAILURE() << "replay: server_chaos --gtest_also_run_disabled_tests --gtest_filter='*Replay' "
-                       "--gtest_random_seed="
-                    << seed;
+      ADD_FAILURE()
+          << "replay: server_chaos --gtest_also_run_disabled_tests --gtest_filter='*Replay' "
+             "--gtest_random_seed="
+          << seed;
   }
   if (many) testing::internal::GetCapturedStderr();
 }
@@ -635,15 +671,17 @@ void run_many(std::uint64_t from, std::uint64_t to) {
   run_seeds(from, to, tally);
   if (testing::Test::HasFailure()) return;
   std::string text;
-  for (const auto& [what, count] : tally.answers) text += what + ": " + std::to_string(count) + "\n";
+  for (const auto& [what, count] : tally.answers)
+    text += what + ": " + std::to_string(count) + "\n";
   SCOPED_TRACE(text);
   const int least = static_cast<int>(to - from + 1) / 10;
-  for (const char* what : {"POST 201", "PUT 200", "PUT 409", "PATCH merge-patch+json 200", "PATCH json-patch+json 200",
-                           "PATCH strategic-merge-patch+json 200", "PATCH apply-patch+yaml 200",
-                           "PATCH apply-patch+yaml 201", "DELETE 200"})
+  for (const char* what :
+       {"POST 201", "PUT 200", "PUT 409", "PATCH merge-patch+json 200", "PATCH json-patch+json 200",
+        "PATCH strategic-merge-patch+json 200", "PATCH apply-patch+yaml 200",
+        "PATCH apply-patch+yaml 201", "DELETE 200"})
     EXPECT_GT(tally.answers[what], least / 10) << what;
-  for (int count : {tally.crashes, tally.resumed, tally.unfinished, tally.ended_crds, tally.ended_namespaces,
-                    tally.quota_refusals})
+  for (int count : {tally.crashes, tally.resumed, tally.unfinished, tally.ended_crds,
+                    tally.ended_namespaces, tally.quota_refusals})
     EXPECT_GT(count, least);
   EXPECT_GT(tally.expired, least / 10);
 }

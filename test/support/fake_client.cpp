@@ -37,7 +37,8 @@ bool ends_at_once(const kube::Resource& resource, const json::Value& value,
 }
 
 // Strategic merge of the one list that controllers patch: conditions, by type.
-void merge_list(const json::Value& old, json::Object& patch, std::string_view list, std::string_view by) {
+void merge_list(const json::Value& old, json::Object& patch, std::string_view list,
+                std::string_view by) {
   json::Value whole(patch);
   const json::Array* changed = json::array_at(whole, {"status", list});
   const json::Array* before = json::array_at(old, {"status", list});
@@ -179,7 +180,8 @@ kube::WriteResult FakeApi::patch_object(const kube::Write& write) {
     json::apply_merge_patch(after, patch);
   }
   const json::Array* held = json::array_at(after, {"metadata", "finalizers"});
-  if (!collects_garbage && !text_at(after, "deletionTimestamp").empty() && (!held || held->empty()) &&
+  if (!collects_garbage && !text_at(after, "deletionTimestamp").empty() &&
+      (!held || held->empty()) &&
       json::int_at(after, {"metadata", "deletionGracePeriodSeconds"}) == 0 &&
       !json::array_at(after, {"spec", "finalizers"}))
     return erase(write.resource, write.key);
@@ -357,8 +359,8 @@ std::unique_ptr<kube::Watch> FakeClient::watch(const kube::Resource& resource,
       replay({kube::WatchEvent::Type::deleted, removal.object, removal.revision});
   for (const auto& [key, stored] : api_.tables_[table].second)
     if (stored.revision > options.resource_version)
-      replay({kube::WatchEvent::Type::modified, FakeApi::snapshot(resource, stored),
-              stored.revision});
+      replay(
+          {kube::WatchEvent::Type::modified, FakeApi::snapshot(resource, stored), stored.revision});
   return std::make_unique<FakeWatch>([watcher] { watcher->ended = true; });
 }
 

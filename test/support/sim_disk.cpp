@@ -81,7 +81,8 @@ Result<void> SimDisk::begin(const char* attempt, const std::string& name, bool* 
   return {};
 }
 
-Result<void> SimDisk::write(Inode& inode, const std::string& name, std::uint64_t offset, std::string_view data) {
+Result<void> SimDisk::write(Inode& inode, const std::string& name, std::uint64_t offset,
+                            std::string_view data) {
   bool torn = false;
   TRY(begin("write", name, &torn));
   if (torn) data = data.substr(0, uniform(rng_, data.size() + 1));

@@ -87,7 +87,8 @@ class SimDisk final : public Disk {
   // Counts one changing operation; an error once the power is gone. Sets `torn` for the operation
   // during which it goes.
   Result<void> begin(const char* attempt, const std::string& name, bool* torn = nullptr);
-  Result<void> write(Inode& inode, const std::string& name, std::uint64_t offset, std::string_view data);
+  Result<void> write(Inode& inode, const std::string& name, std::uint64_t offset,
+                     std::string_view data);
   Result<void> sync(Inode& inode, const std::string& name);
   Result<void> truncate(Inode& inode, const std::string& name, std::uint64_t size);
   void resolve(Inode& inode);

@@ -9,7 +9,8 @@ std::string subset_mismatch(const json::Value& wanted, const json::Value* actual
   if (wanted.is_object() && actual->is_object()) {
     for (const auto& member : wanted.get_object()) {
       std::string key(member.key());
-      std::string error = subset_mismatch(member.value(), json::find(*actual, key), path + "." + key);
+      std::string error =
+          subset_mismatch(member.value(), json::find(*actual, key), path + "." + key);
       if (!error.empty()) return error;
     }
     return "";

@@ -36,8 +36,7 @@ Result<void> validate(const Settings& settings, const kube::AdmissionRequest& re
     return fail(Code::bad_request,
                 "cronJob name must be no more than 52 characters to accommodate job name suffix "
                 "(max 63 total)");
-  std::string error =
-      schedule_error(std::string(json::string_at(object, {"spec", "schedule"})));
+  std::string error = schedule_error(std::string(json::string_at(object, {"spec", "schedule"})));
   const json::Value* zone = json::find_path(object, {"spec", "timeZone"});
   if (error.empty() && zone && !zone->is_null()) error = zone_error(*zone);
   if (!error.empty()) return fail(Code::bad_request, error);
@@ -62,6 +61,7 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_cronjobs_validate;
-const Step step_cronjobs_validate{"validatecronjob.volcano.sh", "/cronjobs/validate", matches, nullptr, validate};
+const Step step_cronjobs_validate{"validatecronjob.volcano.sh", "/cronjobs/validate", matches,
+                                  nullptr, validate};
 
 }  // namespace hekla::admission

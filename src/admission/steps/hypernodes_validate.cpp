@@ -12,7 +12,8 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json
   for (const json::Value& member : *members) {
     std::string pattern(json::string_at(member, {"selector", "regexMatch", "pattern"}));
     if (auto compiled = cel::Pattern::compile(pattern); !compiled)
-      return fail(Code::bad_request, "member regexMatch pattern is invalid: " + compiled.error().message);
+      return fail(Code::bad_request,
+                  "member regexMatch pattern is invalid: " + compiled.error().message);
   }
   return {};
 }
@@ -26,6 +27,7 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_hypernodes_validate;
-const Step step_hypernodes_validate{"validatehypernode.volcano.sh", "/hypernodes/validate", matches, nullptr, validate};
+const Step step_hypernodes_validate{"validatehypernode.volcano.sh", "/hypernodes/validate", matches,
+                                    nullptr, validate};
 
 }  // namespace hekla::admission

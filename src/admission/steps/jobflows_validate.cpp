@@ -1,7 +1,9 @@
-// validatejobflow.volcano.sh: the flows of a JobFlow must be defined, once each, and must not wait in a circle.
+// validatejobflow.volcano.sh: the flows of a JobFlow must be defined, once each, and must not wait
+// in a circle.
 //
-// Volcano 1.14.1 admits two flows of one name, reads what they wait for from the last one only and makes one job of
-// both; it then waits for as many completed jobs as there are flows, so that such a JobFlow never succeeds.
+// Volcano 1.14.1 admits two flows of one name, reads what they wait for from the last one only and
+// makes one job of both; it then waits for as many completed jobs as there are flows, so that such
+// a JobFlow never succeeds.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -47,6 +49,7 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_jobflows_validate;
-const Step step_jobflows_validate{"validatejobflow.volcano.sh", "/jobflows/validate", matches, nullptr, validate};
+const Step step_jobflows_validate{"validatejobflow.volcano.sh", "/jobflows/validate", matches,
+                                  nullptr, validate};
 
 }  // namespace hekla::admission

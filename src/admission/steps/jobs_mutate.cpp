@@ -44,7 +44,8 @@ void add_needed_plugins(json::Object& spec) {
   if (mpi && !plugins.contains("ssh")) plugins["ssh"] = json::Array();
 }
 
-// An addition to Volcano's spec, kept where the controller finds it on any cluster. It may be edited.
+// An addition to Volcano's spec, kept where the controller finds it on any cluster. It may be
+// edited.
 void note_deadline(const kube::AdmissionRequest& request, json::Value& job) {
   constexpr std::string_view kDeadline = "hekla.io/active-deadline-seconds";
   auto seconds_of = [](const json::Value& one) {

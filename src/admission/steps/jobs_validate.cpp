@@ -71,6 +71,7 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_jobs_validate;
-const Step step_jobs_validate{"validatejob.volcano.sh", "/jobs/validate", matches, nullptr, validate};
+const Step step_jobs_validate{"validatejob.volcano.sh", "/jobs/validate", matches, nullptr,
+                              validate};
 
 }  // namespace hekla::admission

@@ -28,6 +28,7 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_podgroups_mutate;
-const Step step_podgroups_mutate{"mutatepodgroup.volcano.sh", "/podgroups/mutate", matches, mutate, nullptr};
+const Step step_podgroups_mutate{"mutatepodgroup.volcano.sh", "/podgroups/mutate", matches, mutate,
+                                 nullptr};
 
 }  // namespace hekla::admission

@@ -16,7 +16,8 @@ std::string queue_error(const kube::AdmissionReader& reader, const std::string& 
          queue->status.state + "`. ";
 }
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request, const json::Value& object) {
+Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
+                      const json::Value& object) {
   Result<model::PodGroup> group = json::decode<model::PodGroup>(object);
   if (!group) return fail(Code::bad_request, group.error().message);
   std::string errors;
@@ -42,6 +43,7 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_podgroups_validate;
-const Step step_podgroups_validate{"validatepodgroup.volcano.sh", "/podgroups/validate", matches, nullptr, validate};
+const Step step_podgroups_validate{"validatepodgroup.volcano.sh", "/podgroups/validate", matches,
+                                   nullptr, validate};
 
 }  // namespace hekla::admission

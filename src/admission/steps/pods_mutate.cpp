@@ -14,8 +14,9 @@ Result<std::string> configuration(const Settings& settings, const kube::Admissio
       kube::resources::config_maps,
       kube::Key{std::string(kConfigurationNamespace), std::string(kConfigurationMap)});
   bool none = !map && map.error().code == Code::not_found;
-  return map ? Result<std::string>(json::string_at(**map, {"data", kConfigurationKey}))
-             : none ? Result<std::string>("") : std::unexpected(map.error());
+  return map    ? Result<std::string>(json::string_at(**map, {"data", kConfigurationKey}))
+         : none ? Result<std::string>("")
+                : std::unexpected(map.error());
 }
 
 Result<void> mutate(const Settings& settings, const kube::AdmissionRequest& request,

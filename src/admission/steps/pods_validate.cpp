@@ -59,6 +59,7 @@ bool matches(const kube::Resource& resource, kube::Operation operation,
 }  // namespace
 
 extern const Step step_pods_validate;
-const Step step_pods_validate{"validatepod.volcano.sh", "/pods/validate", matches, nullptr, validate};
+const Step step_pods_validate{"validatepod.volcano.sh", "/pods/validate", matches, nullptr,
+                              validate};
 
 }  // namespace hekla::admission

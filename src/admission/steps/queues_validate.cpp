@@ -105,8 +105,8 @@ std::string spec_errors(const model::Queue& queue, bool creating,
   return errors.empty() ? std::string() : aggregated(errors);
 }
 
-// Volcano 1.15's capacity plugin counts the devices of claims against these; ours does not, and a limit that
-// limits nothing must not go unnoticed.
+// Volcano 1.15's capacity plugin counts the devices of claims against these; ours does not, and a
+// limit that limits nothing must not go unnoticed.
 void warn_of_device_quotas(const model::QueueSpec& spec, std::vector<std::string>* warnings) {
   if (!warnings) return;
   auto look = [&](const model::ResourceList& list, std::string_view field) {
@@ -138,7 +138,8 @@ Result<void> validate_removal(const Settings& settings, const std::string& name,
     return fail(Code::bad_request, "`" + name + "` queue can not be deleted");
   const model::Queue* queue = tree.find(name);
   if (settings.queue_allocated_pods_check && queue && allocated_pods(*queue) > 0)
-    return fail(Code::bad_request, "queue " + name + " cannot be deleted because it has allocated Pods: " +
+    return fail(Code::bad_request, "queue " + name +
+                                       " cannot be deleted because it has allocated Pods: " +
                                        std::to_string(allocated_pods(*queue)));
   std::vector<const model::Queue*> children = tree.children(name);
   if (children.empty()) return {};
@@ -186,6 +187,7 @@ bool matches(const kube::Resource& resource, kube::Operation, std::string_view s
 }  // namespace
 
 extern const Step step_queues_validate;
-const Step step_queues_validate{"validatequeue.volcano.sh", "/queues/validate", matches, nullptr, validate};
+const Step step_queues_validate{"validatequeue.volcano.sh", "/queues/validate", matches, nullptr,
+                                validate};
 
 }  // namespace hekla::admission

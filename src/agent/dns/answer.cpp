@@ -131,7 +131,9 @@ class Responder {
  private:
   bool is_own(std::uint32_t address) const {
     return zone_.reverse.contains(address) ||
-           std::ranges::any_of(zone_.ranges, [&](const Subnet& range) { return address - range.base < range.size(); });
+           std::ranges::any_of(zone_.ranges, [&](const Subnet& range) {
+             return address - range.base < range.size();
+           });
   }
   ldns_pkt_rcode respond_reverse(const std::string& name, std::uint32_t address) {
     auto found = zone_.reverse.find(address);
@@ -159,7 +161,8 @@ class Responder {
 
 Packet parse(std::string_view wire) {
   ldns_pkt* parsed = nullptr;
-  if (ldns_wire2pkt(&parsed, reinterpret_cast<const std::uint8_t*>(wire.data()), wire.size()) != LDNS_STATUS_OK)
+  if (ldns_wire2pkt(&parsed, reinterpret_cast<const std::uint8_t*>(wire.data()), wire.size()) !=
+      LDNS_STATUS_OK)
     return nullptr;
   return Packet(parsed);
 }
@@ -232,8 +235,8 @@ std::optional<std::string> query_for(std::string_view query, const std::string& 
   return to_wire(packet.get());
 }
 
-std::optional<std::string> join_answers(std::string_view query, const std::string& own, const std::string& theirs,
-                                        std::size_t limit) {
+std::optional<std::string> join_answers(std::string_view query, const std::string& own,
+                                        const std::string& theirs, std::size_t limit) {
   Packet asked = parse(query), ours = parse(own), other = parse(theirs);
   if (!asked || !ours || !other) return std::nullopt;
   if (ldns_pkt_get_rcode(ours.get()) == LDNS_RCODE_REFUSED) return theirs;
@@ -241,8 +244,8 @@ std::optional<std::string> join_answers(std::string_view query, const std::strin
   ldns_pkt_set_tc(ours.get(), ldns_pkt_tc(other.get()));
   ldns_pkt_set_rcode(ours.get(), ldns_pkt_get_rcode(other.get()));
   for (ldns_pkt_section section : {LDNS_SECTION_ANSWER, LDNS_SECTION_AUTHORITY}) {
-    const ldns_rr_list* records =
-        section == LDNS_SECTION_ANSWER ? ldns_pkt_answer(other.get()) : ldns_pkt_authority(other.get());
+    const ldns_rr_list* records = section == LDNS_SECTION_ANSWER ? ldns_pkt_answer(other.get())
+                                                                 : ldns_pkt_authority(other.get());
     for (std::size_t i = 0; i < ldns_rr_list_rr_count(records); ++i)
       ldns_pkt_push_rr(ours.get(), section, ldns_rr_clone(ldns_rr_list_rr(records, i)));
   }

@@ -12,8 +12,8 @@ namespace hekla::agent {
 
 struct DnsAnswer {
   std::string wire;
-  // A name that is not the cluster's to know and that the answer leads to: what was asked, of which the answer then is
-  // a refusal, or what an alias of the cluster stands for.
+  // A name that is not the cluster's to know and that the answer leads to: what was asked, of which
+  // the answer then is a refusal, or what an alias of the cluster stands for.
   std::string elsewhere;
 };
 
@@ -23,8 +23,9 @@ std::optional<DnsAnswer> answer_query(const Zone& zone, std::string_view query, 
 
 // The same question about another name.
 std::optional<std::string> query_for(std::string_view query, const std::string& name);
-// What to tell a client whose `query` led elsewhere: our own part, and `theirs` that came of query_for.
-std::optional<std::string> join_answers(std::string_view query, const std::string& own, const std::string& theirs,
-                                        std::size_t limit);
+// What to tell a client whose `query` led elsewhere: our own part, and `theirs` that came of
+// query_for.
+std::optional<std::string> join_answers(std::string_view query, const std::string& own,
+                                        const std::string& theirs, std::size_t limit);
 
 }  // namespace hekla::agent

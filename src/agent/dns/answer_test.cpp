@@ -55,9 +55,10 @@ Zone sample() {
                     true});
   ServiceEndpoints endpoints;
   endpoints.subsets = {{{{"10.244.0.2", "w0"}, {"10.244.0.3", "w1"}}, {{"rdzv", "TCP", 29400}}}};
-  Zone zone = make_zone("cluster.local", {&job, &outside}, pods, [&](const model::Service& service) {
-    return service.metadata.name == "job" ? &endpoints : nullptr;
-  });
+  Zone zone =
+      make_zone("cluster.local", {&job, &outside}, pods, [&](const model::Service& service) {
+        return service.metadata.name == "job" ? &endpoints : nullptr;
+      });
   zone.ranges = {Subnet::parse("10.244.0.0/16").value()};
   return zone;
 }

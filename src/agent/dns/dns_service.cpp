@@ -12,9 +12,10 @@ json::Object port(const char* name, const char* protocol) {
 }
 
 json::Object metadata() {
-  return json::Object{{"name", kName},
-                      {"namespace", kNamespace},
-                      {"labels", json::Object{{"k8s-app", "kube-dns"}, {"kubernetes.io/name", "CoreDNS"}}}};
+  return json::Object{
+      {"name", kName},
+      {"namespace", kNamespace},
+      {"labels", json::Object{{"k8s-app", "kube-dns"}, {"kubernetes.io/name", "CoreDNS"}}}};
 }
 
 kube::Write create(const kube::Resource& resource, json::Object object) {
@@ -30,14 +31,18 @@ kube::Write create(const kube::Resource& resource, json::Object object) {
 
 }  // namespace
 
-std::vector<kube::Write> dns_service_writes(const Subnet& services, const std::string& address, bool known) {
+std::vector<kube::Write> dns_service_writes(const Subnet& services, const std::string& address,
+                                            bool known) {
   const json::Array ports{json::Value(port("dns", "UDP")), json::Value(port("dns-tcp", "TCP"))};
-  json::Object spec{{"clusterIP", ipv4_text(services.base + kTenth)}, {"ports", ports}, {"type", "ClusterIP"}};
-  json::Object subset{{"addresses", json::Array{json::Value(json::Object{{"ip", address}})}}, {"ports", ports}};
+  json::Object spec{
+      {"clusterIP", ipv4_text(services.base + kTenth)}, {"ports", ports}, {"type", "ClusterIP"}};
+  json::Object subset{{"addresses", json::Array{json::Value(json::Object{{"ip", address}})}},
+                      {"ports", ports}};
   const json::Object subsets{{"subsets", json::Array{json::Value(std::move(subset))}}};
   std::vector<kube::Write> writes;
   // A second one would be told that the address is taken.
-  if (!known) writes.push_back(create(kube::resources::services, json::Object{{"spec", std::move(spec)}}));
+  if (!known)
+    writes.push_back(create(kube::resources::services, json::Object{{"spec", std::move(spec)}}));
   writes.push_back(create(kube::resources::endpoints, subsets));
   // Those of an earlier start may lead elsewhere.
   kube::Write patch;

@@ -47,7 +47,9 @@ std::string socket_address(const std::string& server, std::uint16_t port) {
   return out;
 }
 
-const sockaddr* raw(const std::string& address) { return reinterpret_cast<const sockaddr*>(address.data()); }
+const sockaddr* raw(const std::string& address) {
+  return reinterpret_cast<const sockaddr*>(address.data());
+}
 
 FileDescriptor socket_to(const std::string& address, int type) {
   return FileDescriptor(::socket(raw(address)->sa_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -98,7 +100,8 @@ bool DnsForwarder::ask(std::string_view query, bool stream, DnsReply reply, Mono
 bool DnsForwarder::ask_by_stream(std::string_view query, Question question) {
   if (streams_.size() >= kMostStreams) return false;
   const std::string& address = upstreams_[current_].address;
-  Stream stream{socket_to(address, SOCK_STREAM), two_bytes(query.size()) + std::string(query), "", std::move(question)};
+  Stream stream{socket_to(address, SOCK_STREAM), two_bytes(query.size()) + std::string(query), "",
+                std::move(question)};
   if (!stream.socket) return false;
   if (::connect(stream.socket.get(), raw(address), static_cast<socklen_t>(address.size())) != 0 &&
       errno != EINPROGRESS)
@@ -110,12 +113,14 @@ bool DnsForwarder::ask_by_stream(std::string_view query, Question question) {
 void DnsForwarder::add_waits(std::vector<pollfd>& waiting) const {
   for (const Upstream& upstream : upstreams_) waiting.push_back({upstream.socket.get(), POLLIN, 0});
   for (const Stream& stream : streams_)
-    waiting.push_back({stream.socket.get(), static_cast<short>(stream.out.empty() ? POLLIN : POLLOUT), 0});
+    waiting.push_back(
+        {stream.socket.get(), static_cast<short>(stream.out.empty() ? POLLIN : POLLOUT), 0});
 }
 
 bool DnsForwarder::progress(Stream& stream) {
   if (!stream.out.empty()) {
-    ssize_t n = ::send(stream.socket.get(), stream.out.data(), stream.out.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    ssize_t n = ::send(stream.socket.get(), stream.out.data(), stream.out.size(),
+                       MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) return errno == EAGAIN || errno == ENOTCONN;
     stream.out.erase(0, static_cast<std::size_t>(n));
     return true;

@@ -22,12 +22,14 @@ using DnsReply = std::move_only_function<void(std::string answer)>;
 
 class DnsForwarder {
  public:
-  // Addresses of name servers, IPv4 or IPv6; those that cannot be reached are left out. Sockets are made in the
-  // network namespace of the calling thread. Whatever was asked of others before is forgotten.
+  // Addresses of name servers, IPv4 or IPv6; those that cannot be reached are left out. Sockets are
+  // made in the network namespace of the calling thread. Whatever was asked of others before is
+  // forgotten.
   void use(const std::vector<std::string>& servers, std::uint16_t port = 53);
   bool is_open() const { return !upstreams_.empty(); }
 
-  // Sends the question on, in a datagram or over a connection as it has come; false when it cannot be.
+  // Sends the question on, in a datagram or over a connection as it has come; false when it cannot
+  // be.
   bool ask(std::string_view query, bool stream, DnsReply reply, MonoTime now);
   // What to wait for.
   void add_waits(std::vector<pollfd>& waiting) const;

@@ -47,7 +47,8 @@ class DnsForwarderTest : public ::testing::Test {
     forwarder_.use({"127.0.0.1", "not an address"}, ntohs(upstream_.name.sin_port));
   }
   bool ask(const std::string& query, MonoTime now) {
-    return forwarder_.ask(query, false, [this](std::string answer) { answer_ = std::move(answer); }, now);
+    return forwarder_.ask(
+        query, false, [this](std::string answer) { answer_ = std::move(answer); }, now);
   }
   void progress() {
     std::vector<pollfd> waiting;
@@ -96,8 +97,9 @@ TEST_F(DnsForwarderTest, WhatComesByAConnectionIsAskedByOne) {
   Place listener(SOCK_STREAM);
   ASSERT_EQ(::listen(listener.socket.get(), 4), 0);
   forwarder_.use({"127.0.0.1"}, ntohs(listener.name.sin_port));
-  ASSERT_TRUE(forwarder_.ask(message("ab", "one"), true, [this](std::string answer) { answer_ = std::move(answer); },
-                             now_));
+  ASSERT_TRUE(forwarder_.ask(
+      message("ab", "one"), true, [this](std::string answer) { answer_ = std::move(answer); },
+      now_));
   progress();
   FileDescriptor peer(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC));
   char buffer[100];
@@ -126,7 +128,8 @@ TEST_F(DnsForwarderTest, NameServersMayHaveLongAddresses) {
   forwarder_.use({"::1"}, ntohs(name.sin6_port));
   ASSERT_TRUE(ask(message("ab", "one"), now_));
   char buffer[100];
-  EXPECT_EQ(::recv(server.get(), buffer, sizeof buffer, 0), static_cast<ssize_t>(message("ab", "one").size()));
+  EXPECT_EQ(::recv(server.get(), buffer, sizeof buffer, 0),
+            static_cast<ssize_t>(message("ab", "one").size()));
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ constexpr int kBurst = 64;
 // One TCP client: a two-byte length before each message, both ways.
 class DnsServer::Connection : public std::enable_shared_from_this<Connection> {
  public:
-  Connection(DnsServer& server, FileDescriptor socket) : server_(server), socket_(std::move(socket)) {}
+  Connection(DnsServer& server, FileDescriptor socket)
+      : server_(server), socket_(std::move(socket)) {}
   int fd() const { return socket_.get(); }
   short wanted() const {
     if (!out_.empty()) return POLLOUT;
@@ -74,8 +75,8 @@ class DnsServer::Connection : public std::enable_shared_from_this<Connection> {
   std::size_t unanswered_ = 0;
 };
 
-// What is not the cluster's is asked of others, and so is the name that an alias of the cluster leads to: the
-// resolvers of programs do not follow it themselves.
+// What is not the cluster's is asked of others, and so is the name that an alias of the cluster
+// leads to: the resolvers of programs do not follow it themselves.
 void DnsServer::respond(std::string_view query, bool stream, DnsReply reply) {
   const std::size_t limit = stream ? kTcpLimit : kUdpLimit;
   std::optional<DnsAnswer> answer = answer_query(*zone(), query, limit);
@@ -83,7 +84,8 @@ void DnsServer::respond(std::string_view query, bool stream, DnsReply reply) {
   if (answer->elsewhere.empty() || !forwarder_.is_open()) return reply(std::move(answer->wire));
   std::optional<std::string> question = query_for(query, answer->elsewhere);
   auto shared = std::make_shared<DnsReply>(std::move(reply));
-  auto join = [shared, own = answer->wire, asked = std::string(query), limit](const std::string& theirs) {
+  auto join = [shared, own = answer->wire, asked = std::string(query),
+               limit](const std::string& theirs) {
     (*shared)(join_answers(asked, own, theirs, limit).value_or(own));
   };
   if (!question || !forwarder_.ask(*question, stream, std::move(join), real_clock().mono()))
@@ -114,7 +116,8 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(FileDescriptor udp, FileDesc
   at.sin_addr.s_addr = htonl(address);
   int one = 1;
   ::setsockopt(tcp.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-  // Room for what comes while the machine is busy elsewhere; without the privilege the default stays.
+  // Room for what comes while the machine is busy elsewhere; without the privilege the default
+  // stays.
   int room = 4 << 20;
   ::setsockopt(udp.get(), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
   for (const FileDescriptor* socket : {&udp, &tcp})
@@ -161,7 +164,8 @@ void DnsServer::take_name_servers() {
   eventfd_t woken = 0;
   eventfd_read(wake_.get(), &woken);
   std::lock_guard lock(mutex_);
-  if (auto servers = std::exchange(new_servers_, std::nullopt)) forwarder_.use(servers->first, servers->second);
+  if (auto servers = std::exchange(new_servers_, std::nullopt))
+    forwarder_.use(servers->first, servers->second);
 }
 
 void DnsServer::run() {

@@ -29,8 +29,8 @@ class DnsServer {
   ~DnsServer();
   // Thread-safe; the next question sees it.
   void publish(Zone zone);
-  // Thread-safe: who answers for all other names; asked from the host's network namespace. A port other than 53 is
-  // for tests.
+  // Thread-safe: who answers for all other names; asked from the host's network namespace. A port
+  // other than 53 is for tests.
   void use_name_servers(std::vector<std::string> addresses, std::uint16_t port = 53);
 
  private:

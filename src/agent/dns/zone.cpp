@@ -89,25 +89,29 @@ class ZoneBuilder {
     note(name);
   }
   // One address of a headless service; returns its own name.
-  std::string add_member(const std::string& service, std::uint32_t address, const std::string& hostname) {
+  std::string add_member(const std::string& service, std::uint32_t address,
+                         const std::string& hostname) {
     add_address(service, address);
     std::string own = (hostname.empty() ? dashed(address) : lower(hostname)) + "." + service;
     add_address(own, address);
     if (!hostname.empty()) zone_.reverse[address] = own;
     return own;
   }
-  void add_subset(const std::string& service, const EndpointSubset& subset, const std::set<std::uint32_t>& unready) {
+  void add_subset(const std::string& service, const EndpointSubset& subset,
+                  const std::set<std::uint32_t>& unready) {
     for (const EndpointAddress& endpoint : subset.addresses) {
       std::optional<std::uint32_t> address = parse_ipv4(endpoint.ip);
       if (!address || unready.contains(*address)) continue;
       const std::string own = add_member(service, *address, endpoint.hostname);
-      for (const EndpointPort& port : subset.ports) add_port(port.name, port.protocol, port.port, service, own);
+      for (const EndpointPort& port : subset.ports)
+        add_port(port.name, port.protocol, port.port, service, own);
     }
   }
-  void add_port(const std::string& port, const std::string& protocol, std::int32_t number, const std::string& service,
-                const std::string& host) {
+  void add_port(const std::string& port, const std::string& protocol, std::int32_t number,
+                const std::string& service, const std::string& host) {
     if (port.empty()) return;
-    std::string record = "_" + lower(port) + "._" + (protocol.empty() ? "tcp" : lower(protocol)) + "." + service;
+    std::string record =
+        "_" + lower(port) + "._" + (protocol.empty() ? "tcp" : lower(protocol)) + "." + service;
     zone_.services[record].push_back({static_cast<std::uint16_t>(number), host});
     note(record);
   }
@@ -126,7 +130,8 @@ Zone make_zone(const std::string& domain, const std::vector<const model::Service
     by_namespace[pod.ns].push_back(&pod);
   }
   for (const model::Service* service : services)
-    builder.add_service(*service, by_namespace[service->metadata.ns], endpoints_of ? endpoints_of(*service) : nullptr);
+    builder.add_service(*service, by_namespace[service->metadata.ns],
+                        endpoints_of ? endpoints_of(*service) : nullptr);
   return builder.take();
 }
 

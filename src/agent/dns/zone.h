@@ -46,8 +46,8 @@ struct Zone {
 using EndpointsOf = std::function<const ServiceEndpoints*(const model::Service& service)>;
 
 // Kubernetes' rules: only ready pods unless the service publishes all; a headless service is its
-// endpoints, any other its cluster IP; hostname.subdomain exists when a headless service of that name
-// selects the pod. Of a pod that runs here we know before its endpoint does.
+// endpoints, any other its cluster IP; hostname.subdomain exists when a headless service of that
+// name selects the pod. Of a pod that runs here we know before its endpoint does.
 Zone make_zone(const std::string& domain, const std::vector<const model::Service*>& services,
                const std::vector<PodAddress>& pods, const EndpointsOf& endpoints_of = nullptr);
 

@@ -81,11 +81,15 @@ TEST(Zone, AHeadlessServiceHasTheEndpointsThatAreNotPodsOfThisNode) {
   db.spec.ports = {{.name = "sql", .protocol = "TCP", .port = 1}};
   model::Service job = service("job", "None");
   ServiceEndpoints by_hand, of_pods;
-  by_hand.subsets = {{{{"192.168.7.1", "first"}, {"192.168.7.2", ""}}, {{"sql", "TCP", 5432}, {"", "TCP", 9}}}};
-  of_pods.subsets = {{{{"10.0.0.4", "late"}, {"192.168.0.1", ""}}, {}}};  // one that we know better, one of the host's
-  Zone zone = make_zone("cluster.local", {&db, &job}, {pod("late", "10.0.0.4", false)},
-                        [&](const model::Service& one) { return one.metadata.name == "db" ? &by_hand : &of_pods; });
-  EXPECT_EQ(lookup(zone, "db.default.svc.cluster.local"), (Addresses{"192.168.7.1", "192.168.7.2"}));
+  by_hand.subsets = {
+      {{{"192.168.7.1", "first"}, {"192.168.7.2", ""}}, {{"sql", "TCP", 5432}, {"", "TCP", 9}}}};
+  of_pods.subsets = {{{{"10.0.0.4", "late"}, {"192.168.0.1", ""}},
+                      {}}};  // one that we know better, one of the host's
+  Zone zone = make_zone(
+      "cluster.local", {&db, &job}, {pod("late", "10.0.0.4", false)},
+      [&](const model::Service& one) { return one.metadata.name == "db" ? &by_hand : &of_pods; });
+  EXPECT_EQ(lookup(zone, "db.default.svc.cluster.local"),
+            (Addresses{"192.168.7.1", "192.168.7.2"}));
   EXPECT_EQ(lookup(zone, "first.db.default.svc.cluster.local"), (Addresses{"192.168.7.1"}));
   EXPECT_EQ(lookup(zone, "192-168-7-2.db.default.svc.cluster.local"), (Addresses{"192.168.7.2"}));
   EXPECT_EQ(zone.reverse.at(*parse_ipv4("192.168.7.1")), "first.db.default.svc.cluster.local");

@@ -157,7 +157,7 @@ Result<void> ArchiveWriter::add_text(const std::string& name, const std::string&
 
 Result<void> ArchiveWriter::add_file(const std::string& name, const std::string& path) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info {};
+  struct stat info{};
   if (!file || ::fstat(file.get(), &info) != 0) return errno_error("open " + path);
   TRY(write_header(state_->out, name, info.st_size));
   std::vector<char> buffer(kArchiveBlock);

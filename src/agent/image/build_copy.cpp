@@ -92,8 +92,9 @@ Result<std::vector<std::string>> Copier::find(const std::string& source) {
   if (found.empty()) {
     bool kept = request_.ignored && request_.ignored->has_exceptions();
     if (!open_in_root(from_.get(), path, O_PATH) || (is_ignored(path) && !kept))
-      return fail(Code::not_found, "file not found in build context or excluded by .dockerignore: \"" +
-                                       source + "\" not found");
+      return fail(Code::not_found,
+                  "file not found in build context or excluded by .dockerignore: \"" + source +
+                      "\" not found");
     found.push_back(path);
   }
   return found;
@@ -124,7 +125,7 @@ Result<void> Copier::take_archive(const std::string& path, const std::string& ro
 Result<void> Copier::take(const std::string& path, bool into_directory,
                           const std::string& root_path) {
   FileDescriptor found = open_in_root(from_.get(), path, O_PATH);
-  struct stat info {};
+  struct stat info{};
   if (!found || ::fstat(found.get(), &info) != 0) return errno_error("open " + path);
   if (S_ISDIR(info.st_mode)) {
     PackedLook look = request_.look;
@@ -146,8 +147,7 @@ Result<void> Copier::take(const std::string& path, bool into_directory,
   if (request_.unpack) TRY(take_archive(path, root_path, taken));
   if (taken) return {};
   // A link that is named itself means what it leads to.
-  const fs::path real =
-      fs::read_symlink("/proc/self/fd/" + std::to_string(found.get())).string();
+  const fs::path real = fs::read_symlink("/proc/self/fd/" + std::to_string(found.get())).string();
   FileDescriptor parent(::open(real.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent) return errno_error("open " + real.parent_path().string());
   const std::string name = fs::path(path).filename();
@@ -170,8 +170,9 @@ Result<void> Copier::run(const std::string& root_path) {
   }
   const bool several = wild || request_.sources.size() + request_.documents.size() > 1;
   if (several && !destination.ends_with('/') && !is_directory_in(root_.get(), target_))
-    return fail(Code::invalid, "when using COPY with more than one source file, the destination "
-                               "must be a directory and end with a /");
+    return fail(Code::invalid,
+                "when using COPY with more than one source file, the destination "
+                "must be a directory and end with a /");
   const bool into = destination.ends_with('/') || is_directory_in(root_.get(), target_);
   // Opened after the archives of ADD have used the same file.
   TRY(packer_.open(request_.temporary + ".copy", false));

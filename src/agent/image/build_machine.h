@@ -31,7 +31,8 @@ class BuildMachine {
   // Below `store_dir`; `hidden_paths` are never shown in a root that is this machine's own.
   static Result<std::unique_ptr<BuildMachine>> open(const std::string& store_dir,
                                                     std::vector<std::string> hidden_paths);
-  BuildMachine(Private, InstancePaths paths, RuntimePrograms programs, std::vector<std::string> hidden_paths);
+  BuildMachine(Private, InstancePaths paths, RuntimePrograms programs,
+               std::vector<std::string> hidden_paths);
   ~BuildMachine();
 
   // A fresh root: of an image, of this machine (host without image), or empty. The bundle's

@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
 constexpr const char* kInstructions[] = {
-    "ADD",   "ARG",        "CMD",    "COPY", "ENTRYPOINT", "ENV",   "EXPOSE",     "FROM", "HEALTHCHECK",
-    "LABEL", "MAINTAINER", "RUN",    "SHELL", "STOPSIGNAL", "USER", "VOLUME",     "WORKDIR"};
+    "ADD",   "ARG",        "CMD", "COPY",  "ENTRYPOINT", "ENV",  "EXPOSE", "FROM",   "HEALTHCHECK",
+    "LABEL", "MAINTAINER", "RUN", "SHELL", "STOPSIGNAL", "USER", "VOLUME", "WORKDIR"};
 constexpr const char* kListed[] = {"ADD", "CMD", "COPY", "ENTRYPOINT", "RUN", "SHELL", "VOLUME"};
-// What an instruction may be told, and what it could be told elsewhere: that is refused by name, for an image that
-// silently lacks what was asked for is worse than none.
+// What an instruction may be told, and what it could be told elsewhere: that is refused by name,
+// for an image that silently lacks what was asked for is worse than none.
 struct KnownFlags {
   const char* instruction;
   std::vector<std::string_view> served, refused;
@@ -26,7 +26,8 @@ const KnownFlags* flags_of(const std::string& instruction) {
       {"FROM", {"platform"}, {}},
       {"HEALTHCHECK", {"interval", "timeout", "start-period", "start-interval", "retries"}, {}},
       {"RUN", {"mount", "network"}, {"security", "device"}}};
-  auto found = std::ranges::find_if(kKnown, [&](const KnownFlags& one) { return instruction == one.instruction; });
+  auto found = std::ranges::find_if(
+      kKnown, [&](const KnownFlags& one) { return instruction == one.instruction; });
   return found == kKnown.end() ? nullptr : &*found;
 }
 
@@ -93,7 +94,8 @@ void DockerfileReader::read_directives() {
     std::string_view line = trim(ahead.substr(1, ahead.find('\n') - 1));
     std::size_t equals = line.find('=');
     if (equals == std::string_view::npos) return;
-    if (upper_case(trim(line.substr(0, equals))) == "ESCAPE" && trim(line.substr(equals + 1)) == "`")
+    if (upper_case(trim(line.substr(0, equals))) == "ESCAPE" &&
+        trim(line.substr(equals + 1)) == "`")
       out_.escape = '`';
     std::size_t end = ahead.find('\n');
     if (end == std::string_view::npos) return;
@@ -136,12 +138,14 @@ void DockerfileReader::drop_trailing_comment(DockerStep& step) {
 
 Result<void> DockerfileReader::read_documents(DockerStep& step) {
   std::string_view text = step.text;
-  for (std::size_t at = text.find("<<"); at != std::string_view::npos; at = text.find("<<", at + 2)) {
+  for (std::size_t at = text.find("<<"); at != std::string_view::npos;
+       at = text.find("<<", at + 2)) {
     if (at > 0 && text[at - 1] == '<') continue;
     std::size_t begin = at + 2;
     bool strip = begin < text.size() && text[begin] == '-';
     if (strip) ++begin;
-    char quote = begin < text.size() && (text[begin] == '"' || text[begin] == '\'') ? text[begin] : '\0';
+    char quote =
+        begin < text.size() && (text[begin] == '"' || text[begin] == '\'') ? text[begin] : '\0';
     if (quote != '\0') ++begin;
     std::size_t end = begin;
     while (end < text.size() && is_name_character(text[end])) ++end;
@@ -161,7 +165,8 @@ Result<void> DockerfileReader::read_documents(DockerStep& step) {
 }
 
 // Returns what follows them.
-Result<std::string_view> DockerfileReader::read_flags(DockerStep& step, std::string_view rest) const {
+Result<std::string_view> DockerfileReader::read_flags(DockerStep& step,
+                                                      std::string_view rest) const {
   const KnownFlags* known = flags_of(step.instruction);
   while (known && rest.starts_with("--")) {
     const std::size_t end = std::min(rest.find_first_of(kBlanks), rest.size());
@@ -283,8 +288,9 @@ Result<std::string> WordReader::word(bool whole) {
     }
   }
   if (quote != '\0')
-    return fail(Code::invalid, std::string("unexpected end of statement while looking for matching ") +
-                                   (quote == '"' ? "double" : "single") + "-quote");
+    return fail(Code::invalid,
+                std::string("unexpected end of statement while looking for matching ") +
+                    (quote == '"' ? "double" : "single") + "-quote");
   return out;
 }
 
@@ -325,7 +331,8 @@ Result<void> WordReader::braced(std::string& out) {
   const char kind = modifier.empty() ? '\0' : modifier.front();
   const bool set = value && (!colon || !value->empty());
   if (kind != '-' && kind != '+' && kind != '?')
-    return fail(Code::invalid, "unsupported modifier (" + std::string(modifier) + ") in substitution");
+    return fail(Code::invalid,
+                "unsupported modifier (" + std::string(modifier) + ") in substitution");
   WordReader inner(modifier.substr(1), lookup_, escape_);
   const std::string word = TRY(inner.word(true));
   if (kind == '?' && !set)
@@ -372,26 +379,32 @@ bool matches_part(std::string_view pattern, std::string_view text) {
 Result<RunMount> parse_run_mount(std::string_view text) {
   RunMount mount;
   const std::map<std::string_view, std::string*> members = {
-      {"type", &mount.type}, {"target", &mount.target}, {"dst", &mount.target},  {"destination", &mount.target},
-      {"source", &mount.source}, {"src", &mount.source}, {"from", &mount.from},  {"id", &mount.id},
-      {"size", &mount.size},     {"mode", &mount.mode},  {"uid", &mount.uid},    {"gid", &mount.gid}};
+      {"type", &mount.type},          {"target", &mount.target}, {"dst", &mount.target},
+      {"destination", &mount.target}, {"source", &mount.source}, {"src", &mount.source},
+      {"from", &mount.from},          {"id", &mount.id},         {"size", &mount.size},
+      {"mode", &mount.mode},          {"uid", &mount.uid},       {"gid", &mount.gid}};
   while (!text.empty()) {
     const std::string_view one = text.substr(0, text.find(','));
     text.remove_prefix(std::min(one.size() + 1, text.size()));
     const std::size_t equals = one.find('=');
     const std::string_view name = one.substr(0, equals);
-    const std::string_view value = equals == std::string_view::npos ? "true" : one.substr(equals + 1);
+    const std::string_view value =
+        equals == std::string_view::npos ? "true" : one.substr(equals + 1);
     const bool yes = value == "true" || value == "1";
     if (auto member = members.find(name); member != members.end())
       *member->second = value;
     else if (name == "required")
       mount.required = yes;
     else if ((name == "rw" || name == "readwrite") && yes)
-      return fail(Code::invalid, "--mount with " + std::string(name) + " is not supported: copy what is to be changed");
-    else if (name != "ro" && name != "readonly" && name != "rw" && name != "readwrite" && name != "sharing")
-      return fail(Code::invalid, "unexpected key '" + std::string(name) + "' in '" + std::string(one) + "'");
+      return fail(Code::invalid, "--mount with " + std::string(name) +
+                                     " is not supported: copy what is to be changed");
+    else if (name != "ro" && name != "readonly" && name != "rw" && name != "readwrite" &&
+             name != "sharing")
+      return fail(Code::invalid,
+                  "unexpected key '" + std::string(name) + "' in '" + std::string(one) + "'");
   }
-  if (mount.type != "cache" && mount.type != "bind" && mount.type != "tmpfs" && mount.type != "secret")
+  if (mount.type != "cache" && mount.type != "bind" && mount.type != "tmpfs" &&
+      mount.type != "secret")
     return fail(Code::invalid, "--mount=type=" + mount.type + " is not supported");
   if (mount.type == "secret") {
     const std::string last = mount.target.substr(mount.target.rfind('/') + 1);
@@ -399,7 +412,8 @@ Result<RunMount> parse_run_mount(std::string_view text) {
     if (mount.id.empty()) return fail(Code::invalid, "a secret mount needs an id");
     if (mount.target.empty()) mount.target = "/run/secrets/" + mount.id;
   }
-  if (mount.target.empty()) return fail(Code::invalid, "--mount=type=" + mount.type + " needs a target");
+  if (mount.target.empty())
+    return fail(Code::invalid, "--mount=type=" + mount.type + " needs a target");
   return mount;
 }
 
@@ -419,8 +433,9 @@ Result<std::vector<std::string>> expand_words(std::string_view text, const Varia
   return out;
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> expand_pairs(
-    std::string_view text, const VariableLookup& lookup, char escape) {
+Result<std::vector<std::pair<std::string, std::string>>> expand_pairs(std::string_view text,
+                                                                      const VariableLookup& lookup,
+                                                                      char escape) {
   std::vector<std::pair<std::string, std::string>> out;
   std::string_view first = text.substr(0, text.find_first_of(kBlanks));
   if (first.find('=') == std::string_view::npos) {
@@ -490,8 +505,6 @@ bool DockerIgnore::ignores(const std::string& path) const {
   return ignored;
 }
 
-bool DockerIgnore::has_exceptions() const {
-  return std::ranges::any_of(rules_, &Rule::keep);
-}
+bool DockerIgnore::has_exceptions() const { return std::ranges::any_of(rules_, &Rule::keep); }
 
 }  // namespace hekla::agent

@@ -22,8 +22,9 @@ struct DockerStep {
   int line = 0;
   std::string instruction;                   // in capitals
   std::map<std::string, std::string> flags;  // "chown" of --chown=...
-  std::vector<std::string> mounts;           // "type=cache,target=..." of RUN --mount=..., which may be repeated
-  std::string text;                          // the rest, lines joined
+  std::vector<std::string>
+      mounts;        // "type=cache,target=..." of RUN --mount=..., which may be repeated
+  std::string text;  // the rest, lines joined
   std::optional<std::vector<std::string>> list;  // when it is a JSON array of strings
   std::vector<HereDocument> documents;
 };
@@ -40,7 +41,7 @@ Result<Dockerfile> parse_dockerfile(std::string_view text, std::string name = "D
 // RUN --mount: cache, bind, tmpfs and secret, with what each of them needs.
 struct RunMount {
   std::string type = "bind", target, source, from, id;
-  std::string size;       // of a tmpfs, in bytes
+  std::string size;  // of a tmpfs, in bytes
   std::string mode, uid, gid;
   bool required = false;  // a secret
 };
@@ -54,8 +55,9 @@ Result<std::string> expand_word(std::string_view text, const VariableLookup& loo
 Result<std::vector<std::string>> expand_words(std::string_view text, const VariableLookup& lookup,
                                               char escape);
 // "A=b C='d e'"; for ENV and LABEL also the old form "A b with blanks".
-Result<std::vector<std::pair<std::string, std::string>>> expand_pairs(
-    std::string_view text, const VariableLookup& lookup, char escape);
+Result<std::vector<std::pair<std::string, std::string>>> expand_pairs(std::string_view text,
+                                                                      const VariableLookup& lookup,
+                                                                      char escape);
 
 // * and ? and [a-z] within one part of a path, ** over several.
 bool matches_path(std::string_view pattern, std::string_view path);

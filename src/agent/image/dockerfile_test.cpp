@@ -33,13 +33,14 @@ TEST(Dockerfile, StepsKeepTheirLines) {
 }
 
 TEST(Dockerfile, ACommentAfterFromOnlyWarns) {
-  auto file = parse_dockerfile("FROM tensorflow/tensorflow:latest-gpu #with drivers\nRUN echo a #b\n");
+  auto file =
+      parse_dockerfile("FROM tensorflow/tensorflow:latest-gpu #with drivers\nRUN echo a #b\n");
   ASSERT_TRUE(file.has_value());
   EXPECT_EQ(file->steps[0].text, "tensorflow/tensorflow:latest-gpu");
   EXPECT_EQ(file->steps[1].text, "echo a #b") << "the shell's affair";
-  EXPECT_EQ(file->warnings, std::vector<std::string>{
-                                "Dockerfile:1: comments stand on lines of their own: ignoring "
-                                "\"#with drivers\" after FROM"});
+  EXPECT_EQ(file->warnings,
+            std::vector<std::string>{"Dockerfile:1: comments stand on lines of their own: ignoring "
+                                     "\"#with drivers\" after FROM"});
 }
 
 TEST(Dockerfile, MistakesNameTheirLine) {
@@ -47,7 +48,8 @@ TEST(Dockerfile, MistakesNameTheirLine) {
             "Dockerfile:2: unknown instruction: FETCH");
   EXPECT_EQ(parse_dockerfile("FROM a\nRUN\n").error().message,
             "Dockerfile:2: RUN requires at least one argument");
-  EXPECT_EQ(parse_dockerfile("FROM a\nFETCH x\n", "D3").error().message, "D3:2: unknown instruction: FETCH");
+  EXPECT_EQ(parse_dockerfile("FROM a\nFETCH x\n", "D3").error().message,
+            "D3:2: unknown instruction: FETCH");
   EXPECT_EQ(parse_dockerfile("# nothing\n").error().message, "Dockerfile: the file has no FROM");
 }
 
@@ -66,7 +68,8 @@ TEST(Dockerfile, NoFlagIsSwallowed) {
   EXPECT_EQ(said("ENV --x=1"), "fine") << "no flag there";
   EXPECT_EQ(said("ONBUILD RUN x"),
             "Dockerfile:2: ONBUILD is not supported: write its instruction where it is used");
-  auto file = parse_dockerfile("FROM --platform=linux/amd64 a\nRUN --mount=type=cache,target=/c --mount=target=/b x\n");
+  auto file = parse_dockerfile(
+      "FROM --platform=linux/amd64 a\nRUN --mount=type=cache,target=/c --mount=target=/b x\n");
   ASSERT_TRUE(file);
   EXPECT_EQ(file->steps[0].flags.at("platform"), "linux/amd64");
   EXPECT_EQ(file->steps[1].mounts, (std::vector<std::string>{"type=cache,target=/c", "target=/b"}));
@@ -75,13 +78,15 @@ TEST(Dockerfile, NoFlagIsSwallowed) {
 TEST(Dockerfile, MountsOfCommands) {
   auto cache = parse_run_mount("type=cache,id=pip,target=/var/cache/pip,sharing=locked,mode=0755");
   ASSERT_TRUE(cache) << cache.error().message;
-  EXPECT_EQ(cache->type + " " + cache->id + " " + cache->target + " " + cache->mode, "cache pip /var/cache/pip 0755");
+  EXPECT_EQ(cache->type + " " + cache->id + " " + cache->target + " " + cache->mode,
+            "cache pip /var/cache/pip 0755");
   EXPECT_EQ(parse_run_mount("source=a,dst=/b,ro")->source, "a");
   EXPECT_EQ(parse_run_mount("type=secret,id=key")->target, "/run/secrets/key");
   EXPECT_TRUE(parse_run_mount("type=secret,target=/x/key,required")->required);
   EXPECT_EQ(parse_run_mount("type=ssh").error().message, "--mount=type=ssh is not supported");
   EXPECT_EQ(parse_run_mount("type=cache").error().message, "--mount=type=cache needs a target");
-  EXPECT_EQ(parse_run_mount("target=/x,colour=red").error().message, "unexpected key 'colour' in 'colour=red'");
+  EXPECT_EQ(parse_run_mount("target=/x,colour=red").error().message,
+            "unexpected key 'colour' in 'colour=red'");
   EXPECT_FALSE(parse_run_mount("target=/x,rw"));
 }
 
@@ -92,7 +97,8 @@ TEST(Dockerfile, AnotherEscapeAndWindowsLines) {
 }
 
 TEST(Dockerfile, HereDocuments) {
-  auto file = parse_dockerfile("FROM a\nCOPY <<ONE <<-'TWO' /x/\n$A\nONE\n\ttext\n\tTWO\nRUN cat\n");
+  auto file =
+      parse_dockerfile("FROM a\nCOPY <<ONE <<-'TWO' /x/\n$A\nONE\n\ttext\n\tTWO\nRUN cat\n");
   ASSERT_TRUE(file.has_value()) << file.error().message;
   const auto& documents = file->steps[1].documents;
   ASSERT_EQ(documents.size(), 2u);
@@ -121,9 +127,11 @@ TEST(Dockerfile, Variables) {
 TEST(Dockerfile, IgnoredPaths) {
   DockerIgnore rules = DockerIgnore::parse(
       "# comment\n*.log\n/build/\n**/cache\nsrc/*/tmp?\n!keep.log\ndata\n!data/wanted\n");
-  for (const char* path : {"a.log", "build", "build/x/y", "cache", "a/b/cache/c", "src/x/tmp1", "data/x"})
+  for (const char* path :
+       {"a.log", "build", "build/x/y", "cache", "a/b/cache/c", "src/x/tmp1", "data/x"})
     EXPECT_TRUE(rules.ignores(path)) << path;
-  for (const char* path : {"keep.log", "sub/a.log", "src/tmp1", "src/x/tmp12", "data/wanted", "rebuild"})
+  for (const char* path :
+       {"keep.log", "sub/a.log", "src/tmp1", "src/x/tmp12", "data/wanted", "rebuild"})
     EXPECT_FALSE(rules.ignores(path)) << path;
   EXPECT_TRUE(rules.has_exceptions());
   EXPECT_TRUE(matches_path("a[b-d]*", "acx"));

@@ -28,8 +28,10 @@ TEST(HiddenPlaces, WhatWasHiddenOnceStaysHidden) {
   TempDir data;
   const std::string config = data.path() + "/old.conf";
   ASSERT_TRUE(write_file_atomically(config, "", 0600));
-  EXPECT_EQ(remember_hidden(data.path(), {config, "/no/such/file"}), (Paths{config, "/no/such/file"}));
-  EXPECT_EQ(remember_hidden(data.path(), {"/new"}), (Paths{"/new", config})) << "what is gone is forgotten";
+  EXPECT_EQ(remember_hidden(data.path(), {config, "/no/such/file"}),
+            (Paths{config, "/no/such/file"}));
+  EXPECT_EQ(remember_hidden(data.path(), {"/new"}), (Paths{"/new", config}))
+      << "what is gone is forgotten";
   EXPECT_EQ(remembered_hidden(data.path()), (Paths{"/new", config}));
 }
 

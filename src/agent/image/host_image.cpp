@@ -32,8 +32,9 @@ constexpr long kTmpfsMagic = 0x01021994;
 // picture.
 constexpr const char* kReplacedFiles[] = {"/etc/hosts", "/etc/hostname", "/etc/resolv.conf"};
 // What nobody but the host's root may write is the pod's own where its directory is a copy.
-constexpr const char* kOwnedDirectories[] = {"/var/cache", "/var/lib",       "/var/log",      "/var/spool",
-                                             "/usr/local", "/usr/local/bin", "/usr/local/lib"};
+constexpr const char* kOwnedDirectories[] = {"/var/cache",    "/var/lib",   "/var/log",
+                                             "/var/spool",    "/usr/local", "/usr/local/bin",
+                                             "/usr/local/lib"};
 constexpr const char* kCoverSize = "size=64m";
 constexpr const char* kDiskFileSystems[] = {"ext2",     "ext3",     "ext4", "xfs",  "btrfs",
                                             "zfs",      "f2fs",     "nfs",  "nfs4", "9p",
@@ -48,7 +49,7 @@ bool is_below(std::string_view path, std::string_view directory) {
 }
 
 bool is_whiteout(const std::string& copy) {
-  struct stat info {};
+  struct stat info{};
   return ::lstat(copy.c_str(), &info) == 0 && S_ISCHR(info.st_mode) && info.st_rdev == 0;
 }
 
@@ -58,8 +59,7 @@ bool is_inside_hidden(const std::string& mask, const std::string& path) {
   for (std::size_t end = path.find('/', 1); end != std::string::npos;
        end = path.find('/', end + 1)) {
     const std::string copy = mask + path.substr(0, end);
-    if (is_whiteout(copy) ||
-        ::getxattr(copy.c_str(), opaque_attribute(), value, 1) == 1)
+    if (is_whiteout(copy) || ::getxattr(copy.c_str(), opaque_attribute(), value, 1) == 1)
       return true;
   }
   return false;
@@ -71,14 +71,15 @@ Result<void> copy_parents(const std::string& mask, const std::string& path) {
   for (std::size_t end = path.find('/', 1); end != std::string::npos;
        end = path.find('/', end + 1)) {
     std::string part = path.substr(0, end);
-    struct stat host {};
+    struct stat host{};
     if (::stat(part.c_str(), &host) != 0) return errno_error("look at " + part);
     std::string copy = mask + part;
     if (::mkdir(copy.c_str(), 0700) != 0) {
       if (errno == EEXIST) continue;
       return errno_error("create " + copy);
     }
-    if (change_owner(AT_FDCWD, copy.c_str(), host.st_uid, host.st_gid) != 0) return errno_error("chown " + copy);
+    if (change_owner(AT_FDCWD, copy.c_str(), host.st_uid, host.st_gid) != 0)
+      return errno_error("chown " + copy);
     if (::chmod(copy.c_str(), host.st_mode & 07777) != 0) return errno_error("chmod " + copy);
   }
   return {};
@@ -102,7 +103,7 @@ Result<void> hide_directory(const std::string& mask, const std::string& path) {
   std::error_code error;
   fs::path real = fs::canonical(path, error);
   if (error) return hide_name(mask, path);
-  struct stat host {};
+  struct stat host{};
   if (::stat(real.c_str(), &host) != 0 || !S_ISDIR(host.st_mode)) return {};
   if (is_inside_hidden(mask, real) || is_whiteout(mask + real.string())) return {};
   TRY(copy_parents(mask, real));
@@ -110,7 +111,8 @@ Result<void> hide_directory(const std::string& mask, const std::string& path) {
   if (::mkdir(copy.c_str(), 0700) != 0 && errno != EEXIST) return errno_error("create " + copy);
   if (::setxattr(copy.c_str(), opaque_attribute(), "y", 1, 0) != 0)
     return errno_error("make " + copy + " opaque");
-  if (change_owner(AT_FDCWD, copy.c_str(), host.st_uid, host.st_gid) != 0) return errno_error("chown " + copy);
+  if (change_owner(AT_FDCWD, copy.c_str(), host.st_uid, host.st_gid) != 0)
+    return errno_error("chown " + copy);
   if (::chmod(copy.c_str(), host.st_mode & 07777) != 0) return errno_error("chmod " + copy);
   return {};
 }
@@ -123,7 +125,8 @@ Result<void> hide_file(const std::string& mask, const std::string& path) {
   return error ? Result<void>() : hide_name(mask, target);
 }
 
-// ":" and the directory that a root has at `path`, by its own links; empty when there is nothing in it.
+// ":" and the directory that a root has at `path`, by its own links; empty when there is nothing in
+// it.
 Result<std::string> layer_of_root(const std::string& root, const std::string& path) {
   FileDescriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!top) return errno_error("open " + root);
@@ -174,7 +177,7 @@ std::vector<std::string> HostImage::directories() const {
 
 Result<void> HostImage::prepare() {
   const std::string mask = paths_.mask_dir();
-  struct statfs info {};
+  struct statfs info{};
   if (::statfs(mask.c_str(), &info) != 0) return errno_error("look at " + mask);
   if (info.f_type != kTmpfsMagic && !is_rootless() &&
       ::mount("hekla-mask", mask.c_str(), "tmpfs", MS_NODEV | MS_NOSUID, "mode=755,size=4m") != 0)
@@ -191,7 +194,8 @@ Result<void> HostImage::prepare() {
   for (const char* path : kReplacedFiles) TRY(replace_file(mask + path, "", 0644));
   if (is_rootless())
     for (const char* path : kOwnedDirectories)
-      if (std::error_code error; fs::is_directory(path, error)) TRY(copy_parents(mask, std::string(path) + "/"));
+      if (std::error_code error; fs::is_directory(path, error))
+        TRY(copy_parents(mask, std::string(path) + "/"));
   return {};
 }
 
@@ -241,7 +245,7 @@ Result<OciMount> HostImage::lay(const std::string& bundle, std::size_t number,
                                 const LaidDirectory& files) {
   const std::string place = bundle + "/laid/" + std::to_string(number);
   const std::string own = bundle + "/laid-upper/" + std::to_string(number);
-  struct stat source {};
+  struct stat source{};
   if (::stat(files.source.c_str(), &source) != 0) return errno_error("look at " + files.source);
   for (const std::string& part : {place, own + "/upper", own + "/work"})
     TRY(make_directories(part, 0755));
@@ -283,7 +287,8 @@ Result<void> HostImage::unmount_root(const std::string& bundle) {
 std::vector<OciMount> HostImage::extra_mounts() const {
   if (is_rootless()) return {};
   std::vector<OciMount> mounts;
-  // As the process's first thread sees them, in the host's namespace: ours has several more for every pod.
+  // As the process's first thread sees them, in the host's namespace: ours has several more for
+  // every pod.
   Result<std::string> mountinfo = read_file("/proc/self/mountinfo");
   if (!mountinfo || mount_points_to_bind(*mountinfo, {}).empty()) return mounts;
   std::vector<std::string> hidden;
@@ -295,15 +300,16 @@ std::vector<OciMount> HostImage::extra_mounts() const {
   for (const std::string& path : hidden_files()) add(path);
   for (const std::string& path : hidden_paths_) add(path);
   std::vector<std::string> points = mount_points_to_bind(*mountinfo, hidden);
-  std::erase_if(points, [](const std::string& point) {  // what was mounted in a place that ours does not have
-    std::error_code error;
-    return !fs::exists(point, error);
-  });
+  std::erase_if(
+      points, [](const std::string& point) {  // what was mounted in a place that ours does not have
+        std::error_code error;
+        return !fs::exists(point, error);
+      });
   for (const std::string& point : points)
     mounts.push_back({point, "none", point, {"bind", "ro", "nosuid", "nodev"}});
   // The mask lies below these mounts.
   for (const std::string& path : paths_to_cover(*mountinfo, points, hidden)) {
-    struct stat host {};
+    struct stat host{};
     if (::stat(path.c_str(), &host) != 0) continue;
     if (!S_ISDIR(host.st_mode)) {
       mounts.push_back({path, "none", "/dev/null", {"bind", "ro"}});
@@ -320,10 +326,10 @@ std::vector<std::string> mount_points_to_bind(std::string_view mountinfo,
                                               const std::vector<std::string>& hidden) {
   std::vector<std::string> found;
   for (const auto& [point, type] : mount_lines(mountinfo)) {
-    if (point == "/" ||
-        std::ranges::find(kDiskFileSystems, type) == std::end(kDiskFileSystems))
+    if (point == "/" || std::ranges::find(kDiskFileSystems, type) == std::end(kDiskFileSystems))
       continue;
-    const bool system = std::ranges::any_of(kSystemPlaces, [&](const char* place) { return is_below(point, place); });
+    const bool system = std::ranges::any_of(
+        kSystemPlaces, [&](const char* place) { return is_below(point, place); });
     bool out = !system || point.find('\\') != std::string::npos ||
                std::ranges::any_of(hidden, [&](const auto& dir) { return is_below(point, dir); });
     if (!out && std::ranges::find(found, point) == found.end()) found.push_back(point);

@@ -23,8 +23,8 @@ class HostImage {
   // Builds the mask layer (a tmpfs: overlayfs refuses two layers of which one lies inside the
   // other).
   Result<void> prepare();
-  // Mounts a fresh root for a container at bundle/rootfs, with the directories that are to lie over the
-  // whole of it; the mounts of the others are answered.
+  // Mounts a fresh root for a container at bundle/rootfs, with the directories that are to lie over
+  // the whole of it; the mounts of the others are answered.
   Result<std::vector<OciMount>> mount_root(const std::string& bundle,
                                            const std::vector<LaidDirectory>& files = {});
   // Mounts the machine's file system alone, read-only, for an image's layers to lie upon: the
@@ -38,9 +38,11 @@ class HostImage {
  private:
   std::vector<std::string> directories() const;  // to be empty in every pod
   // mount_root() for an ordinary user.
-  Result<std::vector<OciMount>> assemble_root(const std::string& bundle, const std::vector<LaidDirectory>& files);
+  Result<std::vector<OciMount>> assemble_root(const std::string& bundle,
+                                              const std::vector<LaidDirectory>& files);
   // All but those that lie over the whole root.
-  Result<std::vector<OciMount>> lay_all(const std::string& bundle, const std::vector<LaidDirectory>& files);
+  Result<std::vector<OciMount>> lay_all(const std::string& bundle,
+                                        const std::vector<LaidDirectory>& files);
   Result<OciMount> lay(const std::string& bundle, std::size_t number, const LaidDirectory& files);
 
   InstancePaths paths_;

@@ -28,8 +28,9 @@ TEST(HostImage, WhatIsHiddenBelowABoundMountIsCovered) {
                              "40 27 254:7 / /var rw - ext4 /dev/vdg rw\n"
                              "41 40 0:60 / /var/cache rw - tmpfs tmpfs rw\n"
                              "42 40 254:8 / /var/lib/hekla rw - xfs /dev/vdh rw\n";
-  const std::vector<std::string> hidden{"/etc/ssh", "/home", "/var/lib/hekla", "/var/lib/hekla/x",
-                                        "/var/tmp", "/var/cache/secret", "/variety"};
+  const std::vector<std::string> hidden{"/etc/ssh",         "/home",    "/var/lib/hekla",
+                                        "/var/lib/hekla/x", "/var/tmp", "/var/cache/secret",
+                                        "/variety"};
   const std::vector<std::string> bound = mount_points_to_bind(mounts, hidden);
   EXPECT_EQ(bound, (std::vector<std::string>{"/usr", "/opt/tools", "/var"}));
   EXPECT_EQ(paths_to_cover(mounts, bound, hidden),

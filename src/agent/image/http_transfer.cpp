@@ -73,8 +73,8 @@ std::size_t on_send(char* buffer, std::size_t size, std::size_t count, void* use
   const HttpRequest& request = transfer->request;
   std::size_t room = size * count;
   if (request.body_fd < 0) {
-    std::string_view rest = std::string_view(request.body).substr(
-        static_cast<std::size_t>(transfer->sent));
+    std::string_view rest =
+        std::string_view(request.body).substr(static_cast<std::size_t>(transfer->sent));
     rest = rest.substr(0, room);
     rest.copy(buffer, rest.size());
     transfer->sent += static_cast<std::int64_t>(rest.size());
@@ -104,8 +104,8 @@ curl_socket_t open_socket(void* user, curlsocktype, curl_sockaddr* address) {
 
 void set_body(CURL* curl, Transfer& transfer) {
   const HttpRequest& request = transfer.request;
-  const std::int64_t size = request.body_fd >= 0 ? request.body_size
-                                                 : static_cast<std::int64_t>(request.body.size());
+  const std::int64_t size =
+      request.body_fd >= 0 ? request.body_size : static_cast<std::int64_t>(request.body.size());
   if (request.method == "PUT" || request.method == "PATCH") {
     curl_easy_setopt(curl, CURLOPT_UPLOAD, 1L);
     curl_easy_setopt(curl, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(size));
@@ -177,9 +177,10 @@ Result<HttpReply> http_transfer(const HttpRequest& request) {
   }
   CURLcode code = curl_easy_perform(curl);
   if (code != CURLE_OK)
-    return fail(Code::unavailable, "failed to do request: " + go_method(request.method) + " \"" +
-                                       request.url + "\": " +
-                                       (transfer.refusal.empty() ? curl_easy_strerror(code) : transfer.refusal));
+    return fail(
+        Code::unavailable,
+        "failed to do request: " + go_method(request.method) + " \"" + request.url +
+            "\": " + (transfer.refusal.empty() ? curl_easy_strerror(code) : transfer.refusal));
   transfer.reply.status = status_of(curl);
   return std::move(transfer.reply);
 }

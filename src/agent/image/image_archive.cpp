@@ -235,8 +235,7 @@ Result<std::vector<StoredImage>> ArchiveImport::import_root(const std::string& p
   layers.emplace_back(layer_descriptor(TRY(store_.keep_file(copy)), compressed));
   const std::string text =
       manifest_text(TRY(store_.keep_text(json::serialize(config))), std::move(layers));
-  return std::vector{
-      TRY(store_.assemble(*name_, "sha256:" + sha256_hex(text), text, false))};
+  return std::vector{TRY(store_.assemble(*name_, "sha256:" + sha256_hex(text), text, false))};
 }
 
 Result<std::vector<StoredImage>> ArchiveImport::run(const std::string& path) {

@@ -31,16 +31,15 @@ constexpr const char* kShell[] = {"/bin/sh", "-c"};
 constexpr const char* kBuildPath =
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 // Known without an ARG of their own.
-constexpr const char* kProxyArguments[] = {"HTTP_PROXY",  "http_proxy",  "HTTPS_PROXY",
-                                           "https_proxy", "FTP_PROXY",   "ftp_proxy",
-                                           "NO_PROXY",    "no_proxy",    "ALL_PROXY",
-                                           "all_proxy"};
+constexpr const char* kProxyArguments[] = {"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy",
+                                           "FTP_PROXY",  "ftp_proxy",  "NO_PROXY",    "no_proxy",
+                                           "ALL_PROXY",  "all_proxy"};
 
 struct Stage {
   std::string name, bundle;
   std::optional<StoredImage> base;
   bool host = false;
-  json::Value config;                             // the whole OCI configuration
+  json::Value config;                            // the whole OCI configuration
   std::map<std::string, std::string> arguments;  // ARGs in force
   bool cmd_given = false;
 
@@ -220,11 +219,13 @@ Result<void> Builder::from(const DockerStep& step) {
   bool named = words.size() == 3 && (words[1] == "AS" || words[1] == "as" || words[1] == "As");
   if (words.size() != 1 && !named)
     return fail(Code::invalid, "FROM requires either one or three arguments");
-  if (words[0].empty()) return fail(Code::invalid, "base name (" + step.text + ") should not be blank");
+  if (words[0].empty())
+    return fail(Code::invalid, "base name (" + step.text + ") should not be blank");
   if (auto wanted = step.flags.find("platform"); wanted != step.flags.end()) {
     const std::string platform = TRY(expand_word(wanted->second, lookup, file_.escape));
     if (platform != globals_["BUILDPLATFORM"])
-      return fail(Code::invalid, "--platform=" + platform + " is not supported: images are built for this machine, " +
+      return fail(Code::invalid, "--platform=" + platform +
+                                     " is not supported: images are built for this machine, " +
                                      globals_["BUILDPLATFORM"]);
   }
   Stage next;
@@ -284,8 +285,8 @@ Result<void> Builder::workdir(const DockerStep& step) {
     open_how how{};
     how.flags = O_PATH | O_CLOEXEC;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-    FileDescriptor there(static_cast<int>(
-        ::syscall(SYS_openat2, root.get(), part.c_str(), &how, sizeof how)));
+    FileDescriptor there(
+        static_cast<int>(::syscall(SYS_openat2, root.get(), part.c_str(), &how, sizeof how)));
     if (!there) TRY(packer.add_directory(part, {}));
     if (end == std::string::npos) break;
   }
@@ -308,7 +309,8 @@ Result<PackedLook> Builder::look_of(const DockerStep& step) {
     unsigned bits = 0;
     auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), bits, 8);
     if (failed != std::errc{} || end != text.data() + text.size() || bits > 07777)
-      return fail(Code::invalid, "invalid chmod parameter: '" + text + "'. it should be octal string");
+      return fail(Code::invalid,
+                  "invalid chmod parameter: '" + text + "'. it should be octal string");
     look.mode = bits;
   }
   return look;
@@ -365,7 +367,8 @@ Result<std::string> file_digest(const std::string& path) {
 }
 
 Result<void> check_digest(const std::string& path, const std::string& wanted) {
-  if (!is_sha256_digest(wanted)) return fail(Code::invalid, "--checksum=" + wanted + " is not a sha256 digest");
+  if (!is_sha256_digest(wanted))
+    return fail(Code::invalid, "--checksum=" + wanted + " is not a sha256 digest");
   const std::string found = TRY(file_digest(path));
   if (found == wanted) return {};
   return fail(Code::invalid, "digest mismatch " + found + ": " + wanted);
@@ -399,7 +402,8 @@ Result<void> Builder::copy(const DockerStep& step) {
   const auto checksum = step.flags.find("checksum");
   for (const std::string& source : words) {
     if (step.instruction != "ADD" || source.find("://") == std::string::npos) {
-      if (checksum != step.flags.end()) return fail(Code::invalid, "checksum can't be specified for local sources");
+      if (checksum != step.flags.end())
+        return fail(Code::invalid, "checksum can't be specified for local sources");
       request.sources.push_back(source);
       continue;
     }
@@ -446,7 +450,8 @@ Result<OciMount> Builder::cache_mount(const RunMount& mount) {
   };
   const unsigned uid = TRY(number(mount.uid, 10, 0)), gid = TRY(number(mount.gid, 10, 0));
   const unsigned mode = TRY(number(mount.mode, 8, 0755));
-  if (change_owner(AT_FDCWD, place.c_str(), uid, gid) != 0 || ::chmod(place.c_str(), mode & 07777) != 0)
+  if (change_owner(AT_FDCWD, place.c_str(), uid, gid) != 0 ||
+      ::chmod(place.c_str(), mode & 07777) != 0)
     return errno_error("set up the cache " + mount.target);
   return OciMount{mount.target, "none", place, {"bind", "rprivate", "rw"}};
 }
@@ -505,7 +510,8 @@ Result<void> Builder::run(const DockerStep& step) {
   command.cwd = stage().working_dir();
   command.user = stage().text("User");
   for (const std::string& text : step.mounts)
-    if (std::optional<OciMount> mount = TRY(mount_of(text))) command.mounts.push_back(std::move(*mount));
+    if (std::optional<OciMount> mount = TRY(mount_of(text)))
+      command.mounts.push_back(std::move(*mount));
   if (auto network = step.flags.find("network"); network != step.flags.end()) {
     command.network = network->second != "none";
     if (command.network && network->second != "default" && network->second != "host")
@@ -559,15 +565,21 @@ Result<void> Builder::set_members(const DockerStep& step) {
 }
 
 Result<void> Builder::carry_out(const DockerStep& step) {
-  static const std::map<std::string, Step> kSteps = {
-      {"FROM", &Builder::from},         {"ARG", &Builder::arg},
-      {"ENV", &Builder::env},           {"LABEL", &Builder::label},
-      {"WORKDIR", &Builder::workdir},   {"COPY", &Builder::copy},
-      {"ADD", &Builder::copy},          {"RUN", &Builder::run},
-      {"CMD", &Builder::cmd},           {"ENTRYPOINT", &Builder::entrypoint},
-      {"SHELL", &Builder::shell},       {"USER", &Builder::text_member},
-      {"STOPSIGNAL", &Builder::text_member}, {"EXPOSE", &Builder::set_members},
-      {"VOLUME", &Builder::set_members}};
+  static const std::map<std::string, Step> kSteps = {{"FROM", &Builder::from},
+                                                     {"ARG", &Builder::arg},
+                                                     {"ENV", &Builder::env},
+                                                     {"LABEL", &Builder::label},
+                                                     {"WORKDIR", &Builder::workdir},
+                                                     {"COPY", &Builder::copy},
+                                                     {"ADD", &Builder::copy},
+                                                     {"RUN", &Builder::run},
+                                                     {"CMD", &Builder::cmd},
+                                                     {"ENTRYPOINT", &Builder::entrypoint},
+                                                     {"SHELL", &Builder::shell},
+                                                     {"USER", &Builder::text_member},
+                                                     {"STOPSIGNAL", &Builder::text_member},
+                                                     {"EXPOSE", &Builder::set_members},
+                                                     {"VOLUME", &Builder::set_members}};
   if (step.instruction == "MAINTAINER") stage().config.as_object()["author"] = step.text;
   auto found = kSteps.find(step.instruction);
   if (found == kSteps.end()) return {};  // HEALTHCHECK and MAINTAINER
@@ -633,16 +645,17 @@ Result<StoredImage> Builder::build() {
   }
   for (const auto& [name, value] : request_.arguments) {
     bool declared = globals_.contains(name) ||
-                    std::ranges::any_of(stages_, [&](const Stage& one) {
-                      return one.arguments.contains(name);
-                    }) || std::ranges::find(kProxyArguments, name) != std::end(kProxyArguments);
+                    std::ranges::any_of(
+                        stages_, [&](const Stage& one) { return one.arguments.contains(name); }) ||
+                    std::ranges::find(kProxyArguments, name) != std::end(kProxyArguments);
     if (!declared) request_.print("warning: the build argument " + name + " was not consumed\n");
   }
   Result<StoredImage> image = finish(stages_.back(), request_.names);
   machine_.reset();
   held_.close();
   if (!temporary_names_.empty())
-    TRY(store_.remove(temporary_names_, [] { return Result<std::set<std::string>>(std::set<std::string>()); }));
+    TRY(store_.remove(temporary_names_,
+                      [] { return Result<std::set<std::string>>(std::set<std::string>()); }));
   return image;
 }
 

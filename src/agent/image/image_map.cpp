@@ -15,7 +15,8 @@ namespace {
 namespace fs = std::filesystem;
 constexpr const char* kUsualPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr const char* kParts =
-    "files=DIR:/PATH, venv=DIR, conda=DIR, workdir=/PATH, entrypoint=TEXT, cmd=TEXT, env=NAME=VALUE, user=NAME";
+    "files=DIR:/PATH, venv=DIR, conda=DIR, workdir=/PATH, entrypoint=TEXT, cmd=TEXT, "
+    "env=NAME=VALUE, user=NAME";
 
 std::string trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
@@ -60,7 +61,8 @@ Result<std::vector<std::string>> command_words(const std::string& text) {
   return words;
 }
 
-// The directory of the interpreter that a virtual environment was made with; empty if that is not said.
+// The directory of the interpreter that a virtual environment was made with; empty if that is not
+// said.
 std::string interpreter_home(const std::string& configuration) {
   std::istringstream lines(read_file(configuration).value_or(""));
   for (std::string line; std::getline(lines, line);) {
@@ -99,7 +101,8 @@ class MappingReader {
     const std::size_t split = part.find('=');
     const std::string name = part.substr(0, split);
     const std::string value = split == std::string::npos ? "" : trimmed(part.substr(split + 1));
-    if (split == std::string::npos) return fail(Code::bad_request, std::string("expected one of ") + kParts);
+    if (split == std::string::npos)
+      return fail(Code::bad_request, std::string("expected one of ") + kParts);
     if (value.empty()) return fail(Code::bad_request, "nothing stands behind the =");
     if (name == "files") return take_files(value);
     if (name == "venv") return take_venv(value);
@@ -126,10 +129,12 @@ class MappingReader {
     std::error_code error;
     const fs::path path = fs::canonical(place_ / text, error);
     if (error) return fail(Code::bad_request, text + ": " + error.message());
-    if (!fs::is_directory(path, error)) return fail(Code::bad_request, text + " is not a directory");
+    if (!fs::is_directory(path, error))
+      return fail(Code::bad_request, text + " is not a directory");
     // These separate things in overlayfs' mount options.
     if (path.string().find_first_of(",:\\") != std::string::npos)
-      return fail(Code::bad_request, path.string() + " must not contain a comma, colon or backslash");
+      return fail(Code::bad_request,
+                  path.string() + " must not contain a comma, colon or backslash");
     return path.string();
   }
 
@@ -160,9 +165,12 @@ class MappingReader {
     const std::string home = interpreter_home(spec_.files.back().source + "/pyvenv.cfg");
     std::error_code error;
     const fs::path interpreter = fs::canonical(fs::path(home) / "python3", error);
-    if (home.empty() || error || home.starts_with("/usr/") || interpreter.string().starts_with("/usr/")) return {};
-    // uv, pyenv and their kind keep interpreters in homes, which pods do not see; what else lies there stays hidden.
-    // The environment links to one name of the place, and libraries are looked for by the real one.
+    if (home.empty() || error || home.starts_with("/usr/") ||
+        interpreter.string().starts_with("/usr/"))
+      return {};
+    // uv, pyenv and their kind keep interpreters in homes, which pods do not see; what else lies
+    // there stays hidden. The environment links to one name of the place, and libraries are looked
+    // for by the real one.
     const fs::path real = interpreter.parent_path().parent_path();
     std::set<fs::path> places{real, fs::path(home).parent_path()};
     for (const fs::path& place : places)
@@ -228,8 +236,9 @@ Result<ImageMap> ImageMap::parse(const std::vector<std::string>& entries) {
     }
     Result<std::string> text = read_file(entry);
     if (!text)
-      return fail(Code::bad_request, "image map \"" + entry +
-                                         "\": expected PATTERN=host or a file of such lines: " + text.error().message);
+      return fail(Code::bad_request,
+                  "image map \"" + entry +
+                      "\": expected PATTERN=host or a file of such lines: " + text.error().message);
     std::istringstream lines(*text);
     int number = 0;
     for (std::string line; std::getline(lines, line);) {

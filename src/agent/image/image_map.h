@@ -1,8 +1,10 @@
-// Which image names stand for this machine's own file system, and what they bring along as an image would:
+// Which image names stand for this machine's own file system, and what they bring along as an image
+// would:
 //
 //   volcanosh/* = host, files=DIR:/var/tf_dist_mnist, workdir=/app, venv=/opt/tf, env=MODE=fast
 //
-// A mapping is a pattern, `host` and any of these parts, separated by commas (\, is a comma that is meant):
+// A mapping is a pattern, `host` and any of these parts, separated by commas (\, is a comma that is
+// meant):
 //   files=DIR:/PATH    DIR is laid over /PATH; repeatable
 //   venv=DIR           a Python virtual environment: first in PATH, VIRTUAL_ENV set
 //   conda=DIR          a conda prefix: first in PATH, CONDA_PREFIX set
@@ -22,7 +24,8 @@
 
 namespace hekla::agent {
 
-// A directory of this machine, laid over one of the root's; what a pod writes there stays in the pod.
+// A directory of this machine, laid over one of the root's; what a pod writes there stays in the
+// pod.
 struct LaidDirectory {
   std::string source, destination;
   bool merged = true;  // with what the root has there
@@ -36,9 +39,9 @@ struct HostImageSpec {
 
 class ImageMap {
  public:
-  // Each entry is a mapping as above, or the name of a file with one on each line (`#` begins a comment
-  // there, and relative directories are those beside the file). The first pattern that matches decides;
-  // the image named `host` is always the host.
+  // Each entry is a mapping as above, or the name of a file with one on each line (`#` begins a
+  // comment there, and relative directories are those beside the file). The first pattern that
+  // matches decides; the image named `host` is always the host.
   static Result<ImageMap> parse(const std::vector<std::string>& entries);
   // Null when the image is one of a registry.
   const HostImageSpec* find(std::string_view image) const;

@@ -51,11 +51,13 @@ class ImageMapTest : public ::testing::Test {
 };
 
 TEST_F(ImageMapTest, CarriesWhatAnImageHas) {
-  HostImageSpec made = spec("files=" + root_ + "/programs:/var/tf_dist_mnist, files=" + root_ +
-                            "/tf:/, workdir=/app, user=1000:7, env=MODE=a\\,b=c, cmd=[\"x,y\", \"[z]\"], "
-                            "entrypoint=exec python3 -u");
-  EXPECT_EQ(made.files, (std::vector<LaidDirectory>{{root_ + "/programs", "/var/tf_dist_mnist", true},
-                                                    {root_ + "/tf", "/", true}}));
+  HostImageSpec made =
+      spec("files=" + root_ + "/programs:/var/tf_dist_mnist, files=" + root_ +
+           "/tf:/, workdir=/app, user=1000:7, env=MODE=a\\,b=c, cmd=[\"x,y\", \"[z]\"], "
+           "entrypoint=exec python3 -u");
+  EXPECT_EQ(made.files,
+            (std::vector<LaidDirectory>{{root_ + "/programs", "/var/tf_dist_mnist", true},
+                                        {root_ + "/tf", "/", true}}));
   EXPECT_EQ(made.config.working_dir, "/app");
   EXPECT_EQ(made.config.user, "1000:7");
   EXPECT_EQ(made.config.env, Words{"MODE=a,b=c"});
@@ -65,7 +67,8 @@ TEST_F(ImageMapTest, CarriesWhatAnImageHas) {
 
 TEST_F(ImageMapTest, AnEnvironmentIsFirstInThePath) {
   HostImageSpec made = spec("env=PATH=/mine, venv=" + root_ + "/tf");
-  EXPECT_EQ(made.config.env, (Words{"VIRTUAL_ENV=" + root_ + "/tf", "PATH=" + root_ + "/tf/bin:/mine"}));
+  EXPECT_EQ(made.config.env,
+            (Words{"VIRTUAL_ENV=" + root_ + "/tf", "PATH=" + root_ + "/tf/bin:/mine"}));
   EXPECT_EQ(made.files, (std::vector<LaidDirectory>{{root_ + "/tf", root_ + "/tf", false}}));
   made = spec("conda=" + root_ + "/conda");
   ASSERT_EQ(made.config.env.size(), 2u);
@@ -79,30 +82,38 @@ TEST_F(ImageMapTest, AnEnvironmentBringsAnInterpreterOfSomebodysHome) {
     std::filesystem::create_directories(made);
   ASSERT_TRUE(write_file_atomically(real + "/bin/python3", "#!/bin/sh\n", 0755));
   auto environment = [&](const std::string& home) {
-    EXPECT_TRUE(write_file_atomically(root_ + "/tf/pyvenv.cfg", "home = " + home + "\nversion = 3.12.1\n", 0644));
+    EXPECT_TRUE(write_file_atomically(root_ + "/tf/pyvenv.cfg",
+                                      "home = " + home + "\nversion = 3.12.1\n", 0644));
     return spec("venv=" + root_ + "/tf").files;
   };
   const LaidDirectory own{root_ + "/tf", root_ + "/tf", false};
-  const LaidDirectory bin{real + "/bin", real + "/bin", false}, lib{real + "/lib", real + "/lib", false};
+  const LaidDirectory bin{real + "/bin", real + "/bin", false},
+      lib{real + "/lib", real + "/lib", false};
   EXPECT_EQ(environment(real + "/bin"), (std::vector<LaidDirectory>{own, bin, lib}));
   std::filesystem::create_symlink(real + "/bin/python3", linked + "/bin/python3");
   EXPECT_EQ(environment(linked + "/bin"),
-            (std::vector<LaidDirectory>{
-                own, {real + "/bin", linked + "/bin", false}, {real + "/lib", linked + "/lib", false}, bin, lib}))
+            (std::vector<LaidDirectory>{own,
+                                        {real + "/bin", linked + "/bin", false},
+                                        {real + "/lib", linked + "/lib", false},
+                                        bin,
+                                        lib}))
       << "by both names, and nothing else of the home";
   EXPECT_EQ(environment("/usr/bin"), std::vector<LaidDirectory>{own}) << "which pods see anyway";
   EXPECT_EQ(environment(root_ + "/no/such"), std::vector<LaidDirectory>{own});
 }
 
 TEST_F(ImageMapTest, AFileHasOneOnEachLine) {
-  ASSERT_TRUE(write_file_atomically(root_ + "/images",
-                                    "# the tutorials'\n\nvolcanosh/* = host, files=programs:/p\n*=host\n", 0644));
+  ASSERT_TRUE(write_file_atomically(
+      root_ + "/images", "# the tutorials'\n\nvolcanosh/* = host, files=programs:/p\n*=host\n",
+      0644));
   ImageMap map = ImageMap::parse({root_ + "/images"}).value();
   EXPECT_EQ(map.find("volcanosh/x")->files.at(0).source, root_ + "/programs") << "beside the file";
   EXPECT_TRUE(map.find("other")->files.empty());
   ASSERT_TRUE(write_file_atomically(root_ + "/bad", "a=host\nb=host, size=3\n", 0644));
   const std::string why = refusal(root_ + "/bad");
-  EXPECT_TRUE(why.starts_with("image map " + root_ + "/bad:2: part \"size=3\": \"size\" is not one of files=")) << why;
+  EXPECT_TRUE(why.starts_with("image map " + root_ +
+                              "/bad:2: part \"size=3\": \"size\" is not one of files="))
+      << why;
 }
 
 TEST_F(ImageMapTest, SaysWhichPartIsWrong) {
@@ -116,14 +127,19 @@ TEST_F(ImageMapTest, SaysWhichPartIsWrong) {
     return all.substr(all.find("\": part") + 3);
   };
   EXPECT_EQ(part("files=/etc"), "part \"files=/etc\": expected files=DIR:/PATH");
-  EXPECT_EQ(part("files=/etc:app"), "part \"files=/etc:app\": the place \"app\" must be an absolute path");
-  EXPECT_EQ(part("files=/etc/passwd:/a"), "part \"files=/etc/passwd:/a\": /etc/passwd is not a directory");
-  EXPECT_EQ(part("files=/no/such:/a"), "part \"files=/no/such:/a\": /no/such: No such file or directory");
-  EXPECT_EQ(part("venv=/etc"), "part \"venv=/etc\": /etc has no directory bin: it is no Python environment");
+  EXPECT_EQ(part("files=/etc:app"),
+            "part \"files=/etc:app\": the place \"app\" must be an absolute path");
+  EXPECT_EQ(part("files=/etc/passwd:/a"),
+            "part \"files=/etc/passwd:/a\": /etc/passwd is not a directory");
+  EXPECT_EQ(part("files=/no/such:/a"),
+            "part \"files=/no/such:/a\": /no/such: No such file or directory");
+  EXPECT_EQ(part("venv=/etc"),
+            "part \"venv=/etc\": /etc has no directory bin: it is no Python environment");
   EXPECT_EQ(part("workdir=app"), "part \"workdir=app\": the path must be absolute");
   EXPECT_EQ(part("env=X"), "part \"env=X\": expected env=NAME=VALUE");
   EXPECT_EQ(part("user="), "part \"user=\": nothing stands behind the =");
-  EXPECT_EQ(part("cmd=[1]"), "part \"cmd=[1]\": expected a JSON array of words, like [\"python3\", \"-u\"]");
+  EXPECT_EQ(part("cmd=[1]"),
+            "part \"cmd=[1]\": expected a JSON array of words, like [\"python3\", \"-u\"]");
   EXPECT_TRUE(part("quiet").starts_with("part \"quiet\": expected one of files="));
 }
 

@@ -38,7 +38,8 @@ Result<StoredImage> ImageStore::pull_now(const ImageReference& image,
   options_.say("resolving " + image.canonical());
   FetchedManifest fetched = TRY(session.manifest(image.wanted()));
   // A tag that has not moved costs one question.
-  if (auto known = TRY(find(image)); known && known->digest == fetched.digest && !known->manifest.empty())
+  if (auto known = TRY(find(image));
+      known && known->digest == fetched.digest && !known->manifest.empty())
     return *known;
   FileDescriptor lock = TRY(lock_for_change());
   std::string text = fetched.text;
@@ -71,16 +72,16 @@ Result<void> ImageStore::push(const StoredImage& image, const ImageReference& ta
                                    " lies upon this machine's own file system, which cannot be "
                                    "pushed: build it upon an image from a registry");
   if (image.manifest.empty())
-    return fail(Code::not_found, "the image " + image.name + " is not kept as it came: pull it again");
+    return fail(Code::not_found,
+                "the image " + image.name + " is not kept as it came: pull it again");
   const std::string text = TRY(read_file(blob_path(image.manifest)));
   const json::Value document = TRY(json::parse(text));
   ImageManifest manifest = TRY(read_manifest(document));
   RegistrySession session(options_.registries, target,
                           logins.find(target.registry, target.repository));
   ImageReference own = TRY(parse_reference(image.name));
-  const std::string other = own.registry == target.registry && own.repository != target.repository
-                                ? own.repository
-                                : "";
+  const std::string other =
+      own.registry == target.registry && own.repository != target.repository ? own.repository : "";
   std::vector<BlobDescriptor> blobs = manifest.layers;
   blobs.push_back(manifest.config);
   auto failed = [&](const Error& error) {

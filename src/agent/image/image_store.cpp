@@ -58,7 +58,7 @@ Result<FileDescriptor> take_lock(const std::string& path, int how) {
 
 // The bytes on the disk of a file or tree.
 std::int64_t disk_bytes(const fs::path& path) {
-  struct stat info {};
+  struct stat info{};
   if (::lstat(path.c_str(), &info) != 0) return 0;
   std::int64_t sum = info.st_blocks * 512;
   if (!S_ISDIR(info.st_mode)) return sum;
@@ -111,7 +111,8 @@ Result<FileDescriptor> ImageStore::lock_for_change(bool wait) const {
   options_.say("waiting for another hekla that works on the images");
   const std::atomic<bool>* cancelled = options_.registries.cancelled;
   while (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (cancelled && *cancelled) return fail(Code::unavailable, "cancelled while waiting for the images");
+    if (cancelled && *cancelled)
+      return fail(Code::unavailable, "cancelled while waiting for the images");
     ::poll(nullptr, 0, static_cast<int>(kLockPause.count()));
   }
   return lock;
@@ -156,10 +157,10 @@ Result<std::vector<StoredImage>> ImageStore::list() const {
                {{"path", entry.path().string()}, {"error", image.error().message}});
       continue;
     }
-    struct stat info {};
+    struct stat info{};
     if (::stat(entry.path().c_str(), &info) == 0)
-      image->last_used = WallTime(std::chrono::seconds(info.st_mtim.tv_sec) +
-                                  Nanos(info.st_mtim.tv_nsec));
+      image->last_used =
+          WallTime(std::chrono::seconds(info.st_mtim.tv_sec) + Nanos(info.st_mtim.tv_nsec));
     out.push_back(std::move(*image));
   }
   std::ranges::sort(out, {}, &StoredImage::name);
@@ -256,8 +257,8 @@ Result<std::string> ImageStore::unpack(const BlobDescriptor& blob, const std::st
     unpacked = fail(Code::invalid, "wrong diff id calculated on extraction \"" + *unpacked + "\"");
   if (!unpacked) {
     TRY(remove_if_there(tree));
-    return fail(unpacked.error().code, "failed to extract layer " + blob.digest + ": " +
-                                           unpacked.error().message);
+    return fail(unpacked.error().code,
+                "failed to extract layer " + blob.digest + ": " + unpacked.error().message);
   }
   if (::rename(tree.c_str(), place.c_str()) != 0) return errno_error("rename " + tree);
   return name;
@@ -344,7 +345,7 @@ Result<std::int64_t> ImageStore::sweep() {
          fs::directory_iterator(options_.directory + part, error)) {
       const std::string name = entry.path().filename();
       if (needed.contains(name)) continue;
-      struct stat info {};
+      struct stat info{};
       // Half a download may still be wanted.
       if (name.ends_with(".partial") && ::stat(entry.path().c_str(), &info) == 0 &&
           now - WallTime(std::chrono::seconds(info.st_mtim.tv_sec)) < kPartialLife)
@@ -362,7 +363,7 @@ Result<void> ImageStore::mount_root(const StoredImage& image, const std::string&
   TRY(make_directories(work));
   TRY(make_directories(root, 0755));
   FileDescriptor held = TRY(hold_layers());
-  struct stat top {};  // the root directory looks as in the topmost layer
+  struct stat top{};  // the root directory looks as in the topmost layer
   const std::string topmost = image.host ? base : layers_dir() + "/" + image.layers.back();
   if (::stat(topmost.c_str(), &top) != 0) return errno_error("look at the image's root");
   if (change_owner(AT_FDCWD, upper.c_str(), top.st_uid, top.st_gid) != 0 ||

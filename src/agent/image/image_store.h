@@ -31,10 +31,10 @@
 namespace hekla::agent {
 
 struct StoredImage {
-  std::string name;       // canonical
-  std::string digest;     // of the manifest, or of the index that led to it
-  std::string id;         // repository@digest, as in a container's status
-  std::int64_t size = 0;  // bytes of the compressed layers
+  std::string name;                 // canonical
+  std::string digest;               // of the manifest, or of the index that led to it
+  std::string id;                   // repository@digest, as in a container's status
+  std::int64_t size = 0;            // bytes of the compressed layers
   std::vector<std::string> layers;  // directories below images/layers, bottom first
   ImageConfig config;
   std::string manifest;            // digest of the manifest itself
@@ -94,11 +94,12 @@ class ImageStore {
 
   // Takes away names and whatever is needed by none any more. Those `in_use` (by id) are refused.
   Result<Removed> remove(const std::vector<std::string>& names,
-                         const std::function<Result<std::set<std::string>>()>& in_use, bool wait = true);
-  // All that are not in use and were last used before `before`. Without `wait` a pull under way is an error: it may
-  // take as long as it likes.
-  Result<Removed> prune(const std::function<Result<std::set<std::string>>()>& in_use, WallTime before,
-                        bool wait = true);
+                         const std::function<Result<std::set<std::string>>()>& in_use,
+                         bool wait = true);
+  // All that are not in use and were last used before `before`. Without `wait` a pull under way is
+  // an error: it may take as long as it likes.
+  Result<Removed> prune(const std::function<Result<std::set<std::string>>()>& in_use,
+                        WallTime before, bool wait = true);
 
   // Mounts a fresh root for a container at bundle/rootfs, upon `base` if the image wants one. The
   // calling thread has a file system context of its own: its working directory is moved.

@@ -74,7 +74,8 @@ Result<void> apply_image_user(const std::string& user, const std::string& root,
   std::vector<std::string> line = find_line(passwd, name.empty() ? "root" : name, uid);
   if (!uid && !line.empty()) uid = user_number(line[2]);
   if (!uid && !name.empty())
-    return fail(Code::invalid, "unable to find user " + name + ": no matching entries in passwd file");
+    return fail(Code::invalid,
+                "unable to find user " + name + ": no matching entries in passwd file");
   security.uid = uid.value_or(0);
   if (!security.gid_given && line.size() > 3) security.gid = user_number(line[3]).value_or(0);
   if (!security.gid_given && !security.uid_given && !group.empty()) {

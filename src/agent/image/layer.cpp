@@ -38,8 +38,7 @@ FileDescriptor open_inside(int root, const std::string& path, int flags) {
   how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
   const char* name = path.empty() ? "." : path.c_str();
-  return FileDescriptor(
-      static_cast<int>(::syscall(SYS_openat2, root, name, &how, sizeof how)));
+  return FileDescriptor(static_cast<int>(::syscall(SYS_openat2, root, name, &how, sizeof how)));
 }
 
 // "./a//b/" -> "a/b"; fails on "..".
@@ -97,7 +96,7 @@ Result<void> set_opaque(int parent, const std::string& name) {
 }
 
 Result<void> LayerWriter::copy_look(int parent, const std::string& name, const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   for (const FileDescriptor& lower : lowers_) {
     FileDescriptor found = open_inside(lower.get(), path, O_PATH | O_NOFOLLOW);
     if (!found || ::fstat(found.get(), &info) != 0 || !S_ISDIR(info.st_mode)) continue;
@@ -130,7 +129,7 @@ Result<void> LayerWriter::hide(int parent, const std::string& name) {
     return fail(Code::invalid, "whiteout of nothing");
   if (::mknodat(parent, name.c_str(), S_IFCHR, makedev(0, 0)) == 0) return {};
   if (errno != EEXIST) return errno_error("create a whiteout");
-  struct stat info {};
+  struct stat info{};
   if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return errno_error("look at " + name);
   return S_ISDIR(info.st_mode) ? set_opaque(parent, name) : Result<void>();
@@ -139,7 +138,7 @@ Result<void> LayerWriter::hide(int parent, const std::string& name) {
 // A later entry of a name replaces an earlier one; only directories are merged.
 Result<void> LayerWriter::make_way(int parent, const std::string& name, bool for_directory,
                                    bool& opaque) {
-  struct stat info {};
+  struct stat info{};
   if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return errno == ENOENT ? Result<void>() : errno_error("look at " + name);
   if (S_ISDIR(info.st_mode)) {
@@ -156,8 +155,8 @@ Result<void> LayerWriter::make_way(int parent, const std::string& name, bool for
 
 Result<void> LayerWriter::make_file(archive* reader, archive_entry*, int parent,
                                     const std::string& name) {
-  FileDescriptor file(::openat(parent, name.c_str(),
-                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  FileDescriptor file(
+      ::openat(parent, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) return errno_error("create " + name);
   int status = archive_read_data_into_fd(reader, file.get());
   if (status < ARCHIVE_WARN)
@@ -220,7 +219,8 @@ Result<void> LayerWriter::finish(archive_entry* entry, int parent, const std::st
   const bool link = archive_entry_filetype(entry) == AE_IFLNK;
   if (!link && ::fchmodat(parent, name.c_str(), archive_entry_perm(entry) & kModeBits, 0) != 0)
     return errno_error("chmod " + name);
-  // overlayfs' own attributes would let a layer rearrange those below it: only these two kinds pass.
+  // overlayfs' own attributes would let a layer rearrange those below it: only these two kinds
+  // pass.
   const std::string path = fd_path(parent) + "/" + name;
   archive_entry_xattr_reset(entry);
   const char* key = nullptr;
@@ -288,7 +288,8 @@ struct TarStream {
     self->ended = status == ARCHIVE_EOF;
     if (self->ended) return 0;
     if (status != ARCHIVE_OK) {
-      archive_set_error(reader, archive_errno(self->file.get()), "%s", archive_error_string(self->file.get()));
+      archive_set_error(reader, archive_errno(self->file.get()), "%s",
+                        archive_error_string(self->file.get()));
       return ARCHIVE_FATAL;
     }
     self->digest.add({static_cast<const char*>(*piece), size});
@@ -318,7 +319,8 @@ Result<std::string> unpack_layer(const std::string& path, const std::string& tar
     const char* why = archive_error_string(reader.get());
     return fail(Code::invalid, std::string("read the layer: ") + (why ? why : "unknown error"));
   };
-  if (archive_read_open(reader.get(), &stream, nullptr, TarStream::read, nullptr) != ARCHIVE_OK) return broken();
+  if (archive_read_open(reader.get(), &stream, nullptr, TarStream::read, nullptr) != ARCHIVE_OK)
+    return broken();
   LayerWriter writer(std::move(root), std::move(below));
   archive_entry* entry = nullptr;
   while (true) {

@@ -145,7 +145,9 @@ Result<void> LayerPacker::State::one(int parent, const std::string& name, const 
     for (const char *key = list.data(), *end = key + std::max<ssize_t>(0, size); key < end;
          key += std::string_view(key).size() + 1) {
       std::string_view text = key;
-      if (text != "security.capability" && (!text.starts_with("user.") || text.starts_with("user.overlay."))) continue;
+      if (text != "security.capability" &&
+          (!text.starts_with("user.") || text.starts_with("user.overlay.")))
+        continue;
       ssize_t n = ::lgetxattr(path.c_str(), key, value.data(), value.size());
       if (n >= 0)
         archive_entry_xattr_add_entry(out.get(), key, value.data(), static_cast<std::size_t>(n));
@@ -178,7 +180,7 @@ Result<void> LayerPacker::State::tree(int directory, const std::string& target,
   for (const std::string& name : TRY(names_in(directory))) {
     const std::string path = join(target, name), inner = join(below, name);
     if (look.skip && look.skip(inner)) continue;
-    struct stat info {};
+    struct stat info{};
     if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
       return errno_error("look at " + path);
     if (upper && is_whiteout(info)) {
@@ -219,7 +221,7 @@ Result<void> LayerPacker::add_upper(int directory) {
 
 Result<void> LayerPacker::add(int parent, const std::string& name, const std::string& target,
                               const PackedLook& look) {
-  struct stat info {};
+  struct stat info{};
   if (::fstatat(parent, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
     return errno_error("look at " + name);
   if (!S_ISDIR(info.st_mode)) return state_->one(parent, name, info, target, look);

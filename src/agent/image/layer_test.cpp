@@ -33,9 +33,7 @@ struct TarEntry {
 
 class LayerTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    ASSERT_EQ(::geteuid(), 0u) << "whiteouts are device nodes: run as root";
-  }
+  void SetUp() override { ASSERT_EQ(::geteuid(), 0u) << "whiteouts are device nodes: run as root"; }
 
   std::string tar(const std::vector<TarEntry>& entries, bool zip = true) {
     const std::string path = dir_ + "/layer.tar";
@@ -72,7 +70,7 @@ class LayerTest : public ::testing::Test {
   std::string at(const std::string& path) const { return dir_ + "/" + path; }
   std::string text(const std::string& path) { return read_file(at(path)).value_or("missing"); }
   struct stat look(const std::string& path) {
-    struct stat info {};
+    struct stat info{};
     EXPECT_EQ(::lstat(at(path).c_str(), &info), 0) << path;
     return info;
   }
@@ -110,9 +108,9 @@ TEST_F(LayerTest, FilesKeepModeOwnerAndLinks) {
 
 TEST_F(LayerTest, WhiteoutsHideWhatIsBelowAndParentsLookAsBelow) {
   ASSERT_EQ(unpack("low", {{"etc/", AE_IFDIR, "", 0750, 3}, {"etc/a", AE_IFREG, "a"}}), "");
-  ASSERT_EQ(unpack("top", {{"etc/.wh.a", AE_IFREG, ""}, {"var/.wh..wh..opq", AE_IFREG, ""}},
-                   {at("low")}),
-            "");
+  ASSERT_EQ(
+      unpack("top", {{"etc/.wh.a", AE_IFREG, ""}, {"var/.wh..wh..opq", AE_IFREG, ""}}, {at("low")}),
+      "");
   EXPECT_TRUE(is_whiteout("top/etc/a"));
   EXPECT_EQ(look("top/etc").st_mode & 07777u, 0750u);
   EXPECT_EQ(look("top/etc").st_uid, 3u);
@@ -143,9 +141,9 @@ TEST_F(LayerTest, NothingLeavesTheTarget) {
   EXPECT_NE(unpack("wh", {{"l", AE_IFLNK, at("outside")}, {"l/.wh.secret", AE_IFREG, ""}}), "");
   EXPECT_NE(unpack("opq", {{"l", AE_IFLNK, "../outside"}, {"l/.wh..wh..opq", AE_IFREG, ""}}), "");
   EXPECT_NE(unpack("hard", {{"h", AE_IFREG, at("outside/secret"), 0644, 0, true}}), "");
-  EXPECT_NE(unpack("hard2", {{"l", AE_IFLNK, at("outside")},
-                             {"h", AE_IFREG, "l/secret", 0644, 0, true}}),
-            "");
+  EXPECT_NE(
+      unpack("hard2", {{"l", AE_IFLNK, at("outside")}, {"h", AE_IFREG, "l/secret", 0644, 0, true}}),
+      "");
   // Written through a link to a file: the link is replaced.
   EXPECT_EQ(unpack("file", {{"f", AE_IFLNK, at("outside/secret")}, {"f", AE_IFREG, "mine"}}), "");
   EXPECT_EQ(text("file/f"), "mine");
@@ -176,7 +174,8 @@ TEST_F(LayerTest, DamagedArchivesAreRefused) {
 }
 
 TEST_F(LayerTest, TheDigestIsThatOfTheTarFileWithin) {
-  const std::vector<TarEntry> entries = {{"a", AE_IFREG, std::string(300'000, 'a')}, {"b", AE_IFREG, "b"}};
+  const std::vector<TarEntry> entries = {{"a", AE_IFREG, std::string(300'000, 'a')},
+                                         {"b", AE_IFREG, "b"}};
   std::string plain, zipped;
   for (bool zip : {false, true}) {
     const std::string path = tar(entries, zip);
@@ -184,7 +183,8 @@ TEST_F(LayerTest, TheDigestIsThatOfTheTarFileWithin) {
     Result<std::string> digest = unpack_layer(path, at(zip ? "z" : "p"), {});
     ASSERT_TRUE(digest) << digest.error().message;
     (zip ? zipped : plain) = *digest;
-    EXPECT_EQ(*digest == describe_file(path)->digest, !zip) << "of what is in the archive, not of its compression";
+    EXPECT_EQ(*digest == describe_file(path)->digest, !zip)
+        << "of what is in the archive, not of its compression";
   }
   EXPECT_EQ(zipped, plain);
   // What follows the end of the archive is no entry, but part of the file.

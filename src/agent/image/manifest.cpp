@@ -80,7 +80,8 @@ Result<ImageManifest> read_manifest(const json::Value& document, bool may_be_emp
   out.config = TRY(read_descriptor(*config, "config"));
   if (out.config.size > kLargestConfig) return fail(Code::invalid, "the image config is too large");
   const json::Array* layers = json::array_at(document, {"layers"});
-  if (!layers || (layers->empty() && !may_be_empty)) return fail(Code::invalid, "the manifest has no layers");
+  if (!layers || (layers->empty() && !may_be_empty))
+    return fail(Code::invalid, "the manifest has no layers");
   if (layers->size() > kMostLayers)
     return fail(Code::invalid, "the image has " + std::to_string(layers->size()) +
                                    " layers, more than " + std::to_string(kMostLayers));
@@ -98,7 +99,9 @@ Result<ImageManifest> read_manifest(const json::Value& document, bool may_be_emp
 ImageConfig read_image_config(const json::Value& document) {
   return {std::string(json::string_at(document, {"config", "User"})),
           std::string(json::string_at(document, {"config", "WorkingDir"})),
-          text_list(document, "Env"), text_list(document, "Entrypoint"), text_list(document, "Cmd"),
+          text_list(document, "Env"),
+          text_list(document, "Entrypoint"),
+          text_list(document, "Cmd"),
           std::string(json::string_at(document, {"config", "StopSignal"}))};
 }
 
@@ -120,7 +123,8 @@ int signal_number(std::string_view text) {
     if (beyond || rest.empty()) number = SIGRTMIN + beyond.value_or(0);
   }
   for (int known = 1; known < SIGRTMIN && !number; ++known)
-    if (const char* short_name = ::sigabbrev_np(known); short_name && rest == short_name) number = known;
+    if (const char* short_name = ::sigabbrev_np(known); short_name && rest == short_name)
+      number = known;
   return number && *number > 0 && *number <= SIGRTMAX ? *number : SIGTERM;
 }
 
@@ -129,7 +133,8 @@ Result<std::vector<std::string>> read_diff_ids(const json::Value& document, std:
   if (const json::Array* digests = json::array_at(document, {"rootfs", "diff_ids"}))
     for (const json::Value& digest : *digests)
       out.emplace_back(digest.is_string() ? json::sv(digest.get_string()) : std::string_view());
-  if (out.size() != layers) return fail(Code::invalid, "mismatched image rootfs and manifest layers");
+  if (out.size() != layers)
+    return fail(Code::invalid, "mismatched image rootfs and manifest layers");
   return out;
 }
 

@@ -51,9 +51,9 @@ std::string manifest_with(const std::string& layer_type, const std::string& dige
 }
 
 TEST(ImageManifest, LayersOfBothFormatsAreRead) {
-  for (const char* type : {"application/vnd.docker.image.rootfs.diff.tar.gzip",
-                           "application/vnd.oci.image.layer.v1.tar",
-                           "application/vnd.oci.image.layer.v1.tar+zstd"}) {
+  for (const char* type :
+       {"application/vnd.docker.image.rootfs.diff.tar.gzip",
+        "application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+zstd"}) {
     auto manifest = read_manifest(*json::parse(manifest_with(type, digest_of('e'))));
     ASSERT_TRUE(manifest) << manifest.error().message;
     EXPECT_EQ(manifest->config.digest, digest_of('c'));

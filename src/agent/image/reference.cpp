@@ -46,9 +46,8 @@ bool is_tag(std::string_view text) {
 
 bool is_registry(std::string_view text) {
   std::size_t colon = text.starts_with('[') ? text.find("]:") : text.rfind(':');
-  std::string_view host = text.substr(0, colon == std::string_view::npos || !text.starts_with('[')
-                                             ? colon
-                                             : colon + 1);
+  std::string_view host =
+      text.substr(0, colon == std::string_view::npos || !text.starts_with('[') ? colon : colon + 1);
   std::string_view port = colon == std::string_view::npos
                               ? std::string_view("1")
                               : text.substr(text.starts_with('[') ? colon + 2 : colon + 1);

@@ -129,7 +129,9 @@ Result<std::map<std::string, std::string>> parse_authorities(
 
 RegistrySession::RegistrySession(const RegistryOptions& options, ImageReference image,
                                  std::optional<RegistryLogin> login)
-    : image_(std::move(image)), login_(std::move(login)), retry_delay_(options.retry_delay),
+    : image_(std::move(image)),
+      login_(std::move(login)),
+      retry_delay_(options.retry_delay),
       cancelled_(options.cancelled),
       own_ranges_(options.own_ranges) {
   auto authority = [&](const std::string& host) {
@@ -243,8 +245,9 @@ Result<std::string> RegistrySession::fetch_token(const Endpoint& endpoint,
   std::string_view text = json::string_at(token, {"token"});
   if (text.empty()) text = json::string_at(token, {"access_token"});
   if (text.empty() || text.find_first_of("\r\n") != std::string_view::npos)
-    return fail(Code::unauthorized, "failed to authorize: authorization server did not include a "
-                                    "token in the response");
+    return fail(Code::unauthorized,
+                "failed to authorize: authorization server did not include a "
+                "token in the response");
   return "Bearer " + std::string(text);
 }
 
@@ -262,8 +265,7 @@ Result<FetchedManifest> RegistrySession::manifest_from(const Endpoint& endpoint,
                                                        const std::string& wanted) {
   FetchedManifest out;
   HttpRequest request = request_to(endpoint, "GET", url_of(endpoint, "/manifests/" + wanted));
-  for (const char* type : kManifestTypes)
-    request.headers.push_back(std::string("Accept: ") + type);
+  for (const char* type : kManifestTypes) request.headers.push_back(std::string("Accept: ") + type);
   request.sink = [&](long, std::string_view piece) {
     out.text += piece;
     return out.text.size() <= kLargestManifest;
@@ -373,8 +375,7 @@ Result<void> RegistrySession::blob_from(const Endpoint& endpoint, const BlobDesc
     const std::int64_t from = download.size;
     Result<long> status = fetch_piece(endpoint, blob, download);
     if (download.failure != 0) return errno_error("write " + download.path, download.failure);
-    if (!status && status.error().code != Code::unavailable)
-      return std::unexpected(status.error());
+    if (!status && status.error().code != Code::unavailable) return std::unexpected(status.error());
     if (status && *status == kBadRange) {
       TRY(download.restart());
       continue;
@@ -432,8 +433,8 @@ Result<void> RegistrySession::upload(const Endpoint& endpoint, const std::string
   if (url.starts_with('/')) url = endpoint.base.substr(0, endpoint.base.find('/', 8)) + url;
   if (!url.starts_with("http://") && !url.starts_with("https://"))
     return fail(Code::invalid, "the registry names no place for an upload");
-  url += (url.find('?') == std::string::npos ? "?digest=" : "&digest=") +
-         net::url_encode(blob.digest);
+  url +=
+      (url.find('?') == std::string::npos ? "?digest=" : "&digest=") + net::url_encode(blob.digest);
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno_error("open " + path);
   HttpRequest request = request_to(endpoint, "PUT", url);
@@ -441,9 +442,8 @@ Result<void> RegistrySession::upload(const Endpoint& endpoint, const std::string
   request.body_fd = file.get();
   request.body_size = blob.size;
   // The login is for the registry's own host.
-  HttpReply reply = host_of_url(url) == host_of_url(endpoint.base)
-                        ? TRY(call(endpoint, request))
-                        : TRY(patiently(request));
+  HttpReply reply = host_of_url(url) == host_of_url(endpoint.base) ? TRY(call(endpoint, request))
+                                                                   : TRY(patiently(request));
   if (reply.status == 201 || reply.status == 204) return {};
   return refused(request, reply);
 }

@@ -17,8 +17,8 @@
 namespace hekla::agent {
 
 struct RegistryOptions {
-  std::vector<std::string> insecure;           // hosts spoken to in plain HTTP, beside loopback
-  std::map<std::string, std::string> mirrors;  // registry -> URL that is asked first
+  std::vector<std::string> insecure;               // hosts spoken to in plain HTTP, beside loopback
+  std::map<std::string, std::string> mirrors;      // registry -> URL that is asked first
   std::map<std::string, std::string> authorities;  // registry -> file of its certificate authority
   // Before the first repetition of what a busy registry refused; doubled each time.
   std::chrono::milliseconds retry_delay{1000};
@@ -88,7 +88,7 @@ class RegistrySession {
   std::chrono::milliseconds retry_delay_;
   const std::atomic<bool>* cancelled_;
   net::OwnRanges own_ranges_;
-  std::vector<Endpoint> endpoints_;                  // in the order they are asked
+  std::vector<Endpoint> endpoints_;                   // in the order they are asked
   std::map<std::string, std::string> authorization_;  // by endpoint: the header's value
 };
 

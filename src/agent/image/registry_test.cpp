@@ -41,7 +41,8 @@ TEST(RegistrySession, ARequestUnderWayEndsWhenItIsCancelled) {
   const auto begun = std::chrono::steady_clock::now();
   Result<FetchedManifest> fetched = session.manifest("1");
   EXPECT_FALSE(fetched);
-  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30)) << "a silent peer is given up after 60";
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(30))
+      << "a silent peer is given up after 60";
   later.join();
 }
 
@@ -52,8 +53,9 @@ TEST(RegistrySession, NothingIsFetchedFromPods) {
   RegistrySession session(options, parse_reference(registry.host + "/app:1").value(), std::nullopt);
   Result<FetchedManifest> fetched = session.manifest("1");
   ASSERT_FALSE(fetched);
-  EXPECT_TRUE(fetched.error().message.ends_with(
-      "127.0.0.1 is an address of pods or services, which cannot be reached from the host's network"))
+  EXPECT_TRUE(
+      fetched.error().message.ends_with("127.0.0.1 is an address of pods or services, which cannot "
+                                        "be reached from the host's network"))
       << fetched.error().message;
 }
 

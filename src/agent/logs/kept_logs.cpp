@@ -24,8 +24,9 @@ std::int64_t bytes_below(const std::string& directory) {
   std::int64_t sum = 0;
   std::set<ino_t> known;  // a file may have two names
   for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory, error)) {
-    struct stat info {};
-    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISREG(info.st_mode) && known.insert(info.st_ino).second)
+    struct stat info{};
+    if (::lstat(entry.path().c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
+        known.insert(info.st_ino).second)
       sum += info.st_size;
   }
   return sum;
@@ -106,9 +107,8 @@ std::vector<KeptPod> KeptLogs::list(const std::string& ns) const {
     for (const auto& [uid, pod] : pods_)
       if (ns.empty() || pod.record.ns == ns) found.push_back(pod);
   }
-  std::ranges::sort(found, {}, [](const KeptPod& pod) {
-    return std::pair(pod.ended_ns, pod.record.name);
-  });
+  std::ranges::sort(found, {},
+                    [](const KeptPod& pod) { return std::pair(pod.ended_ns, pod.record.name); });
   return found;
 }
 

@@ -6,7 +6,8 @@ namespace {
 std::string names(const PodRecord& record, bool init) {
   std::string out;
   for (const ContainerRecord& container : record.containers)
-    if (container.init == init && !container.ephemeral) out += (out.empty() ? "" : " ") + container.name;
+    if (container.init == init && !container.ephemeral)
+      out += (out.empty() ? "" : " ") + container.name;
   return "[" + out + "]";
 }
 

@@ -17,7 +17,7 @@ constexpr const char *kFirst = ".first", *kOlder = ".older", *kLatest = ".latest
 
 // 0 when there is none.
 ino_t inode_of(const std::string& path) {
-  struct stat info {};
+  struct stat info{};
   return ::lstat(path.c_str(), &info) == 0 ? info.st_ino : 0;
 }
 

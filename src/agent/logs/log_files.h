@@ -1,13 +1,13 @@
-// The files of one run's log. The monitor writes N.log and, at its limit, renames a new file over it. So that more than
-// the newest piece is left, every file has a second name from its beginning:
+// The files of one run's log. The monitor writes N.log and, at its limit, renames a new file over
+// it. So that more than the newest piece is left, every file has a second name from its beginning:
 //
 //   N.log         what is being written
 //   N.log.first   the first file, for good: how it began
 //   N.log.latest  a name more for N.log, by which it stays when the monitor takes that name from it
 //   N.log.older   the one before, unless that is the first
 //
-// The first name needs nobody to be there when the file is replaced: it is kept while no agent runs, too. Thread-safe;
-// everything touches files and is short.
+// The first name needs nobody to be there when the file is replaced: it is kept while no agent
+// runs, too. Thread-safe; everything touches files and is short.
 #pragma once
 
 #include <map>

@@ -103,7 +103,8 @@ Result<std::int64_t> count_lines(int file, bool last) {
     rest += text;
     std::size_t at = 0;
     for (std::size_t end = 0; (end = rest.find('\n', at)) != std::string::npos; at = end + 1) {
-      std::optional<LogRecord> record = parse_log_record(std::string_view(rest).substr(at, end - at));
+      std::optional<LogRecord> record =
+          parse_log_record(std::string_view(rest).substr(at, end - at));
       if (!record) continue;
       inside = record->partial;
       if (!inside) ++lines;
@@ -115,7 +116,7 @@ Result<std::int64_t> count_lines(int file, bool last) {
 
 // Where the last `lines` begin, or what is left of a line that goes on in the next file.
 Result<std::uint64_t> tail_offset(int file, std::int64_t lines, bool last) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file, &info) != 0) return errno_error("look at a log");
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (lines <= 0 && last) return size;
@@ -152,7 +153,7 @@ Result<std::uint64_t> tail_offset(int file, std::int64_t lines, bool last) {
 Result<std::vector<std::uint64_t>> tail_offsets(const std::vector<int>& files, std::int64_t lines) {
   std::vector<std::uint64_t> offsets;
   for (int file : files) {
-    struct stat info {};
+    struct stat info{};
     if (::fstat(file, &info) != 0) return errno_error("look at a log");
     offsets.push_back(static_cast<std::uint64_t>(info.st_size));
   }

@@ -64,7 +64,9 @@ std::string tail(const std::vector<std::string>& texts, std::int64_t lines) {
   for (std::size_t i = 0; i < texts.size(); ++i) wanted += texts[i].substr(offsets[i]);
   return formatted({}, wanted);
 }
-std::string tail(const std::string& text, std::int64_t lines) { return tail(std::vector{text}, lines); }
+std::string tail(const std::string& text, std::int64_t lines) {
+  return tail(std::vector{text}, lines);
+}
 
 TEST(LogTail, CountsFullLines) {
   EXPECT_EQ(tail(kLog, 0), "");
@@ -141,7 +143,8 @@ TEST(LogFormat, OneStreamAlone) {
   LogFormat format;
   format.stream = "stderr";
   LogFormatter formatter(format);
-  EXPECT_EQ(formatter.feed("2026-01-01T00:00:00Z stdout F a\n2026-01-01T00:00:00Z stderr F b\n"), "b\n");
+  EXPECT_EQ(formatter.feed("2026-01-01T00:00:00Z stdout F a\n2026-01-01T00:00:00Z stderr F b\n"),
+            "b\n");
 }
 
 }  // namespace

@@ -126,8 +126,10 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
   }
   // At the end of a file that has been begun anew because it had become too long: go on with that.
   bool reopen() {
-    struct stat read {}, now {};
-    if (::fstat(file_.get(), &read) != 0 || ::stat(path_.c_str(), &now) != 0 || read.st_ino == now.st_ino) return false;
+    struct stat read{}, now{};
+    if (::fstat(file_.get(), &read) != 0 || ::stat(path_.c_str(), &now) != 0 ||
+        read.st_ino == now.st_ino)
+      return false;
     // What came between our last look and the change of names.
     if (static_cast<std::uint64_t>(read.st_size) > offset_) return true;
     FileDescriptor next(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
@@ -215,17 +217,21 @@ void LogStreams::logs(const std::string& ns, const std::string& pod, const std::
   });
 }
 
-void LogStreams::kept_logs(
-    const std::string& ns,
-    std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) {
+void LogStreams::kept_logs(const std::string& ns,
+                           std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) {
   state_->executor.post([state = state_, ns, done = std::move(done)]() mutable {
     if (state->stopped) return done(fail(Code::unavailable, "the agent is stopping"));
     Result<std::vector<KeptPod>> pods = state->source.kept(ns);
     if (!pods) return done(std::unexpected(pods.error()));
     std::vector<kube::KeptLog> out;
     for (KeptPod& pod : *pods) {
-      kube::KeptLog log{pod.record.ns, pod.record.name,       pod.record.uid, *pod.record.job,
-                        pod.bytes,     from_ns(pod.ended_ns), {}};
+      kube::KeptLog log{pod.record.ns,
+                        pod.record.name,
+                        pod.record.uid,
+                        *pod.record.job,
+                        pod.bytes,
+                        from_ns(pod.ended_ns),
+                        {}};
       for (const ContainerRecord& container : pod.record.containers)
         log.containers.push_back(container.name);
       out.push_back(std::move(log));

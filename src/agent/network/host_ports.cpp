@@ -31,8 +31,8 @@ sockaddr_in socket_address(std::uint32_t address, int port) {
 }
 
 Result<FileDescriptor> listen_on_host(const PortKey& key) {
-  FileDescriptor socket(::socket(
-      AF_INET, (key.udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  FileDescriptor socket(
+      ::socket(AF_INET, (key.udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error("open a socket");
   int on = 1;
   // Of two programs on one UDP port, neither would know what it gets.
@@ -98,8 +98,10 @@ std::vector<HostPort> host_ports_of(const model::PodSpec& pod, const std::string
     for (const model::Container& container : *containers)
       for (const model::ContainerPort& port : container.ports) {
         const bool udp = port.protocol == "UDP";
-        if (port.hostPort <= 0 || (!udp && !port.protocol.empty() && port.protocol != "TCP")) continue;
-        HostPort one{{static_cast<std::uint16_t>(port.hostPort), udp}, {{address, port.containerPort}}};
+        if (port.hostPort <= 0 || (!udp && !port.protocol.empty() && port.protocol != "TCP"))
+          continue;
+        HostPort one{{static_cast<std::uint16_t>(port.hostPort), udp},
+                     {{address, port.containerPort}}};
         if (!port.hostIP.empty()) {
           std::optional<std::uint32_t> at = parse_ipv4(port.hostIP);
           if (!at) continue;  // IPv6
@@ -122,7 +124,7 @@ struct HostPorts::State : std::enable_shared_from_this<HostPorts::State> {
   };
 
   Executor& executor;
-  Dial dial;                    // the executor's; empty once the owner has gone
+  Dial dial;  // the executor's; empty once the owner has gone
   std::unique_ptr<FdLoop> loop;
   // The loop's own.
   std::map<PortKey, Listener> listeners;
@@ -168,8 +170,7 @@ void HostPorts::State::open_listener(const PortKey& key) {
   Result<FileDescriptor> socket = listen_on_host(key);
   if (!socket) {
     if (failing.insert(key).second)
-      log_warn("agent", "a port of the host does not work",
-               {{"error", socket.error().message}});
+      log_warn("agent", "a port of the host does not work", {{"error", socket.error().message}});
     return;
   }
   failing.erase(key);
@@ -191,10 +192,10 @@ void HostPorts::State::open_udp(const PortKey& key, FileDescriptor socket) {
       there->dial(true, [self, done = std::move(done)](Result<FileDescriptor> pod) mutable {
         auto living = self.lock();
         if (!living) return;
-        living->loop->post([done = std::move(done),
-                            pod = pod ? std::move(*pod) : FileDescriptor()]() mutable {
-          done(std::move(pod));
-        });
+        living->loop->post(
+            [done = std::move(done), pod = pod ? std::move(*pod) : FileDescriptor()]() mutable {
+              done(std::move(pod));
+            });
       });
     });
   };
@@ -214,13 +215,16 @@ void HostPorts::State::accept_one(const PortKey& key) {
   executor.post([self = weak_from_this(), client = std::move(client), target]() mutable {
     auto state = self.lock();
     if (!state || !state->dial) return;
-    state->dial(false, [self, client = std::move(client), target](Result<FileDescriptor> pod) mutable {
-      auto living = self.lock();
-      if (!living || !pod) return;
-      living->loop->post([self, client = std::move(client), pod = std::move(*pod), target]() mutable {
-        if (auto there = self.lock()) there->connect(std::move(client), std::move(pod), target);
-      });
-    });
+    state->dial(false,
+                [self, client = std::move(client), target](Result<FileDescriptor> pod) mutable {
+                  auto living = self.lock();
+                  if (!living || !pod) return;
+                  living->loop->post(
+                      [self, client = std::move(client), pod = std::move(*pod), target]() mutable {
+                        if (auto there = self.lock())
+                          there->connect(std::move(client), std::move(pod), target);
+                      });
+                });
   });
 }
 
@@ -233,7 +237,7 @@ void HostPorts::State::connect(FileDescriptor client, FileDescriptor pod,
   if (::connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) != 0 && errno != EINPROGRESS)
     return;
   auto ends = std::make_shared<std::pair<FileDescriptor, FileDescriptor>>(std::move(client),
-                                                                         std::move(pod));
+                                                                          std::move(pod));
   loop->watch(fd, EPOLLOUT, [self = weak_from_this(), ends](std::uint32_t) {
     auto state = self.lock();
     if (!state) return;

@@ -6,9 +6,10 @@ NetworkPolicies::NetworkPolicies(kube::Client& client, Options options)
     : options_(std::move(options)),
       policies_(client, kube::resources::network_policies),
       namespaces_(client, kube::resources::namespaces),
-      rules_(client.executor(), {[this] { return rules(); },
-                                 [this](std::string text, Done<void> done) { set(std::move(text), std::move(done)); },
-                                 options_.fresh ? policy_rules({}) : "", "network policies are not in force"}) {}
+      rules_(client.executor(),
+             {[this] { return rules(); },
+              [this](std::string text, Done<void> done) { set(std::move(text), std::move(done)); },
+              options_.fresh ? policy_rules({}) : "", "network policies are not in force"}) {}
 
 void NetworkPolicies::start() {
   policies_.on_change([this](const auto& before, const auto&) {
@@ -41,7 +42,8 @@ std::optional<std::string> NetworkPolicies::rules() const {
 PolicyInput NetworkPolicies::input(std::vector<const NetworkPolicy*> policies) const {
   if (policies.empty()) return {};
   PolicyInput out{std::move(policies), {}, options_.pods(), options_.dns_address, refused_};
-  namespaces_.for_each([&](const auto& one) { out.namespaces.emplace(one->metadata.name, one->metadata.labels); });
+  namespaces_.for_each(
+      [&](const auto& one) { out.namespaces.emplace(one->metadata.name, one->metadata.labels); });
   return out;
 }
 
@@ -77,18 +79,19 @@ void NetworkPolicies::check_next(const std::shared_ptr<Search>& search) {
   std::vector<const NetworkPolicy*> alone;
   if (policy) alone.push_back(policy.get());
   std::string rules = policy_rules(input(std::move(alone)));
-  options_.check_rules(std::move(rules), [this, search, policy,
-                                          alive = std::weak_ptr<bool>(alive_)](const Result<void>& result) {
-    if (!alive.lock()) return;
-    if (!result && !policy) return search->done(std::unexpected(search->error));
-    // One that has changed meanwhile is judged anew.
-    if (!result && policies_.get({policy->metadata.ns, policy->metadata.name}) == policy) {
-      search->found = true;
-      refused_.insert(policy->metadata.uid);
-      options_.refused(*policy, result.error().message);
-    }
-    check_next(search);
-  });
+  options_.check_rules(
+      std::move(rules),
+      [this, search, policy, alive = std::weak_ptr<bool>(alive_)](const Result<void>& result) {
+        if (!alive.lock()) return;
+        if (!result && !policy) return search->done(std::unexpected(search->error));
+        // One that has changed meanwhile is judged anew.
+        if (!result && policies_.get({policy->metadata.ns, policy->metadata.name}) == policy) {
+          search->found = true;
+          refused_.insert(policy->metadata.uid);
+          options_.refused(*policy, result.error().message);
+        }
+        check_next(search);
+      });
 }
 
 void NetworkPolicies::end_search(Search& search) {

@@ -1,6 +1,6 @@
 // Keeps the rules of NetworkPolicies current: from policies, namespaces and pods to the parent
-// namespace's table. A policy that nft does not take is found and left out, so that the others hold. Lives on the
-// client's executor.
+// namespace's table. A policy that nft does not take is found and left out, so that the others
+// hold. Lives on the client's executor.
 #pragma once
 
 #include <functional>

@@ -19,15 +19,18 @@ class NetworkPoliciesTest : public ::testing::Test {
     policies_.start();
   }
   static json::Value policy(const std::string& name, int port) {
-    return json::parse(R"({"metadata":{"name":")" + name + R"(","namespace":"default"},"spec":{"podSelector":{},)" +
-                       R"("policyTypes":["Ingress"],"ingress":[{"ports":[{"port":)" + std::to_string(port) + "}]}]}}")
+    return json::parse(R"({"metadata":{"name":")" + name +
+                       R"(","namespace":"default"},"spec":{"podSelector":{},)" +
+                       R"("policyTypes":["Ingress"],"ingress":[{"ports":[{"port":)" +
+                       std::to_string(port) + "}]}]}}")
         .value();
   }
   void create_policy(const std::string& name, int port) {
     ASSERT_TRUE(api_.create(kube::resources::network_policies, policy(name, port)));
   }
   Result<void> judge(const std::string& rules) {
-    if (nft_is_missing_ || rules.find("666") != std::string::npos) return fail(Code::internal, "no such port");
+    if (nft_is_missing_ || rules.find("666") != std::string::npos)
+      return fail(Code::internal, "no such port");
     return {};
   }
 

@@ -31,7 +31,8 @@
 namespace hekla::agent {
 namespace {
 
-// Bears the gateway's address and nothing else: a bridge without ports, for not every kernel has dummy interfaces.
+// Bears the gateway's address and nothing else: a bridge without ports, for not every kernel has
+// dummy interfaces.
 constexpr const char* kGateway = "hekla0";
 constexpr const char* kNft = "/usr/sbin/nft";
 constexpr const char* kPasta = "/usr/bin/pasta";
@@ -153,15 +154,19 @@ Result<void> add_veth(nl_sock* socket, const std::string& name, int pod_netns) {
                         "make the veth pair " + name);
 }
 
-// Settings of the parent namespace, which the thread is in, for interfaces to come: it routes between pods, tells no
-// pod of a shorter way past the translation, and believes a source address only on the interface that leads back to
-// it, so that a pod speaks for itself alone. Pods have no IPv6 address, and no policy would see such packets.
+// Settings of the parent namespace, which the thread is in, for interfaces to come: it routes
+// between pods, tells no pod of a shorter way past the translation, and believes a source address
+// only on the interface that leads back to it, so that a pod speaks for itself alone. Pods have no
+// IPv6 address, and no policy would see such packets.
 Result<void> route_between_pods() {
   const std::string conf = "/proc/sys/net/ipv4/conf/";
   const std::pair<std::string, const char*> settings[] = {
-      {"/proc/sys/net/ipv4/ip_forward", "1"},      {conf + "all/send_redirects", "0"},
-      {conf + "default/send_redirects", "0"},      {conf + "all/rp_filter", "0"},  // the greater of the two counts
-      {conf + "default/rp_filter", "1"},           {"/proc/sys/net/ipv6/conf/default/disable_ipv6", "1"}};
+      {"/proc/sys/net/ipv4/ip_forward", "1"},
+      {conf + "all/send_redirects", "0"},
+      {conf + "default/send_redirects", "0"},
+      {conf + "all/rp_filter", "0"},  // the greater of the two counts
+      {conf + "default/rp_filter", "1"},
+      {"/proc/sys/net/ipv6/conf/default/disable_ipv6", "1"}};
   for (const auto& [path, value] : settings) {
     FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (!file && errno == ENOENT) continue;  // a kernel without IPv6
@@ -203,13 +208,16 @@ Result<void> PodNetwork::add_pod_here(const std::string& uid, std::uint32_t addr
   const std::string veth = veth_name(uid);
   TRY(add_veth(outside.get(), veth, pod.get()));
   TRY(set_up(outside.get(), veth.c_str()));
-  TRY(add_route(outside.get(), nl_address(address, 32), {veth.c_str(), std::nullopt, subnet_.gateway()}));
+  TRY(add_route(outside.get(), nl_address(address, 32),
+                {veth.c_str(), std::nullopt, subnet_.gateway()}));
   TRY(visit.enter(paths_.netns(uid)));
-  // A network of one address: everything is routed, also to the neighbour. Nobody shares a link with another pod,
-  // so nothing goes past translations and policies, and nobody can answer in another's name.
+  // A network of one address: everything is routed, also to the neighbour. Nobody shares a link
+  // with another pod, so nothing goes past translations and policies, and nobody can answer in
+  // another's name.
   TRY(add_address(inside.get(), "eth0", address, 32));
   TRY(set_up(inside.get(), "eth0"));
-  TRY(add_route(inside.get(), nl_address(subnet_.gateway(), 32), {"eth0", std::nullopt, std::nullopt}));
+  TRY(add_route(inside.get(), nl_address(subnet_.gateway(), 32),
+                {"eth0", std::nullopt, std::nullopt}));
   return add_route(inside.get(), nl_address(0, 0), {"eth0", subnet_.gateway(), std::nullopt});
 }
 
@@ -245,10 +253,11 @@ Result<FileDescriptor> PodNetwork::socket_in_pod(const std::string& uid, int typ
   return socket_at(paths_.netns(uid), type);
 }
 
-Result<void> PodNetwork::run_nft(const std::string& name, const std::string& rules, std::vector<std::string> options) {
+Result<void> PodNetwork::run_nft(const std::string& name, const std::string& rules,
+                                 std::vector<std::string> options) {
   if (::access(kNft, X_OK) != 0)
-    return fail(Code::not_found, std::string("services need ") + kNft +
-                                     ": install it with apt install nftables");
+    return fail(Code::not_found,
+                std::string("services need ") + kNft + ": install it with apt install nftables");
   const std::string file = paths_.run_dir() + "/" + name + ".nft";
   TRY(write_file_atomically(file, rules, 0600));
   NetnsVisit visit(host_netns_);
@@ -292,21 +301,24 @@ Result<void> PodNetwork::connect_outside(const std::vector<std::string>& inner) 
   std::string networks;
   for (const std::string& one : inner) networks += (networks.empty() ? "" : ", ") + one;
   const std::string table = "table inet hekla_outside";
-  TRY(set_rules("outside", table + "\ndelete " + table + "\n" + table + " {\n" +
-                               "  chain forward {\n    type filter hook forward priority 10;\n    oifname \"" +
-                               kOutside + "\" ip daddr { " + networks + " } reject\n  }\n" +
-                               "  chain postrouting {\n    type nat hook postrouting priority srcnat;\n    oifname \"" +
-                               kOutside + "\" masquerade\n  }\n}\n"));
+  TRY(set_rules(
+      "outside",
+      table + "\ndelete " + table + "\n" + table + " {\n" +
+          "  chain forward {\n    type filter hook forward priority 10;\n    oifname \"" +
+          kOutside + "\" ip daddr { " + networks + " } reject\n  }\n" +
+          "  chain postrouting {\n    type nat hook postrouting priority srcnat;\n    oifname \"" +
+          kOutside + "\" masquerade\n  }\n}\n"));
   const std::string log = paths_.run_dir() + "/pasta.log";
   FileDescriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   FileDescriptor words(::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));
   if (!null || !words) return errno_error("open " + log);
   // No ports either way, and no way to the host's loopback.
   pid_t pid = TRY(start_process(
-      {kPasta, "--foreground", "--quiet", "--stderr", "--runas", "0", "--netns-only", "--netns",
-       parent(), "--config-net", "--ipv4-only", "--no-map-gw", "-t", "none", "-u", "none", "-T",
-       "none", "-U", "none", "-I", kOutside, "-a", kOutsideAddress, "-n", "24", "-g",
-       kOutsideGateway},
+      {kPasta,         "--foreground", "--quiet", "--stderr",     "--runas",     "0",
+       "--netns-only", "--netns",      parent(),  "--config-net", "--ipv4-only", "--no-map-gw",
+       "-t",           "none",         "-u",      "none",         "-T",          "none",
+       "-U",           "none",         "-I",      kOutside,       "-a",          kOutsideAddress,
+       "-n",           "24",           "-g",      kOutsideGateway},
       null.get(), null.get(), words.get()));
   outside_child_ = pid;
   TRY(write_file_atomically(outside_pid_file(), std::to_string(pid) + "\n", 0600));
@@ -317,8 +329,8 @@ Result<void> PodNetwork::connect_outside(const std::vector<std::string>& inner) 
   ::kill(pid, SIGKILL);
   wait_for(std::exchange(outside_child_, 0));
   std::string why = read_file(log).value_or("");
-  return fail(Code::unavailable, "pasta does not connect the pods to the outside: " +
-                                     why.substr(0, why.find('\n')));
+  return fail(Code::unavailable,
+              "pasta does not connect the pods to the outside: " + why.substr(0, why.find('\n')));
 }
 
 Result<void> PodNetwork::make_empty(const std::string& path) {
@@ -339,16 +351,19 @@ Result<void> PodNetwork::try_out() {
   Link bridge(rtnl_link_bridge_alloc()), veth(rtnl_link_veth_alloc());
   if (!bridge || !veth) return fail(Code::internal, "allocate links");
   rtnl_link_set_name(bridge.get(), kGateway);
-  TRY(netlink_result(rtnl_link_add(socket.get(), bridge.get(), NLM_F_CREATE | NLM_F_EXCL), "bridge"));
+  TRY(netlink_result(rtnl_link_add(socket.get(), bridge.get(), NLM_F_CREATE | NLM_F_EXCL),
+                     "bridge"));
   rtnl_link_set_name(veth.get(), "hekla-try");
   TRY(netlink_result(rtnl_link_add(socket.get(), veth.get(), NLM_F_CREATE | NLM_F_EXCL), "veth"));
   if (::access(kNft, X_OK) != 0) return fail(Code::not_found, std::string("nftables: no ") + kNft);
   // One rule of each kind that services and policies use.
   const char* rules =
-      "table inet hekla_try { chain a { type filter hook forward priority 0; ct state established return; "
+      "table inet hekla_try { chain a { type filter hook forward priority 0; ct state established "
+      "return; "
       "ip saddr vmap { 10.0.0.1 : drop }; meta l4proto tcp reject with tcp reset; }; }; "
       "table ip hekla_try { chain b { type nat hook prerouting priority dstnat; "
-      "tcp dport 80 dnat ip addr . port to numgen random mod 2 map { 0 : 10.0.0.1 . 1, 1 : 10.0.0.2 . 1 }; }; "
+      "tcp dport 80 dnat ip addr . port to numgen random mod 2 map { 0 : 10.0.0.1 . 1, 1 : "
+      "10.0.0.2 . 1 }; }; "
       "chain c { type nat hook postrouting priority srcnat; "
       "ip saddr . ip daddr { 10.0.0.1 . 10.0.0.1 } masquerade; }; }";
   if (Result<std::string> loaded = run_checked({kNft, rules}); !loaded)

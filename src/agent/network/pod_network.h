@@ -1,6 +1,6 @@
 // The pod network: one parent network namespace that routes, one namespace per pod joined to it
-// by a veth pair of its own. Nothing of it is in the host's namespace, so instances cannot collide, and the
-// host has no route to a pod: reach pods by a socket made inside (socket_in).
+// by a veth pair of its own. Nothing of it is in the host's namespace, so instances cannot collide,
+// and the host has no route to a pod: reach pods by a socket made inside (socket_in).
 #pragma once
 
 #include <sys/types.h>
@@ -25,9 +25,14 @@ namespace hekla::agent {
 // calling thread in the host's network namespace.
 class PodNetwork {
  public:
-  // `visits`: the thread for work in other namespaces where the calling one could not return; may be null.
-  PodNetwork(InstancePaths paths, Subnet subnet, int host_netns, std::unique_ptr<NetnsThread> visits = nullptr)
-      : paths_(std::move(paths)), subnet_(subnet), host_netns_(host_netns), visits_(std::move(visits)) {
+  // `visits`: the thread for work in other namespaces where the calling one could not return; may
+  // be null.
+  PodNetwork(InstancePaths paths, Subnet subnet, int host_netns,
+             std::unique_ptr<NetnsThread> visits = nullptr)
+      : paths_(std::move(paths)),
+        subnet_(subnet),
+        host_netns_(host_netns),
+        visits_(std::move(visits)) {
     if (visits_) host_netns_ = visits_->home();
   }
 
@@ -51,14 +56,16 @@ class PodNetwork {
   // host's namespace as a program of its own, and outlives us as the pods do. Nothing for `inner`
   // networks (CIDR) ever leaves that way. Does nothing as long as pasta runs.
   Result<void> connect_outside(const std::vector<std::string>& inner);
-  // Why that cannot be done here: pasta is not installed, or what it needs is not ours. Empty when it can.
+  // Why that cannot be done here: pasta is not installed, or what it needs is not ours. Empty when
+  // it can.
   static std::string outside_obstacle();
   // A namespace with nothing in it, pinned at `path`.
   static Result<void> make_empty(const std::string& path);
-  // What pods' networks are made of, made once in a namespace that goes at once; nothing of it is seen elsewhere. The
-  // error's first word is what is missing: bridge, veth, nftables. Needs root.
+  // What pods' networks are made of, made once in a namespace that goes at once; nothing of it is
+  // seen elsewhere. The error's first word is what is missing: bridge, veth, nftables. Needs root.
   static Result<void> try_out();
-  // Runs what leaves its thread's network or IPC namespace, and returns to it, where that is possible.
+  // Runs what leaves its thread's network or IPC namespace, and returns to it, where that is
+  // possible.
   Result<void> elsewhere(const std::function<Result<void>()>& work) { return visiting<void>(work); }
   // Loads a text of nftables rules into the parent namespace; `name` is that of its file.
   Result<void> set_rules(const std::string& name, const std::string& rules) {
@@ -84,7 +91,8 @@ class PodNetwork {
   Result<void> prepare_here();
   Result<void> add_pod_here(const std::string& uid, std::uint32_t address);
   Result<void> remove_pod_here(const std::string& uid);
-  Result<void> run_nft(const std::string& name, const std::string& rules, std::vector<std::string> options);
+  Result<void> run_nft(const std::string& name, const std::string& rules,
+                       std::vector<std::string> options);
   Result<FileDescriptor> socket_at_here(const std::string& netns, int type);
   Result<bool> is_connected_here();
 

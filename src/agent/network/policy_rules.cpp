@@ -42,7 +42,8 @@ bool is_ipv4_block(std::string_view text) {
 }
 
 // The number a port of that name has in a container of the pod.
-std::optional<std::int64_t> named_port(const model::Pod& pod, std::string_view name, std::string_view protocol) {
+std::optional<std::int64_t> named_port(const model::Pod& pod, std::string_view name,
+                                       std::string_view protocol) {
   for (const model::Container& container : pod.spec.containers)
     for (const model::ContainerPort& port : container.ports)
       if (port.name == name && (port.protocol.empty() ? "TCP" : port.protocol) == protocol)
@@ -53,7 +54,9 @@ std::optional<std::int64_t> named_port(const model::Pod& pod, std::string_view n
 struct PortRange {
   std::int64_t first = 0, last = kHighestPort;
 };
-bool is_everything(const PortRange& range) { return range.first == 0 && range.last == kHighestPort; }
+bool is_everything(const PortRange& range) {
+  return range.first == 0 && range.last == kHighestPort;
+}
 
 // What a rule says of ports; no ports means every one. A port nobody has admits nothing.
 struct Ports {
@@ -79,9 +82,8 @@ Ports ports_of(const json::Value& rule, const model::Pod* target) {
       const std::int64_t end = json::int_at(port, {"endPort"});
       range = {first, end > first ? std::min(end, kHighestPort) : first};
     }
-    std::ranges::transform(protocol, protocol.begin(), [](unsigned char c) {
-      return static_cast<char>(std::tolower(c));
-    });
+    std::ranges::transform(protocol, protocol.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     out.ranges[protocol].push_back(range);
   }
   return out;
@@ -108,7 +110,8 @@ Ports dns_ports(const Ports& ports) {
   Ports out;
   for (const char* protocol : {"tcp", "udp"}) {
     auto found = ports.ranges.find(protocol);
-    if (ports.all || (found != ports.ranges.end() && std::ranges::any_of(found->second, [](const PortRange& range) {
+    if (ports.all || (found != ports.ranges.end() &&
+                      std::ranges::any_of(found->second, [](const PortRange& range) {
                         return range.first <= kDnsPort && kDnsPort <= range.last;
                       })))
       out.ranges[protocol] = {{kDnsPort, kDnsPort}};
@@ -122,8 +125,9 @@ const model::Pod& dns_pod() {
     made.metadata.ns = "kube-system";
     made.metadata.labels = {{"k8s-app", "kube-dns"}};
     made.spec.containers.resize(1);
-    made.spec.containers[0].ports = {{.name = "dns", .protocol = "UDP", .containerPort = kDnsPort},
-                                     {.name = "dns-tcp", .protocol = "TCP", .containerPort = kDnsPort}};
+    made.spec.containers[0].ports = {
+        {.name = "dns", .protocol = "UDP", .containerPort = kDnsPort},
+        {.name = "dns-tcp", .protocol = "TCP", .containerPort = kDnsPort}};
     return made;
   }();
   return pod;
@@ -184,7 +188,8 @@ class ChainWriter {
     if (!addresses.empty()) put("ip saddr " + braces(addresses), own);
   }
 
-  bool is_peer(const NetworkPolicy& policy, const json::Value& peer, const model::Pod& other) const {
+  bool is_peer(const NetworkPolicy& policy, const json::Value& peer,
+               const model::Pod& other) const {
     const json::Value* namespaces = json::find(peer, "namespaceSelector");
     const json::Value* pods = json::find(peer, "podSelector");
     if (!namespaces && !pods) return false;

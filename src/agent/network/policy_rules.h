@@ -38,10 +38,11 @@ struct PolicyInput {
   std::vector<const NetworkPolicy*> policies;
   std::map<std::string, model::Labels> namespaces;
   std::vector<Pod> pods;  // those with an address
-  // Where names are answered. To peers it looks like the pod that answers them in other clusters, for that is how
-  // policies say "names may be asked for": k8s-app=kube-dns in kube-system.
+  // Where names are answered. To peers it looks like the pod that answers them in other clusters,
+  // for that is how policies say "names may be asked for": k8s-app=kube-dns in kube-system.
   std::string dns_address;
-  // uids of policies that nft does not take: they isolate the pods they select, and let nothing through.
+  // uids of policies that nft does not take: they isolate the pods they select, and let nothing
+  // through.
   std::set<std::string> refused;
 };
 

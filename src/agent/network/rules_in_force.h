@@ -20,7 +20,7 @@ class RulesInForce {
     // Nothing while what they depend on is not yet known.
     std::function<std::optional<std::string>()> make;
     std::function<void(std::string rules, Done<void> done)> set;
-    std::string initially;  // what is in force without us
+    std::string initially;     // what is in force without us
     std::string when_failing;  // the log's words
   };
   RulesInForce(Executor& executor, Options options);
@@ -40,9 +40,9 @@ class RulesInForce {
   std::string in_force_;
   std::vector<Done<void>> waiting_;  // for the next rules to be made
   std::vector<Done<void>> pledged_;  // to be told what becomes of those being set
-  bool pending_ = false;    // a publish is posted
-  bool in_flight_ = false;  // rules are being set
-  bool failing_ = false;    // said once, not every time
+  bool pending_ = false;             // a publish is posted
+  bool in_flight_ = false;           // rules are being set
+  bool failing_ = false;             // said once, not every time
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -11,7 +11,9 @@ class RulesInForceTest : public ::testing::Test {
  protected:
   void settle() { simulation_.run_until_idle(); }
   Done<void> noted(const std::string& name) {
-    return [this, name](const Result<void>& done) { told_ += name + (done ? " holds, " : " failed, "); };
+    return [this, name](const Result<void>& done) {
+      told_ += name + (done ? " holds, " : " failed, ");
+    };
   }
 
   sim::Simulation simulation_{1};

@@ -117,19 +117,18 @@ void ServiceRouting::publish_host_ports(const std::vector<const model::Service*>
   if (wanted == host_ports_) return announce_all();
   host_ports_ = wanted;
   held_.clear();
-  options_.set_host_ports(
-      std::move(wanted),
-      [this, alive = std::weak_ptr<bool>(alive_)](const std::vector<PortKey>& held) {
+  options_.set_host_ports(std::move(wanted), [this, alive = std::weak_ptr<bool>(alive_)](
+                                                 const std::vector<PortKey>& held) {
+    if (!alive.lock()) return;
+    held_ = held;
+    announce_all();
+    if (held.size() < host_ports_.size())
+      client_.executor().post_after(kRetry, [this, alive] {
         if (!alive.lock()) return;
-        held_ = held;
-        announce_all();
-        if (held.size() < host_ports_.size())
-          client_.executor().post_after(kRetry, [this, alive] {
-            if (!alive.lock()) return;
-            host_ports_.clear();  // somebody else's port may be free by now
-            changed();
-          });
+        host_ports_.clear();  // somebody else's port may be free by now
+        changed();
       });
+  });
 }
 
 void ServiceRouting::announce_all() {
@@ -140,7 +139,8 @@ void ServiceRouting::announce_all() {
 
 bool ServiceRouting::balances(const model::Service& service) {
   auto rest = rest_.get({service.metadata.ns, service.metadata.name});
-  if (service.spec.type != "LoadBalancer" || !rest || !rest->spec.loadBalancerClass.empty()) return false;
+  if (service.spec.type != "LoadBalancer" || !rest || !rest->spec.loadBalancerClass.empty())
+    return false;
   if (!admits_loopback(rest->spec)) {
     refuse_balancer(service);
     return false;
@@ -153,10 +153,11 @@ bool ServiceRouting::balances(const model::Service& service) {
 // ignoring them everybody.
 void ServiceRouting::refuse_balancer(const model::Service& service) {
   if (!refused_.insert(service.metadata.uid).second) return;
-  events_.record({"v1", "Service", service.metadata.ns, service.metadata.name, service.metadata.uid}, "Warning",
-                 "SyncLoadBalancerFailed",
-                 "Error syncing load balancer: failed to ensure load balancer: it listens on 127.0.0.1 alone, "
-                 "which loadBalancerSourceRanges do not contain");
+  events_.record(
+      {"v1", "Service", service.metadata.ns, service.metadata.name, service.metadata.uid},
+      "Warning", "SyncLoadBalancerFailed",
+      "Error syncing load balancer: failed to ensure load balancer: it listens on 127.0.0.1 alone, "
+      "which loadBalancerSourceRanges do not contain");
   set_ingress(service, json::Array());
 }
 
@@ -166,8 +167,8 @@ void ServiceRouting::announce(const model::Service& service) {
   if (!rest || !rest->status.loadBalancer.ingress.empty()) return;
   for (const model::ServicePort& port : service.spec.ports)
     if (port.protocol == "SCTP" ||
-        std::ranges::count(held_, PortKey{static_cast<std::uint16_t>(port.port),
-                                          port.protocol == "UDP"}) == 0)
+        std::ranges::count(
+            held_, PortKey{static_cast<std::uint16_t>(port.port), port.protocol == "UDP"}) == 0)
       return;
   set_ingress(service, json::Array{json::Value(json::Object{{"ip", kLoopback}})});
 }
@@ -183,7 +184,8 @@ void ServiceRouting::set_ingress(const model::Service& service, json::Array ingr
   client_.write(std::move(write), [this, alive = std::weak_ptr<bool>(alive_),
                                    name = service.metadata.name](const kube::WriteResult& done) {
     if (done || done.error().code == Code::not_found || !alive.lock()) return;
-    log_warn("agent", "announce a load balancer", {{"service", name}, {"error", done.error().message}});
+    log_warn("agent", "announce a load balancer",
+             {{"service", name}, {"error", done.error().message}});
     client_.executor().post_after(kRetry, [this, alive] {
       if (alive.lock()) changed();
     });

@@ -45,7 +45,8 @@ class ServiceRouting {
   void endpoints_changed();
   void read_slices();
   void publish_host_ports(const std::vector<const model::Service*>& services);
-  // Whether the service's own ports are for us to hold: load balancers of another class are others' work.
+  // Whether the service's own ports are for us to hold: load balancers of another class are others'
+  // work.
   bool balances(const model::Service& service);
   void refuse_balancer(const model::Service& service);
   void announce_all();

@@ -22,9 +22,12 @@ class LoadBalancerTest : public ::testing::Test {
   }
   void settle() { simulation_.run_for(std::chrono::seconds(3)); }
   void create(const std::string& members) {
-    api_.create(services, json::parse(R"({"metadata":{"name":"web","namespace":"n"},"spec":{"type":"LoadBalancer",)" +
-                                      members + R"("clusterIP":"10.96.0.9","ports":[{"port":8080,"protocol":"TCP"}]}})")
-                              .value());
+    api_.create(
+        services,
+        json::parse(R"({"metadata":{"name":"web","namespace":"n"},"spec":{"type":"LoadBalancer",)" +
+                    members +
+                    R"("clusterIP":"10.96.0.9","ports":[{"port":8080,"protocol":"TCP"}]}})")
+            .value());
     settle();
   }
   bool is_announced() {
@@ -33,7 +36,8 @@ class LoadBalancerTest : public ::testing::Test {
     return ingress && !ingress->empty();
   }
   bool has_port() const {
-    return std::ranges::any_of(ports_, [](const HostPort& one) { return one.key == PortKey{8080, false}; });
+    return std::ranges::any_of(ports_,
+                               [](const HostPort& one) { return one.key == PortKey{8080, false}; });
   }
   std::vector<std::string> reasons() const {
     std::vector<std::string> found;
@@ -47,7 +51,8 @@ class LoadBalancerTest : public ::testing::Test {
   test::FakeClient client_{api_, simulation_.add("agent")};
   kube::Informer<model::Service> informer_{client_, services};
   std::vector<HostPort> ports_;
-  ServiceRouting routing_{client_, informer_,
+  ServiceRouting routing_{client_,
+                          informer_,
                           {"10.96.0.0/16",
                            "192.168.0.1",
                            {"10.244.0.1", 6443},
@@ -79,21 +84,26 @@ TEST_F(LoadBalancerTest, RangesWithoutTheLoopbackAreRefused) {
   EXPECT_FALSE(has_port());
   EXPECT_FALSE(is_announced());
   EXPECT_EQ(reasons(), std::vector<std::string>{"SyncLoadBalancerFailed"});
-  api_.patch(services, {"n", "web"}, json::parse(R"({"spec":{"loadBalancerSourceRanges":["127.0.0.0/8"]}})").value());
+  api_.patch(services, {"n", "web"},
+             json::parse(R"({"spec":{"loadBalancerSourceRanges":["127.0.0.0/8"]}})").value());
   settle();
   EXPECT_TRUE(is_announced());
-  api_.patch(services, {"n", "web"}, json::parse(R"({"spec":{"loadBalancerSourceRanges":["10.0.0.0/8"]}})").value());
+  api_.patch(services, {"n", "web"},
+             json::parse(R"({"spec":{"loadBalancerSourceRanges":["10.0.0.0/8"]}})").value());
   settle();
   EXPECT_FALSE(has_port());
   EXPECT_FALSE(is_announced());
 }
 
 TEST(ServiceRules, RangesAreReadAsTheyAreWritten) {
-  const auto admits = [](const char* range) { return admits_loopback({.loadBalancerSourceRanges = {range}}); };
+  const auto admits = [](const char* range) {
+    return admits_loopback({.loadBalancerSourceRanges = {range}});
+  };
   EXPECT_TRUE(admits_loopback({}));
   for (const char* range : {"0.0.0.0/0", "127.0.0.1/32", "127.0.0.0/8", "64.0.0.0/2"})
     EXPECT_TRUE(admits(range)) << range;
-  for (const char* range : {"128.0.0.0/1", "127.0.0.2/32", "10.0.0.0/8", "::/0"}) EXPECT_FALSE(admits(range)) << range;
+  for (const char* range : {"128.0.0.0/1", "127.0.0.2/32", "10.0.0.0/8", "::/0"})
+    EXPECT_FALSE(admits(range)) << range;
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ std::string nft_protocol(const std::string& kubernetes) {
 }
 
 // Endpoints name a port as its service does; with one unnamed port on both sides names are empty.
-void add_targets(ServiceRoute& route, const model::ServicePort& port, const EndpointSubset& subset) {
+void add_targets(ServiceRoute& route, const model::ServicePort& port,
+                 const EndpointSubset& subset) {
   for (const EndpointPort& target : subset.ports) {
     if (target.name != port.name || nft_protocol(target.protocol) != route.protocol) continue;
     for (const EndpointAddress& address : subset.addresses)
@@ -81,7 +82,8 @@ std::vector<ServiceRoute> routes_of(const model::Service& service,
     if (endpoints)
       for (const EndpointSubset& subset : endpoints->subsets) add_targets(route, port, subset);
     std::sort(route.targets.begin(), route.targets.end());
-    route.targets.erase(std::unique(route.targets.begin(), route.targets.end()), route.targets.end());
+    route.targets.erase(std::unique(route.targets.begin(), route.targets.end()),
+                        route.targets.end());
     routes.push_back(std::move(route));
   }
   return routes;

@@ -1,5 +1,5 @@
-// What makes a cluster IP reach its pods: nftables rules of the pod network's parent namespace, which
-// every pod's default route leads through. Pure text; PodNetwork puts it in force.
+// What makes a cluster IP reach its pods: nftables rules of the pod network's parent namespace,
+// which every pod's default route leads through. Pure text; PodNetwork puts it in force.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,8 @@ struct ServiceOptions {
   std::string sessionAffinity, loadBalancerClass;
   std::vector<std::string> loadBalancerSourceRanges;
 };
-BOOST_DESCRIBE_STRUCT(ServiceOptions, (), (sessionAffinity, loadBalancerClass, loadBalancerSourceRanges))
+BOOST_DESCRIBE_STRUCT(ServiceOptions, (),
+                      (sessionAffinity, loadBalancerClass, loadBalancerSourceRanges))
 struct LoadBalancerIngress {
   std::string ip;
 };
@@ -87,11 +88,13 @@ struct ServiceRest {
 };
 BOOST_DESCRIBE_STRUCT(ServiceRest, (), (metadata, spec, status))
 
-// Whether clients at the host's loopback, the only ones there are, are among those the service admits.
+// Whether clients at the host's loopback, the only ones there are, are among those the service
+// admits.
 bool admits_loopback(const ServiceOptions& service);
 
 // Services without a cluster IP have no route; null endpoints count as empty. Only IPv4.
-std::vector<ServiceRoute> routes_of(const model::Service& service, const ServiceEndpoints* endpoints);
+std::vector<ServiceRoute> routes_of(const model::Service& service,
+                                    const ServiceEndpoints* endpoints);
 
 // The whole table, replacing the one before in one step.
 std::string service_rules(std::vector<ServiceRoute> routes, const std::string& service_cidr);

@@ -25,20 +25,24 @@ TEST(ServiceRules, APortLeadsToTheEndpointsOfItsNameAndProtocol) {
   ServiceEndpoints endpoints = web_endpoints();
   auto routes = routes_of(web_service(), &endpoints);
   ASSERT_EQ(routes.size(), 2u);
-  EXPECT_EQ(routes[0], (ServiceRoute{"10.96.7.7", "tcp", 80, {{"10.244.0.5", 8080}, {"10.244.0.9", 8080}}}));
-  EXPECT_EQ(routes[1], (ServiceRoute{"10.96.7.7", "udp", 53, {{"10.244.0.5", 5353}, {"10.244.0.9", 5353}}}));
+  EXPECT_EQ(routes[0],
+            (ServiceRoute{"10.96.7.7", "tcp", 80, {{"10.244.0.5", 8080}, {"10.244.0.9", 8080}}}));
+  EXPECT_EQ(routes[1],
+            (ServiceRoute{"10.96.7.7", "udp", 53, {{"10.244.0.5", 5353}, {"10.244.0.9", 5353}}}));
 }
 
 TEST(ServiceRules, SlicesCountOnceAndOnlyWhereReady) {
   ServiceSlice slice;
   slice.metadata.labels["kubernetes.io/service-name"] = "web";
-  slice.endpoints = {{{"10.244.0.9"}, {true}}, {{"10.244.0.5"}, {}}, {{"10.244.0.6"}, {false}}, {{}, {true}}};
+  slice.endpoints = {
+      {{"10.244.0.9"}, {true}}, {{"10.244.0.5"}, {}}, {{"10.244.0.6"}, {false}}, {{}, {true}}};
   slice.ports = {{"http", "TCP", 8080}};
   EXPECT_EQ(service_of(slice), "web");
   ServiceEndpoints endpoints;
   endpoints.subsets = {subset_of(slice), subset_of(slice)};
   auto routes = routes_of(web_service(), &endpoints);
-  EXPECT_EQ(routes[0].targets, (ServiceRoute{"", "", 0, {{"10.244.0.5", 8080}, {"10.244.0.9", 8080}}}.targets));
+  EXPECT_EQ(routes[0].targets,
+            (ServiceRoute{"", "", 0, {{"10.244.0.5", 8080}, {"10.244.0.9", 8080}}}.targets));
   slice.metadata.labels.clear();
   EXPECT_EQ(service_of(slice), "");
 }
@@ -68,8 +72,10 @@ TEST(ServiceRules, SeveralTargetsShareConnectionsAndNoneIsRefused) {
 }
 
 TEST(ServiceRules, OneTargetNeedsNoMap) {
-  std::string text = service_rules({{"10.96.0.1", "tcp", 443, {{"10.244.0.1", 6443}}}}, "10.96.0.0/16");
-  EXPECT_NE(text.find("ip daddr 10.96.0.1 tcp dport 443 dnat to 10.244.0.1:6443\n"), std::string::npos);
+  std::string text =
+      service_rules({{"10.96.0.1", "tcp", 443, {{"10.244.0.1", 6443}}}}, "10.96.0.0/16");
+  EXPECT_NE(text.find("ip daddr 10.96.0.1 tcp dport 443 dnat to 10.244.0.1:6443\n"),
+            std::string::npos);
 }
 
 }  // namespace

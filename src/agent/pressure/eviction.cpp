@@ -9,9 +9,8 @@ namespace hekla::agent {
 namespace {
 
 constexpr std::int32_t kSystemCritical = 2'000'000'000;
-constexpr const char* kSignals[] = {"memory.available",   "nodefs.available",
-                                    "nodefs.inodesFree",  "imagefs.available",
-                                    "imagefs.inodesFree", "pid.available"};
+constexpr const char* kSignals[] = {"memory.available",  "nodefs.available",   "nodefs.inodesFree",
+                                    "imagefs.available", "imagefs.inodesFree", "pid.available"};
 
 std::vector<std::string> split_commas(const std::string& text) {
   std::vector<std::string> out;
@@ -42,9 +41,8 @@ Result<void> parse_amount(const std::string& text, const std::string& flag,
     auto [end, failed] = std::from_chars(text.data(), text.data() + text.size() - 1, percent);
     if (failed != std::errc{} || end != text.data() + text.size() - 1 || percent < 0 ||
         percent >= 100)
-      return fail(Code::bad_request,
-                  flag + ": eviction percentage threshold " + out.signal +
-                      " must be >= 0% and < 100%, was " + text);
+      return fail(Code::bad_request, flag + ": eviction percentage threshold " + out.signal +
+                                         " must be >= 0% and < 100%, was " + text);
     out.percent = percent;
     return {};
   }
@@ -68,7 +66,8 @@ Result<void> add_thresholds(const std::string& text, bool hard,
     if (std::ranges::any_of(out, [&](const auto& other) {
           return other.hard == hard && other.signal == threshold.signal;
         }))
-      return fail(Code::bad_request, flag + ": found duplicate eviction threshold for signal " + signal);
+      return fail(Code::bad_request,
+                  flag + ": found duplicate eviction threshold for signal " + signal);
     // Zero switches a signal off.
     if (threshold.quantity > 0 || threshold.percent > 0) out.push_back(std::move(threshold));
   }
@@ -82,7 +81,8 @@ std::int64_t requested(const model::Container& container, const char* resource) 
 
 std::int64_t requested(const model::Pod& pod, const char* resource) {
   std::int64_t sum = 0, largest_init = 0;
-  for (const model::Container& container : pod.spec.containers) sum += requested(container, resource);
+  for (const model::Container& container : pod.spec.containers)
+    sum += requested(container, resource);
   for (const model::Container& container : pod.spec.initContainers)
     largest_init = std::max(largest_init, requested(container, resource));
   return std::max(sum, largest_init);
@@ -118,16 +118,18 @@ Result<std::vector<EvictionThreshold>> parse_thresholds(const EvictionFlags& fla
     auto [signal, text] = TRY(split_at(one, '=', "--eviction-soft-grace-period"));
     Result<Nanos> grace = model::parse_go_duration(text);
     if (!grace || *grace < Nanos(0))
-      return fail(Code::bad_request, "--eviction-soft-grace-period: invalid eviction grace period " +
-                                         text + " for signal " + signal);
+      return fail(Code::bad_request,
+                  "--eviction-soft-grace-period: invalid eviction grace period " + text +
+                      " for signal " + signal);
     for (EvictionThreshold& threshold : out)
       if (!threshold.hard && threshold.signal == signal) threshold.grace = *grace;
   }
   for (const EvictionThreshold& threshold : out)
     if (!threshold.hard && threshold.grace == Nanos(0))
-      return fail(Code::bad_request, "--eviction-soft-grace-period: grace period must be specified "
-                                     "for the soft eviction threshold " +
-                                         threshold.signal);
+      return fail(Code::bad_request,
+                  "--eviction-soft-grace-period: grace period must be specified "
+                  "for the soft eviction threshold " +
+                      threshold.signal);
   for (const std::string& one : split_commas(flags.minimum_reclaim)) {
     auto [signal, text] = TRY(split_at(one, '=', "--eviction-minimum-reclaim"));
     Result<model::Quantity> amount = model::Quantity::parse(text);
@@ -165,7 +167,8 @@ PressureTracker::Verdict PressureTracker::judge(const NodeReadings& readings, Wa
     auto last = held_.find(resource);
     return last != held_.end() && (last->second == now || now - last->second < transition_);
   };
-  verdict.pressure = {holds("memory"), holds("ephemeral-storage") || holds("inodes"), holds("pids")};
+  verdict.pressure = {holds("memory"), holds("ephemeral-storage") || holds("inodes"),
+                      holds("pids")};
   return verdict;
 }
 
@@ -232,10 +235,12 @@ std::string eviction_message(const PressureTracker::Met& met, const PodUse& vict
   auto text = [&](std::int64_t amount) {
     return bytes ? bytes_text(amount) : std::to_string(amount);
   };
-  out += "Threshold quantity: " + text(limit) + ", available: " + text(met.reading.available) + ". ";
+  out +=
+      "Threshold quantity: " + text(limit) + ", available: " + text(met.reading.available) + ". ";
   if (!bytes) return out;
   for (const ContainerUse& container : victim.containers) {
-    auto spec = std::ranges::find(victim.pod->spec.containers, container.name, &model::Container::name);
+    auto spec =
+        std::ranges::find(victim.pod->spec.containers, container.name, &model::Container::name);
     if (spec == victim.pod->spec.containers.end()) continue;
     const std::int64_t asked = requested(*spec, resource.c_str());
     const std::int64_t used = resource == "memory" ? container.memory_bytes : container.disk_bytes;
@@ -280,9 +285,10 @@ std::optional<std::string> exceeded_storage(const PodUse& use) {
 }
 
 bool has_storage_limits(const model::Pod& pod) {
-  return std::ranges::any_of(pod.spec.containers, [](const model::Container& container) {
-           return container.resources.limits.contains("ephemeral-storage");
-         }) ||
+  return std::ranges::any_of(pod.spec.containers,
+                             [](const model::Container& container) {
+                               return container.resources.limits.contains("ephemeral-storage");
+                             }) ||
          std::ranges::any_of(pod.spec.volumes,
                              [](const auto& volume) { return size_limit(volume).has_value(); });
 }

@@ -26,7 +26,7 @@ struct EvictionThreshold {
   std::int64_t quantity = 0;  // bytes, files or processes, unless it is
   double percent = 0;         // of the capacity, if above 0
   bool hard = true;
-  Nanos grace{};                    // soft: how long it must be crossed
+  Nanos grace{};  // soft: how long it must be crossed
   std::int64_t minimum_reclaim = 0;
 
   std::int64_t value(std::int64_t capacity) const;
@@ -69,9 +69,9 @@ class PressureTracker {
  private:
   std::vector<EvictionThreshold> thresholds_;
   Nanos transition_;
-  std::map<std::size_t, WallTime> crossed_;           // by threshold: since when
-  std::map<std::string, WallTime> held_;              // by condition: last seen
-  std::map<std::size_t, bool> reclaiming_;            // until the minimum is reclaimed
+  std::map<std::size_t, WallTime> crossed_;  // by threshold: since when
+  std::map<std::string, WallTime> held_;     // by condition: last seen
+  std::map<std::size_t, bool> reclaiming_;   // until the minimum is reclaimed
 };
 
 // "memory", "ephemeral-storage", "inodes" or "pids".

@@ -21,10 +21,11 @@ std::shared_ptr<model::Pod> pod_of(const std::string& text) {
 }
 
 std::shared_ptr<model::Pod> plain_pod(const std::string& memory_request, int priority = 0) {
-  std::string requests = memory_request.empty() ? "{}" : R"({"memory":")" + memory_request + R"("})";
+  std::string requests =
+      memory_request.empty() ? "{}" : R"({"memory":")" + memory_request + R"("})";
   return pod_of(R"({"metadata":{"name":"p","namespace":"n"},"spec":{"priority":)" +
-                std::to_string(priority) + R"(,"containers":[{"name":"c","resources":{"requests":)" +
-                requests + "}}]}}");
+                std::to_string(priority) +
+                R"(,"containers":[{"name":"c","resources":{"requests":)" + requests + "}}]}}");
 }
 
 PodUse use_of(const std::string& uid, const model::Pod& pod, std::int64_t memory,
@@ -68,8 +69,9 @@ TEST(Eviction, MistakesInTheFlagsAreNamed) {
   EXPECT_EQ(flag_error({.hard = "memory.available<120%"}),
             "--eviction-hard: eviction percentage threshold memory.available must be >= 0% and < "
             "100%, was 120%");
-  EXPECT_EQ(flag_error({.hard = "memory.available<much"}),
-            "--eviction-hard: eviction threshold memory.available must be a positive value, was much");
+  EXPECT_EQ(
+      flag_error({.hard = "memory.available<much"}),
+      "--eviction-hard: eviction threshold memory.available must be a positive value, was much");
   EXPECT_EQ(flag_error({.hard = "pid.available<1k,pid.available<2k"}),
             "--eviction-hard: found duplicate eviction threshold for signal pid.available");
   EXPECT_EQ(flag_error({.soft = "memory.available<1Gi"}),
@@ -187,7 +189,8 @@ TEST(Eviction, UnderPressureNewPodsAreTurnedAway) {
   EXPECT_EQ(refusal_under({.memory = true, .disk = true}, *burstable),
             "The node had condition: [MemoryPressure DiskPressure]. ");
   EXPECT_EQ(refusal_under({.disk = true}, *plain_pod("", 2'000'000'000)), std::nullopt);
-  best_effort->spec.tolerations.push_back({"node.kubernetes.io/memory-pressure", "Exists", "", "", {}});
+  best_effort->spec.tolerations.push_back(
+      {"node.kubernetes.io/memory-pressure", "Exists", "", "", {}});
   EXPECT_EQ(refusal_under({.memory = true}, *best_effort), std::nullopt);
 }
 
@@ -321,8 +324,8 @@ TEST_F(EvictionWatchTest, StorageLimitsHoldOnANodeWithPlenty) {
   EXPECT_EQ(measured_, limited_) << "only pods with limits are counted";
 }
 
-StoredImage image_of(const std::string& name, std::int64_t size, int used_minutes_ago,
-                     WallTime now, int added_minutes_ago = 600) {
+StoredImage image_of(const std::string& name, std::int64_t size, int used_minutes_ago, WallTime now,
+                     int added_minutes_ago = 600) {
   StoredImage image;
   image.name = name;
   image.id = name + "@x";
@@ -405,7 +408,8 @@ TEST(NodeReadings, TheKernelsFiles) {
   EXPECT_EQ(processes.available, 655);
   auto node = read_node("/tmp", "/tmp");
   ASSERT_TRUE(node.has_value());
-  for (const char* signal : {"memory.available", "nodefs.available", "imagefs.available", "pid.available"}) {
+  for (const char* signal :
+       {"memory.available", "nodefs.available", "imagefs.available", "pid.available"}) {
     EXPECT_GT(node->at(signal).capacity, 0) << signal;
     EXPECT_LE(node->at(signal).available, node->at(signal).capacity) << signal;
   }

@@ -78,9 +78,9 @@ struct EvictionWatch::State : std::enable_shared_from_this<EvictionWatch::State>
       return later();
     victim.clear();
     hooks.event("EvictionThresholdMet", "Attempting to reclaim " + resource);
-    log_warn("agent", "the node is low on a resource",
-             {{"signal", met.threshold.signal},
-              {"available", std::to_string(met.reading.available)}});
+    log_warn(
+        "agent", "the node is low on a resource",
+        {{"signal", met.threshold.signal}, {"available", std::to_string(met.reading.available)}});
     if (!is_disk(met.threshold.signal)) return choose_victim(met);
     hooks.reclaim_disk(then<void>([met](State& state, Result<void> done) {
       if (!done) log_warn("agent", "reclaim disk space", {{"error", done.error().message}});
@@ -103,8 +103,8 @@ struct EvictionWatch::State : std::enable_shared_from_this<EvictionWatch::State>
   void choose_victim(const PressureTracker::Met& met) {
     std::set<std::string> disk_of;
     if (is_disk(met.threshold.signal)) disk_of = hooks.running_pods();
-    hooks.measure(std::move(disk_of), then<EvictionHooks::Uses>([met](State& state,
-                                                                      Result<EvictionHooks::Uses> uses) {
+    hooks.measure(std::move(disk_of),
+                  then<EvictionHooks::Uses>([met](State& state, Result<EvictionHooks::Uses> uses) {
                     if (uses) state.evict_worst(met, *uses);
                     state.later();
                   }));
@@ -120,7 +120,8 @@ struct EvictionWatch::State : std::enable_shared_from_this<EvictionWatch::State>
     Nanos grace = kImmediate;
     if (!met.threshold.hard)
       grace = std::min<Nanos>(
-          most_grace, std::chrono::seconds(worst.pod->spec.terminationGracePeriodSeconds.value_or(30)));
+          most_grace,
+          std::chrono::seconds(worst.pod->spec.terminationGracePeriodSeconds.value_or(30)));
     victim = worst.uid;
     evicted_at = now();
     hooks.evict(worst.uid, eviction_message(met, worst), grace);
@@ -131,15 +132,15 @@ struct EvictionWatch::State : std::enable_shared_from_this<EvictionWatch::State>
     std::set<std::string> limited = hooks.limited_pods();
     if (limited.empty() || now() - storage_looked_at < kStoragePeriod) return later();
     storage_looked_at = now();
-    hooks.measure(limited, then<EvictionHooks::Uses>([limited](State& state,
-                                                               Result<EvictionHooks::Uses> uses) {
-                    if (uses)
-                      for (const PodUse& pod : uses->pods)
-                        if (limited.contains(pod.uid) && !is_critical(*pod.pod))
-                          if (std::optional<std::string> why = exceeded_storage(pod))
-                            state.hooks.evict(pod.uid, *why, kImmediate);
-                    state.later();
-                  }));
+    hooks.measure(limited, then<EvictionHooks::Uses>(
+                               [limited](State& state, Result<EvictionHooks::Uses> uses) {
+                                 if (uses)
+                                   for (const PodUse& pod : uses->pods)
+                                     if (limited.contains(pod.uid) && !is_critical(*pod.pod))
+                                       if (std::optional<std::string> why = exceeded_storage(pod))
+                                         state.hooks.evict(pod.uid, *why, kImmediate);
+                                 state.later();
+                               }));
   }
 };
 

@@ -36,8 +36,7 @@ ImageGcPlan plan_image_gc(const ImageGcOptions& options, const SignalReading& di
   if (disk.capacity <= 0) return plan;
   plan.usage_percent = 100 - disk.available * 100 / disk.capacity;
   if (options.high_percent == 100 || plan.usage_percent < options.high_percent) return plan;
-  plan.bytes_to_free =
-      disk.capacity * (100 - options.low_percent) / 100 - disk.available;
+  plan.bytes_to_free = disk.capacity * (100 - options.low_percent) / 100 - disk.available;
   std::vector<const StoredImage*> candidates;
   for (const StoredImage& image : images)
     if (!in_use.contains(image.id) && now - WallTime(Nanos(image.added_ns)) >= options.minimum_age)
@@ -91,11 +90,11 @@ struct ImageGc::State : std::enable_shared_from_this<ImageGc::State> {
     }));
   }
   void collect(std::vector<StoredImage> images) {
-    hooks.read_disk(then<SignalReading>([images = std::move(images)](State& state,
-                                                                     SignalReading disk) {
-      state.remove(plan_image_gc(state.options, disk, images, state.hooks.in_use(),
-                                 state.executor.clock().wall()));
-    }));
+    hooks.read_disk(
+        then<SignalReading>([images = std::move(images)](State& state, SignalReading disk) {
+          state.remove(plan_image_gc(state.options, disk, images, state.hooks.in_use(),
+                                     state.executor.clock().wall()));
+        }));
   }
   void remove(const ImageGcPlan& plan) {
     if (plan.bytes_to_free <= 0) return later();

@@ -23,7 +23,7 @@ std::int64_t number_in(std::string_view text) {
 }
 
 Result<void> read_disk(const std::string& path, const std::string& name, NodeReadings& out) {
-  struct statvfs info {};
+  struct statvfs info{};
   if (::statvfs(path.c_str(), &info) != 0) return errno_error("look at the file system of " + path);
   const auto block = static_cast<std::int64_t>(info.f_frsize);
   out[name + ".available"] = {static_cast<std::int64_t>(info.f_bavail) * block,
@@ -69,7 +69,7 @@ Result<NodeReadings> read_node(const std::string& data_dir, const std::string& i
 
 std::int64_t tree_bytes(const std::string& directory) {
   namespace fs = std::filesystem;
-  struct stat top {};
+  struct stat top{};
   if (::lstat(directory.c_str(), &top) != 0) return 0;
   std::int64_t sum = top.st_blocks * 512;
   std::set<ino_t> linked;
@@ -77,7 +77,7 @@ std::int64_t tree_bytes(const std::string& directory) {
   for (auto entry = fs::recursive_directory_iterator(
            directory, fs::directory_options::skip_permission_denied, error);
        !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    struct stat info {};
+    struct stat info{};
     if (::lstat(entry->path().c_str(), &info) != 0) continue;  // gone meanwhile
     if (info.st_dev != top.st_dev) {
       entry.disable_recursion_pending();

@@ -28,8 +28,7 @@ std::optional<std::string> refusal_under(const NodePressure& pressure, const mod
     return std::nullopt;
   // Who asked for memory, or said to bear it, is let in while nothing else is short.
   if (pressure.memory && !pressure.disk && !pressure.pids &&
-      (pod.status.qosClass != "BestEffort" ||
-       tolerates(pod, "node.kubernetes.io/memory-pressure")))
+      (pod.status.qosClass != "BestEffort" || tolerates(pod, "node.kubernetes.io/memory-pressure")))
     return std::nullopt;
   std::string names;
   auto add = [&](bool holds, const char* name) {
@@ -65,7 +64,8 @@ std::optional<std::string> NodeUpkeep::refusal(const model::Pod& pod) const {
 void NodeUpkeep::node_event(const char* type, const std::string& reason,
                             const std::string& message) {
   // The kubelet gives its node's name for the uid, and kubectl describe node looks for that.
-  parts_.events.record({"v1", "Node", "", parts_.node_name, parts_.node_name}, type, reason, message);
+  parts_.events.record({"v1", "Node", "", parts_.node_name, parts_.node_name}, type, reason,
+                       message);
 }
 
 EvictionHooks NodeUpkeep::eviction_hooks() {
@@ -147,7 +147,8 @@ void NodeUpkeep::report(const NodePressure& pressure) {
     const std::string reason = after ? yes : no;
     node_event("Normal", reason, "Node " + parts_.node_name + " status is now: " + reason);
   };
-  changed(pressure_.memory, pressure.memory, "NodeHasInsufficientMemory", "NodeHasSufficientMemory");
+  changed(pressure_.memory, pressure.memory, "NodeHasInsufficientMemory",
+          "NodeHasSufficientMemory");
   changed(pressure_.disk, pressure.disk, "NodeHasDiskPressure", "NodeHasNoDiskPressure");
   changed(pressure_.pids, pressure.pids, "NodeHasInsufficientPID", "NodeHasSufficientPID");
   pressure_ = pressure;
@@ -169,17 +170,16 @@ void NodeUpkeep::measure(std::set<std::string> disk_of, Done<EvictionHooks::Uses
     use.pod = pod.get();
     uses.pods.push_back(std::move(use));
   }
-  parts_.machine.measure_uses(
-      std::move(wanted), [uses = std::move(uses), done = std::move(done)](
-                             Result<std::vector<PodUse>> measured) mutable {
-        if (!measured) return done(std::unexpected(measured.error()));
-        for (std::size_t i = 0; i < uses.pods.size(); ++i) {
-          (*measured)[i].uid = uses.pods[i].uid;
-          (*measured)[i].pod = uses.pods[i].pod;
-        }
-        uses.pods = std::move(*measured);
-        done(std::move(uses));
-      });
+  parts_.machine.measure_uses(std::move(wanted), [uses = std::move(uses), done = std::move(done)](
+                                                     Result<std::vector<PodUse>> measured) mutable {
+    if (!measured) return done(std::unexpected(measured.error()));
+    for (std::size_t i = 0; i < uses.pods.size(); ++i) {
+      (*measured)[i].uid = uses.pods[i].uid;
+      (*measured)[i].pod = uses.pods[i].pod;
+    }
+    uses.pods = std::move(*measured);
+    done(std::move(uses));
+  });
 }
 
 }  // namespace hekla::agent

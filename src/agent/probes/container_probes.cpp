@@ -10,11 +10,14 @@ const char* title_of(int which) {
 
 }  // namespace
 
-ContainerProbes::ContainerProbes(Executor& executor, const model::Container& spec, const Known& known,
-                                 Callbacks callbacks)
-    : executor_(executor), callbacks_(std::move(callbacks)), begun_(executor.clock().mono() - known.age) {
+ContainerProbes::ContainerProbes(Executor& executor, const model::Container& spec,
+                                 const Known& known, Callbacks callbacks)
+    : executor_(executor),
+      callbacks_(std::move(callbacks)),
+      begun_(executor.clock().mono() - known.age) {
   auto take = [&](const json::Value& value, std::optional<Probe>& probe) {
-    if (auto parsed = parse_probe(value, spec)) probe.emplace(Probe{*parsed, ProbeCounter(*parsed)});
+    if (auto parsed = parse_probe(value, spec))
+      probe.emplace(Probe{*parsed, ProbeCounter(*parsed)});
   };
   take(spec.startupProbe, startup_);
   take(spec.livenessProbe, liveness_);

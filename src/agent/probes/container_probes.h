@@ -17,21 +17,25 @@ class ContainerProbes : public std::enable_shared_from_this<ContainerProbes> {
  public:
   struct Callbacks {
     // Carries an action out; the completion comes back on the executor.
-    std::function<void(const ProbeAction&, std::move_only_function<void(Result<ProbeOutcome>)>)> run;
+    std::function<void(const ProbeAction&, std::move_only_function<void(Result<ProbeOutcome>)>)>
+        run;
     // started() or ready() has changed.
     std::function<void()> on_change;
     // "Readiness probe failed: ...", for an event.
     std::function<void(const std::string& message)> on_unhealthy;
     // The container has to go: "liveness" or "startup".
-    std::function<void(const std::string& probe, std::optional<std::int64_t> grace_seconds)> on_kill;
+    std::function<void(const std::string& probe, std::optional<std::int64_t> grace_seconds)>
+        on_kill;
   };
 
-  // What is known of the run already: probes of an adopted container go on where an earlier process left them.
+  // What is known of the run already: probes of an adopted container go on where an earlier process
+  // left them.
   struct Known {
     Nanos age{0};  // since the container's start
     bool started = false, ready = false;
   };
-  ContainerProbes(Executor& executor, const model::Container& spec, const Known& known, Callbacks callbacks);
+  ContainerProbes(Executor& executor, const model::Container& spec, const Known& known,
+                  Callbacks callbacks);
   void start();
   // No callback runs after this.
   void stop() { stopped_ = true; }

@@ -64,16 +64,19 @@ Result<ProbeOutcome> run_exec(const ProbeAction& action, const ProbeTarget& targ
   }
   Result<int> code = end_exec(started);
   if (timed_out)
-    return ProbeOutcome{false, "command timed out: \"" + joined(action.command) + "\" timed out after " +
+    return ProbeOutcome{false, "command timed out: \"" + joined(action.command) +
+                                   "\" timed out after " +
                                    std::to_string(action.timeout.count() / 1'000'000'000) + "s"};
   if (!code) return ProbeOutcome{false, code.error().message};
   return ProbeOutcome{*code == 0, std::move(output)};
 }
 
 // A socket of the pod's, wherever the target is; hosts outside are dialled by the host's own rules.
-Result<FileDescriptor> probe_socket(const ProbeTarget& target, PodNetwork& network, const sockaddr* address) {
+Result<FileDescriptor> probe_socket(const ProbeTarget& target, PodNetwork& network,
+                                    const sockaddr* address) {
   if (!target.host_network) return network.socket_in_pod(target.pod_uid, SOCK_STREAM);
-  if (std::optional<std::string> refusal = target.own_ranges.refusal(address)) return fail(Code::forbidden, *refusal);
+  if (std::optional<std::string> refusal = target.own_ranges.refusal(address))
+    return fail(Code::forbidden, *refusal);
   FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket) return errno_error("open a socket");
   return socket;
@@ -92,7 +95,8 @@ Result<ProbeOutcome> run_tcp(const ProbeAction& action, const ProbeTarget& targe
   address.sin_port = htons(action.port);
   if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
     return ProbeOutcome{false, "dial tcp: lookup " + host + ": not an IPv4 address"};
-  Result<FileDescriptor> made = probe_socket(target, network, reinterpret_cast<sockaddr*>(&address));
+  Result<FileDescriptor> made =
+      probe_socket(target, network, reinterpret_cast<sockaddr*>(&address));
   if (!made && made.error().code == Code::forbidden)
     return ProbeOutcome{false, "dial tcp " + name + ": " + made.error().message};
   FileDescriptor socket = TRY(std::move(made));
@@ -160,15 +164,16 @@ CURLcode perform(CURL* curl, CurlCall& call, const std::string& url, Nanos timeo
   return curl_easy_perform(curl);
 }
 
-std::string curl_words(CURL* curl, CURLcode code, const std::string& address, const std::string& refusal) {
+std::string curl_words(CURL* curl, CURLcode code, const std::string& address,
+                       const std::string& refusal) {
   if (!refusal.empty()) return "dial tcp " + address + ": " + refusal;
   if (code == CURLE_OPERATION_TIMEDOUT)
     return "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
   if (code != CURLE_COULDNT_CONNECT) return curl_easy_strerror(code);
   long number = 0;
   curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &number);
-  return "dial tcp " + address + ": connect: " +
-         connect_words(number == 0 ? ECONNREFUSED : static_cast<int>(number));
+  return "dial tcp " + address +
+         ": connect: " + connect_words(number == 0 ? ECONNREFUSED : static_cast<int>(number));
 }
 
 Result<ProbeOutcome> run_http(const ProbeAction& action, const ProbeTarget& target,
@@ -185,7 +190,8 @@ Result<ProbeOutcome> run_http(const ProbeAction& action, const ProbeTarget& targ
   curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
   CURLcode code = perform(curl.get(), call, url, action.timeout);
   if (code != CURLE_OK)
-    return ProbeOutcome{false, "Get \"" + url + "\": " + curl_words(curl.get(), code, address, call.refusal)};
+    return ProbeOutcome{
+        false, "Get \"" + url + "\": " + curl_words(curl.get(), code, address, call.refusal)};
   long status = 0;
   curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);
   if (status >= kFirstGoodStatus && status < kFirstBadStatus) return ProbeOutcome{true, call.body};
@@ -209,24 +215,24 @@ Result<ProbeOutcome> run_grpc(const ProbeAction& action, const ProbeTarget& targ
   const std::string address = target.pod_ip + ":" + std::to_string(action.port);
   CurlCall call{target, network, {}, {}};
   CurlList headers;
-  for (const char* line : {"Content-Type: application/grpc", "TE: trailers",
-                           "User-Agent: kube-probe/1.34"})
+  for (const char* line :
+       {"Content-Type: application/grpc", "TE: trailers", "User-Agent: kube-probe/1.34"})
     add_header(headers, line);
   curl_easy_setopt(curl.get(), CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(curl.get(), CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
   curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
   curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, body.data());
-  CURLcode code =
-      perform(curl.get(), call, "http://" + address + "/grpc.health.v1.Health/Check",
-              action.timeout);
+  CURLcode code = perform(curl.get(), call, "http://" + address + "/grpc.health.v1.Health/Check",
+                          action.timeout);
   if (code == CURLE_OPERATION_TIMEDOUT)
     return ProbeOutcome{false, "timeout: failed to connect service \"" + address + "\" within " +
                                    std::to_string(action.timeout.count() / 1'000'000'000) +
                                    "s: context deadline exceeded"};
   if (code != CURLE_OK)
-    return ProbeOutcome{false, "error: this server does not implement the grpc health protocol "
-                               "(grpc.health.v1.Health): " +
-                                   curl_words(curl.get(), code, address, call.refusal)};
+    return ProbeOutcome{false,
+                        "error: this server does not implement the grpc health protocol "
+                        "(grpc.health.v1.Health): " +
+                            curl_words(curl.get(), code, address, call.refusal)};
   bool serving = call.body.size() == 7 && call.body[5] == '\x08' && call.body[6] == kServing;
   if (serving) return ProbeOutcome{true, "service healthy"};
   return ProbeOutcome{false, "service unhealthy (responded with \"NOT_SERVING\")"};

@@ -40,9 +40,11 @@ TEST(Probe, ReadsWhatTheSpecSays) {
 
 TEST(Probe, PodsOnTheHostsNetworkProbeNoOtherPods) {
   PodNetwork network({}, {}, -1, nullptr);
-  ProbeTarget target{.pod_uid = "u", .pod_ip = "127.0.0.1", .host_network = true, .exec = {}, .own_ranges = {}};
+  ProbeTarget target{
+      .pod_uid = "u", .pod_ip = "127.0.0.1", .host_network = true, .exec = {}, .own_ranges = {}};
   target.own_ranges = net::OwnRanges::parse({"127.1.0.0/16"}).value();
-  for (ProbeAction::Kind kind : {ProbeAction::Kind::tcp, ProbeAction::Kind::http, ProbeAction::Kind::grpc}) {
+  for (ProbeAction::Kind kind :
+       {ProbeAction::Kind::tcp, ProbeAction::Kind::http, ProbeAction::Kind::grpc}) {
     ProbeAction action;
     action.kind = kind;
     action.host = target.pod_ip = "127.1.2.3";
@@ -51,9 +53,10 @@ TEST(Probe, PodsOnTheHostsNetworkProbeNoOtherPods) {
     Result<ProbeOutcome> outcome = run_probe(action, target, network);
     ASSERT_TRUE(outcome) << outcome.error().message;
     EXPECT_FALSE(outcome->success);
-    EXPECT_TRUE(outcome->output.ends_with(
-        "dial tcp 127.1.2.3:9: 127.1.2.3 is an address of pods or services, which cannot be reached from the host's "
-        "network"))
+    EXPECT_TRUE(
+        outcome->output.ends_with("dial tcp 127.1.2.3:9: 127.1.2.3 is an address of pods or "
+                                  "services, which cannot be reached from the host's "
+                                  "network"))
         << outcome->output;
   }
 }

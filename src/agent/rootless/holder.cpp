@@ -46,7 +46,9 @@ std::string start_of(pid_t pid) {
 
 std::string boot() { return read_file("/proc/sys/kernel/random/boot_id").value_or(""); }
 
-std::string record_of(pid_t pid) { return std::to_string(pid) + " " + start_of(pid) + " " + boot(); }
+std::string record_of(pid_t pid) {
+  return std::to_string(pid) + " " + start_of(pid) + " " + boot();
+}
 
 // The holder that the file speaks of, if it is alive; otherwise 0.
 pid_t recorded_holder(const std::string& file) {
@@ -58,7 +60,8 @@ pid_t recorded_holder(const std::string& file) {
 
 Result<void> write_text(const std::string& path, const std::string& text) {
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file || ::write(file.get(), text.data(), text.size()) < 0) return errno_error("write " + path);
+  if (!file || ::write(file.get(), text.data(), text.size()) < 0)
+    return errno_error("write " + path);
   return {};
 }
 
@@ -73,7 +76,7 @@ Result<void> make_namespaces() {
 // One thing of the old /run at its place in the new one. What cannot be shown is left out.
 void keep_in_run(int old, const std::string& name) {
   const std::string place = "/run/" + name;
-  struct stat info {};
+  struct stat info{};
   if (::fstatat(old, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return;
   if (S_ISLNK(info.st_mode)) {
     std::array<char, 4096> target{};
@@ -87,10 +90,12 @@ void keep_in_run(int old, const std::string& name) {
     return;
   }
   const std::string source = "/proc/self/fd/" + std::to_string(old) + "/" + name;
-  if (::mount(source.c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0) ::remove(place.c_str());
+  if (::mount(source.c_str(), place.c_str(), nullptr, MS_BIND | MS_REC, nullptr) != 0)
+    ::remove(place.c_str());
 }
 
-// A /run in which the platform can make its directory, with all that was there (resolv.conf is often a link to it).
+// A /run in which the platform can make its directory, with all that was there (resolv.conf is
+// often a link to it).
 Result<void> make_own_run() {
   FileDescriptor old(::open("/run", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!old) return errno_error("open /run");
@@ -106,10 +111,12 @@ Result<void> make_own_run() {
 }
 
 Result<void> arrange_mounts() {
-  if (::mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0) return errno_error("make / a slave mount");
+  if (::mount(nullptr, "/", nullptr, MS_SLAVE | MS_REC, nullptr) != 0)
+    return errno_error("make / a slave mount");
   // Nothing in there is ours to write, and crun refuses to run where both versions are mounted.
   if (::access("/sys/fs/cgroup", F_OK) == 0 &&
-      ::mount("hekla-cgroup", "/sys/fs/cgroup", "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC, "size=1m,mode=755") != 0)
+      ::mount("hekla-cgroup", "/sys/fs/cgroup", "tmpfs", MS_NODEV | MS_NOSUID | MS_NOEXEC,
+              "size=1m,mode=755") != 0)
     return errno_error("mount a tmpfs at /sys/fs/cgroup");
   return make_own_run();
 }
@@ -119,7 +126,8 @@ Result<void> make_and_arrange() {
   return arrange_mounts();
 }
 
-// In the child, which has one thread: says what went wrong, or nothing, and stays once it is told that it is known.
+// In the child, which has one thread: says what went wrong, or nothing, and stays once it is told
+// that it is known.
 [[noreturn]] void be_holder(int report, int go) {
   ::setsid();
   if (Result<void> done = make_and_arrange(); !done) {
@@ -177,7 +185,8 @@ Result<void> join_namespaces(pid_t pid) {
   if (!process) return errno_error("open the holder's process");
   std::error_code error;
   const std::filesystem::path here = std::filesystem::current_path(error);
-  if (::setns(process.get(), CLONE_NEWUSER | CLONE_NEWNS) != 0) return errno_error("join the holder's namespaces");
+  if (::setns(process.get(), CLONE_NEWUSER | CLONE_NEWNS) != 0)
+    return errno_error("join the holder's namespaces");
   // Joining leads to the root directory; relative paths have to mean what they did.
   if (!error) std::filesystem::current_path(here, error);
   return {};
@@ -235,19 +244,25 @@ Result<void> try_rootless() {
   return {};
 }
 
-std::string user_namespace_fix(std::string_view unprivileged_userns_clone, std::string_view max_user_namespaces,
+std::string user_namespace_fix(std::string_view unprivileged_userns_clone,
+                               std::string_view max_user_namespaces,
                                std::string_view apparmor_restrict_unprivileged_userns) {
-  if (unprivileged_userns_clone.starts_with('0')) return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
+  if (unprivileged_userns_clone.starts_with('0'))
+    return "sudo sysctl -w kernel.unprivileged_userns_clone=1";
   if (max_user_namespaces.starts_with('0')) return "sudo sysctl -w user.max_user_namespaces=15000";
   if (apparmor_restrict_unprivileged_userns.starts_with('1'))
-    return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile that allows "
+    return "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile "
+           "that allows "
            "hekla userns";
   return {};
 }
 
 std::string user_namespace_fix() {
-  auto setting = [](const char* name) { return read_file(std::string("/proc/sys/") + name).value_or(""); };
-  return user_namespace_fix(setting("kernel/unprivileged_userns_clone"), setting("user/max_user_namespaces"),
+  auto setting = [](const char* name) {
+    return read_file(std::string("/proc/sys/") + name).value_or("");
+  };
+  return user_namespace_fix(setting("kernel/unprivileged_userns_clone"),
+                            setting("user/max_user_namespaces"),
                             setting("kernel/apparmor_restrict_unprivileged_userns"));
 }
 

@@ -23,16 +23,17 @@ namespace hekla::agent {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::string_view kDisks[] = {"ext2", "ext3", "ext4",     "xfs",      "btrfs", "zfs",    "f2fs",
-                                       "nfs",  "nfs4", "9p",       "virtiofs", "fuse",  "overlay", "squashfs",
-                                       "erofs"};
+constexpr std::string_view kDisks[] = {"ext2",     "ext3", "ext4",    "xfs",      "btrfs",
+                                       "zfs",      "f2fs", "nfs",     "nfs4",     "9p",
+                                       "virtiofs", "fuse", "overlay", "squashfs", "erofs"};
 // Other disks that are part of a system; what is mounted elsewhere is somebody's data.
 constexpr const char* kSystemPlaces[] = {"/usr", "/opt", "/var", "/srv"};
 // They separate things in overlayfs' options; no directory of a system has them.
 constexpr const char* kSeparators = ",:\\";
 
 bool lies_below(std::string_view path, std::string_view directory) {
-  return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';
+  return path.size() > directory.size() && path.starts_with(directory) &&
+         path[directory.size()] == '/';
 }
 
 class Assembler {
@@ -44,11 +45,13 @@ class Assembler {
     std::set<std::string> names;
     for (const std::string& layer : layers) {
       std::error_code error;
-      for (const fs::directory_entry& entry : fs::directory_iterator(layer + directory + "/", error))
+      for (const fs::directory_entry& entry :
+           fs::directory_iterator(layer + directory + "/", error))
         names.insert(entry.path().filename());
     }
     for (const std::string& name : names)
-      if (name.find_first_of(kSeparators) == std::string::npos) TRY(place(directory + "/" + name, layers));
+      if (name.find_first_of(kSeparators) == std::string::npos)
+        TRY(place(directory + "/" + name, layers));
     return {};
   }
 
@@ -61,7 +64,7 @@ class Assembler {
     bool there = false;
     mode_t mode = 0755;
     for (const std::string& layer : layers) {
-      struct stat info {};
+      struct stat info{};
       const std::string copy = layer + path;
       if (::lstat(copy.c_str(), &info) != 0) continue;
       if (S_ISCHR(info.st_mode) && info.st_rdev == 0) break;  // a whiteout
@@ -76,7 +79,8 @@ class Assembler {
       if (::getxattr(copy.c_str(), opaque_attribute(), &value, 1) == 1) break;
     }
     if (!there) return {};
-    if (::mkdir(upper(path).c_str(), 0755) != 0 && errno != EEXIST) return errno_error("create " + upper(path));
+    if (::mkdir(upper(path).c_str(), 0755) != 0 && errno != EEXIST)
+      return errno_error("create " + upper(path));
     if (::chmod(upper(path).c_str(), mode) != 0) return errno_error("chmod " + upper(path));
     // The upper directory is all there is to see of an empty one.
     std::error_code error;
@@ -108,12 +112,16 @@ class Assembler {
   Result<void> mount_overlay(const std::string& path, const std::vector<std::string>& layers) {
     std::string lower;
     for (const std::string& layer : layers) lower += (lower.empty() ? "" : ":") + layer + path;
-    const std::string number = std::to_string(overlays_++), work = root_.bundle + "/work" + "/" + number;
+    const std::string number = std::to_string(overlays_++),
+                      work = root_.bundle + "/work" + "/" + number;
     TRY(make_directories(work));
-    const std::string options = "lowerdir=" + lower + ",upperdir=" + upper(path) + ",workdir=" + work +
+    const std::string options = "lowerdir=" + lower + ",upperdir=" + upper(path) +
+                                ",workdir=" + work +
                                 ",redirect_dir=nofollow,metacopy=off,index=off" + overlay_options();
-    if (::mount("overlay", shown(path).c_str(), "overlay", MS_NODEV, options.c_str()) == 0) return {};
-    return errno_error("mount an overlay of " + path + " (which needs Linux 5.11 and a local disk below it)");
+    if (::mount("overlay", shown(path).c_str(), "overlay", MS_NODEV, options.c_str()) == 0)
+      return {};
+    return errno_error("mount an overlay of " + path +
+                       " (which needs Linux 5.11 and a local disk below it)");
   }
 
   const HostRoot& root_;
@@ -142,7 +150,8 @@ MountTable::MountTable(std::string_view mountinfo, const std::vector<std::string
 }
 
 bool MountTable::is_cut(std::string_view directory) const {
-  return std::ranges::any_of(points_, [&](const auto& point) { return lies_below(point.first, directory); });
+  return std::ranges::any_of(points_,
+                             [&](const auto& point) { return lies_below(point.first, directory); });
 }
 
 bool MountTable::is_foreign(std::string_view directory) const {
@@ -157,13 +166,15 @@ Result<void> make_parents(const std::string& bundle, const std::string& path) {
   const std::string real = fs::weakly_canonical(fs::path(path).lexically_normal(), error);
   if (error || !real.starts_with('/')) return {};  // the runtime says what is wrong with it
   TRY(make_directories(bundle + "/upper", 0755));
-  for (std::size_t end = real.find('/', 1); end != std::string::npos; end = real.find('/', end + 1)) {
+  for (std::size_t end = real.find('/', 1); end != std::string::npos;
+       end = real.find('/', end + 1)) {
     const std::string part = real.substr(0, end), copy = bundle + "/upper" + part;
-    struct stat host {};
+    struct stat host{};
     const bool known = ::stat(part.c_str(), &host) == 0;
     if (known && !S_ISDIR(host.st_mode)) return {};
     if (::mkdir(copy.c_str(), 0755) != 0 && errno != EEXIST) return errno_error("create " + copy);
-    if (known && ::chmod(copy.c_str(), host.st_mode & 07777) != 0) return errno_error("chmod " + copy);
+    if (known && ::chmod(copy.c_str(), host.st_mode & 07777) != 0)
+      return errno_error("chmod " + copy);
   }
   return {};
 }
@@ -174,7 +185,8 @@ Result<void> mount_host_root(const HostRoot& root) {
   TRY(make_directories(root.bundle + "/work"));
   TRY(make_directories(rootfs, 0755));
   if (::chmod(upper.c_str(), 0755) != 0) return errno_error("chmod " + upper);
-  if (::mount(upper.c_str(), rootfs.c_str(), nullptr, MS_BIND, nullptr) != 0) return errno_error("bind " + upper);
+  if (::mount(upper.c_str(), rootfs.c_str(), nullptr, MS_BIND, nullptr) != 0)
+    return errno_error("bind " + upper);
   // A directory that is a link somewhere lies where that leads.
   std::vector<std::string> kept_out = {root.data_dir};
   for (const std::string& layer : root.layers) kept_out.push_back(layer);

@@ -20,7 +20,8 @@ bool NetnsThread::is_here() const { return settled == this; }
 
 Result<void> NetnsThread::settle(const InstanceNamespace& instance) {
   TRY(instance.enter());
-  if (::unshare(CLONE_NEWNET | CLONE_NEWIPC) != 0) return errno_error("make a network and an IPC namespace");
+  if (::unshare(CLONE_NEWNET | CLONE_NEWIPC) != 0)
+    return errno_error("make a network and an IPC namespace");
   home_ = FileDescriptor(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC));
   if (!home_) return errno_error("open the new network namespace");
   settled = this;

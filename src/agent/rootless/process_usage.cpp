@@ -30,11 +30,13 @@ std::vector<ProcessUse> read_processes() {
   return out;
 }
 
-// The first process of the container with this control group ("/<instance>/<pod>/<container>"); 0 when it has none.
+// The first process of the container with this control group ("/<instance>/<pod>/<container>"); 0
+// when it has none.
 pid_t first_process(const InstancePaths& paths, const std::string& cgroup) {
   const fs::path path(cgroup);
   const std::string id = path.filename(), pod = path.parent_path().filename();
-  const std::string text = read_file(paths.pod(pod) + "/bundles/" + id.substr(0, 16) + "/pid").value_or("");
+  const std::string text =
+      read_file(paths.pod(pod) + "/bundles/" + id.substr(0, 16) + "/pid").value_or("");
   pid_t pid = 0;
   std::from_chars(text.data(), text.data() + text.size(), pid);
   return pid;
@@ -87,7 +89,8 @@ std::vector<std::optional<CgroupUsage>> container_usages(const InstancePaths& pa
   std::vector<ProcessUse> processes;
   if (is_rootless()) processes = read_processes();
   for (const std::string& cgroup : cgroups)
-    out.push_back(is_rootless() ? usage_below(processes, first_process(paths, cgroup)) : cgroup_usage(cgroup));
+    out.push_back(is_rootless() ? usage_below(processes, first_process(paths, cgroup))
+                                : cgroup_usage(cgroup));
   return out;
 }
 

@@ -26,7 +26,8 @@ std::optional<ProcessUse> parse_process(std::string_view stat);
 // Pure: of a process and all that descend from it; nothing when it is not there.
 std::optional<CgroupUsage> usage_below(std::span<const ProcessUse> processes, pid_t first);
 
-// Of containers, named by their control groups: those groups', or without root their processes'. In order; blocks.
+// Of containers, named by their control groups: those groups', or without root their processes'. In
+// order; blocks.
 std::vector<std::optional<CgroupUsage>> container_usages(const InstancePaths& paths,
                                                          std::span<const std::string> cgroups);
 

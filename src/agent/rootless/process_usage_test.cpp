@@ -8,7 +8,8 @@ namespace {
 
 TEST(ProcessUsage, ReadsTheKernelsLine) {
   auto use = parse_process(
-      "42 (a ) b) S 7 42 42 0 -1 4194560 100 0 0 0 11 12 13 14 20 0 1 0 36 2500 500 18446744073709551615 1 1\n");
+      "42 (a ) b) S 7 42 42 0 -1 4194560 100 0 0 0 11 12 13 14 20 0 1 0 36 2500 500 "
+      "18446744073709551615 1 1\n");
   ASSERT_TRUE(use);
   EXPECT_EQ(use->pid, 42);
   EXPECT_EQ(use->parent, 7);

@@ -15,14 +15,17 @@ namespace {
 
 bool has_namespace(const json::Value& config, std::string_view type) {
   const json::Array* all = json::array_at(config, {"linux", "namespaces"});
-  return all && std::ranges::any_of(
-                    *all, [&](const json::Value& one) { return json::string_at(one, {"type"}) == type; });
+  return all && std::ranges::any_of(*all, [&](const json::Value& one) {
+           return json::string_at(one, {"type"}) == type;
+         });
 }
 
-// The kernel mounts for a user only what belongs to a namespace of his own, with an owner that he knows.
+// The kernel mounts for a user only what belongs to a namespace of his own, with an owner that he
+// knows.
 void adapt_mounts(json::Value& config) {
   if (!json::array_at(config, {"mounts"})) return;
-  const bool own_processes = has_namespace(config, "pid"), own_queues = has_namespace(config, "ipc");
+  const bool own_processes = has_namespace(config, "pid"),
+             own_queues = has_namespace(config, "ipc");
   json::Array kept;
   for (const json::Value& one : *json::array_at(config, {"mounts"})) {
     json::Value mount = one;
@@ -34,9 +37,11 @@ void adapt_mounts(json::Value& config) {
       mount.as_object()["source"] = "/proc";
       json::at_path(mount, {"options"}) = json::Array{"rbind", "nosuid", "noexec", "nodev"};
     }
-    // What is mounted below the host's may not be uncovered; its control groups are covered already.
+    // What is mounted below the host's may not be uncovered; its control groups are covered
+    // already.
     if (json::string_at(mount, {"source"}) == "/sys" && json::array_at(mount, {"options"}))
-      std::ranges::replace(json::at_path(mount, {"options"}).as_array(), json::Value("bind"), json::Value("rbind"));
+      std::ranges::replace(json::at_path(mount, {"options"}).as_array(), json::Value("bind"),
+                           json::Value("rbind"));
     if (type == "devpts" && json::array_at(mount, {"options"})) {
       json::Array& options = json::at_path(mount, {"options"}).as_array();
       auto owner = std::ranges::find(options, json::Value("gid=5"));
@@ -77,15 +82,19 @@ bool is_rootless() {
   return one_user;
 }
 
-const char* opaque_attribute() { return is_rootless() ? "user.overlay.opaque" : "trusted.overlay.opaque"; }
+const char* opaque_attribute() {
+  return is_rootless() ? "user.overlay.opaque" : "trusted.overlay.opaque";
+}
 
 const char* overlay_options() { return is_rootless() ? ",userxattr" : ""; }
 
 std::string rootless_home() {
   if (!is_rootless()) return {};
-  struct stat info {};
+  struct stat info{};
   std::string path = environment_variable("HOME");
-  return path.starts_with('/') && ::stat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid() ? path : "";
+  return path.starts_with('/') && ::stat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid()
+             ? path
+             : "";
 }
 
 int change_owner(int directory, const char* path, uid_t uid, gid_t gid, int flags) {
@@ -103,7 +112,8 @@ void adapt_to_one_user(json::Value& config, std::string_view mountinfo) {
   if (!json::bool_at(config, {"root", "readonly"})) return;
   json::Value& paths = section["readonlyPaths"];
   if (!paths.is_array()) paths = json::Array();
-  for (const std::string& point : mounts_below(mountinfo, json::string_at(config, {"root", "path"})))
+  for (const std::string& point :
+       mounts_below(mountinfo, json::string_at(config, {"root", "path"})))
     paths.as_array().emplace_back(point);
 }
 
@@ -111,7 +121,8 @@ std::optional<std::string> missing_user(const Security& security, bool rootless)
   if (!rootless || (security.uid == 0 && security.gid == 0)) return std::nullopt;
   return "container wants to run as user " + std::to_string(security.uid) + " and group " +
          std::to_string(security.gid) +
-         ", and a rootless hekla has one of each, 0, which is the user who started it: leave out runAsUser and "
+         ", and a rootless hekla has one of each, 0, which is the user who started it: leave out "
+         "runAsUser and "
          "runAsGroup, use an image without USER, or start hekla with sudo";
 }
 

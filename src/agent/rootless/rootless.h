@@ -1,5 +1,6 @@
-// Hekla as an ordinary user: root in a user namespace that knows one user and one group, the user's own. What
-// the rest of the agent does differently there asks these few questions; everything else is as for root.
+// Hekla as an ordinary user: root in a user namespace that knows one user and one group, the user's
+// own. What the rest of the agent does differently there asks these few questions; everything else
+// is as for root.
 #pragma once
 
 #include <sys/types.h>
@@ -23,14 +24,15 @@ const char* opaque_attribute();
 // To be appended to the options of an overlay.
 const char* overlay_options();
 
-// Of the ordinary user whose pods run as himself: his files are nothing for them, wherever he lives. Empty for root.
+// Of the ordinary user whose pods run as himself: his files are nothing for them, wherever he
+// lives. Empty for root.
 std::string rootless_home();
 
 // fchownat, but without effect where there is one owner only. 0 or -1 with errno.
 int change_owner(int directory, const char* path, uid_t uid, gid_t gid, int flags = 0);
 
-// Takes from a config.json what one user without control groups cannot have. `mountinfo`: a root that is to be
-// read-only has to be so in each of its mounts.
+// Takes from a config.json what one user without control groups cannot have. `mountinfo`: a root
+// that is to be read-only has to be so in each of its mounts.
 void adapt_to_one_user(json::Value& config, std::string_view mountinfo);
 // Why a container with this identity cannot be run; nothing when it can, or when we are root.
 std::optional<std::string> missing_user(const Security& security, bool rootless = is_rootless());

@@ -12,7 +12,8 @@ namespace {
 TEST(Rootless, IsToldByTheTableOfUsers) {
   EXPECT_TRUE(maps_one_user("         0       4242          1\n"));
   EXPECT_FALSE(maps_one_user("         0          0 4294967295\n"));
-  EXPECT_FALSE(maps_one_user("         0       1000          1\n         1     100000      65536\n"));
+  EXPECT_FALSE(
+      maps_one_user("         0       1000          1\n         1     100000      65536\n"));
   EXPECT_FALSE(maps_one_user(""));
 }
 
@@ -24,10 +25,11 @@ TEST(Rootless, ConfigurationHasNoLimitsAndGroups) {
                {"destination": "/proc", "type": "proc", "options": ["gid=5"]}],
     "linux": {"cgroupsPath": "/x", "resources": {"pids": {"limit": 1}}, "namespaces": [{"type": "pid"}]}})");
   adapt_to_one_user(config, "");
-  EXPECT_EQ(json::serialize(config),
-            R"({"process":{"user":{"uid":0,"gid":0}},)"
-            R"("mounts":[{"destination":"/dev/pts","type":"devpts","options":["mode=0620"]},)"
-            R"({"destination":"/proc","type":"proc","options":["gid=5"]}],"linux":{"namespaces":[{"type":"pid"}]}})");
+  EXPECT_EQ(
+      json::serialize(config),
+      R"({"process":{"user":{"uid":0,"gid":0}},)"
+      R"("mounts":[{"destination":"/dev/pts","type":"devpts","options":["mode=0620"]},)"
+      R"({"destination":"/proc","type":"proc","options":["gid=5"]}],"linux":{"namespaces":[{"type":"pid"}]}})");
 }
 
 TEST(Rootless, NothingIsMountedForTheHostsNamespaces) {
@@ -45,9 +47,11 @@ TEST(Rootless, NothingIsMountedForTheHostsNamespaces) {
 
 TEST(Rootless, AReadOnlyRootIsSoInAllItsMounts) {
   const std::string mountinfo =
-      "1 0 0:1 / / rw - ext4 x rw\n2 1 0:1 / /d/rootfs rw - ext4 x rw\n3 2 0:2 / /d/rootfs/usr rw - overlay x rw\n"
+      "1 0 0:1 / / rw - ext4 x rw\n2 1 0:1 / /d/rootfs rw - ext4 x rw\n3 2 0:2 / /d/rootfs/usr rw "
+      "- overlay x rw\n"
       "4 1 0:2 / /d/rootfs2/usr rw - overlay x rw\n";
-  json::Value config = *json::parse(R"({"root": {"path": "/d/rootfs", "readonly": true}, "linux": {}})");
+  json::Value config =
+      *json::parse(R"({"root": {"path": "/d/rootfs", "readonly": true}, "linux": {}})");
   adapt_to_one_user(config, mountinfo);
   EXPECT_EQ(json::serialize(*json::find_path(config, {"linux", "readonlyPaths"})), R"(["/usr"])");
   config = *json::parse(R"({"root": {"path": "/d/rootfs", "readonly": false}, "linux": {}})");
@@ -67,7 +71,8 @@ TEST(Rootless, OtherUsersAreRefusedByName) {
 }
 
 TEST(Rootless, SaysWhatIsMissing) {
-  EXPECT_NE(rootless_notice(1000, "no pasta").find("nothing outside (no pasta)"), std::string::npos);
+  EXPECT_NE(rootless_notice(1000, "no pasta").find("nothing outside (no pasta)"),
+            std::string::npos);
   EXPECT_EQ(rootless_notice(1000, "").find("nothing outside"), std::string::npos);
   EXPECT_NE(rootless_notice(1000, "").find("uid 1000"), std::string::npos);
 }
@@ -75,7 +80,8 @@ TEST(Rootless, SaysWhatIsMissing) {
 TEST(Rootless, KnowsWhichSettingForbidsNamespaces) {
   EXPECT_EQ(user_namespace_fix("1\n", "96350\n", "0\n"), "");
   EXPECT_EQ(user_namespace_fix("", "", ""), "");
-  EXPECT_NE(user_namespace_fix("0\n", "96350\n", "").find("unprivileged_userns_clone=1"), std::string::npos);
+  EXPECT_NE(user_namespace_fix("0\n", "96350\n", "").find("unprivileged_userns_clone=1"),
+            std::string::npos);
   EXPECT_NE(user_namespace_fix("", "0\n", "").find("max_user_namespaces="), std::string::npos);
   EXPECT_NE(user_namespace_fix("1\n", "9\n", "1\n").find("apparmor_restrict"), std::string::npos);
 }

@@ -34,8 +34,8 @@ std::optional<std::string> missing_apparmor(const model::Pod& pod, const AppArmo
   return std::nullopt;
 }
 
-Result<std::string> apparmor_profile(const json::Value& pod_context, const json::Value& container_context,
-                                     const AppArmor& kernel) {
+Result<std::string> apparmor_profile(const json::Value& pod_context,
+                                     const json::Value& container_context, const AppArmor& kernel) {
   std::string name = local_profile(pod_context, container_context);
   if (!name.empty() && !("\n" + kernel.profiles).contains("\n" + name + " ("))
     return fail(Code::invalid, "apparmor profile not found " + name);

@@ -97,9 +97,9 @@ json::Object mount_entry(const OciMount& mount) {
   return out;
 }
 
-// A pod without a network namespace of its own sees the host's sysfs: the kernel refuses a fresh mount
-// of it in some set-ups. Alone, without what is mounted below: a runtime's `ro` is that of the topmost
-// mount, and the host's control groups would stay writable.
+// A pod without a network namespace of its own sees the host's sysfs: the kernel refuses a fresh
+// mount of it in some set-ups. Alone, without what is mounted below: a runtime's `ro` is that of
+// the topmost mount, and the host's control groups would stay writable.
 OciMount host_sysfs(bool privileged) {
   if (privileged) return {"/sys", "none", "/sys", {"rbind", "nosuid", "noexec", "nodev", "rw"}};
   return {"/sys", "none", "/sys", {"bind", "nosuid", "noexec", "nodev", "ro"}};
@@ -120,14 +120,17 @@ std::vector<OciMount> standard_mounts(const BundleSpec& spec) {
       {"/sys", "sysfs", "sysfs", {"nosuid", "noexec", "nodev", sys_access}},
   };
   if (!spec.shared_memory.empty())
-    mounts[4] = {"/dev/shm", "none", spec.shared_memory, {"rbind", "nosuid", "noexec", "nodev", "rw"}};
+    mounts[4] = {
+        "/dev/shm", "none", spec.shared_memory, {"rbind", "nosuid", "noexec", "nodev", "rw"}};
   const bool host_network = spec.network_namespace.empty();
   if (host_network) mounts.back() = host_sysfs(privileged);
-  // Programs size themselves by the limits they find here. Those of the whole machine have come with
-  // the host's sysfs.
+  // Programs size themselves by the limits they find here. Those of the whole machine have come
+  // with the host's sysfs.
   if (!host_network || !privileged)
-    mounts.push_back(
-        {"/sys/fs/cgroup", "cgroup", "cgroup", {"nosuid", "noexec", "nodev", "relatime", sys_access}});
+    mounts.push_back({"/sys/fs/cgroup",
+                      "cgroup",
+                      "cgroup",
+                      {"nosuid", "noexec", "nodev", "relatime", sys_access}});
   return mounts;
 }
 
@@ -295,20 +298,16 @@ std::map<std::string, std::string> sysctls_of(const json::Value& pod_context) {
   return out;
 }
 
-std::optional<std::string> forbidden_sysctl(const json::Value& pod_context, bool host_network, bool host_ipc) {
+std::optional<std::string> forbidden_sysctl(const json::Value& pod_context, bool host_network,
+                                            bool host_ipc) {
   // The kubelet's list of safe ones.
-  static constexpr std::string_view kSafe[] = {"kernel.shm_rmid_forced",
-                                               "net.ipv4.ip_local_port_range",
-                                               "net.ipv4.ip_local_reserved_ports",
-                                               "net.ipv4.ip_unprivileged_port_start",
-                                               "net.ipv4.ping_group_range",
-                                               "net.ipv4.tcp_fin_timeout",
-                                               "net.ipv4.tcp_keepalive_intvl",
-                                               "net.ipv4.tcp_keepalive_probes",
-                                               "net.ipv4.tcp_keepalive_time",
-                                               "net.ipv4.tcp_rmem",
-                                               "net.ipv4.tcp_syncookies",
-                                               "net.ipv4.tcp_wmem"};
+  static constexpr std::string_view kSafe[] = {
+      "kernel.shm_rmid_forced",           "net.ipv4.ip_local_port_range",
+      "net.ipv4.ip_local_reserved_ports", "net.ipv4.ip_unprivileged_port_start",
+      "net.ipv4.ping_group_range",        "net.ipv4.tcp_fin_timeout",
+      "net.ipv4.tcp_keepalive_intvl",     "net.ipv4.tcp_keepalive_probes",
+      "net.ipv4.tcp_keepalive_time",      "net.ipv4.tcp_rmem",
+      "net.ipv4.tcp_syncookies",          "net.ipv4.tcp_wmem"};
   for (const auto& [name, value] : sysctls_of(pod_context)) {
     if (std::ranges::find(kSafe, name) == std::end(kSafe))
       return "forbidden sysctl: \"" + name + "\" not allowlisted";
@@ -424,7 +423,8 @@ Limits pod_limits_of(const model::PodSpec& spec, const std::string& qos_class) {
 
 std::int64_t cpu_shares(const Limits& limits) {
   constexpr std::int64_t kLeast = 2, kMost = 262'144;  // the kernel's own bounds
-  return std::clamp<std::int64_t>(limits.cpu_request_milli.value_or(0) * 1024 / 1000, kLeast, kMost);
+  return std::clamp<std::int64_t>(limits.cpu_request_milli.value_or(0) * 1024 / 1000, kLeast,
+                                  kMost);
 }
 
 std::int64_t cpu_weight(std::int64_t shares) { return 1 + (shares - 2) * 9999 / 262'142; }

@@ -52,7 +52,8 @@ Security merge_security(const json::Value& pod_context, const json::Value& conta
 // A pod's parameters of the kernel, by dotted names.
 std::map<std::string, std::string> sysctls_of(const json::Value& pod_context);
 // Why the node does not set one: only those that concern nobody but the pod are allowed.
-std::optional<std::string> forbidden_sysctl(const json::Value& pod_context, bool host_network, bool host_ipc);
+std::optional<std::string> forbidden_sysctl(const json::Value& pod_context, bool host_network,
+                                            bool host_ipc);
 
 // What the cgroup enforces; absent means no limit.
 struct Limits {
@@ -89,9 +90,9 @@ struct BundleSpec {
   Security security;
   std::map<std::string, std::string> sysctls;
   Limits limits;
-  std::vector<OciMount> mounts;  // after the standard ones, in order
-  std::string root_propagation;  // rslave or rshared where a volume's mounts are to be passed on
-  std::string apparmor;          // a profile that the kernel knows
+  std::vector<OciMount> mounts;    // after the standard ones, in order
+  std::string root_propagation;    // rslave or rshared where a volume's mounts are to be passed on
+  std::string apparmor;            // a profile that the kernel knows
   std::vector<OciDevice> devices;  // beside those that every container has
 };
 

@@ -58,7 +58,8 @@ TEST(Bundle, ControlGroupsCanBeReadAndNotWritten) {
   EXPECT_EQ(mount_at(spec, "/sys"), "sysfs: nosuid noexec nodev ro");
   EXPECT_EQ(mount_at(spec, "/sys/fs/cgroup"), "cgroup: nosuid noexec nodev relatime ro");
   spec.network_namespace.clear();
-  EXPECT_EQ(mount_at(spec, "/sys"), "/sys: bind nosuid noexec nodev ro") << "ro reaches no mount below";
+  EXPECT_EQ(mount_at(spec, "/sys"), "/sys: bind nosuid noexec nodev ro")
+      << "ro reaches no mount below";
   EXPECT_EQ(mount_at(spec, "/sys/fs/cgroup"), "cgroup: nosuid noexec nodev relatime ro");
   spec.security.privileged = true;
   EXPECT_EQ(mount_at(spec, "/sys"), "/sys: rbind nosuid noexec nodev rw");
@@ -152,7 +153,8 @@ TEST(Bundle, SysctlsThatConcernThePodAlone) {
   EXPECT_EQ(forbidden_sysctl(safe, false, true), std::nullopt);
   EXPECT_EQ(forbidden_sysctl(safe, true, false),
             "forbidden sysctl: \"net.ipv4.tcp_wmem\" not allowed with host net enabled");
-  EXPECT_EQ(forbidden_sysctl(parsed(R"({"sysctls":[{"name":"kernel.shmmax","value":"1"}]})"), false, false),
+  EXPECT_EQ(forbidden_sysctl(parsed(R"({"sysctls":[{"name":"kernel.shmmax","value":"1"}]})"), false,
+                             false),
             "forbidden sysctl: \"kernel.shmmax\" not allowlisted");
   EXPECT_EQ(forbidden_sysctl(nullptr, false, false), std::nullopt);
 }

@@ -26,7 +26,7 @@ constexpr int kRemovalAttempts = 200;
 constexpr int kRemovalPauseMs = 5;
 
 bool is_unified(const std::string& path) {
-  struct statfs info {};
+  struct statfs info{};
   return ::statfs(path.c_str(), &info) == 0 && info.f_type == kCgroup2Magic;
 }
 
@@ -40,7 +40,7 @@ void kill_members(const std::string& directory) {
 
 Result<void> remove_directory(const std::string& directory) {
   std::error_code error;
-  struct statfs info {};
+  struct statfs info{};
   if (::statfs(directory.c_str(), &info) == 0 && info.f_type == kTmpfsMagic) {
     fs::remove_all(directory, error);  // no cgroup at all (instance.cpp, hide_unified_cgroup)
     return {};
@@ -97,8 +97,7 @@ std::vector<std::string> cgroup_directories(const std::string& cgroup,
   return found;
 }
 
-std::optional<CgroupUsage> cgroup_usage(const std::string& cgroup,
-                                        const std::string& mount_root) {
+std::optional<CgroupUsage> cgroup_usage(const std::string& cgroup, const std::string& mount_root) {
   const bool unified = is_unified(mount_root);
   const std::string memory = mount_root + (unified ? "" : "/memory") + cgroup;
   std::optional<std::int64_t> cpu =
@@ -187,12 +186,14 @@ std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root)
 
 void precede_moves(const std::string& mount_root) {
   std::istringstream lines(read_file("/proc/self/cgroup").value_or(""));
-  for (std::string line; std::getline(lines, line);) {  // "8:pids:/path", "9:name=systemd:/path", "0::/path"
+  for (std::string line;
+       std::getline(lines, line);) {  // "8:pids:/path", "9:name=systemd:/path", "0::/path"
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
     std::string hierarchy = line.substr(first + 1, second - first - 1);
     if (hierarchy.starts_with("name=")) hierarchy.erase(0, std::string_view("name=").size());
-    const std::string directory = mount_root + (hierarchy.empty() ? "" : "/" + hierarchy) + line.substr(second + 1);
+    const std::string directory =
+        mount_root + (hierarchy.empty() ? "" : "/" + hierarchy) + line.substr(second + 1);
     if (write_value(directory + "/cgroup.procs", std::to_string(::getpid()))) return;
   }
 }

@@ -31,8 +31,8 @@ std::int64_t process_count(const std::string& cgroup,
 Result<void> limit_processes(const std::string& cgroup, std::int64_t most,
                              const std::string& mount_root = "/sys/fs/cgroup");
 
-// The limits of a pod's whole cgroup; its containers' own lie below. `only_raise` leaves alone whatever
-// would become less, for as long as a container may still have more than that.
+// The limits of a pod's whole cgroup; its containers' own lie below. `only_raise` leaves alone
+// whatever would become less, for as long as a container may still have more than that.
 Result<void> limit_pod(const std::string& cgroup, const Limits& limits, bool only_raise,
                        const std::string& mount_root = "/sys/fs/cgroup");
 
@@ -41,9 +41,10 @@ std::int64_t oom_kills(const std::string& cgroup, const std::string& mount_root 
 // The number in "oom_kill N" of memory.oom_control (v1) or memory.events (v2).
 std::int64_t parse_oom_kills(std::string_view text);
 
-// The first move of a process from one cgroup to another waits for all CPUs to have passed a quiet state (RCU), 6 to
-// 16 ms; those that follow at once do not. This move of ourselves to where we are takes the wait upon itself, and the
-// runtime, which moves each container's first process, finds it over. Blocks; a failure costs that time and no more.
+// The first move of a process from one cgroup to another waits for all CPUs to have passed a quiet
+// state (RCU), 6 to 16 ms; those that follow at once do not. This move of ourselves to where we are
+// takes the wait upon itself, and the runtime, which moves each container's first process, finds it
+// over. Blocks; a failure costs that time and no more.
 void precede_moves(const std::string& mount_root = "/sys/fs/cgroup");
 
 // Kills what is left inside and removes the cgroup with its children everywhere. Missing is fine.

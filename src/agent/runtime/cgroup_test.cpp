@@ -33,7 +33,9 @@ class PodCgroupTest : public ::testing::Test {
     std::filesystem::create_directories(std::filesystem::path(file).parent_path());
     ASSERT_TRUE(write_file_atomically(file, text, 0644));
   }
-  std::string text(const std::string& path) { return read_file(temp_.path() + "/" + path).value_or("?"); }
+  std::string text(const std::string& path) {
+    return read_file(temp_.path() + "/" + path).value_or("?");
+  }
   void limit(const Limits& limits, bool only_raise) {
     Result<void> done = limit_pod("/p", limits, only_raise, temp_.path());
     ASSERT_TRUE(done) << done.error().message;

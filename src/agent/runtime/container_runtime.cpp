@@ -82,39 +82,15 @@ Result<void> ContainerRuntime::create(const CreateRequest& request) {
   if (is_rootless()) adapt_to_one_user(config, TRY(read_file("/proc/thread-self/mountinfo")));
   TRY(replace_file(request.bundle + "/config.json", json::serialize(config), 0600));
   const std::string stderr_path = request.bundle + "/conmon.err";
-  std::vector<std::string> argv = {programs_.monitor,
-                                   "--api-version",
-                                   "1",
-                                   "-c",
-                                   request.id,
-                                   "-u",
-                                   request.id,
-                                   "-n",
-                                   request.id,
-                                   "-r",
-                                   programs_.runtime,
-                                   "--runtime-arg",
-                                   "--root=" + paths_.crun_root(),
-                                   "-b",
-                                   request.bundle,
-                                   "-p",
-                                   request.bundle + "/pid",
-                                   "--conmon-pidfile",
-                                   monitor_pid_file(request.bundle),
-                                   "-l",
-                                   "k8s-file:" + request.log_path,
-                                   "--exit-dir",
-                                   paths_.exits(),
-                                   "--persist-dir",
-                                   request.bundle,
-                                   "--socket-dir-path",
-                                   paths_.sockets(),
-                                   "--no-sync-log",
-                                   // The file is then begun anew: a pod that talks without end fills no disk.
-                                   "--log-size-max",
-                                   std::to_string(kLogFileBytes),
-                                   "--log-level",
-                                   "warning"};
+  std::vector<std::string> argv = {
+      programs_.monitor, "--api-version", "1", "-c", request.id, "-u", request.id, "-n", request.id,
+      "-r", programs_.runtime, "--runtime-arg", "--root=" + paths_.crun_root(), "-b",
+      request.bundle, "-p", request.bundle + "/pid", "--conmon-pidfile",
+      monitor_pid_file(request.bundle), "-l", "k8s-file:" + request.log_path, "--exit-dir",
+      paths_.exits(), "--persist-dir", request.bundle, "--socket-dir-path", paths_.sockets(),
+      "--no-sync-log",
+      // The file is then begun anew: a pod that talks without end fills no disk.
+      "--log-size-max", std::to_string(kLogFileBytes), "--log-level", "warning"};
   if (is_rootless()) argv.insert(argv.end(), {"--runtime-arg", "--cgroup-manager=disabled"});
   if (request.terminal) argv.emplace_back("-t");
   if (request.keep_stdin_open) argv.emplace_back("-i");
@@ -156,8 +132,7 @@ RuntimeStatus ContainerRuntime::status(const std::string& id) {
 }
 
 Result<void> ContainerRuntime::signal(const std::string& id, int number) {
-  Result<std::string> sent =
-      call({"kill", id, std::to_string(number)});
+  Result<std::string> sent = call({"kill", id, std::to_string(number)});
   if (sent || status(id) != RuntimeStatus::running) return {};
   return std::unexpected(sent.error());
 }
@@ -182,7 +157,7 @@ std::optional<ContainerExit> ContainerRuntime::exit_of(const std::string& id,
   if (!text ||
       std::from_chars(text->data(), text->data() + text->size(), exit.code).ec != std::errc{})
     return std::nullopt;
-  struct stat info {};
+  struct stat info{};
   if (::stat(exit_file(id).c_str(), &info) == 0)
     exit.finished =
         WallTime(std::chrono::seconds(info.st_mtim.tv_sec) + Nanos(info.st_mtim.tv_nsec));

@@ -1,6 +1,6 @@
-// Containers by crun or runc under conmon. conmon outlives us: it holds stdio, writes the log and leaves
-// the exit code in a file, so nothing is lost when Hekla is killed. Every call blocks and is made
-// on a thread inside the instance's mount namespace; calls for different containers may run in
+// Containers by crun or runc under conmon. conmon outlives us: it holds stdio, writes the log and
+// leaves the exit code in a file, so nothing is lost when Hekla is killed. Every call blocks and is
+// made on a thread inside the instance's mount namespace; calls for different containers may run in
 // parallel.
 #pragma once
 
@@ -52,7 +52,8 @@ class ContainerRuntime {
   Result<void> create(const CreateRequest& request);
   Result<void> start(const std::string& id);
   // Other limits for a running one: resources as in the OCI configuration.
-  Result<void> update(const std::string& id, const std::string& bundle, const json::Object& resources);
+  Result<void> update(const std::string& id, const std::string& bundle,
+                      const json::Object& resources);
   RuntimeStatus status(const std::string& id);
   // Signals the container's first process. A container that is gone is not an error.
   Result<void> signal(const std::string& id, int number);
@@ -67,7 +68,8 @@ class ContainerRuntime {
 
  private:
   std::string exit_file(const std::string& id) const { return paths_.exits() + "/" + id; }
-  Result<std::string> call(std::vector<std::string> words) const;  // the runtime, with its state's place
+  Result<std::string> call(
+      std::vector<std::string> words) const;  // the runtime, with its state's place
   InstancePaths paths_;
   RuntimePrograms programs_;
 };

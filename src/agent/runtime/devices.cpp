@@ -11,13 +11,14 @@ namespace {
 
 namespace fs = std::filesystem;
 // Made by the runtime, or mounted.
-constexpr const char* kOwn[] = {"console", "core", "fd",     "full",   "mqueue",  "null", "ptmx", "pts",
-                                "random",  "shm",  "stderr", "stdin",  "stdout",  "tty",  "urandom", "zero"};
+constexpr const char* kOwn[] = {"console", "core", "fd",      "full", "mqueue", "null",
+                                "ptmx",    "pts",  "random",  "shm",  "stderr", "stdin",
+                                "stdout",  "tty",  "urandom", "zero"};
 
 }  // namespace
 
 std::optional<OciDevice> read_device(const std::string& path, const std::string& name) {
-  struct stat info {};
+  struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return std::nullopt;
   if (!S_ISCHR(info.st_mode) && !S_ISBLK(info.st_mode)) return std::nullopt;
   return OciDevice{name,

@@ -38,8 +38,8 @@ Result<void> write_process_file(const ExecPlace& place, const ExecSpec& spec) {
   object["args"] = std::move(args);
   object["terminal"] = spec.tty;
   if (spec.tty && object["env"].is_array()) object["env"].get_array().emplace_back("TERM=xterm");
-  return replace_file(place.directory + "/process.json", json::serialize(json::Value(std::move(object))),
-                      0600);
+  return replace_file(place.directory + "/process.json",
+                      json::serialize(json::Value(std::move(object))), 0600);
 }
 
 Result<FileDescriptor> listen_for_console(const std::string& path) {

@@ -27,9 +27,9 @@ struct AttachPlace {
 
 struct StartedExec {
   std::string directory;
-  FileDescriptor process;            // pidfd of crun, which lives as long as the process
-  FileDescriptor in, out, err;       // ours: those asked for, without a terminal
-  FileDescriptor terminal;           // the master, with one
+  FileDescriptor process;       // pidfd of crun, which lives as long as the process
+  FileDescriptor in, out, err;  // ours: those asked for, without a terminal
+  FileDescriptor terminal;      // the master, with one
 };
 
 // Blocks until crun runs and, with a terminal, has sent it. Inside the instance's mount namespace.

@@ -34,8 +34,8 @@ Result<std::string> read_from(const FileDescriptor& file, const std::string& pat
   std::string content(limit, '\0');
   std::size_t done = 0;
   while (done < limit) {
-    ssize_t n = ::pread(file.get(), content.data() + done, limit - done,
-                        offset + static_cast<off_t>(done));
+    ssize_t n =
+        ::pread(file.get(), content.data() + done, limit - done, offset + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno_error("read " + path);
     if (n == 0) break;
@@ -56,7 +56,7 @@ Result<std::string> read_beginning(const std::string& path, std::size_t limit) {
 Result<std::string> read_end(const std::string& path, std::size_t limit) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return errno_error("open " + path);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.get(), &info) != 0) return errno_error("look at " + path);
   return read_from(file, path, std::max<off_t>(0, info.st_size - static_cast<off_t>(limit)), limit);
 }

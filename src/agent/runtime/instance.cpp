@@ -29,7 +29,7 @@ Result<FileDescriptor> open_namespace(const std::string& path) {
 }
 
 bool is_cgroup2(const char* path) {
-  struct statfs info {};
+  struct statfs info{};
   return ::statfs(path, &info) == 0 && info.f_type == kCgroup2Magic;
 }
 
@@ -64,9 +64,9 @@ Result<FileDescriptor> make_mount_namespace() {
   return open_namespace("/proc/thread-self/ns/mnt");
 }
 
-// The thread is back in its own namespace afterwards. Linux 6.18 numbers namespaces in a range for each CPU, and
-// refuses to pin one with a number below that of the namespace it is pinned in (as if it held itself): where that is
-// not the machine's first one, another CPU may have to make it.
+// The thread is back in its own namespace afterwards. Linux 6.18 numbers namespaces in a range for
+// each CPU, and refuses to pin one with a number below that of the namespace it is pinned in (as if
+// it held itself): where that is not the machine's first one, another CPU may have to make it.
 Result<FileDescriptor> make_pinned_namespace(const std::string& pin, int home) {
   cpu_set_t usual;
   if (::sched_getaffinity(0, sizeof usual, &usual) != 0) return errno_error("ask for the CPUs");
@@ -96,15 +96,18 @@ InstancePaths instance_paths(const std::string& absolute_data_dir) {
   return InstancePaths{absolute_data_dir, sha256_hex(absolute_data_dir).substr(0, 8)};
 }
 
-std::string InstancePaths::mask_dir() const { return (is_rootless() ? data_dir : run_dir()) + "/mask"; }
+std::string InstancePaths::mask_dir() const {
+  return (is_rootless() ? data_dir : run_dir()) + "/mask";
+}
 
 bool is_pinned_namespace(const std::string& path) {
-  struct statfs info {};
+  struct statfs info{};
   return ::statfs(path.c_str(), &info) == 0 && info.f_type == kNsfsMagic;
 }
 
 Result<void> make_directories(const std::string& path, unsigned mode) {
-  if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST) return {};  // most often all above it are there
+  if (::mkdir(path.c_str(), mode) == 0 || errno == EEXIST)
+    return {};  // most often all above it are there
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     std::string part = path.substr(0, end);
     if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST)
@@ -138,17 +141,20 @@ Result<std::unique_ptr<InstanceNamespace>> InstanceNamespace::open(const Instanc
   FileDescriptor pin(::open(paths.mount_pin().c_str(), O_CREAT | O_RDONLY | O_CLOEXEC, 0600));
   if (!pin) return errno_error("create " + paths.mount_pin());
   if (::unshare(CLONE_FS) != 0) return errno_error("unshare the file system context");
-  instance->namespace_ = TRY(make_pinned_namespace(paths.mount_pin(), instance->host_mounts_.get()));
+  instance->namespace_ =
+      TRY(make_pinned_namespace(paths.mount_pin(), instance->host_mounts_.get()));
   return instance;
 }
 
-// The namespace that a rootless process has joined is nobody else's, and kept by its holder: no pin is needed.
+// The namespace that a rootless process has joined is nobody else's, and kept by its holder: no pin
+// is needed.
 Result<void> InstanceNamespace::open_held(const InstancePaths& paths) {
   namespace_ = TRY(open_namespace("/proc/thread-self/ns/mnt"));
   std::error_code ignored;
   is_new_ = !std::filesystem::exists(paths.run_dir(), ignored);
   if (is_new_) std::filesystem::remove_all(paths.mask_dir(), ignored);
-  for (const std::string& dir : {paths.netns_dir(), paths.crun_root(), paths.sockets(), paths.mask_dir()})
+  for (const std::string& dir :
+       {paths.netns_dir(), paths.crun_root(), paths.sockets(), paths.mask_dir()})
     TRY(make_directories(dir));
   return {};
 }

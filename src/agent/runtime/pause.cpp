@@ -42,18 +42,19 @@ struct PauseProgram {
 constexpr Elf64_Addr kLoadAt = 0x400000;
 #if defined(__x86_64__)
 constexpr Elf64_Half kMachine = EM_X86_64;
-constexpr std::array<unsigned char, 32> kCode{0xb8, 34, 0, 0, 0,  // mov eax, SYS_pause
-                                              0x0f, 0x05,         // syscall
-                                              0xeb, 0xf7};        // jmp to the begin
+constexpr std::array<unsigned char, 32> kCode{0xb8, 34,   0, 0, 0,  // mov eax, SYS_pause
+                                              0x0f, 0x05,           // syscall
+                                              0xeb, 0xf7};          // jmp to the begin
 #elif defined(__aarch64__)
 constexpr Elf64_Half kMachine = EM_AARCH64;
-constexpr std::array<unsigned char, 32> kCode{0x00, 0x00, 0x80, 0xd2,   // mov x0, 0: SYS_ppoll of nothing, for ever
-                                              0x01, 0x00, 0x80, 0xd2,   // mov x1, 0
-                                              0x02, 0x00, 0x80, 0xd2,   // mov x2, 0
-                                              0x03, 0x00, 0x80, 0xd2,   // mov x3, 0
-                                              0x28, 0x09, 0x80, 0xd2,   // mov x8, 73
-                                              0x01, 0x00, 0x00, 0xd4,   // svc 0
-                                              0xfa, 0xff, 0xff, 0x17};  // b to the begin
+constexpr std::array<unsigned char, 32> kCode{
+    0x00, 0x00, 0x80, 0xd2,   // mov x0, 0: SYS_ppoll of nothing, for ever
+    0x01, 0x00, 0x80, 0xd2,   // mov x1, 0
+    0x02, 0x00, 0x80, 0xd2,   // mov x2, 0
+    0x03, 0x00, 0x80, 0xd2,   // mov x3, 0
+    0x28, 0x09, 0x80, 0xd2,   // mov x8, 73
+    0x01, 0x00, 0x00, 0xd4,   // svc 0
+    0xfa, 0xff, 0xff, 0x17};  // b to the begin
 #else
 #error "the pod's first process has to be written for this machine"
 #endif
@@ -87,20 +88,24 @@ Result<FileDescriptor> pause_file() {
   FileDescriptor file(::memfd_create(kName, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   const PauseProgram program = pause_program();
   if (!file || ::write(file.get(), &program, sizeof program) != sizeof program ||
-      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
+      ::fcntl(file.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) !=
+          0)
     return errno_error("write the pod's first program");
   return file;
 }
 
 // After fork() in a process with threads: only calls that are safe in a signal handler.
 
-// Nothing of the host is to be found through it: an empty root of its own, no network, none of our open files.
+// Nothing of the host is to be found through it: an empty root of its own, no network, none of our
+// open files.
 bool leave_the_host() {
   return ::unshare(CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS) == 0 &&
          ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-         ::mount("none", "/proc", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC, "size=4k,mode=555") == 0 &&
-         ::chdir("/proc") == 0 && ::syscall(SYS_pivot_root, ".", ".") == 0 && ::umount2(".", MNT_DETACH) == 0 &&
-         ::chdir("/") == 0 && ::close_range(0, ~0U, CLOSE_RANGE_CLOEXEC) == 0;
+         ::mount("none", "/proc", "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                 "size=4k,mode=555") == 0 &&
+         ::chdir("/proc") == 0 && ::syscall(SYS_pivot_root, ".", ".") == 0 &&
+         ::umount2(".", MNT_DETACH) == 0 && ::chdir("/") == 0 &&
+         ::close_range(0, ~0U, CLOSE_RANGE_CLOEXEC) == 0;
 }
 
 // Containers that may trace it gain nothing by it.
@@ -115,7 +120,8 @@ bool drop_rights(bool rootless) {
     return false;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> none{};
-  return ::syscall(SYS_capset, &header, none.data()) == 0 && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+  return ::syscall(SYS_capset, &header, none.data()) == 0 &&
+         ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
 struct Report {
@@ -125,7 +131,7 @@ struct Report {
 
 [[noreturn]] void become_pause(int program, int report, bool rootless) {
   ::setsid();
-  struct sigaction ignore {};
+  struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;  // orphans are reaped by the kernel; outlives execve
   char name[] = "pause";
   char* const arguments[] = {name, nullptr};
@@ -194,7 +200,8 @@ void stop_pause(const std::string& pid_file) {
   Result<std::string> place = pause_namespace(pid_file);
   pid_t pid = 0;
   const std::string text = read_file(pid_file).value_or("");
-  if (place && std::from_chars(text.data(), text.data() + text.size(), pid).ec == std::errc{} && pid > 1)
+  if (place && std::from_chars(text.data(), text.data() + text.size(), pid).ec == std::errc{} &&
+      pid > 1)
     ::kill(pid, SIGKILL);
 }
 

@@ -1,6 +1,7 @@
 // The process that holds the PID namespace of a pod whose containers see each other's processes: it
-// sleeps and lets the kernel reap what is left to it. Containers see it as process 1 and may be allowed to
-// look into it: it is nobody, has no rights, no files, and an empty root. Lives in the pod's cgroup and dies with that.
+// sleeps and lets the kernel reap what is left to it. Containers see it as process 1 and may be
+// allowed to look into it: it is nobody, has no rights, no files, and an empty root. Lives in the
+// pod's cgroup and dies with that.
 #pragma once
 
 #include <sys/types.h>

@@ -22,7 +22,8 @@ Result<void> make_ipc_namespace(const std::string& pin) {
   FileDescriptor file(::open(pin.c_str(), O_CREAT | O_RDONLY | O_CLOEXEC, 0600));
   if (!home || !file) return errno_error("create " + pin);
   if (::unshare(CLONE_NEWIPC) != 0) return errno_error("make an IPC namespace");
-  const bool pinned = ::mount("/proc/thread-self/ns/ipc", pin.c_str(), nullptr, MS_BIND, nullptr) == 0;
+  const bool pinned =
+      ::mount("/proc/thread-self/ns/ipc", pin.c_str(), nullptr, MS_BIND, nullptr) == 0;
   const int why = errno;
   CHECK(::setns(home.get(), CLONE_NEWIPC) == 0, "return to the host's IPC namespace");
   if (!pinned) return errno_error("pin the IPC namespace at " + pin, why);
@@ -38,7 +39,7 @@ Result<void> remove_ipc_namespace(const std::string& pin) {
 
 Result<void> mount_shared_memory(const std::string& directory) {
   TRY(make_directories(directory, 0755));
-  struct stat here {}, above {};
+  struct stat here{}, above{};
   if (::stat(directory.c_str(), &here) != 0 || ::stat((directory + "/..").c_str(), &above) != 0)
     return errno_error("look at " + directory);
   if (here.st_dev != above.st_dev) return {};

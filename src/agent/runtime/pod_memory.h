@@ -1,5 +1,5 @@
-// What the containers of a pod share beside the network: an IPC namespace (System V objects, message
-// queues), pinned as a file, and the tmpfs behind /dev/shm.
+// What the containers of a pod share beside the network: an IPC namespace (System V objects,
+// message queues), pinned as a file, and the tmpfs behind /dev/shm.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace hekla::agent {
 
-// A new IPC namespace pinned at `pin`; one that is there already stays. The calling thread is in its own
-// again afterwards.
+// A new IPC namespace pinned at `pin`; one that is there already stays. The calling thread is in
+// its own again afterwards.
 Result<void> make_ipc_namespace(const std::string& pin);
 Result<void> remove_ipc_namespace(const std::string& pin);  // missing is fine
 

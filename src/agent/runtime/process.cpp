@@ -12,7 +12,8 @@ namespace hekla::agent {
 namespace {
 
 constexpr std::size_t kOutputLimit = 64 * 1024;
-// To crun and runc: they need not protect themselves where they lie on a read-only mount (programs.h).
+// To crun and runc: they need not protect themselves where they lie on a read-only mount
+// (programs.h).
 constexpr const char* kProtected = "_LIBCONTAINER_CLONED_BINARY=1";
 constexpr const char* kPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

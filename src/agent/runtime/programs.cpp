@@ -16,11 +16,13 @@
 namespace hekla::agent {
 namespace {
 
-std::optional<std::string> look_up(const std::string& name, const std::vector<std::string>& directories) {
+std::optional<std::string> look_up(const std::string& name,
+                                   const std::vector<std::string>& directories) {
   for (const std::string& directory : directories) {
     const std::string path = directory + "/" + name;
     std::error_code error;
-    if (std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0) return path;
+    if (std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0)
+      return path;
   }
   return std::nullopt;
 }
@@ -28,37 +30,52 @@ std::optional<std::string> look_up(const std::string& name, const std::vector<st
 }  // namespace
 
 std::vector<std::string> program_directories() {
-  return {"/usr/local/sbin",         "/usr/local/bin",           "/usr/sbin",
-          "/usr/bin",                "/sbin",                    "/bin",
-          "/usr/local/libexec/podman", "/usr/libexec/podman",    "/usr/lib/podman",
-          "/usr/libexec/crio",       "/usr/lib/crio",            "/usr/lib/cri-o-runc/sbin"};
+  return {"/usr/local/sbin",
+          "/usr/local/bin",
+          "/usr/sbin",
+          "/usr/bin",
+          "/sbin",
+          "/bin",
+          "/usr/local/libexec/podman",
+          "/usr/libexec/podman",
+          "/usr/lib/podman",
+          "/usr/libexec/crio",
+          "/usr/lib/crio",
+          "/usr/lib/cri-o-runc/sbin"};
 }
 
-Result<RuntimePrograms> find_programs(const std::string& runtime, const std::vector<std::string>& directories) {
+Result<RuntimePrograms> find_programs(const std::string& runtime,
+                                      const std::vector<std::string>& directories) {
   RuntimePrograms out;
   std::optional<std::string> monitor = look_up("conmon", directories);
-  if (!monitor) return fail(Code::not_found, "running pods needs conmon: install it with apt install conmon");
+  if (!monitor)
+    return fail(Code::not_found, "running pods needs conmon: install it with apt install conmon");
   out.monitor = *monitor;
   // It alone can be told to leave control groups alone.
   const bool rootless = is_rootless();
   if (rootless && runtime.ends_with("runc"))
-    return fail(Code::bad_request, "a rootless hekla runs pods with crun, not with runc: use --runtime crun or sudo");
+    return fail(Code::bad_request,
+                "a rootless hekla runs pods with crun, not with runc: use --runtime crun or sudo");
   if (runtime.starts_with('/')) {
-    if (::access(runtime.c_str(), X_OK) != 0) return fail(Code::not_found, "the runtime " + runtime + " cannot be run");
+    if (::access(runtime.c_str(), X_OK) != 0)
+      return fail(Code::not_found, "the runtime " + runtime + " cannot be run");
     out.runtime = runtime;
     return out;
   }
   if (!runtime.empty() && runtime != "crun" && runtime != "runc")
-    return fail(Code::bad_request, "the runtime is crun, runc or an absolute path, not \"" + runtime + "\"");
+    return fail(Code::bad_request,
+                "the runtime is crun, runc or an absolute path, not \"" + runtime + "\"");
   std::vector<std::string> names = {runtime};
-  if (runtime.empty()) names = rootless ? std::vector<std::string>{"crun"} : std::vector<std::string>{"crun", "runc"};
+  if (runtime.empty())
+    names = rootless ? std::vector<std::string>{"crun"} : std::vector<std::string>{"crun", "runc"};
   for (const std::string& name : names)
     if (std::optional<std::string> found = look_up(name, directories)) {
       out.runtime = *found;
       return out;
     }
   const std::string wanted = runtime.empty() ? "crun" : runtime;
-  return fail(Code::not_found, "running pods needs " + wanted + (runtime.empty() && !rootless ? " (or runc)" : "") +
+  return fail(Code::not_found, "running pods needs " + wanted +
+                                   (runtime.empty() && !rootless ? " (or runc)" : "") +
                                    ": install it with apt install " + wanted);
 }
 
@@ -78,7 +95,8 @@ std::string bind_read_only(const std::string& runtime, const std::string& place)
   ::umount2(place.c_str(), MNT_DETACH);  // of an earlier process: the program may be a new one
   FileDescriptor target(::open(place.c_str(), O_CREAT | O_RDONLY | O_CLOEXEC, 0600));
   if (target && ::mount(runtime.c_str(), place.c_str(), nullptr, MS_BIND, nullptr) == 0) {
-    if (::mount(nullptr, place.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0) return place;
+    if (::mount(nullptr, place.c_str(), nullptr, MS_BIND | MS_REMOUNT | MS_RDONLY, nullptr) == 0)
+      return place;
     ::umount2(place.c_str(), MNT_DETACH);
   }
   return runtime;

@@ -57,7 +57,8 @@ TEST_F(ProgramsTest, RunningPodsKeepTheirRuntime) {
 TEST_F(ProgramsTest, WhatRunsCannotBeWritten) {
   install("crun");
   install("newer");
-  const std::string crun = dir_.path() + "/crun", newer = dir_.path() + "/newer", place = dir_.path() + "/bound";
+  const std::string crun = dir_.path() + "/crun", newer = dir_.path() + "/newer",
+                    place = dir_.path() + "/bound";
   std::thread([&] {
     ASSERT_EQ(::unshare(CLONE_NEWNS), 0) << "mounts need root";
     ASSERT_EQ(::mount(nullptr, "/", nullptr, MS_PRIVATE | MS_REC, nullptr), 0);
@@ -66,7 +67,8 @@ TEST_F(ProgramsTest, WhatRunsCannotBeWritten) {
     EXPECT_EQ(errno, EROFS);
     ASSERT_TRUE(write_file_atomically(newer, "newer", 0755));
     EXPECT_EQ(bind_read_only(newer, place), place);
-    EXPECT_EQ(read_file(place).value_or(""), "newer") << "the next start has what is installed then";
+    EXPECT_EQ(read_file(place).value_or(""), "newer")
+        << "the next start has what is installed then";
     EXPECT_EQ(bind_read_only(dir_.path() + "/gone", place), dir_.path() + "/gone");
   }).join();
 }

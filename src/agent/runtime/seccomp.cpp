@@ -17,57 +17,90 @@ constexpr std::uint32_t kVsock = 40;  // AF_VSOCK leads to whoever runs the virt
 // PER_LINUX, PER_LINUX32, both with UNAME26, and the question which one it is.
 constexpr std::uint32_t kPersonalities[] = {0x0, 0x8, 0x20000, 0x20008, 0xFFFFFFFF};
 
-// What every container may call, by what it is about: those of the profiles that containerd and Docker
-// apply. io_uring is not among them: too many ways out of a container have been found through it.
+// What every container may call, by what it is about: those of the profiles that containerd and
+// Docker apply. io_uring is not among them: too many ways out of a container have been found
+// through it.
 constexpr std::string_view kAllowed[] = {
     // files by name
-    "access chdir chmod chown chown32 creat execve execveat faccessat faccessat2 fanotify_mark fchdir fchmodat "
-    "fchmodat2 fchownat fstatat64 futimesat getcwd getxattr getxattrat inotify_add_watch inotify_init inotify_init1 "
-    "inotify_rm_watch lchown lchown32 lgetxattr link linkat listmount listxattr listxattrat llistxattr lremovexattr "
-    "lsetxattr lstat lstat64 mkdir mkdirat mknod mknodat name_to_handle_at newfstatat open openat openat2 readlink "
-    "readlinkat removexattr removexattrat rename renameat renameat2 rmdir setxattr setxattrat stat stat64 statfs "
-    "statfs64 statmount statx symlink symlinkat truncate truncate64 umask unlink unlinkat utime utimensat "
+    "access chdir chmod chown chown32 creat execve execveat faccessat faccessat2 fanotify_mark "
+    "fchdir fchmodat "
+    "fchmodat2 fchownat fstatat64 futimesat getcwd getxattr getxattrat inotify_add_watch "
+    "inotify_init inotify_init1 "
+    "inotify_rm_watch lchown lchown32 lgetxattr link linkat listmount listxattr listxattrat "
+    "llistxattr lremovexattr "
+    "lsetxattr lstat lstat64 mkdir mkdirat mknod mknodat name_to_handle_at newfstatat open openat "
+    "openat2 readlink "
+    "readlinkat removexattr removexattrat rename renameat renameat2 rmdir setxattr setxattrat stat "
+    "stat64 statfs "
+    "statfs64 statmount statx symlink symlinkat truncate truncate64 umask unlink unlinkat utime "
+    "utimensat "
     "utimensat_time64 utimes",
     // open files
-    "_llseek cachestat close close_range copy_file_range dup dup2 dup3 fadvise64 fadvise64_64 fallocate fchmod "
-    "fchown fchown32 fcntl fcntl64 fdatasync fgetxattr flistxattr flock fremovexattr fsetxattr fstat fstat64 "
-    "fstatfs fstatfs64 fsync ftruncate ftruncate64 getdents getdents64 ioctl lseek pipe pipe2 pread64 preadv "
-    "preadv2 pwrite64 pwritev pwritev2 read readahead readv sendfile sendfile64 splice sync sync_file_range syncfs "
+    "_llseek cachestat close close_range copy_file_range dup dup2 dup3 fadvise64 fadvise64_64 "
+    "fallocate fchmod "
+    "fchown fchown32 fcntl fcntl64 fdatasync fgetxattr flistxattr flock fremovexattr fsetxattr "
+    "fstat fstat64 "
+    "fstatfs fstatfs64 fsync ftruncate ftruncate64 getdents getdents64 ioctl lseek pipe pipe2 "
+    "pread64 preadv "
+    "preadv2 pwrite64 pwritev pwritev2 read readahead readv sendfile sendfile64 splice sync "
+    "sync_file_range syncfs "
     "tee vmsplice write writev",
     // waiting
-    "_newselect epoll_create epoll_create1 epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2 epoll_wait "
-    "epoll_wait_old eventfd eventfd2 io_cancel io_destroy io_getevents io_pgetevents io_pgetevents_time64 io_setup "
-    "io_submit poll ppoll ppoll_time64 pselect6 pselect6_time64 select signalfd signalfd4 timerfd_create "
+    "_newselect epoll_create epoll_create1 epoll_ctl epoll_ctl_old epoll_pwait epoll_pwait2 "
+    "epoll_wait "
+    "epoll_wait_old eventfd eventfd2 io_cancel io_destroy io_getevents io_pgetevents "
+    "io_pgetevents_time64 io_setup "
+    "io_submit poll ppoll ppoll_time64 pselect6 pselect6_time64 select signalfd signalfd4 "
+    "timerfd_create "
     "timerfd_gettime timerfd_gettime64 timerfd_settime timerfd_settime64",
     // memory
-    "brk madvise map_shadow_stack membarrier memfd_create memfd_secret mincore mlock mlock2 mlockall mmap mmap2 "
-    "mprotect mremap mseal msync munlock munlockall munmap pkey_alloc pkey_free pkey_mprotect process_mrelease "
+    "brk madvise map_shadow_stack membarrier memfd_create memfd_secret mincore mlock mlock2 "
+    "mlockall mmap mmap2 "
+    "mprotect mremap mseal msync munlock munlockall munmap pkey_alloc pkey_free pkey_mprotect "
+    "process_mrelease "
     "remap_file_pages",
     // processes and threads
-    "exit exit_group fork futex futex_requeue futex_time64 futex_wait futex_waitv futex_wake get_robust_list "
-    "get_thread_area getcpu getpgid getpgrp getpid getppid getpriority getrlimit getrusage getsid gettid ioprio_get "
-    "ioprio_set kill pause pidfd_open pidfd_send_signal prctl prlimit64 process_vm_readv process_vm_writev ptrace "
-    "restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend "
-    "rt_sigtimedwait rt_sigtimedwait_time64 rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min "
+    "exit exit_group fork futex futex_requeue futex_time64 futex_wait futex_waitv futex_wake "
+    "get_robust_list "
+    "get_thread_area getcpu getpgid getpgrp getpid getppid getpriority getrlimit getrusage getsid "
+    "gettid ioprio_get "
+    "ioprio_set kill pause pidfd_open pidfd_send_signal prctl prlimit64 process_vm_readv "
+    "process_vm_writev ptrace "
+    "restart_syscall rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn "
+    "rt_sigsuspend "
+    "rt_sigtimedwait rt_sigtimedwait_time64 rt_tgsigqueueinfo sched_get_priority_max "
+    "sched_get_priority_min "
     "sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval "
-    "sched_rr_get_interval_time64 sched_setaffinity sched_setattr sched_setparam sched_setscheduler sched_yield "
-    "set_robust_list set_thread_area set_tid_address setpgid setpriority setrlimit setsid sigaltstack sigprocmask "
+    "sched_rr_get_interval_time64 sched_setaffinity sched_setattr sched_setparam "
+    "sched_setscheduler sched_yield "
+    "set_robust_list set_thread_area set_tid_address setpgid setpriority setrlimit setsid "
+    "sigaltstack sigprocmask "
     "sigreturn tgkill times tkill ugetrlimit vfork wait4 waitid waitpid",
     // who one is, and what one may do
-    "capget capset getegid getegid32 geteuid geteuid32 getgid getgid32 getgroups getgroups32 getresgid getresgid32 "
-    "getresuid getresuid32 getuid getuid32 landlock_add_rule landlock_create_ruleset landlock_restrict_self "
-    "lsm_get_self_attr lsm_list_modules lsm_set_self_attr seccomp setfsgid setfsgid32 setfsuid setfsuid32 setgid "
-    "setgid32 setgroups setgroups32 setregid setregid32 setresgid setresgid32 setresuid setresuid32 setreuid "
+    "capget capset getegid getegid32 geteuid geteuid32 getgid getgid32 getgroups getgroups32 "
+    "getresgid getresgid32 "
+    "getresuid getresuid32 getuid getuid32 landlock_add_rule landlock_create_ruleset "
+    "landlock_restrict_self "
+    "lsm_get_self_attr lsm_list_modules lsm_set_self_attr seccomp setfsgid setfsgid32 setfsuid "
+    "setfsuid32 setgid "
+    "setgid32 setgroups setgroups32 setregid setregid32 setresgid setresgid32 setresuid "
+    "setresuid32 setreuid "
     "setreuid32 setuid setuid32",
     // sockets and System V objects
-    "accept accept4 bind connect getpeername getsockname getsockopt ipc listen mq_getsetattr mq_notify mq_open "
-    "mq_timedreceive mq_timedreceive_time64 mq_timedsend mq_timedsend_time64 mq_unlink msgctl msgget msgrcv msgsnd "
-    "recv recvfrom recvmmsg recvmmsg_time64 recvmsg semctl semget semop semtimedop semtimedop_time64 send sendmmsg "
+    "accept accept4 bind connect getpeername getsockname getsockopt ipc listen mq_getsetattr "
+    "mq_notify mq_open "
+    "mq_timedreceive mq_timedreceive_time64 mq_timedsend mq_timedsend_time64 mq_unlink msgctl "
+    "msgget msgrcv msgsnd "
+    "recv recvfrom recvmmsg recvmmsg_time64 recvmsg semctl semget semop semtimedop "
+    "semtimedop_time64 send sendmmsg "
     "sendmsg sendto setsockopt shmat shmctl shmdt shmget shutdown socketcall socketpair",
     // time and the rest; the kernel itself lets nobody set the clock without the capability
-    "adjtimex alarm clock_adjtime clock_adjtime64 clock_getres clock_getres_time64 clock_gettime clock_gettime64 "
-    "clock_nanosleep clock_nanosleep_time64 getitimer getrandom gettimeofday nanosleep setitimer sysinfo time "
-    "timer_create timer_delete timer_getoverrun timer_gettime timer_gettime64 timer_settime timer_settime64 uname",
+    "adjtimex alarm clock_adjtime clock_adjtime64 clock_getres clock_getres_time64 clock_gettime "
+    "clock_gettime64 "
+    "clock_nanosleep clock_nanosleep_time64 getitimer getrandom gettimeofday nanosleep setitimer "
+    "sysinfo time "
+    "timer_create timer_delete timer_getoverrun timer_gettime timer_gettime64 timer_settime "
+    "timer_settime64 uname",
 #if defined(__x86_64__)
     "arch_prctl modify_ldt",
 #elif defined(__aarch64__)
@@ -81,9 +114,12 @@ struct Granted {
 
 constexpr Granted kGranted[] = {
     {"DAC_READ_SEARCH", "open_by_handle_at"},
-    {"SYS_ADMIN", "bpf clone clone3 fanotify_init fsconfig fsmount fsopen fspick lookup_dcookie mount mount_setattr "
-                  "move_mount open_tree perf_event_open quotactl quotactl_fd setdomainname sethostname setns syslog "
-                  "umount umount2 unshare"},
+    {"SYS_ADMIN",
+     "bpf clone clone3 fanotify_init fsconfig fsmount fsopen fspick lookup_dcookie mount "
+     "mount_setattr "
+     "move_mount open_tree perf_event_open quotactl quotactl_fd setdomainname sethostname setns "
+     "syslog "
+     "umount umount2 unshare"},
     {"SYS_BOOT", "reboot"},
     {"SYS_CHROOT", "chroot"},
     {"SYS_MODULE", "delete_module finit_module init_module"},
@@ -125,7 +161,8 @@ json::Object permission_by_argument(const char* call, const char* comparison, st
 json::Array architectures() {
   json::Array out;
 #if defined(__x86_64__)
-  for (const char* name : {"SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"}) out.emplace_back(name);
+  for (const char* name : {"SCMP_ARCH_X86_64", "SCMP_ARCH_X86", "SCMP_ARCH_X32"})
+    out.emplace_back(name);
 #elif defined(__aarch64__)
   for (const char* name : {"SCMP_ARCH_AARCH64", "SCMP_ARCH_ARM"}) out.emplace_back(name);
 #endif

@@ -1,5 +1,5 @@
-// The system calls a container may make under the profile RuntimeDefault: all that act on the container
-// alone, and those that a capability of its stands for.
+// The system calls a container may make under the profile RuntimeDefault: all that act on the
+// container alone, and those that a capability of its stands for.
 #pragma once
 
 #include <string>

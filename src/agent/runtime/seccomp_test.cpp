@@ -14,7 +14,8 @@ namespace {
 // Without a condition on its arguments.
 bool allows(const json::Value& section, std::string_view call) {
   for (const json::Value& rule : *json::array_at(section, {"syscalls"})) {
-    if (json::string_at(rule, {"action"}) != "SCMP_ACT_ALLOW" || json::array_at(rule, {"args"})) continue;
+    if (json::string_at(rule, {"action"}) != "SCMP_ACT_ALLOW" || json::array_at(rule, {"args"}))
+      continue;
     for (const json::Value& name : *json::array_at(rule, {"names"}))
       if (json::sv(name.get_string()) == call) return true;
   }
@@ -25,10 +26,12 @@ TEST(Seccomp, WhatIsNotNamedIsRefused) {
   const json::Value section = default_seccomp({});
   EXPECT_EQ(json::string_at(section, {"defaultAction"}), "SCMP_ACT_ERRNO");
   EXPECT_EQ(json::int_at(section, {"defaultErrnoRet"}), EPERM);
-  for (const char* call : {"read", "execve", "openat", "mmap", "futex", "epoll_pwait2", "ptrace", "rseq", "statx"})
+  for (const char* call :
+       {"read", "execve", "openat", "mmap", "futex", "epoll_pwait2", "ptrace", "rseq", "statx"})
     EXPECT_TRUE(allows(section, call)) << call;
-  for (const char* call : {"mount", "keyctl", "add_key", "bpf", "unshare", "setns", "userfaultfd", "io_uring_setup",
-                           "kexec_load", "swapon", "move_pages", "chroot", "socket", "clone"})
+  for (const char* call :
+       {"mount", "keyctl", "add_key", "bpf", "unshare", "setns", "userfaultfd", "io_uring_setup",
+        "kexec_load", "swapon", "move_pages", "chroot", "socket", "clone"})
     EXPECT_FALSE(allows(section, call)) << call;
 }
 
@@ -66,7 +69,9 @@ TEST(Seccomp, TheProfileOfTheContainerWinsOverThePods) {
   json::Value runtime = json::parse(R"({"seccompProfile":{"type":"RuntimeDefault"}})").value();
   json::Value none = json::parse(R"({"seccompProfile":{"type":"Unconfined"}})").value();
   BundleSpec spec;
-  auto filtered = [&] { return json::find_path(oci_config(spec), {"linux", "seccomp"}) != nullptr; };
+  auto filtered = [&] {
+    return json::find_path(oci_config(spec), {"linux", "seccomp"}) != nullptr;
+  };
   EXPECT_FALSE(filtered());
   spec.security = merge_security(runtime, json::Value());
   EXPECT_TRUE(filtered());

@@ -25,7 +25,8 @@ class SilentClient final : public kube::ProcessClient {
   void hold_input(bool) override {}
 };
 
-// A client sends its first line as soon as its connection is upgraded, whoever is still to be told to begin.
+// A client sends its first line as soon as its connection is upgraded, whoever is still to be told
+// to begin.
 TEST(AttachSession, WhatComesBeforeItBeginsIsNotLost) {
   TempDir directory;
   const std::string path = directory.path() + "/attach";

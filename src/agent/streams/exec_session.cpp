@@ -58,8 +58,7 @@ class ExecSession final : public kube::PodProcess,
 
   // On the executor.
   void start(std::shared_ptr<kube::ProcessClient> client) {
-    if (!core_->machine)
-      return client->finish(fail(Code::unavailable, "the agent is stopping"));
+    if (!core_->machine) return client->finish(fail(Code::unavailable, "the agent is stopping"));
     ExecSpec spec{options_.command, options_.in, options_.out, options_.err, options_.tty};
     core_->machine->start_exec(
         target_.record, target_.container, std::move(spec),

@@ -85,8 +85,8 @@ int FdLoop::run_timers() {
     task();
   }
   if (timers_.empty()) return -1;
-  auto left = std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first -
-                                                           real_clock().mono());
+  auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first - real_clock().mono());
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000));
 }
 

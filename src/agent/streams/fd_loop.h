@@ -50,8 +50,8 @@ class FdLoop {
   std::mutex mutex_;
   std::vector<Task> tasks_;
   bool stopping_ = false;
-  std::map<int, Watch> watches_;           // the thread's own
-  std::multimap<MonoTime, Task> timers_;   // the thread's own
+  std::map<int, Watch> watches_;          // the thread's own
+  std::multimap<MonoTime, Task> timers_;  // the thread's own
   std::unique_ptr<WorkerPool> thread_;
 };
 

@@ -20,11 +20,11 @@ constexpr std::size_t kMaxPendingForward = 1024 * 1024;
 
 Error connect_failure(std::uint16_t port, int number) {
   const std::string text = std::to_string(port);
-  return Error{Code::unavailable, "failed to connect to localhost:" + text +
-                                      " inside namespace, IPv4: dial tcp4 127.0.0.1:" + text +
-                                      ": connect: " + (number == ECONNREFUSED
-                                                           ? "connection refused"
-                                                           : std::generic_category().message(number))};
+  return Error{Code::unavailable,
+               "failed to connect to localhost:" + text +
+                   " inside namespace, IPv4: dial tcp4 127.0.0.1:" + text + ": connect: " +
+                   (number == ECONNREFUSED ? "connection refused"
+                                           : std::generic_category().message(number))};
 }
 
 class ForwardSession final : public kube::ForwardedConnection,
@@ -58,14 +58,13 @@ class ForwardSession final : public kube::ForwardedConnection,
     if (done != 0 && errno != EINPROGRESS)
       return ready(std::unexpected(connect_failure(port, errno)));
     auto shared = std::make_shared<std::pair<FileDescriptor, ForwardReady>>(std::move(socket),
-                                                                           std::move(ready));
+                                                                            std::move(ready));
     core_->loop->watch(fd, EPOLLOUT, [self = shared_from_this(), shared, port](std::uint32_t) {
       int failure = 0;
       socklen_t size = sizeof failure;
       ::getsockopt(shared->first.get(), SOL_SOCKET, SO_ERROR, &failure, &size);
       self->core_->loop->watch(shared->first.get(), 0, {});
-      if (failure != 0)
-        return shared->second(std::unexpected(connect_failure(port, failure)));
+      if (failure != 0) return shared->second(std::unexpected(connect_failure(port, failure)));
       self->run(std::move(shared->first));
       shared->second(std::shared_ptr<kube::ForwardedConnection>(self));
     });

@@ -25,9 +25,8 @@ Result<StreamTarget> running_target(const StreamCore& core, const std::string& n
 Result<std::unique_ptr<NodeStreams>> NodeStreams::open(Executor& executor, LinuxMachine& machine,
                                                        LogSource logs, FindTarget find,
                                                        MeasureUsage measure) {
-  auto core = std::make_shared<StreamCore>(
-      StreamCore{executor, TRY(FdLoop::open("hekla-streams")), &machine, std::move(find),
-                 std::move(measure)});
+  auto core = std::make_shared<StreamCore>(StreamCore{
+      executor, TRY(FdLoop::open("hekla-streams")), &machine, std::move(find), std::move(measure)});
   auto log_streams = TRY(LogStreams::open(executor, std::move(logs)));
   return std::make_unique<NodeStreams>(std::move(core), std::move(log_streams));
 }

@@ -18,9 +18,9 @@ struct StreamTarget {
 
 // How the streams ask the agent; called on its executor. An empty container name means any: the
 // pod alone is wanted.
-using FindTarget = std::function<Result<StreamTarget>(const std::string& ns, const std::string& pod,
-                                                      const std::string& uid,
-                                                      const std::string& container)>;
+using FindTarget =
+    std::function<Result<StreamTarget>(const std::string& ns, const std::string& pod,
+                                       const std::string& uid, const std::string& container)>;
 
 // What the node and its pods use; called on the agent's executor.
 using MeasureUsage =
@@ -47,9 +47,8 @@ class NodeStreams final : public kube::PodStreams {
   void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
             const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
             std::move_only_function<void(Result<void>)> started) override;
-  void kept_logs(
-      const std::string& ns,
-      std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) override {
+  void kept_logs(const std::string& ns,
+                 std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) override {
     logs_->kept_logs(ns, std::move(done));
   }
   void usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) override;
@@ -76,9 +75,9 @@ std::shared_ptr<kube::PodProcess> make_exec_session(std::shared_ptr<StreamCore> 
 std::shared_ptr<kube::PodProcess> make_attach_session(std::shared_ptr<StreamCore> core,
                                                       AttachPlace place,
                                                       const kube::ExecOptions& options);
-void open_forward(const std::shared_ptr<StreamCore>& core, FileDescriptor socket,
-                  std::uint16_t port, std::shared_ptr<kube::ForwardClient> client,
-                  std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
-                      ready);
+void open_forward(
+    const std::shared_ptr<StreamCore>& core, FileDescriptor socket, std::uint16_t port,
+    std::shared_ptr<kube::ForwardClient> client,
+    std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)> ready);
 
 }  // namespace hekla::agent

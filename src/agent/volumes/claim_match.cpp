@@ -21,8 +21,8 @@ bool offers_modes(const json::Value& volume, const json::Value& claim) {
   const json::Array* offered = json::array_at(volume, {"spec", "accessModes"});
   if (!wanted) return true;
   return offered && std::ranges::all_of(*wanted, [&](const json::Value& mode) {
-           return std::ranges::any_of(*offered,
-                                      [&](const json::Value& one) { return json::equal(one, mode); });
+           return std::ranges::any_of(
+               *offered, [&](const json::Value& one) { return json::equal(one, mode); });
          });
 }
 
@@ -102,11 +102,11 @@ json::Value volume_claim_ref(const json::Value& claim) {
 
 json::Value provisioned_volume(const json::Value& claim, const json::Value& storage_class,
                                const std::string& path, const std::string& node) {
-  json::Value volume = parsed(
-      R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"annotations":{}},"spec":)"
-      R"({"hostPath":{"type":"DirectoryOrCreate"},"capacity":{},"volumeMode":"Filesystem",)"
-      R"("nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":)"
-      R"([{"key":"kubernetes.io/hostname","operator":"In","values":[]}]}]}}}})");
+  json::Value volume =
+      parsed(R"({"apiVersion":"v1","kind":"PersistentVolume","metadata":{"annotations":{}},"spec":)"
+             R"({"hostPath":{"type":"DirectoryOrCreate"},"capacity":{},"volumeMode":"Filesystem",)"
+             R"("nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":)"
+             R"([{"key":"kubernetes.io/hostname","operator":"In","values":[]}]}]}}}})");
   json::Object& metadata = volume.as_object()["metadata"].as_object();
   metadata["name"] = "pvc-" + json::text_at(claim, {"metadata", "uid"});
   metadata["annotations"].as_object()[kProvisionedBy] = kLocalPathProvisioner;
@@ -121,21 +121,26 @@ json::Value provisioned_volume(const json::Value& claim, const json::Value& stor
   spec["persistentVolumeReclaimPolicy"] = reclaim.empty() ? "Delete" : reclaim;
   spec["storageClassName"] = json::text_at(storage_class, {"metadata", "name"});
   spec["claimRef"] = volume_claim_ref(claim);
-  json::Value& terms = spec["nodeAffinity"].as_object()["required"].as_object()["nodeSelectorTerms"];
-  terms.as_array()[0].as_object()["matchExpressions"].as_array()[0].as_object()["values"]
+  json::Value& terms =
+      spec["nodeAffinity"].as_object()["required"].as_object()["nodeSelectorTerms"];
+  terms.as_array()[0]
+      .as_object()["matchExpressions"]
+      .as_array()[0]
+      .as_object()["values"]
       .as_array()
       .emplace_back(node);
   return volume;
 }
 
 json::Value claim_binding(const std::string& volume, const std::string& provisioner) {
-  json::Value patch = parsed(
-      R"({"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes",)"
-      R"("pv.kubernetes.io/bound-by-controller":"yes"}},"spec":{}})");
+  json::Value patch =
+      parsed(R"({"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes",)"
+             R"("pv.kubernetes.io/bound-by-controller":"yes"}},"spec":{}})");
   patch.as_object()["spec"].as_object()["volumeName"] = volume;
   if (!provisioner.empty())
-    patch.as_object()["metadata"].as_object()["annotations"].as_object()
-        ["volume.kubernetes.io/storage-provisioner"] = provisioner;
+    patch.as_object()["metadata"]
+        .as_object()["annotations"]
+        .as_object()["volume.kubernetes.io/storage-provisioner"] = provisioner;
   return patch;
 }
 
@@ -151,7 +156,8 @@ json::Value claim_bound_status(const json::Value& volume) {
 
 Result<std::string> volume_path(const json::Value& volume) {
   for (std::string_view source : {"hostPath", "local"})
-    if (std::string path = json::text_at(volume, {"spec", source, "path"}); !path.empty()) return path;
+    if (std::string path = json::text_at(volume, {"spec", source, "path"}); !path.empty())
+      return path;
   return fail(Code::invalid, "persistentvolume \"" + json::text_at(volume, {"metadata", "name"}) +
                                  "\" is neither a hostPath nor a local volume");
 }

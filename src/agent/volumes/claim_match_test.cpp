@@ -30,7 +30,9 @@ TEST(ClaimMatch, TakesTheSmallestThatFits) {
   EXPECT_EQ(match_volume(claim(), volumes), 2u);
   EXPECT_EQ(match_volume(claim(R"("selector":{"matchLabels":{"disk":"large"}},)"), volumes), 1u);
   EXPECT_EQ(match_volume(claim(R"("selector":{"matchExpressions":[
-      {"key":"disk","operator":"NotIn","values":["right"]}]},)"), volumes), 1u);
+      {"key":"disk","operator":"NotIn","values":["right"]}]},)"),
+                         volumes),
+            1u);
   EXPECT_EQ(match_volume(claim(), {volumes[0]}), std::nullopt);
 }
 
@@ -49,8 +51,9 @@ TEST(ClaimMatch, TheVolumeThatIsNamedOrReservedComesFirst) {
                                       volume("c", "30Gi"), volume("d", "1Gi")};
   EXPECT_EQ(match_volume(claim(), volumes), 1u);
   EXPECT_EQ(match_volume(claim(R"("volumeName":"c",)"), volumes), 2u);
-  EXPECT_EQ(match_volume(claim(R"("volumeName":"c","selector":{"matchLabels":{"x":"y"}},)"), volumes),
-            2u);
+  EXPECT_EQ(
+      match_volume(claim(R"("volumeName":"c","selector":{"matchLabels":{"x":"y"}},)"), volumes),
+      2u);
   EXPECT_EQ(match_volume(claim(R"("volumeName":"d",)"), volumes), std::nullopt);
   EXPECT_EQ(match_volume(claim(R"("volumeName":"none",)"), volumes), std::nullopt);
 }

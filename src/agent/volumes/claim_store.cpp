@@ -54,7 +54,8 @@ kube::Key key_of(const json::Value& object) {
   return {std::string(json::string_at(object, {"metadata", "namespace"})), name_of(object)};
 }
 
-// The name of the claim's class; empty for none. One that was made before there was a default has no member at all.
+// The name of the claim's class; empty for none. One that was made before there was a default has
+// no member at all.
 std::string class_of(const json::Value& claim) {
   if (!json::find_path(claim, {"spec", "storageClassName"})) return kLocalPathClass;
   return std::string(json::string_at(claim, {"spec", "storageClassName"}));
@@ -83,7 +84,8 @@ std::string_view controller_uid(const json::Value& object) {
 std::vector<std::string> claim_names(const model::Pod& pod) {
   std::vector<std::string> names;
   for (const json::Value& volume : pod.spec.volumes)
-    if (std::string name = claim_behind(pod, volume); !name.empty()) names.push_back(std::move(name));
+    if (std::string name = claim_behind(pod, volume); !name.empty())
+      names.push_back(std::move(name));
   return names;
 }
 
@@ -101,37 +103,44 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
 
   void get(const kube::Resource& resource, const kube::Key& key,
            std::move_only_function<void(Result<json::Value>)> done) {
-    client.get(resource, key,
-               [self = weak_from_this(), done = std::move(done)](Result<kube::ObjectPtr> object) mutable {
-                 if (!self.lock()) return;
-                 if (!object) return done(std::unexpected(object.error()));
-                 done(json::parse(*(*object)->json));
-               });
+    client.get(
+        resource, key,
+        [self = weak_from_this(), done = std::move(done)](Result<kube::ObjectPtr> object) mutable {
+          if (!self.lock()) return;
+          if (!object) return done(std::unexpected(object.error()));
+          done(json::parse(*(*object)->json));
+        });
   }
   // Several writes; all are tried, and the first failure is told.
-  void write_all(std::vector<kube::Write> writes, std::move_only_function<void(Result<void>)> done) {
-    client.batch(std::move(writes), [done = std::move(done)](std::vector<kube::WriteResult> results) mutable {
-      for (kube::WriteResult& result : results)
-        if (!result && result.error().code != Code::already_exists)
-          return done(std::unexpected(result.error()));
-      done({});
-    });
+  void write_all(std::vector<kube::Write> writes,
+                 std::move_only_function<void(Result<void>)> done) {
+    client.batch(std::move(writes),
+                 [done = std::move(done)](std::vector<kube::WriteResult> results) mutable {
+                   for (kube::WriteResult& result : results)
+                     if (!result && result.error().code != Code::already_exists)
+                       return done(std::unexpected(result.error()));
+                   done({});
+                 });
   }
 
   // `owner` is the pod that the claim must have been made for, if any.
-  void resolve_one(const kube::Key& key, const std::optional<model::ObjectMeta>& owner, ClaimDone done) {
+  void resolve_one(const kube::Key& key, const std::optional<model::ObjectMeta>& owner,
+                   ClaimDone done) {
     get(kube::resources::persistent_volume_claims, key,
         [this, key, owner, done = std::move(done)](Result<json::Value> claim) mutable {
           if (!claim) return done(std::unexpected(claim.error()));
           if (owner && controller_uid(*claim) != owner->uid)
-            return done(fail(Code::conflict, "PVC " + key.ns + "/" + key.name + " was not created for pod " + key.ns +
-                                                 "/" + owner->name + " (pod is not owner)"));
+            return done(fail(Code::conflict, "PVC " + key.ns + "/" + key.name +
+                                                 " was not created for pod " + key.ns + "/" +
+                                                 owner->name + " (pod is not owner)"));
           std::string volume(json::string_at(*claim, {"spec", "volumeName"}));
           if (volume.empty()) return provision(std::move(*claim), std::move(done));
           get(kube::resources::persistent_volumes, {"", volume},
-              [claim = std::move(*claim), done = std::move(done)](Result<json::Value> found) mutable {
+              [claim = std::move(*claim),
+               done = std::move(done)](Result<json::Value> found) mutable {
                 if (!found) return done(std::unexpected(found.error()));
-                // Whoever may write a claim may name any volume in it: the volume has the last word.
+                // Whoever may write a claim may name any volume in it: the volume has the last
+                // word.
                 if (json::string_at(*found, {"spec", "claimRef", "uid"}) !=
                     json::string_at(claim, {"metadata", "uid"}))
                   return done(std::unexpected(not_bound(name_of(claim))));
@@ -143,8 +152,8 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     ClaimVolume out;
     out.path = TRY(volume_path(volume));
     out.must_exist = json::object_at(volume, {"spec", "local"}) != nullptr;
-    out.provisioned =
-        json::string_at(volume, {"metadata", "annotations", kProvisionedBy}) == kLocalPathProvisioner;
+    out.provisioned = json::string_at(volume, {"metadata", "annotations", kProvisionedBy}) ==
+                      kLocalPathProvisioner;
     return out;
   }
 
@@ -152,7 +161,8 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     const std::string name = class_of(claim);
     if (name.empty()) return done(std::unexpected(not_bound(name_of(claim))));
     get(kube::resources::storage_classes, {"", name},
-        [this, claim = std::move(claim), done = std::move(done)](Result<json::Value> found) mutable {
+        [this, claim = std::move(claim),
+         done = std::move(done)](Result<json::Value> found) mutable {
           if (!found || json::string_at(*found, {"provisioner"}) != kLocalPathProvisioner)
             return done(std::unexpected(not_bound(name_of(claim))));
           make_volume(claim, *found, std::move(done));
@@ -164,11 +174,12 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
                              std::string(json::string_at(claim, {"metadata", "uid"})) + "_" +
                              key.ns + "_" + key.name;
     provisioner.record(target_of(claim), "Normal", "Provisioning",
-                       "External provisioner is provisioning volume for claim \"" + key.ns + "/" + key.name + "\"");
+                       "External provisioner is provisioning volume for claim \"" + key.ns + "/" +
+                           key.name + "\"");
     if (Result<void> made = make_directories(path); !made) {
       provisioner.record(target_of(claim), "Warning", "ProvisioningFailed",
-                         "failed to provision volume with StorageClass \"" + name_of(storage_class) +
-                             "\": " + made.error().message);
+                         "failed to provision volume with StorageClass \"" +
+                             name_of(storage_class) + "\": " + made.error().message);
       return done(std::unexpected(made.error()));
     }
     ::chmod(path.c_str(), kOpenToAll);  // whoever the pod runs as may write
@@ -301,7 +312,8 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
   }
   void look_after_unbound(const json::Value& claim, const std::vector<json::Value>& classes) {
     const std::string wanted = class_of(claim);
-    auto found = std::ranges::find_if(classes, [&](const json::Value& one) { return name_of(one) == wanted; });
+    auto found = std::ranges::find_if(
+        classes, [&](const json::Value& one) { return name_of(one) == wanted; });
     if (wanted.empty())
       return tell(claim, "Normal", "FailedBinding",
                   "no persistent volumes available for this claim and no storage class is set");
@@ -314,7 +326,8 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     const std::string by(json::string_at(*found, {"provisioner"}));
     tell(claim, "Normal", "ExternalProvisioning",
          "Waiting for a volume to be created either by the external provisioner '" + by +
-             "' or manually by the system administrator. If volume creation is delayed, please verify that the "
+             "' or manually by the system administrator. If volume creation is delayed, please "
+             "verify that the "
              "provisioner is running and correctly registered.");
     if (by != kLocalPathProvisioner) return;
     auto again = again_unless_done("provision a volume");
@@ -323,10 +336,12 @@ struct ClaimStore::State : std::enable_shared_from_this<ClaimStore::State> {
     });
   }
   // Once for each reason: a sweep comes with every change of any claim.
-  void tell(const json::Value& claim, const char* type, const char* reason, const std::string& message) {
+  void tell(const json::Value& claim, const char* type, const char* reason,
+            const std::string& message) {
     std::string uid(json::string_at(claim, {"metadata", "uid"}));
     if (told.size() >= kMostTold) told.clear();
-    if (std::exchange(told[std::move(uid)], reason) != reason) binder.record(target_of(claim), type, reason, message);
+    if (std::exchange(told[std::move(uid)], reason) != reason)
+      binder.record(target_of(claim), type, reason, message);
   }
   // Those of our own class get their volume when their first pod comes.
   static bool is_to_be_bound(const json::Value& claim) {
@@ -430,7 +445,8 @@ void ClaimStore::start() {
   });
 }
 
-void ClaimStore::resolve(const model::Pod& pod, std::move_only_function<void(Result<Claims>)> done) {
+void ClaimStore::resolve(const model::Pod& pod,
+                         std::move_only_function<void(Result<Claims>)> done) {
   struct Pending {
     Claims claims;
     std::optional<Error> error;
@@ -448,14 +464,15 @@ void ClaimStore::resolve(const model::Pod& pod, std::move_only_function<void(Res
     const bool own = json::object_at(one, {"ephemeral"}) != nullptr;
     state_->resolve_one({pod.metadata.ns, name}, own ? std::optional(pod.metadata) : std::nullopt,
                         [pending, name](Result<ClaimVolume> volume) {
-      if (volume)
-        pending->claims.emplace(name, std::move(*volume));
-      else
-        pending->error = volume.error();
-      if (--pending->left > 0) return;
-      if (pending->error) return pending->done(std::unexpected(*pending->error));
-      pending->done(std::move(pending->claims));
-    });
+                          if (volume)
+                            pending->claims.emplace(name, std::move(*volume));
+                          else
+                            pending->error = volume.error();
+                          if (--pending->left > 0) return;
+                          if (pending->error)
+                            return pending->done(std::unexpected(*pending->error));
+                          pending->done(std::move(pending->claims));
+                        });
   }
 }
 

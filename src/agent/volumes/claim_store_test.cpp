@@ -18,18 +18,20 @@ class ClaimStoreTest : public ::testing::Test {
  protected:
   void claim(const std::string& name, const std::string& spec_members = "",
              const std::string& annotations = "{}") {
-    api_.create(persistent_volume_claims,
-                json::parse(R"({"metadata":{"name":")" + name + R"(","namespace":"n","annotations":)" +
-                            annotations + R"(},"spec":{)" + spec_members +
-                            R"("accessModes":["ReadWriteOnce"],"storageClassName":"",)"
-                            R"("resources":{"requests":{"storage":"1Gi"}}}})")
-                    .value());
+    api_.create(
+        persistent_volume_claims,
+        json::parse(R"({"metadata":{"name":")" + name + R"(","namespace":"n","annotations":)" +
+                    annotations + R"(},"spec":{)" + spec_members +
+                    R"("accessModes":["ReadWriteOnce"],"storageClassName":"",)"
+                    R"("resources":{"requests":{"storage":"1Gi"}}}})")
+            .value());
   }
   void volume(const std::string& name, const std::string& spec_members = "") {
     api_.create(persistent_volumes,
                 json::parse(R"({"metadata":{"name":")" + name + R"("},"spec":{)" + spec_members +
                             R"("accessModes":["ReadWriteOnce"],"capacity":{"storage":"1Gi"},)"
-                            R"("hostPath":{"path":"/data/)" + name + R"("}}})")
+                            R"("hostPath":{"path":"/data/)" +
+                            name + R"("}}})")
                     .value());
   }
   std::string claim_phase(const std::string& name) {
@@ -68,10 +70,10 @@ class ClaimStoreTest : public ::testing::Test {
   test::FakeApi api_{simulation_.clock()};
   test::FakeClient client_{api_, simulation_.add("agent")};
   TempDir temp_;
-  ClaimStore store_{ClaimStoreOptions{temp_.path(), "node",
-                                      [](const std::string&, auto done) { done({}); },
-                                      [](const std::string&, const std::string&) { return false; }},
-                    client_};
+  ClaimStore store_{
+      ClaimStoreOptions{temp_.path(), "node", [](const std::string&, auto done) { done({}); },
+                        [](const std::string&, const std::string&) { return false; }},
+      client_};
 };
 
 TEST_F(ClaimStoreTest, BindsEveryClaimThatFitsInOneSweep) {
@@ -119,8 +121,9 @@ TEST_F(ClaimStoreTest, AnEphemeralVolumeIsThatOfThePodsOwnClaim) {
   claim("p-v");
   start();
   EXPECT_EQ(resolved("p-v", ephemeral), "PVC n/p-v was not created for pod n/p (pod is not owner)");
-  api_.patch(persistent_volume_claims, {"n", "p-v"},
-             json::parse(R"({"metadata":{"ownerReferences":[{"uid":"u","controller":true}]}})").value());
+  api_.patch(
+      persistent_volume_claims, {"n", "p-v"},
+      json::parse(R"({"metadata":{"ownerReferences":[{"uid":"u","controller":true}]}})").value());
   EXPECT_EQ(resolved("p-v", ephemeral), "/data/x");
 }
 
@@ -143,10 +146,11 @@ TEST_F(ClaimStoreTest, WhatTheApiRefusedIsTriedAgain) {
 
 TEST_F(ClaimStoreTest, AClassThatDoesNotWaitGetsItsVolumesAtOnce) {
   auto storage_class = [&](const std::string& name, const std::string& provisioner) {
-    api_.create(kube::resources::storage_classes,
-                json::parse(R"({"metadata":{"name":")" + name + R"("},"provisioner":")" + provisioner +
-                            R"(","reclaimPolicy":"Retain","volumeBindingMode":"Immediate"})")
-                    .value());
+    api_.create(
+        kube::resources::storage_classes,
+        json::parse(R"({"metadata":{"name":")" + name + R"("},"provisioner":")" + provisioner +
+                    R"(","reclaimPolicy":"Retain","volumeBindingMode":"Immediate"})")
+            .value());
   };
   storage_class("now", "rancher.io/local-path");
   storage_class("far", "ebs.csi.aws.com");
@@ -157,18 +161,21 @@ TEST_F(ClaimStoreTest, AClassThatDoesNotWaitGetsItsVolumesAtOnce) {
   };
   for (const char* name : {"now", "far", "local-path", "nowhere", ""})
     of_class(name[0] == '\0' ? std::string("none") : std::string(name));
-  api_.patch(persistent_volume_claims, {"n", "none"}, json::parse(R"({"spec":{"storageClassName":""}})").value());
+  api_.patch(persistent_volume_claims, {"n", "none"},
+             json::parse(R"({"spec":{"storageClassName":""}})").value());
   start();
   EXPECT_EQ(claim_phase("now"), "Bound");
   const std::string made = volume_of("now");
   EXPECT_EQ(json::string_at(stored(made), {"spec", "persistentVolumeReclaimPolicy"}), "Retain");
   EXPECT_TRUE(resolved("now").starts_with(temp_.path() + "/" + made));
-  for (const char* name : {"far", "local-path", "nowhere", "none"}) EXPECT_EQ(volume_of(name), "") << name;
+  for (const char* name : {"far", "local-path", "nowhere", "none"})
+    EXPECT_EQ(volume_of(name), "") << name;
   simulation_.run_for(seconds(60));
   std::set<std::string> said;
   for (const json::Value* event : api_.list(kube::resources::events)) {
     EXPECT_LE(json::int_at(*event, {"count"}, 1), 1);
-    said.insert(json::text_at(*event, {"involvedObject", "name"}) + " " + json::text_at(*event, {"reason"}) + " " +
+    said.insert(json::text_at(*event, {"involvedObject", "name"}) + " " +
+                json::text_at(*event, {"reason"}) + " " +
                 json::text_at(*event, {"message"}).substr(0, 40));
   }
   EXPECT_EQ(said, (std::set<std::string>{
@@ -177,7 +184,8 @@ TEST_F(ClaimStoreTest, AClassThatDoesNotWaitGetsItsVolumesAtOnce) {
                       "none FailedBinding no persistent volumes available for this",
                       "now ExternalProvisioning Waiting for a volume to be created eithe",
                       "now Provisioning External provisioner is provisioning vol",
-                      "now ProvisioningSucceeded Successfully provisioned volume pvc-" + made.substr(4, 4),
+                      "now ProvisioningSucceeded Successfully provisioned volume pvc-" +
+                          made.substr(4, 4),
                       "nowhere ProvisioningFailed storageclass.storage.k8s.io \"nowhere\" no"}));
 }
 

@@ -27,7 +27,7 @@ class GroupOwnershipTest : public ::testing::Test {
   }
   // "group mode" of the path itself, whatever it is.
   static std::string look(const std::string& path) {
-    struct stat info {};
+    struct stat info{};
     EXPECT_EQ(::lstat(path.c_str(), &info), 0) << path;
     char text[32];
     std::snprintf(text, sizeof text, "%u %o", info.st_gid, info.st_mode & 07777);

@@ -26,7 +26,8 @@ FileDescriptor open_beneath(int root, const std::string& path, std::uint64_t fla
       static_cast<int>(::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how)));
 }
 
-// As the volume is, for the users it is meant for: as the kubelet's SafeMakeDir does, and whatever our umask is.
+// As the volume is, for the users it is meant for: as the kubelet's SafeMakeDir does, and whatever
+// our umask is.
 Result<void> make_directory(int parent, const std::string& name, const struct stat& volume) {
   if (::mkdirat(parent, name.c_str(), 0700) != 0) {
     if (errno == EEXIST) return {};
@@ -34,7 +35,8 @@ Result<void> make_directory(int parent, const std::string& name, const struct st
   }
   FileDescriptor made = open_beneath(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
   const bool hands_group_on = (volume.st_mode & S_ISGID) != 0;
-  if (!made || (hands_group_on && change_owner(made.get(), "", -1U, volume.st_gid, AT_EMPTY_PATH) != 0) ||
+  if (!made ||
+      (hands_group_on && change_owner(made.get(), "", -1U, volume.st_gid, AT_EMPTY_PATH) != 0) ||
       ::fchmod(made.get(), volume.st_mode & kInherited) != 0)
     return errno_error("open to its users");
   return {};
@@ -48,7 +50,7 @@ Result<FileDescriptor> open_sub_path(const std::string& root, const std::string&
   };
   FileDescriptor top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!top) return errno_error("open the volume " + root);
-  struct stat volume {};
+  struct stat volume{};
   if (::fstat(top.get(), &volume) != 0) return errno_error("look at the volume " + root);
   FileDescriptor here = open_beneath(top.get(), ".");
   std::string path;
@@ -72,7 +74,7 @@ Result<FileDescriptor> open_sub_path(const std::string& root, const std::string&
 }
 
 Result<void> pin(const FileDescriptor& found, const std::string& place) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(found.get(), &info) != 0) return errno_error("look at a subPath");
   if (S_ISDIR(info.st_mode)) {
     TRY(make_directories(place));

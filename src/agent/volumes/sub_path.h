@@ -10,8 +10,8 @@
 
 namespace hekla::agent {
 
-// Missing directories are made, with the volume's own mode and, where it hands that on, its group. Fails
-// when the path leaves `root` by dots or links.
+// Missing directories are made, with the volume's own mode and, where it hands that on, its group.
+// Fails when the path leaves `root` by dots or links.
 Result<FileDescriptor> open_sub_path(const std::string& root, const std::string& sub);
 
 // Binds what `found` is to `place`, which is made and lies where no pod reaches it.

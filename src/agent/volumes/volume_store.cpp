@@ -25,7 +25,8 @@ constexpr long kTmpfsMagic = 0x01021994;
 constexpr mode_t kSharedDirectory = 0777;
 
 Result<void> set_group(const std::string& path, std::optional<std::uint32_t> group) {
-  if (group && change_owner(AT_FDCWD, path.c_str(), static_cast<uid_t>(-1), *group, AT_SYMLINK_NOFOLLOW) != 0)
+  if (group && change_owner(AT_FDCWD, path.c_str(), static_cast<uid_t>(-1), *group,
+                            AT_SYMLINK_NOFOLLOW) != 0)
     return errno_error("chown " + path);
   return {};
 }
@@ -39,7 +40,7 @@ Result<void> open_to_all(const std::string& path, std::optional<std::uint32_t> g
 }
 
 bool is_tmpfs(const std::string& path) {
-  struct statfs info {};
+  struct statfs info{};
   return ::statfs(path.c_str(), &info) == 0 && info.f_type == kTmpfsMagic;
 }
 
@@ -86,8 +87,8 @@ Result<void> prepare_claim(const VolumePlan& plan) {
   if (!plan.must_exist) return make_directories(plan.host_path, 0755);
   std::error_code error;
   if (fs::exists(plan.host_path, error)) return {};
-  return fail(Code::invalid, "MountVolume.NewMounter initialization failed for volume \"" + plan.name +
-                                 "\" : path \"" + plan.host_path + "\" does not exist");
+  return fail(Code::invalid, "MountVolume.NewMounter initialization failed for volume \"" +
+                                 plan.name + "\" : path \"" + plan.host_path + "\" does not exist");
 }
 
 std::string payload_name(const std::vector<VolumeFile>& files) {
@@ -205,8 +206,7 @@ Result<void> lay_out_volumes(const std::string& volumes_dir, const std::vector<V
 }
 
 Result<std::vector<OciMount>> volume_mounts(const model::Container& container,
-                                            const VolumeSources& sources,
-                                            const std::string& pins) {
+                                            const VolumeSources& sources, const std::string& pins) {
   std::vector<OciMount> mounts;
   for (const model::VolumeMount& mount : container.volumeMounts) {
     auto found = sources.find(mount.name);
@@ -220,7 +220,8 @@ Result<std::vector<OciMount>> volume_mounts(const model::Container& container,
     if (fs::is_symlink(source, error)) {
       fs::path real = fs::canonical(source, error);
       if (error)
-        return fail(Code::invalid, "volume \"" + mount.name + "\": " + source + ": " + error.message());
+        return fail(Code::invalid,
+                    "volume \"" + mount.name + "\": " + source + ": " + error.message());
       source = real;
     }
     if (!mount.subPath.empty()) {

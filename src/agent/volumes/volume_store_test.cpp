@@ -76,8 +76,7 @@ TEST_F(VolumeStoreTest, MountsFollowTheSpec) {
     const std::vector<OciMount>& mounts = *made;
     ASSERT_EQ(mounts.size(), 3u);
     EXPECT_EQ(mounts[0], (OciMount{"/c", "none", dir_ + "/c", {"rbind", "rprivate", "ro"}}));
-    EXPECT_EQ(mounts[1],
-              (OciMount{"/e", "none", dir_ + "/pins/1", {"rbind", "rprivate", "rw"}}));
+    EXPECT_EQ(mounts[1], (OciMount{"/e", "none", dir_ + "/pins/1", {"rbind", "rprivate", "rw"}}));
     EXPECT_EQ(mounts[2], (OciMount{"/h2", "none", "/h", {"rbind", "rprivate", "ro"}}));
     // What a pod does to the path later changes nothing.
     fs::rename(dir_ + "/e/x/y", dir_ + "/e/old");
@@ -106,7 +105,8 @@ TEST_F(VolumeStoreTest, SubPathsCannotEscape) {
   fs::create_symlink("nowhere", dir_ + "/e/broken");
   fs::create_symlink("inner/deep", dir_ + "/e/side");
   fs::create_directories(dir_ + "/e/inner/deep");
-  for (const char* path : {"../x", "link", "link/new", "up", "up/new", "/etc", "a/../../x", "broken"})
+  for (const char* path :
+       {"../x", "link", "link/new", "up", "up/new", "/etc", "a/../../x", "broken"})
     EXPECT_FALSE(open_sub_path(dir_ + "/e", path)) << path;
   EXPECT_TRUE(fs::is_empty(dir_ + "/outside"));
   EXPECT_FALSE(fs::exists(dir_ + "/x"));
@@ -128,7 +128,7 @@ TEST_F(VolumeStoreTest, SubPathsAreAsOpenAsTheirVolume) {
   ASSERT_TRUE(open_sub_path(volume, "a/b/c"));
   ASSERT_TRUE(open_sub_path(volume, "there/new"));
   auto state = [&](const std::string& path) {
-    struct stat info {};
+    struct stat info{};
     EXPECT_EQ(::stat((volume + path).c_str(), &info), 0) << path;
     return std::pair(info.st_mode & 07777, info.st_gid);
   };
@@ -153,11 +153,15 @@ TEST_F(VolumeStoreTest, HostPathTypesAreChecked) {
 }
 
 TEST_F(VolumeStoreTest, ALocalVolumeMustExist) {
-  VolumePlan plan{.name = "l", .kind = VolumePlan::Kind::claim, .host_path = dir_ + "/disk", .must_exist = true};
+  VolumePlan plan{.name = "l",
+                  .kind = VolumePlan::Kind::claim,
+                  .host_path = dir_ + "/disk",
+                  .must_exist = true};
   Result<void> missing = lay_out_volumes(dir_ + "/volumes", {plan});
   ASSERT_FALSE(missing);
-  EXPECT_EQ(missing.error().message, "MountVolume.NewMounter initialization failed for volume \"l\" : path \"" +
-                                         plan.host_path + "\" does not exist");
+  EXPECT_EQ(missing.error().message,
+            "MountVolume.NewMounter initialization failed for volume \"l\" : path \"" +
+                plan.host_path + "\" does not exist");
   EXPECT_FALSE(fs::exists(plan.host_path));
   fs::create_directories(plan.host_path);
   EXPECT_TRUE(lay_out_volumes(dir_ + "/volumes", {plan}));

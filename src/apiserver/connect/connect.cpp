@@ -115,7 +115,8 @@ std::optional<RunExec> negotiate_exec(const ExchangePtr& exchange,
     std::optional<ChannelProtocol> protocol =
         choose_channel_protocol(net::websocket_protocols(request));
     if (!protocol) {
-      exchange->respond(Error{Code::bad_request, "unable to upgrade: no channel protocol in common"});
+      exchange->respond(
+          Error{Code::bad_request, "unable to upgrade: no channel protocol in common"});
       return std::nullopt;
     }
     Result<net::Headers> answer = net::websocket_answer(request, protocol->name);
@@ -143,7 +144,8 @@ void serve_exec(const ExchangePtr& exchange, kube::PodStreams& streams, const js
   if (!options) return exchange->respond(options.error());
   std::optional<RunExec> run = negotiate_exec(exchange, *options);
   if (!run) return;
-  auto ready = [exchange, run = std::move(*run)](Result<std::shared_ptr<kube::PodProcess>> process) {
+  auto ready = [exchange,
+                run = std::move(*run)](Result<std::shared_ptr<kube::PodProcess>> process) {
     if (!process) return exchange->respond(process.error());
     exchange->count(101);
     run(std::move(*process));
@@ -180,9 +182,9 @@ void serve_forward(const ExchangePtr& exchange, kube::PodStreams& streams, const
   ForwardTarget target{&streams, exchange->info.ns, exchange->info.name,
                        std::string(json::string_at(pod, {"metadata", "uid"}))};
   if (json::string_at(pod, {"status", "phase"}) != "Running")
-    return exchange->respond(
-        Error{Code::bad_request, "unable to forward port because pod is not running. Current status=" +
-                                     std::string(json::string_at(pod, {"status", "phase"}))});
+    return exchange->respond(Error{
+        Code::bad_request, "unable to forward port because pod is not running. Current status=" +
+                               std::string(json::string_at(pod, {"status", "phase"}))});
   if (!net::wants_websocket(request)) {
     const char* const known[] = {kForwardProtocol.data()};
     std::optional<std::string> version = choose_spdy_version(request, known);
@@ -329,7 +331,8 @@ void open_streams(const ExchangePtr& exchange) {
 
 }  // namespace
 
-void admit_connect(const ExchangePtr& exchange, json::Value options, std::function<void()> admitted) {
+void admit_connect(const ExchangePtr& exchange, json::Value options,
+                   std::function<void()> admitted) {
   WriteRequest request;
   request.verb = WriteRequest::Verb::connect;
   request.served = exchange->served;
@@ -341,12 +344,15 @@ void admit_connect(const ExchangePtr& exchange, json::Value options, std::functi
   one.push_back(std::move(request));
   auto done = [exchange, admitted = std::move(admitted)](std::vector<WriteOutcome> outcomes) {
     WriteOutcome& outcome = outcomes.front();
-    exchange->warnings.insert(exchange->warnings.end(), outcome.warnings.begin(), outcome.warnings.end());
+    exchange->warnings.insert(exchange->warnings.end(), outcome.warnings.begin(),
+                              outcome.warnings.end());
     if (exchange->audit)
-      for (const auto& [key, value] : outcome.audit_annotations) exchange->audit->annotate(key, value);
+      for (const auto& [key, value] : outcome.audit_annotations)
+        exchange->audit->annotate(key, value);
     if (outcome.error) return exchange->respond(*outcome.error);
     if (outcome.changed_body && exchange->info.subresource == "proxy")
-      return exchange->respond(Error{Code::internal, "a webhook changed the options of a proxied request"});
+      return exchange->respond(
+          Error{Code::internal, "a webhook changed the options of a proxied request"});
     if (outcome.changed_body) exchange->request.query = options_query(*outcome.changed_body);
     admitted();
   };

@@ -15,8 +15,10 @@ namespace hekla::apiserver {
 
 void serve_connect(const ExchangePtr& exchange);
 
-// Goes on once webhooks and policies allow the request (operation CONNECT, `options` as its object).
-void admit_connect(const ExchangePtr& exchange, json::Value options, std::function<void()> admitted);
+// Goes on once webhooks and policies allow the request (operation CONNECT, `options` as its
+// object).
+void admit_connect(const ExchangePtr& exchange, json::Value options,
+                   std::function<void()> admitted);
 
 // The end of a process as the error channel says it: a Status, or text for the oldest protocols.
 std::string exec_status(const Result<int>& exit_code, bool as_text);

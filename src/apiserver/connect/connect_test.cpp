@@ -44,7 +44,8 @@ class FakePodStreams final : public kube::PodStreams {
             const kube::ExecOptions& options, ProcessReady ready) override {
     asked = options;
     if (options.command.front() == "missing")
-      return ready(fail(Code::internal, "unable to upgrade connection: container not found (\"c\")"));
+      return ready(
+          fail(Code::internal, "unable to upgrade connection: container not found (\"c\")"));
     ready(std::shared_ptr<kube::PodProcess>(process));
   }
   void attach(const std::string&, const std::string&, const std::string&,
@@ -93,7 +94,8 @@ class ConnectTest : public ServerFixture {
   static std::string message(std::string_view payload) {
     std::string frame = net::websocket_frame(net::WebSocketOpcode::binary, payload);
     frame[1] = static_cast<char>(frame[1] | 0x80);
-    frame.insert(frame.size() - payload.size(), std::string(4, '\0'));  // a mask that changes nothing
+    frame.insert(frame.size() - payload.size(),
+                 std::string(4, '\0'));  // a mask that changes nothing
     return frame;
   }
   static std::string sent(std::string_view payload) {
@@ -122,12 +124,13 @@ TEST_F(ConnectTest, ExecOverWebSocketEndsWithItsStatus) {
   streams.process->client->hold_input(true);
   EXPECT_TRUE(answer->paused);
   streams.process->client->finish(3);
-  EXPECT_EQ(answer->answer.body,
-            sent("\1out") + sent("\2err") +
-                sent("\3{\"metadata\":{},\"status\":\"Failure\",\"message\":\"command terminated with "
-                     "non-zero exit code: exit status 3\",\"reason\":\"NonZeroExitCode\",\"details\":"
-                     "{\"causes\":[{\"reason\":\"ExitCode\",\"message\":\"3\"}]}}") +
-                net::websocket_close(1000, ""));
+  EXPECT_EQ(
+      answer->answer.body,
+      sent("\1out") + sent("\2err") +
+          sent("\3{\"metadata\":{},\"status\":\"Failure\",\"message\":\"command terminated with "
+               "non-zero exit code: exit status 3\",\"reason\":\"NonZeroExitCode\",\"details\":"
+               "{\"causes\":[{\"reason\":\"ExitCode\",\"message\":\"3\"}]}}") +
+          net::websocket_close(1000, ""));
   EXPECT_TRUE(answer->ended);
   answer->closed();
   EXPECT_TRUE(streams.process->left);
@@ -171,12 +174,14 @@ TEST_F(ConnectTest, ExecOverSpdyBeginsWhenItsStreamsAreThere) {
 
 TEST_F(ConnectTest, WhatCannotBeIsRefusedBeforeTheUpgrade) {
   EXPECT_EQ(call("GET", exec).message(), "Upgrade request required");
-  EXPECT_EQ(call("GET", std::string(kPods) + "/p/exec?stdout=true", "",
-                 websocket("v5.channel.k8s.io")).message(),
-            "you must specify at least 1 command for the container");
-  EXPECT_EQ(call("GET", std::string(kPods) + "/p/exec?command=sh", "",
-                 websocket("v5.channel.k8s.io")).message(),
-            "you must specify at least 1 of stdin, stdout, stderr");
+  EXPECT_EQ(
+      call("GET", std::string(kPods) + "/p/exec?stdout=true", "", websocket("v5.channel.k8s.io"))
+          .message(),
+      "you must specify at least 1 command for the container");
+  EXPECT_EQ(
+      call("GET", std::string(kPods) + "/p/exec?command=sh", "", websocket("v5.channel.k8s.io"))
+          .message(),
+      "you must specify at least 1 of stdin, stdout, stderr");
   Reply missing = call("GET", std::string(kPods) + "/p/exec?command=missing&stdout=true", "",
                        websocket("v5.channel.k8s.io"));
   EXPECT_EQ(missing.status, 500);
@@ -191,25 +196,32 @@ TEST_F(ConnectTest, PoliciesAndWebhooksHaveTheirSay) {
   const std::string group = "/apis/admissionregistration.k8s.io/v1/";
   const std::string rules =
       R"([{"apiGroups":[""],"apiVersions":["v1"],"operations":["CONNECT"],"resources":["pods/exec"]}])";
-  ASSERT_EQ(call("POST", group + "validatingadmissionpolicies",
-                 R"({"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":)" + rules +
-                     R"x(},"validations":[{"expression":"!('secret' in object.command)","message":"not that"}]}})x")
-                .status,
-            201);
-  ASSERT_EQ(call("POST", group + "validatingadmissionpolicybindings",
-                 R"({"metadata":{"name":"b"},"spec":{"policyName":"p","validationActions":["Deny"]}})").status, 201);
-  Reply denied = call("GET", std::string(kPods) + "/p/exec?command=cat&command=secret&stdout=true", "",
-                      websocket("v5.channel.k8s.io"));
+  ASSERT_EQ(
+      call(
+          "POST", group + "validatingadmissionpolicies",
+          R"({"metadata":{"name":"p"},"spec":{"matchConstraints":{"resourceRules":)" + rules +
+              R"x(},"validations":[{"expression":"!('secret' in object.command)","message":"not that"}]}})x")
+          .status,
+      201);
+  ASSERT_EQ(
+      call("POST", group + "validatingadmissionpolicybindings",
+           R"({"metadata":{"name":"b"},"spec":{"policyName":"p","validationActions":["Deny"]}})")
+          .status,
+      201);
+  Reply denied = call("GET", std::string(kPods) + "/p/exec?command=cat&command=secret&stdout=true",
+                      "", websocket("v5.channel.k8s.io"));
   EXPECT_EQ(denied.status, 422);
   EXPECT_EQ(denied.message(),
-            "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not that");
+            "pods \"p\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied "
+            "request: not that");
 
   // A webhook may change what is run.
   struct Transport final : WebhookTransport {
     void send(WebhookCall call, std::function<void(Result<net::Response>)> done) override {
       const json::Value request = *json::find(*json::parse(call.body), "request");
       seen = json::text_at(request, {"operation"}) + " " + json::text_at(request, {"kind", "kind"});
-      json::Value answer = *json::parse(R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{
+      json::Value answer =
+          *json::parse(R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{
         "allowed":true,"patchType":"JSONPatch"}})");
       json::Object& response = answer.get_object()["response"].get_object();
       response["uid"] = call.uid;
@@ -219,11 +231,13 @@ TEST_F(ConnectTest, PoliciesAndWebhooksHaveTheirSay) {
     std::string seen;
   } transport;
   server->set_webhook_transport(&transport);
-  ASSERT_EQ(call("POST", group + "mutatingwebhookconfigurations",
-                 R"({"metadata":{"name":"m"},"webhooks":[{"name":"m.example.com","sideEffects":"None",
+  ASSERT_EQ(
+      call("POST", group + "mutatingwebhookconfigurations",
+           R"({"metadata":{"name":"m"},"webhooks":[{"name":"m.example.com","sideEffects":"None",
                    "admissionReviewVersions":["v1"],"clientConfig":{"url":"https://127.0.0.1:9/"},"rules":)" +
-                     rules + "}]}").status,
-            201);
+               rules + "}]}")
+          .status,
+      201);
   auto answer = send("GET", exec, "", websocket("v5.channel.k8s.io"));
   ASSERT_EQ(answer->answer.status, 101) << answer->answer.body;
   EXPECT_EQ(transport.seen, "CONNECT PodExecOptions");
@@ -233,9 +247,9 @@ TEST_F(ConnectTest, PoliciesAndWebhooksHaveTheirSay) {
 
 TEST_F(ConnectTest, ForwardsOverSpdyAndThroughTheTunnel) {
   for (bool tunneled : {false, true}) {
-    auto answer = send(tunneled ? "GET" : "POST", std::string(kPods) + "/p/portforward", "",
-                       tunneled ? websocket("SPDY/3.1+portforward.k8s.io")
-                                : spdy({"portforward.k8s.io"}));
+    auto answer =
+        send(tunneled ? "GET" : "POST", std::string(kPods) + "/p/portforward", "",
+             tunneled ? websocket("SPDY/3.1+portforward.k8s.io") : spdy({"portforward.k8s.io"}));
     ASSERT_EQ(answer->answer.status, 101) << answer->answer.body;
     auto input = [&](const std::string& bytes) {
       answer->input(tunneled ? message(bytes.substr(0, 3)) + message(bytes.substr(3)) : bytes);
@@ -260,8 +274,9 @@ TEST_F(ConnectTest, ForwardsOverSpdyAndThroughTheTunnel) {
     EXPECT_EQ(answer->answer.body, output(net::SpdyWriter::data(3, "OK", false)));
     answer->answer.body.clear();
     pair(5, "9");
-    EXPECT_NE(answer->answer.body.find("error forwarding port 9 to pod p, uid : connection refused"),
-              std::string::npos);
+    EXPECT_NE(
+        answer->answer.body.find("error forwarding port 9 to pod p, uid : connection refused"),
+        std::string::npos);
     answer->closed();
     EXPECT_EQ(streams.connection->input, "GET<end><left>");
     // One that has ended on both sides is let go at once.

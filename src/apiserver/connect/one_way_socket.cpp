@@ -30,7 +30,8 @@ void OneWaySocket::receive(std::string_view bytes) {
   Result<void> read = reader_.feed(bytes, messages);
   for (const net::WebSocketMessage& message : messages) {
     if (message.opcode == net::WebSocketOpcode::close) return close();
-    if (message.opcode == net::WebSocketOpcode::ping) send(net::WebSocketOpcode::pong, message.payload);
+    if (message.opcode == net::WebSocketOpcode::ping)
+      send(net::WebSocketOpcode::pong, message.payload);
   }
   if (!read) end_socket(*writer_, kSocketClientWrong, read.error().message);
 }

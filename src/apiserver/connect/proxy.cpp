@@ -20,25 +20,31 @@ namespace hekla::apiserver {
 std::string percent_encode(std::string_view text, std::string_view plain) {
   std::string out;
   for (char c : text)
-    out += std::isalnum(static_cast<unsigned char>(c)) || plain.contains(c) ? std::string(1, c)
-                                                                             : net::url_encode({&c, 1});
+    out += std::isalnum(static_cast<unsigned char>(c)) || plain.contains(c)
+               ? std::string(1, c)
+               : net::url_encode({&c, 1});
   return out;
 }
 
-std::string encode_path(std::string_view path) { return percent_encode(path, "-._~/!$&'()*+,;=:@"); }
+std::string encode_path(std::string_view path) {
+  return percent_encode(path, "-._~/!$&'()*+,;=:@");
+}
 
 namespace {
 
 constexpr std::size_t kMaxWholeBytes = 1 << 20;  // answers up to this size are sent in one piece
 constexpr std::size_t kMaxPageBytes = 8 << 20;   // larger pages keep their links
 constexpr std::size_t kMaxPending = 1 << 20;     // towards a slow reader
-constexpr std::string_view kHopHeaders[] = {"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Connection",
-                                            "Te", "Trailer", "Transfer-Encoding", "Upgrade"};
-constexpr std::string_view kCorsHeaders[] = {"Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
-                                             "Access-Control-Allow-Methods", "Access-Control-Allow-Origin"};
+constexpr std::string_view kHopHeaders[] = {"Connection",        "Keep-Alive", "Proxy-Authenticate",
+                                            "Proxy-Connection",  "Te",         "Trailer",
+                                            "Transfer-Encoding", "Upgrade"};
+constexpr std::string_view kCorsHeaders[] = {
+    "Access-Control-Allow-Credentials", "Access-Control-Allow-Headers",
+    "Access-Control-Allow-Methods", "Access-Control-Allow-Origin"};
 
 bool is_one_of(std::string_view name, std::span<const std::string_view> names) {
-  return std::ranges::any_of(names, [&](std::string_view one) { return net::equal_ignoring_case(one, name); });
+  return std::ranges::any_of(
+      names, [&](std::string_view one) { return net::equal_ignoring_case(one, name); });
 }
 
 struct Target {
@@ -46,7 +52,8 @@ struct Target {
   bool on_host = false;  // a pod with the host's network
 };
 
-// Neither the server's own machine nor what only a link knows: nothing that a pod's status may point to.
+// Neither the server's own machine nor what only a link knows: nothing that a pod's status may
+// point to.
 Result<void> check_address(const std::string& address) {
   in_addr parsed{};
   const bool valid = inet_pton(AF_INET, address.c_str(), &parsed) == 1;
@@ -56,7 +63,8 @@ Result<void> check_address(const std::string& address) {
   return {};
 }
 
-Result<json::Value> read(const Exchange& exchange, const std::string& plural, const std::string& name) {
+Result<json::Value> read(const Exchange& exchange, const std::string& plural,
+                         const std::string& name) {
   ServedPtr served = exchange.serving.registry->catalog()->find("", "v1", plural);
   if (!served) return std::unexpected(no_such_resource_error());
   store::ItemPtr item = TRY(get_object(*exchange.serving.store, *served, {exchange.info.ns, name}));
@@ -70,7 +78,8 @@ Result<Target> pod_target(const Exchange& exchange, const ProxyName& name) {
   if (target.port.empty())
     if (const json::Array* containers = json::array_at(pod, {"spec", "containers"}))
       for (const json::Value& container : *containers)
-        if (const json::Array* ports = json::array_at(container, {"ports"}); ports && !ports->empty()) {
+        if (const json::Array* ports = json::array_at(container, {"ports"});
+            ports && !ports->empty()) {
           target.port = std::to_string(json::int_at(ports->front(), {"containerPort"}));
           break;
         }
@@ -90,13 +99,15 @@ Result<std::string> service_port_name(const json::Value& service, const ProxyNam
   if (!wanted) return name.port;
   if (const json::Array* ports = json::array_at(service, {"spec", "ports"}))
     for (const json::Value& port : *ports)
-      if (json::int_at(port, {"port"}) == *wanted) return std::string(json::string_at(port, {"name"}));
+      if (json::int_at(port, {"port"}) == *wanted)
+        return std::string(json::string_at(port, {"name"}));
   return fail(Code::unavailable,
               "no service port " + name.port + " found for service " + go_quote(name.name));
 }
 
 Result<Target> service_target(const Exchange& exchange, const ProxyName& name) {
-  const std::string port_name = TRY(service_port_name(TRY(read(exchange, "services", name.name)), name));
+  const std::string port_name =
+      TRY(service_port_name(TRY(read(exchange, "services", name.name)), name));
   struct Candidate {
     const json::Value* address;
     std::int64_t port;
@@ -106,19 +117,22 @@ Result<Target> service_target(const Exchange& exchange, const ProxyName& name) {
   static const json::Array kNone;
   const json::Array* subsets = endpoints ? json::array_at(*endpoints, {"subsets"}) : nullptr;
   for (const json::Value& subset : subsets ? *subsets : kNone) {
-    const json::Array *addresses = json::array_at(subset, {"addresses"}), *ports = json::array_at(subset, {"ports"});
+    const json::Array *addresses = json::array_at(subset, {"addresses"}),
+                      *ports = json::array_at(subset, {"ports"});
     if (!addresses || !ports) continue;
     for (const json::Value& port : *ports)
       if (json::string_at(port, {"name"}) == port_name)
-        for (const json::Value& address : *addresses) candidates.push_back({&address, json::int_at(port, {"port"})});
+        for (const json::Value& address : *addresses)
+          candidates.push_back({&address, json::int_at(port, {"port"})});
   }
   if (candidates.empty())
     return fail(Code::unavailable, "no endpoints available for service " + go_quote(name.name));
   const Candidate& chosen = candidates[exchange.serving.rng->next() % candidates.size()];
-  Target target{name.scheme, std::string(json::string_at(*chosen.address, {"ip"})), std::to_string(chosen.port)};
+  Target target{name.scheme, std::string(json::string_at(*chosen.address, {"ip"})),
+                std::to_string(chosen.port)};
   if (json::string_at(*chosen.address, {"targetRef", "kind"}) == "Pod")
-    if (Result<json::Value> pod =
-            read(exchange, "pods", std::string(json::string_at(*chosen.address, {"targetRef", "name"}))))
+    if (Result<json::Value> pod = read(
+            exchange, "pods", std::string(json::string_at(*chosen.address, {"targetRef", "name"}))))
       target.on_host = json::bool_at(*pod, {"spec", "hostNetwork"});
   return target;
 }
@@ -131,8 +145,10 @@ Result<std::string> pods_of_node(const Exchange& exchange, const std::string& no
   const ListPage page = TRY(list_objects(*exchange.serving.store, *served, "", options));
   json::Array items;
   for (const store::ItemPtr& item : page.items) items.push_back(decode_object(*served, *item));
-  return json::serialize(json::Value(json::Object{
-      {"kind", "PodList"}, {"apiVersion", "v1"}, {"metadata", json::Object{}}, {"items", std::move(items)}}));
+  return json::serialize(json::Value(json::Object{{"kind", "PodList"},
+                                                  {"apiVersion", "v1"},
+                                                  {"metadata", json::Object{}},
+                                                  {"items", std::move(items)}}));
 }
 
 // What the kubelet's own server would answer; the agent has none, so these are answered from here.
@@ -155,12 +171,15 @@ void serve_node(const ExchangePtr& exchange, const ProxyName& name, std::string_
   exchange->respond(std::move(response));
 }
 
-// One request on its way through. Callbacks of the call and of the client's connection come from different threads; the
-// call's come with its lock held, so nothing is asked of the call under ours.
+// One request on its way through. Callbacks of the call and of the client's connection come from
+// different threads; the call's come with its lock held, so nothing is asked of the call under
+// ours.
 class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest> {
  public:
   ProxiedRequest(ExchangePtr exchange, Forwarding how)
-      : exchange_(std::move(exchange)), how_(std::move(how)), host_(exchange_->request.headers.get("Host")) {}
+      : exchange_(std::move(exchange)),
+        how_(std::move(how)),
+        host_(exchange_->request.headers.get("Host")) {}
 
   void start() {
     exchange_->writer->on_closed([weak = weak_from_this()] {
@@ -174,9 +193,14 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
       self->on_head(status, headers);
     };
     callbacks.on_data = [self = shared_from_this()](std::string_view data) { self->on_data(data); };
-    callbacks.on_end = [self = shared_from_this()](Result<void> outcome) { self->on_end(std::move(outcome)); };
-    callbacks.on_drained = [self = shared_from_this()] { self->exchange_->writer->pause_input(false); };
-    const std::shared_ptr<net::StreamHandle> handle = how_.client->stream(request(), std::move(callbacks));
+    callbacks.on_end = [self = shared_from_this()](Result<void> outcome) {
+      self->on_end(std::move(outcome));
+    };
+    callbacks.on_drained = [self = shared_from_this()] {
+      self->exchange_->writer->pause_input(false);
+    };
+    const std::shared_ptr<net::StreamHandle> handle =
+        how_.client->stream(request(), std::move(callbacks));
     while (true) {
       std::string early;
       {
@@ -215,11 +239,14 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
     out.timeout = {};
     std::string forwarded;
     for (const auto& [name, value] : given.headers.all()) {
-      if (net::equal_ignoring_case(name, "X-Forwarded-For")) forwarded += (forwarded.empty() ? "" : ", ") + value;
-      else if (!is_dropped(name)) out.headers.add(name, value);
+      if (net::equal_ignoring_case(name, "X-Forwarded-For"))
+        forwarded += (forwarded.empty() ? "" : ", ") + value;
+      else if (!is_dropped(name))
+        out.headers.add(name, value);
     }
     for (const auto& [name, value] : how_.headers.all()) out.headers.add(name, value);
-    if (!given.remote_address.empty()) forwarded += (forwarded.empty() ? "" : ", ") + given.remote_address;
+    if (!given.remote_address.empty())
+      forwarded += (forwarded.empty() ? "" : ", ") + given.remote_address;
     if (!forwarded.empty()) out.headers.set("X-Forwarded-For", forwarded);
     out.headers.set("X-Forwarded-Uri", encode_path(given.path));
     if (wants_upgrade()) {
@@ -233,7 +260,8 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
     if (status == 101) return upgrade(headers);
     answer_.status = status;
     for (const auto& [name, value] : headers.all())
-      if (!is_one_of(name, kHopHeaders) && !is_one_of(name, kCorsHeaders)) answer_.headers.add(name, value);
+      if (!is_one_of(name, kHopHeaders) && !is_one_of(name, kCorsHeaders))
+        answer_.headers.add(name, value);
     if (headers.has("Location") && !how_.prefix.empty())
       answer_.headers.set("Location", prefixed_link(headers.get("Location"), how_.prefix, host_));
     std::string_view type = headers.get("Content-Type");
@@ -241,9 +269,11 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
     const std::string_view encoding = headers.get("Content-Encoding");
     const std::optional<std::int64_t> length = number(headers.get("Content-Length"));
     const bool is_head = exchange_->request.method == "HEAD";
-    is_page_ = !is_head && !how_.prefix.empty() && type == "text/html" && (encoding.empty() || encoding == "gzip") &&
+    is_page_ = !is_head && !how_.prefix.empty() && type == "text/html" &&
+               (encoding.empty() || encoding == "gzip") &&
                (!length || *length <= static_cast<std::int64_t>(kMaxPageBytes));
-    whole_ = is_head || is_page_ || (length && *length <= static_cast<std::int64_t>(kMaxWholeBytes));
+    whole_ =
+        is_head || is_page_ || (length && *length <= static_cast<std::int64_t>(kMaxWholeBytes));
     if (!whole_) begin_stream();
   }
   void begin_stream() {
@@ -264,14 +294,16 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
     writer.write(std::string(data));
     if (writer.pending_bytes() <= kMaxPending) return;
     hold_answer(true);
-    if (writer.pending_bytes() == 0) hold_answer(false);  // it drained meanwhile, and will not say so again
+    if (writer.pending_bytes() == 0)
+      hold_answer(false);  // it drained meanwhile, and will not say so again
   }
   void on_end(Result<void> outcome) {
     net::ResponseWriter& writer = *exchange_->writer;
     if (upgraded_) {
       writer.end();
     } else if (!outcome && (whole_ || answer_.status == 0)) {
-      exchange_->respond(Error{Code::unavailable, "error trying to reach service: " + outcome.error().message});
+      exchange_->respond(
+          Error{Code::unavailable, "error trying to reach service: " + outcome.error().message});
     } else if (whole_) {
       if (is_page_) rewrite_page();
       exchange_->respond(std::move(answer_));
@@ -296,11 +328,13 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
     upgraded_ = true;
     net::Headers answer;
     for (const auto& [name, value] : headers.all())
-      if (!is_one_of(name, kHopHeaders) && !net::equal_ignoring_case(name, "Content-Length")) answer.add(name, value);
+      if (!is_one_of(name, kHopHeaders) && !net::equal_ignoring_case(name, "Content-Length"))
+        answer.add(name, value);
     answer.set("Upgrade", std::string(headers.get("Upgrade")));
     exchange_->count(101);
-    exchange_->writer->upgrade(std::move(answer),
-                               [self = shared_from_this()](std::string_view bytes) { self->send(bytes); });
+    exchange_->writer->upgrade(
+        std::move(answer),
+        [self = shared_from_this()](std::string_view bytes) { self->send(bytes); });
   }
   void send(std::string_view bytes) {
     std::shared_ptr<net::StreamHandle> handle;
@@ -363,7 +397,8 @@ std::optional<ProxyName> parse_proxy_name(std::string_view text) {
   }
   out.name = parts[0];
   if (parts.size() == 2) out.port = parts[1];
-  if (out.name.empty() || (!out.scheme.empty() && out.scheme != "http" && out.scheme != "https")) return std::nullopt;
+  if (out.name.empty() || (!out.scheme.empty() && out.scheme != "http" && out.scheme != "https"))
+    return std::nullopt;
   return out;
 }
 
@@ -374,10 +409,12 @@ net::OpenSocket sockets_of(const std::atomic<kube::PodStreams*>& streams) {
   };
 }
 
-Result<net::Client*> ProxyClients::made(std::unique_ptr<net::Client>& client, net::OpenSocket open_socket) const {
+Result<net::Client*> ProxyClients::made(std::unique_ptr<net::Client>& client,
+                                        net::OpenSocket open_socket) const {
   if (!client) {
     net::ClientOptions options;
-    options.insecure_skip_verify = true;  // as upstream: servers in pods have certificates that nobody knows
+    options.insecure_skip_verify =
+        true;  // as upstream: servers in pods have certificates that nobody knows
     options.open_socket = std::move(open_socket);
     options.own_ranges = own_;
     client = TRY(net::Client::make(std::move(options)));
@@ -405,30 +442,42 @@ std::size_t proxied_from(const Exchange& exchange) {
 void open_proxy(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
   const net::Request& request = exchange->request;
-  const std::string kind = info.plural == "pods" ? "pod" : info.plural == "services" ? "service" : "node";
+  const std::string kind = info.plural == "pods"       ? "pod"
+                           : info.plural == "services" ? "service"
+                                                       : "node";
   const std::optional<ProxyName> name = parse_proxy_name(info.name);
-  if (!name) return exchange->respond(Error{Code::bad_request, "invalid " + kind + " request " + go_quote(info.name)});
+  if (!name)
+    return exchange->respond(
+        Error{Code::bad_request, "invalid " + kind + " request " + go_quote(info.name)});
   const std::size_t end = proxied_from(*exchange);
   const std::string prefix = request.path.substr(0, end), path = request.path.substr(end);
   const std::string query = request.query.all().empty() ? "" : "?" + request.query.encode();
-  if (path.empty() && (request.method == "GET" || request.method == "HEAD") && !request.headers.has("Upgrade")) {
+  if (path.empty() && (request.method == "GET" || request.method == "HEAD") &&
+      !request.headers.has("Upgrade")) {
     net::Response response;
     response.status = 301;
     response.headers.set("Location", encode_path(prefix) + "/" + query);
     return exchange->respond(std::move(response));
   }
   if (kind == "node") return serve_node(exchange, *name, path);
-  Result<Target> target = kind == "pod" ? pod_target(*exchange, *name) : service_target(*exchange, *name);
+  Result<Target> target =
+      kind == "pod" ? pod_target(*exchange, *name) : service_target(*exchange, *name);
   if (!target) return exchange->respond(target.error());
-  if (Result<void> allowed = check_address(target->address); !allowed) return exchange->respond(allowed.error());
+  if (Result<void> allowed = check_address(target->address); !allowed)
+    return exchange->respond(allowed.error());
   if (target->scheme.empty()) target->scheme = "http";
   ProxyClients& clients = *exchange->serving.proxies;
-  Result<net::Client*> client = target->on_host ? clients.to_host() : clients.to_pods(exchange->serving.pod_streams);
+  Result<net::Client*> client =
+      target->on_host ? clients.to_host() : clients.to_pods(exchange->serving.pod_streams);
   if (!client) return exchange->respond(client.error());
   const std::string port = target->port.empty() ? "" : ":" + target->port;
-  const std::string url =
-      target->scheme + "://" + target->address + port + encode_path(path.empty() ? "/" : path) + query;
-  forward(exchange, {.client = *client, .held_client = nullptr, .url = url, .prefix = prefix, .headers = {},
+  const std::string url = target->scheme + "://" + target->address + port +
+                          encode_path(path.empty() ? "/" : path) + query;
+  forward(exchange, {.client = *client,
+                     .held_client = nullptr,
+                     .url = url,
+                     .prefix = prefix,
+                     .headers = {},
                      .dropped_headers = {}});
 }
 

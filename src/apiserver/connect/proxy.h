@@ -1,5 +1,6 @@
-// pods/proxy, services/proxy and nodes/proxy: requests carried on to servers in pods. Pods are reached by sockets of
-// their own network, which the node agent makes; those on the host's network by the process' own.
+// pods/proxy, services/proxy and nodes/proxy: requests carried on to servers in pods. Pods are
+// reached by sockets of their own network, which the node agent makes; those on the host's network
+// by the process' own.
 #pragma once
 
 #include <memory>
@@ -19,8 +20,8 @@ struct ProxyName {
 };
 std::optional<ProxyName> parse_proxy_name(std::string_view text);
 
-// Links of a page (and where a redirect points) that begin at the server's root are put below `prefix`, where the
-// client finds them.
+// Links of a page (and where a redirect points) that begin at the server's root are put below
+// `prefix`, where the client finds them.
 std::string prefixed_link(std::string_view link, std::string_view prefix, std::string_view host);
 std::string prefixed_links(std::string_view html, std::string_view prefix, std::string_view host);
 
@@ -34,7 +35,8 @@ class ProxyClients {
   Result<net::Client*> to_host();
 
  private:
-  Result<net::Client*> made(std::unique_ptr<net::Client>& client, net::OpenSocket open_socket) const;
+  Result<net::Client*> made(std::unique_ptr<net::Client>& client,
+                            net::OpenSocket open_socket) const;
   const net::OwnRanges own_;
   std::mutex mutex_;
   std::unique_ptr<net::Client> pods_, host_;
@@ -45,7 +47,8 @@ struct Forwarding {
   net::Client* client = nullptr;
   std::shared_ptr<net::Client> held_client;  // when nobody else keeps it
   std::string url;
-  // Where links of the answer that begin at the server's root are found; empty: the answer is not changed.
+  // Where links of the answer that begin at the server's root are found; empty: the answer is not
+  // changed.
   std::string prefix;
   net::Headers headers;                      // added to those of the request
   std::vector<std::string> dropped_headers;  // beginnings of names that are not carried on

@@ -14,20 +14,26 @@ struct LinkAttribute {
 };
 // Where HTML has URLs.
 constexpr std::array kLinkAttributes = std::to_array<LinkAttribute>({
-    {"a", "href"},         {"applet", "codebase"}, {"area", "href"},      {"audio", "src"},      {"base", "href"},
-    {"blockquote", "cite"}, {"body", "background"}, {"button", "formaction"}, {"command", "icon"}, {"del", "cite"},
-    {"embed", "src"},      {"form", "action"},     {"frame", "longdesc"}, {"frame", "src"},      {"head", "profile"},
-    {"html", "manifest"},  {"iframe", "longdesc"}, {"iframe", "src"},     {"img", "longdesc"},   {"img", "src"},
-    {"img", "usemap"},     {"input", "src"},       {"input", "usemap"},   {"input", "formaction"}, {"ins", "cite"},
-    {"link", "href"},      {"object", "classid"},  {"object", "codebase"}, {"object", "data"},   {"object", "usemap"},
-    {"q", "cite"},         {"script", "src"},      {"source", "src"},     {"video", "poster"},   {"video", "src"},
+    {"a", "href"},          {"applet", "codebase"},   {"area", "href"},
+    {"audio", "src"},       {"base", "href"},         {"blockquote", "cite"},
+    {"body", "background"}, {"button", "formaction"}, {"command", "icon"},
+    {"del", "cite"},        {"embed", "src"},         {"form", "action"},
+    {"frame", "longdesc"},  {"frame", "src"},         {"head", "profile"},
+    {"html", "manifest"},   {"iframe", "longdesc"},   {"iframe", "src"},
+    {"img", "longdesc"},    {"img", "src"},           {"img", "usemap"},
+    {"input", "src"},       {"input", "usemap"},      {"input", "formaction"},
+    {"ins", "cite"},        {"link", "href"},         {"object", "classid"},
+    {"object", "codebase"}, {"object", "data"},       {"object", "usemap"},
+    {"q", "cite"},          {"script", "src"},        {"source", "src"},
+    {"video", "poster"},    {"video", "src"},
 });
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
 bool has_link(std::string_view tag, std::string_view attribute) {
   return std::ranges::any_of(kLinkAttributes, [&](const LinkAttribute& one) {
-    return net::equal_ignoring_case(one.tag, tag) && net::equal_ignoring_case(one.attribute, attribute);
+    return net::equal_ignoring_case(one.tag, tag) &&
+           net::equal_ignoring_case(one.attribute, attribute);
   });
 }
 
@@ -67,7 +73,8 @@ class LinkRewriter {
   }
   void tag() {
     out_ += html_[at_++];
-    const std::string_view name = take_while([](char c) { return !is_space(c) && c != '>' && c != '/'; });
+    const std::string_view name =
+        take_while([](char c) { return !is_space(c) && c != '>' && c != '/'; });
     while (at_ < html_.size()) {
       take_while([](char c) { return is_space(c) || c == '/'; });
       if (at_ == html_.size()) return;
@@ -93,7 +100,9 @@ class LinkRewriter {
     const char quote = html_[at_] == '"' || html_[at_] == '\'' ? html_[at_] : '\0';
     if (quote) out_ += html_[at_++];
     const std::size_t begin = at_;
-    while (at_ < html_.size() && (quote ? html_[at_] != quote : !is_space(html_[at_]) && html_[at_] != '>')) ++at_;
+    while (at_ < html_.size() &&
+           (quote ? html_[at_] != quote : !is_space(html_[at_]) && html_[at_] != '>'))
+      ++at_;
     const std::string_view value = html_.substr(begin, at_ - begin);
     out_ += has_link(tag, name) ? prefixed_link(value, prefix_, host_) : std::string(value);
     if (quote && at_ < html_.size()) out_ += html_[at_++];
@@ -101,7 +110,8 @@ class LinkRewriter {
   void copy_to_end_of_script() {
     constexpr std::string_view kEnd = "</script";
     std::size_t end = at_;
-    while (end < html_.size() && !net::equal_ignoring_case(html_.substr(end, kEnd.size()), kEnd)) ++end;
+    while (end < html_.size() && !net::equal_ignoring_case(html_.substr(end, kEnd.size()), kEnd))
+      ++end;
     out_ += html_.substr(at_, end - at_);
     at_ = end;
   }
@@ -115,10 +125,12 @@ class LinkRewriter {
 
 std::string prefixed_link(std::string_view link, std::string_view prefix, std::string_view host) {
   std::string_view path = link;
-  if (const std::size_t scheme = link.find("://"); scheme != std::string_view::npos && scheme < link.find('/')) {
+  if (const std::size_t scheme = link.find("://");
+      scheme != std::string_view::npos && scheme < link.find('/')) {
     const std::string_view rest = link.substr(scheme + 3);
     path = rest.substr(std::min(rest.find('/'), rest.size()));
-    if (rest.substr(0, rest.size() - path.size()) != host) return std::string(link);  // somebody else's
+    if (rest.substr(0, rest.size() - path.size()) != host)
+      return std::string(link);  // somebody else's
   } else if (link.starts_with("//")) {
     return std::string(link);
   }

@@ -1,4 +1,5 @@
-// Names, links, and what is answered without anybody behind; test/e2e/streams_test.py has real pods.
+// Names, links, and what is answered without anybody behind; test/e2e/streams_test.py has real
+// pods.
 #include "apiserver/connect/proxy.h"
 
 #include "apiserver/server_fixture_test.h"
@@ -26,11 +27,15 @@ TEST(ProxyLinks, ThoseFromTheRootGoBelowThePrefix) {
 }
 
 TEST(ProxyLinks, OnlyAttributesThatHoldLinksChange) {
-  EXPECT_EQ(prefixed_links(R"(<A HREF="/x">/x</a><img alt='/y' src='/y'><form action=/z method=get>)", "/p", "h"),
-            R"(<A HREF="/p/x">/x</a><img alt='/y' src='/p/y'><form action=/p/z method=get>)");
-  EXPECT_EQ(prefixed_links(R"(<!-- <a href="/x"> --><script src="/s">t = '<a href="/x">'</script><a href="/x"/>)",
-                           "/p", "h"),
-            R"(<!-- <a href="/x"> --><script src="/p/s">t = '<a href="/x">'</script><a href="/p/x"/>)");
+  EXPECT_EQ(
+      prefixed_links(R"(<A HREF="/x">/x</a><img alt='/y' src='/y'><form action=/z method=get>)",
+                     "/p", "h"),
+      R"(<A HREF="/p/x">/x</a><img alt='/y' src='/p/y'><form action=/p/z method=get>)");
+  EXPECT_EQ(
+      prefixed_links(
+          R"(<!-- <a href="/x"> --><script src="/s">t = '<a href="/x">'</script><a href="/x"/>)",
+          "/p", "h"),
+      R"(<!-- <a href="/x"> --><script src="/p/s">t = '<a href="/x">'</script><a href="/p/x"/>)");
   for (const char* cut : {"<", "<a", "<a href", "<a href=", "<a href=\"/x", "<!--", "a < b"})
     EXPECT_TRUE(prefixed_links(cut, "/p", "h").size() >= std::string(cut).size()) << cut;
 }
@@ -39,7 +44,8 @@ class ProxyTest : public ServerFixture {};
 
 TEST_F(ProxyTest, AnswersWithoutAnyoneBehind) {
   const std::string pods = "/api/v1/namespaces/default/pods";
-  call("POST", pods, R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
+  call("POST", pods,
+       R"({"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}})");
   EXPECT_EQ(call("GET", pods + "/a:b:c:d/proxy/").status, 400);
   EXPECT_EQ(call("GET", pods + "/nobody/proxy/").status, 404);
   const Reply redirect = call("GET", pods + "/p/proxy?x=1");
@@ -51,7 +57,8 @@ TEST_F(ProxyTest, AnswersWithoutAnyoneBehind) {
   const Reply local = call("DELETE", pods + "/p/proxy/x");
   EXPECT_EQ(local.status, 400);
   EXPECT_EQ(local.message(), "address not allowed");
-  call("POST", "/api/v1/namespaces/default/services", R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})");
+  call("POST", "/api/v1/namespaces/default/services",
+       R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":80}]}})");
   const Reply none = call("GET", "/api/v1/namespaces/default/services/s:80/proxy/");
   EXPECT_EQ(none.status, 503);
   EXPECT_EQ(none.message(), R"(no endpoints available for service "s")");
@@ -73,8 +80,9 @@ TEST_F(ProxyTest, ANodeAnswersForItsKubelet) {
   EXPECT_EQ(call("GET", "/api/v1/nodes/n2/proxy/healthz").status, 404);
   const std::string pods = "/api/v1/namespaces/default/pods";
   for (const char* name : {"here", "elsewhere"})
-    call("POST", pods, std::string(R"({"metadata":{"name":")") + name + R"("},"spec":{"nodeName":")" +
-                           (name[0] == 'h' ? "n1" : "n2") + R"(","containers":[{"name":"c","image":"i"}]}})");
+    call("POST", pods,
+         std::string(R"({"metadata":{"name":")") + name + R"("},"spec":{"nodeName":")" +
+             (name[0] == 'h' ? "n1" : "n2") + R"(","containers":[{"name":"c","image":"i"}]}})");
   const std::string list = call("GET", "/api/v1/nodes/n1/proxy/pods").text;
   EXPECT_NE(list.find(R"("name":"here")"), std::string::npos) << list;
   EXPECT_EQ(list.find("elsewhere"), std::string::npos) << list;

@@ -6,7 +6,8 @@ namespace hekla::apiserver {
 
 namespace {
 
-// What stands in the name of a header as it is; upstream's aggregator writes the rest in percent form.
+// What stands in the name of a header as it is; upstream's aggregator writes the rest in percent
+// form.
 constexpr std::string_view kHeaderPlain = "!#$&'*+-.^_`|~";
 
 net::Headers identity_headers(const kube::UserInfo& user) {
@@ -15,11 +16,13 @@ net::Headers identity_headers(const kube::UserInfo& user) {
   if (!user.uid.empty()) headers.add("X-Remote-Uid", user.uid);
   for (const std::string& group : user.groups) headers.add("X-Remote-Group", group);
   for (const auto& [key, values] : user.extra)
-    for (const std::string& value : values) headers.add("X-Remote-Extra-" + percent_encode(key, kHeaderPlain), value);
+    for (const std::string& value : values)
+      headers.add("X-Remote-Extra-" + percent_encode(key, kHeaderPlain), value);
   return headers;
 }
 
-// Of /apis/<group>/<version>/... and the schema of it; null for any other path and for what is served here.
+// Of /apis/<group>/<version>/... and the schema of it; null for any other path and for what is
+// served here.
 RemotePtr remote_of(const Catalog& catalog, std::string_view path) {
   constexpr std::string_view kSchemas = "/openapi/v3", kApis = "/apis/";
   if (path.starts_with(kSchemas)) path.remove_prefix(kSchemas.size());
@@ -51,7 +54,8 @@ bool serve_remote(const ExchangePtr& exchange) {
   Forwarding how;
   how.client = remote->client.get();
   how.held_client = remote->client;
-  how.url = remote->origins[exchange->serving.rng->next() % remote->origins.size()] + encode_path(request.path);
+  how.url = remote->origins[exchange->serving.rng->next() % remote->origins.size()] +
+            encode_path(request.path);
   if (!request.query.all().empty()) how.url += "?" + request.query.encode();
   how.headers = identity_headers(exchange->user);
   how.dropped_headers = {"X-Remote-"};

@@ -45,8 +45,9 @@ class ForwardLink {
     }
     return out;
   }
-  // Several connections share the link: it is held while any of them is behind. Counted and said under one lock: a
-  // release that overtakes the next hold would leave the link open, the other way round closed for ever.
+  // Several connections share the link: it is held while any of them is behind. Counted and said
+  // under one lock: a release that overtakes the next hold would leave the link open, the other way
+  // round closed for ever.
   void hold(bool hold) {
     std::lock_guard lock(mutex_);
     const int before = held_;
@@ -76,8 +77,7 @@ class StreamSink final : public kube::ForwardClient {
     link_->send(net::SpdyWriter::data(data_, bytes, false));
   }
   void end() override {
-    link_->send(net::SpdyWriter::data(data_, "", true) +
-                net::SpdyWriter::data(error_, "", true));
+    link_->send(net::SpdyWriter::data(data_, "", true) + net::SpdyWriter::data(error_, "", true));
     on_end_();
   }
   void fail_with(const std::string& message) {
@@ -106,9 +106,9 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
     link_->writer->on_closed([weak = weak_from_this()] {
       if (auto self = weak.lock()) self->leave_all();
     });
-    link_->writer->upgrade(
-        std::move(answer),
-        [self = shared_from_this()](std::string_view bytes) { self->receive(bytes); });
+    link_->writer->upgrade(std::move(answer), [self = shared_from_this()](std::string_view bytes) {
+      self->receive(bytes);
+    });
   }
 
  private:
@@ -167,8 +167,8 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
                                              });
     target_.streams->forward(
         target_.ns, target_.pod, target_.uid, pair.port, sink,
-        [self = shared_from_this(), sink, pair](Result<std::shared_ptr<kube::ForwardedConnection>>
-                                                    pod) {
+        [self = shared_from_this(), sink,
+         pair](Result<std::shared_ptr<kube::ForwardedConnection>> pod) {
           if (pod) return self->connected(pair.data, std::move(*pod));
           sink->fail_with("error forwarding port " + std::to_string(pair.port) + " to pod " +
                           self->target_.pod + ", uid : " + pod.error().message);

@@ -24,7 +24,9 @@ class WebSocketWatch final : public net::ResponseWriter {
   void end() override { socket_->close(); }
   void abort() override { under().abort(); }
   std::size_t pending_bytes() const override { return under().pending_bytes(); }
-  void on_drained(std::function<void()> drained) override { under().on_drained(std::move(drained)); }
+  void on_drained(std::function<void()> drained) override {
+    under().on_drained(std::move(drained));
+  }
   void on_closed(std::function<void()> closed) override { under().on_closed(std::move(closed)); }
   bool is_closed() const override { return under().is_closed(); }
   void upgrade(net::Headers headers, std::function<void(std::string_view)> on_data) override {
@@ -42,8 +44,10 @@ class WebSocketWatch final : public net::ResponseWriter {
 
 Result<std::shared_ptr<net::ResponseWriter>> websocket_watch(const ExchangePtr& exchange) {
   const std::vector<std::string> offered = net::websocket_protocols(exchange->request);
-  net::Headers answer = TRY(net::websocket_answer(exchange->request, offered.empty() ? "" : offered.front()));
-  return std::make_shared<WebSocketWatch>(std::make_shared<OneWaySocket>(exchange->writer, std::move(answer)));
+  net::Headers answer =
+      TRY(net::websocket_answer(exchange->request, offered.empty() ? "" : offered.front()));
+  return std::make_shared<WebSocketWatch>(
+      std::make_shared<OneWaySocket>(exchange->writer, std::move(answer)));
 }
 
 }  // namespace hekla::apiserver

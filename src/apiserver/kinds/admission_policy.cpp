@@ -57,7 +57,8 @@ void validate_parameter_kind(const Field& kind, Rules& rules) {
 }
 
 void validate_rule(const Field& rule, const ExpressionScope& scope, Rules& rules) {
-  validate_expression(rule["expression"], scope, ExpressionResult::boolean, "expression is not specified", rules);
+  validate_expression(rule["expression"], scope, ExpressionResult::boolean,
+                      "expression is not specified", rules);
   ExpressionScope without_authorizer = scope;
   without_authorizer.has_authorizer = false;
   const Field message = rule["message"], computed = rule["messageExpression"];
@@ -77,25 +78,26 @@ void validate_rule(const Field& rule, const ExpressionScope& scope, Rules& rules
 
 bool is_identifier(std::string_view name) {
   auto sign = [](unsigned char c) { return c < 0x80 && (std::isalnum(c) != 0 || c == '_'); };
-  return std::isdigit(static_cast<unsigned char>(name[0])) == 0 && std::all_of(name.begin(), name.end(), sign) &&
-         !cel::reserved_name(name);
+  return std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+         std::all_of(name.begin(), name.end(), sign) && !cel::reserved_name(name);
 }
 
-void validate_variables(const Field& variables, const ExpressionScope& scope, FieldsShape& types, Rules& rules) {
+void validate_variables(const Field& variables, const ExpressionScope& scope, FieldsShape& types,
+                        Rules& rules) {
   for (std::size_t i = 0; i < variables.items().size(); ++i) {
     const Field name = variables.at(i)["name"], expression = variables.at(i)["expression"];
     if (is_blank(name.text()))
       rules.required(name, "name is not specified");
     else if (!is_identifier(name.text()))
       rules.invalid(name, "must be a valid CEL identifier");
-    auto program =
-        validate_expression(expression, scope, ExpressionResult::anything, "expression is not specified", rules);
+    auto program = validate_expression(expression, scope, ExpressionResult::anything,
+                                       "expression is not specified", rules);
     add_variable(types, std::string(name.text()), program);
   }
 }
 
-void validate_annotations(const Field& annotations, const std::string& policy, const ExpressionScope& scope,
-                          Rules& rules) {
+void validate_annotations(const Field& annotations, const std::string& policy,
+                          const ExpressionScope& scope, Rules& rules) {
   constexpr std::size_t kMost = 20;
   std::set<std::string> keys;
   if (annotations.items().size() > kMost)
@@ -111,13 +113,15 @@ void validate_annotations(const Field& annotations, const std::string& policy, c
   }
 }
 
-void validate_expressions(const Field& spec, const std::string& policy, bool parameters, Rules& rules) {
+void validate_expressions(const Field& spec, const std::string& policy, bool parameters,
+                          Rules& rules) {
   std::set<std::string> names;
   ExpressionScope scope;
   scope.has_parameters = parameters;
   const Field conditions = spec["matchConditions"], variables = spec["variables"];
   for (std::size_t i = 0; i < conditions.items().size(); ++i) {
-    validate_expression(conditions.at(i)["expression"], scope, ExpressionResult::boolean, "", rules);
+    validate_expression(conditions.at(i)["expression"], scope, ExpressionResult::boolean, "",
+                        rules);
     if (rules.need_text(conditions.at(i)["name"]) && rules.qualified_name(conditions.at(i)["name"]))
       rules.unique(names, conditions.at(i)["name"]);
   }
@@ -128,7 +132,8 @@ void validate_expressions(const Field& spec, const std::string& policy, bool par
   if (validations.items().empty() && annotations.items().empty())
     for (const Field& list : {validations, annotations})
       rules.required(list, "validations or auditAnnotations must contain at least one item");
-  for (std::size_t i = 0; i < validations.items().size(); ++i) validate_rule(validations.at(i), scope, rules);
+  for (std::size_t i = 0; i < validations.items().size(); ++i)
+    validate_rule(validations.at(i), scope, rules);
   validate_annotations(annotations, policy, scope, rules);
 }
 
@@ -145,7 +150,8 @@ std::vector<Cause> validate_policy(const json::Value& object) {
     if (spec["matchConstraints"]["resourceRules"].items().empty())
       rules.required(spec["matchConstraints"]["resourceRules"]);
   }
-  validate_expressions(spec, std::string(json::string_at(object, {"metadata", "name"})), parameters, rules);
+  validate_expressions(spec, std::string(json::string_at(object, {"metadata", "name"})), parameters,
+                       rules);
   return std::move(rules.causes);
 }
 
@@ -172,9 +178,10 @@ std::vector<Cause> validate_binding(const json::Value& object) {
     rules.unique(seen, actions.at(i));
   }
   if (seen.contains("Deny") && seen.contains("Warn"))
-    rules.invalid(actions,
-                  "must not contain both Deny and Warn (repeating the same validation failure information in "
-                  "the API response and headers serves no purpose)");
+    rules.invalid(
+        actions,
+        "must not contain both Deny and Warn (repeating the same validation failure information in "
+        "the API response and headers serves no purpose)");
   if (seen.empty()) rules.required(actions, "at least one validation action is required");
   return std::move(rules.causes);
 }
@@ -189,7 +196,8 @@ std::string parameter_kind_cell(const json::Value& policy) {
 std::string parameter_reference_cell(const json::Value& binding) {
   const json::Value* reference = json::find_path(binding, {"spec", "paramRef"});
   if (reference == nullptr || !reference->is_object()) return "<unset>";
-  std::string ns(json::string_at(*reference, {"namespace"})), name(json::string_at(*reference, {"name"}));
+  std::string ns(json::string_at(*reference, {"namespace"})),
+      name(json::string_at(*reference, {"name"}));
   if (name.empty()) return ns.empty() ? "*" : ns + "/*";
   return ns.empty() ? name : ns + "/" + name;
 }
@@ -197,8 +205,8 @@ std::string parameter_reference_cell(const json::Value& binding) {
 }  // namespace
 
 void add_admission_policy_kinds(Kinds& kinds) {
-  Kind policy = cluster_kind(kPolicyGroup, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy",
-                             kPolicyPackage);
+  Kind policy = cluster_kind(kPolicyGroup, "v1", "validatingadmissionpolicies",
+                             "ValidatingAdmissionPolicy", kPolicyPackage);
   policy.categories = {"api-extensions"};
   policy.has_status = true;
   policy.has_generation = true;
@@ -211,7 +219,8 @@ void add_admission_policy_kinds(Kinds& kinds) {
   policy.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
     set_default(spec, "failurePolicy", "Fail");
-    if (json::Value* match = spec.if_contains("matchConstraints"); match != nullptr && match->is_object())
+    if (json::Value* match = spec.if_contains("matchConstraints");
+        match != nullptr && match->is_object())
       default_match(match->get_object());
   };
   policy.validate = validate_policy;
@@ -229,7 +238,8 @@ void add_admission_policy_kinds(Kinds& kinds) {
   };
   binding.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
-    if (json::Value* match = spec.if_contains("matchResources"); match != nullptr && match->is_object())
+    if (json::Value* match = spec.if_contains("matchResources");
+        match != nullptr && match->is_object())
       default_match(match->get_object());
   };
   binding.validate = validate_binding;

@@ -44,29 +44,40 @@ std::vector<Cause> validate_api_service(const json::Value& object) {
   const Field one(object, ""), spec = one["spec"];
   const std::string group(spec["group"].text()), version(spec["version"].text());
   if (const std::string name = version + "." + group; one["metadata"]["name"].text() != name)
-    rules.invalid(one["metadata"]["name"], "must be `spec.version+\".\"+spec.group`: " + go_quote(name));
+    rules.invalid(one["metadata"]["name"],
+                  "must be `spec.version+\".\"+spec.group`: " + go_quote(name));
   if (!group.empty())
     rules.dns_subdomain(spec["group"]);
   else if (version != "v1")
     rules.required(spec["group"], "only v1 may have an empty group and it better be legacy kube");
   rules.dns_1035_label(spec["version"]);
-  if (const std::int64_t priority = spec["groupPriorityMinimum"].number(); priority <= 0 || priority > 20000)
-    rules.invalid(spec["groupPriorityMinimum"], json::Value(priority), "must be positive and less than 20000");
-  if (const std::int64_t priority = spec["versionPriority"].number(); priority <= 0 || priority > 1000)
-    rules.invalid(spec["versionPriority"], json::Value(priority), "must be positive and less than 1000");
-  const Field target = spec["service"], bundle = spec["caBundle"], insecure = spec["insecureSkipTLSVerify"];
+  if (const std::int64_t priority = spec["groupPriorityMinimum"].number();
+      priority <= 0 || priority > 20000)
+    rules.invalid(spec["groupPriorityMinimum"], json::Value(priority),
+                  "must be positive and less than 20000");
+  if (const std::int64_t priority = spec["versionPriority"].number();
+      priority <= 0 || priority > 1000)
+    rules.invalid(spec["versionPriority"], json::Value(priority),
+                  "must be positive and less than 1000");
+  const Field target = spec["service"], bundle = spec["caBundle"],
+              insecure = spec["insecureSkipTLSVerify"];
   if (!target.present()) {
     if (!bundle.text().empty())
-      rules.invalid(bundle, json::Value(std::to_string(base64_decode(bundle.text()).value_or("").size()) + " bytes"),
-                    "local APIServices may not have a caBundle");
-    if (insecure.flag()) rules.invalid(insecure, "local APIServices may not have insecureSkipTLSVerify");
+      rules.invalid(
+          bundle,
+          json::Value(std::to_string(base64_decode(bundle.text()).value_or("").size()) + " bytes"),
+          "local APIServices may not have a caBundle");
+    if (insecure.flag())
+      rules.invalid(insecure, "local APIServices may not have insecureSkipTLSVerify");
     return std::move(rules.causes);
   }
   rules.need_text(target["namespace"]);
   rules.need_text(target["name"]);
   if (const std::int64_t port = target["port"].number(); port < 1 || port > 65535)
-    rules.invalid(target["port"], json::Value(port), "port is not valid: must be between 1 and 65535, inclusive");
-  if (insecure.flag() && !bundle.text().empty()) rules.invalid(insecure, "may not be true if caBundle is present");
+    rules.invalid(target["port"], json::Value(port),
+                  "port is not valid: must be between 1 and 65535, inclusive");
+  if (insecure.flag() && !bundle.text().empty())
+    rules.invalid(insecure, "may not be true if caBundle is present");
   return std::move(rules.causes);
 }
 

@@ -87,8 +87,8 @@ json::Value scaling_policy(std::string_view type, std::int64_t value) {
   return json::Object{{"type", type}, {"value", value}, {"periodSeconds", 15}};
 }
 
-// Whoever says something of one direction gets both in full. How long scaling down waits stays open: that is the
-// controller's to say.
+// Whoever says something of one direction gets both in full. How long scaling down waits stays
+// open: that is the controller's to say.
 void default_behavior(json::Object& spec) {
   json::Value* given = spec.if_contains("behavior");
   if (given == nullptr || !given->is_object()) return;
@@ -112,7 +112,8 @@ void default_v2(json::Value& object) {
 
 // v1 to v2, in place.
 void to_v2(json::Value& object) {
-  object_in_place(object.get_object(), "metadata");  // before the spec is held: a new member may move the others
+  object_in_place(object.get_object(),
+                  "metadata");  // before the spec is held: a new member may move the others
   json::Object& spec = object_in_place(object.get_object(), "spec");
   json::Array metrics;
   json::Value* annotations =
@@ -173,7 +174,8 @@ void validate_target(const Field& target, Rules& rules) {
   std::string_view type = target["type"].text();
   if (type.empty()) rules.required(target["type"], "must specify a metric target type");
   if (type != "Utilization" && type != "Value" && type != "AverageValue")
-    rules.invalid(target["type"], json::Value(type), "must be either Utilization, Value, or AverageValue");
+    rules.invalid(target["type"], json::Value(type),
+                  "must be either Utilization, Value, or AverageValue");
   for (std::string_view member : {"value", "averageValue"})
     if (auto amount = model::Quantity::from_json(target[member].value());
         target[member].present() && amount && amount->nanos <= 0)
@@ -188,9 +190,11 @@ void validate_reference(const Field& reference, bool core_too, Rules& rules) {
   const std::string_view version = reference["apiVersion"].text();
   const auto slashes = std::ranges::count(version, '/');
   if (slashes > 1)
-    rules.invalid(reference["apiVersion"], "unexpected GroupVersion string: " + std::string(version));
+    rules.invalid(reference["apiVersion"],
+                  "unexpected GroupVersion string: " + std::string(version));
   else if (!core_too && (slashes == 0 || version.starts_with('/')))
-    rules.invalid(reference["apiVersion"], json::Value(version), "apiVersion must specify API group");
+    rules.invalid(reference["apiVersion"], json::Value(version),
+                  "apiVersion must specify API group");
 }
 
 // Which of its numbers a target must have depends on what is measured.
@@ -199,7 +203,8 @@ void validate_source(std::string_view kind, const Field& source, Rules& rules) {
   const bool value = target["value"].present(), average = target["averageValue"].present(),
              used = target["averageUtilization"].present();
   if (kind == "resource" || kind == "containerResource") {
-    if (source["name"].text().empty()) rules.required(source["name"], "must specify a resource name");
+    if (source["name"].text().empty())
+      rules.required(source["name"], "must specify a resource name");
     if (kind == "containerResource") {
       if (source["container"].text().empty())
         rules.required(source["container"], "must specify a container");
@@ -208,9 +213,11 @@ void validate_source(std::string_view kind, const Field& source, Rules& rules) {
     }
     validate_target(target, rules);
     if (!used && !average)
-      rules.required(target["averageUtilization"], "must set either a target raw value or a target utilization");
+      rules.required(target["averageUtilization"],
+                     "must set either a target raw value or a target utilization");
     if (used && average)
-      rules.forbidden(target["averageValue"], "may not set both a target raw value and a target utilization");
+      rules.forbidden(target["averageValue"],
+                      "may not set both a target raw value and a target utilization");
     return;
   }
   if (kind == "object") validate_reference(source["describedObject"], true, rules);
@@ -224,24 +231,29 @@ void validate_source(std::string_view kind, const Field& source, Rules& rules) {
   if (kind == "object" && !value && !average)
     rules.required(target["averageValue"], "must set either a target value or averageValue");
   if (kind == "external" && !value && !average)
-    rules.required(target["averageValue"], "must set either a target value for metric or a per-pod target");
+    rules.required(target["averageValue"],
+                   "must set either a target value for metric or a per-pod target");
   if (kind == "external" && value && average)
-    rules.forbidden(target["value"], "may not set both a target value for metric and a per-pod target");
+    rules.forbidden(target["value"],
+                    "may not set both a target value for metric and a per-pod target");
 }
 
 void validate_metric(const Field& metric, Rules& rules) {
-  static const std::pair<std::string_view, std::string_view> kKinds[]{{"Object", "object"},
-                                                                      {"External", "external"},
-                                                                      {"Pods", "pods"},
-                                                                      {"Resource", "resource"},
-                                                                      {"ContainerResource", "containerResource"}};
+  static const std::pair<std::string_view, std::string_view> kKinds[]{
+      {"Object", "object"},
+      {"External", "external"},
+      {"Pods", "pods"},
+      {"Resource", "resource"},
+      {"ContainerResource", "containerResource"}};
   std::string_view expected;
   int present = 0;
   for (const auto& [type, member] : kKinds)
     if (metric["type"].text() == type) expected = member;
-  if (metric["type"].text().empty()) rules.required(metric["type"], "must specify a metric source type");
+  if (metric["type"].text().empty())
+    rules.required(metric["type"], "must specify a metric source type");
   if (expected.empty())
-    rules.unsupported(metric["type"], {"ContainerResource", "External", "Object", "Pods", "Resource"});
+    rules.unsupported(metric["type"],
+                      {"ContainerResource", "External", "Object", "Pods", "Resource"});
   for (const auto& [type, member] : kKinds) {
     if (metric[member].present() && ++present == 1) validate_source(member, metric[member], rules);
   }
@@ -283,8 +295,10 @@ std::vector<Cause> validate_autoscaler(const json::Value& object) {
   // Of the kinds of the core group, one alone can be scaled.
   const Field target = spec["scaleTargetRef"];
   validate_reference(target, target["kind"].text() == "ReplicationController", rules);
-  for (std::size_t i = 0; i < spec["metrics"].items().size(); ++i) validate_metric(spec["metrics"].at(i), rules);
-  for (std::string_view direction : {"scaleUp", "scaleDown"}) validate_behavior(spec["behavior"][direction], rules);
+  for (std::size_t i = 0; i < spec["metrics"].items().size(); ++i)
+    validate_metric(spec["metrics"].at(i), rules);
+  for (std::string_view direction : {"scaleUp", "scaleDown"})
+    validate_behavior(spec["behavior"][direction], rules);
   return std::move(rules.causes);
 }
 

@@ -20,13 +20,16 @@ constexpr std::size_t kMaxManager = 63;
 
 // More indexes than are kept count of without a limit.
 void validate_many_indexes(const Field& spec, Rules& rules) {
-  if (spec["completions"].number() <= kManyCompletions || !spec["backoffLimitPerIndex"].present()) return;
+  if (spec["completions"].number() <= kManyCompletions || !spec["backoffLimitPerIndex"].present())
+    return;
   if (!spec["maxFailedIndexes"].present())
     rules.required(spec["maxFailedIndexes"], "must be specified when completions is above 100000");
   for (std::string_view member : {"parallelism", "maxFailedIndexes"})
     if (spec[member].number() > kMaxOfMany)
-      rules.invalid(spec[member], "must be less than or equal to 10000 when completions are above 100000 and used with "
-                                  "backoff limit per index");
+      rules.invalid(
+          spec[member],
+          "must be less than or equal to 10000 when completions are above 100000 and used with "
+          "backoff limit per index");
 }
 
 void validate_counts(const Field& spec, Rules& rules) {
@@ -47,7 +50,8 @@ void validate_counts(const Field& spec, Rules& rules) {
     const Field failed = spec["maxFailedIndexes"];
     if (spec["completions"].present() && failed.number() > spec["completions"].number())
       rules.invalid(failed, "must be less than or equal to completions");
-    if (failed.number() > kMaxFailedIndexes) rules.invalid(failed, "must be less than or equal to 100000");
+    if (failed.number() > kMaxFailedIndexes)
+      rules.invalid(failed, "must be less than or equal to 100000");
     validate_many_indexes(spec, rules);
     return;
   }
@@ -70,11 +74,13 @@ void validate_manager(const Field& manager, Rules& rules) {
       rules.invalid(manager, json::Value(name.substr(0, slash)), why);
     const std::string_view path = name.substr(slash + 1);
     const bool good = std::ranges::all_of(path, [&](unsigned char c) {
-      return std::isalnum(c) || kPathCharacters.find(static_cast<char>(c)) != std::string_view::npos;
+      return std::isalnum(c) ||
+             kPathCharacters.find(static_cast<char>(c)) != std::string_view::npos;
     });
     if (!good)
-      rules.invalid(manager, json::Value(path),
-                    R"(Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+'))");
+      rules.invalid(
+          manager, json::Value(path),
+          R"(Invalid path (regex used for validation is '[A-Za-z0-9/\-._~%!$&'()*+,;=:]+'))");
   }
   if (name.size() > kMaxManager) rules.causes.push_back(too_long(manager.path(), kMaxManager));
 }
@@ -172,9 +178,11 @@ std::vector<Cause> validate_job(const json::Value& object) {
   // Its pods are named after their index.
   if (std::int64_t completions = spec["completions"].number();
       spec["completionMode"].text() == "Indexed" && completions > 0) {
-    const std::string host = std::string(job["metadata"]["name"].text()) + "-" + std::to_string(completions - 1);
+    const std::string host =
+        std::string(job["metadata"]["name"].text()) + "-" + std::to_string(completions - 1);
     if (!model::dns1123_label_errors(host).empty())
-      rules.invalid(job["metadata"]["name"], "will not able to create pod with invalid DNS label: " + host);
+      rules.invalid(job["metadata"]["name"],
+                    "will not able to create pod with invalid DNS label: " + host);
   }
   return std::move(rules.causes);
 }

@@ -45,17 +45,35 @@ std::string request_state(const json::Value& request) {
 }
 
 const std::vector<std::string>& known_usages() {
-  static const std::vector<std::string> kUsages{
-      "any", "cert sign", "client auth", "code signing", "content commitment", "crl sign", "data encipherment",
-      "decipher only", "digital signature", "email protection", "encipher only", "ipsec end system", "ipsec tunnel",
-      "ipsec user", "key agreement", "key encipherment", "microsoft sgc", "netscape sgc", "ocsp signing", "s/mime",
-      "server auth", "signing", "timestamping"};
+  static const std::vector<std::string> kUsages{"any",
+                                                "cert sign",
+                                                "client auth",
+                                                "code signing",
+                                                "content commitment",
+                                                "crl sign",
+                                                "data encipherment",
+                                                "decipher only",
+                                                "digital signature",
+                                                "email protection",
+                                                "encipher only",
+                                                "ipsec end system",
+                                                "ipsec tunnel",
+                                                "ipsec user",
+                                                "key agreement",
+                                                "key encipherment",
+                                                "microsoft sgc",
+                                                "netscape sgc",
+                                                "ocsp signing",
+                                                "s/mime",
+                                                "server auth",
+                                                "signing",
+                                                "timestamping"};
   return kUsages;
 }
 
 // What is wrong with the first bad part of a dotted text.
-void report_parts(const Field& signer, std::string_view text, std::vector<std::string> (*errors)(std::string_view),
-                  Rules& rules) {
+void report_parts(const Field& signer, std::string_view text,
+                  std::vector<std::string> (*errors)(std::string_view), Rules& rules) {
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find('.', begin), text.size());
     const std::string_view part = text.substr(begin, end - begin);
@@ -75,12 +93,16 @@ void validate_signer_name(const Field& signer, Rules& rules) {
     return rules.invalid(signer, "the legacy signerName is not allowed via this API version");
   if (!rules.need_text(signer)) return;
   if (std::ranges::count(name, '/') != 1)
-    return rules.invalid(signer, "must be a fully qualified domain and path of the form 'example.com/signer-name'");
-  const std::string_view domain = name.substr(0, name.find('/')), path = name.substr(domain.size() + 1);
-  if (domain.size() > kLongestDomain) rules.causes.push_back(too_long(signer.path(), kLongestDomain));
+    return rules.invalid(
+        signer, "must be a fully qualified domain and path of the form 'example.com/signer-name'");
+  const std::string_view domain = name.substr(0, name.find('/')),
+                         path = name.substr(domain.size() + 1);
+  if (domain.size() > kLongestDomain)
+    rules.causes.push_back(too_long(signer.path(), kLongestDomain));
   report_parts(signer, domain, model::dns1123_label_errors, rules);
   if (domain.find('.') == std::string_view::npos)
-    rules.invalid(signer, json::Value(domain), "should be a domain with at least two segments separated by dots");
+    rules.invalid(signer, json::Value(domain),
+                  "should be a domain with at least two segments separated by dots");
   report_parts(signer, path, model::dns1123_subdomain_errors, rules);
   if (name.size() > kLongest) rules.causes.push_back(too_long(signer.path(), kLongest));
 }
@@ -123,7 +145,8 @@ Kind signing_request_kind() {
   kind.prepare_update = [](json::Value& object, const json::Value&, const WriteContext& context) {
     if (context.subresource != "approval") return;
     json::Value* conditions = nullptr;
-    if (json::Value* status = object.get_object().if_contains("status"); status && status->is_object())
+    if (json::Value* status = object.get_object().if_contains("status");
+        status && status->is_object())
       conditions = status->get_object().if_contains("conditions");
     if (!conditions || !conditions->is_array()) return;
     for (json::Value& one : conditions->get_array()) {
@@ -152,11 +175,13 @@ json::Array conditions_of_type(const json::Value& request, std::string_view type
 
 }  // namespace
 
-std::vector<Cause> validate_verdict(const json::Value& request, const json::Value& old, bool on_approval) {
+std::vector<Cause> validate_verdict(const json::Value& request, const json::Value& old,
+                                    bool on_approval) {
   Rules rules;
   const Field field = Field(request, "")["status"]["conditions"];
   for (const std::string type : {"Approved", "Denied", "Failed"}) {
-    const json::Array before = conditions_of_type(old, type), now = conditions_of_type(request, type);
+    const json::Array before = conditions_of_type(old, type),
+                      now = conditions_of_type(request, type);
     const bool may_be_given = type == "Failed" || on_approval;
     const std::string what = " a condition of type " + go_quote(type);
     if (now.size() < before.size())

@@ -150,7 +150,8 @@ void add_core_event_kinds(Kinds& kinds) {
   set_selectable(core, "involvedObject", "reportingComponent");
   core.selectable.emplace("source", [](const json::Node& event) {
     const std::string_view component = json::string_at(event, {"source", "component"});
-    return std::string(component.empty() ? json::string_at(event, {"reportingComponent"}) : component);
+    return std::string(component.empty() ? json::string_at(event, {"reportingComponent"})
+                                         : component);
   });
   core.validate = validate_event;
   add(kinds, std::move(core));

@@ -118,7 +118,8 @@ Kind pod_template_kind() {
 }  // namespace
 
 std::vector<std::string> pod_template_errors(json::Value pod_template) {
-  if (json::Value& spec = json::at_path(pod_template, {"spec"}); spec.is_null()) spec = json::Object();
+  if (json::Value& spec = json::at_path(pod_template, {"spec"}); spec.is_null())
+    spec = json::Object();
   default_pod_template(pod_template);
   Rules rules;
   validate_pod_template(Field(pod_template, "template"), rules);

@@ -93,7 +93,8 @@ void drop_node_ports(json::Value& object, const json::Value& old) {
   std::set<std::int64_t> allocated;
   for (const json::Value& one : *before) allocated.insert(json::int_at(one, {"nodePort"}));
   for (json::Value& port : ports->get_array())
-    if (port.is_object() && allocated.contains(json::int_at(port, {"nodePort"}))) port.get_object().erase("nodePort");
+    if (port.is_object() && allocated.contains(json::int_at(port, {"nodePort"})))
+      port.get_object().erase("nodePort");
 }
 
 // Nor what else only the old type may say, when it says the same of it.
@@ -101,16 +102,20 @@ void drop_dependent(json::Value& object, const json::Value& old) {
   const json::Value* before = json::find(old, "spec");
   json::Object& spec = object_in_place(object.get_object(), "spec");
   const auto drop = [&](std::string_view member) {
-    const json::Value *was = before ? json::find(*before, member) : nullptr, *is = spec.if_contains(member);
+    const json::Value *was = before ? json::find(*before, member) : nullptr,
+                      *is = spec.if_contains(member);
     if (was && is && json::equal(*was, *is)) spec.erase(member);
   };
   if (!before) return;
   if (json::string_at(*before, {"type"}) == "LoadBalancer" &&
       json::string_at(object, {"spec", "type"}) != "LoadBalancer")
-    for (std::string_view member : {"allocateLoadBalancerNodePorts", "loadBalancerClass"}) drop(member);
-  if (is_externally_accessible(*before) && !is_externally_accessible(object.get_object().at("spec")))
+    for (std::string_view member : {"allocateLoadBalancerNodePorts", "loadBalancerClass"})
+      drop(member);
+  if (is_externally_accessible(*before) &&
+      !is_externally_accessible(object.get_object().at("spec")))
     drop("externalTrafficPolicy");
-  if (needs_health_check(*before) && !needs_health_check(object.get_object().at("spec"))) drop("healthCheckNodePort");
+  if (needs_health_check(*before) && !needs_health_check(object.get_object().at("spec")))
+    drop("healthCheckNodePort");
 }
 
 // A client that PUTs what it wrote, not what it read, keeps what was allocated.

@@ -102,10 +102,28 @@ void check_modes(const Field& modes, Rules& rules) {
 }
 
 // What a volume can be made of, in the order in which upstream looks for it.
-constexpr std::string_view kVolumeSources[]{
-    "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs",
-    "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
-    "azureDisk", "scaleIO", "local", "storageos", "csi"};
+constexpr std::string_view kVolumeSources[]{"hostPath",
+                                            "gcePersistentDisk",
+                                            "awsElasticBlockStore",
+                                            "glusterfs",
+                                            "flocker",
+                                            "nfs",
+                                            "rbd",
+                                            "quobyte",
+                                            "cephfs",
+                                            "iscsi",
+                                            "cinder",
+                                            "fc",
+                                            "flexVolume",
+                                            "azureFile",
+                                            "vsphereVolume",
+                                            "photonPersistentDisk",
+                                            "portworxVolume",
+                                            "azureDisk",
+                                            "scaleIO",
+                                            "local",
+                                            "storageos",
+                                            "csi"};
 
 std::vector<Cause> validate_volume(const json::Value& object) {
   Rules rules;
@@ -154,13 +172,15 @@ std::vector<Cause> validate_changed_volume(const json::Value& object, const json
     return same(Field(given, ""), before[source]);
   });
   if (!as_before)
-    rules.forbidden(now["persistentvolumesource"], "spec.persistentvolumesource is immutable after creation\n");
+    rules.forbidden(now["persistentvolumesource"],
+                    "spec.persistentvolumesource is immutable after creation\n");
   rules.immutable(Field(now["volumeMode"].value(), "volumeMode"), before["volumeMode"]);
   if (before["nodeAffinity"].present() && !same(now["nodeAffinity"], before["nodeAffinity"]))
     rules.invalid(Field(now["nodeAffinity"].value(), "nodeAffinity"),
                   "field is immutable, except for updating from beta label to GA");
   if (before["volumeAttributesClassName"].present() && !now["volumeAttributesClassName"].present())
-    rules.forbidden(now["volumeAttributesClassName"], "update from non-nil value to nil is forbidden");
+    rules.forbidden(now["volumeAttributesClassName"],
+                    "update from non-nil value to nil is forbidden");
   return std::move(rules.causes);
 }
 
@@ -168,7 +188,8 @@ std::vector<Cause> validate_changed_volume(const json::Value& object, const json
 void mirror_source(json::Object& spec) {
   json::Value* source = spec.if_contains("dataSource");
   if (source && !source->is_null()) {
-    const std::string_view kind = json::string_at(*source, {"kind"}), group = json::string_at(*source, {"apiGroup"});
+    const std::string_view kind = json::string_at(*source, {"kind"}),
+                           group = json::string_at(*source, {"apiGroup"});
     const bool known = (kind == "PersistentVolumeClaim" && group.empty()) ||
                        (kind == "VolumeSnapshot" && group == "snapshot.storage.k8s.io");
     if (!known) spec.erase("dataSource");
@@ -198,8 +219,8 @@ void stamp_phase(json::Value& object, const WriteContext& context) {
   json::at_path(object, {"status", "lastPhaseTransitionTime"}) = model::format_rfc3339(context.now);
 }
 
-// Bytes once promised stay; only the request of a bound claim may grow (by admission_storage.cpp's leave), and a volume
-// may be bound.
+// Bytes once promised stay; only the request of a bound claim may grow (by admission_storage.cpp's
+// leave), and a volume may be bound.
 std::vector<Cause> validate_changed_claim(const json::Value& object, const json::Value& old) {
   Rules rules;
   Field now = Field(object, "")["spec"], before = Field(old, "")["spec"];
@@ -246,14 +267,16 @@ void validate_claim_spec(const Field& spec, Rules& rules) {
                   json::Value(bytes->text()), "must be greater than zero");
   if (!spec["storageClassName"].text().empty()) rules.dns_subdomain(spec["storageClassName"]);
   rules.one_of(spec["volumeMode"], {"Block", "Filesystem"});
-  for (std::string_view source : {"dataSource", "dataSourceRef"}) validate_source_reference(spec[source], rules);
+  for (std::string_view source : {"dataSource", "dataSourceRef"})
+    validate_source_reference(spec[source], rules);
 }
 
 void validate_driver_name(const Field& driver, Rules& rules) {
   if (driver.text().empty()) rules.required(driver);
   if (driver.text().size() > 63) rules.causes.push_back(too_long(driver.path(), 63));
   std::string lower(driver.text());
-  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::ranges::transform(lower, lower.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (const std::string& why : model::dns1123_subdomain_errors(lower)) rules.invalid(driver, why);
 }
 

@@ -12,12 +12,14 @@ inline bool is_blank(std::string_view text) {
 
 // Reports one that is `missing`, does not compile, or comes to something else than it should.
 inline Result<ProgramPtr> validate_expression(const Field& expression, const ExpressionScope& scope,
-                                              ExpressionResult wanted, std::string_view missing, Rules& rules) {
+                                              ExpressionResult wanted, std::string_view missing,
+                                              Rules& rules) {
   if (is_blank(expression.text())) {
     rules.required(expression, std::string(missing));
     return fail(Code::invalid, "");
   }
-  Result<ProgramPtr> program = compile_admission_expression(std::string(expression.text()), scope, wanted);
+  Result<ProgramPtr> program =
+      compile_admission_expression(std::string(expression.text()), scope, wanted);
   if (!program) rules.invalid(expression, program.error().message);
   return program;
 }

@@ -61,12 +61,13 @@ Kind priority_level_kind() {
   kind.columns = columns(
       {"Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", "Age"});
   kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
-    return {json::Value(json::string_at(object, {"spec", "type"})),
-            number_or_none(object, {"spec", "limited", "nominalConcurrencyShares"}),
-            number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "queues"}),
-            number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "handSize"}),
-            number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "queueLengthLimit"}),
-            json::Value(age(object, now))};
+    return {
+        json::Value(json::string_at(object, {"spec", "type"})),
+        number_or_none(object, {"spec", "limited", "nominalConcurrencyShares"}),
+        number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "queues"}),
+        number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "handSize"}),
+        number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "queueLengthLimit"}),
+        json::Value(age(object, now))};
   };
   kind.set_defaults = [](json::Value& object) {
     json::Value* spec = object.get_object().if_contains("spec");

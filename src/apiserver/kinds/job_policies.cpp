@@ -9,7 +9,8 @@
 namespace hekla::apiserver {
 namespace {
 
-constexpr std::size_t kMaxRules = 20, kMaxExitCodes = 255, kMaxConditions = 20, kMaxIndexText = 64 * 1024;
+constexpr std::size_t kMaxRules = 20, kMaxExitCodes = 255, kMaxConditions = 20,
+                      kMaxIndexText = 64 * 1024;
 
 void check_exit_codes(const Field& codes, const std::set<std::string>& containers, Rules& rules) {
   if (codes["operator"].text().empty())
@@ -18,7 +19,8 @@ void check_exit_codes(const Field& codes, const std::set<std::string>& container
     rules.one_of(codes["operator"], {"In", "NotIn"});
   const Field container = codes["containerName"], values = codes["values"];
   if (container.present() && !containers.contains(std::string(container.text())))
-    rules.invalid(container, "must be one of the container or initContainer names in the pod template");
+    rules.invalid(container,
+                  "must be one of the container or initContainer names in the pod template");
   if (values.items().empty())
     rules.invalid(values, "at least one value is required");
   else if (values.items().size() > kMaxExitCodes)
@@ -47,14 +49,16 @@ void check_conditions(const Field& conditions, Rules& rules) {
   }
 }
 
-void check_failure_rule(const Field& rule, bool per_index, const std::set<std::string>& containers, Rules& rules) {
+void check_failure_rule(const Field& rule, bool per_index, const std::set<std::string>& containers,
+                        Rules& rules) {
   if (rule["action"].text().empty())
     rules.required(rule["action"], R"(valid values: ["Count" "FailIndex" "FailJob" "Ignore"])");
   else if (rule["action"].text() == "FailIndex" && !per_index)
     rules.invalid(rule["action"], "requires the backoffLimitPerIndex to be set");
   else
     rules.one_of(rule["action"], {"Count", "FailIndex", "FailJob", "Ignore"});
-  const bool codes = rule["onExitCodes"].present(), conditions = !rule["onPodConditions"].items().empty();
+  const bool codes = rule["onExitCodes"].present(),
+             conditions = !rule["onPodConditions"].items().empty();
   if (codes) check_exit_codes(rule["onExitCodes"], containers, rules);
   check_conditions(rule["onPodConditions"], rules);
   if (codes == conditions)
@@ -84,14 +88,16 @@ Indexes read_indexes(std::string_view text, std::int64_t completions) {
     return index;
   };
   const auto decreasing = [](std::int64_t before, std::int64_t now) {
-    return "non-increasing order, previous: " + std::to_string(before) + ", current: " + std::to_string(now);
+    return "non-increasing order, previous: " + std::to_string(before) +
+           ", current: " + std::to_string(now);
   };
   while (!text.empty() || last) {
     const std::string_view part = text.substr(0, text.find(','));
     const std::size_t dash = part.find('-');
     if (dash != std::string_view::npos && part.find('-', dash + 1) != std::string_view::npos)
       found.wrong = "the fragment " + go_quote(part) +
-                    " violates the requirement that an index interval can have at most two parts separated by '-'";
+                    " violates the requirement that an index interval can have at most two parts "
+                    "separated by '-'";
     const std::int64_t from = found.wrong.empty() ? read(part.substr(0, dash)) : 0;
     std::int64_t to = from;
     if (found.wrong.empty() && dash != std::string_view::npos) {
@@ -114,9 +120,11 @@ void check_success_rule(const Field& rule, std::int64_t completions, Rules& rule
     rules.required(rule, "at least one of succeededCount or succeededIndexes must be specified");
   Indexes found;
   if (indexes.present()) {
-    if (indexes.text().size() > kMaxIndexText) rules.causes.push_back(too_long(indexes.path(), kMaxIndexText));
+    if (indexes.text().size() > kMaxIndexText)
+      rules.causes.push_back(too_long(indexes.path(), kMaxIndexText));
     found = read_indexes(indexes.text(), completions);
-    if (!found.wrong.empty()) rules.invalid(indexes, "error parsing succeededIndexes: " + found.wrong);
+    if (!found.wrong.empty())
+      rules.invalid(indexes, "error parsing succeededIndexes: " + found.wrong);
   }
   if (!count.present()) return;
   rules.not_negative(count);
@@ -137,7 +145,8 @@ void validate_failure_policy(const Field& spec, Rules& rules) {
   std::set<std::string> containers;
   for (std::string_view kind : {"containers", "initContainers"}) {
     const Field all = spec["template"]["spec"][kind];
-    for (std::size_t i = 0; i < all.items().size(); ++i) containers.emplace(all.at(i)["name"].text());
+    for (std::size_t i = 0; i < all.items().size(); ++i)
+      containers.emplace(all.at(i)["name"].text());
   }
   for (std::size_t i = 0; i < list.items().size(); ++i)
     check_failure_rule(list.at(i), spec["backoffLimitPerIndex"].present(), containers, rules);
@@ -146,7 +155,8 @@ void validate_failure_policy(const Field& spec, Rules& rules) {
 void validate_success_policy(const Field& spec, Rules& rules) {
   const Field list = spec["successPolicy"]["rules"];
   if (list.items().empty())
-    rules.required(list, "at least one rules must be specified when the successPolicy is specified");
+    rules.required(list,
+                   "at least one rules must be specified when the successPolicy is specified");
   if (list.items().size() > kMaxRules)
     rules.causes.push_back(too_many(list.path(), list.items().size(), kMaxRules));
   for (std::size_t i = 0; i < list.items().size(); ++i)

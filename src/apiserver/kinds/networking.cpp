@@ -86,8 +86,10 @@ void validate_host(const Field& host, Rules& rules) {
                     model::dns1123_subdomain_errors(name.substr(2)).empty();
   if (!good)
     rules.invalid(host,
-                  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must "
-                  "consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character "
+                  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS "
+                  "subdomain, which must "
+                  "consist of lower case alphanumeric characters, '-' or '.' and end with an "
+                  "alphanumeric character "
                   "(e.g. '*.example.com', regex used for validation is "
                   "'\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')");
 }
@@ -110,7 +112,8 @@ std::vector<Cause> validate_ingress(const json::Value& object) {
   Rules rules;
   Field spec = Field(object, "")["spec"];
   if (spec["rules"].items().empty() && !spec["defaultBackend"].present())
-    rules.invalid(spec, spec["rules"].value(), "either `defaultBackend` or `rules` must be specified");
+    rules.invalid(spec, spec["rules"].value(),
+                  "either `defaultBackend` or `rules` must be specified");
   if (spec["defaultBackend"].present()) validate_backend(spec["defaultBackend"], rules);
   for (std::size_t i = 0; i < spec["rules"].items().size(); ++i) {
     const Field host = spec["rules"].at(i)["host"];
@@ -127,14 +130,16 @@ std::vector<Cause> validate_ingress(const json::Value& object) {
       }
       static const std::vector<std::string> kTypes{"Exact", "ImplementationSpecific", "Prefix"};
       const std::string_view type = path["pathType"].text();
-      if (std::ranges::find(kTypes, type) == kTypes.end()) rules.unsupported(path["pathType"], kTypes);
+      if (std::ranges::find(kTypes, type) == kTypes.end())
+        rules.unsupported(path["pathType"], kTypes);
       validate_path(path["path"], type, rules);
       validate_backend(path["backend"], rules);
     }
   }
   for (std::size_t i = 0; i < spec["tls"].items().size(); ++i) {
     const Field tls = spec["tls"].at(i);
-    for (std::size_t h = 0; h < tls["hosts"].items().size(); ++h) validate_host(tls["hosts"].at(h), rules);
+    for (std::size_t h = 0; h < tls["hosts"].items().size(); ++h)
+      validate_host(tls["hosts"].at(h), rules);
     if (!tls["secretName"].text().empty()) rules.dns_subdomain(tls["secretName"]);
   }
   if (spec["ingressClassName"].present()) rules.dns_subdomain(spec["ingressClassName"]);
@@ -166,7 +171,8 @@ void validate_controller_name(const Field& controller, Rules& rules) {
   for (const std::string& why : model::dns1123_subdomain_errors(host))
     rules.invalid(controller, json::Value(host), why);
   const bool good = std::ranges::all_of(path, [](unsigned char c) {
-    return std::isalnum(c) || std::string_view("/-._~%!$&'()*+,;=:").find(c) != std::string_view::npos;
+    return std::isalnum(c) ||
+           std::string_view("/-._~%!$&'()*+,;=:").find(c) != std::string_view::npos;
   });
   if (!good)
     rules.invalid(controller, json::Value(path),
@@ -334,7 +340,8 @@ Kind ingress_class_kind() {
   kind.set_defaults = [](json::Value& object) {
     json::Value* spec = object.get_object().if_contains("spec");
     if (spec == nullptr || !spec->is_object()) return;
-    if (json::Value* parameters = spec->get_object().if_contains("parameters"); parameters && parameters->is_object())
+    if (json::Value* parameters = spec->get_object().if_contains("parameters");
+        parameters && parameters->is_object())
       set_default(parameters->get_object(), "scope", "Cluster");
   };
   kind.validate = validate_ingress_class;
@@ -355,7 +362,8 @@ std::vector<Cause> validate_address(const json::Value& object) {
   }
   if (!parent["group"].text().empty()) rules.dns_subdomain(parent["group"]);
   for (std::string_view member : {"resource", "name"}) rules.need_text(parent[member]);
-  for (std::string_view member : {"resource", "name", "namespace"}) rules.path_segment(parent[member]);
+  for (std::string_view member : {"resource", "name", "namespace"})
+    rules.path_segment(parent[member]);
   return std::move(rules.causes);
 }
 

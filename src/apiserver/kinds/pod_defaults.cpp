@@ -54,10 +54,12 @@ void default_requests(json::Object& container) {
 // Fields of feature gates that are off in 1.34 (EnvFiles, ContainerStopSignals).
 void drop_disabled(json::Object& container) {
   for (json::Value& variable : list_in(container, "env"))
-    if (json::Object* source = variable.is_object() ? object_in(variable.get_object(), "valueFrom") : nullptr)
+    if (json::Object* source =
+            variable.is_object() ? object_in(variable.get_object(), "valueFrom") : nullptr)
       source->erase("fileKeyRef");
   json::Object* lifecycle = object_in(container, "lifecycle");
-  if (lifecycle != nullptr && lifecycle->erase("stopSignal") > 0 && lifecycle->empty()) container.erase("lifecycle");
+  if (lifecycle != nullptr && lifecycle->erase("stopSignal") > 0 && lifecycle->empty())
+    container.erase("lifecycle");
 }
 
 void default_container(json::Object& container) {
@@ -151,10 +153,12 @@ void default_pod_requests(json::Object& spec) {
   json::Object requests(resources->storage());
   if (json::Object* given = object_in(*resources, "requests")) requests = *given;
   auto take = [&](std::string_view name, const json::Value& amount) {
-    if (name == "cpu" || name == "memory" || name.starts_with("hugepages-")) requests.emplace(name, amount);
+    if (name == "cpu" || name == "memory" || name.starts_with("hugepages-"))
+      requests.emplace(name, amount);
   };
   if (auto decoded = json::decode<model::PodSpec>(json::Value(std::move(containers))))
-    for (const auto& [name, amount] : model::pod_requests(*decoded)) take(name, json::encode(amount));
+    for (const auto& [name, amount] : model::pod_requests(*decoded))
+      take(name, json::encode(amount));
   for (const auto& limit : *limits) take(json::sv(limit.key()), limit.value());
   if (!requests.empty()) (*resources)["requests"] = std::move(requests);
 }

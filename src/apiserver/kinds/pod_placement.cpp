@@ -33,7 +33,9 @@ void check_field_requirement(const Field& one, Rules& rules) {
   if (std::string_view op = one["operator"].text(); op != "In" && op != "NotIn")
     rules.invalid(one["operator"], json::Value(op), "not a valid selector operator");
   else if (values.items().size() != 1)
-    rules.required(values, "must be only one value when `operator` is 'In' or 'NotIn' for node field selector");
+    rules.required(
+        values,
+        "must be only one value when `operator` is 'In' or 'NotIn' for node field selector");
   if (one["key"].text() != "metadata.name")
     rules.invalid(one["key"], json::Value(one["key"].text()), "not a valid field selector key");
   else

@@ -1,4 +1,5 @@
-// What a pod's variables and files may say of the pod itself: its fields and its containers' amounts.
+// What a pod's variables and files may say of the pod itself: its fields and its containers'
+// amounts.
 #include <algorithm>
 
 #include "apiserver/kinds/pod_rules.h"
@@ -8,16 +9,23 @@
 namespace hekla::apiserver {
 namespace {
 
-const std::vector<std::string> kVariableFields{
-    "metadata.name",           "metadata.namespace", "metadata.uid",   "spec.nodeName",
-    "spec.serviceAccountName", "status.hostIP",      "status.hostIPs", "status.podIP",
-    "status.podIPs"};
-const std::vector<std::string> kFileFields{"metadata.annotations", "metadata.labels", "metadata.name",
-                                           "metadata.namespace", "metadata.uid"};
+const std::vector<std::string> kVariableFields{"metadata.name",
+                                               "metadata.namespace",
+                                               "metadata.uid",
+                                               "spec.nodeName",
+                                               "spec.serviceAccountName",
+                                               "status.hostIP",
+                                               "status.hostIPs",
+                                               "status.podIP",
+                                               "status.podIPs"};
+const std::vector<std::string> kFileFields{"metadata.annotations", "metadata.labels",
+                                           "metadata.name", "metadata.namespace", "metadata.uid"};
 // Those that exist, though neither variables nor files may have them.
-const std::vector<std::string> kOtherFields{"spec.restartPolicy", "spec.schedulerName", "status.phase"};
-const std::vector<std::string> kAmounts{"limits.cpu",   "limits.ephemeral-storage",   "limits.memory",
-                                        "requests.cpu", "requests.ephemeral-storage", "requests.memory"};
+const std::vector<std::string> kOtherFields{"spec.restartPolicy", "spec.schedulerName",
+                                            "status.phase"};
+const std::vector<std::string> kAmounts{
+    "limits.cpu",   "limits.ephemeral-storage",   "limits.memory",
+    "requests.cpu", "requests.ephemeral-storage", "requests.memory"};
 
 bool contains(const std::vector<std::string>& list, std::string_view text) {
   return std::ranges::find(list, text) != list.end();
@@ -35,16 +43,19 @@ void check_divisor(const Field& reference, Rules& rules) {
   if (!is_amount(resource)) return;
   const std::string text = divisor->text();
   const bool cpu = resource.ends_with(".cpu");
-  static const std::vector<std::string> kUnits{"1",  "1k",  "1M",  "1G",  "1T",  "1P", "1E",
+  static const std::vector<std::string> kUnits{"1",   "1k",  "1M",  "1G",  "1T",  "1P", "1E",
                                                "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"};
   if (cpu ? text == "1m" || text == "1" : contains(kUnits, text)) return;
   const std::string_view what = resource.ends_with(".memory") ? "memory"
-                                : resource.ends_with(".ephemeral-storage") ? "local ephemeral storage"
-                                                                           : "hugepages";
+                                : resource.ends_with(".ephemeral-storage")
+                                    ? "local ephemeral storage"
+                                    : "hugepages";
   rules.invalid(reference["divisor"], json::Value(resource),
                 cpu ? "only divisor's values 1m and 1 are supported with the cpu resource"
-                    : "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, 1Ei are supported "
-                      "with the " + std::string(what) + " resource");
+                    : "only divisor's values 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi, "
+                      "1Ei are supported "
+                      "with the " +
+                          std::string(what) + " resource");
 }
 
 // metadata.labels['a']
@@ -53,12 +64,13 @@ bool check_subscript(const Field& reference, std::string_view text, Rules& rules
   if (!text.ends_with("']") || open == std::string_view::npos || open == 0) return false;
   const std::string_view path = text.substr(0, open);
   std::string name(text.substr(open + 2, text.size() - open - 4));
-  if (path == "metadata.annotations") std::ranges::transform(name, name.begin(), [](unsigned char c) {
-      return static_cast<char>(std::tolower(c));
-    });
+  if (path == "metadata.annotations")
+    std::ranges::transform(name, name.begin(),
+                           [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (path != "metadata.annotations" && path != "metadata.labels")
-    rules.invalid(reference["fieldPath"], "error converting fieldPath: field label does not support subscript: " +
-                                              std::string(text));
+    rules.invalid(
+        reference["fieldPath"],
+        "error converting fieldPath: field label does not support subscript: " + std::string(text));
   else
     for (const std::string& why : model::qualified_name_errors(name))
       rules.invalid(reference, json::Value(name), why);
@@ -79,10 +91,12 @@ void validate_field_reference(const Field& reference, bool file, Rules& rules) {
   const std::string_view name = path.text() == "spec.host" ? "spec.nodeName" : path.text();
   const std::vector<std::string>& allowed = file ? kFileFields : kVariableFields;
   if (contains(allowed, name)) return;
-  if (contains(kVariableFields, name) || contains(kFileFields, name) || contains(kOtherFields, name))
+  if (contains(kVariableFields, name) || contains(kFileFields, name) ||
+      contains(kOtherFields, name))
     rules.unsupported(path, allowed);
   else
-    rules.invalid(path, "error converting fieldPath: field label not supported: " + std::string(name));
+    rules.invalid(path,
+                  "error converting fieldPath: field label not supported: " + std::string(name));
 }
 
 void validate_resource_reference(const Field& reference, bool file, Rules& rules) {

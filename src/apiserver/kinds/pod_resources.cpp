@@ -80,7 +80,8 @@ void check_amounts(const Field& resources, Rules& rules) {
         if (is(std::string_view(member.key()))) return true;
     return false;
   };
-  if (any_of(is_huge_pages) && !any_of([](std::string_view name) { return name == "cpu" || name == "memory"; }))
+  if (any_of(is_huge_pages) &&
+      !any_of([](std::string_view name) { return name == "cpu" || name == "memory"; }))
     rules.forbidden(resources, "HugePages require cpu or memory");
 }
 
@@ -91,8 +92,8 @@ model::ResourceList amounts_in(const Field& list) {
   return found;
 }
 
-// What the containers ask for together: those that run at the same time, or an init container beside the sidecars
-// that were started before it.
+// What the containers ask for together: those that run at the same time, or an init container
+// beside the sidecars that were started before it.
 model::ResourceList sum_of_containers(const Field& spec, std::string_view list) {
   model::ResourceList running, at_start, sidecars;
   for (std::size_t i = 0; i < spec["containers"].items().size(); ++i)
@@ -109,7 +110,9 @@ model::ResourceList sum_of_containers(const Field& spec, std::string_view list) 
   return running;
 }
 
-bool is_pod_resource(std::string_view name) { return name == "cpu" || name == "memory" || is_huge_pages(name); }
+bool is_pod_resource(std::string_view name) {
+  return name == "cpu" || name == "memory" || is_huge_pages(name);
+}
 
 // What the containers have must fit into what the pod has.
 void check_fit(const Field& spec, Rules& rules) {
@@ -120,20 +123,23 @@ void check_fit(const Field& spec, Rules& rules) {
       if (auto most = own.find(name);
           most != own.end() && sum > most->second && (list == "requests" || is_huge_pages(name)))
         rules.invalid(resources[list].key(name), json::Value(most->second.text()),
-                      "must be greater than or equal to aggregate container " + std::string(list) + " of " +
-                          sum.text());
+                      "must be greater than or equal to aggregate container " + std::string(list) +
+                          " of " + sum.text());
   }
   const model::ResourceList limits = amounts_in(resources["limits"]);
   for (std::size_t i = 0; i < spec["containers"].items().size(); ++i)
     for (const auto& [name, amount] : amounts_in(spec["containers"].at(i)["resources"]["limits"]))
       if (auto most = limits.find(name); most != limits.end() && amount > most->second)
         rules.invalid(Field(nullptr, resources.path())["containers"].at(i).key(name)["limits"],
-                      json::Value(amount.text()), "must be less than or equal to pod limits of " + most->second.text());
+                      json::Value(amount.text()),
+                      "must be less than or equal to pod limits of " + most->second.text());
 }
 
 }  // namespace
 
-void validate_container_resources(const Field& resources, Rules& rules) { check_amounts(resources, rules); }
+void validate_container_resources(const Field& resources, Rules& rules) {
+  check_amounts(resources, rules);
+}
 
 void validate_pod_resources(const Field& spec, Rules& rules) {
   const Field resources = spec["resources"];
@@ -143,8 +149,8 @@ void validate_pod_resources(const Field& spec, Rules& rules) {
   for (std::string_view list : {"limits", "requests"})
     for (const auto& member : resources[list].members())
       if (!is_pod_resource(member.key()))
-        rules.causes.push_back(unsupported_value(resources[list].key(member.key()).path(), json::Value(member.key()),
-                                                 {"cpu", "memory"}));
+        rules.causes.push_back(unsupported_value(resources[list].key(member.key()).path(),
+                                                 json::Value(member.key()), {"cpu", "memory"}));
   check_amounts(resources, rules);
   check_fit(spec, rules);
 }

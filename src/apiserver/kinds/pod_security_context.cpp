@@ -20,7 +20,8 @@ void check_seccomp(const Field& profile, Rules& rules) {
   else
     rules.one_of(type, {"Localhost", "RuntimeDefault", "Unconfined"});
   if (type.text() != "Localhost") {
-    if (file.present()) rules.invalid(file, profile.value(), "can only be set when seccomp type is Localhost");
+    if (file.present())
+      rules.invalid(file, profile.value(), "can only be set when seccomp type is Localhost");
   } else if (!file.present()) {
     rules.required(file, "must be set when seccomp type is Localhost");
   } else {
@@ -51,7 +52,8 @@ bool is_sysctl_name(std::string_view name) {
   auto separates = [](char c) { return c == '.' || c == '/'; };
   if (name.empty() || name.size() > 253) return false;
   for (std::size_t i = 0; i < name.size(); ++i) {
-    const bool at_edge = i == 0 || i + 1 == name.size() || separates(name[i - 1]) || separates(name[i + 1]);
+    const bool at_edge =
+        i == 0 || i + 1 == name.size() || separates(name[i - 1]) || separates(name[i + 1]);
     const bool inside = name[i] == '-' || name[i] == '_' || separates(name[i]);
     if (!plain(name[i]) && (!inside || at_edge)) return false;
   }
@@ -74,8 +76,9 @@ void check_sysctls(const Field& spec, Rules& rules) {
     const Field name = sysctls.at(i)["name"];
     if (rules.need_text(name)) {
       if (!is_sysctl_name(name.text()))
-        rules.invalid(name, "must have at most 253 characters and match regex "
-                            "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9]$");
+        rules.invalid(name,
+                      "must have at most 253 characters and match regex "
+                      "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9]$");
       else
         rules.unique(names, name);
     }
@@ -108,19 +111,24 @@ void validate_container_security(const Field& security, Rules& rules) {
   // Upstream asks for users of the pod's own with Unmasked, which pods of this node cannot have.
   rules.one_of(security["procMount"], {"Default", "Unmasked"});
   check_seccomp(security["seccompProfile"], rules);
-  if (security["allowPrivilegeEscalation"].present() && !security["allowPrivilegeEscalation"].flag()) {
+  if (security["allowPrivilegeEscalation"].present() &&
+      !security["allowPrivilegeEscalation"].flag()) {
     if (security["privileged"].flag())
-      rules.invalid(security, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+      rules.invalid(security,
+                    "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
     for (const json::Value& one : security["capabilities"]["add"].items())
       if (one.is_string() && one.get_string() == "CAP_SYS_ADMIN")
-        rules.invalid(security, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
+        rules.invalid(
+            security,
+            "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
   }
   check_app_armor(security["appArmorProfile"], rules);
 }
 
 void validate_pod_security(const Field& spec, Rules& rules) {
   const Field security = spec["securityContext"];
-  for (std::string_view member : {"fsGroup", "runAsUser", "runAsGroup"}) check_id(security[member], rules);
+  for (std::string_view member : {"fsGroup", "runAsUser", "runAsGroup"})
+    check_id(security[member], rules);
   for (std::size_t i = 0; i < security["supplementalGroups"].items().size(); ++i)
     check_id(security["supplementalGroups"].at(i), rules);
   if (spec["hostPID"].flag() && spec["shareProcessNamespace"].flag())

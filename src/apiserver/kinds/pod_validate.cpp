@@ -1,5 +1,5 @@
-// Is this a pod? Containers and the pod as a whole; volumes, resources, identity and placement have files of their own.
-// Texts and paths are those of Kubernetes 1.34's pkg/apis/core/validation.
+// Is this a pod? Containers and the pod as a whole; volumes, resources, identity and placement have
+// files of their own. Texts and paths are those of Kubernetes 1.34's pkg/apis/core/validation.
 #include <algorithm>
 #include <cctype>
 
@@ -108,7 +108,8 @@ void validate_headers(const Field& http, Rules& rules) {
     });
     if (!good)
       rules.invalid(http["httpHeaders"], json::Value(name),
-                    "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex "
+                    "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. "
+                    "'X-Header-Name', regex "
                     "used for validation is '[-A-Za-z0-9]+')");
   }
 }
@@ -117,8 +118,9 @@ void validate_headers(const Field& http, Rules& rules) {
 void validate_sleep(const Field& sleep, const Field& grace, Rules& rules) {
   const std::int64_t seconds = sleep["seconds"].number();
   if (grace.present() && (seconds < 0 || seconds > grace.number()))
-    rules.invalid(sleep, json::Value(seconds), "must be non-negative and less than terminationGracePeriodSeconds (" +
-                                                   std::to_string(grace.number()) + ")");
+    rules.invalid(sleep, json::Value(seconds),
+                  "must be non-negative and less than terminationGracePeriodSeconds (" +
+                      std::to_string(grace.number()) + ")");
 }
 
 void validate_handler(const Field& handler, const Field& grace, Rules& rules) {
@@ -144,7 +146,8 @@ void validate_handler(const Field& handler, const Field& grace, Rules& rules) {
   if (kinds == 0) rules.required(handler, "must specify a handler type");
 }
 
-void validate_probe(const Field& container, std::string_view name, const Field& grace_period, Rules& rules) {
+void validate_probe(const Field& container, std::string_view name, const Field& grace_period,
+                    Rules& rules) {
   Field probe = container[name];
   if (!probe.present()) return;
   validate_handler(probe, grace_period, rules);
@@ -206,16 +209,19 @@ void validate_claims(const Field& claims, const Field& of_pod, Rules& rules) {
     }
     const std::string key = request.empty() ? name : name + "/" + request;
     if (!request.empty()) rules.dns_label(claim["request"]);
-    const bool overlaps = request.empty() && std::ranges::any_of(taken, [&](const std::string& other) {
-      return other.starts_with(name + "/");
-    });
+    const bool overlaps =
+        request.empty() && std::ranges::any_of(taken, [&](const std::string& other) {
+          return other.starts_with(name + "/");
+        });
     if (taken.contains(name) || taken.contains(key) || overlaps)
-      rules.causes.push_back(duplicate_value(claim.path(), json::Value(taken.contains(name) ? name : key)));
+      rules.causes.push_back(
+          duplicate_value(claim.path(), json::Value(taken.contains(name) ? name : key)));
     taken.insert(key);
     if (known.contains(name)) continue;
     Cause unknown = not_found_value(claim.path(), json::Value(name));
     unknown.message += ": must be one of the names in pod.spec.resourceClaims";
-    unknown.message += known.empty() ? " which is empty" : ": " + join({known.begin(), known.end()}, ", ");
+    unknown.message +=
+        known.empty() ? " which is empty" : ": " + join({known.begin(), known.end()}, ", ");
     rules.causes.push_back(std::move(unknown));
   }
 }
@@ -227,7 +233,9 @@ void validate_pod_claims(const Field& claims, Rules& rules) {
     if (rules.need_text(name) && rules.unique(names, name)) rules.dns_label(name);
     const Field direct = claim["resourceClaimName"], made = claim["resourceClaimTemplateName"];
     if (direct.present() && made.present())
-      rules.invalid(claim, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
+      rules.invalid(
+          claim,
+          "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified");
     if (!direct.present() && !made.present())
       rules.invalid(claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`");
     for (const Field* given : {&direct, &made})
@@ -236,19 +244,23 @@ void validate_pod_claims(const Field& claims, Rules& rules) {
 }
 
 // Block devices: claims that appear as files, apart from those that are mounted.
-void validate_devices(const Field& container, const Field& volumes, const std::set<std::string>& names, Rules& rules) {
+void validate_devices(const Field& container, const Field& volumes,
+                      const std::set<std::string>& names, Rules& rules) {
   const Field devices = container["volumeDevices"], mounts = container["volumeMounts"];
   std::set<std::string> seen, paths;
   for (std::size_t i = 0; i < devices.items().size(); ++i) {
     const Field name = devices.at(i)["name"], path = devices.at(i)["devicePath"];
     rules.need_text(name);
     if (seen.contains(std::string(name.text()))) rules.invalid(name, "must be unique");
-    const auto volume = std::ranges::find_if(
-        volumes.items(), [&](const json::Value& one) { return json::string_at(one, {"name"}) == name.text(); });
+    const auto volume = std::ranges::find_if(volumes.items(), [&](const json::Value& one) {
+      return json::string_at(one, {"name"}) == name.text();
+    });
     if (!names.contains(std::string(name.text())) || volume == volumes.items().end())
       rules.causes.push_back(not_found_value(name.path(), json::Value(name.text())));
     else if (!json::find(*volume, "persistentVolumeClaim") && !json::find(*volume, "ephemeral"))
-      rules.invalid(name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode");
+      rules.invalid(
+          name,
+          "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode");
     rules.need_text(path);
     if (!paths.insert(std::string(path.text())).second) rules.invalid(path, "must be unique");
     for (const json::Value& mount : mounts.items()) {
@@ -261,8 +273,8 @@ void validate_devices(const Field& container, const Field& volumes, const std::s
   }
 }
 
-void validate_container(const Field& container, const Field& spec, bool is_pod, const std::set<std::string>& volumes,
-                        Rules& rules) {
+void validate_container(const Field& container, const Field& spec, bool is_pod,
+                        const std::set<std::string>& volumes, Rules& rules) {
   if (rules.need_text(container["name"])) rules.dns_label(container["name"]);
   if (rules.need_text(container["image"]) && is_pod) {
     std::string_view image = container["image"].text();
@@ -300,8 +312,8 @@ void check_host_ports(const Field& containers, Rules& rules) {
 }
 
 // They look into a pod and are no part of what it does.
-void validate_ephemeral(const Field& spec, std::set<std::string> names, const std::set<std::string>& volumes,
-                        Rules& rules) {
+void validate_ephemeral(const Field& spec, std::set<std::string> names,
+                        const std::set<std::string>& volumes, Rules& rules) {
   const std::set<std::string> targets = names;
   const Field containers = spec["ephemeralContainers"];
   constexpr std::string_view kRefused = "cannot be set for an Ephemeral Container";
@@ -310,9 +322,10 @@ void validate_ephemeral(const Field& spec, std::set<std::string> names, const st
     validate_container(container, spec, true, volumes, rules);
     rules.unique(names, container["name"]);
     const std::string target(container["targetContainerName"].text());
-    if (!target.empty() && !targets.contains(target)) rules.not_found(container["targetContainerName"]);
-    for (std::string_view member : {"ports", "resources", "resizePolicy", "restartPolicy", "livenessProbe",
-                                    "readinessProbe", "startupProbe", "lifecycle"})
+    if (!target.empty() && !targets.contains(target))
+      rules.not_found(container["targetContainerName"]);
+    for (std::string_view member : {"ports", "resources", "resizePolicy", "restartPolicy",
+                                    "livenessProbe", "readinessProbe", "startupProbe", "lifecycle"})
       if (const Field field = container[member];
           field.present() && !(field.value().is_object() && field.members().empty()))
         rules.forbidden(field, std::string(kRefused));
@@ -374,10 +387,12 @@ void validate_dns(const Field& spec, Rules& rules) {
       rules.required(config["nameservers"],
                      "must provide at least one DNS nameserver when `dnsPolicy` is None");
   }
-  const Field servers = config["nameservers"], searches = config["searches"], options = config["options"];
+  const Field servers = config["nameservers"], searches = config["searches"],
+              options = config["options"];
   if (servers.items().size() > 3) rules.invalid(servers, "must not have more than 3 nameservers");
   for (std::size_t i = 0; i < servers.items().size(); ++i) rules.ip(servers.at(i));
-  if (searches.items().size() > 32) rules.invalid(searches, "must not have more than 32 search paths");
+  if (searches.items().size() > 32)
+    rules.invalid(searches, "must not have more than 32 search paths");
   for (std::size_t i = 0; i < options.items().size(); ++i)
     if (options.at(i)["name"].text().empty()) rules.required(options.at(i), "must not be empty");
 }

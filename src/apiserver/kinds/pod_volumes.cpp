@@ -63,7 +63,8 @@ void check_downward(const Field& source, Rules& rules) {
 
 void check_token(const Field& projected, const Field& token, Rules& rules) {
   const Field seconds = token["expirationSeconds"];
-  if (seconds.number(3600) < 600) rules.invalid(seconds, "may not specify a duration less than 10 minutes");
+  if (seconds.number(3600) < 600)
+    rules.invalid(seconds, "may not specify a duration less than 10 minutes");
   if (seconds.number() > std::int64_t{1} << 32)
     rules.invalid(seconds, "may not specify a duration larger than 2^32 seconds");
   if (token["path"].text().empty())
@@ -81,7 +82,8 @@ void check_paths_differ(const Field& projected, Rules& rules) {
       if (!items) continue;
       for (const json::Value& item : *items) {
         const std::string_view path = json::string_at(item, {"path"});
-        const std::string_view shown = kind == "downwardAPI" ? path : json::string_at(source, {kind, "name"});
+        const std::string_view shown =
+            kind == "downwardAPI" ? path : json::string_at(source, {kind, "name"});
         if (!path.empty() && !paths.insert(path).second)
           rules.invalid(projected, json::Value(shown), "conflicting duplicate paths");
       }
@@ -93,28 +95,57 @@ void check_projected(const Field& projected, Rules& rules) {
   for (std::size_t i = 0; i < projected["sources"].items().size(); ++i) {
     const Field source = projected["sources"].at(i);
     if (source.members().empty())
-      rules.required(source, "must specify one of: `secret`, `configMap`, `downwardAPI` or `serviceAccountToken`");
+      rules.required(
+          source,
+          "must specify one of: `secret`, `configMap`, `downwardAPI` or `serviceAccountToken`");
     for (std::string_view kind : {"secret", "configMap"}) {
       if (!source[kind].present()) continue;
       rules.need_text(source[kind]["name"]);
       check_items(source[kind], rules);
     }
     if (source["downwardAPI"].present()) check_downward(source["downwardAPI"], rules);
-    if (source["serviceAccountToken"].present()) check_token(projected, source["serviceAccountToken"], rules);
+    if (source["serviceAccountToken"].present())
+      check_token(projected, source["serviceAccountToken"], rules);
     // Nobody would write the file; upstream has both behind feature gates that are off.
     for (std::string_view kind : {"clusterTrustBundle", "podCertificate"})
       if (source[kind].present()) rules.forbidden(source[kind], "not supported by this cluster");
-    if (source.members().size() > 1) rules.forbidden(source, "may not specify more than 1 volume type per source");
+    if (source.members().size() > 1)
+      rules.forbidden(source, "may not specify more than 1 volume type per source");
   }
   check_paths_differ(projected, rules);
 }
 
 // All there are, in the order in which upstream looks for them.
-constexpr std::string_view kSources[]{
-    "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi",
-    "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI",
-    "fc", "flexVolume", "configMap", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
-    "azureDisk", "storageos", "projected", "scaleIO", "csi", "ephemeral", "image"};
+constexpr std::string_view kSources[]{"emptyDir",
+                                      "hostPath",
+                                      "gitRepo",
+                                      "gcePersistentDisk",
+                                      "awsElasticBlockStore",
+                                      "secret",
+                                      "nfs",
+                                      "iscsi",
+                                      "glusterfs",
+                                      "flocker",
+                                      "persistentVolumeClaim",
+                                      "rbd",
+                                      "cinder",
+                                      "cephfs",
+                                      "quobyte",
+                                      "downwardAPI",
+                                      "fc",
+                                      "flexVolume",
+                                      "configMap",
+                                      "azureFile",
+                                      "vsphereVolume",
+                                      "photonPersistentDisk",
+                                      "portworxVolume",
+                                      "azureDisk",
+                                      "storageos",
+                                      "projected",
+                                      "scaleIO",
+                                      "csi",
+                                      "ephemeral",
+                                      "image"};
 
 void check_range(const Field& field, std::int64_t most, Rules& rules) {
   if (field.number() < 0 || field.number() > most)
@@ -141,14 +172,16 @@ void check_iscsi(const Field& source, Rules& rules) {
   if (rules.need_text(source["iqn"]) && !known)
     rules.invalid(source["iqn"], "must be valid format starting with iqn, eui, or naa");
   check_range(source["lun"], 255, rules);
-  if ((source["chapAuthDiscovery"].flag() || source["chapAuthSession"].flag()) && !source["secretRef"].present())
+  if ((source["chapAuthDiscovery"].flag() || source["chapAuthSession"].flag()) &&
+      !source["secretRef"].present())
     rules.required(source["secretRef"]);
 }
 
 void check_csi(const Field& source, Rules& rules) {
   const json::Value driver(source["driver"].text());
   validate_driver_name(Field(driver, source["driver"].path()), rules);
-  if (const Field secret = source["nodePublishSecretRef"]; secret.present() && rules.need_text(secret["name"]))
+  if (const Field secret = source["nodePublishSecretRef"];
+      secret.present() && rules.need_text(secret["name"]))
     rules.dns_subdomain(Field(secret["name"].value(), source.path() + ".name"));
 }
 
@@ -168,7 +201,8 @@ void check_ephemeral(const Field& source, Rules& rules) {
 void check_source(const Field& volume, std::string_view kind, Rules& rules) {
   const Field source = volume[kind];
   if (kind == "hostPath") {
-    if (rules.need_text(source["path"])) check_no_backsteps(source["path"], source["path"].text(), rules);
+    if (rules.need_text(source["path"]))
+      check_no_backsteps(source["path"], source["path"].text(), rules);
     rules.one_of(source["type"], {"", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate",
                                   "File", "FileOrCreate", "Socket"});
   } else if (kind == "secret") {
@@ -206,11 +240,14 @@ void check_propagation(const Field& mounts, const Field& mount, bool privileged,
   const Field mode(mount["mountPropagation"].value(), mounts["mountPropagation"].path());
   rules.one_of(mode, {"Bidirectional", "HostToContainer", "None"});
   if (mode.text() == "Bidirectional" && !privileged)
-    rules.forbidden(mode, "Bidirectional mount propagation is available only to privileged containers");
+    rules.forbidden(mode,
+                    "Bidirectional mount propagation is available only to privileged containers");
   const Field deep(mount["recursiveReadOnly"].value(), mounts["recursiveReadOnly"].path());
-  if (!rules.one_of(deep, {"Disabled", "Enabled", "IfPossible"}) || deep.text().empty() || deep.text() == "Disabled")
+  if (!rules.one_of(deep, {"Disabled", "Enabled", "IfPossible"}) || deep.text().empty() ||
+      deep.text() == "Disabled")
     return;
-  if (!mount["readOnly"].flag()) rules.forbidden(deep, "may only be specified when readOnly is true");
+  if (!mount["readOnly"].flag())
+    rules.forbidden(deep, "may only be specified when readOnly is true");
   if (!mode.text().empty() && mode.text() != "None")
     rules.forbidden(deep, "may only be specified when mountPropagation is None or not specified");
 }

@@ -12,12 +12,21 @@ namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-const Names kObjects{"pods",       "services", "replicationcontrollers", "resourcequotas",     "secrets",
-                     "configmaps", "persistentvolumeclaims", "services.nodeports", "services.loadbalancers"};
-const Names kCompute{"cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"};
-const Names kStorage{"ephemeral-storage", "requests.storage", "requests.ephemeral-storage", "limits.ephemeral-storage"};
-const Names kScopes{"Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass",
-                    "CrossNamespacePodAffinity"};
+const Names kObjects{"pods",
+                     "services",
+                     "replicationcontrollers",
+                     "resourcequotas",
+                     "secrets",
+                     "configmaps",
+                     "persistentvolumeclaims",
+                     "services.nodeports",
+                     "services.loadbalancers"};
+const Names kCompute{"cpu",           "memory",       "limits.cpu",
+                     "limits.memory", "requests.cpu", "requests.memory"};
+const Names kStorage{"ephemeral-storage", "requests.storage", "requests.ephemeral-storage",
+                     "limits.ephemeral-storage"};
+const Names kScopes{"Terminating",   "NotTerminating", "BestEffort",
+                    "NotBestEffort", "PriorityClass",  "CrossNamespacePodAffinity"};
 
 bool is_quota_name(std::string_view name) {
   return kObjects.contains(name) || kCompute.contains(name) || kStorage.contains(name) ||
@@ -26,11 +35,13 @@ bool is_quota_name(std::string_view name) {
 
 void check_name(const Field& entry, std::string_view name, bool quota, Rules& rules) {
   const std::size_t before = rules.causes.size();
-  for (const std::string& why : model::qualified_name_errors(name)) rules.invalid(entry, json::Value(name), why);
+  for (const std::string& why : model::qualified_name_errors(name))
+    rules.invalid(entry, json::Value(name), why);
   if (name.find('/') != std::string_view::npos) return;
   if (rules.causes.size() == before && !is_quota_name(name) && name != "storage")
     rules.invalid(entry, json::Value(name), "must be a standard resource type or fully qualified");
-  if (quota && !is_quota_name(name)) rules.invalid(entry, json::Value(name), "must be a standard resource for quota");
+  if (quota && !is_quota_name(name))
+    rules.invalid(entry, json::Value(name), "must be a standard resource for quota");
 }
 
 void check_hard(const Field& hard, Rules& rules) {
@@ -52,12 +63,15 @@ bool fits_scope(std::string_view scope, std::string_view name) {
   return name == "pods" || (scope != "BestEffort" && kCompute.contains(name));
 }
 
-void check_scopes(const Field& at, const Field& hard, const std::vector<std::string>& scopes, Rules& rules) {
+void check_scopes(const Field& at, const Field& hard, const std::vector<std::string>& scopes,
+                  Rules& rules) {
   for (const std::string& scope : scopes)
     for (const auto& entry : hard.members())
-      if (!fits_scope(scope, entry.key())) rules.invalid(at, "unsupported scope applied to resource");
+      if (!fits_scope(scope, entry.key()))
+        rules.invalid(at, "unsupported scope applied to resource");
   const auto both = [&](std::string_view a, std::string_view b) {
-    return std::ranges::find(scopes, a) != scopes.end() && std::ranges::find(scopes, b) != scopes.end();
+    return std::ranges::find(scopes, a) != scopes.end() &&
+           std::ranges::find(scopes, b) != scopes.end();
   };
   if (both("BestEffort", "NotBestEffort") || both("Terminating", "NotTerminating"))
     rules.invalid(at, "conflicting scopes");
@@ -65,25 +79,32 @@ void check_scopes(const Field& at, const Field& hard, const std::vector<std::str
 
 void check_expression(const Field& one, Rules& rules) {
   const std::string_view scope = one["scopeName"].text(), op = one["operator"].text();
-  if (!kScopes.contains(scope)) rules.invalid(one["scopeName"], json::Value(scope), "unsupported scope");
+  if (!kScopes.contains(scope))
+    rules.invalid(one["scopeName"], json::Value(scope), "unsupported scope");
   if (kScopes.contains(scope) && scope != "PriorityClass" && op != "Exists")
     rules.invalid(one["operator"], json::Value(op),
                   "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, "
-                  "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or "
+                  "ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, "
+                  "ResourceQuotaScopeNotBestEffort or "
                   "ResourceQuotaScopeCrossNamespacePodAffinity");
   const bool values = !one["values"].items().empty();
   if (op == "In" || op == "NotIn") {
     if (!values)
-      rules.required(one["values"], "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector");
+      rules.required(
+          one["values"],
+          "must be at least one value when `operator` is 'In' or 'NotIn' for scope selector");
   } else if (op == "Exists" || op == "DoesNotExist") {
     if (values)
-      rules.invalid(one["values"], "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector");
+      rules.invalid(
+          one["values"],
+          "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector");
   } else {
     rules.invalid(one["operator"], json::Value(op), "not a valid selector operator");
   }
 }
 
-std::optional<model::Quantity> amount_in(const Field& item, std::string_view list, std::string_view name) {
+std::optional<model::Quantity> amount_in(const Field& item, std::string_view list,
+                                         std::string_view name) {
   const Field entry = item[list].key(name);
   auto amount = model::Quantity::from_json(entry.value());
   if (!entry.present() || !amount) return std::nullopt;
@@ -93,14 +114,15 @@ std::optional<model::Quantity> amount_in(const Field& item, std::string_view lis
 // One resource's amounts must not contradict one another.
 void check_order(const Field& item, std::string_view name, Rules& rules) {
   const auto min = amount_in(item, "min", name), max = amount_in(item, "max", name),
-             limit = amount_in(item, "default", name), request = amount_in(item, "defaultRequest", name),
+             limit = amount_in(item, "default", name),
+             request = amount_in(item, "defaultRequest", name),
              ratio = amount_in(item, "maxLimitRequestRatio", name);
-  const auto check = [&](const auto& low, std::string_view what, const auto& high, std::string_view than,
-                         std::string_view list, const auto& shown) {
+  const auto check = [&](const auto& low, std::string_view what, const auto& high,
+                         std::string_view than, std::string_view list, const auto& shown) {
     if (low && high && *low > *high)
       rules.invalid(item[list].key(name), json::Value(shown->text()),
-                    std::string(what) + " value " + low->text() + " is greater than " + std::string(than) + " value " +
-                        high->text());
+                    std::string(what) + " value " + low->text() + " is greater than " +
+                        std::string(than) + " value " + high->text());
   };
   check(min, "min", max, "max", "min", min);
   check(min, "min", request, "default request", "defaultRequest", request);
@@ -143,7 +165,8 @@ std::vector<Cause> validate_limits(const json::Value& object) {
     if (rules.need_text(item["type"])) rules.qualified_name(item["type"]);
     rules.unique(types, item["type"]);
     std::set<std::string> names;
-    for (std::string_view list : {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}) {
+    for (std::string_view list :
+         {"max", "min", "default", "defaultRequest", "maxLimitRequestRatio"}) {
       if (list.starts_with("default") && item["type"].text() == "Pod") {
         if (!item[list].members().empty())
           rules.forbidden(item[list], "may not be specified when `type` is 'Pod'");
@@ -156,8 +179,9 @@ std::vector<Cause> validate_limits(const json::Value& object) {
     }
     if (item["type"].text() == "PersistentVolumeClaim" && !item["min"]["storage"].present() &&
         !item["max"]["storage"].present())
-      rules.required(item["limits"],
-                     "either minimum or maximum storage value is required, but neither was provided");
+      rules.required(
+          item["limits"],
+          "either minimum or maximum storage value is required, but neither was provided");
     for (const std::string& name : names) check_order(item, name, rules);
   }
   return std::move(rules.causes);

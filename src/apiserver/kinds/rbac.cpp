@@ -46,10 +46,12 @@ std::vector<Cause> validate_role(const json::Value& object, bool cluster) {
     if (rule["resources"].items().empty())
       rules.required(rule["resources"], "resource rules must supply at least one resource");
   }
-  if (const Field aggregation = Field(object, "")["aggregationRule"]; cluster && aggregation.present()) {
+  if (const Field aggregation = Field(object, "")["aggregationRule"];
+      cluster && aggregation.present()) {
     const Field selectors = aggregation["clusterRoleSelectors"];
     if (selectors.items().empty())
-      rules.required(selectors, "at least one clusterRoleSelector required if aggregationRule is non-nil");
+      rules.required(selectors,
+                     "at least one clusterRoleSelector required if aggregationRule is non-nil");
     for (std::size_t i = 0; i < selectors.items().size(); ++i) rules.selector(selectors.at(i));
   }
   return std::move(rules.causes);

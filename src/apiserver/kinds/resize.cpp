@@ -67,7 +67,8 @@ bool check_order(const Field& now, const Field& before, std::string_view list, R
   bool kept = true;
   for (std::size_t i = 0; i < now.items().size(); ++i)
     if (now.at(i)["name"].text() != before.at(i)["name"].text()) {
-      rules.forbidden(now.at(i)["name"], std::string(list) + " may not be renamed or reordered on resize");
+      rules.forbidden(now.at(i)["name"],
+                      std::string(list) + " may not be renamed or reordered on resize");
       kept = false;
     }
   return kept;
@@ -78,11 +79,13 @@ bool node_resizes(const json::Value& pod) {
   const json::Array* statuses = json::array_at(pod, {"status", "containerStatuses"});
   if (!statuses) return true;
   for (const json::Value& one : *statuses)
-    if (json::object_at(one, {"state", "running"})) return json::object_at(one, {"resources"}) != nullptr;
+    if (json::object_at(one, {"state", "running"}))
+      return json::object_at(one, {"resources"}) != nullptr;
   return true;
 }
 
-void check_changes(const Field& now, const Field& before, bool init, Rules& rules, const Field& spec) {
+void check_changes(const Field& now, const Field& before, bool init, Rules& rules,
+                   const Field& spec) {
   for (std::size_t i = 0; i < before.items().size(); ++i) {
     const bool sidecar = before.at(i)["restartPolicy"].text() == "Always";
     if (init && !sidecar) {
@@ -93,8 +96,9 @@ void check_changes(const Field& now, const Field& before, bool init, Rules& rule
     for (std::string_view list : {"requests", "limits"})
       check_removed(now.at(i)["resources"], before.at(i)["resources"], list, rules);
     if (!json::equal(without_resizing(now.items()[i], before.items()[i]), before.items()[i]))
-      rules.forbidden(spec, init ? "only cpu and memory resources for sidecar containers are mutable"
-                                 : "only cpu and memory resources are mutable");
+      rules.forbidden(spec, init
+                                ? "only cpu and memory resources for sidecar containers are mutable"
+                                : "only cpu and memory resources are mutable");
   }
 }
 
@@ -108,7 +112,8 @@ void isolate_resize(json::Value& object, const json::Value& old) {
     const json::Array* wanted = containers_of(object, list);
     for (std::size_t i = 0; wanted && i < wanted->size(); ++i)
       for (std::string_view member : {"resources", "resizePolicy"})
-        take(json::at_path(merged, {"spec", list}).get_array()[i].get_object(), (*wanted)[i], member);
+        take(json::at_path(merged, {"spec", list}).get_array()[i].get_object(), (*wanted)[i],
+             member);
   }
   if (const json::Value* managed = json::find_path(object, {"metadata", "managedFields"}))
     json::at_path(merged, {"metadata", "managedFields"}) = *managed;
@@ -133,7 +138,8 @@ std::vector<Cause> validate_resize(const json::Value& pod, const json::Value& ol
                   "Pod QOS Class may not change as a result of resizing");
   if (!node_resizes(old)) rules.forbidden(spec, "Pod running on node without support for resize");
   bool ordered = true;
-  for (std::string_view list : kContainerLists) ordered &= check_order(spec[list], before[list], list, rules);
+  for (std::string_view list : kContainerLists)
+    ordered &= check_order(spec[list], before[list], list, rules);
   if (!ordered) return std::move(rules.causes);
   check_changes(spec["containers"], before["containers"], false, rules, spec);
   check_changes(spec["initContainers"], before["initContainers"], true, rules, spec);

@@ -7,8 +7,8 @@
 
 namespace hekla::apiserver {
 
-// Everything of `old`, with the resources and resize policies of `object`. Containers that do not correspond
-// are left for the validation to find.
+// Everything of `old`, with the resources and resize policies of `object`. Containers that do not
+// correspond are left for the validation to find.
 void isolate_resize(json::Value& object, const json::Value& old);
 std::vector<Cause> validate_resize(const json::Value& pod, const json::Value& old);
 

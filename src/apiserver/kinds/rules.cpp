@@ -264,9 +264,11 @@ bool Rules::webhook_client(const Field& field) {
     need_text(field["service"]["namespace"]);
     const std::int64_t number = field["service"]["port"].number(443);
     if (number < 1 || number > 65535)
-      invalid(field["service"]["port"], "port is not valid: must be between 1 and 65535, inclusive");
+      invalid(field["service"]["port"],
+              "port is not valid: must be between 1 and 65535, inclusive");
     const Field path = field["service"]["path"];
-    if (!path.text().empty() && !path.text().starts_with('/')) invalid(path, "must start with a '/'");
+    if (!path.text().empty() && !path.text().starts_with('/'))
+      invalid(path, "must start with a '/'");
   }
   return causes.size() == before;
 }
@@ -277,14 +279,16 @@ void Rules::webhook_url(const Field& field) {
   const std::size_t scheme = rest.find("://");
   const std::string_view shown = scheme == std::string_view::npos ? "" : rest.substr(0, scheme);
   if (shown != "https")
-    invalid(field, json::Value(shown), "'https' is the only allowed URL scheme" + std::string(kForm));
+    invalid(field, json::Value(shown),
+            "'https' is the only allowed URL scheme" + std::string(kForm));
   rest = scheme == std::string_view::npos ? "" : rest.substr(scheme + 3);
   if (const std::size_t at = rest.find('#'); at != std::string_view::npos) {
     invalid(field, json::Value(rest.substr(at + 1)), "fragments are not permitted in the URL");
     rest = rest.substr(0, at);
   }
   if (const std::size_t at = rest.find('?'); at != std::string_view::npos) {
-    invalid(field, json::Value(rest.substr(at + 1)), "query parameters are not permitted in the URL");
+    invalid(field, json::Value(rest.substr(at + 1)),
+            "query parameters are not permitted in the URL");
     rest = rest.substr(0, at);
   }
   std::string_view host = rest.substr(0, rest.find('/'));

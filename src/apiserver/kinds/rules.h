@@ -15,8 +15,9 @@
 
 namespace hekla::apiserver {
 
-// A place in an object, present or not. Reading never fails: what is missing is empty. The path is put into words only
-// when somebody is told of it, so the names a place is reached by must live as long as it does.
+// A place in an object, present or not. Reading never fails: what is missing is empty. The path is
+// put into words only when somebody is told of it, so the names a place is reached by must live as
+// long as it does.
 class Field {
  public:
   Field(const json::Value& value, std::string path) : value_(&value), base_(std::move(path)) {}

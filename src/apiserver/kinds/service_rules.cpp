@@ -39,7 +39,8 @@ void validate_ports(const Field& spec, Rules& rules) {
 void validate_external_ip(const Field& field, Rules& rules) {
   if (!rules.ip(field)) return;
   const std::string_view ip = field.text();
-  if (ip == "0.0.0.0" || ip == "::") rules.invalid(field, "may not be unspecified (" + std::string(ip) + ")");
+  if (ip == "0.0.0.0" || ip == "::")
+    rules.invalid(field, "may not be unspecified (" + std::string(ip) + ")");
   if (ip.starts_with("127.") || ip == "::1")
     rules.invalid(field, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
   if (ip.starts_with("169.254.") || ip.starts_with("fe80:"))
@@ -51,7 +52,8 @@ void validate_external_ip(const Field& field, Rules& rules) {
 void validate_session_affinity(const Field& spec, Rules& rules) {
   constexpr std::int64_t kLongest = 86400;
   if (!rules.one_of(spec["sessionAffinity"], {"ClientIP", "None"}, true)) return;
-  const Field config = spec["sessionAffinityConfig"], seconds = config["clientIP"]["timeoutSeconds"];
+  const Field config = spec["sessionAffinityConfig"],
+              seconds = config["clientIP"]["timeoutSeconds"];
   if (spec["sessionAffinity"].text() != "ClientIP") return;
   constexpr std::string_view kWhen = "when session affinity type is ClientIP";
   if (!config.present())
@@ -68,7 +70,8 @@ void validate_session_affinity(const Field& spec, Rules& rules) {
 void validate_balancer(const Field& spec, Rules& rules) {
   constexpr std::string_view kOnly = "may only be used when `type` is 'LoadBalancer'";
   const bool balancer = spec["type"].text() == "LoadBalancer";
-  const Field ranges(spec["loadBalancerSourceRanges"].value(), spec["LoadBalancerSourceRanges"].path());
+  const Field ranges(spec["loadBalancerSourceRanges"].value(),
+                     spec["LoadBalancerSourceRanges"].path());
   if (!ranges.items().empty() && !balancer) rules.forbidden(ranges, std::string(kOnly));
   for (std::size_t i = 0; i < ranges.items().size(); ++i) {
     std::string_view range = ranges.at(i).text();
@@ -80,7 +83,8 @@ void validate_balancer(const Field& spec, Rules& rules) {
   }
   for (std::string_view member : {"allocateLoadBalancerNodePorts", "loadBalancerClass"})
     if (spec[member].present() && !balancer) rules.forbidden(spec[member], std::string(kOnly));
-  if (spec["loadBalancerClass"].present() && balancer) rules.qualified_name(spec["loadBalancerClass"]);
+  if (spec["loadBalancerClass"].present() && balancer)
+    rules.qualified_name(spec["loadBalancerClass"]);
 }
 
 void validate_traffic(const Field& spec, Rules& rules) {
@@ -93,7 +97,9 @@ void validate_traffic(const Field& spec, Rules& rules) {
     if (needs_health_check(spec.value()))
       rules.port(health);
     else
-      rules.invalid(health, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'");
+      rules.invalid(
+          health,
+          "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'");
   }
   rules.one_of(spec["internalTrafficPolicy"], {"Cluster", "Local"});
   rules.one_of(spec["trafficDistribution"], {"PreferClose", "PreferSameZone", "PreferSameNode"});
@@ -111,7 +117,8 @@ void validate_families(const Field& spec, Rules& rules) {
 
 void validate_external_name(const Field& spec, Rules& rules) {
   for (std::string_view member : {"clusterIPs", "ipFamilies"})
-    if (!spec[member].items().empty()) rules.forbidden(spec[member], "may not be set for ExternalName services");
+    if (!spec[member].items().empty())
+      rules.forbidden(spec[member], "may not be set for ExternalName services");
   if (spec["ipFamilyPolicy"].present())
     rules.forbidden(spec["ipFamilyPolicy"], "may not be set for ExternalName services");
   std::string_view name = spec["externalName"].text();
@@ -128,7 +135,8 @@ void validate_external_name(const Field& spec, Rules& rules) {
 bool is_externally_accessible(const json::Value& spec) {
   const std::string_view type = json::string_at(spec, {"type"});
   const json::Array* addresses = json::array_at(spec, {"externalIPs"});
-  return type == "LoadBalancer" || type == "NodePort" || (type == "ClusterIP" && addresses && !addresses->empty());
+  return type == "LoadBalancer" || type == "NodePort" ||
+         (type == "ClusterIP" && addresses && !addresses->empty());
 }
 
 bool needs_health_check(const json::Value& spec) {

@@ -8,6 +8,7 @@
 namespace hekla::apiserver {
 
 // Approval and denial are given on /approval alone, and nothing takes them back.
-std::vector<Cause> validate_verdict(const json::Value& request, const json::Value& old, bool on_approval);
+std::vector<Cause> validate_verdict(const json::Value& request, const json::Value& old,
+                                    bool on_approval);
 
 }  // namespace hekla::apiserver

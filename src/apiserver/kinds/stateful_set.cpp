@@ -33,8 +33,8 @@ void default_stateful_set(json::Value& object) {
   }
 }
 
-// The template with what the controller puts in the place of its own: claims become volumes (which the template may
-// mount without naming them itself), and names come from the set.
+// The template with what the controller puts in the place of its own: claims become volumes (which
+// the template may mount without naming them itself), and names come from the set.
 json::Value as_pods_have_it(const Field& spec) {
   json::Value pod_template = spec["template"].value();
   if (!pod_template.is_object()) return pod_template;

@@ -1,4 +1,5 @@
-// What is asked of the status of a built-in kind when it is written. Kinds without such rules take any.
+// What is asked of the status of a built-in kind when it is written. Kinds without such rules take
+// any.
 #pragma once
 
 #include <vector>
@@ -7,6 +8,7 @@
 
 namespace hekla::apiserver {
 
-std::vector<Cause> validate_status(const kube::Resource& resource, const json::Value& object, const json::Value& old);
+std::vector<Cause> validate_status(const kube::Resource& resource, const json::Value& object,
+                                   const json::Value& old);
 
 }  // namespace hekla::apiserver

@@ -1,5 +1,5 @@
-// The conditions and the texts are those of Kubernetes 1.34. Not among them: overlapping paths of volumes, addresses in
-// old spellings, certificates that do not belong to their key.
+// The conditions and the texts are those of Kubernetes 1.34. Not among them: overlapping paths of
+// volumes, addresses in old spellings, certificates that do not belong to their key.
 #include "apiserver/kinds/warnings.h"
 
 #include <algorithm>
@@ -26,18 +26,23 @@ constexpr std::array<Deprecated, 8> kNodeLabels{{
     {"beta.kubernetes.io/os", R"(deprecated since v1.14; use "kubernetes.io/os" instead)"},
     {"failure-domain.beta.kubernetes.io/region",
      R"(deprecated since v1.17; use "topology.kubernetes.io/region" instead)"},
-    {"failure-domain.beta.kubernetes.io/zone", R"(deprecated since v1.17; use "topology.kubernetes.io/zone" instead)"},
-    {"beta.kubernetes.io/instance-type", R"(deprecated since v1.17; use "node.kubernetes.io/instance-type" instead)"},
+    {"failure-domain.beta.kubernetes.io/zone",
+     R"(deprecated since v1.17; use "topology.kubernetes.io/zone" instead)"},
+    {"beta.kubernetes.io/instance-type",
+     R"(deprecated since v1.17; use "node.kubernetes.io/instance-type" instead)"},
     {"app.kubernetes.io/created-by", "deprecated since v1.9"},
-    {"scheduler.alpha.kubernetes.io/preferAvoidPods", "deprecated since v1.22; use Taints and Tolerations instead"},
+    {"scheduler.alpha.kubernetes.io/preferAvoidPods",
+     "deprecated since v1.22; use Taints and Tolerations instead"},
     {"node-role.kubernetes.io/master", R"(use "node-role.kubernetes.io/control-plane" instead)"},
 }};
 
 constexpr std::array<Deprecated, 3> kPodAnnotations{{
     {"scheduler.alpha.kubernetes.io/critical-pod",
      R"(non-functional in v1.16+; use the "priorityClassName" field instead)"},
-    {"security.alpha.kubernetes.io/sysctls", R"(non-functional in v1.11+; use the "sysctls" field instead)"},
-    {"security.alpha.kubernetes.io/unsafe-sysctls", R"(non-functional in v1.11+; use the "sysctls" field instead)"},
+    {"security.alpha.kubernetes.io/sysctls",
+     R"(non-functional in v1.11+; use the "sysctls" field instead)"},
+    {"security.alpha.kubernetes.io/unsafe-sysctls",
+     R"(non-functional in v1.11+; use the "sysctls" field instead)"},
 }};
 
 constexpr std::array<Deprecated, 9> kVolumes{{
@@ -52,7 +57,8 @@ constexpr std::array<Deprecated, 9> kVolumes{{
     {"rbd", "deprecated in v1.28, non-functional in v1.31+"},
 }};
 
-constexpr std::string_view kSeccompField = R"(non-functional in v1.27+; use the "seccompProfile" field instead)";
+constexpr std::string_view kSeccompField =
+    R"(non-functional in v1.27+; use the "seccompProfile" field instead)";
 constexpr std::string_view kNoSelector = "a null labelSelector results in matching no pod";
 
 const Deprecated* deprecated_label(std::string_view label) {
@@ -66,13 +72,16 @@ class Warnings {
  public:
   std::vector<std::string> said;
 
-  void add(const Field& at, std::string_view text) { said.push_back(at.path() + ": " + std::string(text)); }
+  void add(const Field& at, std::string_view text) {
+    said.push_back(at.path() + ": " + std::string(text));
+  }
 
   void whole_bytes(const Field& amount) {
     if (!amount.present()) return;
     Result<model::Quantity> quantity = model::Quantity::from_json(amount.value());
     if (quantity && quantity->milli_value() % 1000 != 0)
-      add(amount, "fractional byte value " + json::go_quote(quantity->text()) + " is invalid, must be an integer");
+      add(amount, "fractional byte value " + json::go_quote(quantity->text()) +
+                      " is invalid, must be an integer");
   }
 
   void claim(const Field& spec) {
@@ -92,7 +101,8 @@ class Warnings {
     const Field spec = pod["spec"];
     placement(spec);
     for (const Deprecated& one : kPodAnnotations)
-      if (const Field at = pod["metadata"]["annotations"].key(one.name); at.present()) add(at, one.message);
+      if (const Field at = pod["metadata"]["annotations"].key(one.name); at.present())
+        add(at, one.message);
     volumes(spec["volumes"]);
     repeated(spec["hostAliases"], "ip");
     repeated(spec["imagePullSecrets"], "name");
@@ -103,7 +113,8 @@ class Warnings {
     whole_bytes(spec["overhead"].key("ephemeral-storage"));
     const Field annotations = pod["metadata"]["annotations"];
     constexpr std::string_view kSeccompPod = "seccomp.security.alpha.kubernetes.io/pod";
-    if (!spec["securityContext"]["seccompProfile"].present() && annotations.key(kSeccompPod).present())
+    if (!spec["securityContext"]["seccompProfile"].present() &&
+        annotations.key(kSeccompPod).present())
       add(annotations.key(kSeccompPod), kSeccompField);
     each_container(spec, [&](const Field& one) { container(one, annotations, is_template); });
     ports(spec);
@@ -128,7 +139,8 @@ class Warnings {
     const Field terms = node["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"];
     for (std::size_t i = 0; i < terms.items().size(); ++i) node_term(terms.at(i));
     const Field preferred = node["preferredDuringSchedulingIgnoredDuringExecution"];
-    for (std::size_t i = 0; i < preferred.items().size(); ++i) node_term(preferred.at(i)["preference"]);
+    for (std::size_t i = 0; i < preferred.items().size(); ++i)
+      node_term(preferred.at(i)["preference"]);
     for (std::size_t i = 0; i < spec["topologySpreadConstraints"].items().size(); ++i) {
       const Field one = spec["topologySpreadConstraints"].at(i);
       if (const Deprecated* label = deprecated_label(one["topologyKey"].text()))
@@ -140,10 +152,12 @@ class Warnings {
   void affinity(const Field& pods) {
     const Field required = pods["requiredDuringSchedulingIgnoredDuringExecution"];
     for (std::size_t i = 0; i < required.items().size(); ++i)
-      if (const Field selector = required.at(i)["labelSelector"]; !selector.present()) add(selector, kNoSelector);
+      if (const Field selector = required.at(i)["labelSelector"]; !selector.present())
+        add(selector, kNoSelector);
     const Field preferred = pods["preferredDuringSchedulingIgnoredDuringExecution"];
     for (std::size_t i = 0; i < preferred.items().size(); ++i)
-      if (const Field selector = preferred.at(i)["podAffinityTerm"]["labelSelector"]; !selector.present())
+      if (const Field selector = preferred.at(i)["podAffinityTerm"]["labelSelector"];
+          !selector.present())
         add(selector, kNoSelector);
   }
 
@@ -168,17 +182,21 @@ class Warnings {
     if (!one["securityContext"]["seccompProfile"].present() && annotations.key(seccomp).present())
       add(annotations.key(seccomp), kSeccompField);
     const std::string armor = "container.apparmor.security.beta.kubernetes.io/" + name;
-    if (is_template && !one["securityContext"]["appArmorProfile"].present() && annotations.key(armor).present())
-      add(annotations.key(armor), R"(deprecated since v1.30; use the "appArmorProfile" field instead)");
+    if (is_template && !one["securityContext"]["appArmorProfile"].present() &&
+        annotations.key(armor).present())
+      add(annotations.key(armor),
+          R"(deprecated since v1.30; use the "appArmorProfile" field instead)");
     for (std::string_view resource : {"memory", "ephemeral-storage"})
-      for (std::string_view bound : {"limits", "requests"}) whole_bytes(one["resources"][bound].key(resource));
+      for (std::string_view bound : {"limits", "requests"})
+        whole_bytes(one["resources"][bound].key(resource));
     std::set<std::string_view> seen;
     for (std::size_t i = 0; i < one["env"].items().size(); ++i) {
       const Field variable = one["env"].at(i);
       if (seen.insert(variable["name"].text()).second) continue;
       const std::string reference = "$(" + std::string(variable["name"].text()) + ")";
       const std::string_view value = variable["value"].text();
-      if (variable["valueFrom"].present() || value == reference || value.find(reference) == std::string_view::npos)
+      if (variable["valueFrom"].present() || value == reference ||
+          value.find(reference) == std::string_view::npos)
         add(variable, "hides previous definition of " + json::go_quote(variable["name"].text()) +
                           ", which may be dropped when using apply");
     }
@@ -190,11 +208,13 @@ class Warnings {
       for (std::size_t i = 0; i < one["ports"].items().size(); ++i) {
         const Field port = one["ports"].at(i);
         if (!port["hostIP"].text().empty() && port["hostPort"].number() == 0)
-          add(port, "hostIP set without hostPort: {Name:" + std::string(port["name"].text()) +
-                        " HostPort:0 ContainerPort:" + std::to_string(port["containerPort"].number()) + " Protocol:" +
-                        std::string(port["protocol"].text()) + " HostIP:" + std::string(port["hostIP"].text()) + "}");
-        std::vector<Field>& others = by_number[std::to_string(port["containerPort"].number()) + "/" +
-                                               std::string(port["protocol"].text())];
+          add(port,
+              "hostIP set without hostPort: {Name:" + std::string(port["name"].text()) +
+                  " HostPort:0 ContainerPort:" + std::to_string(port["containerPort"].number()) +
+                  " Protocol:" + std::string(port["protocol"].text()) +
+                  " HostIP:" + std::string(port["hostIP"].text()) + "}");
+        std::vector<Field>& others = by_number[std::to_string(port["containerPort"].number()) +
+                                               "/" + std::string(port["protocol"].text())];
         for (const Field& other : others) meet(port, other);
         others.push_back(port);
       }
@@ -208,7 +228,8 @@ class Warnings {
         auto [other, first] = by_name.emplace(name, port.path());
         if (!first)
           add(port, "duplicate port name " + json::go_quote(name) + " with " + other->second +
-                        ", services and probes that select ports by name will use " + other->second);
+                        ", services and probes that select ports by name will use " +
+                        other->second);
       }
     });
   }
@@ -228,11 +249,13 @@ class Warnings {
 
 // Names of pods and hosts are made from this one.
 void name_of_pods(const json::Value& object, std::string_view use, Warnings& warnings) {
-  std::vector<std::string> wrong = model::dns1123_label_errors(json::string_at(object, {"metadata", "name"}));
+  std::vector<std::string> wrong =
+      model::dns1123_label_errors(json::string_at(object, {"metadata", "name"}));
   if (wrong.empty()) return;
-  warnings.said.push_back("metadata.name: this is used in " + std::string(use) +
-                          ", which can result in surprising behavior; a DNS label is recommended: [" +
-                          join(wrong, " ") + "]");
+  warnings.said.push_back(
+      "metadata.name: this is used in " + std::string(use) +
+      ", which can result in surprising behavior; a DNS label is recommended: [" +
+      join(wrong, " ") + "]");
 }
 
 bool same_spec(const json::Value& object, const json::Value* old) {
@@ -252,17 +275,22 @@ std::vector<std::string> of_pod(const json::Value& object, const json::Value* ol
 void of_job_spec(const Field& spec, Warnings& warnings) {
   if (spec["completionMode"].text() == "Indexed" && spec["completions"].number() > 100'000 &&
       spec["parallelism"].number() > 10'000)
-    warnings.add(spec, "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher than "
-                       "10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes "
-                       "fail");
+    warnings.add(
+        spec,
+        "In Indexed Jobs with a number of completions higher than 10^5 and a parallelism higher "
+        "than "
+        "10^4, Kubernetes might not be able to track completedIndexes when a big number of indexes "
+        "fail");
   warnings.pod(spec["template"], true);
 }
 
 // Workloads: once for every change of the spec.
-std::vector<std::string> of_workload(const json::Value& object, const json::Value* old, std::string_view kind) {
+std::vector<std::string> of_workload(const json::Value& object, const json::Value* old,
+                                     std::string_view kind) {
   Warnings warnings;
   if (same_spec(object, old)) return {};
-  if (!old && kind != "StatefulSet" && kind != "DaemonSet") name_of_pods(object, "Pod names and hostnames", warnings);
+  if (!old && kind != "StatefulSet" && kind != "DaemonSet")
+    name_of_pods(object, "Pod names and hostnames", warnings);
   const Field spec = Field(object, "")["spec"];
   if (kind == "CronJob")
     of_job_spec(spec["jobTemplate"]["spec"], warnings);
@@ -272,22 +300,25 @@ std::vector<std::string> of_workload(const json::Value& object, const json::Valu
     warnings.pod(spec["template"], true);
   if (kind == "StatefulSet")
     for (std::size_t i = 0; i < spec["volumeClaimTemplates"].items().size(); ++i)
-      warnings.claim(
-          Field(spec["volumeClaimTemplates"].at(i)["spec"].value(), spec["volumeClaimTemplates"].at(i).path()));
+      warnings.claim(Field(spec["volumeClaimTemplates"].at(i)["spec"].value(),
+                           spec["volumeClaimTemplates"].at(i).path()));
   return std::move(warnings.said);
 }
 
 std::vector<std::string> of_service(const json::Value& object, const json::Value*) {
   std::vector<std::string> said;
   const Field spec = Field(object, "")["spec"];
-  if (Field(object, "")["metadata"]["annotations"]["service.kubernetes.io/topology-aware-hints"].present())
-    said.emplace_back("annotation service.kubernetes.io/topology-aware-hints is deprecated, please use "
-                      "service.kubernetes.io/topology-mode instead");
+  if (Field(object, "")["metadata"]["annotations"]["service.kubernetes.io/topology-aware-hints"]
+          .present())
+    said.emplace_back(
+        "annotation service.kubernetes.io/topology-aware-hints is deprecated, please use "
+        "service.kubernetes.io/topology-mode instead");
   const std::string_view type = spec["type"].text();
   if (type == "ClusterIP" && spec["clusterIP"].text() == "None") {
     if (!spec["loadBalancerIP"].text().empty())
       said.emplace_back("spec.loadBalancerIP is ignored for headless services");
-    if (!spec["externalIPs"].items().empty()) said.emplace_back("spec.externalIPs is ignored for headless services");
+    if (!spec["externalIPs"].items().empty())
+      said.emplace_back("spec.externalIPs is ignored for headless services");
     // Upstream means to warn of an affinity; as it stands it warns of the default, None, too.
     if (!spec["sessionAffinity"].text().empty())
       said.emplace_back("spec.SessionAffinity is ignored for headless services");
@@ -304,13 +335,17 @@ std::vector<std::string> of_ingress(const json::Value& object, const json::Value
   if (old || ingress["spec"]["ingressClassName"].present() ||
       !ingress["metadata"]["annotations"]["kubernetes.io/ingress.class"].present())
     return {};
-  return {"annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead"};
+  return {
+      "annotation \"kubernetes.io/ingress.class\" is deprecated, please use "
+      "'spec.ingressClassName' instead"};
 }
 
 std::vector<std::string> of_claim(const json::Value& object, const json::Value*) {
   Warnings warnings;
   const Field claim(object, "");
-  if (const Field old = claim["metadata"]["annotations"].key("volume.beta.kubernetes.io/storage-class"); old.present())
+  if (const Field old =
+          claim["metadata"]["annotations"].key("volume.beta.kubernetes.io/storage-class");
+      old.present())
     warnings.add(old, R"(deprecated since v1.8; use "storageClassName" attribute instead)");
   warnings.claim(claim["spec"]);
   return std::move(warnings.said);
@@ -324,9 +359,12 @@ std::vector<std::string> of_volume(const json::Value& object, const json::Value*
     warnings.add(old, R"(deprecated since v1.8; use "storageClassName" attribute instead)");
   if (const Field old = annotations.key("volume.beta.kubernetes.io/mount-options"); old.present())
     warnings.add(old, R"(deprecated since v1.31; use "mountOptions" attribute instead)");
-  if (const Field policy = volume["spec"]["persistentVolumeReclaimPolicy"]; policy.text() == "Recycle")
-    warnings.add(policy, "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use "
-                         "dynamic provisioning.");
+  if (const Field policy = volume["spec"]["persistentVolumeReclaimPolicy"];
+      policy.text() == "Recycle")
+    warnings.add(
+        policy,
+        "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use "
+        "dynamic provisioning.");
   const Field terms = volume["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"];
   for (std::size_t i = 0; i < terms.items().size(); ++i) warnings.node_term(terms.at(i));
   return std::move(warnings.said);
@@ -338,8 +376,9 @@ std::vector<std::string> of_service_account(const json::Value& object, const jso
     return !json::string_at(account, {"metadata", "annotations", kEnforce}).empty();
   };
   if (!has(object) || (old && has(*old))) return {};
-  return {"metadata.annotations[" + std::string(kEnforce) +
-          "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"};
+  return {
+      "metadata.annotations[" + std::string(kEnforce) +
+      "]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets"};
 }
 
 }  // namespace
@@ -352,8 +391,9 @@ WarningsOfObject warnings_of(const kube::Resource& resource) {
       {"PersistentVolume", of_volume},
       {"ServiceAccount", of_service_account},
   };
-  static const std::set<std::string_view> kWorkloads{"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet",
-                                                     "DaemonSet",  "Job",        "CronJob"};
+  static const std::set<std::string_view> kWorkloads{
+      "Deployment", "ReplicaSet", "ReplicationController", "StatefulSet", "DaemonSet",
+      "Job",        "CronJob"};
   if (resource.group.empty())
     if (auto found = kCore.find(resource.kind); found != kCore.end()) return found->second;
   if (resource.kind == "Ingress") return of_ingress;

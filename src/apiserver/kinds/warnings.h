@@ -1,4 +1,5 @@
-// What upstream accepts and warns of: answers carry these texts as Warning headers, and kubectl prints them.
+// What upstream accepts and warns of: answers carry these texts as Warning headers, and kubectl
+// prints them.
 #pragma once
 
 #include "apiserver/kind.h"

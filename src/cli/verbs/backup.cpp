@@ -10,7 +10,8 @@
 namespace hekla::cli {
 namespace {
 
-constexpr std::size_t kPartBytes = std::size_t{2} << 20;  // within the server's limit of a request's body
+constexpr std::size_t kPartBytes = std::size_t{2}
+                                   << 20;  // within the server's limit of a request's body
 
 struct BackupOptions {
   ClusterFlags cluster;
@@ -33,15 +34,15 @@ Result<void> restore(ApiSession& session, const std::string& path) {
   for (std::size_t at = 0; at < content.size(); at += kPartBytes)
     TRY(session.call("POST", url, content.substr(at, kPartBytes), "application/octet-stream"));
   const json::Value done = TRY(session.call("POST", url + "/finish"));
-  std::printf("restored from %s: %lld objects written, %lld removed, at revision %lld\n", path.c_str(),
-              static_cast<long long>(json::int_at(done, {"written"})),
+  std::printf("restored from %s: %lld objects written, %lld removed, at revision %lld\n",
+              path.c_str(), static_cast<long long>(json::int_at(done, {"written"})),
               static_cast<long long>(json::int_at(done, {"removed"})),
               static_cast<long long>(json::int_at(done, {"revision"})));
   return {};
 }
 
-void declare_one(CLI::App& app, Context& context, const char* name, const char* summary, const char* file,
-                 Result<void> (*work)(ApiSession&, const std::string&)) {
+void declare_one(CLI::App& app, Context& context, const char* name, const char* summary,
+                 const char* file, Result<void> (*work)(ApiSession&, const std::string&)) {
   auto options = std::make_shared<BackupOptions>();
   CLI::App* command = app.add_subcommand(name, summary);
   add_cluster_flags(*command, options->cluster);

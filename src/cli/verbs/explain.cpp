@@ -89,9 +89,8 @@ void declare_explain(CLI::App& app, Context& context) {
       ->check(CLI::ExistingFile);
   add_cluster_flags(*command, options->cluster);
   command->footer("Example:\n  hekla explain job train-1 -n team-a");
-  run_on_cluster(*command, context, options->cluster, [options](ApiSession& session) {
-    return print_explanation(session, *options);
-  });
+  run_on_cluster(*command, context, options->cluster,
+                 [options](ApiSession& session) { return print_explanation(session, *options); });
 }
 
 }  // namespace

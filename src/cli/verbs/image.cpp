@@ -64,11 +64,13 @@ Result<std::unique_ptr<ImageStore>> open_image_store(const ImageOptions& options
   // Layers have files that their owner may not write; in a namespace of his own he may.
   if (::geteuid() != 0)
     if (Result<void> entered = agent::enter_rootless(); !entered)
-      return fail(Code::forbidden, "images without root need user namespaces, which do not work here (" +
-                                       entered.error().message + "): use sudo hekla image");
+      return fail(Code::forbidden,
+                  "images without root need user namespaces, which do not work here (" +
+                      entered.error().message + "): use sudo hekla image");
   std::error_code error;
   agent::ImageStoreOptions store;
-  store.directory = std::filesystem::absolute(options.data_dir, error).lexically_normal() / "images";
+  store.directory =
+      std::filesystem::absolute(options.data_dir, error).lexically_normal() / "images";
   store.registries = TRY(registry_options(options));
   if (!options.quiet)
     store.say = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
@@ -283,7 +285,8 @@ Result<std::pair<std::string, std::string>> secret_file(const std::string& text)
   const std::filesystem::path file = std::filesystem::absolute(source, error);
   if (id.empty() || source.empty())
     return fail(Code::bad_request, "--secret \"" + text + "\": expected id=NAME,src=FILE");
-  if (!std::filesystem::is_regular_file(file, error)) return fail(Code::bad_request, "--secret: no file " + source);
+  if (!std::filesystem::is_regular_file(file, error))
+    return fail(Code::bad_request, "--secret: no file " + source);
   return std::pair(id, file.string());
 }
 
@@ -294,7 +297,8 @@ Result<void> build(const ImageOptions& options) {
       std::filesystem::absolute(options.data_dir, error).lexically_normal().string();
   agent::BuildRequest request;
   request.store_dir = data_dir + "/images";
-  request.context = std::filesystem::absolute(options.file, error).string();  // commands run somewhere else
+  request.context =
+      std::filesystem::absolute(options.file, error).string();  // commands run somewhere else
   if (!std::filesystem::is_directory(request.context, error))
     return fail(Code::bad_request, "the build context " + request.context + " is no directory");
   request.dockerfile = options.dockerfile;
@@ -315,16 +319,15 @@ Result<void> build(const ImageOptions& options) {
   request.images = TRY(agent::ImageMap::parse(options.image_maps));
   request.hidden_paths = agent::remembered_hidden(data_dir);
   request.hidden_paths.push_back(data_dir);
-  if (std::string home = agent::rootless_home(); !home.empty()) request.hidden_paths.push_back(std::move(home));
+  if (std::string home = agent::rootless_home(); !home.empty())
+    request.hidden_paths.push_back(std::move(home));
   for (std::string& other : agent::known_instances(agent::instance_registry()))
     request.hidden_paths.push_back(std::move(other));
   request.logins = TRY(agent::read_logins(options.data_dir));
   if (options.quiet)
     request.print = [](std::string_view) {};
   else
-    request.print = [](std::string_view text) {
-      std::fwrite(text.data(), 1, text.size(), stderr);
-    };
+    request.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
   StoredImage image = TRY(agent::build_image(*store, request));
   std::printf("%s\n", image.name.c_str());
   return {};
@@ -357,20 +360,22 @@ void add_registry_flags(CLI::App& command, ImageOptions& options) {
 
 void declare_registry_commands(CLI::App& group, Context& context) {
   auto pull = std::make_shared<ImageOptions>();
-  CLI::App* command = add_image_command(group, context, "pull", "fetch images from their registries",
-                                        pull, pull_images);
+  CLI::App* command = add_image_command(group, context, "pull",
+                                        "fetch images from their registries", pull, pull_images);
   command->add_option("names", pull->names, "[HOST/]REPOSITORY[:TAG][@DIGEST]")->required();
   add_registry_flags(*command, *pull);
 
   auto push = std::make_shared<ImageOptions>();
-  command = add_image_command(group, context, "push", "send an image to a registry", push, push_image);
+  command =
+      add_image_command(group, context, "push", "send an image to a registry", push, push_image);
   command->add_option("name", push->name, "the image")->required();
   command->add_option("target", push->target, "the name it shall have there (default: its own)");
   add_registry_flags(*command, *push);
 
   auto login = std::make_shared<ImageOptions>();
-  command = add_image_command(group, context, "login",
-                              "keep user and password for a registry; pods use them too", login, log_in);
+  command =
+      add_image_command(group, context, "login",
+                        "keep user and password for a registry; pods use them too", login, log_in);
   command->add_option("registry", login->registry, "HOST[:PORT] (default: docker.io)");
   command->add_option("-u,--username", login->user, "the user")->required();
   command->add_option("-p,--password", login->password,
@@ -380,8 +385,8 @@ void declare_registry_commands(CLI::App& group, Context& context) {
   add_registry_flags(*command, *login);
 
   auto logout = std::make_shared<ImageOptions>();
-  command = add_image_command(group, context, "logout", "forget the password for a registry", logout,
-                              log_out);
+  command = add_image_command(group, context, "logout", "forget the password for a registry",
+                              logout, log_out);
   command->add_option("registry", logout->registry, "HOST[:PORT] (default: docker.io)");
 }
 
@@ -416,8 +421,9 @@ void declare_store_commands(CLI::App& group, Context& context) {
   command->add_option("target", tag->target, "the new name")->required();
 
   auto remove = std::make_shared<ImageOptions>();
-  command = add_image_command(group, context, "rm",
-                              "remove images; those that pods use are refused", remove, remove_images);
+  command =
+      add_image_command(group, context, "rm", "remove images; those that pods use are refused",
+                        remove, remove_images);
   command->alias("rmi");
   command->add_option("names", remove->names, "the images")->required();
 
@@ -430,8 +436,8 @@ void declare_store_commands(CLI::App& group, Context& context) {
 
 void declare_build(CLI::App& group, Context& context) {
   auto options = std::make_shared<ImageOptions>();
-  CLI::App* command =
-      add_image_command(group, context, "build", "build an image from a Dockerfile", options, build);
+  CLI::App* command = add_image_command(group, context, "build", "build an image from a Dockerfile",
+                                        options, build);
   command->add_option("context", options->file, "the directory that COPY and ADD take files from")
       ->required();
   command->add_option("-t,--tag", options->names, "the image's name; repeatable")->required();
@@ -441,9 +447,10 @@ void declare_build(CLI::App& group, Context& context) {
                       "id=NAME,src=FILE for a RUN --mount=type=secret,id=NAME; repeatable");
   command->add_option("--target", options->target, "the stage to stop at");
   command->add_flag("--pull", options->pull, "ask for base images even if they are here");
-  command->add_option("--image-map", options->image_maps,
-                      "'PATTERN=host' takes this machine's own file system for matching base images "
-                      "('FROM host' always does); repeatable");
+  command->add_option(
+      "--image-map", options->image_maps,
+      "'PATTERN=host' takes this machine's own file system for matching base images "
+      "('FROM host' always does); repeatable");
   add_registry_flags(*command, *options);
   command->footer(
       "RUN runs in a container with this machine's network. All steps end up in one layer.\n"
@@ -452,7 +459,8 @@ void declare_build(CLI::App& group, Context& context) {
 }
 
 void declare_image(CLI::App& app, Context& context) {
-  CLI::App* group = app.add_subcommand("image", "the images of this machine, which pods are run from");
+  CLI::App* group =
+      app.add_subcommand("image", "the images of this machine, which pods are run from");
   group->require_subcommand(1);
   declare_registry_commands(*group, context);
   declare_store_commands(*group, context);

@@ -50,23 +50,22 @@ void declare_reading(CLI::App& app, Context& context) {
       ->required();
 
   auto wait = std::make_shared<Options>();
-  command = add_object_verb(
-      app, context, "wait", "wait until an object is so", wait,
-      [](ApiSession& session, Options& o) -> Result<void> {
-        Nanos patience = TRY(model::parse_go_duration(o.timeout));
-        return wait_for(session, o.get, o.condition,
-                        std::chrono::duration_cast<std::chrono::seconds>(patience));
-      });
+  command =
+      add_object_verb(app, context, "wait", "wait until an object is so", wait,
+                      [](ApiSession& session, Options& o) -> Result<void> {
+                        Nanos patience = TRY(model::parse_go_duration(o.timeout));
+                        return wait_for(session, o.get, o.condition,
+                                        std::chrono::duration_cast<std::chrono::seconds>(patience));
+                      });
   command->add_option("what", wait->get.what, "TYPE/NAME, or TYPE NAME")->required();
-  command->add_option("--for", wait->condition,
-                      "delete, condition=NAME, or jsonpath={.path}=VALUE")
+  command->add_option("--for", wait->condition, "delete, condition=NAME, or jsonpath={.path}=VALUE")
       ->required();
   command->add_option("--timeout", wait->timeout, "how long")->capture_default_str();
 
   auto logs = std::make_shared<Options>();
-  command = add_object_verb(
-      app, context, "logs", "print the log of a pod, or of all pods of a job", logs,
-      [](ApiSession& session, Options& o) { return print_logs(session, o.logs); });
+  command =
+      add_object_verb(app, context, "logs", "print the log of a pod, or of all pods of a job", logs,
+                      [](ApiSession& session, Options& o) { return print_logs(session, o.logs); });
   command->add_option("what", logs->logs.what, "the pod or job: NAME or TYPE/NAME")->required();
   command->add_option("-c,--container", logs->logs.container, "which container");
   command->add_flag("-f,--follow", logs->logs.follow, "go on until the container ends");

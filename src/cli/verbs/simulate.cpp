@@ -60,7 +60,8 @@ Result<int> run_simulation(const SimulateOptions& options) {
     }
   scheduler::settle_arrivals(input);
   for (const std::string& warning : input.warnings()) complain(warning);
-  scheduler::SimulationResult result = TRY(scheduler::simulate(input, configuration, options.check));
+  scheduler::SimulationResult result =
+      TRY(scheduler::simulate(input, configuration, options.check));
   std::fputs(scheduler::report_text(result).c_str(), stdout);
   if (!options.report.empty()) {
     TRY(write_file_atomically(options.report, scheduler::report_html(result, options.title), 0644));
@@ -95,8 +96,9 @@ void declare_simulate(CLI::App& app, Context& context) {
                    "how long jobs run that do not say")
       ->capture_default_str();
   command->add_flag("--sessions", options->sessions, "with --replay: print every session");
-  command->add_flag("--check", options->check,
-                    "add all accounts up anew after every session (the cheaper invariants always hold)");
+  command->add_flag(
+      "--check", options->check,
+      "add all accounts up anew after every session (the cheaper invariants always hold)");
   command->footer(
       "Example:\n  hekla simulate --cluster cluster.yaml --workload jobs.yaml --report out.html");
   command->callback([&context, options] {

@@ -24,10 +24,9 @@ CLI::App* add_command(CLI::App& group, Context& context, const char* name, const
                       const Shared& options, Work work) {
   CLI::App* command = group.add_subcommand(name, summary);
   add_cluster_flags(*command, options->cluster);
-  run_on_cluster(*command, context, options->cluster,
-                 [options, work = std::move(work)](ApiSession& session) {
-                   return work(session, *options);
-                 });
+  run_on_cluster(
+      *command, context, options->cluster,
+      [options, work = std::move(work)](ApiSession& session) { return work(session, *options); });
   return command;
 }
 
@@ -77,9 +76,8 @@ void declare_jobs(CLI::App& app, Context& context) {
                              [](ApiSession& s, Options& o) { return run_job(s, o.run); }),
                 run->run, false);
   auto list = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(*group, context, "list", "list jobs", list,
-                  [](ApiSession& s, Options& o) { return list_jobs(s, o.list); });
+  CLI::App* command = add_command(*group, context, "list", "list jobs", list,
+                                  [](ApiSession& s, Options& o) { return list_jobs(s, o.list); });
   command->add_option("-q,--queue", list->list.queue, "only of this queue");
   command->add_option("-n,--namespace", list->list.ns, "the namespace")->capture_default_str();
   command->add_option("-S,--scheduler", list->list.scheduler, "only for this scheduler");
@@ -111,9 +109,9 @@ void declare_queues(CLI::App& app, Context& context) {
   command->add_option("-w,--weight", create->queue.weight, "its weight")->capture_default_str();
   command->add_option("-S,--state", create->queue.state, "its state")->capture_default_str();
   auto remove = std::make_shared<Options>();
-  add_command(*group, context, "delete", "delete a queue", remove,
-              [](ApiSession& s, Options& o) { return delete_queue(s, o.queue); })
-      ->add_option("-n,--name", remove->queue.name, "its name");
+  add_command(*group, context, "delete", "delete a queue", remove, [](ApiSession& s, Options& o) {
+    return delete_queue(s, o.queue);
+  })->add_option("-n,--name", remove->queue.name, "its name");
   auto operate = std::make_shared<Options>();
   command = add_command(*group, context, "operate", "open, close or update a queue", operate,
                         [](ApiSession& s, Options& o) { return operate_queue(s, o.queue); });
@@ -127,7 +125,8 @@ void declare_queues(CLI::App& app, Context& context) {
   add_command(*group, context, "get", "show a queue", get,
               [](ApiSession& s, Options& o) -> Result<void> {
                 if (o.queue.name.empty())
-                  return fail(Code::bad_request, "name is mandatory to get the particular queue details");
+                  return fail(Code::bad_request,
+                              "name is mandatory to get the particular queue details");
                 return list_queues(s, o.queue.name, false);
               })
       ->add_option("-n,--name", get->queue.name, "its name");
@@ -137,9 +136,8 @@ void declare_pods(CLI::App& app, Context& context) {
   CLI::App* group = app.add_subcommand("pod", "vcctl's pod commands");
   group->require_subcommand(1);
   auto list = std::make_shared<Options>();
-  CLI::App* command =
-      add_command(*group, context, "list", "list the pods of jobs", list,
-                  [](ApiSession& s, Options& o) { return list_pods(s, o.list); });
+  CLI::App* command = add_command(*group, context, "list", "list the pods of jobs", list,
+                                  [](ApiSession& s, Options& o) { return list_pods(s, o.list); });
   command->add_option("-q,--queue", list->list.queue, "only of this queue");
   command->add_option("-j,--job", list->list.job, "only of this job");
   command->add_option("-n,--namespace", list->list.ns, "the namespace")->capture_default_str();
@@ -154,11 +152,11 @@ void declare_flows(CLI::App& app, Context& context, bool is_template) {
     const char *name, *summary;
     Result<void> (*act)(ApiSession&, const FlowOptions&);
   };
-  for (const Named& one : {Named{"create", "create what a file says", create_flow},
-                           Named{"delete", "delete by name or file", delete_flow},
-                           Named{"list", "list all", list_flows},
-                           Named{"get", "show one", list_flows},
-                           Named{"describe", "show one in full", describe_flow}}) {
+  for (const Named& one :
+       {Named{"create", "create what a file says", create_flow},
+        Named{"delete", "delete by name or file", delete_flow},
+        Named{"list", "list all", list_flows}, Named{"get", "show one", list_flows},
+        Named{"describe", "show one in full", describe_flow}}) {
     auto options = std::make_shared<Options>();
     options->flow.is_template = is_template;
     CLI::App* command =
@@ -192,9 +190,9 @@ void declare_lsf(CLI::App& app, Context& context) {
   command->add_flag("--all-namespaces", jobs->list.all_namespaces, "in every namespace");
   command->add_option("--selector", jobs->list.selector, "only names that contain this");
   auto queues = std::make_shared<Options>();
-  hidden("vqueues", queues,
-         [](ApiSession& s, Options& o) { return list_queues(s, o.queue.name, true); })
-      ->add_option("-n,--name", queues->queue.name, "only this one");
+  hidden("vqueues", queues, [](ApiSession& s, Options& o) {
+    return list_queues(s, o.queue.name, true);
+  })->add_option("-n,--name", queues->queue.name, "only this one");
   struct Named {
     const char* name;
     Work work;

@@ -13,8 +13,8 @@
 namespace hekla::controllers {
 namespace {
 
-const kube::Resource kRequests{"certificates.k8s.io", "v1", "certificatesigningrequests", "CertificateSigningRequest",
-                               false};
+const kube::Resource kRequests{"certificates.k8s.io", "v1", "certificatesigningrequests",
+                               "CertificateSigningRequest", false};
 constexpr std::string_view kSigner = "kubernetes.io/kube-apiserver-client";
 constexpr std::chrono::hours kLongest{24 * 365};
 // How long a request stays: settled, and without an answer.
@@ -40,8 +40,9 @@ BOOST_DESCRIBE_STRUCT(SigningRequestObject, (), (metadata, spec, status))
 using RequestRef = std::shared_ptr<const SigningRequestObject>;
 
 const json::Value* condition(const SigningRequestObject& request, std::string_view type) {
-  auto found = std::ranges::find_if(
-      request.status.conditions, [&](const json::Value& one) { return json::string_at(one, {"type"}) == type; });
+  auto found = std::ranges::find_if(request.status.conditions, [&](const json::Value& one) {
+    return json::string_at(one, {"type"}) == type;
+  });
   return found == request.status.conditions.end() ? nullptr : &*found;
 }
 
@@ -54,7 +55,8 @@ std::optional<WallTime> end_of(const SigningRequestObject& request) {
   for (std::string_view type : {"Denied", "Failed", "Approved"}) {
     const json::Value* settled = condition(request, type);
     if (!settled || (type == "Approved" && request.status.certificate.empty())) continue;
-    if (auto at = model::parse_rfc3339(json::string_at(*settled, {"lastUpdateTime"}))) return *at + kSettledStays;
+    if (auto at = model::parse_rfc3339(json::string_at(*settled, {"lastUpdateTime"})))
+      return *at + kSettledStays;
   }
   return std::nullopt;
 }
@@ -72,7 +74,8 @@ Result<ClientUsage> client_usage(const std::vector<std::string>& usages) {
     else
       return fail(Code::bad_request, "invalid usage for client certificate: " + one);
   }
-  if (!client) return fail(Code::bad_request, "missing required usage for client certificate: client auth");
+  if (!client)
+    return fail(Code::bad_request, "missing required usage for client certificate: client auth");
   return usage;
 }
 
@@ -91,7 +94,9 @@ struct CertificateSigner::State {
         loop(
             c, kube::ReconcileOptions{.name = "csrsigning-kube-apiserver-client"},
             [this](const kube::Key& key, WallTime now) { return reconcile(key, now); },
-            [this](const kube::Write& write, const kube::ObjectPtr& result) { overlay(requests, write, result); }) {}
+            [this](const kube::Write& write, const kube::ObjectPtr& result) {
+              overlay(requests, write, result);
+            }) {}
 
   void start() {
     requests.on_change([this](const RequestRef&, const RequestRef& now) {
@@ -115,7 +120,8 @@ struct CertificateSigner::State {
     }
     const bool wanted = condition(*request, "Approved") && !condition(*request, "Denied") &&
                         !condition(*request, "Failed") && request->status.certificate.empty();
-    if (wanted && request->spec.signerName == kSigner) round.writes.push_back(answer(key, *request, now));
+    if (wanted && request->spec.signerName == kSigner)
+      round.writes.push_back(answer(key, *request, now));
     return round;
   }
 
@@ -135,19 +141,24 @@ struct CertificateSigner::State {
   }
 
   // Of the very request that was judged: another of the same name has not been approved.
-  static kube::Write patch(const kube::Key& key, const SigningRequestObject& request, json::Object status) {
-    return merge_patch(kRequests, key,
-                       json::Object{{"metadata", json::Object{{"uid", request.metadata.uid},
-                                                              {"resourceVersion", request.metadata.resourceVersion}}},
-                                    {"status", std::move(status)}},
-                       "status");
+  static kube::Write patch(const kube::Key& key, const SigningRequestObject& request,
+                           json::Object status) {
+    return merge_patch(
+        kRequests, key,
+        json::Object{
+            {"metadata", json::Object{{"uid", request.metadata.uid},
+                                      {"resourceVersion", request.metadata.resourceVersion}}},
+            {"status", std::move(status)}},
+        "status");
   }
 
   Result<std::string> sign(const SigningRequestObject& request) {
     const ClientUsage usage = TRY(client_usage(request.spec.usages));
     const std::optional<std::string> pem = base64_decode(request.spec.request);
-    const std::chrono::seconds asked(request.spec.expirationSeconds.value_or(kLongest / std::chrono::seconds(1)));
-    const std::chrono::seconds valid = std::clamp<std::chrono::seconds>(asked, std::chrono::minutes(10), kLongest);
+    const std::chrono::seconds asked(
+        request.spec.expirationSeconds.value_or(kLongest / std::chrono::seconds(1)));
+    const std::chrono::seconds valid =
+        std::clamp<std::chrono::seconds>(asked, std::chrono::minutes(10), kLongest);
     return sign_client_request(ca, pem.value_or(""), usage, valid, client.executor().clock());
   }
 };

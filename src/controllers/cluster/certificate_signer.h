@@ -1,5 +1,5 @@
-// Issues the certificates of approved signing requests for clients of the API server, those to the signer
-// kubernetes.io/kube-apiserver-client, and clears away requests whose time is over.
+// Issues the certificates of approved signing requests for clients of the API server, those to the
+// signer kubernetes.io/kube-apiserver-client, and clears away requests whose time is over.
 #pragma once
 
 #include <memory>

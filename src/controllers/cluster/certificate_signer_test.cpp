@@ -8,15 +8,20 @@
 namespace hekla::controllers {
 namespace {
 
-const kube::Resource kRequests{"certificates.k8s.io", "v1", "certificatesigningrequests", "CertificateSigningRequest",
-                               false};
+const kube::Resource kRequests{"certificates.k8s.io", "v1", "certificatesigningrequests",
+                               "CertificateSigningRequest", false};
 // CN=eve
 constexpr const char* kRequest =
-    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlJQkJEQ0Jxd0lCQURBY01Rd3dDZ1lEVlFRS0RBTmtaWFl4RERBS0Jn"
-    "TlZCQU1NQTJWMlpUQlpNQk1HQnlxRwpTTTQ5QWdFR0NDcUdTTTQ5QXdFSEEwSUFCTnRLT1E2aHh3djRGNXNiZVpNQnpVQTRwU2cvOEJx"
-    "bHBncVBsdnB5CmV6MUVVQldpRkdoUmJqUlhpeXRnMVhiV3BRUzRuNjVEVFNLeDhoblRWTW94MEdtZ0xUQXJCZ2txaGtpRzl3MEIKQ1E0"
-    "eEhqQWNNQm9HQTFVZEVRUVRNQkdDRDJWMlpTNWxlR0Z0Y0d4bExtTnZiVEFLQmdncWhrak9QUVFEQWdOSQpBREJGQWlBd3M1Q3Nyd1BT"
-    "M2xpcjJGb2RDaHV4cDBXNVRIYXFYQThMb3dYNWRHeDE2QUloQVBzQkdibFZWMXMwCnBtaGxobVZVeHhOcXM0WTNzZkc2cjFnTUFNdktR"
+    "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlJQkJEQ0Jxd0lCQURBY01Rd3dDZ1lEVlFRS0RBTmtaWF"
+    "l4RERBS0Jn"
+    "TlZCQU1NQTJWMlpUQlpNQk1HQnlxRwpTTTQ5QWdFR0NDcUdTTTQ5QXdFSEEwSUFCTnRLT1E2aHh3djRGNXNiZVpNQnpVQT"
+    "RwU2cvOEJx"
+    "bHBncVBsdnB5CmV6MUVVQldpRkdoUmJqUlhpeXRnMVhiV3BRUzRuNjVEVFNLeDhoblRWTW94MEdtZ0xUQXJCZ2txaGtpRz"
+    "l3MEIKQ1E0"
+    "eEhqQWNNQm9HQTFVZEVRUVRNQkdDRDJWMlpTNWxlR0Z0Y0d4bExtTnZiVEFLQmdncWhrak9QUVFEQWdOSQpBREJGQWlBd3"
+    "M1Q3Nyd1BT"
+    "M2xpcjJGb2RDaHV4cDBXNVRIYXFYQThMb3dYNWRHeDE2QUloQVBzQkdibFZWMXMwCnBtaGxobVZVeHhOcXM0WTNzZkc2cj"
+    "FnTUFNdktR"
     "M0haCi0tLS0tRU5EIENFUlRJRklDQVRFIFJFUVVFU1QtLS0tLQo=";
 
 class CertificateSignerTest : public ClusterTest {
@@ -25,12 +30,13 @@ class CertificateSignerTest : public ClusterTest {
 
   void ask(const std::string& name, const std::string& usages, const std::string& more = {}) {
     create(kRequests, R"({"metadata":{"name":")" + name + R"("},"spec":{"request":")" + kRequest +
-                          R"(","signerName":"kubernetes.io/kube-apiserver-client","usages":[)" + usages + "]" + more +
-                          "}}");
+                          R"(","signerName":"kubernetes.io/kube-apiserver-client","usages":[)" +
+                          usages + "]" + more + "}}");
   }
   void settle_as(const std::string& name, const std::string& type) {
     patch(kRequests, {"", name},
-          R"({"status":{"conditions":[{"type":")" + type + R"(","status":"True","lastUpdateTime":")" +
+          R"({"status":{"conditions":[{"type":")" + type +
+              R"(","status":"True","lastUpdateTime":")" +
               model::format_rfc3339(simulation_.clock().wall()) + R"("}]}})",
           "status");
   }

@@ -47,7 +47,8 @@ class ClusterTest : public ::testing::Test {
     ASSERT_TRUE(done) << done.error().message;
     settle();
   }
-  void remove(const kube::Resource& resource, const kube::Key& key, const std::string& policy = {}) {
+  void remove(const kube::Resource& resource, const kube::Key& key,
+              const std::string& policy = {}) {
     kube::Write write;
     write.verb = kube::Write::Verb::remove;
     write.resource = resource;

@@ -19,12 +19,14 @@ class GarbageCollectorTest : public ClusterTest {
     settle();
   }
   // A ConfigMap in `default` unless `name` says otherwise ("other/x"), owned as `owners` says.
-  void map(const std::string& name, const std::string& owners = "[]", const std::string& more = "") {
+  void map(const std::string& name, const std::string& owners = "[]",
+           const std::string& more = "") {
     create(resources::config_maps,
            "{metadata: {name: " + name + ", ownerReferences: " + owners + more + "}}");
   }
   static std::string owner(const std::string& name, const std::string& more = "") {
-    return "{apiVersion: v1, kind: ConfigMap, name: " + name + ", uid: u-configmaps-" + name + more + "}";
+    return "{apiVersion: v1, kind: ConfigMap, name: " + name + ", uid: u-configmaps-" + name +
+           more + "}";
   }
   bool map_exists(const std::string& name) const {
     return has(resources::config_maps, {"default", name});
@@ -53,7 +55,8 @@ TEST_F(GarbageCollectorTest, OneLivingOwnerIsEnough) {
   remove(resources::config_maps, {"default", "a"});
   EXPECT_TRUE(map_exists("child"));
   // Only what is dead is struck off.
-  EXPECT_EQ(at(resources::config_maps, {"default", "child"}, {"metadata", "ownerReferences"}).find("u-configmaps-a"),
+  EXPECT_EQ(at(resources::config_maps, {"default", "child"}, {"metadata", "ownerReferences"})
+                .find("u-configmaps-a"),
             std::string::npos);
   remove(resources::config_maps, {"default", "b"});
   EXPECT_FALSE(map_exists("child"));
@@ -77,8 +80,9 @@ TEST_F(GarbageCollectorTest, OwnersInAnotherNamespaceCountAsAbsent) {
   map("child", "[{apiVersion: v1, kind: ConfigMap, name: owner, uid: u-configmaps-owner}]");
   EXPECT_FALSE(map_exists("child"));
   EXPECT_TRUE(has(resources::config_maps, {"other", "owner"}));
-  EXPECT_TRUE(has_event("Warning OwnerRefInvalidNamespace: ownerRef [v1/ConfigMap, namespace: default, "
-                        "name: owner, uid: u-configmaps-owner] does not exist in namespace \"default\""))
+  EXPECT_TRUE(
+      has_event("Warning OwnerRefInvalidNamespace: ownerRef [v1/ConfigMap, namespace: default, "
+                "name: owner, uid: u-configmaps-owner] does not exist in namespace \"default\""))
       << ::testing::PrintToString(events());
 }
 
@@ -92,14 +96,17 @@ TEST_F(GarbageCollectorTest, ClusterScopedOwnersServeAnyNamespace) {
 
 TEST_F(GarbageCollectorTest, ForegroundWaitsForThoseThatBlock) {
   map("owner");
-  map("blocking", "[" + owner("owner", ", blockOwnerDeletion: true") + "]", ", finalizers: [example.com/busy]");
+  map("blocking", "[" + owner("owner", ", blockOwnerDeletion: true") + "]",
+      ", finalizers: [example.com/busy]");
   map("idle", "[" + owner("owner") + "]", ", finalizers: [example.com/busy]");
   remove(resources::config_maps, {"default", "owner"}, "Foreground");
   EXPECT_TRUE(map_exists("owner"));
-  EXPECT_NE(at(resources::config_maps, {"default", "blocking"}, {"metadata", "deletionTimestamp"}), "");
+  EXPECT_NE(at(resources::config_maps, {"default", "blocking"}, {"metadata", "deletionTimestamp"}),
+            "");
   EXPECT_NE(at(resources::config_maps, {"default", "idle"}, {"metadata", "deletionTimestamp"}), "");
   // The idle one may linger, the blocking one may not.
-  patch(resources::config_maps, {"default", "blocking"}, "{metadata: {finalizers: [foregroundDeletion]}}");
+  patch(resources::config_maps, {"default", "blocking"},
+        "{metadata: {finalizers: [foregroundDeletion]}}");
   advance(std::chrono::seconds(2));
   EXPECT_FALSE(map_exists("blocking"));
   EXPECT_FALSE(map_exists("owner"));
@@ -143,7 +150,9 @@ TEST_F(GarbageCollectorTest, OrphansLoseTheOwnerAndStay) {
   EXPECT_FALSE(map_exists("owner"));
   ASSERT_TRUE(map_exists("child"));
   EXPECT_EQ(json::array_at(*api_.find(resources::config_maps, {"default", "child"}),
-                           {"metadata", "ownerReferences"})->size(), 1u);
+                           {"metadata", "ownerReferences"})
+                ->size(),
+            1u);
   remove(resources::config_maps, {"default", "other"}, "Orphan");
   advance(std::chrono::seconds(2));
   EXPECT_TRUE(map_exists("child"));
@@ -175,7 +184,8 @@ class NamespacesTest : public ClusterTest {
   }
   void make(const std::string& name) {
     create(resources::namespaces,
-           "{metadata: {name: " + name + "}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}");
+           "{metadata: {name: " + name +
+               "}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}");
   }
   std::string condition(const std::string& ns, std::string_view type) const {
     const json::Value* object = api_.find(resources::namespaces, {"", ns});
@@ -196,7 +206,8 @@ class NamespacesTest : public ClusterTest {
 TEST_F(NamespacesTest, AreFurnishedAndStayFurnished) {
   make("team");
   EXPECT_TRUE(has(resources::service_accounts, {"team", "default"}));
-  EXPECT_EQ(at(resources::config_maps, {"team", "kube-root-ca.crt"}, {"data", "ca.crt"}), "\"the root\"");
+  EXPECT_EQ(at(resources::config_maps, {"team", "kube-root-ca.crt"}, {"data", "ca.crt"}),
+            "\"the root\"");
   remove(resources::service_accounts, {"team", "default"});
   remove(resources::config_maps, {"team", "kube-root-ca.crt"});
   EXPECT_TRUE(has(resources::service_accounts, {"team", "default"}));
@@ -216,13 +227,15 @@ TEST_F(NamespacesTest, GoWithTheirContentPodsFirst) {
   // The pod holds everything else back.
   EXPECT_TRUE(has(resources::secrets, {"team", "s"}));
   EXPECT_NE(at(resources::pods, {"team", "p"}, {"metadata", "deletionTimestamp"}), "");
-  EXPECT_EQ(condition("team", "NamespaceContentRemaining"),
-            "True SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances");
+  EXPECT_EQ(
+      condition("team", "NamespaceContentRemaining"),
+      "True SomeResourcesRemain: Some resources are remaining: pods. has 1 resource instances");
   EXPECT_EQ(condition("team", "NamespaceFinalizersRemaining"),
             "True SomeFinalizersRemain: Some content in the namespace has finalizers remaining: "
             "example.com/busy in 1 resource instances");
-  EXPECT_EQ(condition("team", "NamespaceDeletionContentFailure"),
-            "False ContentDeleted: All content successfully deleted, may be waiting on finalization");
+  EXPECT_EQ(
+      condition("team", "NamespaceDeletionContentFailure"),
+      "False ContentDeleted: All content successfully deleted, may be waiting on finalization");
   patch(resources::pods, {"team", "p"}, "{metadata: {finalizers: null}}");
   advance(std::chrono::seconds(10));
   EXPECT_FALSE(has(resources::secrets, {"team", "s"}));
@@ -235,7 +248,8 @@ TEST_F(NamespacesTest, ForeignFinalizersOfTheNamespaceAreRespected) {
          "{metadata: {name: team}, spec: {finalizers: [kubernetes, example.com/audit]}}");
   remove(resources::namespaces, {"", "team"});
   advance(std::chrono::seconds(5));
-  EXPECT_EQ(at(resources::namespaces, {"", "team"}, {"spec", "finalizers"}), R"(["example.com/audit"])");
+  EXPECT_EQ(at(resources::namespaces, {"", "team"}, {"spec", "finalizers"}),
+            R"(["example.com/audit"])");
 }
 
 TEST_F(NamespacesTest, WhatCannotBeDeletedIsReportedAndTriedAgain) {
@@ -263,16 +277,20 @@ class EventExpiryTest : public ClusterTest {
 };
 
 TEST_F(EventExpiryTest, AnHourAfterTheLastWord) {
-  create(resources::events, "{metadata: {name: once, namespace: default}, lastTimestamp: '2026-01-01T00:00:00Z'}");
-  create(resources::events, "{metadata: {name: again, namespace: default}, lastTimestamp: '2026-01-01T00:00:00Z'}");
+  create(resources::events,
+         "{metadata: {name: once, namespace: default}, lastTimestamp: '2026-01-01T00:00:00Z'}");
+  create(resources::events,
+         "{metadata: {name: again, namespace: default}, lastTimestamp: '2026-01-01T00:00:00Z'}");
   // Events of events.k8s.io carry no lastTimestamp: their making counts, or the last of the series.
-  create(resources::events, "{metadata: {name: new, namespace: default}, eventTime: '2026-01-01T00:00:00.000000Z'}");
+  create(resources::events,
+         "{metadata: {name: new, namespace: default}, eventTime: '2026-01-01T00:00:00.000000Z'}");
   create(resources::events,
          "{metadata: {name: series, namespace: default}, eventTime: '2026-01-01T00:00:00.000000Z', "
          "series: {count: 2, lastObservedTime: '2026-01-01T00:30:00.000000Z'}}");
   advance(std::chrono::minutes(59));
   EXPECT_EQ(api_.list(resources::events).size(), 4u);
-  patch(resources::events, {"default", "again"}, "{lastTimestamp: '2026-01-01T00:59:00Z', count: 2}");
+  patch(resources::events, {"default", "again"},
+        "{lastTimestamp: '2026-01-01T00:59:00Z', count: 2}");
   advance(std::chrono::minutes(3));
   EXPECT_FALSE(has(resources::events, {"default", "once"}));
   EXPECT_FALSE(has(resources::events, {"default", "new"}));
@@ -283,7 +301,8 @@ TEST_F(EventExpiryTest, AnHourAfterTheLastWord) {
 }
 
 TEST_F(EventExpiryTest, AFailedSweepIsFollowedByAnother) {
-  create(resources::events, "{metadata: {name: old, namespace: default}, lastTimestamp: '2025-01-01T00:00:00Z'}");
+  create(resources::events,
+         "{metadata: {name: old, namespace: default}, lastTimestamp: '2025-01-01T00:00:00Z'}");
   int refusals = 1;
   api_.on_write = [&](const kube::Write&) -> std::optional<Error> {
     if (refusals-- > 0) return Error{Code::unavailable, "not now"};
@@ -304,10 +323,12 @@ class EndpointsTest : public ClusterTest {
   }
   void pod(const std::string& name, const std::string& ip, bool ready, const std::string& spec = "",
            const std::string& app = "web") {
-    create(resources::pods,
-           "{metadata: {name: " + name + ", labels: {app: " + app + "}}, spec: {nodeName: n1, containers: "
-           "[{name: c, ports: [{name: http, containerPort: 8080}]}]" + spec + "}, status: {phase: Running, podIP: '" +
-               ip + "', conditions: [{type: Ready, status: '" + (ready ? "True" : "False") + "'}]}}");
+    create(resources::pods, "{metadata: {name: " + name + ", labels: {app: " + app +
+                                "}}, spec: {nodeName: n1, containers: "
+                                "[{name: c, ports: [{name: http, containerPort: 8080}]}]" +
+                                spec + "}, status: {phase: Running, podIP: '" + ip +
+                                "', conditions: [{type: Ready, status: '" +
+                                (ready ? "True" : "False") + "'}]}}");
   }
   void service(const std::string& spec) {
     create(resources::services, "{metadata: {name: web, labels: {team: a}}, spec: {" + spec + "}}");
@@ -330,7 +351,8 @@ class EndpointsTest : public ClusterTest {
         for (const json::Value& endpoint : *all) {
           std::string text(json::sv(json::array_at(endpoint, {"addresses"})->front().get_string()));
           for (std::string_view condition : {"ready", "serving", "terminating"})
-            if (json::bool_at(endpoint, {"conditions", condition})) text += " " + std::string(condition);
+            if (json::bool_at(endpoint, {"conditions", condition}))
+              text += " " + std::string(condition);
           found.push_back(text);
         }
     std::sort(found.begin(), found.end());
@@ -343,7 +365,9 @@ class EndpointsTest : public ClusterTest {
 };
 
 TEST_F(EndpointsTest, ReadyAndUnreadyPods) {
-  service("selector: {app: web}, clusterIP: 10.96.0.5, ports: [{name: web, port: 80, targetPort: http}]");
+  service(
+      "selector: {app: web}, clusterIP: 10.96.0.5, ports: [{name: web, port: 80, targetPort: "
+      "http}]");
   EXPECT_EQ(subsets(), "");
   EXPECT_TRUE(has(resources::endpoints, {"default", "web"}));
   EXPECT_EQ(api_.list(resources::endpoint_slices).size(), 1u);  // one, be it empty
@@ -352,17 +376,17 @@ TEST_F(EndpointsTest, ReadyAndUnreadyPods) {
   pod("c", "10.0.0.3", true, "", "db");
   pod("d", "", true);
   EXPECT_EQ(endpoints(), (Texts{"10.0.0.1 ready serving", "10.0.0.2"}));
-  EXPECT_EQ(subsets(),
-            R"([{"addresses":[{"ip":"10.0.0.1","nodeName":"n1","targetRef":)"
-            R"({"kind":"Pod","namespace":"default","name":"a","uid":"u-pods-a"}}],)"
-            R"("notReadyAddresses":[{"ip":"10.0.0.2","nodeName":"n1","targetRef":)"
-            R"({"kind":"Pod","namespace":"default","name":"b","uid":"u-pods-b"}}],)"
-            R"("ports":[{"name":"web","port":8080,"protocol":"TCP"}]}])");
+  EXPECT_EQ(subsets(), R"([{"addresses":[{"ip":"10.0.0.1","nodeName":"n1","targetRef":)"
+                       R"({"kind":"Pod","namespace":"default","name":"a","uid":"u-pods-a"}}],)"
+                       R"("notReadyAddresses":[{"ip":"10.0.0.2","nodeName":"n1","targetRef":)"
+                       R"({"kind":"Pod","namespace":"default","name":"b","uid":"u-pods-b"}}],)"
+                       R"("ports":[{"name":"web","port":8080,"protocol":"TCP"}]}])");
   EXPECT_EQ(slice_at({"ports"}), R"([{"name":"web","port":8080,"protocol":"TCP"}])");
   EXPECT_EQ(slice_at({"metadata", "labels", "kubernetes.io/service-name"}), "\"web\"");
   EXPECT_EQ(slice_at({"metadata", "labels", "endpointslice.kubernetes.io/managed-by"}),
             "\"endpointslice-controller.k8s.io\"");
-  patch(resources::pods, {"default", "b"}, "{status: {conditions: [{type: Ready, status: 'True'}]}}", "status");
+  patch(resources::pods, {"default", "b"},
+        "{status: {conditions: [{type: Ready, status: 'True'}]}}", "status");
   EXPECT_EQ(endpoints(), (Texts{"10.0.0.1 ready serving", "10.0.0.2 ready serving"}));
   patch(resources::pods, {"default", "a"}, "{status: {phase: Succeeded}}", "status");
   EXPECT_EQ(endpoints(), (Texts{"10.0.0.2 ready serving"}));
@@ -383,8 +407,10 @@ TEST_F(EndpointsTest, NamedPortsAreEachPodsOwn) {
   service("selector: {app: web}, ports: [{name: web, port: 80, targetPort: http}]");
   pod("a", "10.0.0.1", true);
   create(resources::pods,
-         "{metadata: {name: b, labels: {app: web}}, spec: {nodeName: n1, containers: [{name: c, ports: "
-         "[{name: http, containerPort: 9090}]}]}, status: {phase: Running, podIP: '10.0.0.2', conditions: "
+         "{metadata: {name: b, labels: {app: web}}, spec: {nodeName: n1, containers: [{name: c, "
+         "ports: "
+         "[{name: http, containerPort: 9090}]}]}, status: {phase: Running, podIP: '10.0.0.2', "
+         "conditions: "
          "[{type: Ready, status: 'True'}]}}");
   std::vector<std::string> ports;
   for (const json::Value* one : api_.list(resources::endpoint_slices))
@@ -392,13 +418,16 @@ TEST_F(EndpointsTest, NamedPortsAreEachPodsOwn) {
   std::sort(ports.begin(), ports.end());
   EXPECT_EQ(ports, (Texts{R"([{"name":"web","port":8080,"protocol":"TCP"}])",
                           R"([{"name":"web","port":9090,"protocol":"TCP"}])"}));
-  EXPECT_EQ(json::array_at(*api_.find(resources::endpoints, {"default", "web"}), {"subsets"})->size(), 2u);
+  EXPECT_EQ(
+      json::array_at(*api_.find(resources::endpoints, {"default", "web"}), {"subsets"})->size(),
+      2u);
 }
 
 TEST_F(EndpointsTest, WhatSomebodyTookAwayComesBack) {
   service("selector: {app: web}, ports: [{name: web, port: 80, targetPort: http}]");
   pod("a", "10.0.0.1", true);
-  remove(resources::endpoint_slices, {"default", std::string(json::string_at(slice(), {"metadata", "name"}))});
+  remove(resources::endpoint_slices,
+         {"default", std::string(json::string_at(slice(), {"metadata", "name"}))});
   EXPECT_EQ(endpoints(), (Texts{"10.0.0.1 ready serving"}));
   remove(resources::endpoints, {"default", "web"});
   EXPECT_NE(subsets(), "");
@@ -425,7 +454,8 @@ TEST_F(EndpointsTest, PublishesUnreadyAddressesWhenAsked) {
 TEST_F(EndpointsTest, TerminatingPodsServeButAreNotReady) {
   service("selector: {app: web}, ports: [{port: 80}]");
   create(resources::pods,
-         "{metadata: {name: a, labels: {app: web}, finalizers: [x]}, spec: {nodeName: n1}, status: {phase: Running, "
+         "{metadata: {name: a, labels: {app: web}, finalizers: [x]}, spec: {nodeName: n1}, status: "
+         "{phase: Running, "
          "podIP: '10.0.0.1', conditions: [{type: Ready, status: 'True'}]}}");
   remove(resources::pods, {"default", "a"});
   EXPECT_EQ(endpoints(), (Texts{"10.0.0.1 serving terminating"}));
@@ -433,10 +463,13 @@ TEST_F(EndpointsTest, TerminatingPodsServeButAreNotReady) {
 }
 
 TEST_F(EndpointsTest, WithoutASelectorTheUserSaysWhere) {
-  create(resources::endpoints, "{metadata: {name: web}, subsets: [{addresses: [{ip: 192.0.2.1}], "
-                               "ports: [{name: x, port: 9, protocol: TCP}]}]}");
+  create(resources::endpoints,
+         "{metadata: {name: web}, subsets: [{addresses: [{ip: 192.0.2.1}], "
+         "ports: [{name: x, port: 9, protocol: TCP}]}]}");
   service("ports: [{name: x, port: 80}]");
-  EXPECT_EQ(subsets(), R"([{"addresses":[{"ip":"192.0.2.1"}],"ports":[{"name":"x","port":9,"protocol":"TCP"}]}])");
+  EXPECT_EQ(
+      subsets(),
+      R"([{"addresses":[{"ip":"192.0.2.1"}],"ports":[{"name":"x","port":9,"protocol":"TCP"}]}])");
   // Mirrored, so that whoever reads slices alone finds it too.
   EXPECT_EQ(endpoints(), (Texts{"192.0.2.1 ready"}));
   EXPECT_EQ(slice_at({"metadata", "labels", "endpointslice.kubernetes.io/managed-by"}),
@@ -445,8 +478,7 @@ TEST_F(EndpointsTest, WithoutASelectorTheUserSaysWhere) {
 
 TEST_F(EndpointsTest, ManyPodsFillSeveralSlices) {
   service("selector: {app: web}, ports: [{port: 80}]");
-  for (int i = 0; i < 101; ++i)
-    pod("p" + std::to_string(i), "10.0.1." + std::to_string(i), true);
+  for (int i = 0; i < 101; ++i) pod("p" + std::to_string(i), "10.0.1." + std::to_string(i), true);
   EXPECT_EQ(endpoints().size(), 101u);
   EXPECT_EQ(api_.list(resources::endpoint_slices).size(), 2u);
   for (int i = 0; i < 50; ++i) remove(resources::pods, {"default", "p" + std::to_string(i)});
@@ -457,7 +489,8 @@ TEST_F(EndpointsTest, ManyPodsFillSeveralSlices) {
 TEST_F(EndpointsTest, APodThatGoesConcernsItsSliceAlone) {
   service("selector: {app: web}, ports: [{port: 80}]");
   for (int i = 0; i < 250; ++i)
-    pod("p" + std::to_string(i), "10.0." + std::to_string(i / 200) + "." + std::to_string(i % 200), true);
+    pod("p" + std::to_string(i), "10.0." + std::to_string(i / 200) + "." + std::to_string(i % 200),
+        true);
   ASSERT_EQ(api_.list(resources::endpoint_slices).size(), 3u);
   auto slices_written = [&] {
     return std::ranges::count_if(api_.log(), [](const kube::Write& write) {
@@ -478,11 +511,13 @@ TEST_F(EndpointsTest, APodThatGoesConcernsItsSliceAlone) {
 TEST(EndpointSubsets, HoldAThousandAddressesReadyOnesFirst) {
   auto list = [](int from, int count) {
     json::Array out;
-    for (int i = from; i < from + count; ++i) out.push_back(json::Object{{"ip", std::to_string(i)}});
+    for (int i = from; i < from + count; ++i)
+      out.push_back(json::Object{{"ip", std::to_string(i)}});
     return out;
   };
-  json::Array subsets{json::Object{{"addresses", list(0, 500)}, {"notReadyAddresses", list(500, 300)}},
-                      json::Object{{"addresses", list(800, 400)}, {"notReadyAddresses", list(1200, 9)}}};
+  json::Array subsets{
+      json::Object{{"addresses", list(0, 500)}, {"notReadyAddresses", list(500, 300)}},
+      json::Object{{"addresses", list(800, 400)}, {"notReadyAddresses", list(1200, 9)}}};
   json::Array few{subsets[0]};
   EXPECT_FALSE(truncate_subsets(few));
   EXPECT_EQ(json::array_at(few[0], {"notReadyAddresses"})->size(), 300u);

@@ -61,7 +61,8 @@ struct PortGroup {
   json::Array ports;
   PodRefs pods;
 };
-std::vector<PortGroup> by_ports(const model::Service& service, const PodRefs& pods, bool always_name) {
+std::vector<PortGroup> by_ports(const model::Service& service, const PodRefs& pods,
+                                bool always_name) {
   std::vector<PortGroup> groups;
   for (const auto& pod : pods) {
     if (!has_address(*pod)) continue;
@@ -181,11 +182,12 @@ std::vector<json::Array> spread_endpoints(const std::vector<const json::Array*>&
     }
   json::Array homeless;
   const std::size_t needed = (wanted.size() + kSliceLimit - 1) / kSliceLimit;
-  auto used = [&] { return std::ranges::count_if(out, [](const auto& one) { return !one.empty(); }); };
+  auto used = [&] {
+    return std::ranges::count_if(out, [](const auto& one) { return !one.empty(); });
+  };
   for (auto left = static_cast<std::size_t>(used()); left > needed; --left) {
-    auto smallest = std::ranges::min_element(out, {}, [](const json::Array& one) {
-      return one.empty() ? kSliceLimit + 1 : one.size();
-    });
+    auto smallest = std::ranges::min_element(
+        out, {}, [](const json::Array& one) { return one.empty() ? kSliceLimit + 1 : one.size(); });
     for (json::Value& endpoint : *smallest) homeless.push_back(std::move(endpoint));
     smallest->clear();
   }
@@ -346,7 +348,8 @@ struct Endpoints::State {
         return;
       json::Object body{
           {"subsets", subsets.empty() ? json::Value(nullptr) : json::Value(std::move(subsets))}};
-      if (noted != cut) body["metadata"] = note(cut ? json::Value("truncated") : json::Value(nullptr));
+      if (noted != cut)
+        body["metadata"] = note(cut ? json::Value("truncated") : json::Value(nullptr));
       round.writes.push_back(merge_patch(kube::resources::endpoints, key, std::move(body)));
       return;
     }
@@ -375,7 +378,8 @@ struct Endpoints::State {
     labels[kServiceLabel] = service.metadata.name;
     labels[kManagedBy] = kManager;
     write_slices(service.metadata, std::move(wanted), labels,
-                 json::encode(model::controller_reference("v1", "Service", service.metadata)), round);
+                 json::encode(model::controller_reference("v1", "Service", service.metadata)),
+                 round);
   }
 
   // Whoever writes Endpoints by hand finds them as slices too.
@@ -389,7 +393,8 @@ struct Endpoints::State {
     labels[kServiceLabel] = service.metadata.name;
     labels[kManagedBy] = kMirror;
     write_slices(service.metadata, mirrored_contents(written->subsets), labels,
-                 json::encode(model::controller_reference("v1", "Endpoints", written->metadata)), round);
+                 json::encode(model::controller_reference("v1", "Endpoints", written->metadata)),
+                 round);
     return round;
   }
 
@@ -397,7 +402,8 @@ struct Endpoints::State {
                     const json::Object& labels, const json::Value& owner, kube::Round& round) {
     auto old = slices.by(slices_by_service, service.ns + "/" + service.name);
     std::erase_if(old, [&](const auto& one) {
-      return one->metadata.label(std::string(kManagedBy)) != json::sv(labels.at(kManagedBy).get_string());
+      return one->metadata.label(std::string(kManagedBy)) !=
+             json::sv(labels.at(kManagedBy).get_string());
     });
     auto list = [](const json::Value& value) {
       return value.is_null() ? json::Value(json::Array{}) : value;
@@ -421,7 +427,8 @@ struct Endpoints::State {
         else if (after[i].empty() && !(empty && i == 0))
           old.push_back(own[i]);
         else if (!json::equal(json::Value(*before[i]), json::Value(after[i])))
-          round.writes.push_back(merge_patch(kube::resources::endpoint_slices, key_of(own[i]->metadata),
+          round.writes.push_back(merge_patch(kube::resources::endpoint_slices,
+                                             key_of(own[i]->metadata),
                                              json::Object{{"endpoints", std::move(after[i])}}));
       }
     }
@@ -431,10 +438,9 @@ struct Endpoints::State {
                                       new_slice(service, std::move(one), labels, owner)));
         continue;
       }
-      round.writes.push_back(
-          merge_patch(kube::resources::endpoint_slices, key_of(old.front()->metadata),
-                      json::Object{{"endpoints", std::move(one.endpoints)},
-                                   {"ports", std::move(one.ports)}}));
+      round.writes.push_back(merge_patch(
+          kube::resources::endpoint_slices, key_of(old.front()->metadata),
+          json::Object{{"endpoints", std::move(one.endpoints)}, {"ports", std::move(one.ports)}}));
       old.erase(old.begin());
     }
     for (const auto& surplus : old)

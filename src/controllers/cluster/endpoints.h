@@ -20,8 +20,8 @@ class Endpoints {
   std::unique_ptr<State> state_;
 };
 
-// Pure: the `subsets` of the Endpoints object, and what its slices hold: at most a hundred endpoints
-// each, with the same ports.
+// Pure: the `subsets` of the Endpoints object, and what its slices hold: at most a hundred
+// endpoints each, with the same ports.
 using PodRefs = std::vector<std::shared_ptr<const model::Pod>>;
 struct SliceContent {
   json::Array endpoints, ports;
@@ -34,8 +34,8 @@ std::vector<SliceContent> slice_contents(const model::Service& service, const Po
 // The same from Endpoints that a user wrote.
 std::vector<SliceContent> mirrored_contents(const json::Value& subsets);
 // Which endpoints go into the slices there are, in their order (an empty one may go), and into new
-// ones behind them. Each stays where it is, so that a change concerns few slices; but no more slices
-// stay than are needed.
+// ones behind them. Each stays where it is, so that a change concerns few slices; but no more
+// slices stay than are needed.
 std::vector<json::Array> spread_endpoints(const std::vector<const json::Array*>& slices,
                                           json::Array wanted);
 

@@ -1,5 +1,5 @@
-// Makes the claims of pods' generic ephemeral volumes, as kube-controller-manager's ephemeral volume
-// controller does. A claim belongs to its pod and is collected with it.
+// Makes the claims of pods' generic ephemeral volumes, as kube-controller-manager's ephemeral
+// volume controller does. A claim belongs to its pod and is collected with it.
 #pragma once
 
 #include "controllers/workload/caches.h"

@@ -29,12 +29,13 @@ bool has_finalizer(const Owned& object, std::string_view name) {
 // Most changes are of a status: nothing here.
 bool owns_as_before(const Owned& before, const Owned& after) {
   auto same = [](const model::OwnerReference& a, const model::OwnerReference& b) {
-    return a.uid == b.uid && a.blockOwnerDeletion == b.blockOwnerDeletion && a.controller == b.controller &&
-           a.name == b.name && a.kind == b.kind && a.apiVersion == b.apiVersion;
+    return a.uid == b.uid && a.blockOwnerDeletion == b.blockOwnerDeletion &&
+           a.controller == b.controller && a.name == b.name && a.kind == b.kind &&
+           a.apiVersion == b.apiVersion;
   };
   return before.uid == after.uid && !before.deletionTimestamp && !after.deletionTimestamp &&
-         std::equal(before.ownerReferences.begin(), before.ownerReferences.end(), after.ownerReferences.begin(),
-                    after.ownerReferences.end(), same);
+         std::equal(before.ownerReferences.begin(), before.ownerReferences.end(),
+                    after.ownerReferences.begin(), after.ownerReferences.end(), same);
 }
 
 json::Value finalizers_without(const Owned& object, std::string_view name) {
@@ -244,10 +245,10 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
   void report_foreign_owner(const std::string& uid, const Owned& object,
                             const model::OwnerReference& owner) {
     const kube::Resource& resource = kinds[by_uid.at(uid).kind].resource;
-    events.record({resource.api_version(), resource.kind, object.ns, object.name, uid},
-                  "Warning", "OwnerRefInvalidNamespace",
-                  "ownerRef [" + owner.apiVersion + "/" + owner.kind + ", namespace: " +
-                      object.ns + ", name: " + owner.name + ", uid: " + owner.uid +
+    events.record({resource.api_version(), resource.kind, object.ns, object.name, uid}, "Warning",
+                  "OwnerRefInvalidNamespace",
+                  "ownerRef [" + owner.apiVersion + "/" + owner.kind + ", namespace: " + object.ns +
+                      ", name: " + owner.name + ", uid: " + owner.uid +
                       "] does not exist in namespace \"" + object.ns + "\"");
   }
 
@@ -261,8 +262,9 @@ struct GarbageCollector::State : std::enable_shared_from_this<State> {
     if (!object || object->deletionTimestamp) return;
     if (verdict.alive > 0) {
       if (!verdict.dead.empty())
-        send({metadata_patch(uid, *object, json::Object{{"ownerReferences",
-                                                         owners_without(*object, verdict.dead)}})},
+        send({metadata_patch(
+                 uid, *object,
+                 json::Object{{"ownerReferences", owners_without(*object, verdict.dead)}})},
              std::make_shared<std::vector<std::string>>(1, uid));
       return;
     }

@@ -36,7 +36,7 @@ struct Emptying {
   std::size_t open_lists = 0;
   bool failed = false;
   std::vector<kube::Write> removals;
-  std::size_t pods = 0;  // they go before everything else
+  std::size_t pods = 0;                           // they go before everything else
   std::map<std::string, std::size_t> remaining;   // "pods." and how many
   std::map<std::string, std::size_t> finalizers;  // and on how many objects
 };
@@ -75,8 +75,8 @@ std::vector<ConditionText> ending_conditions(const Emptying& pass,
                    "Failed to delete all resource types, " + std::to_string(failures.size()) +
                        " remaining: " + text});
   if (pass.remaining.empty())
-    all.push_back({"NamespaceContentRemaining", false, "ContentRemoved",
-                   "All content successfully removed"});
+    all.push_back(
+        {"NamespaceContentRemaining", false, "ContentRemoved", "All content successfully removed"});
   else
     all.push_back({"NamespaceContentRemaining", true, "SomeResourcesRemain",
                    "Some resources are remaining: " + counted(pass.remaining, " has ")});
@@ -184,7 +184,8 @@ struct Namespaces::State : std::enable_shared_from_this<State> {
       json::Object data;  // what must change
       for (const auto& [key, text] : root->data)
         if (key != "ca.crt") data[key] = nullptr;
-      if (auto own = root->data.find("ca.crt"); own == root->data.end() || own->second != root_ca_pem)
+      if (auto own = root->data.find("ca.crt");
+          own == root->data.end() || own->second != root_ca_pem)
         data["ca.crt"] = root_ca_pem;
       if (!data.empty())
         round.writes.push_back(merge_patch(kube::resources::config_maps, {name, "kube-root-ca.crt"},
@@ -225,7 +226,8 @@ struct Namespaces::State : std::enable_shared_from_this<State> {
       if (!json::equal(ending.status.conditions, conditions))
         round.writes.push_back(merge_patch(
             kube::resources::namespaces, {"", name},
-            json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}}, "status"));
+            json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}},
+            "status"));
       round.again_after = kAgain;
       round.settle = [this, name, removals](const std::vector<kube::WriteResult>& results) {
         std::vector<std::string>& failed = failures[name];
@@ -273,7 +275,8 @@ struct Namespaces::State : std::enable_shared_from_this<State> {
     for (const kube::ObjectPtr& object : list.items) {
       Result<MetadataOnly> decoded = json::decode_text<MetadataOnly>(*object->json);
       if (decoded && decoded->metadata.deletionTimestamp) {
-        for (const std::string& finalizer : decoded->metadata.finalizers) ++pass.finalizers[finalizer];
+        for (const std::string& finalizer : decoded->metadata.finalizers)
+          ++pass.finalizers[finalizer];
         continue;
       }
       if (!pods && pass.pods > 0) continue;

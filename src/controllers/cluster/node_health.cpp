@@ -85,9 +85,10 @@ NodeHealth::NodeHealth(WorkloadCaches& caches, NodeHealthOptions options)
       options_(options),
       nodes_(caches.client, kube::resources::nodes),
       leases_(caches.client, kube::resources::leases, {std::string(kLeaseNamespace), {}, {}}),
-      pods_by_node_(caches.pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
-        if (!pod.spec.nodeName.empty()) keys.push_back(pod.spec.nodeName);
-      })),
+      pods_by_node_(
+          caches.pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
+            if (!pod.spec.nodeName.empty()) keys.push_back(pod.spec.nodeName);
+          })),
       loop_(
           caches.client, kube::ReconcileOptions{.name = "node-lifecycle"},
           [this](const kube::Key& key, WallTime now) { return round(key, now); },
@@ -99,8 +100,8 @@ NodeHealth::NodeHealth(WorkloadCaches& caches, NodeHealthOptions options)
     const Workload& node = after ? *after : *before;
     if (!after)
       events_.record(node_target(node), "Normal", "RemovingNode",
-                            "Node " + node.metadata.name + " event: Removing Node " +
-                                node.metadata.name + " from Controller");
+                     "Node " + node.metadata.name + " event: Removing Node " + node.metadata.name +
+                         " from Controller");
     loop_.add(key_of(node.metadata));
   });
   auto enable = [this] {
@@ -135,7 +136,8 @@ bool NodeHealth::is_silent(const Workload& node, MonoTime now) {
   return now - known.at >= (ready ? options_.grace : options_.startup_grace);
 }
 
-void NodeHealth::mark_unknown(const Workload& node, WallTime now, std::vector<kube::Write>& writes) {
+void NodeHealth::mark_unknown(const Workload& node, WallTime now,
+                              std::vector<kube::Write>& writes) {
   json::Array conditions = conditions_of(node);
   const std::string stamp = model::format_rfc3339(now);
   for (std::string_view type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}) {
@@ -146,8 +148,8 @@ void NodeHealth::mark_unknown(const Workload& node, WallTime now, std::vector<ku
       conditions.push_back(
           json::Object{{"type", type},
                        {"status", "Unknown"},
-                       {"lastHeartbeatTime", model::format_rfc3339(
-                                                 node.metadata.creationTimestamp.at.value_or(now))},
+                       {"lastHeartbeatTime",
+                        model::format_rfc3339(node.metadata.creationTimestamp.at.value_or(now))},
                        {"lastTransitionTime", stamp},
                        {"reason", "NodeStatusNeverUpdated"},
                        {"message", "Kubelet never posted node status."}});
@@ -162,10 +164,10 @@ void NodeHealth::mark_unknown(const Workload& node, WallTime now, std::vector<ku
   if (json::equal(conditions, conditions_of(node))) return;
   if (condition_status(node, "Ready") == "True")
     events_.record(node_target(node), "Normal", "NodeNotReady",
-                          "Node " + node.metadata.name + " status is now: NodeNotReady");
-  writes.push_back(guarded(kube::resources::nodes, node,
-                           json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}},
-                           "status"));
+                   "Node " + node.metadata.name + " status is now: NodeNotReady");
+  writes.push_back(guarded(
+      kube::resources::nodes, node,
+      json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}}, "status"));
 }
 
 void NodeHealth::mark_pods(const Workload& node, WallTime now, std::vector<kube::Write>& writes) {
@@ -173,18 +175,17 @@ void NodeHealth::mark_pods(const Workload& node, WallTime now, std::vector<kube:
     if (!pod_ready(*pod)) continue;
     kube::Write write = merge_patch(
         kube::resources::pods, key_of(pod->metadata),
-        json::Object{
-            {"metadata", json::Object{{"uid", pod->metadata.uid}}},
-            {"status",
-             json::Object{{"conditions", json::Array{json::Object{
-                                             {"type", "Ready"},
-                                             {"status", "False"},
-                                             {"lastTransitionTime", model::format_rfc3339(now)}}}}}}},
+        json::Object{{"metadata", json::Object{{"uid", pod->metadata.uid}}},
+                     {"status", json::Object{{"conditions", json::Array{json::Object{
+                                                                {"type", "Ready"},
+                                                                {"status", "False"},
+                                                                {"lastTransitionTime",
+                                                                 model::format_rfc3339(now)}}}}}}},
         "status");
     write.patch_type = kube::PatchType::strategic;  // the other conditions are the kubelet's
     writes.push_back(std::move(write));
     events_.record({"v1", "Pod", pod->metadata.ns, pod->metadata.name, pod->metadata.uid},
-                          "Warning", "NodeNotReady", "Node is not ready");
+                   "Warning", "NodeNotReady", "Node is not ready");
   }
 }
 
@@ -194,8 +195,7 @@ kube::Round NodeHealth::round(const kube::Key& key, WallTime now) {
   if (!node) return round;
   if (!heard_.contains(node->metadata.uid))
     events_.record(node_target(*node), "Normal", "RegisteredNode",
-                          "Node " + key.name + " event: Registered Node " + key.name +
-                              " in Controller");
+                   "Node " + key.name + " event: Registered Node " + key.name + " in Controller");
   const bool fake = node->metadata.label(kFakeLabel) == "true";
   bool silent = is_silent(*node, caches_.client.executor().clock().mono());
   if (!fake) {

@@ -1,5 +1,5 @@
-// Nodes: those whose kubelet has fallen silent become Unknown, conditions become taints, and the pods
-// of a node that is not ready are marked so.
+// Nodes: those whose kubelet has fallen silent become Unknown, conditions become taints, and the
+// pods of a node that is not ready are marked so.
 #pragma once
 
 #include "controllers/workload/caches.h"

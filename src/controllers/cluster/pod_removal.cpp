@@ -39,10 +39,11 @@ json::Object disruption_target(std::string_view reason, std::string_view message
 }
 
 kube::Write mark(const model::Pod& pod, json::Object status) {
-  kube::Write write = merge_patch(kube::resources::pods, key_of(pod.metadata),
-                                  json::Object{{"metadata", json::Object{{"uid", pod.metadata.uid}}},
-                                               {"status", std::move(status)}},
-                                  "status");
+  kube::Write write =
+      merge_patch(kube::resources::pods, key_of(pod.metadata),
+                  json::Object{{"metadata", json::Object{{"uid", pod.metadata.uid}}},
+                               {"status", std::move(status)}},
+                  "status");
   write.patch_type = kube::PatchType::strategic;
   return write;
 }
@@ -112,7 +113,7 @@ kube::Round PodRemoval::evict_round(const kube::Key& key, WallTime now) {
   if (!stay) {
     if (marked_.erase(pod->metadata.uid) > 0)
       events_.record(pod_target(*pod), "Normal", "TaintManagerEviction",
-                            "Cancelling deletion of Pod " + name);
+                     "Cancelling deletion of Pod " + name);
     return round;
   }
   MonoTime clock = caches_.client.executor().clock().mono();
@@ -122,12 +123,12 @@ kube::Round PodRemoval::evict_round(const kube::Key& key, WallTime now) {
     return round;
   }
   events_.record(pod_target(*pod), "Normal", "TaintManagerEviction",
-                        "Marking for deletion Pod " + name);
-  round.writes.push_back(
-      mark(*pod, json::Object{{"conditions", json::Array{disruption_target(
-                                                 "DeletionByTaintManager",
-                                                 "Taint manager: deleting due to NoExecute taint",
-                                                 now)}}}));
+                 "Marking for deletion Pod " + name);
+  round.writes.push_back(mark(
+      *pod,
+      json::Object{{"conditions", json::Array{disruption_target(
+                                      "DeletionByTaintManager",
+                                      "Taint manager: deleting due to NoExecute taint", now)}}}));
   round.writes.push_back(remove(kube::resources::pods, key, pod->metadata.uid));
   return round;
 }
@@ -161,11 +162,11 @@ void PodRemoval::sweep() {
   caches_.pods.for_each([&](const WorkloadPod& pod) {
     if (!pod->spec.nodeName.empty() && node_is_gone(pod->spec.nodeName, clock.mono())) {
       if (!pod_finished(*pod))
-        writes.push_back(mark(*pod, json::Object{{"phase", "Failed"},
-                                                 {"conditions", json::Array{disruption_target(
-                                                                    "DeletionByPodGC",
-                                                                    "PodGC: node no longer exists",
-                                                                    clock.wall())}}}));
+        writes.push_back(mark(
+            *pod, json::Object{{"phase", "Failed"},
+                               {"conditions", json::Array{disruption_target(
+                                                  "DeletionByPodGC", "PodGC: node no longer exists",
+                                                  clock.wall())}}}));
       take(*pod);
     } else if (pod_finished(*pod) && !pod->metadata.deletionTimestamp) {
       ended.push_back(pod);
@@ -173,9 +174,10 @@ void PodRemoval::sweep() {
   });
   if (ended.size() > kMaxEnded) {
     auto surplus = ended.begin() + static_cast<std::ptrdiff_t>(ended.size() - kMaxEnded);
-    std::nth_element(ended.begin(), surplus, ended.end(), [](const WorkloadPod& a, const WorkloadPod& b) {
-      return a->metadata.creationTimestamp.at < b->metadata.creationTimestamp.at;
-    });
+    std::nth_element(ended.begin(), surplus, ended.end(),
+                     [](const WorkloadPod& a, const WorkloadPod& b) {
+                       return a->metadata.creationTimestamp.at < b->metadata.creationTimestamp.at;
+                     });
     for (auto it = ended.begin(); it != surplus; ++it) take(**it);
   }
   if (writes.empty()) return;

@@ -1,5 +1,5 @@
-// Pods that have to go without anybody asking: those that do not tolerate a NoExecute taint of their
-// node, those whose node has vanished, and the oldest of too many that have ended.
+// Pods that have to go without anybody asking: those that do not tolerate a NoExecute taint of
+// their node, those whose node has vanished, and the oldest of too many that have ended.
 #pragma once
 
 #include "controllers/cluster/node_health.h"

@@ -109,7 +109,8 @@ struct QuotaStatus::State : std::enable_shared_from_this<State> {
                  auto self = weak.lock();
                  if (!self) return;
                  Result<json::Value> quota =
-                     got ? json::parse(*(*got)->json) : Result<json::Value>(std::unexpected(got.error()));
+                     got ? json::parse(*(*got)->json)
+                         : Result<json::Value>(std::unexpected(got.error()));
                  if (quota)
                    self->count_kinds(key, count, std::move(*quota));
                  else
@@ -171,12 +172,12 @@ struct QuotaStatus::State : std::enable_shared_from_this<State> {
     if (hard && used && json::equal(*hard, list_json(count.hard)) &&
         json::equal(*used, list_json(count.used)))
       return round;
-    round.writes.push_back(merge_patch(
-        kube::resources::resource_quotas, key,
-        json::Object{{"metadata", json::Object{{"resourceVersion", count.revision}}},
-                     {"status", json::Object{{"hard", map_patch(hard, count.hard)},
-                                             {"used", map_patch(used, count.used)}}}},
-        "status"));
+    round.writes.push_back(
+        merge_patch(kube::resources::resource_quotas, key,
+                    json::Object{{"metadata", json::Object{{"resourceVersion", count.revision}}},
+                                 {"status", json::Object{{"hard", map_patch(hard, count.hard)},
+                                                         {"used", map_patch(used, count.used)}}}},
+                    "status"));
     round.settle = [this, key](const std::vector<kube::WriteResult>& results) -> Result<void> {
       if (results.front()) return {};
       due.erase(key);  // something was charged meanwhile: count again

@@ -16,7 +16,8 @@ using claim_resources::resource_claims;
 
 constexpr std::string_view kFinalizer = "resource.kubernetes.io/delete-protection";
 constexpr const char* kPodClaim = "resource.kubernetes.io/pod-claim-name";
-constexpr Nanos kPatience = std::chrono::seconds(5);  // with a pod that our cache may not have seen yet
+constexpr Nanos kPatience =
+    std::chrono::seconds(5);  // with a pod that our cache may not have seen yet
 constexpr std::size_t kMostGone = 10'000;
 constexpr std::size_t kNameMax = 57;  // leaves room for a hyphen and five random characters
 
@@ -41,7 +42,8 @@ std::vector<std::string> claim_names(const model::Pod& pod) {
   std::vector<std::string> names;
   for (const json::Value& entry : pod.spec.resourceClaims) {
     std::string_view name = json::string_at(entry, {"resourceClaimName"});
-    if (const json::Value* made = status_of(pod, json::string_at(entry, {"name"})); name.empty() && made)
+    if (const json::Value* made = status_of(pod, json::string_at(entry, {"name"}));
+        name.empty() && made)
       name = json::string_at(*made, {"resourceClaimName"});
     if (!name.empty()) names.emplace_back(name);
   }
@@ -60,11 +62,14 @@ bool is_protected(const Workload& claim) {
   const auto& all = claim.metadata.finalizers;
   return std::find(all.begin(), all.end(), kFinalizer) != all.end();
 }
-bool is_allocated(const Workload& claim) { return json::object_at(claim.status, {"allocation"}) != nullptr; }
+bool is_allocated(const Workload& claim) {
+  return json::object_at(claim.status, {"allocation"}) != nullptr;
+}
 bool is_reserved_for(const Workload& claim, const std::string& uid) {
   const json::Array* users = json::array_at(claim.status, {"reservedFor"});
-  return users && std::any_of(users->begin(), users->end(),
-                              [&](const json::Value& one) { return json::string_at(one, {"uid"}) == uid; });
+  return users && std::any_of(users->begin(), users->end(), [&](const json::Value& one) {
+           return json::string_at(one, {"uid"}) == uid;
+         });
 }
 
 json::Object version_of(const Workload& claim) {
@@ -78,11 +83,13 @@ ResourceClaims::ResourceClaims(WorkloadCaches& caches)
       events_(caches.client, "resource_claim"),
       claims_(caches.client, claim_resources::resource_claims),
       templates_(caches.client, claim_resources::resource_claim_templates),
-      pods_by_template_(caches.pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
-        for (const json::Value& entry : pod.spec.resourceClaims)
-          if (std::string_view name = json::string_at(entry, {"resourceClaimTemplateName"}); !name.empty())
-            keys.push_back(pod.metadata.ns + "/" + std::string(name));
-      })),
+      pods_by_template_(
+          caches.pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
+            for (const json::Value& entry : pod.spec.resourceClaims)
+              if (std::string_view name = json::string_at(entry, {"resourceClaimTemplateName"});
+                  !name.empty())
+                keys.push_back(pod.metadata.ns + "/" + std::string(name));
+          })),
       claims_by_pod_(claims_.add_index([](const Workload& claim, std::vector<std::string>& keys) {
         if (const model::OwnerReference* pod = owning_pod(claim)) keys.push_back(pod->uid);
       })),
@@ -96,14 +103,18 @@ ResourceClaims::ResourceClaims(WorkloadCaches& caches)
       claims_loop_(
           caches.client, kube::ReconcileOptions{.name = "resource-claims"},
           [this](const kube::Key& key, WallTime now) { return claim_round(key, now); },
-          [this](const kube::Write& write, const kube::ObjectPtr& result) { overlay(claims_, write, result); }) {
+          [this](const kube::Write& write, const kube::ObjectPtr& result) {
+            overlay(claims_, write, result);
+          }) {
   caches_.pods.on_change(
       [this](const WorkloadPod& before, const WorkloadPod& after) { pod_changed(before, after); });
-  claims_.on_change(
-      [this](const WorkloadRef& before, const WorkloadRef& after) { claim_changed(before, after); });
+  claims_.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
+    claim_changed(before, after);
+  });
   templates_.on_change([this](const WorkloadRef&, const WorkloadRef& after) {
     if (!after) return;
-    for (const WorkloadPod& pod : caches_.pods.by(pods_by_template_, after->metadata.ns + "/" + after->metadata.name))
+    for (const WorkloadPod& pod :
+         caches_.pods.by(pods_by_template_, after->metadata.ns + "/" + after->metadata.name))
       pods_loop_.add(key_of(pod->metadata));
   });
   caches_.on_synced([this] { enable(); });
@@ -125,7 +136,8 @@ void ResourceClaims::pod_changed(const WorkloadPod& before, const WorkloadPod& a
     gone_.insert(before->metadata.uid);
   }
   if (after) pods_loop_.add(key_of(after->metadata));
-  if (after && !pod_done(*after) && !(before && before->metadata.uid != after->metadata.uid)) return;
+  if (after && !pod_done(*after) && !(before && before->metadata.uid != after->metadata.uid))
+    return;
   for (const WorkloadPod& one : {before, after}) {
     if (!one) continue;
     for (const std::string& name : claim_names(*one)) claims_loop_.add({one->metadata.ns, name});
@@ -140,7 +152,8 @@ void ResourceClaims::claim_changed(const WorkloadRef& before, const WorkloadRef&
     claims_loop_.add(key_of(after->metadata));
   else
     taken_back_.erase(key_of(before->metadata));
-  if (const model::OwnerReference* pod = owning_pod(*claim)) pods_loop_.add({claim->metadata.ns, pod->name});
+  if (const model::OwnerReference* pod = owning_pod(*claim))
+    pods_loop_.add({claim->metadata.ns, pod->name});
 }
 
 // ---- pods: their claims are made
@@ -154,7 +167,8 @@ kube::Round ResourceClaims::pod_round(const kube::Key& key) {
     if (json::string_at(entry, {"resourceClaimTemplateName"}).empty()) continue;
     std::string_view name = json::string_at(entry, {"name"});
     const json::Value* told = status_of(*pod, name);
-    std::string_view known = told ? json::string_at(*told, {"resourceClaimName"}) : std::string_view();
+    std::string_view known =
+        told ? json::string_at(*told, {"resourceClaimName"}) : std::string_view();
     if (told && known.empty()) continue;  // none is needed
     std::optional<std::string> claim = claim_for(*pod, entry);
     if (!claim)
@@ -163,21 +177,23 @@ kube::Round ResourceClaims::pod_round(const kube::Key& key) {
       news.push_back(json::Object{{"name", name}, {"resourceClaimName", *claim}});
   }
   if (!news.empty()) {
-    round.writes.push_back(
-        merge_patch(kube::resources::pods, key,
-                    json::Object{{"metadata", json::Object{{"uid", pod->metadata.uid}}},
-                                 {"status", json::Object{{"resourceClaimStatuses", std::move(news)}}}},
-                    "status"));
+    round.writes.push_back(merge_patch(
+        kube::resources::pods, key,
+        json::Object{{"metadata", json::Object{{"uid", pod->metadata.uid}}},
+                     {"status", json::Object{{"resourceClaimStatuses", std::move(news)}}}},
+        "status"));
     round.writes.back().patch_type = kube::PatchType::strategic;
   }
   if (!pod->spec.nodeName.empty()) reserve_for_placed(*pod, round);
   return round;
 }
 
-std::optional<std::string> ResourceClaims::claim_for(const model::Pod& pod, const json::Value& entry) const {
+std::optional<std::string> ResourceClaims::claim_for(const model::Pod& pod,
+                                                     const json::Value& entry) const {
   std::string_view name = json::string_at(entry, {"name"});
   if (const json::Value* told = status_of(pod, name)) {
-    WorkloadRef claim = claims_.get({pod.metadata.ns, std::string(json::string_at(*told, {"resourceClaimName"}))});
+    WorkloadRef claim =
+        claims_.get({pod.metadata.ns, std::string(json::string_at(*told, {"resourceClaimName"}))});
     const model::OwnerReference* owner = claim ? owning_pod(*claim) : nullptr;
     if (owner && owner->uid == pod.metadata.uid) return claim->metadata.name;
   }
@@ -187,7 +203,8 @@ std::optional<std::string> ResourceClaims::claim_for(const model::Pod& pod, cons
   return std::nullopt;
 }
 
-void ResourceClaims::make_claim(const model::Pod& pod, const json::Value& entry, kube::Round& round) {
+void ResourceClaims::make_claim(const model::Pod& pod, const json::Value& entry,
+                                kube::Round& round) {
   const std::string name(json::string_at(entry, {"name"}));
   const std::string from(json::string_at(entry, {"resourceClaimTemplateName"}));
   WorkloadRef made_from = templates_.get({pod.metadata.ns, from});
@@ -195,25 +212,28 @@ void ResourceClaims::make_claim(const model::Pod& pod, const json::Value& entry,
     std::string reason = "resource claim template \"" + from +
                          "\": resourceclaimtemplate.resource.k8s.io \"" + from + "\" not found";
     events_.record({"v1", "Pod", pod.metadata.ns, pod.metadata.name, pod.metadata.uid}, "Warning",
-                          "FailedResourceClaimCreation", "PodResourceClaim " + name + ": " + reason);
+                   "FailedResourceClaimCreation", "PodResourceClaim " + name + ": " + reason);
     return;  // the template's arrival wakes the pod
   }
-  json::Object metadata{{"generateName", claim_prefix(pod.metadata.name, name)},
-                        {"namespace", pod.metadata.ns},
-                        {"ownerReferences", json::Array{json::encode(
-                                                model::controller_reference("v1", "Pod", pod.metadata))}}};
+  json::Object metadata{
+      {"generateName", claim_prefix(pod.metadata.name, name)},
+      {"namespace", pod.metadata.ns},
+      {"ownerReferences",
+       json::Array{json::encode(model::controller_reference("v1", "Pod", pod.metadata))}}};
   json::Object annotations;
-  if (const json::Object* given = json::object_at(made_from->spec, {"metadata", "annotations"})) annotations = *given;
+  if (const json::Object* given = json::object_at(made_from->spec, {"metadata", "annotations"}))
+    annotations = *given;
   annotations[kPodClaim] = name;
   metadata["annotations"] = std::move(annotations);
   if (const json::Object* labels = json::object_at(made_from->spec, {"metadata", "labels"}))
     metadata["labels"] = *labels;
   const json::Value* spec = json::find(made_from->spec, "spec");
-  round.writes.push_back(create(resource_claims, pod.metadata.ns,
-                                json::Object{{"apiVersion", resource_claims.api_version()},
-                                             {"kind", resource_claims.kind},
-                                             {"metadata", std::move(metadata)},
-                                             {"spec", spec ? *spec : json::Value(json::Object())}}));
+  round.writes.push_back(
+      create(resource_claims, pod.metadata.ns,
+             json::Object{{"apiVersion", resource_claims.api_version()},
+                          {"kind", resource_claims.kind},
+                          {"metadata", std::move(metadata)},
+                          {"spec", spec ? *spec : json::Value(json::Object())}}));
 }
 
 // Who came to a node past the scheduler still has a right to claims that are allocated.
@@ -222,18 +242,19 @@ void ResourceClaims::reserve_for_placed(const model::Pod& pod, kube::Round& roun
     WorkloadRef claim = claims_.get({pod.metadata.ns, name});
     if (!claim || !is_allocated(*claim) || is_reserved_for(*claim, pod.metadata.uid)) continue;
     json::Object user{{"resource", "pods"}, {"name", pod.metadata.name}, {"uid", pod.metadata.uid}};
-    round.writes.push_back(
-        merge_patch(resource_claims, key_of(claim->metadata),
-                    json::Object{{"metadata", version_of(*claim)},
-                                 {"status", json::Object{{"reservedFor", json::Array{std::move(user)}}}}},
-                    "status"));
+    round.writes.push_back(merge_patch(
+        resource_claims, key_of(claim->metadata),
+        json::Object{{"metadata", version_of(*claim)},
+                     {"status", json::Object{{"reservedFor", json::Array{std::move(user)}}}}},
+        "status"));
     round.writes.back().patch_type = kube::PatchType::strategic;
   }
 }
 
 // ---- claims: their users leave
 
-bool ResourceClaims::still_uses(const json::Value& user, const std::string& ns, WallTime now, kube::Round& round) {
+bool ResourceClaims::still_uses(const json::Value& user, const std::string& ns, WallTime now,
+                                kube::Round& round) {
   if (!json::string_at(user, {"apiGroup"}).empty() || json::string_at(user, {"resource"}) != "pods")
     return true;  // nobody we could ask
   const std::string uid(json::string_at(user, {"uid"}));
@@ -272,7 +293,8 @@ kube::Round ResourceClaims::claim_round(const kube::Key& key, WallTime now) {
     if (!users.empty()) return round;
     round.settle = [this, key](const std::vector<kube::WriteResult>& results) -> Result<void> {
       for (const kube::WriteResult& result : results)
-        if (!result && result.error().code != Code::not_found) return std::unexpected(result.error());
+        if (!result && result.error().code != Code::not_found)
+          return std::unexpected(result.error());
       taken_back_.insert(key);
       claims_loop_.add(key);
       return {};
@@ -287,25 +309,28 @@ kube::Round ResourceClaims::claim_round(const kube::Key& key, WallTime now) {
       if (one != kFinalizer) rest.emplace_back(std::string_view(one));
     json::Object metadata = version_of(*claim);
     metadata["finalizers"] = std::move(rest);
-    round.writes.push_back(merge_patch(resource_claims, key, json::Object{{"metadata", std::move(metadata)}}));
+    round.writes.push_back(
+        merge_patch(resource_claims, key, json::Object{{"metadata", std::move(metadata)}}));
   }
   remove_if_unwanted(*claim, round);
   return round;
 }
 
 // The version keeps it from hitting a claim that somebody has just joined.
-void ResourceClaims::take_back(const Workload& claim, const json::Array& users, kube::Round& round) const {
+void ResourceClaims::take_back(const Workload& claim, const json::Array& users,
+                               kube::Round& round) const {
   json::Object status{{"reservedFor", users.empty() ? json::Value(nullptr) : json::Value(users)}};
   if (users.empty()) {
     status["allocation"] = nullptr;
     status["devices"] = nullptr;
   }
-  round.writes.push_back(
-      merge_patch(resource_claims, key_of(claim.metadata),
-                  json::Object{{"metadata", version_of(claim)}, {"status", std::move(status)}}, "status"));
+  round.writes.push_back(merge_patch(
+      resource_claims, key_of(claim.metadata),
+      json::Object{{"metadata", version_of(claim)}, {"status", std::move(status)}}, "status"));
 }
 
-// A claim made for a pod that has ended goes now; that of a pod that is gone is collected as garbage.
+// A claim made for a pod that has ended goes now; that of a pod that is gone is collected as
+// garbage.
 void ResourceClaims::remove_if_unwanted(const Workload& claim, kube::Round& round) const {
   const model::OwnerReference* owner = owning_pod(claim);
   if (!owner || claim.metadata.deletionTimestamp) return;

@@ -1,6 +1,6 @@
-// The life of resource claims, as kube-controller-manager's resource claim controller has it: makes the
-// claims of templates that pods name, takes pods that have ended out of reservedFor, takes the devices
-// back when nobody is left, and lets claims go that are being deleted.
+// The life of resource claims, as kube-controller-manager's resource claim controller has it: makes
+// the claims of templates that pods name, takes pods that have ended out of reservedFor, takes the
+// devices back when nobody is left, and lets claims go that are being deleted.
 #pragma once
 
 #include <map>
@@ -43,9 +43,9 @@ class ResourceClaims {
   kube::EventRecorder events_;
   kube::Informer<Workload> claims_, templates_;
   int pods_by_template_, claims_by_pod_;
-  std::set<std::string> gone_;                // uids of pods seen to go, a bounded number
+  std::set<std::string> gone_;               // uids of pods seen to go, a bounded number
   std::map<std::string, WallTime> missing_;  // uids of pods never seen, since when
-  std::set<kube::Key> taken_back_;            // whose finalizer is to go next
+  std::set<kube::Key> taken_back_;           // whose finalizer is to go next
   kube::ReconcileLoop pods_loop_, claims_loop_;
 };
 

@@ -19,25 +19,32 @@ class ResourceClaimsTest : public ClusterTest {
   }
   void make_template() {
     create(resource_claim_templates,
-           "{metadata: {name: t}, spec: {metadata: {labels: {team: a}, annotations: {note: x}}, spec: {devices: "
+           "{metadata: {name: t}, spec: {metadata: {labels: {team: a}, annotations: {note: x}}, "
+           "spec: {devices: "
            "{requests: [{name: r, exactly: {deviceClassName: gpu}}]}}}}");
   }
   void pod(const std::string& name, const std::string& claim, const std::string& more = "") {
-    create(resources::pods, "{metadata: {name: " + name + "}, spec: {resourceClaims: [{name: gpu, " + claim + "}]" +
-                                more + "}, status: {phase: Pending}}");
+    create(resources::pods, "{metadata: {name: " + name +
+                                "}, spec: {resourceClaims: [{name: gpu, " + claim + "}]" + more +
+                                "}, status: {phase: Pending}}");
   }
   // As the scheduler leaves it.
   void allocated(const std::string& name, const std::string& users) {
-    create(resource_claims,
-           "{metadata: {name: " + name + ", finalizers: [other/one, resource.kubernetes.io/delete-protection]}, "
-           "spec: {}, status: {allocation: {devices: {results: [{device: d}]}}, reservedFor: [" + users + "]}}");
+    create(
+        resource_claims,
+        "{metadata: {name: " + name +
+            ", finalizers: [other/one, resource.kubernetes.io/delete-protection]}, "
+            "spec: {}, status: {allocation: {devices: {results: [{device: d}]}}, reservedFor: [" +
+            users + "]}}");
   }
   static std::string user(const std::string& pod, const std::string& uid = {}) {
-    return "{resource: pods, name: " + pod + ", uid: " + (uid.empty() ? "u-pods-" + pod : uid) + "}";
+    return "{resource: pods, name: " + pod + ", uid: " + (uid.empty() ? "u-pods-" + pod : uid) +
+           "}";
   }
   std::string claim_of(const std::string& pod) const {
     const json::Value* object = api_.find(resources::pods, {"default", pod});
-    const json::Array* told = object ? json::array_at(*object, {"status", "resourceClaimStatuses"}) : nullptr;
+    const json::Array* told =
+        object ? json::array_at(*object, {"status", "resourceClaimStatuses"}) : nullptr;
     return told ? std::string(json::string_at((*told)[0], {"resourceClaimName"})) : "";
   }
   std::string users(const std::string& claim) const {
@@ -58,8 +65,9 @@ class ResourceClaimsTest : public ClusterTest {
 
 TEST_F(ResourceClaimsTest, TemplatesBecomeClaimsOfTheirPods) {
   pod("p", "resourceClaimTemplateName: t");
-  EXPECT_TRUE(has_event("Warning FailedResourceClaimCreation: PodResourceClaim gpu: resource claim template \"t\": "
-                        "resourceclaimtemplate.resource.k8s.io \"t\" not found"));
+  EXPECT_TRUE(has_event(
+      "Warning FailedResourceClaimCreation: PodResourceClaim gpu: resource claim template \"t\": "
+      "resourceclaimtemplate.resource.k8s.io \"t\" not found"));
   EXPECT_EQ(claim_of("p"), "");
   make_template();
   const std::string name = claim_of("p");
@@ -70,7 +78,8 @@ TEST_F(ResourceClaimsTest, TemplatesBecomeClaimsOfTheirPods) {
   EXPECT_NE(at(resource_claims, {"default", name}, {"metadata", "ownerReferences"})
                 .find(R"("kind":"Pod","name":"p","uid":"u-pods-p")"),
             std::string::npos);
-  EXPECT_NE(at(resource_claims, {"default", name}, {"spec"}).find("deviceClassName"), std::string::npos);
+  EXPECT_NE(at(resource_claims, {"default", name}, {"spec"}).find("deviceClassName"),
+            std::string::npos);
   EXPECT_EQ(api_.list(resource_claims).size(), 1u);
   // Lost by accident, it is made again.
   remove(resource_claims, {"default", name});
@@ -89,9 +98,12 @@ TEST_F(ResourceClaimsTest, TheClaimOfAFinishedPodGoes) {
   make_template();
   pod("p", "resourceClaimTemplateName: t");
   const std::string name = claim_of("p");
-  patch(resource_claims, {"default", name}, "{metadata: {finalizers: [resource.kubernetes.io/delete-protection]}}");
   patch(resource_claims, {"default", name},
-        "{status: {allocation: {devices: {results: [{device: d}]}}, reservedFor: [" + user("p") + "]}}", "status");
+        "{metadata: {finalizers: [resource.kubernetes.io/delete-protection]}}");
+  patch(resource_claims, {"default", name},
+        "{status: {allocation: {devices: {results: [{device: d}]}}, reservedFor: [" + user("p") +
+            "]}}",
+        "status");
   EXPECT_NE(allocation(name), "");
   finish("p");
   EXPECT_FALSE(has(resource_claims, {"default", name}));
@@ -124,15 +136,18 @@ TEST_F(ResourceClaimsTest, AUserNobodyKnowsIsGivenTime) {
 
 TEST_F(ResourceClaimsTest, DeletedClaimsWaitForTheirUsers) {
   pod("p", "resourceClaimName: c", ", nodeName: n1");
-  create(resource_claims, "{metadata: {name: c, finalizers: [resource.kubernetes.io/delete-protection]}, spec: {}, "
-                          "status: {allocation: {devices: {}}, reservedFor: [" + user("p") + "]}}");
+  create(resource_claims,
+         "{metadata: {name: c, finalizers: [resource.kubernetes.io/delete-protection]}, spec: {}, "
+         "status: {allocation: {devices: {}}, reservedFor: [" +
+             user("p") + "]}}");
   remove(resource_claims, {"default", "c"});
   EXPECT_TRUE(has(resource_claims, {"default", "c"}));
   finish("p");
   EXPECT_FALSE(has(resource_claims, {"default", "c"}));
   // Allocated and never used.
-  create(resource_claims, "{metadata: {name: e, finalizers: [resource.kubernetes.io/delete-protection]}, spec: {}, "
-                          "status: {allocation: {devices: {}}}}");
+  create(resource_claims,
+         "{metadata: {name: e, finalizers: [resource.kubernetes.io/delete-protection]}, spec: {}, "
+         "status: {allocation: {devices: {}}}}");
   EXPECT_NE(allocation("e"), "");
   remove(resource_claims, {"default", "e"});
   EXPECT_FALSE(has(resource_claims, {"default", "e"}));

@@ -59,7 +59,8 @@ struct RoleAggregation::State {
     roles.start();
   }
 
-  // Few roles aggregate and roles change rarely; finding out which ones are concerned is not worth it.
+  // Few roles aggregate and roles change rarely; finding out which ones are concerned is not worth
+  // it.
   void look_at_all() {
     roles.for_each([this](const RoleRef& role) {
       if (role->aggregationRule) loop.add({"", role->metadata.name});
@@ -75,9 +76,8 @@ struct RoleAggregation::State {
       roles.for_each([&](const RoleRef& role) {
         if (role->metadata.name == name || !selects(selector, *role)) return;
         for (const json::Value& rule : role->rules) {
-          bool known = std::any_of(rules.begin(), rules.end(), [&](const json::Value& one) {
-            return json::equal(one, rule);
-          });
+          bool known = std::any_of(rules.begin(), rules.end(),
+                                   [&](const json::Value& one) { return json::equal(one, rule); });
           if (!known) rules.push_back(rule);
         }
       });

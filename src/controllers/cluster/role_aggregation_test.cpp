@@ -9,7 +9,8 @@
 namespace hekla::controllers {
 namespace {
 
-const kube::Resource kRoles{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", false};
+const kube::Resource kRoles{"rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole",
+                            false};
 
 json::Value role(const std::string& text) { return *json::parse(text); }
 
@@ -36,7 +37,8 @@ TEST(RoleAggregation, GathersTheRulesOfSelectedRolesAndFollowsThem) {
   api.create(kRoles, role(R"({"metadata":{"name":"q","labels":{"to-edit":"true"}},
     "rules":[{"verbs":["list"],"apiGroups":["x"],"resources":["y"]}]})"));
   simulation.run_until_idle();
-  EXPECT_EQ(rules("admin"), "[" + pods + R"(,{"verbs":["list"],"apiGroups":["x"],"resources":["y"]}])");
+  EXPECT_EQ(rules("admin"),
+            "[" + pods + R"(,{"verbs":["list"],"apiGroups":["x"],"resources":["y"]}])");
 
   api.remove(kRoles, {"", "part"});
   simulation.run_until_idle();

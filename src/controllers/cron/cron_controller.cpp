@@ -56,9 +56,9 @@ json::Value scheduled_job(const model::VcCronJob& cron, WallTime scheduled,
     annotations = *given;
   annotations[kScheduledAt] = model::format_in_zone(scheduled, zone);
   metadata["annotations"] = std::move(annotations);
-  metadata["ownerReferences"] = json::Array{json::encode(
-      model::controller_reference(kube::resources::vc_cron_jobs.api_version(),
-                                  kube::resources::vc_cron_jobs.kind, cron.metadata))};
+  metadata["ownerReferences"] = json::Array{
+      json::encode(model::controller_reference(kube::resources::vc_cron_jobs.api_version(),
+                                               kube::resources::vc_cron_jobs.kind, cron.metadata))};
   const json::Value* spec = json::find(from, "spec");
   return json::Object{{"apiVersion", kube::resources::vcjobs.api_version()},
                       {"kind", kube::resources::vcjobs.kind},
@@ -133,8 +133,8 @@ void CronController::sort_children(Turn& turn) {
     if (phase == Phase::completed) {
       turn.succeeded.push_back(job);
       model::Time ended = job->status.state.lastTransitionTime;
-      if (ended && (!turn.status.lastSuccessfulTime ||
-                    ended.at > turn.status.lastSuccessfulTime.at))
+      if (ended &&
+          (!turn.status.lastSuccessfulTime || ended.at > turn.status.lastSuccessfulTime.at))
         turn.status.lastSuccessfulTime = ended;
     } else if (phase == Phase::failed) {
       turn.failed.push_back(job);
@@ -191,9 +191,9 @@ std::optional<model::CronSchedule> CronController::read_schedule(const model::Vc
   if (auto parts = split_zone(text)) std::tie(zone, text) = std::move(*parts);
   Result<model::CronSchedule> schedule = model::CronSchedule::parse(text, zone);
   if (schedule) return std::move(*schedule);
-  record(cron, "Warning", "UnParseableCronJobSchedule",
-         "unparseable schedule for cronjob: " + cron.spec.schedule + ": " +
-             schedule.error().message);
+  record(
+      cron, "Warning", "UnParseableCronJobSchedule",
+      "unparseable schedule for cronjob: " + cron.spec.schedule + ": " + schedule.error().message);
   return std::nullopt;
 }
 
@@ -273,8 +273,8 @@ void CronController::write_status(Turn& turn) {
                                             json::Object{{"status", std::move(after)}}, "status"));
   }
   auto sent = std::make_shared<std::vector<kube::Write>>(turn.round.writes);
-  turn.round.settle = [this, cron = turn.cron, sent](
-                          const std::vector<kube::WriteResult>& results) -> Result<void> {
+  turn.round.settle = [this, cron = turn.cron,
+                       sent](const std::vector<kube::WriteResult>& results) -> Result<void> {
     std::optional<Error> first;
     for (std::size_t i = 0; i < results.size(); ++i) {
       report(*cron, (*sent)[i], results[i]);
@@ -301,8 +301,7 @@ void CronController::report(const model::VcCronJob& cron, const kube::Write& wri
       record(cron, "Warning", "NamespaceTerminating",
              "Namespace " + cron.metadata.ns + " is terminating, skipping job creation");
     else if (result.error().code != Code::already_exists)
-      record(cron, "Warning", "FailedCreate",
-             "Failed to create job: " + result.error().message);
+      record(cron, "Warning", "FailedCreate", "Failed to create job: " + result.error().message);
   } else if (write.verb == kube::Write::Verb::remove) {
     if (result)
       record(cron, "Normal", "SuccessfulDelete", "Deleted job " + quoted);

@@ -37,17 +37,17 @@ json::Value flow_job(const model::JobFlow& flow, const model::Flow& entry,
 
 // Every role the probe names has enough pods in the phase it asks for.
 bool task_states_reached(const model::VcJob& job, const model::FlowProbe& probe) {
-  return std::all_of(
-      probe.taskStatusList.begin(), probe.taskStatusList.end(),
-      [&](const model::FlowTaskStatus& wanted) {
-        auto counted = job.status.taskStatusCount.find(wanted.taskName);
-        if (counted == job.status.taskStatusCount.end()) return false;
-        auto phase = counted->second.phase.find(wanted.phase);
-        if (phase == counted->second.phase.end()) return false;
-        for (const model::TaskSpec& task : job.spec.tasks)
-          if (task.name == wanted.taskName) return phase->second >= role_min_available(task);
-        return false;
-      });
+  return std::all_of(probe.taskStatusList.begin(), probe.taskStatusList.end(),
+                     [&](const model::FlowTaskStatus& wanted) {
+                       auto counted = job.status.taskStatusCount.find(wanted.taskName);
+                       if (counted == job.status.taskStatusCount.end()) return false;
+                       auto phase = counted->second.phase.find(wanted.phase);
+                       if (phase == counted->second.phase.end()) return false;
+                       for (const model::TaskSpec& task : job.spec.tasks)
+                         if (task.name == wanted.taskName)
+                           return phase->second >= role_min_available(task);
+                       return false;
+                     });
 }
 
 bool has_task(const model::VcJob& job, std::string_view name) {
@@ -61,7 +61,8 @@ std::string missing_task(const model::VcJob& job, const model::FlowProbe& probe)
     if (!has_task(job, wanted.taskName)) return wanted.taskName;
   for (const auto* list : {&probe.httpGetList, &probe.tcpSocketList})
     for (const json::Value& wanted : *list)
-      if (std::string name(json::string_at(wanted, {"taskName"})); !has_task(job, name)) return name;
+      if (std::string name(json::string_at(wanted, {"taskName"})); !has_task(job, name))
+        return name;
   return {};
 }
 
@@ -183,8 +184,8 @@ FlowController::JobRef FlowController::job_of(const model::JobFlow& flow,
   return owner && owner->uid == flow.metadata.uid ? job : nullptr;
 }
 
-// Without a probe the targets must complete. With one it is enough that every role it names has come
-// up as it asks; a target that has completed already counts as well.
+// Without a probe the targets must complete. With one it is enough that every role it names has
+// come up as it asks; a target that has completed already counts as well.
 bool FlowController::may_start(const model::JobFlow& flow, const model::Flow& entry) {
   if (!entry.dependsOn) return true;
   const std::optional<model::FlowProbe>& probe = entry.dependsOn->probe;
@@ -219,7 +220,8 @@ std::optional<std::vector<PodProbe>> FlowController::probes_of(const model::JobF
     for (const model::TaskSpec& task : job.spec.tasks)
       if (task.name == role) needed = std::max(1, role_min_available(task));
     for (const auto& pod : caches_.pods_of(job.metadata.uid)) {
-      if (pod->metadata.annotation(model::keys::task_spec) != role || pod->status.phase != "Running")
+      if (pod->metadata.annotation(model::keys::task_spec) != role ||
+          pod->status.phase != "Running")
         continue;
       ++running;
       probes.push_back({pod->metadata.ns, pod->metadata.name, pod->metadata.uid,
@@ -293,9 +295,10 @@ kube::Round FlowController::reconcile_flow(const kube::Key& key) {
                                       {job->metadata.ns, job->metadata.name}, job->metadata.uid));
   } else if (phase == "Pending" || phase == "Running") {
     create_jobs(*flow, round);
-    // Nothing has begun, for want of a template. As upstream the flow has no status yet: whoever created it may go on
-    // to update what the creation answered.
-    if (before.empty() && jobs.empty() && round.writes.empty() && !flow->spec.flows.empty()) return round;
+    // Nothing has begun, for want of a template. As upstream the flow has no status yet: whoever
+    // created it may go on to update what the creation answered.
+    if (before.empty() && jobs.empty() && round.writes.empty() && !flow->spec.flows.empty())
+      return round;
   }
   json::Value change = json::diff_merge(
       flow->status.is_object() ? flow->status : json::Value(json::Object()), status);

@@ -55,8 +55,8 @@ class FlowController {
   bool caches_ready_ = false;
   kube::PodStreams* streams_ = nullptr;
   Executor& executor_;
-  // Whether an entry's probes have passed, and whether they are being carried out, by the flow's uid
-  // and the entry's name.
+  // Whether an entry's probes have passed, and whether they are being carried out, by the flow's
+  // uid and the entry's name.
   struct Probing {
     bool passed = false, under_way = false;
   };

@@ -71,9 +71,8 @@ json::Value flow_status(const model::JobFlow& flow,
   if (!states.empty()) status["jobStatusList"] = std::move(states);
   if (!conditions.empty()) status["conditions"] = std::move(conditions);
   std::string before(json::string_at(flow.status, {"state", "phase"}));
-  std::string phase =
-      next_flow_phase(before, counts["runningJobs"], counts["completedJobs"],
-                      counts["failedJobs"] + counts["terminatedJobs"]);
+  std::string phase = next_flow_phase(before, counts["runningJobs"], counts["completedJobs"],
+                                      counts["failedJobs"] + counts["terminatedJobs"]);
   if (phase == "Running" && counts["completedJobs"] == flow.spec.flows.size()) phase = "Succeed";
   status["state"] = json::Object{{"phase", phase}};
   return status;

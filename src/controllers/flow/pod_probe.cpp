@@ -25,7 +25,8 @@ class Probing final : public kube::ForwardClient, public std::enable_shared_from
       : executor_(executor), request_(std::move(request)), done_(std::move(done)) {}
 
   void write(std::string bytes) override {
-    executor_.post([self = shared_from_this(), bytes = std::move(bytes)] { self->received(bytes); });
+    executor_.post(
+        [self = shared_from_this(), bytes = std::move(bytes)] { self->received(bytes); });
   }
   void end() override {
     executor_.post([self = shared_from_this()] { self->finish(false); });
@@ -44,7 +45,8 @@ class Probing final : public kube::ForwardClient, public std::enable_shared_from
   void finish(bool passed) {
     if (!done_) return;
     closed_ = true;
-    if (connection_) std::exchange(connection_, nullptr)->leave();  // it may hold this probe for as long
+    if (connection_)
+      std::exchange(connection_, nullptr)->leave();  // it may hold this probe for as long
     std::exchange(done_, nullptr)(passed);
   }
 

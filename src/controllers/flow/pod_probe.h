@@ -1,4 +1,5 @@
-// Whether something in a pod listens, or answers over HTTP: a connection through whoever runs the pod.
+// Whether something in a pod listens, or answers over HTTP: a connection through whoever runs the
+// pod.
 #pragma once
 
 #include <functional>

@@ -49,7 +49,8 @@ class Caches {
  private:
   void check_synced();
 
-  int jobs_by_owner_ = 0, jobs_by_label_ = 0, pods_by_owner_ = 0, groups_by_queue_ = 0, queues_by_parent_ = 0;
+  int jobs_by_owner_ = 0, jobs_by_label_ = 0, pods_by_owner_ = 0, groups_by_queue_ = 0,
+      queues_by_parent_ = 0;
   bool announced_ = false;
   std::vector<std::function<void()>> synced_handlers_;
 };

@@ -52,12 +52,10 @@ PhaseMetrics::PhaseMetrics(Caches& caches, kube::Informer<model::JobFlow>* flows
   metrics.describe(kFlowSucceeded, "Number of jobflow succeed phase");
   metrics.describe(kFlowFailed, "Number of jobflow failed phase");
   metrics.describe(kPodCreation, "Latency from VCJob creation to pod created in milliseconds");
-  caches.groups.on_change([this](const auto& before, const auto& after) {
-    group_changed(before.get(), after.get());
-  });
-  caches.queues.on_change([this](const auto& before, const auto& after) {
-    queue_changed(before.get(), after.get());
-  });
+  caches.groups.on_change(
+      [this](const auto& before, const auto& after) { group_changed(before.get(), after.get()); });
+  caches.queues.on_change(
+      [this](const auto& before, const auto& after) { queue_changed(before.get(), after.get()); });
   caches.jobs.on_change(
       [this](const auto& before, const auto& after) { job_changed(before.get(), after.get()); });
   if (flows)

@@ -57,9 +57,10 @@ struct Walk {
 
 }  // namespace
 
-std::set<std::string> nodes_below(
-    const std::string& name, const std::function<HyperNodeRef(const std::string&)>& hyper_node,
-    const NodeLabels& node_labels, const std::vector<std::string>& hyper_node_names) {
+std::set<std::string> nodes_below(const std::string& name,
+                                  const std::function<HyperNodeRef(const std::string&)>& hyper_node,
+                                  const NodeLabels& node_labels,
+                                  const std::vector<std::string>& hyper_node_names) {
   Walk walk{hyper_node, node_labels, hyper_node_names, {}, {}};
   walk.visit(name);
   return std::move(walk.found);

@@ -1,5 +1,5 @@
-// HyperNodes: how many nodes each one holds, through its selectors and the hypernodes below it; and those
-// that node labels describe are made and kept (label_discovery.h).
+// HyperNodes: how many nodes each one holds, through its selectors and the hypernodes below it; and
+// those that node labels describe are made and kept (label_discovery.h).
 #pragma once
 
 #include <functional>

@@ -59,9 +59,9 @@ std::string hyper_node_name(const std::string& type, std::size_t tier, const std
 json::Value object_of(const std::string& name, const Found& found) {
   json::Array members;
   for (const std::string& member : found.members)
-    members.push_back(json::Object{
-        {"type", found.tier == 1 ? "Node" : "HyperNode"},
-        {"selector", json::Object{{"exactMatch", json::Object{{"name", member}}}}}});
+    members.push_back(
+        json::Object{{"type", found.tier == 1 ? "Node" : "HyperNode"},
+                     {"selector", json::Object{{"exactMatch", json::Object{{"name", member}}}}}});
   return json::Object{
       {"apiVersion", kube::resources::hyper_nodes.api_version()},
       {"kind", kube::resources::hyper_nodes.kind},
@@ -69,9 +69,9 @@ json::Value object_of(const std::string& name, const Found& found) {
        json::Object{{"name", name},
                     {"labels", json::Object{{"volcano.sh/network-topology-source", "label"},
                                             {found.label, found.value}}}}},
-      {"spec", json::Object{{"tier", found.tier},
-                            {"tierName", found.label},
-                            {"members", std::move(members)}}}};
+      {"spec",
+       json::Object{
+           {"tier", found.tier}, {"tierName", found.label}, {"members", std::move(members)}}}};
 }
 
 }  // namespace
@@ -105,7 +105,8 @@ std::map<std::string, json::Value> hyper_nodes_by_label(
         auto value = labels.find(levels[i]);
         if (value == labels.end()) break;
         std::string name = hyper_node_name(type, i + 1, levels[i], value->second);
-        Found& found = all.try_emplace(name, Found{i + 1, levels[i], value->second, {}}).first->second;
+        Found& found =
+            all.try_emplace(name, Found{i + 1, levels[i], value->second, {}}).first->second;
         found.members.insert(member);
         member = name;
       }

@@ -239,7 +239,7 @@ kube::Round JobController::start_round(const kube::Key& key, const JobView& view
     return round;
   }
   round.again_after = plan.again_after;
-  Outcome outcome{std::move(choice), std::move(plan.prepares), std::move(plan.removes),
+  Outcome outcome{std::move(choice),    std::move(plan.prepares),     std::move(plan.removes),
                   plan.clears_prepared, plan.again_after.has_value(), plan.goes_on};
   std::vector<Planned> repairs;
   for (kube::Write& repair : work.repairs) repairs.push_back({std::move(repair), Purpose::plugin});
@@ -316,11 +316,10 @@ std::optional<Error> JobController::judge(const JobRef& job, Work& work, const P
     case Purpose::plugin:
       if (exists) {  // a Secret of an earlier job of this name: it belongs to this one from now on
         json::Object metadata = *json::object_at(planned.write.body, {"metadata"});
-        work.repairs.push_back(
-            apply_patch(planned.write.resource, planned.write.key.ns,
-                        json::Object{{"apiVersion", "v1"},
-                                     {"kind", planned.write.resource.kind},
-                                     {"metadata", std::move(metadata)}}));
+        work.repairs.push_back(apply_patch(planned.write.resource, planned.write.key.ns,
+                                           json::Object{{"apiVersion", "v1"},
+                                                        {"kind", planned.write.resource.kind},
+                                                        {"metadata", std::move(metadata)}}));
         return std::nullopt;
       }
       if (gone) return std::nullopt;
@@ -365,8 +364,8 @@ void JobController::gave_up(const kube::Key& key, int failures, const Error& err
   auto work = work_.find(key);
   JobRef job = caches_.jobs.get(key);
   if (work == work_.end() || !job) return;
-  std::string failed = "Job failed on action " + std::string(text(work->second.action)) +
-                       " for retry limit reached";
+  std::string failed =
+      "Job failed on action " + std::string(text(work->second.action)) + " for retry limit reached";
   record(*job, {"Normal", "ExecuteAction", failed});
   work->second.queue.drop(work->second.trying);
   Request end;

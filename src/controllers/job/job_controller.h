@@ -18,8 +18,8 @@ namespace hekla::controllers {
 // Lives on the client's executor.
 class JobController {
  public:
-  JobController(kube::Client& client, Caches& caches, kube::EventRecorder& events,
-                Metrics* metrics, int max_requeue);
+  JobController(kube::Client& client, Caches& caches, kube::EventRecorder& events, Metrics* metrics,
+                int max_requeue);
 
   void enable() { loop_.enable(); }
   // A bus command for a job; it is gone from the API already.

@@ -33,9 +33,8 @@ std::vector<std::string> role_hosts(const model::VcJob& job, const model::TaskSp
 Result<void> check_hosts(const model::VcJob& job) {
   std::int64_t hosts = total_replicas(job.spec);
   if (hosts <= kHostsMax) return {};
-  return fail(Code::invalid, "the job has " + std::to_string(hosts) +
-                                 " pods: no more than " + std::to_string(kHostsMax) +
-                                 " hosts can be listed");
+  return fail(Code::invalid, "the job has " + std::to_string(hosts) + " pods: no more than " +
+                                 std::to_string(kHostsMax) + " hosts can be listed");
 }
 
 std::string stable_suffix(const std::string& text) {

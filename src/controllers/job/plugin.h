@@ -25,7 +25,7 @@ struct PodPlace {
 
 struct PluginObject {
   kube::Resource resource;
-  json::Value body;  // with metadata.name; namespace and owner are filled in
+  json::Value body;      // with metadata.name; namespace and owner are filled in
   bool follows = false;  // is written again when the job is scaled
 };
 

@@ -72,8 +72,8 @@ TEST(Tensorflow, TellsEachPodItsPlace) {
   EXPECT_EQ(env_of(pod_of(job, 1, 1), "TF_CONFIG"),
             R"({"cluster":{"ps":["j-ps-0.j:1234"],"worker":["j-w-0.j:1234","j-w-1.j:1234"]},)"
             R"("task":{"type":"worker","index":1}})");
-  EXPECT_TRUE(env_of(pod_of(job, 2, 0), "TF_CONFIG")
-                  .ends_with(R"("task":{"type":"log","index":0}})"));
+  EXPECT_TRUE(
+      env_of(pod_of(job, 2, 0), "TF_CONFIG").ends_with(R"("task":{"type":"log","index":0}})"));
   model::VcJob single =
       job_of("{plugins: {tensorflow: []}, tasks: [{name: worker, replicas: 1, " + kPod + "}]}");
   EXPECT_EQ(env_of(pod_of(single, 0, 0), "TF_CONFIG"), "<none>");

@@ -7,8 +7,8 @@
 
 namespace hekla::controllers {
 
-// Pods that are due are created in one batch, once the plugins' objects and the claims are there. Of
-// a huge job a round makes only some. The status counts pods that exist.
+// Pods that are due are created in one batch, once the plugins' objects and the claims are there.
+// Of a huge job a round makes only some. The status counts pods that exist.
 Plan sync_job(const JobView& view, Rule rule);
 
 }  // namespace hekla::controllers

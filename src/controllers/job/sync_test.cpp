@@ -15,8 +15,8 @@ JobView view_of(std::int32_t replicas, const std::string& plugins = "{}") {
       ", tasks: [{name: w, replicas: " + std::to_string(replicas) +
       ", minAvailable: 1, template: {spec: {containers: [{name: c, image: i}]}}}]}}");
   EXPECT_TRUE(parsed) << parsed.error().message;
-  view.job = std::make_shared<const model::VcJob>(
-      *json::decode<model::VcJob>(parsed->front().value));
+  view.job =
+      std::make_shared<const model::VcJob>(*json::decode<model::VcJob>(parsed->front().value));
   model::PodGroup group;
   group.spec.minMember = 1;
   group.spec.minTaskMember["w"] = 1;

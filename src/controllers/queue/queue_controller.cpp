@@ -71,8 +71,7 @@ kube::Round QueueController::reconcile(const std::string& name) {
   Result<QueueDecision> decision = decide_queue(*queue, action, parent_state, has_groups);
   if (!decision) {
     // The command is tried again; the queue's own state does not wait for that.
-    Result<QueueDecision> own =
-        decide_queue(*queue, QueueAction::sync, parent_state, has_groups);
+    Result<QueueDecision> own = decide_queue(*queue, QueueAction::sync, parent_state, has_groups);
     if (!own || own->state == queue->status.state) {
       round.error = decision.error();
       return round;
@@ -132,7 +131,9 @@ kube::Round QueueController::reconcile(const std::string& name) {
 
 void QueueController::gave_up(const std::string& name, int failures, const Error& error) {
   auto requested = requests_.find(name);
-  if (max_requeue_ < 0 || failures < max_requeue_ || requested == requests_.end() || requested->second.empty()) return;
+  if (max_requeue_ < 0 || failures < max_requeue_ || requested == requests_.end() ||
+      requested->second.empty())
+    return;
   std::string action(text(requested->second.front()));
   requested->second.pop_front();
   if (QueueRef queue = caches_.queues.get(kube::Key{"", name}))

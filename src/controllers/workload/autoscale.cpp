@@ -26,7 +26,8 @@ std::optional<Target> read_target(const json::Value& metric) {
   if (member.empty()) return std::nullopt;
   target.resource = json::string_at(metric, {member, "name"});
   target.container = json::string_at(metric, {member, "container"});
-  const json::Value* utilization = json::find_path(metric, {member, "target", "averageUtilization"});
+  const json::Value* utilization =
+      json::find_path(metric, {member, "target", "averageUtilization"});
   if (utilization && utilization->is_number())
     target.utilization = json::int_at(metric, {member, "target", "averageUtilization"});
   if (const json::Value* average = json::find_path(metric, {member, "target", "averageValue"}))
@@ -49,8 +50,9 @@ Result<std::int64_t> request_of(const model::Pod& pod, const Target& target) {
     found = true;
   }
   if (!found)
-    return fail(Code::invalid, "container " + target.container + " not present in metrics for pod " +
-                                   pod.metadata.ns + "/" + pod.metadata.name);
+    return fail(Code::invalid, "container " + target.container +
+                                   " not present in metrics for pod " + pod.metadata.ns + "/" +
+                                   pod.metadata.name);
   return sum;
 }
 
@@ -98,7 +100,8 @@ Result<Grouped> group(const std::vector<WorkloadPod>& pods, const Target& target
     if (pod->metadata.deletionTimestamp || pod->status.phase == "Failed") continue;
     std::int64_t request = target.utilization ? TRY(request_of(*pod, target)) : 0;
     std::optional<std::int64_t> value = use_of(*pod, target, use);
-    if (pod->status.phase == "Pending" || (target.resource == "cpu" && is_unready_for_cpu(*pod, now)))
+    if (pod->status.phase == "Pending" ||
+        (target.resource == "cpu" && is_unready_for_cpu(*pod, now)))
       grouped.unready.push_back(request);
     else if (!value)
       grouped.missing.push_back(request);
@@ -106,7 +109,8 @@ Result<Grouped> group(const std::vector<WorkloadPod>& pods, const Target& target
       grouped.measured.push_back({*value, request});
   }
   if (grouped.measured.empty())
-    return fail(Code::unavailable, "did not receive metrics for targeted pods (pods might be unready)");
+    return fail(Code::unavailable,
+                "did not receive metrics for targeted pods (pods might be unready)");
   return grouped;
 }
 
@@ -118,8 +122,9 @@ double ratio_of(const std::vector<Sample>& samples, const Target& target) {
   }
   if (target.utilization)
     // Whole percents, as upstream rounds them.
-    return request <= 0 ? 0
-                        : std::floor(use * 100 / request) / static_cast<double>(*target.utilization);
+    return request <= 0
+               ? 0
+               : std::floor(use * 100 / request) / static_cast<double>(*target.utilization);
   double each = std::floor(use / static_cast<double>(samples.size()));
   return each / static_cast<double>(std::max<std::int64_t>(1, target.average->milli_value()));
 }
@@ -137,8 +142,9 @@ std::int64_t replicas_for(const Grouped& grouped, const Target& target, std::int
   for (std::int64_t request : grouped.missing) {
     std::int64_t assumed = 0;
     if (ratio < 1.0)
-      assumed = target.utilization ? request * std::max<std::int64_t>(100, *target.utilization) / 100
-                                   : target.average->milli_value();
+      assumed = target.utilization
+                    ? request * std::max<std::int64_t>(100, *target.utilization) / 100
+                    : target.average->milli_value();
     samples.push_back({assumed, request});
   }
   if (rebalance)
@@ -152,7 +158,8 @@ std::int64_t replicas_for(const Grouped& grouped, const Target& target, std::int
   return wanted;
 }
 
-json::Value current_metric(const json::Value& metric, const Target& target, const Grouped& grouped) {
+json::Value current_metric(const json::Value& metric, const Target& target,
+                           const Grouped& grouped) {
   std::int64_t use = 0, request = 0;
   for (const Sample& one : grouped.measured) {
     use += one.use;
@@ -194,9 +201,9 @@ Rules rules_of(const json::Value& spec, bool up) {
     rules.least = select == "Min";
     if (const json::Array* policies = json::array_at(*given, {"policies"}))
       for (const json::Value& one : *policies)
-        rules.policies.push_back({std::string(json::string_at(one, {"type"})),
-                                  json::int_at(one, {"value"}),
-                                  std::max<std::int64_t>(1, json::int_at(one, {"periodSeconds"}, 15))});
+        rules.policies.push_back(
+            {std::string(json::string_at(one, {"type"})), json::int_at(one, {"value"}),
+             std::max<std::int64_t>(1, json::int_at(one, {"periodSeconds"}, 15))});
   }
   rules.window = std::chrono::seconds(seconds);
   if (rules.policies.empty() && up) rules.policies = {{"Pods", 4, 15}, {"Percent", 100, 15}};
@@ -205,8 +212,8 @@ Rules rules_of(const json::Value& spec, bool up) {
 }
 
 // The furthest the policies let the number go from here.
-std::int64_t furthest(const Rules& rules, bool up, std::int64_t current, const ScaleHistory& history,
-                      MonoTime now) {
+std::int64_t furthest(const Rules& rules, bool up, std::int64_t current,
+                      const ScaleHistory& history, MonoTime now) {
   if (rules.disabled) return current;
   if (rules.plain) return up ? std::max<std::int64_t>(2 * current, 4) : 0;
   std::optional<std::int64_t> best;
@@ -238,8 +245,9 @@ Result<MetricProposal> evaluate_metric(const json::Value& metric, std::int64_t c
     return fail(Code::invalid, "metrics of type \"" + type +
                                    "\" are not supported: only Resource and ContainerResource are");
   if (!target->utilization && !target->average)
-    return fail(Code::invalid,
-                "invalid resource metric source: neither a utilization target nor a value target was set");
+    return fail(
+        Code::invalid,
+        "invalid resource metric source: neither a utilization target nor a value target was set");
   if (use.empty())
     return fail(Code::unavailable, "failed to get " + target->resource +
                                        (target->utilization ? " utilization" : " usage") +
@@ -252,7 +260,8 @@ Result<MetricProposal> evaluate_metric(const json::Value& metric, std::int64_t c
                                           grouped.error().message);
   MetricProposal proposal;
   proposal.replicas = replicas_for(*grouped, *target, current_replicas);
-  proposal.name = target->resource + (target->container.empty() ? " resource" : " container resource") +
+  proposal.name = target->resource +
+                  (target->container.empty() ? " resource" : " container resource") +
                   (target->utilization ? " utilization (percentage of request)" : "");
   proposal.current = current_metric(metric, *target, *grouped);
   return proposal;
@@ -289,7 +298,8 @@ ScaleDecision limit_scale(const json::Value& spec, std::int64_t current, std::in
         limited("ScaleUpLimit",
                 "the desired replica count is increasing faster than the maximum scale rate");
       else
-        limited("TooManyReplicas", "the desired replica count is more than the maximum replica count");
+        limited("TooManyReplicas",
+                "the desired replica count is more than the maximum replica count");
     }
     wanted = std::min(wanted, reach);
   } else if (wanted < current) {
@@ -299,7 +309,8 @@ ScaleDecision limit_scale(const json::Value& spec, std::int64_t current, std::in
         limited("ScaleDownLimit",
                 "the desired replica count is decreasing faster than the maximum scale rate");
       else
-        limited("TooFewReplicas", "the desired replica count is less than the minimum replica count");
+        limited("TooFewReplicas",
+                "the desired replica count is less than the minimum replica count");
     }
     wanted = std::max(wanted, reach);
   } else if (wanted == least && proposed < least) {

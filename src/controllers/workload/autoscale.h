@@ -19,8 +19,8 @@ using PodUse = std::map<std::string, ContainerUse>;
 // One metric of the spec, evaluated.
 struct MetricProposal {
   std::int64_t replicas = 0;
-  std::string name;      // "cpu resource utilization (percentage of request)"
-  json::Value current;   // an item of status.currentMetrics
+  std::string name;     // "cpu resource utilization (percentage of request)"
+  json::Value current;  // an item of status.currentMetrics
 };
 
 // `metric` is an item of spec.metrics; `pods` are those the target's selector finds.

@@ -93,7 +93,8 @@ Autoscalers::Autoscalers(WorkloadCaches& caches)
 
 WorkloadRef Autoscalers::target_of(const Workload& scaler, const kube::Resource*& resource) const {
   std::string_view kind = json::string_at(scaler.spec, {"scaleTargetRef", "kind"});
-  kube::Key key{scaler.metadata.ns, std::string(json::string_at(scaler.spec, {"scaleTargetRef", "name"}))};
+  kube::Key key{scaler.metadata.ns,
+                std::string(json::string_at(scaler.spec, {"scaleTargetRef", "name"}))};
   for (const kube::Informer<Workload>* informer :
        {&caches_.deployments, &caches_.replica_sets, &caches_.stateful_sets})
     if (informer->resource().kind == kind) {
@@ -139,17 +140,19 @@ kube::Round Autoscalers::round(const kube::Key& key, WallTime now) {
     work.next = clock + kPeriod;
     round.again_after = kPeriod;
     std::string kind(json::string_at(scaler->spec, {"scaleTargetRef", "kind"}));
-    std::string why = resource ? resource->plural + "." + resource->group + " \"" +
-                                     std::string(json::string_at(scaler->spec, {"scaleTargetRef", "name"})) +
-                                     "\" not found"
-                               : "no scale is known of kind \"" + kind + "\"";
+    std::string why =
+        resource ? resource->plural + "." + resource->group + " \"" +
+                       std::string(json::string_at(scaler->spec, {"scaleTargetRef", "name"})) +
+                       "\" not found"
+                 : "no scale is known of kind \"" + kind + "\"";
     events_.record(target_of_events(*scaler), "Warning", "FailedGetScale", why);
     Conditions conditions(*scaler, now);
     conditions.set("AbleToScale", false, "FailedGetScale",
                    "the HPA controller was unable to get the target's current scale: " + why);
     json::Object status = scaler->status.is_object() ? scaler->status.get_object() : json::Object{};
     status["conditions"] = conditions.take();
-    if (auto write = status_write(kScalers, *scaler, status)) round.writes.push_back(std::move(*write));
+    if (auto write = status_write(kScalers, *scaler, status))
+      round.writes.push_back(std::move(*write));
     return round;
   }
   if (!work.answer) {
@@ -168,20 +171,23 @@ std::string Autoscalers::ambiguity(const Workload& scaler, const Workload& targe
   std::optional<model::Selector> selector = target.selector();
   if (!selector) return "";
   std::vector<WorkloadPod> pods = caches_.pods.in_namespace(scaler.metadata.ns);
-  std::erase_if(pods, [&](const WorkloadPod& pod) { return !selector->matches(pod->metadata.labels); });
+  std::erase_if(pods,
+                [&](const WorkloadPod& pod) { return !selector->matches(pod->metadata.labels); });
   std::set<std::string> names;
   for (const WorkloadRef& other : scalers_.in_namespace(scaler.metadata.ns)) {
     const kube::Resource* resource = nullptr;
     WorkloadRef scaled = target_of(*other, resource);
     std::optional<model::Selector> selects = scaled ? scaled->selector() : std::nullopt;
-    if (selects && std::any_of(pods.begin(), pods.end(),
-                               [&](const WorkloadPod& pod) { return selects->matches(pod->metadata.labels); }))
+    if (selects && std::any_of(pods.begin(), pods.end(), [&](const WorkloadPod& pod) {
+          return selects->matches(pod->metadata.labels);
+        }))
       names.insert(other->metadata.ns + "/" + other->metadata.name);
   }
   if (names.size() < 2) return "";
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : " ") + name;
-  return "pods by selector " + selector->text() + " are controlled by multiple HPAs: [" + list + "]";
+  return "pods by selector " + selector->text() + " are controlled by multiple HPAs: [" + list +
+         "]";
 }
 
 Autoscalers::Evaluation Autoscalers::evaluate(const Workload& scaler, const Workload& target,
@@ -215,7 +221,8 @@ Autoscalers::Evaluation Autoscalers::evaluate(const Workload& scaler, const Work
 }
 
 // What the metrics call for, as far as the limits allow; nothing if they cannot be had.
-std::optional<std::int64_t> Autoscalers::wanted_replicas(const Workload& scaler, std::int64_t current,
+std::optional<std::int64_t> Autoscalers::wanted_replicas(const Workload& scaler,
+                                                         std::int64_t current,
                                                          const Evaluation& found, Work& work,
                                                          Conditions& conditions) {
   kube::EventTarget about = target_of_events(scaler);
@@ -238,11 +245,13 @@ std::optional<std::int64_t> Autoscalers::wanted_replicas(const Workload& scaler,
   ScaleDecision decision = limit_scale(scaler.spec, current, found.proposed, work.history,
                                        caches_.client.executor().clock().mono());
   if (decision.stabilized)
-    conditions.set("AbleToScale", true, "ScaleDownStabilized",
-                   "recent recommendations were higher than current one, applying the highest recent "
-                   "recommendation");
+    conditions.set(
+        "AbleToScale", true, "ScaleDownStabilized",
+        "recent recommendations were higher than current one, applying the highest recent "
+        "recommendation");
   else
-    conditions.set("AbleToScale", true, "ReadyForNewScale", "recommended size matches current size");
+    conditions.set("AbleToScale", true, "ReadyForNewScale",
+                   "recommended size matches current size");
   conditions.set("ScalingLimited", decision.limit_reason != "DesiredWithinRange",
                  decision.limit_reason, decision.limit_message);
   return decision.replicas;
@@ -302,7 +311,8 @@ kube::Round Autoscalers::decide(const Workload& scaler, const Workload& target,
   status["desiredReplicas"] = computed ? desired : json::int_at(scaler.status, {"desiredReplicas"});
   if (!found.measured.empty()) status["currentMetrics"] = std::move(found.measured);
   status["conditions"] = conditions.take();
-  if (auto write = status_write(kScalers, scaler, status)) round.writes.push_back(std::move(*write));
+  if (auto write = status_write(kScalers, scaler, status))
+    round.writes.push_back(std::move(*write));
   return round;
 }
 

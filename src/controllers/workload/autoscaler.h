@@ -35,8 +35,9 @@ class Autoscalers {
   std::string ambiguity(const Workload& scaler, const Workload& target) const;
   Evaluation evaluate(const Workload& scaler, const Workload& target, const Work& work,
                       WallTime now) const;
-  std::optional<std::int64_t> wanted_replicas(const Workload& scaler, std::int64_t current, const Evaluation& found,
-                                              Work& work, Conditions& conditions);
+  std::optional<std::int64_t> wanted_replicas(const Workload& scaler, std::int64_t current,
+                                              const Evaluation& found, Work& work,
+                                              Conditions& conditions);
   kube::Round decide(const Workload& scaler, const Workload& target, const kube::Resource& resource,
                      Work& work, WallTime now);
   WorkloadRef target_of(const Workload& scaler, const kube::Resource*& resource) const;

@@ -1,8 +1,8 @@
 #include "controllers/workload/batch_job.h"
 
 #include <algorithm>
-#include <map>
 #include <chrono>
+#include <map>
 
 #include "model/time.h"
 
@@ -66,7 +66,8 @@ class JobRound {
   void fill(const std::string* failure);
   void fill_indexes(std::int64_t room);
   // Of all pods of the job, or of one index.
-  Nanos wait_for_backoff(const std::vector<WorkloadPod>& pods, std::int64_t* failures = nullptr) const;
+  Nanos wait_for_backoff(const std::vector<WorkloadPod>& pods,
+                         std::int64_t* failures = nullptr) const;
   void set_condition(const std::string& type, const std::string& status, const std::string& reason,
                      const std::string& message);
   void write_status();
@@ -189,8 +190,8 @@ void JobRound::count(const model::Pod& pod) {
   std::int64_t index = job_index_of(pod);
   if (pod.status.phase != "Succeeded") return count_failure(pod);
   // A second success of the same index counts for nothing.
-  if (indexed_ && (index < 0 || (completions_ && index >= *completions_) ||
-                   completed_.contains(index))) {
+  if (indexed_ &&
+      (index < 0 || (completions_ && index >= *completions_) || completed_.contains(index))) {
     plan_.writes.push_back(release_from_job(pod));
     return;
   }
@@ -247,8 +248,7 @@ std::optional<Ending> JobRound::past_deadline() {
 
 std::optional<Ending> JobRound::failed_ending() {
   if (!fail_job_.empty()) return Ending{false, "PodFailurePolicy", fail_job_};
-  std::int64_t limit =
-      json::int_at(job_.spec, {"backoffLimit"}, per_index_ ? 2147483647 : 6);
+  std::int64_t limit = json::int_at(job_.spec, {"backoffLimit"}, per_index_ ? 2147483647 : 6);
   std::int64_t restarts = 0;
   if (json::string_at(job_.pod_template(), {"spec", "restartPolicy"}) == "OnFailure")
     for (const WorkloadPod& pod : active_)
@@ -284,8 +284,8 @@ void JobRound::end() {
   std::string target = ending_->success ? "SuccessCriteriaMet" : "FailureTarget";
   if (!has(target)) set_condition(target, "True", ending_->reason, ending_->message);
   remove_active(0);
-  bool waiting = !active_.empty() || terminating_ > 0 || !fresh_succeeded_.empty() ||
-                 !fresh_failed_.empty();
+  bool waiting =
+      !active_.empty() || terminating_ > 0 || !fresh_succeeded_.empty() || !fresh_failed_.empty();
   if (waiting) return;
   if (ending_->success) {
     set_condition("Complete", "True", ending_->reason, ending_->message);
@@ -311,7 +311,8 @@ void JobRound::remove_active(std::int64_t keep) {
 }
 
 // What is left to wait for after the failures since the last success; of one index, if it is >= 0.
-Nanos JobRound::wait_for_backoff(const std::vector<WorkloadPod>& pods, std::int64_t* failures) const {
+Nanos JobRound::wait_for_backoff(const std::vector<WorkloadPod>& pods,
+                                 std::int64_t* failures) const {
   std::optional<WallTime> last_success, last_failure;
   for (const WorkloadPod& pod : pods)
     if (pod->status.phase == "Succeeded") last_success = std::max(last_success, pod_ended_at(*pod));
@@ -384,7 +385,8 @@ void JobRound::write_status() {
   put_count(status, "active", static_cast<std::int64_t>(active_.size()));
   status["ready"] = ready_;
   status["terminating"] = terminating_;
-  put_count(status, "succeeded", indexed_ ? static_cast<std::int64_t>(completed_.size()) : succeeded_);
+  put_count(status, "succeeded",
+            indexed_ ? static_cast<std::int64_t>(completed_.size()) : succeeded_);
   put_count(status, "failed", failed_);
   if (!completed_.empty()) status["completedIndexes"] = format_job_indexes(completed_);
   if (per_index_) status["failedIndexes"] = format_job_indexes(failed_indexes_);
@@ -417,8 +419,7 @@ void expire_job(const Workload& job, WallTime now, WorkloadPlan& plan) {
     if (!since) return;
     WallTime until = *since + std::chrono::seconds(ttl->to_number<std::int64_t>());
     if (until > now) return wake_in(plan.again_after, until - now);
-    kube::Write write =
-        remove(kube::resources::batch_jobs, key_of(job.metadata), job.metadata.uid);
+    kube::Write write = remove(kube::resources::batch_jobs, key_of(job.metadata), job.metadata.uid);
     write.propagation_policy = "Foreground";
     plan.writes.push_back(std::move(write));
     return;

@@ -25,9 +25,10 @@ const model::ContainerStatus* matching_exit(const json::Value& rule, const model
     for (const model::ContainerStatus& one : *statuses) {
       if (!container.empty() && one.name != container) continue;
       if (!one.state.terminated || one.state.terminated->exitCode == 0) continue;
-      bool listed = values && std::any_of(values->begin(), values->end(), [&](const json::Value& v) {
-                      return json::equal(v, json::Value(one.state.terminated->exitCode));
-                    });
+      bool listed =
+          values && std::any_of(values->begin(), values->end(), [&](const json::Value& v) {
+            return json::equal(v, json::Value(one.state.terminated->exitCode));
+          });
       if (listed == wanted_in) return &one;
     }
   return nullptr;
@@ -57,9 +58,8 @@ void add_index_env(json::Value& spec, std::string_view containers) {
     });
     if (has) continue;
     json::Object field{{"fieldPath", "metadata.annotations['" + kIndexAnnotation + "']"}};
-    variables.push_back(
-        json::Object{{"name", "JOB_COMPLETION_INDEX"},
-                     {"valueFrom", json::Object{{"fieldRef", std::move(field)}}}});
+    variables.push_back(json::Object{{"name", "JOB_COMPLETION_INDEX"},
+                                     {"valueFrom", json::Object{{"fieldRef", std::move(field)}}}});
   }
 }
 

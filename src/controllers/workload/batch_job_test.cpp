@@ -60,7 +60,8 @@ TEST_F(BatchJobTest, CompletesAfterEnoughSuccesses) {
   EXPECT_EQ(condition_of("SuccessCriteriaMet"), "True CompletionsReached");
   EXPECT_EQ(condition_of("Complete"), "True CompletionsReached");
   EXPECT_TRUE(has_event("Completed", "Job completed"));
-  EXPECT_FALSE(json::string_at(object(resources::batch_jobs, "j"), {"status", "completionTime"}).empty());
+  EXPECT_FALSE(
+      json::string_at(object(resources::batch_jobs, "j"), {"status", "completionTime"}).empty());
   for (const std::string& name : pod_names())
     EXPECT_TRUE(json::array_at(object(resources::pods, name), {"metadata", "finalizers"})->empty());
 }
@@ -82,8 +83,7 @@ TEST_F(BatchJobTest, BacksOffAndGivesUp) {
   finish_all("Failed", 1);
   EXPECT_EQ(count("failed"), 3);
   EXPECT_EQ(condition_of("Failed"), "True BackoffLimitExceeded");
-  EXPECT_TRUE(
-      has_event("BackoffLimitExceeded", "Job has reached the specified backoff limit"));
+  EXPECT_TRUE(has_event("BackoffLimitExceeded", "Job has reached the specified backoff limit"));
 }
 
 TEST_F(BatchJobTest, IndexesHaveNamesAndVariables) {
@@ -92,9 +92,9 @@ TEST_F(BatchJobTest, IndexesHaveNamesAndVariables) {
   ASSERT_EQ(running(1).size(), 1u);
   const json::Value& pod = object(resources::pods, running(1)[0]);
   EXPECT_EQ(json::string_at(pod, {"spec", "hostname"}), "j-1");
-  EXPECT_EQ(json::string_at(pod, {"metadata", "annotations",
-                                  "batch.kubernetes.io/job-completion-index"}),
-            "1");
+  EXPECT_EQ(
+      json::string_at(pod, {"metadata", "annotations", "batch.kubernetes.io/job-completion-index"}),
+      "1");
   const json::Value& container = (*json::array_at(pod, {"spec", "containers"}))[0];
   EXPECT_EQ(json::string_at((*json::array_at(container, {"env"}))[0], {"name"}),
             "JOB_COMPLETION_INDEX");
@@ -124,7 +124,8 @@ TEST_F(BatchJobTest, FailurePolicyEndsOrIgnores) {
   apply(resources::batch_jobs,
         job("  completions: 1\n  podFailurePolicy: {rules: [\n"
             "    {action: Ignore, onExitCodes: {operator: In, values: [7]}},\n"
-            "    {action: FailJob, onExitCodes: {containerName: main, operator: In, values: [42]}}]}\n"));
+            "    {action: FailJob, onExitCodes: {containerName: main, operator: In, values: "
+            "[42]}}]}\n"));
   std::string first = running()[0];
   set_phase(first, "Failed", 7);
   EXPECT_EQ(count("failed"), 0);

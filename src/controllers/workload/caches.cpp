@@ -22,9 +22,8 @@ void owner_keys(const model::ObjectMeta& metadata, std::vector<std::string>& key
 
 template <class T>
 int index_by_owner(kube::Informer<T>& informer) {
-  return informer.add_index([](const T& object, std::vector<std::string>& keys) {
-    owner_keys(object.metadata, keys);
-  });
+  return informer.add_index(
+      [](const T& object, std::vector<std::string>& keys) { owner_keys(object.metadata, keys); });
 }
 
 template <class T>
@@ -103,10 +102,9 @@ void WorkloadCaches::start() {
 }
 
 void WorkloadCaches::check_synced() {
-  if (announced_ || !pods.synced() || !replica_sets.synced() ||
-      !replication_controllers.synced() || !deployments.synced() ||
-      !stateful_sets.synced() || !daemon_sets.synced() || !jobs.synced() || !cron_jobs.synced() ||
-      !claims.synced() || !nodes.synced() || !revisions.synced())
+  if (announced_ || !pods.synced() || !replica_sets.synced() || !replication_controllers.synced() ||
+      !deployments.synced() || !stateful_sets.synced() || !daemon_sets.synced() || !jobs.synced() ||
+      !cron_jobs.synced() || !claims.synced() || !nodes.synced() || !revisions.synced())
     return;
   announced_ = true;
   for (const auto& handler : synced_handlers_) handler();

@@ -66,8 +66,8 @@ struct WorkloadPlan {
 class WorkloadLoop {
  public:
   // `failure` is the message of the last round's refused pod, if any.
-  using Plan =
-      std::function<WorkloadPlan(const WorkloadRef& object, WallTime now, const std::string* failure)>;
+  using Plan = std::function<WorkloadPlan(const WorkloadRef& object, WallTime now,
+                                          const std::string* failure)>;
 
   // Its events are those of `name`-controller.
   WorkloadLoop(WorkloadCaches& caches, kube::Informer<Workload>& objects, const std::string& name,
@@ -85,8 +85,7 @@ class WorkloadLoop {
     std::string name;
   };
   Result<void> settle(const kube::Key& key, const kube::EventTarget& target,
-                      const std::vector<Sent>& sent,
-                      const std::vector<kube::WriteResult>& results);
+                      const std::vector<Sent>& sent, const std::vector<kube::WriteResult>& results);
   void pod_changed(const WorkloadPod& before, const WorkloadPod& after);
 
   WorkloadCaches& caches_;

@@ -68,9 +68,9 @@ void CronRound::look_at_jobs() {
       if (scheduled || was_active)
         active_.push_back(job);
       else  // a job that a person started from this template is not one of ours
-        plan_.events.push_back({"Warning", "UnexpectedJob",
-                                "Saw a job that the controller did not create or forgot: " +
-                                    job->metadata.name});
+        plan_.events.push_back(
+            {"Warning", "UnexpectedJob",
+             "Saw a job that the controller did not create or forgot: " + job->metadata.name});
       continue;
     }
     if (succeeded)
@@ -85,8 +85,9 @@ void CronRound::look_at_jobs() {
     if (std::none_of(jobs_.begin(), jobs_.end(), [&](const WorkloadRef& job) {
           return job->metadata.uid == json::string_at(one, {"uid"});
         }))
-      plan_.events.push_back({"Normal", "MissingJob", "Active job went missing: " +
-                                                          std::string(json::string_at(one, {"name"}))});
+      plan_.events.push_back(
+          {"Normal", "MissingJob",
+           "Active job went missing: " + std::string(json::string_at(one, {"name"}))});
 }
 
 void CronRound::trim(bool succeeded, std::int64_t limit) {
@@ -100,8 +101,8 @@ void CronRound::trim(bool succeeded, std::int64_t limit) {
     auto x = time_at(a->status, {"startTime"}), y = time_at(b->status, {"startTime"});
     return x != y ? x < y : a->metadata.name < b->metadata.name;
   });
-  for (std::size_t i = 0; i + static_cast<std::size_t>(std::max<std::int64_t>(0, limit)) < done.size();
-       ++i)
+  for (std::size_t i = 0;
+       i + static_cast<std::size_t>(std::max<std::int64_t>(0, limit)) < done.size(); ++i)
     plan_.writes.push_back(remove_job(*done[i]));
 }
 
@@ -115,8 +116,9 @@ void CronRound::keep_schedule() {
   }
   Result<model::CronSchedule> schedule = model::CronSchedule::parse(text, zone);
   if (!schedule) {
-    plan_.events.push_back({"Warning", "UnparseableSchedule",
-                            "unparseable schedule: \"" + text + "\" : " + schedule.error().message});
+    plan_.events.push_back(
+        {"Warning", "UnparseableSchedule",
+         "unparseable schedule: \"" + text + "\" : " + schedule.error().message});
     return;
   }
   std::optional<WallTime> next = schedule->next(now_);
@@ -154,15 +156,14 @@ void CronRound::start(const model::CronSchedule& schedule, WallTime scheduled) {
       std::chrono::duration_cast<std::chrono::minutes>(scheduled.time_since_epoch()).count();
   json::Object metadata;
   for (std::string_view member : {"labels", "annotations"})
-    if (const json::Value* given =
-            json::find_path(cron_.spec, {"jobTemplate", "metadata", member}))
+    if (const json::Value* given = json::find_path(cron_.spec, {"jobTemplate", "metadata", member}))
       metadata[member] = *given;
   metadata["name"] = cron_.metadata.name + "-" + std::to_string(minutes);
   metadata["namespace"] = cron_.metadata.ns;
-  metadata["ownerReferences"] = json::Array{
-      json::encode(model::controller_reference("batch/v1", "CronJob", cron_.metadata))};
-  json::Value job = json::Object{
-      {"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", std::move(metadata)}};
+  metadata["ownerReferences"] =
+      json::Array{json::encode(model::controller_reference("batch/v1", "CronJob", cron_.metadata))};
+  json::Value job =
+      json::Object{{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", std::move(metadata)}};
   json::at_path(job, {"metadata", "annotations", kScheduledFor}) =
       model::format_in_zone(scheduled, schedule.zone());
   if (const json::Value* spec = json::find_path(cron_.spec, {"jobTemplate", "spec"}))

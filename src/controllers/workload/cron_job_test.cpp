@@ -13,10 +13,13 @@ class CronJobTest : public WorkloadsTest {
     apply(workload_resources::cron_jobs,
           "metadata: {name: tick}\n"
           "spec:\n"
-          "  schedule: \"" + schedule + "\"\n"
-          "  jobTemplate: {spec: {completions: 1, selector: {matchLabels: {app: tick}},\n"
-          "    template: {metadata: {labels: {app: tick}},\n"
-          "      spec: {restartPolicy: Never, containers: [{name: main}]}}}}\n" + more);
+          "  schedule: \"" +
+              schedule +
+              "\"\n"
+              "  jobTemplate: {spec: {completions: 1, selector: {matchLabels: {app: tick}},\n"
+              "    template: {metadata: {labels: {app: tick}},\n"
+              "      spec: {restartPolicy: Never, containers: [{name: main}]}}}}\n" +
+              more);
   }
   std::vector<std::string> jobs() {
     std::vector<std::string> names;
@@ -41,11 +44,11 @@ TEST_F(CronJobTest, MakesAJobAMinute) {
       job, {"metadata", "annotations", "batch.kubernetes.io/cronjob-scheduled-timestamp"});
   Result<WallTime> when = model::parse_rfc3339(scheduled);
   ASSERT_TRUE(when) << scheduled;
-  auto minutes =
-      std::chrono::duration_cast<std::chrono::minutes>(when->time_since_epoch()).count();
+  auto minutes = std::chrono::duration_cast<std::chrono::minutes>(when->time_since_epoch()).count();
   EXPECT_EQ(jobs()[0], "tick-" + std::to_string(minutes));
-  EXPECT_EQ(json::array_at(object(workload_resources::cron_jobs, "tick"), {"status", "active"})->size(),
-            1u);
+  EXPECT_EQ(
+      json::array_at(object(workload_resources::cron_jobs, "tick"), {"status", "active"})->size(),
+      1u);
   EXPECT_TRUE(has_event("SuccessfulCreate", "Created job " + jobs()[0]));
   finish_pods();
   EXPECT_FALSE(json::string_at(object(workload_resources::cron_jobs, "tick"),
@@ -91,14 +94,16 @@ TEST_F(CronJobTest, SaysWhatIsWrong) {
                         "less than 1 second"));
   apply(workload_resources::cron_jobs,
         "metadata: {name: mars}\nspec: {schedule: '* * * * *', timeZone: Mars/Base}\n");
-  EXPECT_TRUE(has_event("UnknownTimeZone",
-                        "invalid timeZone: \"Mars/Base\": unknown time zone Mars/Base"));
-  apply(resources::batch_jobs,
-        "metadata: {name: by-hand, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: tick, "
-        "uid: " +
-            std::string(json::string_at(object(workload_resources::cron_jobs, "tick"),
-                                        {"metadata", "uid"})) +
-            ", controller: true}]}\nspec: {completions: 1, parallelism: 0, template: {spec: {}}}\n");
+  EXPECT_TRUE(
+      has_event("UnknownTimeZone", "invalid timeZone: \"Mars/Base\": unknown time zone Mars/Base"));
+  apply(
+      resources::batch_jobs,
+      "metadata: {name: by-hand, ownerReferences: [{apiVersion: batch/v1, kind: CronJob, name: "
+      "tick, "
+      "uid: " +
+          std::string(
+              json::string_at(object(workload_resources::cron_jobs, "tick"), {"metadata", "uid"})) +
+          ", controller: true}]}\nspec: {completions: 1, parallelism: 0, template: {spec: {}}}\n");
   EXPECT_TRUE(has_event("UnexpectedJob",
                         "Saw a job that the controller did not create or forgot: by-hand"));
 }

@@ -59,14 +59,15 @@ bool expressions_match(const json::Value& term, std::string_view member,
   if (!expressions) return true;
   using Op = model::Selector::Op;
   static const std::map<std::string_view, Op> kOps{
-      {"In", Op::in},          {"NotIn", Op::not_in}, {"Exists", Op::exists},
-      {"DoesNotExist", Op::absent}, {"Gt", Op::greater}, {"Lt", Op::less}};
+      {"In", Op::in},         {"NotIn", Op::not_in},
+      {"Exists", Op::exists}, {"DoesNotExist", Op::absent},
+      {"Gt", Op::greater},    {"Lt", Op::less}};
   model::Selector selector;
   for (const json::Value& one : *expressions) {
     auto op = kOps.find(json::string_at(one, {"operator"}));
     if (op == kOps.end()) return false;
-    model::Selector::Requirement requirement{std::string(json::string_at(one, {"key"})),
-                                             op->second, {}};
+    model::Selector::Requirement requirement{
+        std::string(json::string_at(one, {"key"})), op->second, {}};
     if (const json::Array* values = json::array_at(one, {"values"}))
       for (const json::Value& value : *values)
         if (value.is_string()) requirement.values.emplace_back(json::sv(value.get_string()));

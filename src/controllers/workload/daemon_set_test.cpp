@@ -22,7 +22,8 @@ class DaemonSetTest : public WorkloadsTest {
     for (const char* name : {"n1", "n2", "n3"}) node(name);
   }
   void node(const std::string& name, const std::string& more = "") {
-    apply(resources::nodes, "metadata: {name: " + name + ", labels: {zone: " + name + "}}\n" + more);
+    apply(resources::nodes,
+          "metadata: {name: " + name + ", labels: {zone: " + name + "}}\n" + more);
   }
   // Unlike the usual node, pods run where they are meant to.
   void run_daemons() {
@@ -110,8 +111,8 @@ TEST_F(DaemonSetTest, UpdatesOneByOne) {
 // kubectl compares it byte by byte with what Go makes of the set.
 TEST_F(DaemonSetTest, RevisionsHaveTheirMembersByName) {
   apply(resources::daemon_sets, agent("a:1"));
-  const std::string data =
-      json::serialize(*json::find(*api_.list(workload_resources::controller_revisions).front(), "data"));
+  const std::string data = json::serialize(
+      *json::find(*api_.list(workload_resources::controller_revisions).front(), "data"));
   EXPECT_TRUE(data.starts_with(R"({"spec":{"template":{"$patch":"replace","metadata":{)")) << data;
   EXPECT_LT(data.find(R"("image":)"), data.find(R"("name":"main")")) << data;
 }

@@ -39,8 +39,8 @@ json::Value new_replica_set(const Rollout& rollout, const std::string& hash) {
   for (const auto& [name, value] : deployment.metadata.annotations)
     if (!own_annotation(name)) annotations[name] = value;
   annotations[kRevision] = std::to_string(next_revision(rollout));
-  json::Value owner = json::encode(
-      model::controller_reference("apps/v1", "Deployment", deployment.metadata));
+  json::Value owner =
+      json::encode(model::controller_reference("apps/v1", "Deployment", deployment.metadata));
   json::Value labels = json::at_path(pod_template, {"metadata", "labels"});
   json::Object spec{{"replicas", current_set_size(rollout, 0)},
                     {"selector", std::move(selector)},
@@ -90,8 +90,8 @@ void write_sets(const Rollout& rollout, WorkloadPlan& plan) {
     bool sized = set.replicas != set.object->replicas();
     bool annotate = set.replicas > 0;
     for (const auto& size : sizes)
-      if ((annotate || sized) &&
-          set.object->metadata.annotation(std::string(size.key())) != json::sv(size.value().get_string()))
+      if ((annotate || sized) && set.object->metadata.annotation(std::string(size.key())) !=
+                                     json::sv(size.value().get_string()))
         annotations[size.key()] = size.value();
     json::Object patch, spec;
     if (!annotations.empty())
@@ -104,20 +104,22 @@ void write_sets(const Rollout& rollout, WorkloadPlan& plan) {
     if (!spec.empty()) patch["spec"] = std::move(spec);
     if (patch.empty()) return;
     note_scaled(set, set.object->replicas(), plan);
-    plan.writes.push_back(merge_patch(kube::resources::replica_sets,
-                                      key_of(set.object->metadata), std::move(patch)));
+    plan.writes.push_back(
+        merge_patch(kube::resources::replica_sets, key_of(set.object->metadata), std::move(patch)));
   };
   if (rollout.current) write(*rollout.current, stale_annotations(rollout));
   for (const RolloutSet& set : rollout.old) write(set, {});
 }
 
-// Through the status, as upstream does: a change of annotations counts in metadata.generation otherwise.
+// Through the status, as upstream does: a change of annotations counts in metadata.generation
+// otherwise.
 void annotate_revision(const Workload& deployment, const std::string& revision,
                        WorkloadPlan& plan) {
   if (deployment.metadata.annotation(kRevision) == revision) return;
   plan.writes.push_back(merge_patch(
       kube::resources::deployments, key_of(deployment.metadata),
-      json::Object{{"metadata", json::Object{{"annotations", json::Object{{kRevision, revision}}}}}},
+      json::Object{
+          {"metadata", json::Object{{"annotations", json::Object{{kRevision, revision}}}}}},
       "status"));
 }
 
@@ -162,8 +164,9 @@ bool Deployments::old_pods_left(const Rollout& rollout) const {
 WorkloadPlan Deployments::plan(const Workload& deployment, WallTime now) {
   WorkloadPlan plan;
   if (!deployment.selector()) {
-    plan.events.push_back({"Warning", "SelectingAll",
-                           "This deployment is selecting all pods. A non-empty selector is required."});
+    plan.events.push_back(
+        {"Warning", "SelectingAll",
+         "This deployment is selecting all pods. A non-empty selector is required."});
     return plan;
   }
   Rollout rollout = rollout_of(deployment, caches_.claim_replica_sets(deployment, plan.writes));
@@ -207,9 +210,9 @@ WorkloadPlan Deployments::plan(const Workload& deployment, WallTime now) {
       shrink_old(rollout);
     }
     write_sets(rollout, plan);
-    annotate_revision(
-        deployment, std::to_string(std::max(rollout.current->revision(), next_revision(rollout))),
-        plan);
+    annotate_revision(deployment,
+                      std::to_string(std::max(rollout.current->revision(), next_revision(rollout))),
+                      plan);
   }
   json::Object status = deployment_status(rollout, now, created, plan.again_after);
   for (const auto& member : extra) status[member.key()] = member.value();

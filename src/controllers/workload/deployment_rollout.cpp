@@ -44,9 +44,9 @@ std::int64_t share_of(const Rollout& rollout, const RolloutSet& set, std::int64_
   if (set.replicas == 0 || change == 0 || change == given) return 0;
   std::int64_t share = -set.replicas;
   if (rollout.wanted() > 0) {
-    std::int64_t before = annotated_number(
-        set.object->metadata, "deployment.kubernetes.io/max-replicas",
-        json::int_at(rollout.deployment.status, {"replicas"}));
+    std::int64_t before =
+        annotated_number(set.object->metadata, "deployment.kubernetes.io/max-replicas",
+                         json::int_at(rollout.deployment.status, {"replicas"}));
     std::int64_t after = rollout.wanted() + rollout.max_surge();
     if (before > 0)
       share = std::llround(static_cast<double>(set.replicas) * static_cast<double>(after) /
@@ -128,8 +128,8 @@ std::int64_t current_set_size(const Rollout& rollout, std::int64_t present) {
 
 bool grow_current(Rollout& rollout) {
   RolloutSet& set = *rollout.current;
-  std::int64_t size = set.replicas > rollout.wanted() ? rollout.wanted()
-                                                      : current_set_size(rollout, set.replicas);
+  std::int64_t size =
+      set.replicas > rollout.wanted() ? rollout.wanted() : current_set_size(rollout, set.replicas);
   bool changes = size != set.replicas;
   set.replicas = size;
   return changes;

@@ -42,7 +42,8 @@ bool timed_out(const Workload& deployment, const json::Array& conditions, WallTi
   const json::Value* progress = find_condition(conditions, "Progressing");
   if (!progress) return false;
   std::string_view reason = json::string_at(*progress, {"reason"});
-  if (reason == "NewReplicaSetAvailable" || json::bool_at(deployment.spec, {"paused"})) return false;
+  if (reason == "NewReplicaSetAvailable" || json::bool_at(deployment.spec, {"paused"}))
+    return false;
   if (reason == "ProgressDeadlineExceeded") return true;
   Result<WallTime> from = model::parse_rfc3339(json::string_at(*progress, {"lastUpdateTime"}));
   if (!from) return false;
@@ -96,18 +97,19 @@ void note_progress(const Rollout& rollout, const json::Object& status, json::Arr
   std::int64_t updated = json::int_at(json::Value(status), {"updatedReplicas"});
   if (total == updated && reason() == "NewReplicaSetAvailable") return;
   if (deployment_complete(rollout, status))
-    set_condition(conditions,
-                  {"Progressing", "True", "NewReplicaSetAvailable",
-                   set + " has successfully progressed."},
-                  now);
+    set_condition(
+        conditions,
+        {"Progressing", "True", "NewReplicaSetAvailable", set + " has successfully progressed."},
+        now);
   else if (moved(deployment, status))
     set_condition(conditions,
-                  {"Progressing", "True", "ReplicaSetUpdated", set + " is progressing."}, now, true);
+                  {"Progressing", "True", "ReplicaSetUpdated", set + " is progressing."}, now,
+                  true);
   else if (timed_out(deployment, conditions, now, *deadline, wait))
-    set_condition(conditions,
-                  {"Progressing", "False", "ProgressDeadlineExceeded",
-                   set + " has timed out progressing."},
-                  now);
+    set_condition(
+        conditions,
+        {"Progressing", "False", "ProgressDeadlineExceeded", set + " has timed out progressing."},
+        now);
 }
 
 }  // namespace
@@ -142,17 +144,16 @@ json::Object deployment_status(const Rollout& rollout, WallTime now, bool create
   put_count(status, "updatedReplicas", updated);
   put_count(status, "readyReplicas", ready);
   put_count(status, "availableReplicas", available);
-  put_count(status, "unavailableReplicas",
-            std::max<std::int64_t>(0, rollout.total() - available));
+  put_count(status, "unavailableReplicas", std::max<std::int64_t>(0, rollout.total() - available));
   if (const json::Value* collisions = json::find(deployment.status, "collisionCount"))
     status["collisionCount"] = *collisions;
 
   json::Array conditions = conditions_of(deployment);
   if (available >= rollout.wanted() - rollout.max_unavailable())
-    set_condition(conditions,
-                  {"Available", "True", "MinimumReplicasAvailable",
-                   "Deployment has minimum availability."},
-                  now);
+    set_condition(
+        conditions,
+        {"Available", "True", "MinimumReplicasAvailable", "Deployment has minimum availability."},
+        now);
   else
     set_condition(conditions,
                   {"Available", "False", "MinimumReplicasUnavailable",

@@ -32,9 +32,9 @@ class DeploymentTest : public WorkloadsTest {
     return json::int_at(object(resources::replica_sets, set_of(image)), {"spec", "replicas"});
   }
   std::string revision_of(const std::string& image) {
-    return std::string(json::string_at(
-        object(resources::replica_sets, set_of(image)),
-        {"metadata", "annotations", "deployment.kubernetes.io/revision"}));
+    return std::string(
+        json::string_at(object(resources::replica_sets, set_of(image)),
+                        {"metadata", "annotations", "deployment.kubernetes.io/revision"}));
   }
 };
 
@@ -42,7 +42,8 @@ TEST_F(DeploymentTest, MakesASetAndItsPods) {
   apply(resources::deployments, web(3, "a:1"));
   std::string set = set_of("a:1");
   ASSERT_FALSE(set.empty());
-  EXPECT_TRUE(has_event("ScalingReplicaSet", "Scaled up replica set " + set + " from 0 to 3", "deployment-controller"));
+  EXPECT_TRUE(has_event("ScalingReplicaSet", "Scaled up replica set " + set + " from 0 to 3",
+                        "deployment-controller"));
   EXPECT_EQ(pod_names().size(), 3u);
   EXPECT_EQ(condition(resources::deployments, "web", "Available"),
             "False MinimumReplicasUnavailable");
@@ -79,9 +80,10 @@ TEST_F(DeploymentTest, RollsOverWithinItsLimits) {
   run_nodes();
   EXPECT_EQ(asked_of("a:1"), 4);
   EXPECT_EQ(revision_of("a:1"), "3");
-  EXPECT_EQ(json::string_at(object(resources::replica_sets, set_of("a:1")),
-                            {"metadata", "annotations", "deployment.kubernetes.io/revision-history"}),
-            "1");
+  EXPECT_EQ(
+      json::string_at(object(resources::replica_sets, set_of("a:1")),
+                      {"metadata", "annotations", "deployment.kubernetes.io/revision-history"}),
+      "1");
   EXPECT_EQ(json::string_at(object(resources::deployments, "web"),
                             {"metadata", "annotations", "deployment.kubernetes.io/revision"}),
             "3");
@@ -150,8 +152,9 @@ TEST_F(DeploymentTest, ReplicaSetAdoptsReleasesAndReplaces) {
         "spec: {replicas: 2, selector: {matchLabels: {app: solo}},\n"
         "  template: {metadata: {labels: {app: solo}}, spec: {containers: [{name: main}]}}}");
   EXPECT_EQ(pod_names().size(), 2u);
-  EXPECT_EQ(json::array_at(object(resources::pods, "stray"), {"metadata", "ownerReferences"})->size(),
-            1u);
+  EXPECT_EQ(
+      json::array_at(object(resources::pods, "stray"), {"metadata", "ownerReferences"})->size(),
+      1u);
   apply(resources::pods, "metadata: {name: stray, labels: {app: other}}");
   EXPECT_EQ(pod_names().size(), 3u);
   EXPECT_TRUE(

@@ -129,9 +129,8 @@ DisruptionBudgets::DisruptionBudgets(WorkloadCaches& caches)
   budgets_.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
     loop_.add(key_of((after ? after : before)->metadata));
   });
-  caches_.pods.on_change([this](const WorkloadPod& before, const WorkloadPod& after) {
-    pod_changed(before, after);
-  });
+  caches_.pods.on_change(
+      [this](const WorkloadPod& before, const WorkloadPod& after) { pod_changed(before, after); });
   for (kube::Informer<Workload>* owners :
        {&caches_.deployments, &caches_.replica_sets, &caches_.stateful_sets})
     owners->on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
@@ -161,8 +160,7 @@ void DisruptionBudgets::pod_changed(const WorkloadPod& before, const WorkloadPod
 void DisruptionBudgets::owner_changed(const WorkloadRef& before, const WorkloadRef& after) {
   if (before && after && before->replicas() == after->replicas()) return;
   const std::string& ns = (after ? after : before)->metadata.ns;
-  for (const WorkloadRef& budget : budgets_.in_namespace(ns))
-    loop_.add(key_of(budget->metadata));
+  for (const WorkloadRef& budget : budgets_.in_namespace(ns)) loop_.add(key_of(budget->metadata));
 }
 
 Result<std::int64_t> DisruptionBudgets::scale_of(const std::vector<WorkloadPod>& pods,
@@ -188,9 +186,8 @@ Result<std::int64_t> DisruptionBudgets::scale_of(const std::vector<WorkloadPod>&
       found = find(caches_.stateful_sets, *owner);
     } else {
       std::string plural = owner->kind + "s";
-      std::transform(plural.begin(), plural.end(), plural.begin(), [](unsigned char c) {
-        return static_cast<char>(std::tolower(c));
-      });
+      std::transform(plural.begin(), plural.end(), plural.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
       std::size_t slash = owner->apiVersion.find('/');
       if (slash != std::string::npos) plural += "." + owner->apiVersion.substr(0, slash);
       return fail(Code::invalid, plural + " does not implement the scale subresource");
@@ -226,12 +223,11 @@ kube::Round DisruptionBudgets::round(const kube::Key& key, WallTime now) {
                         is_percentage(json::find(budget->spec, "minAvailable"));
   if (!scale && by_owner)
     events_.record(target, "Warning", "CalculateExpectedPodCountFailed",
-                          "Failed to calculate the number of expected pods: " + scale.error().message);
+                   "Failed to calculate the number of expected pods: " + scale.error().message);
   else if (unmanaged && by_owner)
     events_.record(
         target, "Warning", "UnmanagedPods",
-        "Pods selected by this PodDisruptionBudget (selector: " +
-            budget_selector(*budget)->text() +
+        "Pods selected by this PodDisruptionBudget (selector: " + budget_selector(*budget)->text() +
             ") were found to be unmanaged. As a result, the status of the PDB cannot be calculated "
             "correctly, which may result in undefined behavior. To account for these pods please "
             "set \".spec.minAvailable\" field of the PDB to an integer value.");

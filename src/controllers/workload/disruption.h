@@ -6,9 +6,9 @@
 
 namespace hekla::controllers {
 
-// Pure: the status of `budget` over the pods it selects. `scale` is how many pods their owners want,
-// or why that cannot be said; it only matters to budgets in percent or with maxUnavailable. `wait` is
-// lowered to the time until an unconfirmed eviction is given up.
+// Pure: the status of `budget` over the pods it selects. `scale` is how many pods their owners
+// want, or why that cannot be said; it only matters to budgets in percent or with maxUnavailable.
+// `wait` is lowered to the time until an unconfirmed eviction is given up.
 json::Object disruption_status(const Workload& budget, const std::vector<WorkloadPod>& pods,
                                const Result<std::int64_t>& scale, WallTime now,
                                std::optional<Nanos>& wait);

@@ -40,8 +40,7 @@ class WorkloadsTest : public ::testing::Test {
     settle();
   }
   const json::Value& object(const kube::Resource& resource, const std::string& name) {
-    const json::Value* found =
-        api_.find(resource, {resource.namespaced ? "default" : "", name});
+    const json::Value* found = api_.find(resource, {resource.namespaced ? "default" : "", name});
     static const json::Value none;
     EXPECT_TRUE(found) << "no " << resource.kind << " " << name;
     return found ? *found : none;
@@ -70,15 +69,14 @@ class WorkloadsTest : public ::testing::Test {
                  const std::string& node = "n1") {
     json::Object container{{"name", "main"}, {"restartCount", 0}};
     if (phase != "Running")
-      container["state"] =
-          json::Object{{"terminated",
-                        json::Object{{"exitCode", exit_code},
-                                     {"finishedAt", model::format_rfc3339(
-                                                        simulation_.clock().wall())}}}};
-    json::Array conditions{json::Object{
-        {"type", "Ready"},
-        {"status", phase == "Running" ? "True" : "False"},
-        {"lastTransitionTime", model::format_rfc3339(simulation_.clock().wall())}}};
+      container["state"] = json::Object{
+          {"terminated",
+           json::Object{{"exitCode", exit_code},
+                        {"finishedAt", model::format_rfc3339(simulation_.clock().wall())}}}};
+    json::Array conditions{
+        json::Object{{"type", "Ready"},
+                     {"status", phase == "Running" ? "True" : "False"},
+                     {"lastTransitionTime", model::format_rfc3339(simulation_.clock().wall())}}};
     kube::Key key{"default", name};
     ASSERT_TRUE(api_.patch(kube::resources::pods, key,
                            json::Object{{"spec", json::Object{{"nodeName", node}}}}));
@@ -113,7 +111,8 @@ class WorkloadsTest : public ::testing::Test {
       if (!node_step()) return;
     FAIL() << "pods keep changing";
   }
-  bool has_event(const std::string& reason, const std::string& message, std::string_view source = {}) {
+  bool has_event(const std::string& reason, const std::string& message,
+                 std::string_view source = {}) {
     for (const json::Value* event : api_.list(kube::resources::events))
       if (json::string_at(*event, {"reason"}) == reason &&
           json::string_at(*event, {"message"}) == message &&

@@ -7,7 +7,8 @@
 namespace hekla::controllers {
 namespace {
 
-// A ReplicationController's selector is a map of labels; a label selector has no member that is text.
+// A ReplicationController's selector is a map of labels; a label selector has no member that is
+// text.
 model::Labels plain_selector(const json::Object& selector) {
   model::Labels labels;
   for (const auto& member : selector)
@@ -91,8 +92,8 @@ std::optional<kube::Write> status_write(const kube::Resource& resource, const Wo
     if (!old || !json::equal(*old, member.value())) patch[member.key()] = member.value();
   }
   if (patch.empty()) return std::nullopt;
-  return merge_patch(resource, key_of(object.metadata),
-                     json::Object{{"status", std::move(patch)}}, "status");
+  return merge_patch(resource, key_of(object.metadata), json::Object{{"status", std::move(patch)}},
+                     "status");
 }
 
 void put_count(json::Object& status, std::string_view member, std::int64_t count) {
@@ -187,7 +188,8 @@ json::Value pod_from_template(const json::Value& pod_template, const std::string
 
 json::Array owner_references(const model::ObjectMeta& metadata) {
   json::Array all;
-  for (const model::OwnerReference& one : metadata.ownerReferences) all.push_back(json::encode(one));
+  for (const model::OwnerReference& one : metadata.ownerReferences)
+    all.push_back(json::encode(one));
   return all;
 }
 

@@ -12,8 +12,7 @@ namespace {
 constexpr std::size_t kBurst = 500;
 
 std::int64_t deletion_cost(const model::Pod& pod) {
-  const std::string& text =
-      pod.metadata.annotation("controller.kubernetes.io/pod-deletion-cost");
+  const std::string& text = pod.metadata.annotation("controller.kubernetes.io/pod-deletion-cost");
   std::int64_t cost = 0;
   std::from_chars(text.data(), text.data() + text.size(), cost);
   return cost;
@@ -54,8 +53,9 @@ bool goes_first(const model::Pod& a, const model::Pod& b,
   return a.metadata.name > b.metadata.name;
 }
 
-void scale_pods(const kube::Resource& resource, const Workload& set, std::vector<WorkloadPod> active,
-                const std::string* failure, std::vector<kube::Write>& writes) {
+void scale_pods(const kube::Resource& resource, const Workload& set,
+                std::vector<WorkloadPod> active, const std::string* failure,
+                std::vector<kube::Write>& writes) {
   auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(0, set.replicas()));
   if (active.size() < wanted) {
     // What was just refused (a quota) is tried with a single pod first.
@@ -127,8 +127,7 @@ WorkloadPlan plan_replica_set(const kube::Resource& resource, const Workload& se
   auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(0, set.replicas()));
   if (active.size() >= wanted) failure = nullptr;
   json::Object status = replica_set_status(set, active, now, failure, plan.again_after);
-  if (auto write = status_write(resource, set, status))
-    plan.writes.push_back(std::move(*write));
+  if (auto write = status_write(resource, set, status)) plan.writes.push_back(std::move(*write));
   if (!set.metadata.deletionTimestamp)
     scale_pods(resource, set, std::move(active), failure, plan.writes);
   return plan;

@@ -5,8 +5,8 @@
 
 namespace hekla::controllers {
 
-// Pure: what to do about `set`, an object of `resource`, given the pods it has claimed (finished ones
-// included).
+// Pure: what to do about `set`, an object of `resource`, given the pods it has claimed (finished
+// ones included).
 WorkloadPlan plan_replica_set(const kube::Resource& resource, const Workload& set,
                               const std::vector<WorkloadPod>& pods, WallTime now,
                               const std::string* failure);

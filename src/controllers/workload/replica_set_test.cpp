@@ -14,7 +14,8 @@ std::string counted(int replicas) {
          std::to_string(replicas) +
          "\n"
          "  selector: {app: web}\n"
-         "  template: {metadata: {labels: {app: web, tier: x}}, spec: {containers: [{name: main, image: a}]}}\n";
+         "  template: {metadata: {labels: {app: web, tier: x}}, spec: {containers: [{name: main, "
+         "image: a}]}}\n";
 }
 
 class ReplicationControllerTest : public WorkloadsTest {
@@ -35,7 +36,8 @@ TEST_F(ReplicationControllerTest, KeepsTheNumberOfPods) {
   EXPECT_EQ(json::string_at(owner, {"apiVersion"}), "v1");
   EXPECT_EQ(json::string_at(owner, {"kind"}), "ReplicationController");
   run_nodes();
-  for (const char* member : {"replicas", "readyReplicas", "availableReplicas", "fullyLabeledReplicas"})
+  for (const char* member :
+       {"replicas", "readyReplicas", "availableReplicas", "fullyLabeledReplicas"})
     EXPECT_EQ(status_of(controllers_resource, "web", member), 3) << member;
   apply(controllers_resource, counted(1));
   run_nodes();
@@ -45,14 +47,16 @@ TEST_F(ReplicationControllerTest, KeepsTheNumberOfPods) {
 
 TEST_F(ReplicationControllerTest, AdoptsWhatMatchesAndLetsGoWhatNoLongerDoes) {
   apply(kube::resources::pods,
-        "metadata: {name: orphan, labels: {app: web}}\nspec: {containers: [{name: main, image: a}]}\n");
+        "metadata: {name: orphan, labels: {app: web}}\nspec: {containers: [{name: main, image: "
+        "a}]}\n");
   apply(controllers_resource, counted(1));
   ASSERT_EQ(pod_names(), std::vector<std::string>{"orphan"});
   EXPECT_EQ(json::string_at(only_owner("orphan"), {"name"}), "web");
   apply(kube::resources::pods, "metadata: {name: orphan, labels: {app: other}}\n");
   EXPECT_EQ(pod_names().size(), 2u);
-  EXPECT_TRUE(json::array_at(object(kube::resources::pods, "orphan"), {"metadata", "ownerReferences"})
-                  ->empty());
+  EXPECT_TRUE(
+      json::array_at(object(kube::resources::pods, "orphan"), {"metadata", "ownerReferences"})
+          ->empty());
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace hekla::controllers {
 namespace {
 
-// What kubectl rollout undo lays over the set. kubectl tells whether a set is at a revision already by the
-// bytes, which it makes from the set: hence the order.
+// What kubectl rollout undo lays over the set. kubectl tells whether a set is at a revision already
+// by the bytes, which it makes from the set: hence the order.
 json::Value revision_data(const Workload& set) {
   json::Value pod_template = set.pod_template();
   json::at_path(pod_template, {"$patch"}) = "replace";
@@ -40,15 +40,16 @@ json::Value new_revision(const Workload& set, const kube::Resource& resource,
   for (const char* kept : {"kubernetes.io/change-cause"})
     if (const std::string& value = set.metadata.annotation(kept); !value.empty())
       annotations[kept] = value;
-  return json::Object{{"apiVersion", "apps/v1"},
-                      {"kind", "ControllerRevision"},
-                      {"metadata", json::Object{{"name", name},
-                                                {"namespace", set.metadata.ns},
-                                                {"labels", std::move(labels)},
-                                                {"annotations", std::move(annotations)},
-                                                {"ownerReferences", json::Array{std::move(owner)}}}},
-                      {"data", std::move(data)},
-                      {"revision", number}};
+  return json::Object{
+      {"apiVersion", "apps/v1"},
+      {"kind", "ControllerRevision"},
+      {"metadata", json::Object{{"name", name},
+                                {"namespace", set.metadata.ns},
+                                {"labels", std::move(labels)},
+                                {"annotations", std::move(annotations)},
+                                {"ownerReferences", json::Array{std::move(owner)}}}},
+      {"data", std::move(data)},
+      {"revision", number}};
 }
 
 }  // namespace
@@ -65,18 +66,18 @@ TemplateRevision current_template_revision(const Workload& set, const kube::Reso
   }
   if (same) {
     if (same->revision < newest)
-      writes.push_back(merge_patch(workload_resources::controller_revisions,
-                                   key_of(same->metadata), json::Object{{"revision", newest + 1}}));
+      writes.push_back(merge_patch(workload_resources::controller_revisions, key_of(same->metadata),
+                                   json::Object{{"revision", newest + 1}}));
     return template_revision(*same);
   }
   std::string hash = template_hash(data, std::nullopt);
-  for (std::int64_t collisions = 0;
-       find_template_revision(known, set.metadata.name + "-" + hash); ++collisions)
+  for (std::int64_t collisions = 0; find_template_revision(known, set.metadata.name + "-" + hash);
+       ++collisions)
     hash = template_hash(data, collisions);
   TemplateRevision made{set.metadata.name + "-" + hash, hash, set.pod_template()};
-  writes.push_back(create(
-      workload_resources::controller_revisions, set.metadata.ns,
-      new_revision(set, resource, made.name, hash, std::move(data), newest + 1)));
+  writes.push_back(
+      create(workload_resources::controller_revisions, set.metadata.ns,
+             new_revision(set, resource, made.name, hash, std::move(data), newest + 1)));
   return made;
 }
 

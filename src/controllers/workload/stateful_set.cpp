@@ -72,8 +72,8 @@ void StatefulRound::own_claim(const Workload& claim, const model::OwnerReference
 }
 
 void StatefulRound::keep_claims(std::int64_t ordinal) {
-  model::OwnerReference owner{"apps/v1", "StatefulSet", view_.set.metadata.name,
-                              view_.set.metadata.uid, {}, {}};
+  model::OwnerReference owner{
+      "apps/v1", "StatefulSet", view_.set.metadata.name, view_.set.metadata.uid, {}, {}};
   for (auto& [name, body] : claims_of(view_.set, ordinal)) {
     if (WorkloadRef claim = view_.claim(name)) {
       own_claim(*claim, delete_with_set_ ? &owner : nullptr);
@@ -203,9 +203,8 @@ WorkloadPlan plan_stateful_set(const StatefulView& view, WallTime now) {
 WorkloadPlan StatefulSets::plan(const Workload& set, WallTime now) {
   std::vector<kube::Write> writes;
   std::vector<WorkloadPod> pods = caches_.claim_pods(
-      set, kube::resources::stateful_sets, writes, [&](const model::ObjectMeta& pod) {
-        return ordinal_of(set.metadata.name, pod.name) >= 0;
-      });
+      set, kube::resources::stateful_sets, writes,
+      [&](const model::ObjectMeta& pod) { return ordinal_of(set.metadata.name, pod.name) >= 0; });
   std::vector<RevisionRef> known = caches_.revisions_of(set.metadata.uid);
   StatefulView view{set, {}, {}, {}, {}};
   std::set<std::string> used;
@@ -214,13 +213,10 @@ WorkloadPlan StatefulSets::plan(const Workload& set, WallTime now) {
     if (ordinal >= 0) view.pods[ordinal] = pod;
     used.insert(pod->metadata.label("controller-revision-hash"));
   }
-  view.update =
-      current_template_revision(set, kube::resources::stateful_sets, known, writes);
+  view.update = current_template_revision(set, kube::resources::stateful_sets, known, writes);
   std::string current(json::string_at(set.status, {"currentRevision"}));
   view.current = find_template_revision(known, current).value_or(view.update);
-  view.claim = [&](const std::string& name) {
-    return caches_.claims.get({set.metadata.ns, name});
-  };
+  view.claim = [&](const std::string& name) { return caches_.claims.get({set.metadata.ns, name}); };
   used.insert({view.update.name, view.current.name});
   if (!set.metadata.deletionTimestamp) trim_revisions(set, known, used, writes);
   WorkloadPlan plan = plan_stateful_set(view, now);

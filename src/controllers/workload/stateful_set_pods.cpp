@@ -36,8 +36,7 @@ json::Value new_stateful_pod(const Workload& set, std::int64_t ordinal,
     std::string_view volume = json::string_at(one, {"metadata", "name"});
     own.insert(volume);
     json::Object source{{"claimName", std::string(volume) + "-" + name}};
-    volumes.push_back(
-        json::Object{{"name", volume}, {"persistentVolumeClaim", std::move(source)}});
+    volumes.push_back(json::Object{{"name", volume}, {"persistentVolumeClaim", std::move(source)}});
   }
   if (const json::Array* given = json::array_at(pod, {"spec", "volumes"}))
     for (const json::Value& one : *given)

@@ -27,8 +27,7 @@ class StatefulSetTest : public WorkloadsTest {
     return std::string(json::string_at((*containers)[0], {"image"}));
   }
   std::string status_text(std::string_view member) {
-    return std::string(
-        json::string_at(object(resources::stateful_sets, "db"), {"status", member}));
+    return std::string(json::string_at(object(resources::stateful_sets, "db"), {"status", member}));
   }
 };
 
@@ -52,8 +51,7 @@ TEST_F(StatefulSetTest, StartsAndStopsInOrder) {
   EXPECT_EQ(json::string_at(pod, {"metadata", "labels", "apps.kubernetes.io/pod-index"}), "1");
   EXPECT_EQ(status_of(resources::stateful_sets, "db", "readyReplicas"), 3);
   EXPECT_EQ(status_text("currentRevision"), status_text("updateRevision"));
-  EXPECT_TRUE(
-      has_event("SuccessfulCreate", "create Pod db-0 in StatefulSet db successful"));
+  EXPECT_TRUE(has_event("SuccessfulCreate", "create Pod db-0 in StatefulSet db successful"));
   apply(resources::stateful_sets, db(1, "a:1"));
   node_step();
   EXPECT_EQ(pod_names().back(), "db-1");
@@ -100,8 +98,7 @@ TEST_F(StatefulSetTest, ClaimsFollowTheirPolicy) {
            "  persistentVolumeClaimRetentionPolicy: {whenScaled: Delete, whenDeleted: Retain}\n"));
   run_nodes();
   EXPECT_TRUE(api_.find(resources::persistent_volume_claims, {"default", "data-db-0"}));
-  const json::Array* volumes =
-      json::array_at(object(resources::pods, "db-1"), {"spec", "volumes"});
+  const json::Array* volumes = json::array_at(object(resources::pods, "db-1"), {"spec", "volumes"});
   ASSERT_TRUE(volumes);
   EXPECT_EQ(json::string_at((*volumes)[0], {"persistentVolumeClaim", "claimName"}), "data-db-1");
   apply(resources::stateful_sets, db(1, "a:1"));

@@ -1,5 +1,6 @@
-// The controllers of Kubernetes' own workloads, and what lives on the same caches: endpoints, disruption
-// budgets, protection of storage in use, the health of nodes. Give them a client and start them.
+// The controllers of Kubernetes' own workloads, and what lives on the same caches: endpoints,
+// disruption budgets, protection of storage in use, the health of nodes. Give them a client and
+// start them.
 #pragma once
 
 #include <memory>

@@ -17,9 +17,8 @@ WorkloadLoop::WorkloadLoop(WorkloadCaches& caches, kube::Informer<Workload>& obj
   objects_.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
     loop_.add(key_of((after ? after : before)->metadata));
   });
-  caches_.pods.on_change([this](const WorkloadPod& before, const WorkloadPod& after) {
-    pod_changed(before, after);
-  });
+  caches_.pods.on_change(
+      [this](const WorkloadPod& before, const WorkloadPod& after) { pod_changed(before, after); });
   caches_.on_synced([this] { loop_.enable(); });
 }
 
@@ -58,8 +57,7 @@ kube::Round WorkloadLoop::round(const kube::Key& key, WallTime now) {
     return round;
   }
   auto failure = failures_.find(key);
-  WorkloadPlan plan =
-      plan_(object, now, failure == failures_.end() ? nullptr : &failure->second);
+  WorkloadPlan plan = plan_(object, now, failure == failures_.end() ? nullptr : &failure->second);
   kube::EventTarget about = target(*object);
   for (const EventText& event : plan.events)
     events_.record(about, event.type, event.reason, event.message);
@@ -68,8 +66,8 @@ kube::Round WorkloadLoop::round(const kube::Key& key, WallTime now) {
   for (const kube::Write& write : plan.writes)
     sent.push_back({write.verb, write.resource, write.key.name});
   round.writes = std::move(plan.writes);
-  round.settle = [this, key, about, sent = std::move(sent)](
-                     const std::vector<kube::WriteResult>& results) {
+  round.settle = [this, key, about,
+                  sent = std::move(sent)](const std::vector<kube::WriteResult>& results) {
     return settle(key, about, sent, results);
   };
   return round;
@@ -93,13 +91,12 @@ Result<void> WorkloadLoop::settle(const kube::Key& key, const kube::EventTarget&
       const std::string& name = (*results[i])->name;
       if (ordinal) {
         std::string verb = creates ? "create" : "delete";
+        events_.record(target, "Normal", creates ? "SuccessfulCreate" : "SuccessfulDelete",
+                       verb + " Pod " + name + " in StatefulSet " + target.name + " successful");
+      } else {
         events_.record(
             target, "Normal", creates ? "SuccessfulCreate" : "SuccessfulDelete",
-            verb + " Pod " + name + " in StatefulSet " + target.name + " successful");
-      } else {
-        events_.record(target, "Normal", creates ? "SuccessfulCreate" : "SuccessfulDelete",
-                              (creates ? "Created " : "Deleted ") + what + (what == "job" ? " " : ": ") +
-                                  name);
+            (creates ? "Created " : "Deleted ") + what + (what == "job" ? " " : ": ") + name);
       }
       continue;
     }
@@ -109,11 +106,10 @@ Result<void> WorkloadLoop::settle(const kube::Key& key, const kube::EventTarget&
     if (pod && creates) {
       refused = true;
       failures_[key] = error.message;
-      events_.record(
-          target, "Warning", "FailedCreate",
-          ordinal ? "create Pod " + sent[i].name + " in StatefulSet " + target.name +
-                        " failed error: " + error.message
-                  : "Error creating: " + error.message);
+      events_.record(target, "Warning", "FailedCreate",
+                     ordinal ? "create Pod " + sent[i].name + " in StatefulSet " + target.name +
+                                   " failed error: " + error.message
+                             : "Error creating: " + error.message);
     }
     if (!first) first = error;
   }

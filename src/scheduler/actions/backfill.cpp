@@ -1,11 +1,11 @@
 // backfill: places pods that request nothing (BestEffort) wherever the filters allow. A pod is
 // bound at once if its job is ready, otherwise it is only held for the session. Queue capacity is
-// not asked. Queues and jobs keep the order they had at the beginning: what they are given here does
-// not make others come first.
+// not asked. Queues and jobs keep the order they had at the beginning: what they are given here
+// does not make others come first.
 //
-// preempt and reclaim, where they stand before it, let starving jobs' BestEffort pods wait for room they
-// do not need: those are taken from where they wait and tried like the others. Differs from Volcano:
-// one that finds no place goes on waiting there, for pods may have been evicted for it.
+// preempt and reclaim, where they stand before it, let starving jobs' BestEffort pods wait for room
+// they do not need: those are taken from where they wait and tried like the others. Differs from
+// Volcano: one that finds no place goes on waiting there, for pods may have been evicted for it.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -45,7 +45,8 @@ Waiting take_from_waiting(Session& session) {
 
 void let_wait_again(Session& session, const Waiting& waiting) {
   for (auto [task, node] : waiting)
-    if (session.at(task).status == TaskStatus::pending && session.place(task, TaskStatus::pipelined, node))
+    if (session.at(task).status == TaskStatus::pending &&
+        session.place(task, TaskStatus::pipelined, node))
       session.keep(task);
 }
 
@@ -60,7 +61,8 @@ void execute_backfill(Session& session, const Arguments&) {
   }
   std::vector<JobId> jobs;
   while (!turns.empty())
-    for (QueueId queue = turns.next_queue(); turns.has_jobs(queue);) jobs.push_back(turns.next_job(queue));
+    for (QueueId queue = turns.next_queue(); turns.has_jobs(queue);)
+      jobs.push_back(turns.next_job(queue));
   for (JobId job : jobs) {
     if (!session.may_place(job)) continue;
     for (TaskId task : best_effort_tasks(session, job)) {

@@ -39,8 +39,7 @@ class Preempt {
     Turns turns(session_);
     for (JobId job : session_.jobs())
       // A domain cannot be cleared pod by pod: gangpreempt does that for jobs that want one.
-      if (is_starving(session_, job) && !session_.at(job).has_topology() &&
-          session_.may_place(job))
+      if (is_starving(session_, job) && !session_.at(job).has_topology() && session_.may_place(job))
         turns.add(job);
     std::vector<JobId> jobs;
     while (!turns.empty()) {
@@ -49,7 +48,8 @@ class Preempt {
       while (turns.has_jobs(queue)) jobs.push_back(turns.next_job(queue));
       for (std::size_t i = first; i < jobs.size(); ++i) between_jobs(jobs[i]);
     }
-    // Whoever is left may use what has become free, of whatever queue, and also what others leave over here.
+    // Whoever is left may use what has become free, of whatever queue, and also what others leave
+    // over here.
     for (bool evicted = true; evicted;) {
       evicted = false;
       for (JobId job : jobs) evicted |= within_job(job);
@@ -126,7 +126,9 @@ class Preempt {
   }
 
   // Room that was made for a pod of the gang is kept for every pod of the gang that waits there.
-  bool wait_there(TaskId task, NodeId node) { return statement_.pipeline(task, node, cleared_.contains(node)); }
+  bool wait_there(TaskId task, NodeId node) {
+    return statement_.pipeline(task, node, cleared_.contains(node));
+  }
 
   // ---- topology-aware ----
 

@@ -12,11 +12,14 @@ namespace hekla::scheduler {
 namespace {
 
 // What plugins read of a PodGroup's annotations.
-constexpr const char* kGroupAnnotations[] = {
-    "volcano.sh/sla-waiting-time", "sla-waiting-time", "volcano.sh/revocable-zone",
-    "volcano.sh/jdb-min-available", "volcano.sh/jdb-max-unavailable",
-    "volcano.sh/task-topology-affinity", "volcano.sh/task-topology-anti-affinity",
-    "volcano.sh/task-topology-task-order"};
+constexpr const char* kGroupAnnotations[] = {"volcano.sh/sla-waiting-time",
+                                             "sla-waiting-time",
+                                             "volcano.sh/revocable-zone",
+                                             "volcano.sh/jdb-min-available",
+                                             "volcano.sh/jdb-max-unavailable",
+                                             "volcano.sh/task-topology-affinity",
+                                             "volcano.sh/task-topology-anti-affinity",
+                                             "volcano.sh/task-topology-task-order"};
 
 std::string join_key(std::string_view ns, std::string_view name) {
   std::string key;
@@ -94,7 +97,8 @@ Impact Cluster::put(const model::Node& object) {
   if (node.live && node.shape == shape) return Impact::none;
   if (!refused.empty())
     log_warn("scheduler",
-             "a node offers more kinds of resources than are told apart; nothing asking for this one is placed",
+             "a node offers more kinds of resources than are told apart; nothing asking for this "
+             "one is placed",
              {{"node", node.name}, {"resource", refused.front()}});
   if (!node.live || node.shape.labels != shape.labels) ++label_version_;
   if (node.live) {
@@ -172,8 +176,8 @@ Impact Cluster::put(const model::Queue& object) {
   bool changed = !queue.live || next.open != queue.open || next.weight != queue.weight ||
                  next.priority != queue.priority || next.reclaimable != queue.reclaimable ||
                  next.parent != queue.parent || next.hierarchy != queue.hierarchy ||
-                 next.hierarchy_weights != queue.hierarchy_weights ||
-                 next.fifo != queue.fifo || next.max_running != queue.max_running ||
+                 next.hierarchy_weights != queue.hierarchy_weights || next.fifo != queue.fifo ||
+                 next.max_running != queue.max_running ||
                  next.reserve_after != queue.reserve_after ||
                  next.has_capability != queue.has_capability || next.uid != queue.uid ||
                  !(next.capability == queue.capability) || !(next.deserved == queue.deserved) ||

@@ -62,7 +62,8 @@ class Cluster {
   void move(TaskId task, TaskStatus status, NodeId node);
   // Keeps room on a node free, or gives it back (sign -1). Belongs to a session, which undoes it.
   void reserve(NodeId node, const Resources& amount, int sign);
-  // A session's victims leave their nodes later; those who compare nodes may look past them until the session forgets.
+  // A session's victims leave their nodes later; those who compare nodes may look past them until
+  // the session forgets.
   void count_evicted(TaskId task, int sign);
   void forget_evicted();
   // Null where nobody was evicted.
@@ -139,7 +140,8 @@ class Cluster {
   // this log: sequence numbers never go back; nullopt means too far behind, look at every node.
   std::uint64_t change_sequence() const { return log_base_ + log_.size(); }
   std::optional<std::span<const NodeId>> changed_since(std::uint64_t sequence) const;
-  // The sequence number after the node's last entry in the log: its earlier entries say nothing more.
+  // The sequence number after the node's last entry in the log: its earlier entries say nothing
+  // more.
   std::uint64_t last_change(NodeId id) const { return last_change_[id.index()]; }
   // Rises when a node comes, goes, or changes its shape.
   std::uint64_t shape_version() const { return shape_version_; }
@@ -226,7 +228,7 @@ class Cluster {
   std::uint64_t log_base_ = 0;
   std::vector<NodeId> log_;
   std::vector<std::uint64_t> last_change_;  // by node
-  std::vector<NodeId> touched_;  // scratch of charge_node
+  std::vector<NodeId> touched_;             // scratch of charge_node
 };
 
 }  // namespace hekla::scheduler

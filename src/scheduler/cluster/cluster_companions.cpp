@@ -20,7 +20,8 @@ Impact Cluster::remove(CompanionKind kind, const Companion& object) {
 void Cluster::set_namespace(const std::string& name, const Companion* object) {
   LabelPairs labels;
   if (object != nullptr) labels = label_pairs(object->metadata.labels, names_);
-  if (labels.empty()) labels = {{names_.intern("kubernetes.io/metadata.name"), names_.intern(name)}};
+  if (labels.empty())
+    labels = {{names_.intern("kubernetes.io/metadata.name"), names_.intern(name)}};
   reclassify(terms_.set_namespace(names_.intern(name), std::move(labels)));
 }
 

@@ -85,9 +85,7 @@ ClassTerms Cluster::intern_terms(PodNeighbours wanted) {
 
 // A term that others will be judged by has appeared: pods that match it are no longer like those
 // that do not.
-void Cluster::reclassify(TermId term) {
-  reclassify(terms_.at(term).matched_sets);
-}
+void Cluster::reclassify(TermId term) { reclassify(terms_.at(term).matched_sets); }
 
 void Cluster::reclassify(std::span<const LabelSetId> sets) {
   std::vector<TaskId> affected;
@@ -173,8 +171,9 @@ void Cluster::recognise_names() {
   if (dimensions_.size() == recognised_) return;
   recognised_ = dimensions_.size();
   auto has_news = [&](const model::ResourceList& unknown, std::int64_t most) {
-    return std::ranges::any_of(
-        unknown, [&](const auto& one) { return dimensions_.is_recognised(one.first, one.second, most); });
+    return std::ranges::any_of(unknown, [&](const auto& one) {
+      return dimensions_.is_recognised(one.first, one.second, most);
+    });
   };
   for (std::size_t i = 0; i < jobs_.size(); ++i)
     if (has_news(jobs_[i].min_unknown, Dimensions::kNoLimit)) {
@@ -182,7 +181,8 @@ void Cluster::recognise_names() {
       touch(JobId(i));
     }
   std::vector<bool> known(classes_.size());
-  for (std::size_t i = 0; i < known.size(); ++i) known[i] = has_news(classes_[i].unknown, kMostOfAPod);
+  for (std::size_t i = 0; i < known.size(); ++i)
+    known[i] = has_news(classes_[i].unknown, kMostOfAPod);
   std::vector<TaskId> affected;
   for (std::size_t i = 0; i < tasks_.size(); ++i)
     if (tasks_[i].live && known[tasks_[i].pod_class.index()]) affected.push_back(TaskId(i));
@@ -392,8 +392,8 @@ TaskId Cluster::add_task(const model::Pod& pod, bool ours) {
     free_tasks_.pop_back();
   }
   tasks_[id.index()] = Task();
-  LabelSetId labels =
-      terms_.intern_labels(names_.intern(pod.metadata.ns), label_pairs(pod.metadata.labels, names_));
+  LabelSetId labels = terms_.intern_labels(names_.intern(pod.metadata.ns),
+                                           label_pairs(pod.metadata.labels, names_));
   terms_.join(labels, id);
   ClassId pod_class = classify(pod, labels);
   ++classes_[pod_class.index()].users;

@@ -147,7 +147,8 @@ TEST(Cluster, AResizedPodChangesItsClassAndItsNodesAccount) {
 TEST(Cluster, WhatAPodIsStillToGiveUpIsNotFree) {
   Bench bench;
   bench.node("{name: n1, cpu: 4}");
-  json::Value pod = shorthand::pod(Bench::yaml("{name: p, group: g, cpu: 1, node: n1, phase: Running}"), 0);
+  json::Value pod =
+      shorthand::pod(Bench::yaml("{name: p, group: g, cpu: 1, node: n1, phase: Running}"), 0);
   std::string name(json::string_at((*json::array_at(pod, {"spec", "containers"}))[0], {"name"}));
   auto idle_with = [&](const char* has) {
     json::at_path(pod, {"status", "containerStatuses"}) = json::Array{

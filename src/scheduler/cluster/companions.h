@@ -48,9 +48,12 @@ enum class CompanionKind : std::uint8_t {
 };
 // The API's words for them, in the same order.
 inline constexpr std::array<std::string_view, 12> kCompanionKinds{
-    "HyperNode",     "PersistentVolumeClaim", "PersistentVolume",    "StorageClass",
-    "CSINode",       "Namespace",             "ResourceQuota",       "PodDisruptionBudget",
-    "Numatopology",  "ResourceClaim",         "ResourceSlice",       "DeviceClass"};
+    "HyperNode",        "PersistentVolumeClaim",
+    "PersistentVolume", "StorageClass",
+    "CSINode",          "Namespace",
+    "ResourceQuota",    "PodDisruptionBudget",
+    "Numatopology",     "ResourceClaim",
+    "ResourceSlice",    "DeviceClass"};
 std::optional<CompanionKind> companion_kind(std::string_view word);
 
 class Companions {
@@ -72,11 +75,10 @@ class Companions {
   // The keys that changed since a version; nullopt: too long ago, look at all.
   std::optional<std::span<const std::string>> changed_since(CompanionKind kind,
                                                             std::uint64_t version) const;
-  // Brings a reader up to date: digest(key, object) for all that changed since `seen`, with null for
-  // what is gone. `each_known(visit)` visits the keys the reader has.
+  // Brings a reader up to date: digest(key, object) for all that changed since `seen`, with null
+  // for what is gone. `each_known(visit)` visits the keys the reader has.
   template <class EachKnown, class Digest>
-  void catch_up(CompanionKind kind, std::uint64_t& seen, EachKnown each_known,
-                Digest digest) const;
+  void catch_up(CompanionKind kind, std::uint64_t& seen, EachKnown each_known, Digest digest) const;
 
  private:
   struct Kind {

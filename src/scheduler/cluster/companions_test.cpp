@@ -11,7 +11,8 @@ Companion object(std::string_view text) { return *json::decode<Companion>(Bench:
 
 TEST(Companions, AChangeIsOneOnlyIfItSaysSomethingNew) {
   Companions companions;
-  Companion quota = object("{metadata: {namespace: a, name: q, resourceVersion: '1'}, spec: {x: 1}}");
+  Companion quota =
+      object("{metadata: {namespace: a, name: q, resourceVersion: '1'}, spec: {x: 1}}");
   EXPECT_TRUE(companions.put(CompanionKind::quota, quota));
   std::uint64_t before = companions.version(CompanionKind::quota);
   quota.metadata.resourceVersion = "2";
@@ -61,7 +62,8 @@ TEST(ClusterCompanions, WhatABindingBroughtAlongIsRead) {
 
 TEST(ClusterCompanions, PodsFindTheirSubGroupsWhicheverComesFirst) {
   const std::string group =
-      "{name: g, minMember: 1, subGroupPolicy: [{name: r, subGroupSize: 1, matchLabelKeys: [part]}]}";
+      "{name: g, minMember: 1, subGroupPolicy: [{name: r, subGroupSize: 1, matchLabelKeys: "
+      "[part]}]}";
   const std::string pods[] = {"{name: a, group: g, cpu: 1, labels: {part: x}}",
                               "{name: b, group: g, cpu: 1}",
                               "{name: c, group: g, cpu: 1, labels: {part: x}, node: n1}"};

@@ -8,7 +8,8 @@ namespace hekla::scheduler {
 
 namespace {
 
-const json::Array& array_of(const json::Value& value, std::initializer_list<std::string_view> path) {
+const json::Array& array_of(const json::Value& value,
+                            std::initializer_list<std::string_view> path) {
   static const json::Array kNone;
   const json::Array* found = json::array_at(value, path);
   return found == nullptr ? kNone : *found;
@@ -20,7 +21,8 @@ std::string text_at(const json::Value& value, std::initializer_list<std::string_
 
 std::vector<std::uint32_t> read_selectors(const json::Array& from, DeviceSelectors& selectors) {
   std::vector<std::uint32_t> out;
-  for (const json::Value& one : from) out.push_back(selectors.intern(json::string_at(one, {"cel", "expression"})));
+  for (const json::Value& one : from)
+    out.push_back(selectors.intern(json::string_at(one, {"cel", "expression"})));
   return out;
 }
 
@@ -45,7 +47,8 @@ DeviceRequestSpec read_request(const json::Value& from, DeviceSelectors& selecto
     request.alternatives.back().name.insert(0, request.name + "/");
   }
   if (!request.alternatives.empty()) return request;
-  const json::Value* exactly = json::find(from, "exactly");  // older versions have it all in the request
+  const json::Value* exactly =
+      json::find(from, "exactly");  // older versions have it all in the request
   request.alternatives.push_back(read_wish(exactly == nullptr ? from : *exactly, selectors));
   request.alternatives.back().name = request.name;
   return request;
@@ -55,11 +58,13 @@ void read_status(const json::Value& body, Names& names, ClaimSpec& claim) {
   if (json::find_path(body, {"status", "allocation"}) != nullptr) {
     claim.allocated = true;
     for (const json::Value& one : array_of(body, {"status", "allocation", "devices", "results"}))
-      claim.devices.push_back({text_at(one, {"driver"}) + "/" + text_at(one, {"pool"}) + "/" + text_at(one, {"device"}),
-                               text_at(one, {"request"}), json::bool_at(one, {"adminAccess"})});
+      claim.devices.push_back(
+          {text_at(one, {"driver"}) + "/" + text_at(one, {"pool"}) + "/" + text_at(one, {"device"}),
+           text_at(one, {"request"}), json::bool_at(one, {"adminAccess"})});
     if (json::find_path(body, {"status", "allocation", "nodeSelector"}) != nullptr) {
       claim.has_terms = true;
-      for (const json::Value& term : array_of(body, {"status", "allocation", "nodeSelector", "nodeSelectorTerms"}))
+      for (const json::Value& term :
+           array_of(body, {"status", "allocation", "nodeSelector", "nodeSelectorTerms"}))
         claim.terms.push_back(make_node_term(term, names));
     }
   }
@@ -70,16 +75,19 @@ void read_status(const json::Value& body, Names& names, ClaimSpec& claim) {
 }  // namespace
 
 bool DeviceConstraint::concerns(const DeviceRequestSpec& request, const DeviceWish& wish) const {
-  return requests.empty() || std::any_of(requests.begin(), requests.end(), [&](const std::string& one) {
+  return requests.empty() ||
+         std::any_of(requests.begin(), requests.end(), [&](const std::string& one) {
            return one == request.name || one == wish.name;
          });
 }
 
 DeviceClassSpec read_device_class(const json::Value& body, DeviceSelectors& selectors) {
-  return {read_selectors(array_of(body, {"spec", "selectors"}), selectors), array_of(body, {"spec", "config"})};
+  return {read_selectors(array_of(body, {"spec", "selectors"}), selectors),
+          array_of(body, {"spec", "config"})};
 }
 
-ClaimSpec read_claim(const std::string& name, const json::Value& body, DeviceSelectors& selectors, Names& names) {
+ClaimSpec read_claim(const std::string& name, const json::Value& body, DeviceSelectors& selectors,
+                     Names& names) {
   ClaimSpec claim;
   claim.name = name;
   for (const json::Value& one : array_of(body, {"spec", "devices", "requests"}))
@@ -104,7 +112,8 @@ bool tolerates(const json::Array& tolerations, const DeviceTaint& taint) {
     std::string_view key = json::string_at(one, {"key"}), effect = json::string_at(one, {"effect"});
     if (!effect.empty() && effect != taint.effect) return false;
     if (!key.empty() && key != taint.key) return false;
-    return json::string_at(one, {"operator"}) == "Exists" || json::string_at(one, {"value"}) == taint.value;
+    return json::string_at(one, {"operator"}) == "Exists" ||
+           json::string_at(one, {"value"}) == taint.value;
   });
 }
 

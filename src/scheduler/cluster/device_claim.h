@@ -65,7 +65,8 @@ struct ClaimSpec {
 };
 
 DeviceClassSpec read_device_class(const json::Value& body, DeviceSelectors& selectors);
-ClaimSpec read_claim(const std::string& name, const json::Value& body, DeviceSelectors& selectors, Names& names);
+ClaimSpec read_claim(const std::string& name, const json::Value& body, DeviceSelectors& selectors,
+                     Names& names);
 bool tolerates(const json::Array& tolerations, const DeviceTaint& taint);
 
 }  // namespace hekla::scheduler

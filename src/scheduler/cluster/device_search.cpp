@@ -53,8 +53,9 @@ DeviceSearch::Choice DeviceSearch::choice_of(const ClaimSpec& claim, const Devic
   if (wish.all)
     for (const DeviceSlice* slice : slices_)
       if (!slice->pool->problem.empty() && failure_.empty())
-        failure_ = "claim " + claim.name + ", request " + wish.name + ": asks for all devices, but resource pool " +
-                   slice->pool->name + " " + slice->pool->problem;
+        failure_ = "claim " + claim.name + ", request " + wish.name +
+                   ": asks for all devices, but resource pool " + slice->pool->name + " " +
+                   slice->pool->problem;
   for (const Candidate& candidate : candidates_) {
     if (!failure_.empty()) return choice;
     if (!wish.all && !free_for(wish, candidate)) continue;
@@ -63,7 +64,8 @@ DeviceSearch::Choice DeviceSearch::choice_of(const ClaimSpec& claim, const Devic
     choice.candidates.push_back(candidate);
   }
   if (wish.all) choice.count = choice.candidates.size();
-  choice.possible &= choice.count > 0 && choice.candidates.size() >= choice.count && choice.count <= kMostDevices;
+  choice.possible &=
+      choice.count > 0 && choice.candidates.size() >= choice.count && choice.count <= kMostDevices;
   return choice;
 }
 
@@ -74,15 +76,17 @@ bool DeviceSearch::free_for(const DeviceWish& wish, const Candidate& candidate) 
                      [&](const DeviceTaint& taint) { return tolerates(wish.tolerations, taint); });
 }
 
-bool DeviceSearch::selects(const ClaimSpec& claim, const DeviceWish& wish, const Candidate& candidate) {
+bool DeviceSearch::selects(const ClaimSpec& claim, const DeviceWish& wish,
+                           const Candidate& candidate) {
   const std::vector<std::uint32_t>& general = view_.classes.at(wish.class_name).selectors;
   for (const std::vector<std::uint32_t>* selectors : {&general, &wish.selectors})
     for (std::size_t i = 0; i < selectors->size(); ++i) {
       Result<bool> matches = view_.selectors.matches((*selectors)[i], candidate.device->selected);
       if (matches && *matches) continue;
       if (!matches)
-        failure_ = (selectors == &general ? "class " + wish.class_name : "claim " + claim.name) + ": selector #" +
-                   std::to_string(i) + " on device " + candidate.device->key + ": " + matches.error().message;
+        failure_ = (selectors == &general ? "class " + wish.class_name : "claim " + claim.name) +
+                   ": selector #" + std::to_string(i) + " on device " + candidate.device->key +
+                   ": " + matches.error().message;
       return false;
     }
   return true;
@@ -131,7 +135,8 @@ bool DeviceSearch::take(const Position& at, const Candidate& candidate) {
   const DeviceWish& wish = *request.choices[at.choice].wish;
   for (const Tried& other : claims_)
     for (const ChosenDevice& one : other.chosen)
-      if (one.device == candidate.device && (&other == &claim || (!wish.admin && !one.wish->admin))) return false;
+      if (one.device == candidate.device && (&other == &claim || (!wish.admin && !one.wish->admin)))
+        return false;
   for (std::size_t i = 0; i < claim.spec->constraints.size(); ++i) {
     const DeviceConstraint& constraint = claim.spec->constraints[i];
     if (!constraint.concerns(*request.spec, wish)) continue;
@@ -143,7 +148,8 @@ bool DeviceSearch::take(const Position& at, const Candidate& candidate) {
   }
   if (!count_down(candidate)) return false;
   for (std::size_t i = 0; i < claim.spec->constraints.size(); ++i)
-    if (const DeviceConstraint& constraint = claim.spec->constraints[i]; constraint.concerns(*request.spec, wish))
+    if (const DeviceConstraint& constraint = claim.spec->constraints[i];
+        constraint.concerns(*request.spec, wish))
       claim.values[i].push_back(candidate.device->attributes.at(constraint.attribute));
   claim.chosen.push_back({candidate.slice, candidate.device, &wish});
   return true;
@@ -173,7 +179,8 @@ bool DeviceSearch::count_down(const Candidate& candidate) {
           for (const CounterUse& use : device.counters) left[use.counter] -= use.amount.nanos;
   }
   bool enough = true;
-  for (const CounterUse& use : candidate.device->counters) enough &= (left[use.counter] -= use.amount.nanos) >= 0;
+  for (const CounterUse& use : candidate.device->counters)
+    enough &= (left[use.counter] -= use.amount.nanos) >= 0;
   if (!enough) count_up(candidate);
   return enough;
 }

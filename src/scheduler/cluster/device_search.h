@@ -1,6 +1,6 @@
-// Finds devices on one node for several claims at once: candidates are tried one after the other with
-// backtracking, as kube-scheduler's allocator does, until the first solution or until a limit of steps
-// is used up.
+// Finds devices on one node for several claims at once: candidates are tried one after the other
+// with backtracking, as kube-scheduler's allocator does, until the first solution or until a limit
+// of steps is used up.
 #pragma once
 
 #include <map>
@@ -33,8 +33,8 @@ class DeviceSearch {
   DeviceSearch(const View& view, std::vector<const DeviceSlice*> slices);
 
   // One list for each claim, or nothing, with the reason. The classes must exist.
-  std::optional<std::vector<std::vector<ChosenDevice>>> run(const std::vector<const ClaimSpec*>& claims,
-                                                            std::string& why);
+  std::optional<std::vector<std::vector<ChosenDevice>>> run(
+      const std::vector<const ClaimSpec*>& claims, std::string& why);
 
  private:
   struct Candidate {

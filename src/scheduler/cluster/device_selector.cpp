@@ -105,7 +105,8 @@ std::uint32_t DeviceSelectors::intern(std::string_view expression) {
       by_text_.emplace(std::string(expression), static_cast<std::uint32_t>(all_.size()));
   if (!fresh) return known->second;
   Selector& made = all_.emplace_back();
-  auto program = cel::Program::compile(std::string(expression), {{"device", device_shape().cel_type()}});
+  auto program =
+      cel::Program::compile(std::string(expression), {{"device", device_shape().cel_type()}});
   if (!program) {
     made.error = "CEL compile error: compilation failed: " + program.error().message;
   } else if (cel::Type::Kind kind = (*program)->type().kind;
@@ -129,7 +130,8 @@ Result<bool> DeviceSelectors::matches(std::uint32_t selector, const SelectedDevi
       if (!value)
         failure = value.error().message;
       else if (value->as<bool>() == nullptr)
-        failure = "CEL result of type " + std::string(value->type_name()) + " could not be converted to bool";
+        failure = "CEL result of type " + std::string(value->type_name()) +
+                  " could not be converted to bool";
       else
         verdict = value->is_true() ? Verdict::yes : Verdict::no;
     }

@@ -1,6 +1,6 @@
-// Devices as CEL sees them, and the expressions that select them: compiled once per text, run once per
-// device. The environment is that of kube-scheduler 1.34: `device` with driver, attributes, capacity
-// and allowMultipleAllocations.
+// Devices as CEL sees them, and the expressions that select them: compiled once per text, run once
+// per device. The environment is that of kube-scheduler 1.34: `device` with driver, attributes,
+// capacity and allowMultipleAllocations.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace hekla::scheduler {
 
 // What a device answered so far, by selector.
 struct SelectedDevice {
-  cel::Value value;            // `device`; refers to nothing else
-  std::string malformed;       // why it has none: "attribute x: ..."
+  cel::Value value;       // `device`; refers to nothing else
+  std::string malformed;  // why it has none: "attribute x: ..."
   mutable std::vector<std::uint8_t> verdicts;
   mutable std::map<std::uint32_t, std::string> failures;
 };

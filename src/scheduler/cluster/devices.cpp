@@ -18,7 +18,8 @@ DeviceReach read_reach(const json::Value& body, Names& names) {
   DeviceReach reach;
   reach.node = std::string(json::string_at(body, {"nodeName"}));
   reach.everywhere = json::bool_at(body, {"allNodes"});
-  if (const json::Value* selector = json::find(body, "nodeSelector"); selector && selector->is_object()) {
+  if (const json::Value* selector = json::find(body, "nodeSelector");
+      selector && selector->is_object()) {
     reach.has_terms = true;
     reach.selector = *selector;
     if (const json::Array* terms = json::array_at(*selector, {"nodeSelectorTerms"}))
@@ -32,7 +33,8 @@ void read_counters(const json::Value& holder, std::string_view set, std::vector<
   const json::Object* counters = json::object_at(holder, {"counters"});
   if (counters == nullptr) return;
   for (const auto& member : *counters)
-    if (Result<model::Quantity> amount = model::Quantity::from_json(part_of(member.value(), "value")))
+    if (Result<model::Quantity> amount =
+            model::Quantity::from_json(part_of(member.value(), "value")))
       out.push_back({std::string(set) + "/" + std::string(member.key()), *amount});
 }
 
@@ -67,7 +69,8 @@ Device read_device(const json::Value& outer, const DeviceSlice& slice, Names& na
 // Why a pool cannot be used.
 std::string pool_problem(const DevicePool& pool) {
   const std::int64_t wanted = pool.slices.front()->slices;
-  if (wanted > 0 && wanted != static_cast<std::int64_t>(pool.slices.size())) return "is currently being updated";
+  if (wanted > 0 && wanted != static_cast<std::int64_t>(pool.slices.size()))
+    return "is currently being updated";
   std::set<std::string_view> names;
   for (const DeviceSlice* slice : pool.slices)
     for (const Device& device : slice->devices)
@@ -118,7 +121,8 @@ void Devices::index() {
     DevicePool& pool = pools_[slice->driver + "/" + slice->pool_name];
     slice->pool = nullptr;
     if (!pool.slices.empty() && pool.slices.front()->generation > slice->generation) continue;
-    if (!pool.slices.empty() && pool.slices.front()->generation < slice->generation) pool.slices.clear();
+    if (!pool.slices.empty() && pool.slices.front()->generation < slice->generation)
+      pool.slices.clear();
     pool.slices.push_back(slice.get());
   }
   for (auto& [name, pool] : pools_) {
@@ -143,13 +147,15 @@ std::vector<const DeviceSlice*> Devices::at(const Node& node, const Names& names
   if (auto local = local_.find(node.name); local != local_.end()) found = local->second;
   for (const Ranked& one : wide_) {
     const std::vector<Device>& devices = one.slice->devices;
-    bool reached = one.slice->by_device
-                       ? std::any_of(devices.begin(), devices.end(),
-                                     [&](const Device& device) { return device.reach.reaches(node, names); })
-                       : one.slice->reach.reaches(node, names);
+    bool reached =
+        one.slice->by_device
+            ? std::any_of(devices.begin(), devices.end(),
+                          [&](const Device& device) { return device.reach.reaches(node, names); })
+            : one.slice->reach.reaches(node, names);
     if (reached) found.push_back(one);
   }
-  std::sort(found.begin(), found.end(), [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
+  std::sort(found.begin(), found.end(),
+            [](const Ranked& a, const Ranked& b) { return a.rank < b.rank; });
   std::vector<const DeviceSlice*> out;
   for (const Ranked& one : found) out.push_back(one.slice);
   return out;

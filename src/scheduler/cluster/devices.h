@@ -1,5 +1,5 @@
-// The devices of the cluster as ResourceSlices say them, by pool: only the newest generation of a pool
-// counts, and nothing is taken from one that is incomplete or contradicts itself.
+// The devices of the cluster as ResourceSlices say them, by pool: only the newest generation of a
+// pool counts, and nothing is taken from one that is incomplete or contradicts itself.
 #pragma once
 
 #include <map>
@@ -58,7 +58,9 @@ struct DeviceSlice {
   std::vector<CounterUse> counters;
   const DevicePool* pool = nullptr;
 
-  const DeviceReach& reach_of(const Device& device) const { return by_device ? device.reach : reach; }
+  const DeviceReach& reach_of(const Device& device) const {
+    return by_device ? device.reach : reach;
+  }
 };
 
 struct DevicePool {

@@ -29,21 +29,25 @@ void DynamicResources::catch_up(const Companions& companions, Names& names) {
   companions.catch_up(CompanionKind::resource_slice, seen_slices_, keys_of(devices_.slices()),
                       [&](const std::string& key, const Companion* object) {
                         sliced = true;
-                        devices_.put(key, object == nullptr ? nullptr
-                                                            : std::make_unique<DeviceSlice>(
-                                                                  read_device_slice(object->body, names)));
+                        devices_.put(key, object == nullptr
+                                              ? nullptr
+                                              : std::make_unique<DeviceSlice>(
+                                                    read_device_slice(object->body, names)));
                       });
   if (sliced) devices_.index();
   companions.catch_up(CompanionKind::device_class, seen_classes_, keys_of(classes_),
                       [&](const std::string& key, const Companion* object) {
                         classes_.erase(key);
-                        if (object != nullptr) classes_[key] = read_device_class(object->body, selectors_);
+                        if (object != nullptr)
+                          classes_[key] = read_device_class(object->body, selectors_);
                       });
-  companions.catch_up(CompanionKind::resource_claim, seen_claims_, keys_of(claims_),
-                      [&](const std::string& key, const Companion* object) { digest_claim(key, object, names); });
+  companions.catch_up(
+      CompanionKind::resource_claim, seen_claims_, keys_of(claims_),
+      [&](const std::string& key, const Companion* object) { digest_claim(key, object, names); });
 }
 
-// Whoever writes ever new expressions must not fill the memory: what still stands somewhere is read again.
+// Whoever writes ever new expressions must not fill the memory: what still stands somewhere is read
+// again.
 void DynamicResources::forget_selectors() {
   selectors_ = DeviceSelectors();
   for (const auto& [key, claim] : claims_) count(claim.devices, -1);
@@ -80,8 +84,8 @@ void DynamicResources::count(const std::vector<AllocatedDevice>& devices, int by
 std::string DynamicResources::objection(const ClaimSpec& claim) const {
   if (claim.allocated) return {};
   auto beyond = [&](const std::string& what) {
-    return "resourceclaim \"" + claim.name.substr(claim.name.find('/') + 1) + "\" asks for " + what +
-           ", which this scheduler does not support";
+    return "resourceclaim \"" + claim.name.substr(claim.name.find('/') + 1) + "\" asks for " +
+           what + ", which this scheduler does not support";
   };
   if (!claim.refused.empty()) return beyond(claim.refused);
   for (const DeviceRequestSpec& request : claim.requests)
@@ -110,8 +114,10 @@ std::string DynamicResources::blocked(const Task& task) const {
       return "resourceclaim.resource.k8s.io \"" + use.object + "\" not found";
     if (std::string objects = objection(claim->second); !objects.empty()) return objects;
     auto promise = promises_.find(key);
-    std::size_t users = claim->second.reserved.size() + (promise == promises_.end() ? 0 : promise->second.users.size());
-    if (users >= kMostUsers && !claim->second.reserved.contains(task.uid)) return "resourceclaim in use";
+    std::size_t users = claim->second.reserved.size() +
+                        (promise == promises_.end() ? 0 : promise->second.users.size());
+    if (users >= kMostUsers && !claim->second.reserved.contains(task.uid))
+      return "resourceclaim in use";
   }
   return {};
 }
@@ -122,8 +128,10 @@ bool DynamicResources::usable_at(const Promise& promise, const Node& node, const
                      [&](const NodeTerm& term) { return matches(term, node, names); });
 }
 
-std::optional<std::vector<ClaimDevices>> DynamicResources::choose(const Task& task, const Node& node,
-                                                                  const Names& names, std::string& why) const {
+std::optional<std::vector<ClaimDevices>> DynamicResources::choose(const Task& task,
+                                                                  const Node& node,
+                                                                  const Names& names,
+                                                                  std::string& why) const {
   std::vector<ClaimDevices> chosen;
   std::vector<const ClaimSpec*> open;
   for (const DeviceClaim& use : task.device_claims) {
@@ -160,7 +168,8 @@ void DynamicResources::assume(const std::string& pod_uid, const Node& node,
     for (const ChosenDevice& device : one.devices) {
       const DeviceReach& reach = device.slice->reach_of(*device.device);
       promise.pinned |= !reach.node.empty();
-      if (reach.has_terms) promise.terms.insert(promise.terms.end(), reach.terms.begin(), reach.terms.end());
+      if (reach.has_terms)
+        promise.terms.insert(promise.terms.end(), reach.terms.begin(), reach.terms.end());
       promise.devices.push_back({device.device->key, device.wish->name, device.wish->admin});
     }
     promise.allocation = allocation_json(one, node, classes_);
@@ -200,7 +209,8 @@ json::Value node_selector(const std::vector<ChosenDevice>& devices, const Node& 
   auto add = [](const json::Value& term, std::string_view member, json::Array& to) {
     if (const json::Array* from = json::array_at(term, {member}))
       for (const json::Value& one : *from)
-        if (std::none_of(to.begin(), to.end(), [&](const json::Value& known) { return json::equal(known, one); }))
+        if (std::none_of(to.begin(), to.end(),
+                         [&](const json::Value& known) { return json::equal(known, one); }))
           to.push_back(one);
   };
   for (const ChosenDevice& one : devices) {
@@ -212,7 +222,8 @@ json::Value node_selector(const std::vector<ChosenDevice>& devices, const Node& 
       json::Object term{{"matchFields", json::Array{std::move(field)}}};
       return json::Object{{"nodeSelectorTerms", json::Array{std::move(term)}}};
     }
-    if (const json::Array* terms = json::array_at(reach.selector, {"nodeSelectorTerms"}); terms && !terms->empty()) {
+    if (const json::Array* terms = json::array_at(reach.selector, {"nodeSelectorTerms"});
+        terms && !terms->empty()) {
       add((*terms)[0], "matchFields", fields);  // there is one at most
       add((*terms)[0], "matchExpressions", labels);
     }
@@ -224,7 +235,8 @@ json::Value node_selector(const std::vector<ChosenDevice>& devices, const Node& 
   return json::Object{{"nodeSelectorTerms", json::Array{std::move(term)}}};
 }
 
-json::Object configuration(const json::Value& from, std::string_view source, const std::vector<std::string>& requests) {
+json::Object configuration(const json::Value& from, std::string_view source,
+                           const std::vector<std::string>& requests) {
   json::Object out{{"source", source}};
   json::Array names;
   for (const std::string& one : requests) names.push_back(json::Value(one));
@@ -234,7 +246,8 @@ json::Object configuration(const json::Value& from, std::string_view source, con
 }
 
 // Parameters for the drivers: of each class once, then of the claim. No names means all requests.
-json::Array configurations(const ClaimDevices& chosen, const std::map<std::string, DeviceClassSpec>& classes) {
+json::Array configurations(const ClaimDevices& chosen,
+                           const std::map<std::string, DeviceClassSpec>& classes) {
   json::Array out;
   std::vector<const DeviceWish*> granted;  // in the order of requests
   for (const ChosenDevice& one : chosen.devices)
@@ -257,7 +270,8 @@ json::Array configurations(const ClaimDevices& chosen, const std::map<std::strin
       for (const json::Value& one : *names)
         if (one.is_string()) requests.emplace_back(json::sv(one.get_string()));
     const bool concerns =
-        requests.empty() || std::any_of(granted.begin(), granted.end(), [&](const DeviceWish* wish) {
+        requests.empty() ||
+        std::any_of(granted.begin(), granted.end(), [&](const DeviceWish* wish) {
           return std::any_of(requests.begin(), requests.end(), [&](const std::string& name) {
             return name == wish->name || name == wish->name.substr(0, wish->name.find('/'));
           });
@@ -270,8 +284,9 @@ json::Array configurations(const ClaimDevices& chosen, const std::map<std::strin
 
 }  // namespace
 
-json::Value DynamicResources::allocation_json(const ClaimDevices& chosen, const Node& node,
-                                              const std::map<std::string, DeviceClassSpec>& classes) {
+json::Value DynamicResources::allocation_json(
+    const ClaimDevices& chosen, const Node& node,
+    const std::map<std::string, DeviceClassSpec>& classes) {
   json::Array results;
   for (const ChosenDevice& one : chosen.devices) {
     json::Object result{{"request", one.wish->name},
@@ -283,7 +298,8 @@ json::Value DynamicResources::allocation_json(const ClaimDevices& chosen, const 
     results.push_back(std::move(result));
   }
   json::Object devices{{"results", std::move(results)}};
-  if (json::Array config = configurations(chosen, classes); !config.empty()) devices["config"] = std::move(config);
+  if (json::Array config = configurations(chosen, classes); !config.empty())
+    devices["config"] = std::move(config);
   json::Object out{{"devices", std::move(devices)}};
   if (json::Value selector = node_selector(chosen.devices, node); !selector.is_null())
     out["nodeSelector"] = std::move(selector);

@@ -1,6 +1,6 @@
 // Dynamic resource allocation: which devices (ResourceSlice) a pod's claims (ResourceClaim) could
-// have on a node. Objects are digested once per change (device_claim.h, devices.h); what is promised
-// to a claim holds until the API says it is allocated, or its users are released.
+// have on a node. Objects are digested once per change (device_claim.h, devices.h); what is
+// promised to a claim holds until the API says it is allocated, or its users are released.
 #pragma once
 
 #include <map>
@@ -44,7 +44,8 @@ class DynamicResources {
   // cannot have it or others have it elsewhere.
   std::optional<std::vector<ClaimDevices>> choose(const Task& task, const Node& node,
                                                   const Names& names, std::string& why) const;
-  void assume(const std::string& pod_uid, const Node& node, const std::vector<ClaimDevices>& chosen);
+  void assume(const std::string& pod_uid, const Node& node,
+              const std::vector<ClaimDevices>& chosen);
   void release(const std::string& pod_uid);
 
   // What stands in the claim's status once the pod may use it; the allocation is null if it is
@@ -56,7 +57,7 @@ class DynamicResources {
   struct Promise {
     std::set<std::string> users;  // pod uids
     std::string node;
-    bool pinned = false;           // to that node; otherwise to those the terms allow
+    bool pinned = false;          // to that node; otherwise to those the terms allow
     std::vector<NodeTerm> terms;  // all must hold
     std::vector<AllocatedDevice> devices;
     json::Value allocation;
@@ -74,7 +75,7 @@ class DynamicResources {
   std::map<std::string, ClaimSpec> claims_;
   Devices devices_;
   std::map<std::string, DeviceClassSpec> classes_;
-  std::map<std::string, Promise> promises_;  // by claim
+  std::map<std::string, Promise> promises_;     // by claim
   std::unordered_map<std::string, int> taken_;  // by device, how many claims and promises have it
   std::uint64_t seen_claims_ = 0, seen_slices_ = 0, seen_classes_ = 0;
 };

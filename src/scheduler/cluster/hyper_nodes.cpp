@@ -98,8 +98,7 @@ void HyperNodes::adopt_matching(HyperNodeId parent, std::string_view text) {
   if (text.empty()) return;
   auto pattern = compiled_pattern(text);
   for (std::size_t i = 0; pattern && i < named_; ++i)
-    if (HyperNodeId(i) != parent && pattern->matches(all_[i].name))
-      adopt(parent, all_[i].name);
+    if (HyperNodeId(i) != parent && pattern->matches(all_[i].name)) adopt(parent, all_[i].name);
 }
 
 void HyperNodes::find_cycle() {
@@ -153,9 +152,9 @@ void HyperNodes::gather() {
 HyperNodeId HyperNodes::find(std::string_view name) const {
   if (name == kTop && all_.size() > named_) return top();
   auto end = all_.begin() + static_cast<std::ptrdiff_t>(named_);
-  auto found = std::lower_bound(all_.begin(), end, name, [](const HyperNode& one, std::string_view n) {
-    return one.name < n;
-  });
+  auto found =
+      std::lower_bound(all_.begin(), end, name,
+                       [](const HyperNode& one, std::string_view n) { return one.name < n; });
   if (found == end || found->name != name) return {};
   return HyperNodeId(static_cast<std::size_t>(found - all_.begin()));
 }

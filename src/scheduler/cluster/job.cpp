@@ -78,9 +78,8 @@ bool Job::has_topology() const {
 }
 
 bool Job::has_hard_topology() const {
-  return topology.hard ||
-         std::any_of(sub_group_rules.begin(), sub_group_rules.end(),
-                     [](const SubGroupRule& rule) { return rule.topology.hard; });
+  return topology.hard || std::any_of(sub_group_rules.begin(), sub_group_rules.end(),
+                                      [](const SubGroupRule& rule) { return rule.topology.hard; });
 }
 
 Resources Job::outstanding() const {

@@ -101,7 +101,7 @@ struct Job {
   WallTime created{};
   bool has_min_resources = false;
   Resources min_resources;
-  model::ResourceList min_list;  // the same with the names that only quotas know
+  model::ResourceList min_list;     // the same with the names that only quotas know
   model::ResourceList min_unknown;  // of them, those that no node offers
   bool preemptable = false;
   // Terms beyond Volcano's (start_terms.h).
@@ -128,8 +128,8 @@ struct Job {
   std::uint64_t rejection_digest = 0;  // of the last enqueue rejection
 
   std::vector<TaskId> tasks;
-  bool arriving = false;    // a pod has come since the last session
-  std::vector<Role> roles;  // role 0 always exists; others as pods or minTaskMember name them
+  bool arriving = false;         // a pod has come since the last session
+  std::vector<Role> roles;       // role 0 always exists; others as pods or minTaskMember name them
   std::vector<SubJob> sub_jobs;  // empty without rules; 0 is the rest
   StatusCounts count{};
   std::int32_t pending_best_effort = 0;

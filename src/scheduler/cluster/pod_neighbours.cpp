@@ -16,7 +16,11 @@ class NeighbourReader {
  public:
   NeighbourReader(const model::Pod& pod, const LabelPairs& labels, Names& names,
                   const PodTerms& terms)
-      : pod_(pod), labels_(labels), names_(names), terms_(terms), ns_(names.intern(pod.metadata.ns)) {}
+      : pod_(pod),
+        labels_(labels),
+        names_(names),
+        terms_(terms),
+        ns_(names.intern(pod.metadata.ns)) {}
 
   PodNeighbours read() {
     if (const json::Value* affinity = json::find(pod_.spec.affinity, "podAffinity"))
@@ -59,7 +63,8 @@ class NeighbourReader {
       std::string name(json::sv(key.get_string()));
       auto own = pod_.metadata.labels.find(name);
       if (own == pod_.metadata.labels.end()) continue;
-      part.selector.labels.push_back({names_.intern(name), op, {names_.intern(own->second)}, 0, false});
+      part.selector.labels.push_back(
+          {names_.intern(name), op, {names_.intern(own->second)}, 0, false});
       part.text.append("|").append(member).append(name).append("=").append(own->second);
     }
   }
@@ -168,7 +173,8 @@ class NeighbourReader {
     std::vector<NameId> hard_keys, soft_keys;
     for (const json::Value& one : pod_.spec.topologySpreadConstraints) {
       bool soft = json::string_at(one, {"whenUnsatisfiable"}) == "ScheduleAnyway";
-      (soft ? soft_keys : hard_keys).push_back(names_.intern(json::string_at(one, {"topologyKey"})));
+      (soft ? soft_keys : hard_keys)
+          .push_back(names_.intern(json::string_at(one, {"topologyKey"})));
     }
     for (const json::Value& one : pod_.spec.topologySpreadConstraints) {
       Part part = read_selector(one, false);

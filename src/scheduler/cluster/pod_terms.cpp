@@ -33,12 +33,11 @@ bool is_in_scope(const SpreadScope& scope, const Node& node, const Names& names)
                    [&](const NodeTerm& term) { return matches(term, node, names); }))
     return false;
   if (!scope.honor_taints) return true;
-  return std::all_of(
-      node.shape.taints.begin(), node.shape.taints.end(), [&](const Taint& taint) {
-        if (taint.effect == Effect::prefer_no_schedule) return true;
-        return std::any_of(scope.tolerations.begin(), scope.tolerations.end(),
-                           [&](const PodToleration& t) { return t.tolerates(taint); });
-      });
+  return std::all_of(node.shape.taints.begin(), node.shape.taints.end(), [&](const Taint& taint) {
+    if (taint.effect == Effect::prefer_no_schedule) return true;
+    return std::any_of(scope.tolerations.begin(), scope.tolerations.end(),
+                       [&](const PodToleration& t) { return t.tolerates(taint); });
+  });
 }
 
 void move_domain(PodTerm& term, std::int32_t from, std::int32_t to) {
@@ -58,7 +57,9 @@ void move_domain(PodTerm& term, std::int32_t from, std::int32_t to) {
 
 LabelSetId PodTerms::intern_labels(NameId ns, LabelPairs labels) {
   std::string key;
-  auto add = [&](NameId id) { key.append(reinterpret_cast<const char*>(&id.value), sizeof id.value); };
+  auto add = [&](NameId id) {
+    key.append(reinterpret_cast<const char*>(&id.value), sizeof id.value);
+  };
   add(ns);
   for (const auto& [name, value] : labels) add(name), add(value);
   if (auto found = set_ids_.find(key); found != set_ids_.end()) return LabelSetId(found->second);
@@ -70,8 +71,7 @@ LabelSetId PodTerms::intern_labels(NameId ns, LabelPairs labels) {
     id = free_sets_.back();
     free_sets_.pop_back();
   }
-  for (const auto& [name, value] : labels)
-    sets_by_pair_[{name.value, value.value}].push_back(id);
+  for (const auto& [name, value] : labels) sets_by_pair_[{name.value, value.value}].push_back(id);
   set_ids_.emplace(key, id.value);
   sets_[id.index()] = {ns, std::move(labels), {}, {}, std::move(key)};
   if (live_terms_ > 0) find_matches(id);

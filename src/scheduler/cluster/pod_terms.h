@@ -1,7 +1,7 @@
 // Who may stand beside whom: pod affinity, anti-affinity and topology spread as counts per topology
 // domain, kept current pod by pod. A term is a selector over pods and a topology key; it knows, per
-// domain, how many placed pods it matches and how many placed pods carry it. No filter or score ever
-// walks over pods.
+// domain, how many placed pods it matches and how many placed pods carry it. No filter or score
+// ever walks over pods.
 //
 // Part of Cluster, single-threaded. Counts are rebuilt when nodes change their shape (settle) and
 // follow every move of a pod otherwise.
@@ -57,8 +57,8 @@ struct TermSpec {
 struct Topology {
   static constexpr std::uint32_t kNone = 0xffffffffu;
   NameId key;
-  std::vector<std::uint32_t> domain_of;       // by node
-  std::vector<std::vector<NodeId>> members;   // by domain
+  std::vector<std::uint32_t> domain_of;      // by node
+  std::vector<std::vector<NodeId>> members;  // by domain
   // Few nodes per domain (a host name): judged node by node. Otherwise whole groups of nodes are
   // judged at once.
   bool fine = false;
@@ -69,9 +69,10 @@ struct PodTerm {
   std::uint32_t topology = 0;
   std::uint32_t users = 0;
   std::vector<LabelSetId> matched_sets;
-  std::vector<std::int32_t> count;    // by domain: placed pods that match
-  std::vector<std::int64_t> carried;  // by domain: placed pods that have this term, or their weights
-  std::int64_t total = 0;             // matching pods in any domain
+  std::vector<std::int32_t> count;  // by domain: placed pods that match
+  std::vector<std::int64_t>
+      carried;             // by domain: placed pods that have this term, or their weights
+  std::int64_t total = 0;  // matching pods in any domain
   // Of spread: domains with a node in scope, and the least count among them.
   std::vector<bool> in_scope;                // by node
   std::vector<std::int32_t> domains_having;  // by count
@@ -101,7 +102,7 @@ struct ClassTerms {
   bool affinity_self = false;
   std::vector<TermId> anti;
   std::vector<Weighted> preferred;
-  std::vector<Weighted> drawn;    // carried for others to be scored by
+  std::vector<Weighted> drawn;  // carried for others to be scored by
   std::vector<Spread> spread;
   std::vector<TermId> matched;  // carried terms (anti, scored) that match pods of this class
 
@@ -161,8 +162,8 @@ class PodTerms {
 
   bool any() const { return live_terms_ > 0; }
 
-  // The labels of a namespace, for terms that choose namespaces by them. Returns the label sets that
-  // may match other terms now; their counts are worthless until settle().
+  // The labels of a namespace, for terms that choose namespaces by them. Returns the label sets
+  // that may match other terms now; their counts are worthless until settle().
   std::vector<LabelSetId> set_namespace(NameId ns, LabelPairs labels);
 
  private:

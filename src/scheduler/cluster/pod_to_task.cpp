@@ -60,37 +60,44 @@ void add_affinity(const json::Value& affinity, Names& names, PodClass& out) {
   if (const json::Array* terms = json::array_at(
           affinity, {"requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms"})) {
     out.has_required_terms = true;
-    for (const json::Value& term : *terms) out.required_terms.push_back(make_node_term(term, names));
+    for (const json::Value& term : *terms)
+      out.required_terms.push_back(make_node_term(term, names));
   }
   if (const json::Array* preferred =
           json::array_at(affinity, {"preferredDuringSchedulingIgnoredDuringExecution"})) {
     for (const json::Value& one : *preferred) {
       const json::Value* preference = json::find(one, "preference");
       if (preference == nullptr) continue;
-      out.preferred_terms.push_back({json::int_at(one, {"weight"}), make_node_term(*preference, names)});
+      out.preferred_terms.push_back(
+          {json::int_at(one, {"weight"}), make_node_term(*preference, names)});
     }
   }
 }
 
-// The request as scores see it: a container that names no amount of cpu or memory counts with a default. Where the pod
-// as a whole names one, none is missing.
+// The request as scores see it: a container that names no amount of cpu or memory counts with a
+// default. Where the pod as a whole names one, none is missing.
 void add_nonzero(const model::Pod& pod, PodClass& out) {
   out.nonzero_cpu = out.request[kCpu];
   out.nonzero_memory = out.request[kMemory];
   const std::pair<const char*, model::Quantity> defaults[] = {
-      {"cpu", model::Quantity::of_milli(kDefaultCpuMilli)}, {"memory", model::Quantity::of(kDefaultMemoryBytes)}};
+      {"cpu", model::Quantity::of_milli(kDefaultCpuMilli)},
+      {"memory", model::Quantity::of(kDefaultMemoryBytes)}};
   auto lacks = [&](const model::Container& container) {
-    return std::ranges::any_of(defaults,
-                               [&](const auto& one) { return !container.resources.requests.contains(one.first); });
+    return std::ranges::any_of(defaults, [&](const auto& one) {
+      return !container.resources.requests.contains(one.first);
+    });
   };
-  if (std::ranges::none_of(pod.spec.containers, lacks) && std::ranges::none_of(pod.spec.initContainers, lacks)) return;
+  if (std::ranges::none_of(pod.spec.containers, lacks) &&
+      std::ranges::none_of(pod.spec.initContainers, lacks))
+    return;
   model::Pod filled;
   filled.spec = pod.spec;
   filled.status = pod.status;
   for (auto* containers : {&filled.spec.containers, &filled.spec.initContainers})
     for (model::Container& container : *containers)
       for (const auto& [name, amount] : defaults)
-        if (!pod.spec.resources.requests.contains(name)) container.resources.requests.try_emplace(name, amount);
+        if (!pod.spec.resources.requests.contains(name))
+          container.resources.requests.try_emplace(name, amount);
   model::ResourceList total = model::pod_requests(filled);
   out.nonzero_cpu = std::min(total["cpu"].milli_value(), kMostOfAPod);
   out.nonzero_memory = std::min(total["memory"].value(), kMostOfAPod);
@@ -188,7 +195,8 @@ std::string class_key(const model::Pod& pod) {
   key.push_back('\x1e');
   auto compute = [&](const model::ResourceList& amounts) {
     for (const auto& [name, quantity] : amounts)
-      if (name == "cpu" || name == "memory") part(name), part(std::to_string(quantity.milli_value()));
+      if (name == "cpu" || name == "memory")
+        part(name), part(std::to_string(quantity.milli_value()));
   };
   for (const model::Container& container : pod.spec.containers) {
     part(container.image);
@@ -263,7 +271,9 @@ bool is_guaranteed(const model::PodSpec& spec) {
     auto request = one.resources.requests.find(name);
     return request == one.resources.requests.end() || request->second == limit->second;
   };
-  auto bound = [&](const model::Container& one) { return equal(one, "cpu") && equal(one, "memory"); };
+  auto bound = [&](const model::Container& one) {
+    return equal(one, "cpu") && equal(one, "memory");
+  };
   return std::all_of(spec.containers.begin(), spec.containers.end(), bound) &&
          std::all_of(spec.initContainers.begin(), spec.initContainers.end(), bound);
 }
@@ -334,7 +344,8 @@ bool fill_standing(const model::Pod& pod, Task& task) {
   bool preemptable = (marked.empty() ? meta.label(model::keys::preemptable) : marked) != "false";
   const std::string& zone = meta.annotation(model::keys::revocable_zone);
   bool revocable = zone.empty() ? marked == "true" : zone == "*";
-  bool other = priority != task.priority || preemptable != task.preemptable || revocable != task.revocable;
+  bool other =
+      priority != task.priority || preemptable != task.preemptable || revocable != task.revocable;
   task.priority = priority;
   task.preemptable = preemptable;
   task.revocable = revocable;

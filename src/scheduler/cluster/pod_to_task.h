@@ -16,8 +16,8 @@
 
 namespace hekla::scheduler {
 
-// Everything filters and scores read of a pod, as text: pods with equal keys are one class, as long as
-// they ask nothing of other pods (pod_neighbours.h) and nothing is asked of them.
+// Everything filters and scores read of a pod, as text: pods with equal keys are one class, as long
+// as they ask nothing of other pods (pod_neighbours.h) and nothing is asked of them.
 std::string class_key(const model::Pod& pod);
 PodClass make_class(const model::Pod& pod, std::string key, Names& names,
                     const Dimensions& dimensions);
@@ -28,7 +28,8 @@ TaskStatus status_of(const model::Pod& pod);
 // The fields of a Task that come from the pod alone; job, class, role, node and status are the
 // cluster's.
 void fill_task(const model::Pod& pod, Task& task);
-// Priority, and whether it may be evicted: annotations that may change while the pod runs. Whether they did.
+// Priority, and whether it may be evicted: annotations that may change while the pod runs. Whether
+// they did.
 bool fill_standing(const model::Pod& pod, Task& task);
 // The annotations of the pod that plugins read; they may come with its binding.
 void fill_task_annotations(const model::Pod& pod, Task& task);

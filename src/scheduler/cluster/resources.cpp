@@ -59,7 +59,8 @@ Resources Dimensions::request(const model::ResourceList& list, model::ResourceLi
   return out;
 }
 
-bool Dimensions::recognise(Resources& request, model::ResourceList& unknown, std::int64_t most) const {
+bool Dimensions::recognise(Resources& request, model::ResourceList& unknown,
+                           std::int64_t most) const {
   bool any = false;
   for (auto at = unknown.begin(); at != unknown.end();) {
     if (!is_recognised(at->first, at->second, most)) {

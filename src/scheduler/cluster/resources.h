@@ -19,16 +19,18 @@
 
 namespace hekla::scheduler {
 
-// A cluster knows at most this many resource names. Only nodes and queues add to them: users must not fill the
-// table. Whatever else is asked for, by any name, stands in one dimension that no node has anything of.
+// A cluster knows at most this many resource names. Only nodes and queues add to them: users must
+// not fill the table. Whatever else is asked for, by any name, stands in one dimension that no node
+// has anything of.
 inline constexpr std::size_t kMaxDimensions = 32;
 using Dim = std::uint8_t;
 inline constexpr Dim kCpu = 0, kMemory = 1, kPods = 2, kUnknown = 3;
 inline constexpr Dim kFirstExtended = 4;
 inline constexpr std::uint32_t kAlwaysPresent = 1u << kCpu | 1u << kMemory;
 inline constexpr double kTolerance = 0.1;
-// A pod that asks for more of something, a million times what nodes have, asks for what no node offers: it stands
-// in the dimension of the unknown, so that accounts of pods neither overflow nor drift. (72 TB of ephemeral storage.)
+// A pod that asks for more of something, a million times what nodes have, asks for what no node
+// offers: it stands in the dimension of the unknown, so that accounts of pods neither overflow nor
+// drift. (72 TB of ephemeral storage.)
 inline constexpr std::int64_t kMostOfAPod = std::int64_t{1} << 56;
 
 enum class Missing { zero, infinity };
@@ -76,13 +78,15 @@ struct Amounts {
   }
   template <class U>
   Amounts& operator+=(const Amounts<U>& other) {
-    each_dim(other.present, [&](Dim d) { value[d] = sum(value[d], static_cast<T>(other.value[d])); });
+    each_dim(other.present,
+             [&](Dim d) { value[d] = sum(value[d], static_cast<T>(other.value[d])); });
     present |= other.present;
     return *this;
   }
   template <class U>
   Amounts& operator-=(const Amounts<U>& other) {
-    each_dim(other.present, [&](Dim d) { value[d] = difference(value[d], static_cast<T>(other.value[d])); });
+    each_dim(other.present,
+             [&](Dim d) { value[d] = difference(value[d], static_cast<T>(other.value[d])); });
     present |= other.present;
     return *this;
   }
@@ -176,8 +180,8 @@ double dominant_share(const Amounts<T>& allocated, const Amounts<U>& total) {
   return share;
 }
 
-// The cluster's resource names. cpu, memory and pods have fixed places, and so has what no node offers: its name is
-// empty, which is nobody's.
+// The cluster's resource names. cpu, memory and pods have fixed places, and so has what no node
+// offers: its name is empty, which is nobody's.
 class Dimensions {
  public:
   Dimensions() : names_{"cpu", "memory", "pods", ""} {}
@@ -192,21 +196,25 @@ class Dimensions {
   static bool counts(std::string_view name);
   // Of nodes and queues. Names that found no place are added to `refused`.
   Resources convert(const model::ResourceList& list, std::vector<std::string>* refused = nullptr);
-  // Of what users ask for: names that are not known, with an amount above zero, go to `unknown`, and so do amounts
-  // above `most`.
+  // Of what users ask for: names that are not known, with an amount above zero, go to `unknown`,
+  // and so do amounts above `most`.
   static constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
   Resources request(const model::ResourceList& list, model::ResourceList& unknown,
                     std::int64_t most = kNoLimit) const;
   // Moves names that have become known since from `unknown` to the request; whether there were any.
-  bool recognise(Resources& request, model::ResourceList& unknown, std::int64_t most = kNoLimit) const;
-  bool is_recognised(const std::string& name, const model::Quantity& quantity, std::int64_t most) const {
+  bool recognise(Resources& request, model::ResourceList& unknown,
+                 std::int64_t most = kNoLimit) const;
+  bool is_recognised(const std::string& name, const model::Quantity& quantity,
+                     std::int64_t most) const {
     std::optional<Dim> dim = find(name);
     return dim && amount_of(*dim, quantity) <= most;
   }
   // The Kubernetes quantity of an amount in this dimension: "1", "500m", "1Gi".
   model::Quantity quantity(Dim dim, std::int64_t amount) const;
-  // "cpu, memory" as "<word> cpu, <word> memory"; `unknown` are the names that stand in that dimension.
-  std::string list(std::uint32_t mask, std::string_view word, const model::ResourceList& unknown) const;
+  // "cpu, memory" as "<word> cpu, <word> memory"; `unknown` are the names that stand in that
+  // dimension.
+  std::string list(std::uint32_t mask, std::string_view word,
+                   const model::ResourceList& unknown) const;
 
  private:
   static std::int64_t amount_of(Dim dim, const model::Quantity& quantity);

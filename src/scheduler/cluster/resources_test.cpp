@@ -90,17 +90,20 @@ TEST(Dimensions, TheTableHasALimit) {
 
 TEST(Dimensions, RequestsDoNotFillTheTable) {
   Dimensions dimensions;
-  model::ResourceList list{{"cpu", model::Quantity::of(1)}, {"example.com/none", model::Quantity::of(0)}};
+  model::ResourceList list{{"cpu", model::Quantity::of(1)},
+                           {"example.com/none", model::Quantity::of(0)}};
   for (int i = 0; i < 100; ++i) list["example.com/r" + std::to_string(i)] = model::Quantity::of(1);
   model::ResourceList unknown;
   Resources request = dimensions.request(list, unknown);
   EXPECT_EQ(unknown.size(), 100u);
   EXPECT_EQ(dimensions.size(), std::size_t{kFirstExtended});
-  EXPECT_FALSE(less_equal(request, dimensions.convert({{"cpu", model::Quantity::of(8)}}), Missing::zero));
+  EXPECT_FALSE(
+      less_equal(request, dimensions.convert({{"cpu", model::Quantity::of(8)}}), Missing::zero));
   EXPECT_EQ(dimensions.list(1u << kCpu | 1u << kUnknown, "no", {{"a.b/c", model::Quantity::of(1)}}),
             "no cpu, no a.b/c");
   unknown = {{"example.com/r7", model::Quantity::of(1)}};
-  Resources node = dimensions.convert({{"cpu", model::Quantity::of(8)}, {"example.com/r7", model::Quantity::of(2)}});
+  Resources node = dimensions.convert(
+      {{"cpu", model::Quantity::of(8)}, {"example.com/r7", model::Quantity::of(2)}});
   EXPECT_TRUE(dimensions.recognise(request, unknown));
   EXPECT_TRUE(unknown.empty());
   EXPECT_TRUE(less_equal(request, node, Missing::zero));

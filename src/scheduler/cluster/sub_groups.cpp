@@ -35,8 +35,8 @@ SubGroupRule rule_of(const model::SubGroupPolicy& from) {
   return rule;
 }
 
-// The values by which a pod belongs to a sub-group of the rule; empty if it does not. A rule without
-// keys has no sub-groups, as upstream.
+// The values by which a pod belongs to a sub-group of the rule; empty if it does not. A rule
+// without keys has no sub-groups, as upstream.
 std::vector<std::string> values_for(const SubGroupRule& rule, const LabelPairs& labels,
                                     const Names& names) {
   auto get = [&](std::string_view key) -> const std::string* {

@@ -62,8 +62,8 @@ struct DeviceRequest {
   std::int64_t vgpu_number = 0, vgpu_memory = 0, vgpu_percent = 0, vgpu_cores = 0;
 };
 
-// A ResourceClaim the pod uses, by its name in the pod; the object's name is empty until the claim of
-// a template has been made.
+// A ResourceClaim the pod uses, by its name in the pod; the object's name is empty until the claim
+// of a template has been made.
 struct DeviceClaim {
   std::string name, object;
 };
@@ -81,18 +81,18 @@ struct Task {
   bool gated = false;        // has scheduling gates
   bool best_effort = false;  // requests nothing but its place on the node
   bool preemptable = true;
-  bool evicting = false;  // deleted by this scheduler; the watch may not know yet
-  bool preempts = true;   // preemptionPolicy is not Never
-  bool critical = false;   // kube-system or a system-*-critical class
+  bool evicting = false;      // deleted by this scheduler; the watch may not know yet
+  bool preempts = true;       // preemptionPolicy is not Never
+  bool critical = false;      // kube-system or a system-*-critical class
   std::uint16_t role = 0;     // index into the job's roles
   std::uint16_t sub_job = 0;  // index into the job's sub_jobs, if it has any
   std::int32_t priority = 1;
   std::int64_t index = -1;  // the number at the end of the pod's name
   WallTime created{};
-  WallTime started{};  // status.startTime
+  WallTime started{};      // status.startTime
   WallTime scheduled{};    // since when PodScheduled is true
   bool revocable = false;  // may use nodes of a revocable zone
-  NodeId nominated;  // status.nominatedNodeName
+  NodeId nominated;        // status.nominatedNodeName
   std::vector<ClaimUse> claims;
   std::vector<DeviceClaim> device_claims;
   std::vector<DeviceRequest> devices;    // by container, of those that ask

@@ -22,13 +22,12 @@ bool can_be_made(const Cluster& cluster, const VolumeClaim& claim, const Node& n
   const StorageClass* kind = cluster.volumes().class_of(claim);
   if (kind == nullptr || !kind->provisions) return false;
   return kind->topologies.empty() ||
-         std::any_of(kind->topologies.begin(), kind->topologies.end(), [&](const NodeTerm& term) {
-           return matches(term, node, cluster.names());
-         });
+         std::any_of(kind->topologies.begin(), kind->topologies.end(),
+                     [&](const NodeTerm& term) { return matches(term, node, cluster.names()); });
 }
 
-// For a claim that waits for its first pod. A volume that another claim of the same pod takes is not
-// free any more.
+// For a claim that waits for its first pod. A volume that another claim of the same pod takes is
+// not free any more.
 bool find_volume(const Cluster& cluster, ClaimId id, NodeId node, std::vector<ClaimPlan>& plans) {
   const VolumeClaim& claim = cluster.volumes().at(id);
   NodeId decided = claim.selected.valid() ? claim.selected : claim.assumed_node;
@@ -76,8 +75,7 @@ void add_handles(const Cluster& cluster, const Task& task, const std::string& dr
     }
     // One that will be made counts by its claim.
     const StorageClass* kind = cluster.volumes().class_of(claim);
-    if (kind != nullptr && kind->provisioner == driver)
-      handles.insert(claim.ns + "/" + claim.name);
+    if (kind != nullptr && kind->provisioner == driver) handles.insert(claim.ns + "/" + claim.name);
   }
 }
 

@@ -1,4 +1,5 @@
-// Whether a pod's claims let it onto a node: the Kubernetes filters about volumes as pure functions.
+// Whether a pod's claims let it onto a node: the Kubernetes filters about volumes as pure
+// functions.
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@ namespace hekla::scheduler {
 
 enum class VolumeConflict : std::uint8_t {
   none,
-  once_pod,       // another pod has a claim that only one may have
-  unreachable,    // a bound volume is elsewhere
-  nothing_fits,   // neither a free volume nor one to be made
-  no_volume,      // bound to a volume that does not exist
+  once_pod,      // another pod has a claim that only one may have
+  unreachable,   // a bound volume is elsewhere
+  nothing_fits,  // neither a free volume nor one to be made
+  no_volume,     // bound to a volume that does not exist
   zone,
   limit,
 };

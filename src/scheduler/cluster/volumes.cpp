@@ -56,8 +56,7 @@ constexpr const char* kZoneLabels[][2] = {
 
 ClaimId Volumes::intern(std::string_view ns, std::string_view name) {
   std::string key = std::string(ns) + "/" + std::string(name);
-  auto [at, added] =
-      claim_ids_.emplace(std::move(key), static_cast<std::uint32_t>(claims_.size()));
+  auto [at, added] = claim_ids_.emplace(std::move(key), static_cast<std::uint32_t>(claims_.size()));
   if (added) {
     claims_.emplace_back();
     claims_.back().ns = std::string(ns);
@@ -147,8 +146,8 @@ void Volumes::digest_volume(const std::string& key, const Companion* object, Nam
     made.bytes = bytes_at(body, {"spec", "capacity", "storage"});
     made.modes = modes_of(body);
     made.block = json::string_at(body, {"spec", "volumeMode"}) == "Block";
-    if (const json::Array* terms = json::array_at(
-            body, {"spec", "nodeAffinity", "required", "nodeSelectorTerms"})) {
+    if (const json::Array* terms =
+            json::array_at(body, {"spec", "nodeAffinity", "required", "nodeSelectorTerms"})) {
       made.has_affinity = true;
       for (const json::Value& term : *terms) made.reachable.push_back(make_node_term(term, names));
     }

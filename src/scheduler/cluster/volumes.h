@@ -1,7 +1,7 @@
-// Persistent volumes and claims as the scheduler sees them: which claim a pod uses, where its volume
-// can be reached, and which free volume a claim that waits for its first pod could have. Part of
-// Cluster; objects are digested once per change. What a session promises a pod's claims (assume)
-// holds until the API says the same or the pod gives its node up.
+// Persistent volumes and claims as the scheduler sees them: which claim a pod uses, where its
+// volume can be reached, and which free volume a claim that waits for its first pod could have.
+// Part of Cluster; objects are digested once per change. What a session promises a pod's claims
+// (assume) holds until the API says the same or the pod gives its node up.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -70,8 +70,8 @@ struct Volume {
 };
 
 struct StorageClass {
-  bool waits = false;        // WaitForFirstConsumer
-  bool provisions = false;   // has a provisioner that makes volumes
+  bool waits = false;       // WaitForFirstConsumer
+  bool provisions = false;  // has a provisioner that makes volumes
   std::string provisioner;
   std::vector<NodeTerm> topologies;  // allowedTopologies: one must match, if there are any
   bool is_default = false;
@@ -125,28 +125,25 @@ void Volumes::catch_up(const Companions& companions, Names& names, NodeOf node_o
       for (const auto& [key, value] : index) visit(key);
     };
   };
-  companions.catch_up(CompanionKind::volume, seen_volumes_, keys_of(volume_ids_),
-                      [&](const std::string& key, const Companion* object) {
-                        digest_volume(key, object, names);
-                      });
+  companions.catch_up(
+      CompanionKind::volume, seen_volumes_, keys_of(volume_ids_),
+      [&](const std::string& key, const Companion* object) { digest_volume(key, object, names); });
   companions.catch_up(CompanionKind::claim, seen_claims_, keys_of(claim_ids_),
                       [&](const std::string& key, const Companion* object) {
                         NodeId selected;
                         if (object != nullptr)
-                          if (const std::string& node = object->metadata.annotation(
-                                  "volume.kubernetes.io/selected-node");
+                          if (const std::string& node =
+                                  object->metadata.annotation("volume.kubernetes.io/selected-node");
                               !node.empty())
                             selected = node_of(node);
                         digest_claim(key, object, selected);
                       });
-  companions.catch_up(CompanionKind::storage_class, seen_classes_, keys_of(classes_),
-                      [&](const std::string& key, const Companion* object) {
-                        digest_class(key, object, names);
-                      });
-  companions.catch_up(CompanionKind::csi_node, seen_nodes_, keys_of(limits_),
-                      [&](const std::string& key, const Companion* object) {
-                        digest_csi_node(key, object);
-                      });
+  companions.catch_up(
+      CompanionKind::storage_class, seen_classes_, keys_of(classes_),
+      [&](const std::string& key, const Companion* object) { digest_class(key, object, names); });
+  companions.catch_up(
+      CompanionKind::csi_node, seen_nodes_, keys_of(limits_),
+      [&](const std::string& key, const Companion* object) { digest_csi_node(key, object); });
 }
 
 }  // namespace hekla::scheduler

@@ -35,10 +35,12 @@ void describe_group(Inquiry& inquiry, const World& world, const model::PodGroup&
   JobId id = inquiry.cluster().find_job(group.metadata.ns, group.metadata.name);
   const Job& job = inquiry.cluster().at(id);
   const Inquiry::Before& before = inquiry.before(id);
-  std::string counts = job.tasks.empty() ? "no pods exist yet"
-                                         : std::to_string(before.ready_pods) + " of " +
-                                               std::to_string(job.tasks.size()) + " pods are placed";
-  counts += ", at least " + std::to_string(job.min_available) + (job.min_available == 1 ? " is" : " are") + " needed";
+  std::string counts = job.tasks.empty()
+                           ? "no pods exist yet"
+                           : std::to_string(before.ready_pods) + " of " +
+                                 std::to_string(job.tasks.size()) + " pods are placed";
+  counts += ", at least " + std::to_string(job.min_available) +
+            (job.min_available == 1 ? " is" : " are") + " needed";
   add_lost_nodes(world, group, out.findings);
   if (before.phase == Phase::completed || (before.ready && before.pending_pods == 0)) {
     out.summary = counts + (out.findings.empty() ? ": the gang is complete" : "");
@@ -46,8 +48,8 @@ void describe_group(Inquiry& inquiry, const World& world, const model::PodGroup&
   }
   if (before.ready) {
     for (Finding& finding : inquiry.why_waiting(id)) out.findings.push_back(std::move(finding));
-    out.summary = counts + ": the gang is complete; " + std::to_string(before.pending_pods) + " more " +
-                  (before.pending_pods == 1 ? "pod waits: " : "pods wait: ") +
+    out.summary = counts + ": the gang is complete; " + std::to_string(before.pending_pods) +
+                  " more " + (before.pending_pods == 1 ? "pod waits: " : "pods wait: ") +
                   first_or(out.findings, "nothing in sight keeps them from starting");
     return;
   }
@@ -104,13 +106,15 @@ void explain_without_group(const World& world, const model::Pod& pod, Explanatio
                           "create the queue or name another one",
                           {{"queue", queue}}});
   if (const std::string& group = pod.metadata.annotation(model::keys::group_name); !group.empty())
-    return conclude(out, {"group-missing",
-                          "its annotation " + model::keys::group_name + " names PodGroup " + pod.metadata.ns + "/" +
-                              group + ", which does not exist, so the scheduler leaves it out",
-                          "create the PodGroup or name another one",
-                          {{"group", group}}});
+    return conclude(
+        out, {"group-missing",
+              "its annotation " + model::keys::group_name + " names PodGroup " + pod.metadata.ns +
+                  "/" + group + ", which does not exist, so the scheduler leaves it out",
+              "create the PodGroup or name another one",
+              {{"group", group}}});
   conclude(out, {"no-group",
-                 "it names no PodGroup, and pods of schedulerName " + pod.spec.schedulerName + " need one",
+                 "it names no PodGroup, and pods of schedulerName " + pod.spec.schedulerName +
+                     " need one",
                  "the PodGroup controller makes one; is it running?",
                  {}});
 }
@@ -180,8 +184,8 @@ Explanation explain_queue(Inquiry& inquiry, const model::Queue& queue) {
 
 }  // namespace
 
-Result<std::vector<Explanation>> explain_groups(const World& world,
-                                                std::span<const std::pair<std::string, std::string>> groups) {
+Result<std::vector<Explanation>> explain_groups(
+    const World& world, std::span<const std::pair<std::string, std::string>> groups) {
   std::unique_ptr<Inquiry> inquiry = TRY(Inquiry::open(world));
   std::vector<Explanation> out;
   for (const auto& [ns, name] : groups) {

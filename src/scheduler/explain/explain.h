@@ -56,7 +56,7 @@ Result<Explanation> explain(const World& world, const std::string& kind, const s
                             const std::string& name);
 
 // Of several pod groups, by namespace and name, in one look.
-Result<std::vector<Explanation>> explain_groups(const World& world,
-                                                std::span<const std::pair<std::string, std::string>> groups);
+Result<std::vector<Explanation>> explain_groups(
+    const World& world, std::span<const std::pair<std::string, std::string>> groups);
 
 }  // namespace hekla::scheduler

@@ -80,10 +80,10 @@ TEST_F(ExplainTest, QueueOverCapability) {
   group("{name: in, queue: small, minMember: 1, minResources: {cpu: 1}, phase: Running}");
   pod("{name: in-0, group: in, cpu: 1, node: n1, phase: Running}");
   group("{name: g, queue: small, minMember: 1, minResources: {cpu: 2}, phase: Pending}");
-  EXPECT_EQ(
-      text(about("podgroup", "g"), "queue-over-capability"),
-      "queue small may hold 2 cpu, 4Gi memory, holds 1 cpu, and this group needs 2 cpu: 1 cpu too much, so it is not "
-      "let in (queue resource quota insufficient: insufficient cpu)");
+  EXPECT_EQ(text(about("podgroup", "g"), "queue-over-capability"),
+            "queue small may hold 2 cpu, 4Gi memory, holds 1 cpu, and this group needs 2 cpu: 1 "
+            "cpu too much, so it is not "
+            "let in (queue resource quota insufficient: insufficient cpu)");
 }
 
 TEST_F(ExplainTest, QueueClosedAndQueueMissing) {
@@ -106,7 +106,8 @@ TEST_F(ExplainTest, MissingResourceAndPodTooBig) {
             "no node offers nvidia.com/gpu, and each pod asks for 2 nvidia.com/gpu");
   group("{name: outside, minMember: 2, minResources: {cpu: 2, nvidia.com/gpu: 4}, phase: Pending}");
   EXPECT_EQ(text(about("podgroup", "outside"), "missing-resource"),
-            "no node offers nvidia.com/gpu, and its pods together ask for 4 nvidia.com/gpu, so it is not let in "
+            "no node offers nvidia.com/gpu, and its pods together ask for 4 nvidia.com/gpu, so it "
+            "is not let in "
             "(resource in cluster is overused: overused nvidia.com/gpu)");
   pod("{name: big, schedulerName: default-scheduler, cpu: 5}");
   EXPECT_EQ(text(about("pod", "big"), "pod-too-big"),
@@ -129,12 +130,15 @@ TEST_F(ExplainTest, TaintsAndAffinity) {
             "2 nodes of 2 refused by plugin predicates for 1 pod: node(s) didn't match Pod's node "
             "affinity/selector (it asks for zone=a)");
   EXPECT_EQ(made.to_text(),
-            "podgroup default/h: Inqueue\n0 of 1 pods are placed, at least 1 is needed\n\n- " + text(made, "affinity") +
+            "podgroup default/h: Inqueue\n0 of 1 pods are placed, at least 1 is needed\n\n- " +
+                text(made, "affinity") +
                 "\n  What helps: label nodes to match, or relax the pod's rules\n");
 }
 
 TEST_F(ExplainTest, NodesThatAreNotWellOrCordoned) {
-  node("{name: n1, cpu: 4, memory: 8Gi, taints: [{key: node.kubernetes.io/not-ready, effect: NoSchedule}]}");
+  node(
+      "{name: n1, cpu: 4, memory: 8Gi, taints: [{key: node.kubernetes.io/not-ready, effect: "
+      "NoSchedule}]}");
   group("{name: g, minMember: 1, pods: 1, each: {cpu: 1}, phase: Inqueue}");
   EXPECT_EQ(about("podgroup", "g").find("taints")->advice,
             "bring the node back (kubectl describe node NODE): until then Kubernetes taints it");
@@ -146,7 +150,8 @@ TEST_F(ExplainTest, NodesThatAreNotWellOrCordoned) {
 TEST_F(ExplainTest, AGroupWithoutPodsSaysSo) {
   node("{name: n1, cpu: 4, memory: 8Gi}");
   group("{name: g, minMember: 3, minResources: {cpu: 9}, phase: Pending}");
-  EXPECT_TRUE(about("podgroup", "g").summary.starts_with("no pods exist yet, at least 3 are needed; it needs 9 cpu"));
+  EXPECT_TRUE(about("podgroup", "g")
+                  .summary.starts_with("no pods exist yet, at least 3 are needed; it needs 9 cpu"));
 }
 
 TEST_F(ExplainTest, BehindTheHeadOfAFifoQueueAndBehindALimit) {
@@ -173,10 +178,12 @@ TEST_F(ExplainTest, ReasonsDoNotDependOnNames) {
   Explanation limit = about("podgroup", "b");
   EXPECT_NE(limit.find("queue-job-limit"), nullptr) << limit.to_text();
   EXPECT_EQ(limit.find("behind-fifo-head"), nullptr);
-  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+  world.configuration =
+      R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
     {name: network-topology-aware}]}]})";
   group(
-      "{name: near, minMember: 2, pods: 2, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: hard, "
+      "{name: near, minMember: 2, pods: 2, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: "
+      "hard, "
       "highestTierName: rack}}");
   Explanation tier = about("podgroup", "near");
   EXPECT_EQ(text(tier, "network-topology"),
@@ -189,13 +196,17 @@ TEST_F(ExplainTest, AdmissionCountsGuaranteesPromisesAndTheQueuesAbove) {
   queue("{name: safe, guarantee: {cpu: 3}}");
   group("{name: let-in, minMember: 1, minResources: {cpu: 2}, phase: Inqueue}");
   group("{name: g, minMember: 1, minResources: {cpu: 4}, phase: Pending}");
-  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+  world.configuration =
+      R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
     {name: proportion}]}]})";
   EXPECT_EQ(text(about("podgroup", "g"), "queue-over-capability"),
-            "queue default may hold 5 cpu, 8Gi memory, holds nothing, has promised 2 cpu to groups that were let in, "
-            "and this group needs 4 cpu: 1 cpu too much, so it is not let in (queue resource quota insufficient: "
+            "queue default may hold 5 cpu, 8Gi memory, holds nothing, has promised 2 cpu to groups "
+            "that were let in, "
+            "and this group needs 4 cpu: 1 cpu too much, so it is not let in (queue resource quota "
+            "insufficient: "
             "insufficient cpu)");
-  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+  world.configuration =
+      R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
     {name: capacity, enableHierarchy: true}]}]})";
   queue("{name: team, parent: root, capability: {cpu: 3, memory: 8Gi}}");
   queue("{name: leaf, parent: team, capability: {cpu: 3, memory: 8Gi}}");
@@ -204,7 +215,8 @@ TEST_F(ExplainTest, AdmissionCountsGuaranteesPromisesAndTheQueuesAbove) {
   pod("{name: other-0, group: other, cpu: 2, node: n1, phase: Running}");
   group("{name: h, queue: leaf, minMember: 1, minResources: {cpu: 2}, phase: Pending}");
   EXPECT_EQ(text(about("podgroup", "h"), "queue-over-capability"),
-            "queue team, above leaf, may hold 3 cpu, 8Gi memory, holds 2 cpu, and this group needs 2 cpu: 1 cpu too "
+            "queue team, above leaf, may hold 3 cpu, 8Gi memory, holds 2 cpu, and this group needs "
+            "2 cpu: 1 cpu too "
             "much, so it is not let in (queue resource quota insufficient: insufficient cpu)");
 }
 
@@ -212,54 +224,70 @@ TEST_F(ExplainTest, AShareShowsTheResourceThatIsShort) {
   node("{name: n1, cpu: 8, memory: 8Gi, resources: {nvidia.com/gpu: 8}}");
   queue("{name: q, capability: {cpu: 8, memory: 8Gi, nvidia.com/gpu: 4}}");
   group("{name: held, queue: q, minMember: 1, phase: Running}");
-  pod("{name: held-0, group: held, cpu: 1, resources: {nvidia.com/gpu: 4}, node: n1, phase: Running}");
-  group("{name: g, queue: q, minMember: 1, pods: 1, each: {cpu: 1, resources: {nvidia.com/gpu: 1}}, phase: Inqueue}");
+  pod("{name: held-0, group: held, cpu: 1, resources: {nvidia.com/gpu: 4}, node: n1, phase: "
+      "Running}");
+  group(
+      "{name: g, queue: q, minMember: 1, pods: 1, each: {cpu: 1, resources: {nvidia.com/gpu: 1}}, "
+      "phase: Inqueue}");
   EXPECT_EQ(text(about("podgroup", "g"), "queue-share"),
-            "its queue q holds 1 cpu, 4 nvidia.com/gpu and deserves 2 cpu, 4 nvidia.com/gpu by its weight 1 among "
-            "the queues that have jobs: a pod with 1 cpu, 1 nvidia.com/gpu would exceed that by 1 nvidia.com/gpu");
-  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+            "its queue q holds 1 cpu, 4 nvidia.com/gpu and deserves 2 cpu, 4 nvidia.com/gpu by its "
+            "weight 1 among "
+            "the queues that have jobs: a pod with 1 cpu, 1 nvidia.com/gpu would exceed that by 1 "
+            "nvidia.com/gpu");
+  world.configuration =
+      R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
     {name: capacity}]}]})";
   EXPECT_EQ(text(about("podgroup", "g"), "queue-share"),
-            "its queue q holds 1 cpu, 4 nvidia.com/gpu and may hold 8 cpu, 4 nvidia.com/gpu: a pod with 1 cpu, "
+            "its queue q holds 1 cpu, 4 nvidia.com/gpu and may hold 8 cpu, 4 nvidia.com/gpu: a pod "
+            "with 1 cpu, "
             "1 nvidia.com/gpu would exceed that by 1 nvidia.com/gpu");
 }
 
 TEST_F(ExplainTest, VolumesAndDevicesOfSinglePods) {
   node("{name: n1, cpu: 4, memory: 8Gi}");
-  object(R"({kind: PersistentVolumeClaim, apiVersion: v1, metadata: {name: data, namespace: default},
+  object(
+      R"({kind: PersistentVolumeClaim, apiVersion: v1, metadata: {name: data, namespace: default},
     spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}})");
   group(R"({name: g, minMember: 2, phase: Inqueue})");
-  pod("{name: g-0, group: g, cpu: 1, spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: data}}]}}");
+  pod("{name: g-0, group: g, cpu: 1, spec: {volumes: [{name: v, persistentVolumeClaim: {claimName: "
+      "data}}]}}");
   pod("{name: g-1, group: g, cpu: 1}");
   EXPECT_EQ(text(about("podgroup", "g"), "nodes-refused"),
-            "1 node of 1 refused by plugin predicates for 1 pod: plugin VolumeBinding pre-predicates failed pod "
+            "1 node of 1 refused by plugin predicates for 1 pod: plugin VolumeBinding "
+            "pre-predicates failed pod "
             "has unbound immediate PersistentVolumeClaims");
 }
 
 TEST_F(ExplainTest, NoHypernodeTakesTheWholeGang) {
-  for (const char* name : {"n1", "n2", "n3", "n4"}) node("{name: " + std::string(name) + ", cpu: 2, memory: 8Gi}");
+  for (const char* name : {"n1", "n2", "n3", "n4"})
+    node("{name: " + std::string(name) + ", cpu: 2, memory: 8Gi}");
   for (const char* rack : {"a", "b"})
     add(shorthand::hyper_node(Bench::yaml("{name: " + std::string(rack) + ", tier: 1, nodes: " +
                                           (*rack == 'a' ? "[n1, n2]" : "[n3, n4]") + "}")),
         "HyperNode", "topology.volcano.sh/v1alpha1");
-  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+  world.configuration =
+      R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
     {name: network-topology-aware}]}]})";
   group("{name: in, minMember: 1, phase: Running}");
   pod("{name: in-0, group: in, cpu: 2, node: n1, phase: Running}");
   group(
-      "{name: g, minMember: 5, pods: 5, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: hard, "
+      "{name: g, minMember: 5, pods: 5, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: "
+      "hard, "
       "highestTierAllowed: 1}}");
   EXPECT_EQ(text(about("podgroup", "g"), "network-topology"),
-            "its 5 pods must sit in one hypernode of tier 1 or below: none of 2 has room for them even empty, the "
+            "its 5 pods must sit in one hypernode of tier 1 or below: none of 2 has room for them "
+            "even empty, the "
             "largest has for 4");
   EXPECT_EQ(about("podgroup", "g").find("network-topology")->advice,
             "allow a higher tier, or lower minAvailable or the requests");
   pod("{name: in-1, group: in, cpu: 2, node: n3, phase: Running}");
   group(
-      "{name: h, minMember: 3, pods: 3, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: hard, "
+      "{name: h, minMember: 3, pods: 3, each: {cpu: 1}, phase: Inqueue, networkTopology: {mode: "
+      "hard, "
       "highestTierAllowed: 1}}");
   EXPECT_EQ(text(about("podgroup", "h"), "network-topology"),
-            "its 3 pods must sit in one hypernode of tier 1 or below: none of 2 has room for them now; a has for 2");
+            "its 3 pods must sit in one hypernode of tier 1 or below: none of 2 has room for them "
+            "now; a has for 2");
 }
 
 TEST_F(ExplainTest, QuotaAndPriorityClassKeepPodsFromBeingMade) {
@@ -326,11 +354,14 @@ TEST_F(ExplainTest, PodsBeyondTheMinimumWaitForAReasonToo) {
   pod("{name: e-2, group: e, cpu: 8}");
   Explanation made = about("pod", "e-2");
   EXPECT_EQ(made.summary,
-            "it is a member of PodGroup default/e; 1 of 3 pods are placed, at least 1 is needed: the gang is "
-            "complete; 2 more pods wait: its queue q holds 8 cpu and deserves 8 cpu by its weight 1 among the queues "
+            "it is a member of PodGroup default/e; 1 of 3 pods are placed, at least 1 is needed: "
+            "the gang is "
+            "complete; 2 more pods wait: its queue q holds 8 cpu and deserves 8 cpu by its weight "
+            "1 among the queues "
             "that have jobs: a pod with 8 cpu would exceed that by 8 cpu");
   EXPECT_EQ(text(made, "not-enough-room"),
-            "it needs 8 cpu for 1 pod at once; the nodes that would take it have 32Gi memory free: 8 cpu short");
+            "it needs 8 cpu for 1 pod at once; the nodes that would take it have 32Gi memory free: "
+            "8 cpu short");
   std::erase_if(world.queues, [](const model::Queue& one) { return one.metadata.name == "q"; });
   EXPECT_NE(about("pod", "e-1").find("queue-missing"), nullptr);
   EXPECT_NE(about("podgroup", "e").find("queue-missing"), nullptr);
@@ -340,33 +371,40 @@ TEST_F(ExplainTest, PodsThatNameWhatDoesNotExist) {
   node("{name: n1, cpu: 8, memory: 32Gi}");
   pod("{name: a, cpu: 1, annotations: {scheduling.volcano.sh/queue-name: nosuch}}");
   EXPECT_EQ(about("pod", "a").summary,
-            "its annotation scheduling.volcano.sh/queue-name names queue nosuch, which does not exist, so no PodGroup "
+            "its annotation scheduling.volcano.sh/queue-name names queue nosuch, which does not "
+            "exist, so no PodGroup "
             "can be made for it");
-  pod("{name: b, cpu: 1, group: podgroup-b, annotations: {scheduling.volcano.sh/queue-name: nosuch}}");
+  pod("{name: b, cpu: 1, group: podgroup-b, annotations: {scheduling.volcano.sh/queue-name: "
+      "nosuch}}");
   EXPECT_NE(about("pod", "b").find("queue-missing"), nullptr);
   pod("{name: c, cpu: 1, group: none}");
   EXPECT_EQ(text(about("pod", "c"), "group-missing"),
-            "its annotation scheduling.k8s.io/group-name names PodGroup default/none, which does not exist, so the "
+            "its annotation scheduling.k8s.io/group-name names PodGroup default/none, which does "
+            "not exist, so the "
             "scheduler leaves it out");
   pod("{name: d, cpu: 1}");
   EXPECT_NE(about("pod", "d").find("no-group"), nullptr);
   pod("{name: e, cpu: 1, node: gone, phase: Running}");
-  EXPECT_EQ(text(about("pod", "e"), "node-lost"), "it was placed on node gone, which does not exist any more");
+  EXPECT_EQ(text(about("pod", "e"), "node-lost"),
+            "it was placed on node gone, which does not exist any more");
 }
 
 TEST_F(ExplainTest, AnUnsoundTreeOfQueues) {
   node("{name: n1, cpu: 8, memory: 32Gi}");
-  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+  world.configuration =
+      R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
     {name: capacity, enableHierarchy: true}]}]})";
   queue("{name: a, parent: b}");
   queue("{name: b, parent: a}");
   group("{name: g, minMember: 1, pods: 1, each: {cpu: 1}, phase: Inqueue}");
-  const std::string unsound = "the tree of queues is not sound, and the capacity plugin schedules nothing: queue ";
+  const std::string unsound =
+      "the tree of queues is not sound, and the capacity plugin schedules nothing: queue ";
   EXPECT_EQ(text(about("podgroup", "g"), "queue-tree"), unsound + "a: its parents form a cycle");
   world.queues.pop_back();
   world.queues.pop_back();
   queue("{name: child, parent: default}");
-  EXPECT_EQ(text(about("podgroup", "g"), "queue-tree"), unsound + "default: it has jobs and child queues");
+  EXPECT_EQ(text(about("podgroup", "g"), "queue-tree"),
+            unsound + "default: it has jobs and child queues");
 }
 
 TEST_F(ExplainTest, NobodyIsAdvisedToRaiseACapabilityThereIsNot) {
@@ -375,12 +413,14 @@ TEST_F(ExplainTest, NobodyIsAdvisedToRaiseACapabilityThereIsNot) {
   group("{name: in, queue: line, minMember: 1, minResources: {cpu: 6}, phase: Running}");
   pod("{name: in-0, group: in, cpu: 6, node: n1, phase: Running}");
   group("{name: head, queue: line, minMember: 1, minResources: {cpu: 4}, phase: Pending}");
-  world.configuration = R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
+  world.configuration =
+      R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang}, {name: predicates},
     {name: proportion}]}]})";
   Explanation made = about("podgroup", "head");
   ASSERT_NE(made.find("queue-over-capability"), nullptr) << made.to_text();
   EXPECT_EQ(made.find("queue-over-capability")->advice,
-            "wait until jobs of the queue end, or add nodes: the queue has no capability of its own, its limit is the "
+            "wait until jobs of the queue end, or add nodes: the queue has no capability of its "
+            "own, its limit is the "
             "cluster");
 }
 
@@ -388,8 +428,9 @@ TEST_F(ExplainTest, AnAmountBeyondAllMeasureIsTooBig) {
   node("{name: n1, cpu: 8, memory: 32Gi}");
   group("{name: g, minMember: 1, pods: 1, each: {memory: 9223372036854775807}, phase: Inqueue}");
   Explanation made = about("podgroup", "g");
-  EXPECT_EQ(text(made, "pod-too-big"),
-            "a pod asks for 9223372036854775807 memory, more than the largest node has (32Gi memory)");
+  EXPECT_EQ(
+      text(made, "pod-too-big"),
+      "a pod asks for 9223372036854775807 memory, more than the largest node has (32Gi memory)");
   EXPECT_EQ(made.find("missing-resource"), nullptr);
 }
 
@@ -405,7 +446,8 @@ TEST_F(ExplainTest, TasksThatDependOnEachOtherWithinAGang) {
   pod("{name: tf-ps-1, group: tf-u1, role: ps, cpu: 1}");
   Explanation made = about("job", "tf");
   EXPECT_EQ(text(made, "depends-on"),
-            "task worker depends on ps: its pods are not made before those run, and those do not start before the gang "
+            "task worker depends on ps: its pods are not made before those run, and those do not "
+            "start before the gang "
             "has its 5 pods: they wait for each other for ever");
   EXPECT_EQ(made.find("depends-on")->advice, "set the job's minAvailable to 2 or less");
   EXPECT_EQ(made.find("pods-missing"), nullptr);

@@ -36,7 +36,8 @@ Resources whole(const Shares& amounts) {
   each_dim(amounts.present, [&](Dim d) {
     // No limit at all is written as the largest number there is.
     bool endless = amounts[d] >= static_cast<double>(std::numeric_limits<std::int64_t>::max());
-    out.set(d, endless ? std::numeric_limits<std::int64_t>::max() : static_cast<std::int64_t>(amounts[d]));
+    out.set(d, endless ? std::numeric_limits<std::int64_t>::max()
+                       : static_cast<std::int64_t>(amounts[d]));
   });
   return out;
 }
@@ -57,7 +58,8 @@ std::string advice_on(const std::string& reason, bool taint, bool affinity) {
     return "bring the node back (kubectl describe node NODE): until then Kubernetes taints it";
   if (taint) return "tolerate the taint or remove it from the nodes";
   if (affinity) return "label nodes to match, or relax the pod's rules";
-  if (reason == "node(s) were unschedulable") return "let pods onto the nodes again: kubectl uncordon NODE";
+  if (reason == "node(s) were unschedulable")
+    return "let pods onto the nodes again: kubectl uncordon NODE";
   return "";
 }
 
@@ -78,8 +80,8 @@ Result<std::unique_ptr<Inquiry>> Inquiry::open(const World& world) {
   for (const model::PodGroup& one : world.groups) cluster.put(one);
   for (const model::Pod& one : world.pods) cluster.put(one);
   for (const Job& job : cluster.jobs())
-    made->before_.push_back(
-        {job.is_ready() && !job.tasks.empty(), job.ready(), job.of(TaskStatus::pending), job.phase});
+    made->before_.push_back({job.is_ready() && !job.tasks.empty(), job.ready(),
+                             job.of(TaskStatus::pending), job.phase});
   made->clock_ = std::make_unique<StoppedClock>(world.now);
   made->decisions_ = made->session_.run(*made->clock_, "explain");
   return made;
@@ -128,7 +130,9 @@ std::vector<Finding> Inquiry::why_waiting(JobId id) {
   add_queue_findings(id, out);
   if (!cluster_.at(job.queue).live) return out;
   if (std::string problem = session_.problem(); !problem.empty() && !job.implicit) {
-    out.push_back({"queue-tree", problem, "correct spec.parent of the queues; jobs belong into queues without children",
+    out.push_back({"queue-tree",
+                   problem,
+                   "correct spec.parent of the queues; jobs belong into queues without children",
                    {}});
     return out;
   }
@@ -178,7 +182,8 @@ void Inquiry::add_obstacle(JobId id, std::vector<Finding>& out) {
     case JobObstacle::none:
       break;
     case JobObstacle::fifo_head:
-      add("behind-fifo-head", "the job ahead must start first: hekla explain podgroup says what it waits for");
+      add("behind-fifo-head",
+          "the job ahead must start first: hekla explain podgroup says what it waits for");
       break;
     case JobObstacle::queue_job_limit:
       add("queue-job-limit", "a job of the queue must end");
@@ -208,8 +213,8 @@ void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
       finding.code = "gang-too-big";
       finding.text = "it needs " + amounts(job.min_resources) + " for " +
                      plural(static_cast<std::size_t>(job.min_available), "pod") +
-                     " at once, and all nodes together have " + amounts(cluster_.total()) + ": " + amounts(lacking) +
-                     " short even when nothing else runs";
+                     " at once, and all nodes together have " + amounts(cluster_.total()) + ": " +
+                     amounts(lacking) + " short even when nothing else runs";
       finding.facts["short"] = amounts(lacking);
       finding.advice = "lower minAvailable or the requests, or add nodes";
     } else if (event.message.starts_with("queue")) {
@@ -223,15 +228,16 @@ void Inquiry::add_admission_findings(JobId id, std::vector<Finding>& out) {
                      " of it in use, and this group needs " + amounts(job.min_resources);
       finding.advice = "wait until other jobs end, or add nodes";
     }
-    finding.text = finding.text.empty() ? "it is not let in: " + event.message
-                                        : finding.text + ", so it is not let in (" + event.message + ")";
+    finding.text = finding.text.empty()
+                       ? "it is not let in: " + event.message
+                       : finding.text + ", so it is not let in (" + event.message + ")";
     out.push_back(std::move(finding));
   }
 }
 
 // What no node offers at all: the names, and how much of each is asked for.
-std::pair<std::string, std::string> Inquiry::missing_resources(const Resources& wanted,
-                                                               const model::ResourceList& unknown) const {
+std::pair<std::string, std::string> Inquiry::missing_resources(
+    const Resources& wanted, const model::ResourceList& unknown) const {
   std::string names, asked;
   auto add = [&](const std::string& name, const std::string& amount) {
     names.append(names.empty() ? "" : ", ").append(name);
@@ -239,14 +245,16 @@ std::pair<std::string, std::string> Inquiry::missing_resources(const Resources& 
   };
   if (cluster_.live_nodes() == 0) return {};
   each_dim(wanted.present & ~(1u << kPods | 1u << kUnknown), [&](Dim d) {
-    if (wanted[d] > 0 && cluster_.total()[d] == 0) add(cluster_.dimensions().name(d), amount(wanted, d));
+    if (wanted[d] > 0 && cluster_.total()[d] == 0)
+      add(cluster_.dimensions().name(d), amount(wanted, d));
   });
   for (const auto& [name, quantity] : unknown)
     if (!cluster_.dimensions().find(name)) add(name, quantity.text() + " " + name);
   return {names, asked};
 }
 
-// Which level of the queue's branch has no room for the group, by the books of the plugin that said no.
+// Which level of the queue's branch has no room for the group, by the books of the plugin that said
+// no.
 void Inquiry::add_queue_limit(const Job& job, Finding& finding) const {
   finding.code = "queue-over-capability";
   const Queue& own = cluster_.at(job.queue);
@@ -261,16 +269,19 @@ void Inquiry::add_queue_limit(const Job& job, Finding& finding) const {
     if (over.is_empty()) continue;
     std::string name = level.queue.valid() ? cluster_.at(level.queue).name : "root";
     finding.text = "queue " + name + (level.queue == job.queue ? "" : ", above " + own.name + ",") +
-                    " may hold " + amounts(limit) + ", holds " + amounts(level.allocated);
+                   " may hold " + amounts(limit) + ", holds " + amounts(level.allocated);
     if (Resources promised = excess(level.inqueue, Resources()); !promised.is_empty())
       finding.text += ", has promised " + amounts(promised) + " to groups that were let in";
-    finding.text += ", and this group needs " + amounts(job.min_resources) + ": " + amounts(over) + " too much";
+    finding.text +=
+        ", and this group needs " + amounts(job.min_resources) + ": " + amounts(over) + " too much";
     finding.facts["queue"] = name;
     finding.facts["short"] = amounts(over);
-    finding.advice = has_capability(level.queue, over)
-                         ? "raise the capability of queue " + name + ", or wait until jobs of it end"
-                         : "wait until jobs of the queue end, or add nodes: the queue has no capability of its own, "
-                           "its limit is the cluster";
+    finding.advice =
+        has_capability(level.queue, over)
+            ? "raise the capability of queue " + name + ", or wait until jobs of it end"
+            : "wait until jobs of the queue end, or add nodes: the queue has no capability of its "
+              "own, "
+              "its limit is the cluster";
     return;
   }
 }
@@ -301,19 +312,22 @@ void Inquiry::add_share_findings(JobId id, const std::vector<TaskId>& tasks,
     if (over.is_empty()) continue;
     std::string held = amounts(only_of(level.allocated, pods.request));
     std::string name = level.queue.valid() ? cluster_.at(level.queue).name : "root";
-    std::string text = level.queue == job.queue ? "its queue " + name : "queue " + name + ", above " + queue.name + ",";
+    std::string text = level.queue == job.queue ? "its queue " + name
+                                                : "queue " + name + ", above " + queue.name + ",";
     text += " holds " + held;
     if (level.by_weight)
       text += " and deserves " + amounts(may) + " by its weight " + std::to_string(queue.weight) +
               " among the queues that have jobs";
     else
       text += " and may hold " + amounts(may);
-    out.push_back({"queue-share",
-                   text + ": a pod with " + amounts(pods.request) + " would exceed that by " + amounts(over),
-                   std::string("jobs of the queue must end, or the queue needs more ") +
-                       (level.by_weight ? "weight or " : "") +
-                       (has_capability(level.queue, over) ? "capability" : "nodes: it has no capability of its own"),
-                   {{"queue", name}, {"allocated", held}, {"short", amounts(over)}}});
+    out.push_back(
+        {"queue-share",
+         text + ": a pod with " + amounts(pods.request) + " would exceed that by " + amounts(over),
+         std::string("jobs of the queue must end, or the queue needs more ") +
+             (level.by_weight ? "weight or " : "") +
+             (has_capability(level.queue, over) ? "capability"
+                                                : "nodes: it has no capability of its own"),
+         {{"queue", name}, {"allocated", held}, {"short", amounts(over)}}});
     return;
   }
 }
@@ -325,7 +339,8 @@ void Inquiry::add_node_findings(JobId, const std::vector<TaskId>& tasks,
   std::map<std::uint32_t, TaskId> classes;
   for (TaskId task : tasks) classes.try_emplace(cluster_.at(task).pod_class.value, task);
   for (const auto& [pods, task] : classes) add_size_findings(cluster_.at(ClassId(pods)), out);
-  // Pods of one class may still differ in their volumes and devices. A look at some of a large gang will do.
+  // Pods of one class may still differ in their volumes and devices. A look at some of a large gang
+  // will do.
   struct Refused {
     std::size_t pods = 0;
     TaskId first;
@@ -342,12 +357,16 @@ void Inquiry::add_node_findings(JobId, const std::vector<TaskId>& tasks,
     bool taint = refusal.reason.find("taint") != std::string::npos;
     bool affinity = !taint && refusal.reason.find("affinity") != std::string::npos;
     bool selector = affinity && refusal.reason.find("selector") != std::string::npos;
-    out.push_back({taint ? "taints" : affinity ? "affinity" : "nodes-refused",
-                   plural(refusal.nodes, "node") + " of " + std::to_string(cluster_.live_nodes()) +
-                       " refused by plugin " + refusal.plugin + " for " + plural(count, "pod") + ": " +
-                       refusal.reason + (selector ? selector_of(cluster_.class_of(cluster_.at(by.first))) : ""),
-                   advice_on(refusal.reason, taint, affinity),
-                   {{"plugin", refusal.plugin}, {"reason", refusal.reason}, {"nodes", refusal.nodes}}});
+    out.push_back(
+        {taint      ? "taints"
+         : affinity ? "affinity"
+                    : "nodes-refused",
+         plural(refusal.nodes, "node") + " of " + std::to_string(cluster_.live_nodes()) +
+             " refused by plugin " + refusal.plugin + " for " + plural(count, "pod") + ": " +
+             refusal.reason +
+             (selector ? selector_of(cluster_.class_of(cluster_.at(by.first))) : ""),
+         advice_on(refusal.reason, taint, affinity),
+         {{"plugin", refusal.plugin}, {"reason", refusal.reason}, {"nodes", refusal.nodes}}});
   }
 }
 
@@ -357,7 +376,8 @@ std::string Inquiry::selector_of(const PodClass& pods) const {
   for (const auto& [key, value] : pods.node_selector)
     wanted.append(wanted.empty() ? "" : ", ")
         .append(cluster_.names().text(key) + "=" + cluster_.names().text(value));
-  if (pods.has_required_terms) wanted.append(wanted.empty() ? "" : " and ").append("its required node affinity");
+  if (pods.has_required_terms)
+    wanted.append(wanted.empty() ? "" : " and ").append("its required node affinity");
   return wanted.empty() ? "" : " (it asks for " + wanted + ")";
 }
 
@@ -374,22 +394,27 @@ void Inquiry::add_size_findings(const PodClass& pods, std::vector<Finding>& out)
                    {{"resource", names}}});
   auto too_big = [&](Dim d, const std::string& asked) {
     out.push_back({"pod-too-big",
-                   "a pod asks for " + asked + ", more than the largest node has (" + amount(largest, d) + ")",
+                   "a pod asks for " + asked + ", more than the largest node has (" +
+                       amount(largest, d) + ")",
                    "ask for less per pod",
                    {{"resource", cluster_.dimensions().name(d)}}});
   };
   each_dim(pods.request.present & ~(1u << kPods | 1u << kUnknown), [&](Dim d) {
-    if (pods.request[d] > largest[d] && cluster_.total()[d] != 0) too_big(d, amount(pods.request, d));
+    if (pods.request[d] > largest[d] && cluster_.total()[d] != 0)
+      too_big(d, amount(pods.request, d));
   });
   for (const auto& [name, quantity] : pods.unknown)
-    if (std::optional<Dim> d = cluster_.dimensions().find(name)) too_big(*d, quantity.text() + " " + name);
+    if (std::optional<Dim> d = cluster_.dimensions().find(name))
+      too_big(*d, quantity.text() + " " + name);
 }
 
 // A gang that must sit close together needs a hypernode that takes all of it.
-void Inquiry::add_network_findings(JobId id, const std::vector<TaskId>& tasks, std::vector<Finding>& out) {
+void Inquiry::add_network_findings(JobId id, const std::vector<TaskId>& tasks,
+                                   std::vector<Finding>& out) {
   const Job& job = cluster_.at(id);
   const HyperNodes& all = cluster_.hyper_nodes();
-  if (!session_.configuration().has_plugin("network-topology-aware") || !all.problem().empty()) return;
+  if (!session_.configuration().has_plugin("network-topology-aware") || !all.problem().empty())
+    return;
   std::map<std::int32_t, std::vector<TaskId>> parts;
   for (TaskId task : tasks) {
     std::int32_t part = job.topology.hard || job.sub_jobs.empty() ? -1 : cluster_.at(task).sub_job;
@@ -404,27 +429,31 @@ void Inquiry::add_network_findings(JobId id, const std::vector<TaskId>& tasks, s
       if (one.tier > allowed || !holds_all(one, job, part)) continue;
       ++domains;
       most_empty = std::max(most_empty, how_many_fit(members, one.nodes, true));
-      if (std::size_t fit = how_many_fit(members, one.nodes, false); fit > most || roomiest.empty()) {
+      if (std::size_t fit = how_many_fit(members, one.nodes, false);
+          fit > most || roomiest.empty()) {
         most = fit;
         roomiest = one.name;
       }
     }
     if (domains > 0 && most == members.size()) continue;
-    std::string text = "its " + plural(members.size(), "pod") + " must sit in one hypernode of tier " +
-                       std::to_string(allowed) + " or below: ";
+    std::string text = "its " + plural(members.size(), "pod") +
+                       " must sit in one hypernode of tier " + std::to_string(allowed) +
+                       " or below: ";
     bool too_small = domains > 0 && most_empty < members.size();
     if (too_small)
-      text += "none of " + std::to_string(domains) + " has room for them even empty, the largest has for " +
-              std::to_string(most_empty);
+      text += "none of " + std::to_string(domains) +
+              " has room for them even empty, the largest has for " + std::to_string(most_empty);
     else if (domains == 0)
       text += job.allocated_tasks() > 0 ? "none has those of its pods that run" : "there is none";
     else
-      text += "none of " + std::to_string(domains) + " has room for them now; " + roomiest + " has for " +
-              std::to_string(most);
-    out.push_back({"network-topology", std::move(text),
-                   too_small ? "allow a higher tier, or lower minAvailable or the requests"
-                             : "wait until jobs of such a hypernode end, or allow a higher tier",
-                   {{"tier", allowed}, {"hyperNodes", domains}, {"fit", most}, {"roomiest", roomiest}}});
+      text += "none of " + std::to_string(domains) + " has room for them now; " + roomiest +
+              " has for " + std::to_string(most);
+    out.push_back(
+        {"network-topology",
+         std::move(text),
+         too_small ? "allow a higher tier, or lower minAvailable or the requests"
+                   : "wait until jobs of such a hypernode end, or allow a higher tier",
+         {{"tier", allowed}, {"hyperNodes", domains}, {"fit", most}, {"roomiest", roomiest}}});
     return;
   }
 }
@@ -439,9 +468,11 @@ bool Inquiry::holds_all(const HyperNode& domain, const Job& job, std::int32_t pa
 }
 
 // Of the tasks in their order, on these nodes alone.
-std::size_t Inquiry::how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes, bool empty) {
+std::size_t Inquiry::how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes,
+                                  bool empty) {
   std::vector<Resources> free(cluster_.nodes().size());
-  for (NodeId node : nodes) free[node.index()] = empty ? cluster_.at(node).shape.allocatable : cluster_.at(node).idle;
+  for (NodeId node : nodes)
+    free[node.index()] = empty ? cluster_.at(node).shape.allocatable : cluster_.at(node).idle;
   std::size_t low = 0, high = tasks.size();  // the answer lies in [low, high]
   while (low < high) {
     std::size_t middle = (low + high + 1) / 2;

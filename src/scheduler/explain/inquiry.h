@@ -56,7 +56,8 @@ class Inquiry {
                                                         const model::ResourceList& unknown) const;
   bool holds_all(const HyperNode& domain, const Job& job, std::int32_t part) const;
   // With what the nodes have free, or with all they have.
-  std::size_t how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes, bool empty);
+  std::size_t how_many_fit(std::span<const TaskId> tasks, std::span<const NodeId> nodes,
+                           bool empty);
 
   Cluster cluster_;
   Session session_;

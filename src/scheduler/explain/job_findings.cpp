@@ -76,7 +76,8 @@ void add_quotas(const World& world, const model::PodGroup& group, std::vector<Fi
   }
 }
 
-// Tasks that wait for others are made when those run, and nobody runs before the whole gang is there.
+// Tasks that wait for others are made when those run, and nobody runs before the whole gang is
+// there.
 bool add_deadlock(const model::VcJob& job, std::int32_t needed, std::vector<Finding>& out) {
   std::int32_t first = 0;
   const model::TaskSpec* waiting = nullptr;
@@ -87,10 +88,12 @@ bool add_deadlock(const model::VcJob& job, std::int32_t needed, std::vector<Find
   }
   if (waiting == nullptr || first >= needed) return false;
   std::string others;
-  for (const std::string& name : waiting->dependsOn->name) others.append(others.empty() ? "" : ", ").append(name);
+  for (const std::string& name : waiting->dependsOn->name)
+    others.append(others.empty() ? "" : ", ").append(name);
   out.push_back({"depends-on",
                  "task " + waiting->name + " depends on " + others +
-                     ": its pods are not made before those run, and those do not start before the gang has its " +
+                     ": its pods are not made before those run, and those do not start before the "
+                     "gang has its " +
                      std::to_string(needed) + " pods: they wait for each other for ever",
                  "set the job's minAvailable to " + std::to_string(first) + " or less",
                  {{"task", waiting->name}, {"minAvailable", first}}});
@@ -166,7 +169,8 @@ std::string loss_of_node(const World& world, const std::string& name) {
   for (const model::Node& node : world.nodes) {
     if (node.metadata.name != name) continue;
     for (const json::Value& condition : node.status.conditions)
-      if (json::string_at(condition, {"type"}) == "Ready" && json::string_at(condition, {"status"}) != "True")
+      if (json::string_at(condition, {"type"}) == "Ready" &&
+          json::string_at(condition, {"status"}) != "True")
         return "is not ready (" + std::string(json::string_at(condition, {"message"})) + ")";
     return {};
   }

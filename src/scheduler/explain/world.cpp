@@ -54,7 +54,8 @@ std::string Explanation::to_text() const {
   std::string_view brief = summary;
   if (!findings.empty() && brief.ends_with(findings.front().text)) {
     brief.remove_suffix(findings.front().text.size());
-    while (brief.ends_with(' ') || brief.ends_with(';') || brief.ends_with(':')) brief.remove_suffix(1);
+    while (brief.ends_with(' ') || brief.ends_with(';') || brief.ends_with(':'))
+      brief.remove_suffix(1);
   }
   std::string out = kind + " " + (ns.empty() ? "" : ns + "/") + name + ": " + state + "\n";
   if (!brief.empty()) out.append(brief).append("\n");

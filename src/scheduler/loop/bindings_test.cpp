@@ -63,9 +63,10 @@ TEST_F(BindingsTest, EventsAreWrittenByWhoeverIsToWriteThem) {
   pod("{name: q, schedulerName: default-scheduler, cpu: 1}");
   settle();
   for (const char* name : {"p", "q"})
-    EXPECT_EQ(events_about(name), (std::vector<std::string>{std::string("default-scheduler Scheduled: Successfully "
-                                                                        "assigned default/") +
-                                                            name + " to n1"}));
+    EXPECT_EQ(events_about(name),
+              (std::vector<std::string>{std::string("default-scheduler Scheduled: Successfully "
+                                                    "assigned default/") +
+                                        name + " to n1"}));
   EXPECT_EQ(clerk.events, 2u);
   EXPECT_EQ(client.events, 0u);
   scheduler.reset();
@@ -158,9 +159,9 @@ tiers:
       "{volcano.sh/gpu-memory: 4}, requests: {volcano.sh/gpu-memory: 4}}}]}}");
   settle();
   ASSERT_EQ(client.binds.size(), 1u);
-  EXPECT_EQ(json::string_at(client.binds[0].body,
-                            {"metadata", "annotations", "volcano.sh/gpu-index"}),
-            "0");
+  EXPECT_EQ(
+      json::string_at(client.binds[0].body, {"metadata", "annotations", "volcano.sh/gpu-index"}),
+      "0");
   EXPECT_EQ(at(resources::pod_groups, "default", "g",
                {"metadata", "annotations", "volcano.sh/job-allocated-hypernode"}),
             "s0");

@@ -111,7 +111,8 @@ void ConfigurationSource::take(const std::string& text, const kube::EventTarget*
   Result<std::vector<std::string>> used = use_(text);
   if (used) {
     for (const std::string& warning : *used)
-      if (about != nullptr) events_.record(*about, "Warning", "ConfigurationWithoutEffect", warning);
+      if (about != nullptr)
+        events_.record(*about, "Warning", "ConfigurationWithoutEffect", warning);
     if (!first) log_info("scheduler", "a new configuration is in use");
     if (about != nullptr && refused_)
       events_.record(*about, "Normal", "ConfigurationLoaded",

@@ -53,13 +53,16 @@ TEST_F(ConfigurationSourceTest, AMapThatIsThereIsNotTouchedAndHoldsFromTheFirstS
 TEST_F(ConfigurationSourceTest, WhatHasNoEffectIsAnEvent) {
   node("{name: n1, cpu: 8, memory: 8Gi}");
   start();
-  set_map("actions: \"enqueue, allocate\"\ntiers: [{plugins: [{name: gang}, {name: overcommit, arguments: "
-          "{overcommitfactor: 2}}]}]\n");
+  set_map(
+      "actions: \"enqueue, allocate\"\ntiers: [{plugins: [{name: gang}, {name: overcommit, "
+      "arguments: "
+      "{overcommitfactor: 2}}]}]\n");
   EXPECT_TRUE(places("a"));
   EXPECT_EQ(events_about(kMap.name),
-            std::vector<std::string>{"volcano ConfigurationWithoutEffect: tiers[0].plugins[1] (overcommit): "
-                                     "overcommitfactor is not supported and has no effect, did you mean "
-                                     "overcommit-factor?"});
+            std::vector<std::string>{
+                "volcano ConfigurationWithoutEffect: tiers[0].plugins[1] (overcommit): "
+                "overcommitfactor is not supported and has no effect, did you mean "
+                "overcommit-factor?"});
 }
 
 TEST_F(ConfigurationSourceTest, ABadTextIsReportedOnceAndTheOldOneStays) {
@@ -82,15 +85,17 @@ TEST_F(ConfigurationSourceTest, AnEmptyTextAndNoActionsAreBadTextsToo) {
   node("{name: n1, cpu: 8, memory: 8Gi}");
   start();
   const std::string refused =
-      "volcano InvalidConfiguration: the scheduler configuration is not used, the old one stays: scheduler "
+      "volcano InvalidConfiguration: the scheduler configuration is not used, the old one stays: "
+      "scheduler "
       "configuration: ";
   set_map("");
   EXPECT_TRUE(places("a"));
   set_map("actions: \"\"\n");
   EXPECT_TRUE(places("b"));
-  EXPECT_EQ(events_about(kMap.name),
-            (std::vector<std::string>{refused + "the text is empty",
-                                      refused + "actions is empty: nothing would ever be scheduled"}));
+  EXPECT_EQ(
+      events_about(kMap.name),
+      (std::vector<std::string>{refused + "the text is empty",
+                                refused + "actions is empty: nothing would ever be scheduled"}));
 }
 
 TEST_F(ConfigurationSourceTest, ABadMapAtTheStartMeansTheDefault) {

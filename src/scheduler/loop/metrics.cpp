@@ -37,8 +37,10 @@ void describe_metrics(Metrics& metrics) {
   metrics.describe(kStage, "Time that a stage takes for a pod");
   metrics.describe("volcano_schedule_attempts_total", "Attempts to place a pod, by result");
   metrics.describe("volcano_unschedule_job_count", "Jobs that are not ready");
-  metrics.describe("volcano_pod_preemption_victims", "Pods evicted by the last session that evicted any");
-  metrics.describe("volcano_total_preemption_attempts", "Nodes on which victims were found for a pod of their queue");
+  metrics.describe("volcano_pod_preemption_victims",
+                   "Pods evicted by the last session that evicted any");
+  metrics.describe("volcano_total_preemption_attempts",
+                   "Nodes on which victims were found for a pod of their queue");
   metrics.describe("volcano_eviction_transactions_total",
                    "Evictions, by the action that made them");
   metrics.describe("volcano_e2e_job_scheduling_latency_milliseconds",
@@ -69,7 +71,8 @@ void report_session(Metrics& metrics, const Cluster& cluster, const Decisions& d
                     {{"plugin", std::string(plugin)}, {"OnSession", "OnSessionClose"}},
                     kMilliseconds);
   for (const BindDecision& bind : decisions.binds)
-    metrics.observe(kTaskLatency, ms(now - cluster.at(bind.task).created), {{"stage", "Assumed"}}, kMilliseconds);
+    metrics.observe(kTaskLatency, ms(now - cluster.at(bind.task).created), {{"stage", "Assumed"}},
+                    kMilliseconds);
   for (const GroupDecision& group : decisions.groups)
     for (const GroupCondition& condition : cluster.at(group.job).conditions)
       if (condition.type == "Scheduled" && condition.at == now)
@@ -82,9 +85,11 @@ void report_session(Metrics& metrics, const Cluster& cluster, const Decisions& d
                   static_cast<double>(decisions.pods.size()));
   metrics.gauge("volcano_unschedule_job_count", static_cast<double>(decisions.unschedulable_jobs));
   if (!decisions.evictions.empty())
-    metrics.gauge("volcano_pod_preemption_victims", static_cast<double>(decisions.evictions.size()));
+    metrics.gauge("volcano_pod_preemption_victims",
+                  static_cast<double>(decisions.evictions.size()));
   if (decisions.preemption_attempts > 0)
-    metrics.count("volcano_total_preemption_attempts", {}, static_cast<double>(decisions.preemption_attempts));
+    metrics.count("volcano_total_preemption_attempts", {},
+                  static_cast<double>(decisions.preemption_attempts));
 }
 
 void JobMetrics::report(Metrics& metrics, const Session& session, const Decisions& decisions) {
@@ -129,17 +134,21 @@ void JobMetrics::report(Metrics& metrics, const Session& session, const Decision
 void JobMetrics::take_back(Metrics& metrics, Told& told) {
   metrics.remove_gauge(kShare, {{"job_ns", told.ns}, {"job_id", told.name}});
   metrics.remove_gauge(kUnready, {{"job_id", told.name}});
-  for (const char* name : {kDuration, kStartTime, kLastTime}) metrics.remove_gauge(name, told.labels());
+  for (const char* name : {kDuration, kStartTime, kLastTime})
+    metrics.remove_gauge(name, told.labels());
   if (told.retried) metrics.remove_counter(kRetries, {{"job_id", told.name}});
   told = Told();
 }
 
 void QueueMetrics::report(Metrics& metrics, const Cluster& cluster, const Decisions& decisions) {
   const std::vector<GaugeDecision>& now = decisions.gauges;
-  auto name_of = [&](const GaugeDecision& one) -> const std::string& { return cluster.at(one.queue).name; };
+  auto name_of = [&](const GaugeDecision& one) -> const std::string& {
+    return cluster.at(one.queue).name;
+  };
   // Mostly the same figures come in the same order, and few have changed.
   bool same = now.size() == told_.size();
-  for (std::size_t i = 0; same && i < now.size(); ++i) same = now[i].is_about_the_same(told_[i].gauge);
+  for (std::size_t i = 0; same && i < now.size(); ++i)
+    same = now[i].is_about_the_same(told_[i].gauge);
   if (same) {
     for (std::size_t i = 0; i < now.size(); ++i) {
       if (now[i].value == told_[i].gauge.value) continue;
@@ -152,7 +161,8 @@ void QueueMetrics::report(Metrics& metrics, const Cluster& cluster, const Decisi
   std::vector<Told> next;
   for (const GaugeDecision& one : now) {
     MetricLabels labels{{"queue_name", name_of(one)}};
-    if (one.resource >= 0) labels["resource"] = cluster.dimensions().name(static_cast<Dim>(one.resource));
+    if (one.resource >= 0)
+      labels["resource"] = cluster.dimensions().name(static_cast<Dim>(one.resource));
     metrics.gauge(std::string(one.name), one.value, labels);
     kept.emplace(one.name, labels);
     next.push_back({one, std::move(labels)});
@@ -168,7 +178,8 @@ void report_bind(Metrics& metrics, bool succeeded, const BindTimes& times) {
   if (!succeeded) return;
   if (times.since_creation)
     metrics.observe(kTaskLatency, ms(*times.since_creation), {{"stage", "Bound"}}, kMilliseconds);
-  if (times.preparing.count() > 0) metrics.observe(kStage, ms(times.preparing), {{"stage", "PreBind"}}, kMilliseconds);
+  if (times.preparing.count() > 0)
+    metrics.observe(kStage, ms(times.preparing), {{"stage", "PreBind"}}, kMilliseconds);
   metrics.observe(kStage, ms(times.binding), {{"stage", "Bind"}}, kMilliseconds);
 }
 

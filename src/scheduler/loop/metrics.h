@@ -23,8 +23,8 @@ struct BindTimes {
 };
 void report_bind(Metrics& metrics, bool succeeded, const BindTimes& times);
 
-// Gauges with a label per group: told again only when they change, and taken back when the group is gone. As
-// upstream, groups of one name in several namespaces share `unschedule_task_count`.
+// Gauges with a label per group: told again only when they change, and taken back when the group is
+// gone. As upstream, groups of one name in several namespaces share `unschedule_task_count`.
 class JobMetrics {
  public:
   // After the session.

@@ -65,8 +65,7 @@ struct NodeLoadSource::State : std::enable_shared_from_this<State> {
     call.url = address + "/api/v1/query?query=" + encoded(query);
     http->send(std::move(call), executor,
                [weak = weak_from_this(), cpu, round](const Result<kube::HttpAnswer>& answer) {
-                 if (auto self = weak.lock(); self && self->round == round)
-                   self->take(answer, cpu);
+                 if (auto self = weak.lock(); self && self->round == round) self->take(answer, cpu);
                });
   }
   void take(const Result<kube::HttpAnswer>& answer, bool cpu) {
@@ -157,7 +156,8 @@ Result<void> NodeLoadSource::configure(const json::Value& metrics) {
   const bool server = type == "metrics_server";
   if (given && !server && type != "prometheus")
     return fail(Code::invalid, "metrics: the load of nodes cannot be had from \"" +
-                                   std::string(type) + "\", only from prometheus or metrics_server");
+                                   std::string(type) +
+                                   "\", only from prometheus or metrics_server");
   if (given && !server && address.empty()) return fail(Code::invalid, "metrics address is empty");
   std::uint64_t round = ++state_->round;
   if (!given) {

@@ -1,7 +1,7 @@
 // How busy nodes really are, from the source the configuration names under `metrics`: {type:
-// prometheus, address, interval (30s)}, or {type: metrics_server, interval} for metrics.k8s.io, whose
-// numbers are divided by the node's capacity. Asks every interval; keeps the last answer with its time.
-// Lives on its executor; questions (of) belong to sessions on the same one.
+// prometheus, address, interval (30s)}, or {type: metrics_server, interval} for metrics.k8s.io,
+// whose numbers are divided by the node's capacity. Asks every interval; keeps the last answer with
+// its time. Lives on its executor; questions (of) belong to sessions on the same one.
 #pragma once
 
 #include <functional>

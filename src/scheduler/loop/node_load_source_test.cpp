@@ -39,8 +39,8 @@ TEST(NodeLoadSource, HalfAnAnswerIsNone) {
   FakePrometheus prometheus;
   prometheus.memory_status = 503;
   NodeLoadSource source(executor, &prometheus);
-  ASSERT_TRUE(source.configure(
-      *json::parse(R"({"type":"prometheus","address":"http://prometheus:9090","interval":"10s"})")));
+  ASSERT_TRUE(source.configure(*json::parse(
+      R"({"type":"prometheus","address":"http://prometheus:9090","interval":"10s"})")));
   simulation.run_for(std::chrono::seconds(1));
   EXPECT_FALSE(source.of("n1"));
   prometheus.memory_status = 200;
@@ -57,8 +57,8 @@ TEST(NodeLoadSource, AsksPrometheusEveryInterval) {
   sim::SimExecutor& executor = simulation.add("scheduler");
   FakePrometheus prometheus;
   NodeLoadSource source(executor, &prometheus);
-  ASSERT_TRUE(source.configure(
-      *json::parse(R"({"type":"prometheus","address":"http://prometheus:9090/","interval":"10s"})")));
+  ASSERT_TRUE(source.configure(*json::parse(
+      R"({"type":"prometheus","address":"http://prometheus:9090/","interval":"10s"})")));
   simulation.run_for(std::chrono::seconds(1));
   EXPECT_EQ(prometheus.calls, 2);
   std::optional<NodeLoad> load = source.of("n1");
@@ -101,8 +101,9 @@ TEST(NodeLoadSource, AsksTheMetricsServerForAllNodesAtOnce) {
   EXPECT_DOUBLE_EQ(load->memory, 25);
   EXPECT_EQ(load->at, executor.clock().wall() - std::chrono::seconds(1));
   EXPECT_FALSE(source.of("unknown"));
-  ASSERT_TRUE(api.patch(metrics, {"", "n1"},
-                        *json::parse(R"({"usage":{"cpu":"2"},"timestamp":"2026-01-01T00:00:00Z"})")));
+  ASSERT_TRUE(
+      api.patch(metrics, {"", "n1"},
+                *json::parse(R"({"usage":{"cpu":"2"},"timestamp":"2026-01-01T00:00:00Z"})")));
   simulation.run_for(std::chrono::seconds(10));
   EXPECT_DOUBLE_EQ(source.of("n1")->cpu, 50);
   EXPECT_EQ(source.of("n1")->at, *model::parse_rfc3339("2026-01-01T00:00:00Z"));

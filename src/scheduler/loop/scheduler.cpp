@@ -69,7 +69,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
         cluster(cluster_options(options)),
         session(cluster),
         recording(options.record, cluster_options(options)),
-        loads(c.executor(), options.http, &c, [this](std::string_view name) { return size_of(name); }),
+        loads(c.executor(), options.http, &c,
+              [this](std::string_view name) { return size_of(name); }),
         nodes(c, kube::resources::nodes),
         pods(c, kube::resources::pods),
         groups(c, kube::resources::pod_groups),
@@ -264,18 +265,11 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     auto preparation = decisions.preparations.begin();
     const MonoTime decided = client.executor().clock().mono();
     for (const BindDecision& bind : decisions.binds) {
-      bool prepared =
-          preparation != decisions.preparations.end() && preparation->task == bind.task;
+      bool prepared = preparation != decisions.preparations.end() && preparation->task == bind.task;
       const BindPreparation* with = prepared ? &*preparation++ : nullptr;
       kube::Write write = bind_write(cluster, bind, with);
-      Sent sent{Sent::Kind::bind,
-                bind.task,
-                {},
-                {},
-                cluster.at(bind.task).uid,
-                cluster.at(bind.node).name,
-                decided,
-                decided};
+      Sent sent{Sent::Kind::bind,           bind.task, {},     {}, cluster.at(bind.task).uid,
+                cluster.at(bind.node).name, decided,   decided};
       if (with != nullptr && (!with->claims.empty() || !with->devices.empty()))
         bind_after_claims(*with, std::move(write), std::move(sent));
       else
@@ -301,10 +295,11 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     for (const EventDecision& event : decisions.events) {
       const std::string type = event.warning ? "Warning" : "Normal";
       if (event.task.valid())
-        tell({cluster.at(event.task).scheduler_name, target_of(cluster.at(event.task)), type, event.reason,
-              event.message});
+        tell({cluster.at(event.task).scheduler_name, target_of(cluster.at(event.task)), type,
+              event.reason, event.message});
       else
-        tell({options.scheduler_names.front(), target_of(cluster.at(event.job)), type, event.reason, event.message});
+        tell({options.scheduler_names.front(), target_of(cluster.at(event.job)), type, event.reason,
+              event.message});
     }
   }
 
@@ -313,8 +308,8 @@ struct Scheduler::State : std::enable_shared_from_this<State> {
     std::vector<kube::Write> claims;
     for (const auto& claim : with.claims) claims.push_back(claim_write(claim, sent.node));
     for (const auto& claim : with.devices) {
-      const Companion* known = cluster.companions().find(CompanionKind::resource_claim,
-                                                         claim.ns + "/" + claim.name);
+      const Companion* known =
+          cluster.companions().find(CompanionKind::resource_claim, claim.ns + "/" + claim.name);
       for (kube::Write& one : device_claim_writes(
                claim, known == nullptr ? std::vector<std::string>() : known->metadata.finalizers))
         claims.push_back(std::move(one));

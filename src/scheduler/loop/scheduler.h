@@ -45,8 +45,8 @@ struct Options {
   // Outgoing calls: node loads from a metrics store, extenders. Null: none are made.
   kube::Http* http = nullptr;
   Rng* rng = nullptr;  // session ids; the machine's if null
-  // Writes the events, on its own executor: they tell of what has happened, and whoever waits for a decision need not
-  // wait for them. Null: the scheduler's client. Must live longer.
+  // Writes the events, on its own executor: they tell of what has happened, and whoever waits for a
+  // decision need not wait for them. Null: the scheduler's client. Must live longer.
   kube::Client* event_client = nullptr;
 };
 

@@ -47,19 +47,24 @@ TEST_F(SchedulerTest, WhatAQueueNoLongerHoldsLeavesItsStatus) {
   ASSERT_TRUE(api.remove(resources::pods, {"default", "g-0"}));
   ASSERT_TRUE(api.remove(resources::pod_groups, {"default", "g"}));
   settle();
-  EXPECT_EQ(at(resources::queues, "", "default", {"status", "allocated"}), R"({"cpu":"0","memory":"0","pods":"0"})");
+  EXPECT_EQ(at(resources::queues, "", "default", {"status", "allocated"}),
+            R"({"cpu":"0","memory":"0","pods":"0"})");
   EXPECT_EQ(value_of(metrics, R"(volcano_queue_request_milli_cpu{queue_name="default"})"), "0");
 }
 
 TEST_F(SchedulerTest, AStatusFromBeforeTheRestartIsCorrected) {
   node("{name: n1, cpu: 4, memory: 8Gi, resources: {nvidia.com/gpu: 4}}");
   json::Value queue = shorthand::queue(Bench::yaml("{name: old}"));
-  json::at_path(queue, {"status", "allocated"}) = json::Object{
-      {"cpu", "1"}, {"memory", "0"}, {"pods", "1"}, {"nvidia.com/gpu", "4"}, {"long.gone/thing", "1"}};
+  json::at_path(queue, {"status", "allocated"}) = json::Object{{"cpu", "1"},
+                                                               {"memory", "0"},
+                                                               {"pods", "1"},
+                                                               {"nvidia.com/gpu", "4"},
+                                                               {"long.gone/thing", "1"}};
   ASSERT_TRUE(api.create(resources::queues, plain(queue)));
   start();
   settle();
-  EXPECT_EQ(at(resources::queues, "", "old", {"status", "allocated"}), R"({"cpu":"0","memory":"0","pods":"0"})");
+  EXPECT_EQ(at(resources::queues, "", "old", {"status", "allocated"}),
+            R"({"cpu":"0","memory":"0","pods":"0"})");
 }
 
 TEST_F(SchedulerTest, FiguresAboutAQueueGoWithIt) {
@@ -100,17 +105,20 @@ TEST_F(SchedulerTest, FiguresAboutAGroupGoWithIt) {
   EXPECT_EQ(figure(share), "0.5");
   EXPECT_NE(figure(duration), "(none)");
   EXPECT_NE(figure(last), "(none)");
-  EXPECT_NE(metrics.text().find(R"(volcano_scheduling_stage_duration_milliseconds_count{stage="Bind"} 2)"),
+  EXPECT_NE(metrics.text().find(
+                R"(volcano_scheduling_stage_duration_milliseconds_count{stage="Bind"} 2)"),
             std::string::npos);
-  EXPECT_NE(metrics.text().find(R"(volcano_task_scheduling_latency_milliseconds_count{stage="Bound"} 2)"),
-            std::string::npos);
+  EXPECT_NE(
+      metrics.text().find(R"(volcano_task_scheduling_latency_milliseconds_count{stage="Bound"} 2)"),
+      std::string::npos);
   ASSERT_TRUE(api.remove(resources::pods, {"default", "g-0"}));
   ASSERT_TRUE(api.remove(resources::pods, {"default", "g-1"}));
   ASSERT_TRUE(api.remove(resources::pod_groups, {"default", "g"}));
   settle();
   EXPECT_EQ(figure(unready), "(none)");
   EXPECT_EQ(figure(share), "(none)");
-  for (const std::string& gone : {duration, started, last, retries}) EXPECT_EQ(figure(gone), "(none)") << gone;
+  for (const std::string& gone : {duration, started, last, retries})
+    EXPECT_EQ(figure(gone), "(none)") << gone;
 }
 
 TEST_F(SchedulerTest, OwnWritesStartNoSessionForEver) {
@@ -234,7 +242,8 @@ TEST_F(SchedulerTest, AGangIsUnknownOnlyIfAPodItLostIsNotReplacedWithinASecond) 
   group("{name: g, minMember: 2, pods: 2, each: {cpu: 1}}");
   settle();
   for (const char* name : {"g-0", "g-1"})
-    api.patch(resources::pods, {"default", name}, Bench::yaml("{status: {phase: Running}}"), "status");
+    api.patch(resources::pods, {"default", name}, Bench::yaml("{status: {phase: Running}}"),
+              "status");
   settle();
   auto lose = [&] {
     ASSERT_TRUE(api.remove(resources::pods, {"default", "g-1"}));
@@ -248,11 +257,13 @@ TEST_F(SchedulerTest, AGangIsUnknownOnlyIfAPodItLostIsNotReplacedWithinASecond) 
   EXPECT_EQ(node_of("g-1"), "n1");
   ASSERT_TRUE(simulation.run_for(std::chrono::seconds(3)));
   EXPECT_EQ(phase_of_group("g"), "Running");
-  EXPECT_EQ(at(resources::pod_groups, "default", "g", {"status", "conditions"}).find("Unschedulable"),
-            std::string::npos);
+  EXPECT_EQ(
+      at(resources::pod_groups, "default", "g", {"status", "conditions"}).find("Unschedulable"),
+      std::string::npos);
   lose();
   ASSERT_TRUE(simulation.run_for(std::chrono::seconds(3)));
-  EXPECT_EQ(phase_of_group("g"), "Unknown") << "nothing has happened since, and it looks again by itself";
+  EXPECT_EQ(phase_of_group("g"), "Unknown")
+      << "nothing has happened since, and it looks again by itself";
 }
 
 TEST_F(SchedulerTest, ADeletedPodFreesItsNodeForTheNext) {

@@ -54,18 +54,17 @@ kube::Write bind_write(const Cluster& cluster, const BindDecision& decision,
 
 kube::Write claim_write(const BindPreparation::ClaimDecision& claim, const std::string& node) {
   if (claim.volume.empty())
-    return patch(kube::resources::persistent_volume_claims, {claim.ns, claim.name},
-                 json::Object{{"metadata",
-                               json::Object{{"annotations",
-                                             json::Object{{"volume.kubernetes.io/selected-node",
-                                                           node}}}}}});
+    return patch(
+        kube::resources::persistent_volume_claims, {claim.ns, claim.name},
+        json::Object{{"metadata",
+                      json::Object{{"annotations",
+                                    json::Object{{"volume.kubernetes.io/selected-node", node}}}}}});
   json::Object ref{{"apiVersion", "v1"},
                    {"kind", "PersistentVolumeClaim"},
                    {"namespace", claim.ns},
                    {"name", claim.name},
                    {"uid", claim.uid}};
-  json::Object meta{
-      {"annotations", json::Object{{"pv.kubernetes.io/bound-by-controller", "yes"}}}};
+  json::Object meta{{"annotations", json::Object{{"pv.kubernetes.io/bound-by-controller", "yes"}}}};
   return patch(kube::resources::persistent_volumes, {"", claim.volume},
                json::Object{{"metadata", std::move(meta)},
                             {"spec", json::Object{{"claimRef", std::move(ref)}}}});
@@ -89,8 +88,8 @@ std::vector<kube::Write> device_claim_writes(const BindPreparation::DeviceDecisi
   }
   if (status.empty()) return out;
   // Users are merged by their uid: several pods may join a claim at once.
-  out.push_back(patch(kClaims, {claim.ns, claim.name},
-                      json::Object{{"status", std::move(status)}}));
+  out.push_back(
+      patch(kClaims, {claim.ns, claim.name}, json::Object{{"status", std::move(status)}}));
   out.back().subresource = "status";
   out.back().patch_type = kube::PatchType::strategic;
   return out;
@@ -128,8 +127,9 @@ kube::Write pod_condition_write(const Cluster& cluster, const PodConditionDecisi
       {"reason", decision.reason}, {"message", decision.message}};
   json::Object status{{"conditions", json::Array{std::move(condition)}}};
   if (decision.nominated.valid()) status["nominatedNodeName"] = cluster.at(decision.nominated).name;
-  kube::Write write = patch(kube::resources::pods, {task.ns, task.name},
-                            json::Object{{"metadata", only(task.uid)}, {"status", std::move(status)}});
+  kube::Write write =
+      patch(kube::resources::pods, {task.ns, task.name},
+            json::Object{{"metadata", only(task.uid)}, {"status", std::move(status)}});
   write.subresource = "status";
   write.patch_type = kube::PatchType::strategic;
   return write;

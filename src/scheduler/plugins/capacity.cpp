@@ -80,10 +80,11 @@ class Capacity final : public Plugin {
     auto add = [&](std::size_t i) {
       const CapacityQueue& queue = queues_[i];
       // Volcano's word: it holds all it deserves of something.
-      bool overused = !queue.deserved.is_empty() && !less_equal(queue.allocated, queue.deserved, Missing::zero);
-      out.push_back({i + 1 < queues_.size() ? QueueId(i) : QueueId(), false, to_shares(queue.deserved),
-                     to_shares(queue.real_capability), queue.allocated, queue.request, queue.inqueue,
-                     queue.elastic, queue.share, overused});
+      bool overused =
+          !queue.deserved.is_empty() && !less_equal(queue.allocated, queue.deserved, Missing::zero);
+      out.push_back({i + 1 < queues_.size() ? QueueId(i) : QueueId(), false,
+                     to_shares(queue.deserved), to_shares(queue.real_capability), queue.allocated,
+                     queue.request, queue.inqueue, queue.elastic, queue.share, overused});
     };
     if (!queues_[id.index()].known) return out;
     add(id.index());
@@ -156,9 +157,9 @@ class Capacity final : public Plugin {
       return over == 0;
     });
     if (fits) return Vote::permit;
-    session_->record_rejection(id, "queue resource quota insufficient: " +
-                                       session_->cluster().dimensions().list(over, "insufficient",
-                                                                         job.min_unknown));
+    session_->record_rejection(
+        id, "queue resource quota insufficient: " +
+                session_->cluster().dimensions().list(over, "insufficient", job.min_unknown));
     return Vote::reject;
   }
   void job_enqueued(JobId id) override {
@@ -271,8 +272,9 @@ class Capacity final : public Plugin {
 
   void refuse(std::size_t i, std::string_view why) {
     if (is_sound())
-      problem_ = "the tree of queues is not sound, and the capacity plugin schedules nothing: queue " +
-                 session_->cluster().queues()[i].name + ": " + std::string(why);
+      problem_ =
+          "the tree of queues is not sound, and the capacity plugin schedules nothing: queue " +
+          session_->cluster().queues()[i].name + ": " + std::string(why);
   }
 
   void divide_among(std::size_t parent, const std::vector<std::size_t>& children) {

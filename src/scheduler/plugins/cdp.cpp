@@ -1,6 +1,6 @@
-// cdp: a pod that has just been placed is nobody's victim. The time is the pod's label or annotation
-// volcano.sh/cooldown-time, counted from the moment its condition PodScheduled became true. No
-// arguments.
+// cdp: a pod that has just been placed is nobody's victim. The time is the pod's label or
+// annotation volcano.sh/cooldown-time, counted from the moment its condition PodScheduled became
+// true. No arguments.
 #include "model/time.h"
 #include "scheduler/session/session.h"
 
@@ -24,7 +24,8 @@ class Cooldown final : public Plugin {
 
  private:
   bool is_protected(const Task& task) const {
-    std::string_view text = session_->cluster().class_of(task).annotation("volcano.sh/cooldown-time");
+    std::string_view text =
+        session_->cluster().class_of(task).annotation("volcano.sh/cooldown-time");
     if (text.empty() || task.scheduled == WallTime{}) return false;
     Result<Nanos> time = model::parse_go_duration(text);
     return time && session_->now() < task.scheduled + *time;

@@ -1,9 +1,9 @@
 // deviceshare: GPUs shared by pods. Three ways, one at a time: by memory (resource
-// volcano.sh/gpu-memory: a pod gets its memory on one card), by number (volcano.sh/gpu-number: whole
-// cards), or as virtual GPUs (volcano.sh/vgpu-number, -memory, -memory-percentage, -cores). Cards are
-// known from the node (its capacity, or the annotation volcano.sh/node-vgpu-register), what pods have
-// of them from the pods' annotations (volcano.sh/gpu-index, volcano.sh/vgpu-ids-new), which the
-// binding brings along for the device plugin.
+// volcano.sh/gpu-memory: a pod gets its memory on one card), by number (volcano.sh/gpu-number:
+// whole cards), or as virtual GPUs (volcano.sh/vgpu-number, -memory, -memory-percentage, -cores).
+// Cards are known from the node (its capacity, or the annotation volcano.sh/node-vgpu-register),
+// what pods have of them from the pods' annotations (volcano.sh/gpu-index,
+// volcano.sh/vgpu-ids-new), which the binding brings along for the device plugin.
 //
 // Arguments: deviceshare.GPUSharingEnable, deviceshare.GPUNumberEnable, deviceshare.VGPUEnable (all
 // false), deviceshare.SchedulePolicy (binpack or spread), deviceshare.ScheduleWeight (0).
@@ -64,7 +64,8 @@ struct Grant {
   double score = 0;
 };
 
-// Its device plugin has not registered any, or has taken them back: the resource may still be there.
+// Its device plugin has not registered any, or has taken them back: the resource may still be
+// there.
 constexpr const char* kNoCards = "node not initialized with device";
 
 std::string upper(std::string_view text) {
@@ -95,8 +96,8 @@ class DeviceShare final : public Plugin {
   }
   Hooks hooks() const override {
     if (!by_memory_ && !by_number_ && !virtual_) return {};
-    return hooks_of({Hook::task_predicate, Hook::batch_node_order, Hook::reserve,
-                     Hook::prepare_bind});
+    return hooks_of(
+        {Hook::task_predicate, Hook::batch_node_order, Hook::reserve, Hook::prepare_bind});
   }
 
   void open(Session& session) override {
@@ -118,8 +119,7 @@ class DeviceShare final : public Plugin {
     });
   }
 
-  void filter_task(TaskId id, std::span<const NodeId> nodes,
-                   std::span<ReasonId> reasons) override {
+  void filter_task(TaskId id, std::span<const NodeId> nodes, std::span<ReasonId> reasons) override {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (reasons[i] != kFeasible) continue;
       std::string why;
@@ -195,8 +195,8 @@ class DeviceShare final : public Plugin {
     cards.all.resize(static_cast<std::size_t>(count));
     for (Card& card : cards.all) card.memory = shape.capacity[*memory] / 1000 / count;
     std::string_view broken = shape.annotation("volcano.sh/gpu-unhealthy-ids");
-    for (std::string_view one : broken.empty() ? std::vector<std::string_view>()
-                                               : parts_of(broken, ','))
+    for (std::string_view one :
+         broken.empty() ? std::vector<std::string_view>() : parts_of(broken, ','))
       if (auto which = static_cast<std::size_t>(number_in(one)); which < cards.all.size())
         cards.all[which].healthy = false;
     return cards;
@@ -336,7 +336,7 @@ class DeviceShare final : public Plugin {
     if (!card.healthy || card.pods >= card.most_pods) return false;
     if (card.memory - card.used_memory < share.memory) return false;
     if (card.used_cores + share.cores > 100) return false;
-    if (share.cores == 100 && card.pods > 0) return false;       // it wants the card alone
+    if (share.cores == 100 && card.pods > 0) return false;         // it wants the card alone
     if (share.cores == 0 && card.used_cores == 100) return false;  // somebody has it alone
     if (card.type.find("NVIDIA") == std::string::npos) return false;
     std::string_view wanted = task.annotation("nvidia.com/use-gputype");
@@ -372,7 +372,8 @@ Result<void> check_deviceshare(const PluginOption& option) {
   auto on = [&](std::string_view name) { return given.boolean(name, false); };
   bool memory = on("deviceshare.GPUSharingEnable"), number = on("deviceshare.GPUNumberEnable");
   if (memory && number)
-    return fail(Code::invalid, "deviceshare: GPUSharingEnable and GPUNumberEnable exclude each other");
+    return fail(Code::invalid,
+                "deviceshare: GPUSharingEnable and GPUNumberEnable exclude each other");
   if ((memory || number) && on("deviceshare.VGPUEnable"))
     return fail(Code::invalid,
                 "deviceshare: VGPUEnable excludes GPUSharingEnable and GPUNumberEnable");

@@ -3,13 +3,14 @@
 // extender.urlPrefix to POST to; a question without a verb is not asked.
 //
 // Arguments: extender.urlPrefix, extender.httpTimeout (1s), extender.ignorable (false: an extender
-// that does not answer refuses), extender.managedResources (none: pods that request none of these are
-// not asked about), and the verbs extender.onSessionOpenVerb, onSessionCloseVerb, predicateVerb,
-// prioritizeVerb, preemptableVerb, reclaimableVerb, queueOverusedVerb, jobEnqueueableVerb,
-// jobEnqueuedVerb, jobReadyVerb, allocateFuncVerb, deallocateFuncVerb.
+// that does not answer refuses), extender.managedResources (none: pods that request none of these
+// are not asked about), and the verbs extender.onSessionOpenVerb, onSessionCloseVerb,
+// predicateVerb, prioritizeVerb, preemptableVerb, reclaimableVerb, queueOverusedVerb,
+// jobEnqueueableVerb, jobEnqueuedVerb, jobReadyVerb, allocateFuncVerb, deallocateFuncVerb.
 //
-// Differs from Volcano: bodies are documented and stable where Volcano sends its internal structures;
-// all nodes of a question travel in one call; an extender that fails makes a job not ready.
+// Differs from Volcano: bodies are documented and stable where Volcano sends its internal
+// structures; all nodes of a question travel in one call; an extender that fails makes a job not
+// ready.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -23,10 +24,10 @@ namespace hekla::scheduler {
 
 namespace {
 
-constexpr std::string_view kVerbs[] = {
-    "onSessionOpen",  "onSessionClose", "predicate",   "prioritize", "preemptable", "reclaimable",
-    "queueOverused",  "jobEnqueueable", "jobEnqueued", "jobReady",   "allocateFunc",
-    "deallocateFunc"};
+constexpr std::string_view kVerbs[] = {"onSessionOpen", "onSessionClose", "predicate",
+                                       "prioritize",    "preemptable",    "reclaimable",
+                                       "queueOverused", "jobEnqueueable", "jobEnqueued",
+                                       "jobReady",      "allocateFunc",   "deallocateFunc"};
 
 class Extender final : public Plugin {
  public:
@@ -40,7 +41,8 @@ class Extender final : public Plugin {
       for (const json::Value& name : *names)
         if (name.is_string()) managed_.emplace(json::sv(name.get_string()));
     for (std::string_view verb : kVerbs)
-      if (std::string path = arguments.text("extender." + std::string(verb) + "Verb"); !path.empty())
+      if (std::string path = arguments.text("extender." + std::string(verb) + "Verb");
+          !path.empty())
         paths_[verb] = path;
   }
   Hooks hooks() const override {
@@ -91,14 +93,14 @@ class Extender final : public Plugin {
     });
     return any;
   }
-  void filter_task(TaskId id, std::span<const NodeId> nodes,
-                   std::span<ReasonId> reasons) override {
+  void filter_task(TaskId id, std::span<const NodeId> nodes, std::span<ReasonId> reasons) override {
     Result<json::Value> answer =
         ask("predicate", json::Object{{"task", describe(id)}, {"nodes", names_of(nodes, reasons)}});
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (reasons[i] != kFeasible) continue;
       if (!answer) {
-        if (!ignorable_) reasons[i] = session_->reasons().intern("extender: " + answer.error().message);
+        if (!ignorable_)
+          reasons[i] = session_->reasons().intern("extender: " + answer.error().message);
         continue;
       }
       std::string_view refusal =
@@ -252,7 +254,8 @@ class Extender final : public Plugin {
   json::Array names_of(std::span<const NodeId> nodes, std::span<const ReasonId> reasons) const {
     json::Array out;
     for (std::size_t i = 0; i < nodes.size(); ++i)
-      if (reasons[i] == kFeasible) out.push_back(json::Value(session_->cluster().at(nodes[i]).name));
+      if (reasons[i] == kFeasible)
+        out.push_back(json::Value(session_->cluster().at(nodes[i]).name));
     return out;
   }
 

@@ -28,7 +28,8 @@ class ScriptedHttp final : public kube::Http {
 
 std::string configuration(const std::string& arguments, const std::string& actions = "allocate") {
   return "actions: \"" + actions +
-         "\"\ntiers:\n- plugins:\n  - name: gang\n    enablePreemptable: false\n  - name: predicates\n"
+         "\"\ntiers:\n- plugins:\n  - name: gang\n    enablePreemptable: false\n  - name: "
+         "predicates\n"
          "  - name: extender\n    arguments:\n"
          "      extender.urlPrefix: http://127.0.0.1:9/x/\n" +
          arguments;
@@ -36,7 +37,8 @@ std::string configuration(const std::string& arguments, const std::string& actio
 
 struct ExtenderTest : testing::Test {
   ScriptedHttp http;
-  std::unique_ptr<Bench> bench(const std::string& arguments, const std::string& actions = "allocate") {
+  std::unique_ptr<Bench> bench(const std::string& arguments,
+                               const std::string& actions = "allocate") {
     auto made = std::make_unique<Bench>(configuration(arguments, actions));
     made->session.use({nullptr, &http});
     made->node("{name: n1, cpu: 4}");

@@ -1,9 +1,9 @@
 // network-topology-aware: keeps the pods of a job close together in the network (HyperNode objects:
-// groups of nodes, and groups of those; the lower the tier the closer). A hard wish names the highest
-// tier a job's or a sub-group's pods may be spread over; a soft one allows any, the closest first.
-// Among domains of one tier the fullest that has room wins (binpack), then the one that has more of
-// the job already; within a domain pods go near those placed before. Pods without a wish fill
-// hypernodes up, the lower tiers weighing more, and prefer nodes outside any.
+// groups of nodes, and groups of those; the lower the tier the closer). A hard wish names the
+// highest tier a job's or a sub-group's pods may be spread over; a soft one allows any, the closest
+// first. Among domains of one tier the fullest that has room wins (binpack), then the one that has
+// more of the job already; within a domain pods go near those placed before. Pods without a wish
+// fill hypernodes up, the lower tiers weighing more, and prefer nodes outside any.
 //
 // Arguments: weight (1), hypernode.binpack.cpu (1), hypernode.binpack.memory (1),
 // hypernode.binpack.resources "a,b" with hypernode.binpack.resources.<name> (1),
@@ -36,8 +36,8 @@ class NetworkTopologyAware final : public Plugin {
         fading_(not_negative(arguments.number("hypernode.binpack.normal-pod.fading", kFading),
                              kFading)) {}
   Hooks hooks() const override {
-    return hooks_of({Hook::batch_node_order, Hook::hyper_node_order, Hook::hyper_node_gradient,
-                     Hook::events});
+    return hooks_of(
+        {Hook::batch_node_order, Hook::hyper_node_order, Hook::hyper_node_gradient, Hook::events});
   }
 
   void open(Session& session) override {
@@ -196,7 +196,8 @@ class NetworkTopologyAware final : public Plugin {
   HyperNodeId search_root(HyperNodeId within, std::int32_t allowed, HyperNodeId sits) const {
     if (!sits.valid()) return within;
     HyperNodeId highest;
-    for (HyperNodeId up = sits; up.valid() && all_->at(up).tier <= allowed; up = all_->at(up).parent)
+    for (HyperNodeId up = sits; up.valid() && all_->at(up).tier <= allowed;
+         up = all_->at(up).parent)
       highest = up;
     if (!highest.valid()) return {};
     if (all_->contains(highest, within)) return within;

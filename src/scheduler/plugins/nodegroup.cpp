@@ -37,8 +37,7 @@ class NodeGroup final : public Plugin {
   }
 
   bool concerns(TaskId) const override { return true; }
-  void filter_task(TaskId id, std::span<const NodeId> nodes,
-                   std::span<ReasonId> reasons) override {
+  void filter_task(TaskId id, std::span<const NodeId> nodes, std::span<ReasonId> reasons) override {
     const Task& task = session_->at(id);
     const Terms& terms = terms_of(task);
     const Resources& request = session_->cluster().class_of(task).request;
@@ -78,8 +77,9 @@ class NodeGroup final : public Plugin {
       const Queue& queue = session_->at(QueueId(i));
       const NodeGroupAffinity& affinity = affinity_of(queue);
       Terms& terms = terms_[i];
-      terms = {named(affinity.required), named(affinity.preferred), named(affinity.anti_required),
-               named(affinity.anti_preferred), affinity.empty(), {}};
+      terms = {
+          named(affinity.required),       named(affinity.preferred), named(affinity.anti_required),
+          named(affinity.anti_preferred), affinity.empty(),          {}};
       for (const auto& [group, most] : queue.node_group_limits)
         terms.limits.push_back({session_->cluster().names().find(group), most, {}});
     }

@@ -1,10 +1,11 @@
 // nodeorder: the Kubernetes scores, each 0 to 100 in whole numbers, times a weight: free room
 // (leastrequested.weight 1), used room (mostrequested.weight 0), balance of resources
 // (balancedresource.weight 1), preferred node affinity (nodeaffinity.weight 2), soft taints
-// (tainttoleration.weight 3), images already present (imagelocality.weight 1), preferred pod affinity
-// from both sides (podaffinity.weight 2), soft topology spread (podtopologyspread.weight 2). The last
-// two are known only with all candidates at hand, so pods that have to do with them are scored one
-// by one. Room is counted without the pods that were evicted in this session, as in Volcano.
+// (tainttoleration.weight 3), images already present (imagelocality.weight 1), preferred pod
+// affinity from both sides (podaffinity.weight 2), soft topology spread (podtopologyspread.weight
+// 2). The last two are known only with all candidates at hand, so pods that have to do with them
+// are scored one by one. Room is counted without the pods that were evicted in this session, as in
+// Volcano.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -56,7 +57,8 @@ class NodeOrder final : public Plugin {
       const Evicted* evicted = session_->cluster().evicted_from(nodes[i]);
       const Evicted& gone = evicted ? *evicted : kNobody;
       double sum = 0;
-      if (least_ != 0) sum += least_ * static_cast<double>(average<least_requested>(pods, node, gone));
+      if (least_ != 0)
+        sum += least_ * static_cast<double>(average<least_requested>(pods, node, gone));
       if (most_ != 0) sum += most_ * static_cast<double>(average<most_requested>(pods, node, gone));
       if (balanced_ != 0) sum += balanced_ * static_cast<double>(balance(pods, node, gone));
       if (images_ != 0 && !node.shape.images.empty())
@@ -108,7 +110,8 @@ class NodeOrder final : public Plugin {
     std::vector<std::int64_t> raw(nodes.size(), 0);
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       for (const ClassTerms::Weighted& one : own.preferred)
-        raw[i] += std::int64_t{one.weight} * terms.at(one.term).at(terms.domain(one.term, nodes[i]));
+        raw[i] +=
+            std::int64_t{one.weight} * terms.at(one.term).at(terms.domain(one.term, nodes[i]));
       for (TermId id : own.matched) {
         if (terms.at(id).spec.use != TermUse::scored) continue;
         std::uint32_t domain = terms.domain(id, nodes[i]);
@@ -154,8 +157,7 @@ class NodeOrder final : public Plugin {
     }
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (outside[i]) continue;
-      std::int64_t score =
-          most == 0 ? 100 : 100 * (most + least - std::llround(sums[i])) / most;
+      std::int64_t score = most == 0 ? 100 : 100 * (most + least - std::llround(sums[i])) / most;
       scores[i] += spread_ * static_cast<double>(score);
     }
   }
@@ -169,7 +171,8 @@ class NodeOrder final : public Plugin {
       ++weights;
     };
     add(node.nonzero_cpu - gone.nonzero_cpu + pods.nonzero_cpu, node.shape.allocatable[kCpu]);
-    add(node.nonzero_memory - gone.nonzero_memory + pods.nonzero_memory, node.shape.allocatable[kMemory]);
+    add(node.nonzero_memory - gone.nonzero_memory + pods.nonzero_memory,
+        node.shape.allocatable[kMemory]);
     return weights == 0 ? 0 : sum / weights;
   }
 
@@ -180,7 +183,8 @@ class NodeOrder final : public Plugin {
     auto add = [&](Dim d) {
       auto capacity = static_cast<double>(node.shape.allocatable[d]);
       if (capacity == 0) return;
-      auto requested = static_cast<double>(node.used[d] - gone.request[d] + node.pipelined[d] + pods.request[d]);
+      auto requested =
+          static_cast<double>(node.used[d] - gone.request[d] + node.pipelined[d] + pods.request[d]);
       parts[count++] = std::min(requested / capacity, 1.0);
     };
     add(kCpu);

@@ -67,8 +67,8 @@ struct NumaInfo {
   std::string policy_name;
   NumaPolicy policy = NumaPolicy::none;
   CpuSet allocatable;
-  std::map<int, CpuSet> numa_nodes;       // cores by NUMA node
-  std::vector<std::size_t> order;         // cores as they are taken
+  std::map<int, CpuSet> numa_nodes;         // cores by NUMA node
+  std::vector<std::size_t> order;           // cores as they are taken
   std::set<std::string, std::less<>> pods;  // uids it has counted
   bool lists_pods = false;
 
@@ -168,8 +168,8 @@ class NumaAware final : public Plugin {
  public:
   explicit NumaAware(const Arguments& arguments) : weight_(arguments.number("weight", 1)) {}
   Hooks hooks() const override {
-    return hooks_of({Hook::task_predicate, Hook::batch_node_order, Hook::reserve,
-                     Hook::prepare_bind});
+    return hooks_of(
+        {Hook::task_predicate, Hook::batch_node_order, Hook::reserve, Hook::prepare_bind});
   }
 
   void open(Session& session) override {
@@ -182,8 +182,7 @@ class NumaAware final : public Plugin {
     return !session_->at(id).exclusive.empty() && (!nodes_.empty() || wants_policy(id));
   }
 
-  void filter_task(TaskId id, std::span<const NodeId> nodes,
-                   std::span<ReasonId> reasons) override {
+  void filter_task(TaskId id, std::span<const NodeId> nodes, std::span<ReasonId> reasons) override {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (reasons[i] != kFeasible) continue;
       if (std::string objection = objection_of(id, nodes[i]); !objection.empty())
@@ -271,12 +270,11 @@ class NumaAware final : public Plugin {
   }
 
   std::string_view policy_of(TaskId id) const {
-    return session_->cluster().class_of(session_->at(id)).annotation(
-        "volcano.sh/numa-topology-policy");
+    return session_->cluster()
+        .class_of(session_->at(id))
+        .annotation("volcano.sh/numa-topology-policy");
   }
-  bool wants_policy(TaskId id) const {
-    return policy_named(policy_of(id)) != NumaPolicy::none;
-  }
+  bool wants_policy(TaskId id) const { return policy_named(policy_of(id)) != NumaPolicy::none; }
   // Whether the node's kubelet will align the pod's cores at all.
   bool is_managed(TaskId id, NodeId node) const {
     auto info = nodes_.find(node);
@@ -337,7 +335,7 @@ class NumaAware final : public Plugin {
   double weight_;
   std::uint64_t seen_ = 0;
   std::uint64_t shapes_ = 0;
-  std::map<std::string, NumaInfo> infos_;     // by node name
+  std::map<std::string, NumaInfo> infos_;  // by node name
   std::map<NodeId, const NumaInfo*> nodes_;
   std::map<std::string, Taken, std::less<>> taken_;  // by pod uid
 };

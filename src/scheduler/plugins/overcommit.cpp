@@ -43,9 +43,9 @@ class Overcommit final : public Plugin {
     wanted += job.min_resources;
     std::uint32_t over = exceeded(wanted, idle_, job.min_resources);
     if (over == 0) return Vote::permit;
-    session_->record_rejection(id, "resource in cluster is overused: " +
-                                       session_->cluster().dimensions().list(over, "overused",
-                                                                         job.min_unknown));
+    session_->record_rejection(
+        id, "resource in cluster is overused: " +
+                session_->cluster().dimensions().list(over, "overused", job.min_unknown));
     return Vote::reject;
   }
   void job_enqueued(JobId id) override {

@@ -68,8 +68,9 @@ TEST(Patience, TheOneWhoHasWaitedTooLongGoesFirst) {
     b.cluster.put(high);
     b.node("{name: n1, cpu: 1}");
     b.group("{name: old, minMember: 1, pods: 1, each: {cpu: 1}, created: 67225600}");
-    b.group("{name: new, minMember: 1, pods: 1, each: {cpu: 1}, priorityClassName: high, "
-            "created: 67311990}");
+    b.group(
+        "{name: new, minMember: 1, pods: 1, each: {cpu: 1}, priorityClassName: high, "
+        "created: 67311990}");
     const Decisions& decisions = b.run();
     ASSERT_EQ(decisions.binds.size(), 1u);
     EXPECT_EQ(b.cluster.at(decisions.binds[0].task).name,

@@ -1,8 +1,8 @@
 // pdb: nobody is evicted beyond what PodDisruptionBudgets allow (status.disruptionsAllowed): not by
 // preempt, reclaim, their gang forms, nor by shuffle. No arguments.
 //
-// Differs from Volcano: a pod without labels, which no budget covers, may be evicted; in shuffle the
-// budgets only spare pods that others name, where Volcano's plugin names every pod they allow.
+// Differs from Volcano: a pod without labels, which no budget covers, may be evicted; in shuffle
+// the budgets only spare pods that others name, where Volcano's plugin names every pod they allow.
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <set>
 
@@ -122,10 +122,9 @@ class DisruptionBudgets final : public Plugin {
 }  // namespace
 
 extern const PluginInfo plugin_pdb;
-const PluginInfo plugin_pdb{
-    "pdb", "evicts nobody beyond disruption budgets", "",
-    [](const PluginOption&) -> std::unique_ptr<Plugin> {
-      return std::make_unique<DisruptionBudgets>();
-    }};
+const PluginInfo plugin_pdb{"pdb", "evicts nobody beyond disruption budgets", "",
+                            [](const PluginOption&) -> std::unique_ptr<Plugin> {
+                              return std::make_unique<DisruptionBudgets>();
+                            }};
 
 }  // namespace hekla::scheduler

@@ -6,8 +6,9 @@
 // up.
 //
 // Pods with persistent volume claims are also checked one by one (cluster/volume_fit.h): whether
-// their volumes can be reached from a node, or found or made there, zones, and how many a node holds;
-// pods with resource claims as well: whether a node has the devices (cluster/dynamic_resources.h).
+// their volumes can be reached from a node, or found or made there, zones, and how many a node
+// holds; pods with resource claims as well: whether a node has the devices
+// (cluster/dynamic_resources.h).
 //
 // Arguments (all true): predicate.NodeAffinityEnable, predicate.NodePortsEnable,
 // predicate.TaintTolerationEnable, predicate.PodAffinityEnable, predicate.PodTopologySpreadEnable,
@@ -81,8 +82,7 @@ class Predicates final : public Plugin {
       blocked = "plugin " + std::string(filter) + " pre-predicates failed " + blocked;
     return session_->reasons().intern(blocked);
   }
-  void filter_task(TaskId id, std::span<const NodeId> nodes,
-                   std::span<ReasonId> reasons) override {
+  void filter_task(TaskId id, std::span<const NodeId> nodes, std::span<ReasonId> reasons) override {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       if (reasons[i] != kFeasible) continue;
       VolumeConflict conflict = volume_conflict(session_->cluster(), id, nodes[i], volumes_);
@@ -244,8 +244,9 @@ class Predicates final : public Plugin {
     for (const auto& [known, reason] : untolerated_)
       if (known.key == taint.key && known.value == taint.value) return reason;
     const Names& names = session_->cluster().names();
-    ReasonId reason = session_->reasons().intern("node(s) had untolerated taint {" + names.text(taint.key) +
-                                                 ": " + names.text(taint.value) + "}");
+    ReasonId reason =
+        session_->reasons().intern("node(s) had untolerated taint {" + names.text(taint.key) +
+                                   ": " + names.text(taint.value) + "}");
     untolerated_.emplace_back(taint, reason);
     return reason;
   }

@@ -114,9 +114,9 @@ class Proportion final : public Plugin {
     wanted -= queue.elastic;
     std::uint32_t over = exceeded(wanted, queue.real_capability, job.min_resources);
     if (over == 0) return Vote::permit;
-    session_->record_rejection(id, "queue resource quota insufficient: " +
-                                       session_->cluster().dimensions().list(over, "insufficient",
-                                                                         job.min_unknown));
+    session_->record_rejection(
+        id, "queue resource quota insufficient: " +
+                session_->cluster().dimensions().list(over, "insufficient", job.min_unknown));
     return Vote::reject;
   }
   void job_enqueued(JobId id) override {

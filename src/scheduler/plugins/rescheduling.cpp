@@ -1,15 +1,16 @@
 // rescheduling: moves pods from busy nodes to idle ones, with the shuffle action. Every `interval`
 // (5m) nodes are compared by their real load (the source the configuration names under `metrics`):
-// from those above a target threshold pods leave, the busiest node and the least important pod first,
-// until the node is below, as long as the nodes below all thresholds have room up to the target.
+// from those above a target threshold pods leave, the busiest node and the least important pod
+// first, until the node is below, as long as the nodes below all thresholds have room up to the
+// target.
 //
-// Arguments: interval (5m), strategies [{name: lowNodeUtilization, params: {thresholds {cpu, memory},
-// targetThresholds {cpu, memory}, thresholdPriorityClassName (system-cluster-critical), nodeFit
-// (true)}}]; thresholds are percent, 100 if not given.
+// Arguments: interval (5m), strategies [{name: lowNodeUtilization, params: {thresholds {cpu,
+// memory}, targetThresholds {cpu, memory}, thresholdPriorityClassName (system-cluster-critical),
+// nodeFit (true)}}]; thresholds are percent, 100 if not given.
 //
-// Differs from Volcano: thresholdPriorityClassName and nodeFit are obeyed: critical pods stay, and a
-// pod leaves only if one of the idle nodes could take it; nothing moves before a first interval has
-// passed, nor without numbers for a node.
+// Differs from Volcano: thresholdPriorityClassName and nodeFit are obeyed: critical pods stay, and
+// a pod leaves only if one of the idle nodes could take it; nothing moves before a first interval
+// has passed, nor without numbers for a node.
 #include <algorithm>
 
 #include "model/time.h"
@@ -65,8 +66,7 @@ class Rescheduling final : public Plugin {
 
   std::vector<TaskId> victim_tasks(std::span<const TaskId> running) override {
     std::vector<TaskId> victims;
-    if (!active_ || session_->services().loads == nullptr ||
-        session_->now() < last_ + interval_)
+    if (!active_ || session_->services().loads == nullptr || session_->now() < last_ + interval_)
       return victims;
     last_ = session_->now();
     group_nodes();
@@ -103,9 +103,9 @@ class Rescheduling final : public Plugin {
   Resources room_on_idle_nodes() const {
     Resources room;
     auto add = [&](Dim dim, double percent, const Node& node) {
-      room.set(dim, room[dim] + static_cast<std::int64_t>(
-                                    percent / 100 *
-                                    static_cast<double>(node.shape.allocatable[dim])));
+      room.set(dim,
+               room[dim] + static_cast<std::int64_t>(
+                               percent / 100 * static_cast<double>(node.shape.allocatable[dim])));
     };
     for (const Measured& one : idle_) {
       const Node& node = session_->cluster().at(one.id);

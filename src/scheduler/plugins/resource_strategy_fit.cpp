@@ -1,9 +1,10 @@
 // resource-strategy-fit: per resource, prefers full nodes (MostAllocated) or empty ones
 // (LeastAllocated). Score = sum of the resources' parts / sum of their weights * 100 * weight, over
-// the resources a pod asks for. Arguments: resourceStrategyFitWeight (10); resources, a map of name to
-// {type, weight} (cpu and memory LeastAllocated with weight 1; a name may end in '*', the longest
-// prefix wins). Pods may bring their own in the annotations volcano.sh/resource-strategy-scoring-type
-// and volcano.sh/resource-strategy-weight (JSON: resource to weight).
+// the resources a pod asks for. Arguments: resourceStrategyFitWeight (10); resources, a map of name
+// to {type, weight} (cpu and memory LeastAllocated with weight 1; a name may end in '*', the
+// longest prefix wins). Pods may bring their own in the annotations
+// volcano.sh/resource-strategy-scoring-type and volcano.sh/resource-strategy-weight (JSON: resource
+// to weight).
 //
 // sra {enable, resources "a,b", weight, resourceWeight {a: 1}}: pods that do not ask for a scarce
 // resource stay off the nodes that have it. proportional {enable, resources "gpu",
@@ -74,11 +75,12 @@ class ResourceStrategyFit final : public Plugin {
       by_dim_[d] = rule_for(dimensions.name(static_cast<Dim>(d)));
     for (Proportion& one : proportions_) {
       one.dim = dimensions.find(one.resource);
-      one.reason = session.reasons().intern(
-          "proportional of resource " + one.resource + " check failed");
+      one.reason =
+          session.reasons().intern("proportional of resource " + one.resource + " check failed");
     }
     scarce_dims_.clear();
-    for (const auto& [name, weight] : scarce_) scarce_dims_.emplace_back(dimensions.find(name), weight);
+    for (const auto& [name, weight] : scarce_)
+      scarce_dims_.emplace_back(dimensions.find(name), weight);
     if (dimensions_ == dimensions.size()) return;
     dimensions_ = dimensions.size();
     own_.clear();
@@ -132,13 +134,13 @@ class ResourceStrategyFit final : public Plugin {
     if (const json::Value* part = arguments.find("sra"); part && is_enabled(*part)) {
       scarce_weight_ = number_of(json::find(*part, "weight"), 1);
       for (const std::string& name : split_names(json::string_at(*part, {"resources"})))
-        scarce_.emplace_back(
-            name, number_of(json::find_path(*part, {"resourceWeight", name}), 1));
+        scarce_.emplace_back(name, number_of(json::find_path(*part, {"resourceWeight", name}), 1));
     }
     if (const json::Value* part = arguments.find("proportional"); part && is_enabled(*part))
       for (const std::string& name : split_names(json::string_at(*part, {"resources"})))
         proportions_.push_back(
-            {name, number_of(json::find_path(*part, {"resourceProportion", name + ".cpu"}), 1),
+            {name,
+             number_of(json::find_path(*part, {"resourceProportion", name + ".cpu"}), 1),
              number_of(json::find_path(*part, {"resourceProportion", name + ".memory"}), 1),
              0,
              {}});

@@ -1,6 +1,6 @@
 // resourcequota: lets a group in only if its minResources stay within every ResourceQuota of its
-// namespace, with what the quota says is used and what other groups were let in for in this session.
-// No arguments.
+// namespace, with what the quota says is used and what other groups were let in for in this
+// session. No arguments.
 //
 // Differs from Volcano: quotas with scopes are left to the API, which knows the pods; a group that
 // another plugin turns away is not counted; amounts in the message are written as quantities.
@@ -16,7 +16,8 @@ struct Quota {
   model::ResourceList hard, used;
 };
 
-model::ResourceList list_at(const json::Value& body, std::string_view part, std::string_view member) {
+model::ResourceList list_at(const json::Value& body, std::string_view part,
+                            std::string_view member) {
   const json::Value* given = json::find_path(body, {part, member});
   if (given == nullptr) return {};
   return json::decode<model::ResourceList>(*given).value_or(model::ResourceList());
@@ -100,10 +101,10 @@ class ResourceQuota final : public Plugin {
 }  // namespace
 
 extern const PluginInfo plugin_resourcequota;
-const PluginInfo plugin_resourcequota{
-    "resourcequota", "lets in what the namespace's quotas have room for", "",
-    [](const PluginOption&) -> std::unique_ptr<Plugin> {
-      return std::make_unique<ResourceQuota>();
-    }};
+const PluginInfo plugin_resourcequota{"resourcequota",
+                                      "lets in what the namespace's quotas have room for", "",
+                                      [](const PluginOption&) -> std::unique_ptr<Plugin> {
+                                        return std::make_unique<ResourceQuota>();
+                                      }};
 
 }  // namespace hekla::scheduler

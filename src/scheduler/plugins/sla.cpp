@@ -1,6 +1,6 @@
 // sla: no job waits for ever. A job with a waiting time (annotation sla-waiting-time on its pod
-// group, or the argument for all) goes before those without one, the earlier deadline first; once it
-// has waited that long, it is let in and keeps its claim whatever plugins of lower tiers say.
+// group, or the argument for all) goes before those without one, the earlier deadline first; once
+// it has waited that long, it is let in and keeps its claim whatever plugins of lower tiers say.
 // Argument: sla-waiting-time, a duration like 1h2m3s (none).
 #include "model/time.h"
 #include "scheduler/session/session.h"

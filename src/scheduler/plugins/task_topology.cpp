@@ -1,11 +1,11 @@
 // task-topology: roles of a job that belong together, or apart, by the pod group's annotations
-// volcano.sh/task-topology-affinity ("ps,worker;a,b": each list together; a role alone: with its own
-// kind), -anti-affinity (the same, apart) and -task-order ("ps,worker"). Pods are put into buckets by
-// affinity; a bucket's pods go one after another, the largest bucket first, to the node that has or
-// can take most of the bucket. Argument: task-topology.weight (1).
+// volcano.sh/task-topology-affinity ("ps,worker;a,b": each list together; a role alone: with its
+// own kind), -anti-affinity (the same, apart) and -task-order ("ps,worker"). Pods are put into
+// buckets by affinity; a bucket's pods go one after another, the largest bucket first, to the node
+// that has or can take most of the bucket. Argument: task-topology.weight (1).
 //
-// Differs from Volcano: a placement that is taken back leaves its bucket as it was; of a bucket that
-// does not fit a node the pods are left out by name, not by chance.
+// Differs from Volcano: a placement that is taken back leaves its bucket as it was; of a bucket
+// that does not fit a node the pods are left out by name, not by chance.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -144,7 +144,8 @@ class TaskTopology final : public Plugin {
  private:
   // ---- reading
 
-  // Every name must be a role of the job, once per list; otherwise the annotations count for nothing.
+  // Every name must be a role of the job, once per list; otherwise the annotations count for
+  // nothing.
   bool resolve(const Job& job, const RoleLists& lists,
                std::vector<std::vector<std::uint16_t>>& out) const {
     for (const std::vector<std::string>& list : lists) {

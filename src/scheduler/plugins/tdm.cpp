@@ -3,10 +3,9 @@
 // volcano.sh/preemptable "true"), which prefer it. When the hours end, revocable pods leave (the
 // shuffle action), every tdm.evict.period so many per job as its budget allows
 // (volcano.sh/jdb-max-unavailable or jdb-min-available on the pod group, number or percentage; 1
-// without either). Elsewhere jobs that are not preemptable may take the place of running preemptable
-// pods, within the same budget, and go first.
-// Arguments: tdm.revocable-zone.<zone>: "HH:MM-HH:MM" (an end before the start is on the next day;
-// hours are UTC), tdm.evict.period (1m).
+// without either). Elsewhere jobs that are not preemptable may take the place of running
+// preemptable pods, within the same budget, and go first. Arguments: tdm.revocable-zone.<zone>:
+// "HH:MM-HH:MM" (an end before the start is on the next day; hours are UTC), tdm.evict.period (1m).
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -48,8 +47,7 @@ class TimeDivision final : public Plugin {
   }
   Hooks hooks() const override {
     return hooks_of({Hook::task_predicate, Hook::batch_node_order, Hook::preemptable,
-                     Hook::victim_tasks, Hook::job_order, Hook::job_pipelined,
-                     Hook::job_starving});
+                     Hook::victim_tasks, Hook::job_order, Hook::job_pipelined, Hook::job_starving});
   }
   void open(Session& session) override {
     session_ = &session;
@@ -70,8 +68,7 @@ class TimeDivision final : public Plugin {
   }
 
   bool concerns(TaskId) const override { return any_; }
-  void filter_task(TaskId id, std::span<const NodeId> nodes,
-                   std::span<ReasonId> reasons) override {
+  void filter_task(TaskId id, std::span<const NodeId> nodes, std::span<ReasonId> reasons) override {
     for (std::size_t i = 0; i < nodes.size(); ++i) {
       Zone zone = zone_of_[nodes[i].index()];
       if (zone == Zone::none || reasons[i] != kFeasible) continue;
@@ -137,7 +134,8 @@ class TimeDivision final : public Plugin {
     auto found = zones_.find(zone);
     if (found == zones_.end()) return false;
     auto minutes =
-        std::chrono::duration_cast<std::chrono::minutes>(session_->now().time_since_epoch()).count();
+        std::chrono::duration_cast<std::chrono::minutes>(session_->now().time_since_epoch())
+            .count();
     std::int64_t now = minutes % kMinutesPerDay;
     const Hours& hours = found->second;
     if (hours.from <= hours.to) return now >= hours.from && now < hours.to;

@@ -1,7 +1,7 @@
-// usage: keeps pods off nodes that are really busy, whatever has been requested on them. A node whose
-// load was above a threshold on average takes no more pods; of the others the idler is better:
-// score = ((1 - cpu) * cpu.weight + (1 - memory) * memory.weight) / (sum of weights) * 100 *
-// usage.weight. The numbers come from the source the configuration names under `metrics`; those
+// usage: keeps pods off nodes that are really busy, whatever has been requested on them. A node
+// whose load was above a threshold on average takes no more pods; of the others the idler is
+// better: score = ((1 - cpu) * cpu.weight + (1 - memory) * memory.weight) / (sum of weights) * 100
+// * usage.weight. The numbers come from the source the configuration names under `metrics`; those
 // older than five minutes count for nothing.
 //
 // Arguments: usage.weight (5), cpu.weight (1), memory.weight (1), thresholds {cpu: 80, mem: 80};
@@ -83,7 +83,8 @@ class Usage final : public Plugin {
       Load load = loads_[nodes[i].index()];
       if (!load.known) continue;
       if (estimates_) add_estimate(nodes[i], load);
-      double idle = (100 - load.cpu) / 100 * cpu_weight_ + (100 - load.memory) / 100 * memory_weight_;
+      double idle =
+          (100 - load.cpu) / 100 * cpu_weight_ + (100 - load.memory) / 100 * memory_weight_;
       scores[i] += idle / weights * 100 * weight_;
     }
   }

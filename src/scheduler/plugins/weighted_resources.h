@@ -1,6 +1,6 @@
 // Weights of resources as several plugins take them: "<prefix>.cpu" (1), "<prefix>.memory" (1),
-// "<prefix>.resources" naming others in a list, each with "<prefix>.resources.<name>" (1). A negative
-// weight is 1.
+// "<prefix>.resources" naming others in a list, each with "<prefix>.resources.<name>" (1). A
+// negative weight is 1.
 #pragma once
 
 #include <algorithm>

@@ -10,7 +10,8 @@ namespace {
 // How many letters must be changed, added or left out; capitals are no difference.
 std::size_t distance(std::string_view a, std::string_view b) {
   auto same = [](char x, char y) {
-    return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y));
+    return std::tolower(static_cast<unsigned char>(x)) ==
+           std::tolower(static_cast<unsigned char>(y));
   };
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -39,7 +40,8 @@ std::string nearest_name(std::string_view given, const std::set<std::string, std
   std::size_t least = std::max<std::size_t>(given.size() / 4, 2) + 1;
   for (const std::string& name : names) {
     std::size_t here = distance(given, name);
-    if (given.find('.') == std::string_view::npos) here = std::min(here, distance(given, last_part(name)));
+    if (given.find('.') == std::string_view::npos)
+      here = std::min(here, distance(given, last_part(name)));
     if (here < least) {
       least = here;
       best = name;

@@ -1,5 +1,5 @@
-// What a plugin looks for among its arguments, noted while it is made: whatever else is given is misspelt or not
-// supported, and whoever wrote it should hear of it.
+// What a plugin looks for among its arguments, noted while it is made: whatever else is given is
+// misspelt or not supported, and whoever wrote it should hear of it.
 #pragma once
 
 #include <map>
@@ -17,9 +17,11 @@ struct ArgumentUse {
   std::set<std::string, std::less<>> names;  // that were asked for
   std::vector<std::string> prefixes;         // of names that the user makes up
   std::vector<std::string> problems;         // with values
-  std::map<std::string, std::shared_ptr<ArgumentUse>> parts;  // arguments that have members of their own
+  std::map<std::string, std::shared_ptr<ArgumentUse>>
+      parts;  // arguments that have members of their own
 
-  // The problems, and every member of the object that nobody asked for with the name that may be meant.
+  // The problems, and every member of the object that nobody asked for with the name that may be
+  // meant.
   std::vector<std::string> complaints(const json::Value& arguments) const;
 };
 

@@ -8,10 +8,11 @@ namespace hekla::scheduler {
 
 namespace {
 
-// Nodes are looked at in lots that stay in the cache while resources, filters and scores read them one after the
-// other, and fetched ahead: of the 2 KB of a node these lines are read.
+// Nodes are looked at in lots that stay in the cache while resources, filters and scores read them
+// one after the other, and fetched ahead: of the 2 KB of a node these lines are read.
 constexpr std::size_t kLot = 128, kAhead = 4;
-// To look at a node and play its games costs so many times what looking at it among all others does.
+// To look at a node and play its games costs so many times what looking at it among all others
+// does.
 constexpr std::size_t kReplayCost = 3;
 
 void fetch(const Node& node) {
@@ -140,8 +141,9 @@ void ClassTable::make_profiles(const Cluster& cluster, const Columns& raw) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < live_.size(); ++i) {
     // Neighbours mostly look alike.
-    const bool as_before =
-        i > 0 && std::ranges::all_of(raw, [i](const auto& column) { return column[i] == column[i - 1]; });
+    const bool as_before = i > 0 && std::ranges::all_of(raw, [i](const auto& column) {
+                             return column[i] == column[i - 1];
+                           });
     if (!as_before) {
       for (std::size_t k = 0; k < raw.size(); ++k) key[k] = raw[k][i];
       auto [found, added] = by_raw.emplace(key, profiles_.size());
@@ -208,7 +210,8 @@ void ClassTable::evaluate(const Cluster& cluster, std::span<const NodeId> nodes,
   feasible_.resize(passing);
   score_scratch_.assign(passing, 0.0);
   for (Plugin* plugin : rules.scores) plugin->score(*pods_, feasible_, score_scratch_);
-  for (std::size_t i = 0; i < passing; ++i) entries_[feasible_[i].index()].score = score_scratch_[i];
+  for (std::size_t i = 0; i < passing; ++i)
+    entries_[feasible_[i].index()].score = score_scratch_[i];
 }
 
 std::uint32_t ClassTable::better(std::uint32_t a, std::uint32_t b) const {
@@ -229,8 +232,8 @@ void ClassTable::grow_tree(Profile& profile) {
     profile.tree[i] = better(profile.tree[2 * i], profile.tree[2 * i + 1]);
 }
 
-bool ClassTable::catch_up(const Cluster& cluster, std::span<const NodeId> changed, const NodeRules& rules,
-                          Reasons& reasons) {
+bool ClassTable::catch_up(const Cluster& cluster, std::span<const NodeId> changed,
+                          const NodeRules& rules, Reasons& reasons) {
   stale_.clear();
   for (std::size_t i = 0; i < changed.size(); ++i) {
     // A node filled up by gangs stands in the log once per pod.
@@ -245,8 +248,8 @@ bool ClassTable::catch_up(const Cluster& cluster, std::span<const NodeId> change
   return true;
 }
 
-// The node plays its games of the tournament again, up to one that it neither won before nor wins now. Whoever else
-// has changed plays for himself.
+// The node plays its games of the tournament again, up to one that it neither won before nor wins
+// now. Whoever else has changed plays for himself.
 void ClassTable::replay(NodeId node) {
   const Entry& entry = entries_[node.index()];
   Profile& profile = profiles_[entry.profile];

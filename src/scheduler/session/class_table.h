@@ -11,8 +11,8 @@
 // compares the profiles' winners, which is exact and costs O(profiles) to ask and O(log nodes) to
 // update.
 //
-// Filters that judge whole groups of nodes at once (a zone that has its share of a spread) split the
-// profiles by group and are asked once per group and refresh instead of once per node.
+// Filters that judge whole groups of nodes at once (a zone that has its share of a spread) split
+// the profiles by group and are asked once per group and refresh instead of once per node.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -91,7 +91,7 @@ class ClassTable {
     // Winners; leaves in the second half. Empty until a node changes: many a table is asked once.
     std::vector<std::uint32_t> tree;
     std::uint32_t winner = kNobody;
-    ReasonId reason = kFeasible;         // the whole group is out of the question
+    ReasonId reason = kFeasible;  // the whole group is out of the question
   };
 
   void rebuild(const Cluster& cluster, const NodeRules& rules, Reasons& reasons);

@@ -33,31 +33,39 @@ std::string histogram(std::vector<std::string> lines) {
 
 // The opposite condition has been set since: this one is a transition even in the same words.
 bool is_outdated(const Job& job, const GroupCondition& condition) {
-  return std::any_of(job.conditions.begin(), job.conditions.end(), [&](const GroupCondition& other) {
-    return other.type != condition.type && other.at > condition.at;
-  });
+  return std::any_of(job.conditions.begin(), job.conditions.end(),
+                     [&](const GroupCondition& other) {
+                       return other.type != condition.type && other.at > condition.at;
+                     });
 }
 
 constexpr std::string_view kUnschedulable = "Unschedulable";
 constexpr int kMaxQueueDepth = 16;
-// A group that was let in gets its pods within milliseconds, and one that lost some gets others; only a longer wait
-// is worth a warning. Volcano, which looks once a second, hardly ever sees the moments between.
+// A group that was let in gets its pods within milliseconds, and one that lost some gets others;
+// only a longer wait is worth a warning. Volcano, which looks once a second, hardly ever sees the
+// moments between.
 constexpr Nanos kPodsAppearWithin = std::chrono::seconds(1);
 
 // Of cpu, memory and the others.
 using GaugeNames = std::array<std::string_view, 3>;
-constexpr GaugeNames kAllocated{"volcano_queue_allocated_milli_cpu", "volcano_queue_allocated_memory_bytes",
+constexpr GaugeNames kAllocated{"volcano_queue_allocated_milli_cpu",
+                                "volcano_queue_allocated_memory_bytes",
                                 "volcano_queue_allocated_scalar_resources"};
-constexpr GaugeNames kCapacity{"volcano_queue_capacity_milli_cpu", "volcano_queue_capacity_memory_bytes",
-                                "volcano_queue_capacity_scalar_resources"};
-constexpr GaugeNames kDeserved{"volcano_queue_deserved_milli_cpu", "volcano_queue_deserved_memory_bytes",
-                                "volcano_queue_deserved_scalar_resources"};
-constexpr GaugeNames kRequest{"volcano_queue_request_milli_cpu", "volcano_queue_request_memory_bytes",
-                                "volcano_queue_request_scalar_resources"};
-constexpr GaugeNames kRealCapacity{"volcano_queue_real_capacity_milli_cpu", "volcano_queue_real_capacity_memory_bytes",
-                                "volcano_queue_real_capacity_scalar_resources"};
-constexpr GaugeNames kInqueue{"volcano_queue_inqueue_milli_cpu", "volcano_queue_inqueue_memory_bytes",
-                                "volcano_queue_inqueue_scalar_resources"};
+constexpr GaugeNames kCapacity{"volcano_queue_capacity_milli_cpu",
+                               "volcano_queue_capacity_memory_bytes",
+                               "volcano_queue_capacity_scalar_resources"};
+constexpr GaugeNames kDeserved{"volcano_queue_deserved_milli_cpu",
+                               "volcano_queue_deserved_memory_bytes",
+                               "volcano_queue_deserved_scalar_resources"};
+constexpr GaugeNames kRequest{"volcano_queue_request_milli_cpu",
+                              "volcano_queue_request_memory_bytes",
+                              "volcano_queue_request_scalar_resources"};
+constexpr GaugeNames kRealCapacity{"volcano_queue_real_capacity_milli_cpu",
+                                   "volcano_queue_real_capacity_memory_bytes",
+                                   "volcano_queue_real_capacity_scalar_resources"};
+constexpr GaugeNames kInqueue{"volcano_queue_inqueue_milli_cpu",
+                              "volcano_queue_inqueue_memory_bytes",
+                              "volcano_queue_inqueue_scalar_resources"};
 
 }  // namespace
 
@@ -157,7 +165,8 @@ void Session::close() {
 
 bool Session::is_recovering(JobId id) const {
   const Job& job = at(id);
-  return job.short_since != WallTime{} && !job.is_ready() && now_ - job.short_since < kPodsAppearWithin;
+  return job.short_since != WallTime{} && !job.is_ready() &&
+         now_ - job.short_since < kPodsAppearWithin;
 }
 
 Phase Session::phase_at_close(JobId id, bool unschedulable) const {
@@ -267,8 +276,8 @@ void Session::report_pod(TaskId id) {
   } else {
     message = fit_error(task.job);
   }
-  NodeId nominated = task.nominated_stamp == stamp_ && status == TaskStatus::pipelined ? node
-                                                                                       : NodeId();
+  NodeId nominated =
+      task.nominated_stamp == stamp_ && status == TaskStatus::pipelined ? node : NodeId();
   std::uint64_t now = digest(reason, message);
   if (task.condition_digest == now && (!nominated.valid() || nominated == task.nominated)) return;
   task.condition_digest = now;

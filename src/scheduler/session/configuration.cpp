@@ -63,8 +63,8 @@ constexpr std::array<Switch, 21> kSwitches{{
 }};
 
 // Switches of questions that upstream asks and this scheduler does not: read and without effect.
-constexpr std::array<std::string_view, 3> kSilentSwitches{
-    "enabledClusterOrder", "enableTargetJob", "enableReservedNodes"};
+constexpr std::array<std::string_view, 3> kSilentSwitches{"enabledClusterOrder", "enableTargetJob",
+                                                          "enableReservedNodes"};
 
 std::optional<bool> read_bool(const json::Value& value) {
   if (value.is_bool()) return value.get_bool();
@@ -111,7 +111,8 @@ const PluginInfo* plugin_named(std::string_view name) {
 
 const ActionInfo* action_named(std::string_view name) {
   auto all = all_actions();
-  auto found = std::find_if(all.begin(), all.end(), [&](const ActionInfo* a) { return a->name == name; });
+  auto found =
+      std::find_if(all.begin(), all.end(), [&](const ActionInfo* a) { return a->name == name; });
   return found == all.end() ? nullptr : *found;
 }
 
@@ -132,7 +133,8 @@ Result<void> add_actions(const json::Value& document, Configuration& out) {
     return fail(Code::invalid, "scheduler configuration: actions must be a string");
   std::string_view rest = json::sv(actions->get_string());
   if (rest.find_first_not_of(' ') == std::string_view::npos)
-    return fail(Code::invalid, "scheduler configuration: actions is empty: nothing would ever be scheduled");
+    return fail(Code::invalid,
+                "scheduler configuration: actions is empty: nothing would ever be scheduled");
   while (!rest.empty()) {
     std::size_t comma = rest.find(',');
     std::string_view name = rest.substr(0, comma);
@@ -184,11 +186,13 @@ Result<PluginOption> read_plugin(const json::Value& value, const std::string& pl
 }
 
 // A plugin reads its arguments when it is made, so that one is made and thrown away.
-void add_complaints(const PluginInfo& info, PluginOption option, const std::string& place, Configuration& out) {
+void add_complaints(const PluginInfo& info, PluginOption option, const std::string& place,
+                    Configuration& out) {
   auto use = std::make_shared<ArgumentUse>();
   option.arguments.note_use(use);
   info.make(option);
-  for (const std::string& one : use->complaints(option.arguments.all())) out.warnings.push_back(place + ": " + one);
+  for (const std::string& one : use->complaints(option.arguments.all()))
+    out.warnings.push_back(place + ": " + one);
 }
 
 Result<Tier> read_tier(const json::Value& value, const std::string& place, Configuration& out) {
@@ -295,7 +299,8 @@ void Arguments::complain(std::string_view key, std::string_view wanted) const {
   if (!use_) return;
   const json::Value* given = json::find(object_, key);
   use_->problems.push_back(std::string(key) + " must be " + std::string(wanted) + ", not " +
-                           (given == nullptr ? "absent" : json::serialize(*given)) + "; the default is used");
+                           (given == nullptr ? "absent" : json::serialize(*given)) +
+                           "; the default is used");
 }
 
 double Arguments::number(std::string_view key, double otherwise) const {
@@ -334,7 +339,8 @@ std::string Arguments::text(std::string_view key, std::string_view otherwise) co
   return std::string(otherwise);
 }
 
-std::string Arguments::choice(std::string_view key, std::initializer_list<std::string_view> words) const {
+std::string Arguments::choice(std::string_view key,
+                              std::initializer_list<std::string_view> words) const {
   std::string given = text(key);
   if (given.empty() || std::find(words.begin(), words.end(), given) != words.end()) return given;
   std::string all;
@@ -377,7 +383,8 @@ const json::Array* Arguments::list(std::string_view key) const {
   return nullptr;
 }
 
-std::vector<std::pair<std::string, std::string>> Arguments::texts_after(std::string_view prefix) const {
+std::vector<std::pair<std::string, std::string>> Arguments::texts_after(
+    std::string_view prefix) const {
   std::vector<std::pair<std::string, std::string>> out;
   if (use_) use_->prefixes.emplace_back(prefix);
   if (!object_.is_object()) return out;

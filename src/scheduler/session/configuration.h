@@ -17,7 +17,8 @@
 namespace hekla::scheduler {
 
 // The arguments of a plugin or an action. Numbers and booleans may be given as strings, as upstream
-// tolerates; a value that cannot be read is the default, with a warning where the configuration is read.
+// tolerates; a value that cannot be read is the default, with a warning where the configuration is
+// read.
 class Arguments {
  public:
   Arguments() = default;
@@ -70,8 +71,8 @@ struct Configuration {
   json::Value metrics;
   // Plugins that do not exist: logged and skipped, not an error.
   std::vector<std::string> unknown_plugins;
-  // Members nobody reads (a misspelt switch or argument, arguments for an action that is not there) and
-  // values that cannot be read, each with its place: the rest works, but this is hardly meant.
+  // Members nobody reads (a misspelt switch or argument, arguments for an action that is not there)
+  // and values that cannot be read, each with its place: the rest works, but this is hardly meant.
   std::vector<std::string> warnings;
 
   bool has_action(std::string_view name) const;
@@ -80,8 +81,8 @@ struct Configuration {
   bool has_hierarchy(std::string_view plugin) const;
 };
 
-// Fails on text that is not YAML, on members of the wrong type, on an unknown action, and on plugins
-// that exclude each other; the message names the place.
+// Fails on text that is not YAML, on members of the wrong type, on an unknown action, and on
+// plugins that exclude each other; the message names the place.
 Result<Configuration> parse_configuration(std::string_view text);
 
 // What the Helm chart installs, and what runs until a valid file is loaded.

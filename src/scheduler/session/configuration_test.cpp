@@ -43,7 +43,8 @@ TEST(Configuration, AnUnknownPluginIsSkipped) {
 TEST(Configuration, NoYamlNoActionsNoNames) {
   EXPECT_FALSE(parse_configuration("actions: [\n"));
   EXPECT_EQ(parse_configuration("").error().message, "scheduler configuration: the text is empty");
-  EXPECT_EQ(parse_configuration("# nothing\n").error().message, "scheduler configuration: the text is empty");
+  EXPECT_EQ(parse_configuration("# nothing\n").error().message,
+            "scheduler configuration: the text is empty");
   for (const char* text : {"actions: \"\"\n", "actions: \"  \"\n"})
     EXPECT_EQ(parse_configuration(text).error().message,
               "scheduler configuration: actions is empty: nothing would ever be scheduled");
@@ -120,43 +121,55 @@ TEST(Configuration, MembersNobodyReadsAreWarnedOf) {
 
 TEST(Configuration, ArgumentsThatHaveNoEffectAreNamed) {
   auto warnings = [](const std::string& plugin, const std::string& arguments) {
-    Result<Configuration> parsed = parse_configuration("actions: allocate\ntiers: [{plugins: [{name: " + plugin +
-                                                       ", arguments: {" + arguments + "}}]}]\n");
+    Result<Configuration> parsed =
+        parse_configuration("actions: allocate\ntiers: [{plugins: [{name: " + plugin +
+                            ", arguments: {" + arguments + "}}]}]\n");
     EXPECT_TRUE(parsed) << (parsed ? "" : parsed.error().message);
     std::string out;
     for (const std::string& one : parsed->warnings) out += one + "\n";
     return out;
   };
-  EXPECT_EQ(warnings("binpack", "binpack.weight: 5, binpack.resources: nvidia.com/gpu, "
-                                "binpack.resources.nvidia.com/gpu: 3"), "");
+  EXPECT_EQ(warnings("binpack",
+                     "binpack.weight: 5, binpack.resources: nvidia.com/gpu, "
+                     "binpack.resources.nvidia.com/gpu: 3"),
+            "");
   EXPECT_EQ(warnings("binpack", "binpack.wieght: 5"),
-            "tiers[0].plugins[0] (binpack): binpack.wieght is not supported and has no effect, did you mean "
+            "tiers[0].plugins[0] (binpack): binpack.wieght is not supported and has no effect, did "
+            "you mean "
             "binpack.weight?\n");
   EXPECT_EQ(warnings("nodeorder", "leastRequested.weight: 5"),
-            "tiers[0].plugins[0] (nodeorder): leastRequested.weight is not supported and has no effect, did you mean "
+            "tiers[0].plugins[0] (nodeorder): leastRequested.weight is not supported and has no "
+            "effect, did you mean "
             "leastrequested.weight?\n");
-  EXPECT_EQ(warnings("overcommit", "overcommit-factor: much"),
-            "tiers[0].plugins[0] (overcommit): overcommit-factor must be a number, not \"much\"; the "
-            "default is used\n");
+  EXPECT_EQ(
+      warnings("overcommit", "overcommit-factor: much"),
+      "tiers[0].plugins[0] (overcommit): overcommit-factor must be a number, not \"much\"; the "
+      "default is used\n");
   EXPECT_EQ(warnings("tdm", "tdm.revocable-zone.rz1: 10.00-21.00"),
-            "tiers[0].plugins[0] (tdm): tdm.revocable-zone.rz1 must be hours like 10:00-21:00, not \"10.00-21.00\"; "
+            "tiers[0].plugins[0] (tdm): tdm.revocable-zone.rz1 must be hours like 10:00-21:00, not "
+            "\"10.00-21.00\"; "
             "the default is used\n");
   EXPECT_EQ(warnings("tdm", "tdm.revocablezone.rz1: \"10:00-21:00\""),
-            "tiers[0].plugins[0] (tdm): tdm.revocablezone.rz1 is not supported and has no effect, did you mean "
+            "tiers[0].plugins[0] (tdm): tdm.revocablezone.rz1 is not supported and has no effect, "
+            "did you mean "
             "tdm.revocable-zone.?\n");
   EXPECT_EQ(warnings("deviceshare", "deviceshare.SchedulePolicy: densest"),
-            "tiers[0].plugins[0] (deviceshare): deviceshare.SchedulePolicy must be binpack or spread, not \"densest\"; "
+            "tiers[0].plugins[0] (deviceshare): deviceshare.SchedulePolicy must be binpack or "
+            "spread, not \"densest\"; "
             "the default is used\n");
   EXPECT_EQ(warnings("deviceshare", "deviceshare.GPUExclusiveRules: x"),
-            "tiers[0].plugins[0] (deviceshare): deviceshare.GPUExclusiveRules is not supported and has no effect\n");
+            "tiers[0].plugins[0] (deviceshare): deviceshare.GPUExclusiveRules is not supported and "
+            "has no effect\n");
   EXPECT_EQ(warnings("usage", "thresholds: {cpu: 70, memory: 70}"),
             "tiers[0].plugins[0] (usage): thresholds.memory is not supported and has no effect\n");
   Result<Configuration> action = parse_configuration(
-      "actions: preempt\nconfigurations: [{name: preempt, arguments: {enableTopologyAwarePreemtion: true}}]\n");
+      "actions: preempt\nconfigurations: [{name: preempt, arguments: "
+      "{enableTopologyAwarePreemtion: true}}]\n");
   ASSERT_TRUE(action);
   EXPECT_EQ(action->warnings,
-            std::vector<std::string>{"configurations[0] (preempt): enableTopologyAwarePreemtion is not supported and "
-                                     "has no effect, did you mean enableTopologyAwarePreemption?"});
+            std::vector<std::string>{
+                "configurations[0] (preempt): enableTopologyAwarePreemtion is not supported and "
+                "has no effect, did you mean enableTopologyAwarePreemption?"});
 }
 
 TEST(Configuration, ArgumentsTolerateStrings) {

@@ -27,7 +27,7 @@ struct BindPreparation {
   // A ResourceClaim the pod reserves, with the devices it gets if it has none yet.
   struct DeviceDecision {
     std::string ns, name;
-    json::Value allocation;   // null: as it is
+    json::Value allocation;    // null: as it is
     json::Value reserved_for;  // the pod, in a list; empty: it stands there
   };
   TaskId task;
@@ -99,7 +99,8 @@ struct Decisions {
   // Something waits for what only time or a plugin's clock can bring: look again after the period.
   bool waiting = false;
   std::size_t unschedulable_jobs = 0;
-  std::size_t preemption_attempts = 0;  // nodes on which pods were asked to leave for somebody of their queue
+  std::size_t preemption_attempts =
+      0;  // nodes on which pods were asked to leave for somebody of their queue
 
   void clear();
 };

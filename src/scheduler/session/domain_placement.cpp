@@ -81,11 +81,11 @@ DomainPlacement::Part* DomainPlacement::next_part(JobId job, Sheet& sheet) const
   Part* best = nullptr;
   for (Part& part : sheet) {
     if (part.given_up || part.next >= part.order.size()) continue;
-    bool before = best == nullptr || (part.required != best->required
-                                          ? part.required
-                                          : part.sub_job >= 0 &&
-                                                session_.sub_job_before({job, part.sub_job},
-                                                                        {job, best->sub_job}));
+    bool before = best == nullptr ||
+                  (part.required != best->required
+                       ? part.required
+                       : part.sub_job >= 0 &&
+                             session_.sub_job_before({job, part.sub_job}, {job, best->sub_job}));
     if (before) best = &part;
   }
   return best;
@@ -164,8 +164,8 @@ std::optional<double> DomainPlacement::place_part(JobId job, HyperNodeId within,
     std::vector<HyperNodeId> domains;
     for (const Attempt& one : attempts) domains.push_back(one.domain);
     std::vector<double> scores = session_.hyper_node_scores(which, domains);
-    auto best = static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) -
-                                         scores.begin());
+    auto best =
+        static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
     if (!statement_.replay(attempts[best].placements)) {
       statement_.discard(before);
       return std::nullopt;

@@ -1,6 +1,6 @@
-// Jobs that care how close their pods are, or that are made of sub-groups: the whole job is tried in
-// every domain of the network that could hold it, the closest domains first; each try is undone, and
-// the best is done again. Within a job's domain its sub-groups look for theirs in the same way.
+// Jobs that care how close their pods are, or that are made of sub-groups: the whole job is tried
+// in every domain of the network that could hold it, the closest domains first; each try is undone,
+// and the best is done again. Within a job's domain its sub-groups look for theirs in the same way.
 #pragma once
 
 #include <map>

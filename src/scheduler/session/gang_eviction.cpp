@@ -36,13 +36,13 @@ std::vector<HyperNodeId> GangEviction::domains_for(JobId id) const {
   if (!all.problem().empty()) return domains;
   HyperNodeId sits;
   for (TaskId task : job.tasks)
-    if (is_allocated(session_.at(task).status)) sits = all.common(sits, all.of(session_.at(task).node));
+    if (is_allocated(session_.at(task).status))
+      sits = all.common(sits, all.of(session_.at(task).node));
   for (std::size_t i = 0; i < all.all().size(); ++i)
     if (all.all()[i].tier <= allowed && (!sits.valid() || all.contains(HyperNodeId(i), sits)))
       domains.push_back(HyperNodeId(i));
-  std::stable_sort(domains.begin(), domains.end(), [&](HyperNodeId a, HyperNodeId b) {
-    return all.at(a).tier < all.at(b).tier;
-  });
+  std::stable_sort(domains.begin(), domains.end(),
+                   [&](HyperNodeId a, HyperNodeId b) { return all.at(a).tier < all.at(b).tier; });
   if (static_cast<std::int64_t>(domains.size()) > most_domains_)
     domains.resize(static_cast<std::size_t>(std::max<std::int64_t>(most_domains_, 0)));
   return domains;
@@ -75,8 +75,8 @@ std::vector<GangEviction::Bundle> GangEviction::bundles_for(JobId job, TaskId pr
       if (inside[session_.at(task).node.index()]) here.push_back(task);
     JobId owner = session_.at(all.front()).job;
     const Job& victim = session_.at(owner);
-    auto spare = static_cast<std::size_t>(std::clamp(
-        victim.ready() - victim.min_available, 0, static_cast<std::int32_t>(here.size())));
+    auto spare = static_cast<std::size_t>(std::clamp(victim.ready() - victim.min_available, 0,
+                                                     static_cast<std::int32_t>(here.size())));
     bool complete = static_cast<std::int32_t>(all.size()) == victim.allocated_tasks();
     bool breaks = whole_jobs_ && complete && spare < here.size();
     here.resize(spare);

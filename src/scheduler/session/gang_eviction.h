@@ -32,7 +32,8 @@ class GangEviction {
 
   void serve(JobId job);
   bool serve_in(JobId job, HyperNodeId domain);
-  // Where to make room for the job: a hypernode its wish allows, one after another; invalid: anywhere.
+  // Where to make room for the job: a hypernode its wish allows, one after another; invalid:
+  // anywhere.
   std::vector<HyperNodeId> domains_for(JobId job) const;
   bool may_go(TaskId victim, JobId job) const;
   std::vector<Bundle> bundles_for(JobId job, TaskId preemptor, HyperNodeId domain) const;

@@ -7,8 +7,8 @@ namespace hekla::scheduler::invariants {
 
 namespace {
 
-// No node that got a pod in this session has more on it than it can hold of anything that pod asked for. (Of the
-// rest it may have lost some since its other pods came.)
+// No node that got a pod in this session has more on it than it can hold of anything that pod asked
+// for. (Of the rest it may have lost some since its other pods came.)
 std::string no_overcommit(const Cluster& cluster, const Decisions& decisions) {
   for (const BindDecision& bind : decisions.binds) {
     const Node& node = cluster.at(bind.node);
@@ -38,13 +38,14 @@ std::string no_victim_in_vain(const Cluster& cluster, const Decisions& decisions
   for (const EvictDecision& evict : decisions.evictions) {
     if (evict.reason == "shuffle" || evict.reason == "gang") continue;
     const Task& victim = cluster.at(evict.task);
-    if (!awaited.contains(victim.node)) return "task " + victim.name + " was evicted and nobody waits";
+    if (!awaited.contains(victim.node))
+      return "task " + victim.name + " was evicted and nobody waits";
   }
   return {};
 }
 
-// A queue that got a pod bound holds no more than its capability of anything that pod asked for. Plain
-// pods are in no queue.
+// A queue that got a pod bound holds no more than its capability of anything that pod asked for.
+// Plain pods are in no queue.
 std::string within_capability(const Cluster& cluster, const Decisions& decisions) {
   std::map<QueueId, Resources> by_queue;
   for (const BindDecision& bind : decisions.binds) {
@@ -124,8 +125,7 @@ std::string accounts_add_up(const Cluster& cluster, const Decisions&) {
   return {};
 }
 
-std::string check(std::string_view name, const Cluster& cluster,
-                         const Decisions& decisions) {
+std::string check(std::string_view name, const Cluster& cluster, const Decisions& decisions) {
   if (name == "no-overcommit") return no_overcommit(cluster, decisions);
   if (name == "gang-all-or-none") return gang_all_or_none(cluster, decisions);
   if (name == "no-victim-in-vain") return no_victim_in_vain(cluster, decisions);

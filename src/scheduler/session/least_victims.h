@@ -15,8 +15,8 @@ struct NodeVictims {
   std::vector<TaskId> victims;  // the most important first
 };
 
-// Takes victims as `next` (an invalid id at the end) names them until it is enough, then lets stay whom it can,
-// the most important first. All of it is undone.
+// Takes victims as `next` (an invalid id at the end) names them until it is enough, then lets stay
+// whom it can, the most important first. All of it is undone.
 template <class Next, class Enough>
 std::vector<TaskId> smallest_set(Session& session, Next next, Enough enough) {
   struct Taken {
@@ -45,8 +45,8 @@ std::vector<TaskId> smallest_set(Session& session, Next next, Enough enough) {
   return needed;
 }
 
-// Smaller is better: the highest priority among the victims, the sum of priorities, how many, and how long ago the
-// oldest of the most important ones started.
+// Smaller is better: the highest priority among the victims, the sum of priorities, how many, and
+// how long ago the oldest of the most important ones started.
 inline auto cost_of(const Session& session, const NodeVictims& one) {
   std::int32_t highest = std::numeric_limits<std::int32_t>::min();
   std::int64_t sum = 0;

@@ -13,7 +13,8 @@ namespace {
 bool fits_empty(const Resources& request, const Node& node) {
   for (std::uint32_t mask = request.present; mask != 0; mask &= mask - 1) {
     auto d = static_cast<Dim>(std::countr_zero(mask));
-    if (request[d] > node.idle[d] + node.used[d] - node.pipelined[d] - node.reserved[d]) return false;
+    if (request[d] > node.idle[d] + node.used[d] - node.pipelined[d] - node.reserved[d])
+      return false;
   }
   return true;
 }
@@ -53,8 +54,8 @@ std::optional<ClassTable::Pick> Session::choose_node(TaskId id, NodeId preferred
   ClassTable& known = table(at(id).pod_class);
   if (preferred.valid() && (!cluster_.at(preferred).live || known.fit(preferred) == Fit::none))
     preferred = {};
-  if (domain_.valid() || concerns(Hook::task_predicate, id) || concerns(Hook::batch_node_order, id) ||
-      concerns(Hook::best_node, id))
+  if (domain_.valid() || concerns(Hook::task_predicate, id) ||
+      concerns(Hook::batch_node_order, id) || concerns(Hook::best_node, id))
     return choose_concerned(id, known, preferred);
   if (preferred.valid()) return ClassTable::Pick{preferred, known.fit(preferred), 0};
   return known.best();
@@ -151,7 +152,8 @@ bool Session::passes_filters(TaskId id, NodeId node) {
 bool Session::will_take(TaskId id, NodeId node) {
   const Node& there = cluster_.at(node);
   const PodClass& pods = cluster_.class_of(at(id));
-  if (!there.live || (domain_.valid() && !std::ranges::binary_search(nodes_at_hand(table(at(id).pod_class)), node)))
+  if (!there.live || (domain_.valid() &&
+                      !std::ranges::binary_search(nodes_at_hand(table(at(id).pod_class)), node)))
     return false;
   return (pods.best_effort || less_equal(pods.request, there.future_idle(), Missing::zero)) &&
          pre_filter(id) == kFeasible && passes_filters(id, node);
@@ -191,8 +193,8 @@ std::vector<NodeId> Session::roomy_nodes(TaskId id) {
 void Session::try_evictable_nodes(TaskId id, const std::function<bool(NodeId)>& taken) {
   const Resources& request = cluster_.class_of(at(id)).request;
   std::span<const NodeId> live = cluster_.live();
-  // Mostly one of the first nodes is taken. The lots grow, so that whoever is asked about many nodes at once (an
-  // extender) is asked seldom.
+  // Mostly one of the first nodes is taken. The lots grow, so that whoever is asked about many
+  // nodes at once (an extender) is asked seldom.
   std::size_t next = 0;
   for (std::size_t lot = 8; next < live.size(); lot *= 2) {
     std::vector<NodeId> nodes;

@@ -1,8 +1,10 @@
-// Plain pods preempt as under kube-scheduler, whatever the actions are: a pod that no node can take has the pods of
-// lower priority leave the node where that matters least, and the node is written down as nominated.
+// Plain pods preempt as under kube-scheduler, whatever the actions are: a pod that no node can take
+// has the pods of lower priority leave the node where that matters least, and the node is written
+// down as nominated.
 //
-// Differs from kube-scheduler: a gang is not broken for a plain pod (only what it has beyond its minimum may go), and
-// whether preemption was tried is said only if there is anybody of lower priority: tutorials show the short message.
+// Differs from kube-scheduler: a gang is not broken for a plain pod (only what it has beyond its
+// minimum may go), and whether preemption was tried is said only if there is anybody of lower
+// priority: tutorials show the short message.
 #include <algorithm>
 #include <optional>
 

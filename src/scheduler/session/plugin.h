@@ -51,7 +51,8 @@ struct JobPart {
 // A queue in the books of the plugin that divides the cluster among queues.
 struct QueueAccount {
   QueueId queue;           // invalid: the root, when nobody has made it
-  bool by_weight = false;  // what it deserves follows from its weight and bounds what it gets; otherwise the limit does
+  bool by_weight = false;  // what it deserves follows from its weight and bounds what it gets;
+                           // otherwise the limit does
   Shares deserved, limit;
   Resources allocated, request, inqueue, elastic;
   double share = 0;
@@ -117,7 +118,8 @@ class Plugin {
   virtual bool overused(QueueId) { return false; }
   // The queue's account and those of its ancestors that bound it too, the nearest first.
   virtual std::vector<QueueAccount> accounts(QueueId) { return {}; }
-  // What is wrong with the objects it judges by, so that it lets nobody in in this session; empty: nothing.
+  // What is wrong with the objects it judges by, so that it lets nobody in in this session; empty:
+  // nothing.
   virtual std::string problem() const { return {}; }
   virtual bool allocatable(QueueId, TaskId) { return true; }
   virtual bool preemptive(QueueId, TaskId) { return true; }

@@ -37,8 +37,8 @@ void StartRules::begin_turn(JobId id) {
   const Nanos runs = estimate(id);
   for (Claim& one : claims_) {
     if (one.lifted) continue;
-    bool ends_in_time = !one.hold && one.needed && runs.count() > 0 &&
-                        session_->now() + runs <= *one.needed;
+    bool ends_in_time =
+        !one.hold && one.needed && runs.count() > 0 && session_->now() + runs <= *one.needed;
     if (one.owner != id && !ends_in_time) continue;
     one.lifted = true;
     cluster_.reserve(one.node, one.amount, -1);

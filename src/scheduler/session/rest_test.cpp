@@ -87,9 +87,8 @@ RC_GTEST_PROP(Rest, ChangesNoDecision, ()) {
   auto both = [&](auto change) { change(resting), change(trying); };
   auto number = [](int below) { return std::to_string(*rc::gen::inRange(1, below)); };
   for (int i = 0; i < 3; ++i)
-    both([&, text = "{name: n" + std::to_string(i) + ", cpu: " + number(6) + ", memory: 8Gi}"](Bench& b) {
-      b.node(text);
-    });
+    both([&, text = "{name: n" + std::to_string(i) + ", cpu: " + number(6) +
+                    ", memory: 8Gi}"](Bench& b) { b.node(text); });
   for (int step = 0; step < 8; ++step) {
     std::string group = "{name: g" + std::to_string(step) + ", minMember: " + number(4) +
                         ", pods: 3, each: {cpu: " + number(4) + "}}";

@@ -1,4 +1,5 @@
-// What plugins may ask beyond the cluster state. Injected by whoever runs sessions; all may be null.
+// What plugins may ask beyond the cluster state. Injected by whoever runs sessions; all may be
+// null.
 #pragma once
 
 #include <optional>

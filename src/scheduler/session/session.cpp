@@ -48,8 +48,7 @@ Session::Session(Cluster& cluster)
     : cluster_(cluster), start_rules_(std::make_unique<StartRules>(cluster)) {}
 Session::~Session() = default;
 
-void Session::configure(Configuration configuration,
-                        std::span<const PluginInfo* const> plugins) {
+void Session::configure(Configuration configuration, std::span<const PluginInfo* const> plugins) {
   configuration_ = std::move(configuration);
   cluster_.gain_room();  // other rules may find other rooms
   plugins_.clear();
@@ -266,8 +265,8 @@ ClassTable& Session::table(ClassId pods) {
       slot = std::make_unique<ClassTable>();
       held_tables_.push_back(pods);
     } else {
-      ClassId& oldest = *std::min_element(
-          held_tables_.begin(), held_tables_.end(), [&](ClassId a, ClassId b) {
+      ClassId& oldest =
+          *std::min_element(held_tables_.begin(), held_tables_.end(), [&](ClassId a, ClassId b) {
             return tables_[a.index()]->last_used < tables_[b.index()]->last_used;
           });
       slot = std::move(tables_[oldest.index()]);
@@ -367,8 +366,9 @@ void Session::evict(TaskId id, std::string_view reason, TaskId plain_pod) {
   cluster_.edit(id).evicting = true;
   decisions_.evictions.push_back({id, std::string(reason)});
   if (plain_pod.valid()) {
-    record_event({}, id, false, "Preempted",
-                 "Preempted by pod " + at(plain_pod).uid + " on node " + cluster_.at(task.node).name);
+    record_event(
+        {}, id, false, "Preempted",
+        "Preempted by pod " + at(plain_pod).uid + " on node " + cluster_.at(task.node).name);
     return;
   }
   record_event({}, id, true, "Evict", "Pod is evicted, because of " + std::string(reason));

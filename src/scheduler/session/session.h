@@ -42,8 +42,8 @@ class Session {
                  std::span<const PluginInfo* const> plugins = all_plugins());
   const Configuration& configuration() const { return configuration_; }
 
-  // A group that did not fit rests until a node gains room or its objects or its queue change, at most this
-  // long. Zero, the default: it is tried in every session.
+  // A group that did not fit rests until a node gains room or its objects or its queue change, at
+  // most this long. Zero, the default: it is tried in every session.
   void look_again_after(Nanos longest) { longest_rest_ = longest; }
   bool rests(JobId job) const { return resting_[job.index()]; }
 
@@ -65,8 +65,8 @@ class Session {
   // Jobs that take part: their group exists (or they are plain pods) and so does their queue.
   std::span<const JobId> jobs() const { return jobs_; }
   bool takes_part(JobId job) const;
-  // Plain pods are in no queue: shares and limits of queues are not about them, and what is done for
-  // a queue's sake is not done to them.
+  // Plain pods are in no queue: shares and limits of queues are not about them, and what is done
+  // for a queue's sake is not done to them.
   bool is_in_queue(JobId job) const { return takes_part(job) && !at(job).implicit; }
   const Task& at(TaskId id) const { return cluster_.at(id); }
   const Job& at(JobId id) const { return cluster_.at(id); }
@@ -82,8 +82,8 @@ class Session {
   bool job_starving(JobId job) const;
   bool job_enqueueable(JobId job) const;
   void job_enqueued(JobId job);
-  // What a queue asks beyond the plugins (start_rules.h): whether a group may be let in, and whether
-  // it may be placed now. A refusal leaves its reason in the group's messages.
+  // What a queue asks beyond the plugins (start_rules.h): whether a group may be let in, and
+  // whether it may be placed now. A refusal leaves its reason in the group's messages.
   bool may_enqueue(JobId job);
   bool may_place(JobId job);
   // Room is kept for this group, or for one of this queue, because it has waited too long.
@@ -124,10 +124,11 @@ class Session {
   std::string explain_no_node(TaskId task);
   // Nodes that could take the task if pods left them, the best first if scored, else by id.
   std::vector<NodeId> evictable_nodes(TaskId task, bool scored);
-  // Offers the same nodes one by one, by id, until one is taken; no more are looked at than need be.
+  // Offers the same nodes one by one, by id, until one is taken; no more are looked at than need
+  // be.
   void try_evictable_nodes(TaskId task, const std::function<bool(NodeId)>& taken);
-  // Those of them with room enough once the pods that are leaving are gone, by id. The room is not looked at for
-  // best-effort pods.
+  // Those of them with room enough once the pods that are leaving are gone, by id. The room is not
+  // looked at for best-effort pods.
   std::vector<NodeId> roomy_nodes(TaskId task);
   // Whether the node takes the task once the pods that are leaving it are gone.
   bool will_take(TaskId task, NodeId node);
@@ -162,8 +163,8 @@ class Session {
   void keep(TaskId task) { kept_.push_back(task); }
   // The placement is final: the pod will be bound.
   void bind(TaskId task);
-  // A released task really goes; upstream names the action as the reason. For a plain pod's sake the
-  // victim is told in kube-scheduler's words.
+  // A released task really goes; upstream names the action as the reason. For a plain pod's sake
+  // the victim is told in kube-scheduler's words.
   void evict(TaskId task, std::string_view reason, TaskId plain_pod = {});
   // Victims have been found on a node; whether it works out or not.
   void note_preemption_attempt() { ++decisions_.preemption_attempts; }
@@ -187,7 +188,8 @@ class Session {
   // Why the first of its tasks that found no node did not; nullptr: none was tried in vain.
   const std::string* first_fit_error(JobId job) const {
     const JobNotes* found = find_notes(job);
-    return found != nullptr && found->first_failed.valid() ? fit_text(found->first_failed) : nullptr;
+    return found != nullptr && found->first_failed.valid() ? fit_text(found->first_failed)
+                                                           : nullptr;
   }
   // Why nodes do not take the task although they have room, one plugin after the other.
   struct Refusal {
@@ -220,9 +222,11 @@ class Session {
   void record_rejection(JobId job, std::string message);
   // "pod group is not ready, 1 Running, 3 Pending, 4 minAvailable; ..."
   const std::string& fit_error(JobId job);
-  // Pods of the gang are still being created, or those it lost replaced: not the moment to complain that some are
-  // missing.
-  bool is_arriving(JobId job) const { return (at(job).arriving && !job_valid(job)) || is_recovering(job); }
+  // Pods of the gang are still being created, or those it lost replaced: not the moment to complain
+  // that some are missing.
+  bool is_arriving(JobId job) const {
+    return (at(job).arriving && !job_valid(job)) || is_recovering(job);
+  }
   // Pending tasks that a discarded statement had already given a node.
   std::int32_t schedulable_tasks(JobId job) const;
 
@@ -302,8 +306,8 @@ class Session {
   HyperNodeId domain_;
   Services services_;
   Nanos longest_rest_{0};
-  std::vector<bool> resting_;          // by job
-  std::uint64_t opened_at_ = 0;        // the cluster's version
+  std::vector<bool> resting_;    // by job
+  std::uint64_t opened_at_ = 0;  // the cluster's version
   bool collect_gauges_ = false;
   const Clock* clock_ = nullptr;
   WallTime now_{};

@@ -142,14 +142,14 @@ bool StartRules::may_go_on(JobId id, JobId first, std::int32_t others) {
   const Queue& queue = cluster_.at(cluster_.at(id).queue);
   if (first.valid() && first != id) {
     session_->set_job_error(id, JobObstacle::fifo_head,
-                            "queue " + queue.name + " is fifo and " + cluster_.at(first).ns +
-                                    "/" + cluster_.at(first).name + " is ahead");
+                            "queue " + queue.name + " is fifo and " + cluster_.at(first).ns + "/" +
+                                cluster_.at(first).name + " is ahead");
     return false;
   }
   if (queue.max_running > 0 && others >= queue.max_running) {
     session_->set_job_error(id, JobObstacle::queue_job_limit,
                             "queue " + queue.name + " runs at most " +
-                                    std::to_string(queue.max_running) + " jobs at a time");
+                                std::to_string(queue.max_running) + " jobs at a time");
     return false;
   }
   return true;

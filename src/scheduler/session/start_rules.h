@@ -71,7 +71,8 @@ class StartRules {
     Resources amount;
   };
 
-  // Where a gang will go and when; nothing known of the latter if nobody knows how long the others run.
+  // Where a gang will go and when; nothing known of the latter if nobody knows how long the others
+  // run.
   struct Plan {
     std::vector<std::pair<NodeId, Resources>> packing;
     std::optional<WallTime> needed;
@@ -104,7 +105,7 @@ class StartRules {
   Session* session_ = nullptr;
   std::vector<QueueState> queues_;
   std::vector<Claim> claims_;
-  bool hierarchy_ = false;      // limits hold for a queue's ancestors too
+  bool hierarchy_ = false;       // limits hold for a queue's ancestors too
   std::vector<Resources> held_;  // by queue, as the session found it; empty until somebody asks
   // Of all nodes, counted again when an account has changed.
   const Resources& idle();

@@ -22,8 +22,10 @@ bool has_failed_role(const Session& session, const Task& task) {
 bool place(Session& session, Statement& statement, TaskId id) {
   NodeId nominated = session.at(id).nominated;
   std::optional<ClassTable::Pick> pick = session.choose_node(id, nominated);
-  // It goes on waiting for the room that was made for it: others would take it piece by piece, as its victims leave.
-  if (!pick && nominated.valid() && session.will_take(id, nominated)) return statement.pipeline(id, nominated);
+  // It goes on waiting for the room that was made for it: others would take it piece by piece, as
+  // its victims leave.
+  if (!pick && nominated.valid() && session.will_take(id, nominated))
+    return statement.pipeline(id, nominated);
   if (!pick) {
     session.set_fit_error(id, session.explain_no_node(id));
     return false;

@@ -77,8 +77,8 @@ inline std::vector<TaskId> waiting_tasks(const Session& session, JobId job) {
 
 // Jobs that may ask others to leave: let in, valid, and short of their minimum.
 inline bool is_starving(const Session& session, JobId job) {
-  return session.is_in_queue(job) && !session.at(job).is_pending() && !session.rests(job) && session.job_valid(job) &&
-         session.job_starving(job);
+  return session.is_in_queue(job) && !session.at(job).is_pending() && !session.rests(job) &&
+         session.job_valid(job) && session.job_starving(job);
 }
 
 }  // namespace hekla::scheduler

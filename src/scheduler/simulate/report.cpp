@@ -470,7 +470,8 @@ std::string report_text(const SimulationResult& result) {
       out += "\nnever started: " + job.ns + "/" + job.name + " (" + job.queue + "): " + job.waits;
   if (totals.started < result.jobs.size()) out += "\n";
   for (const auto& [what, sessions] : result.broken_invariants)
-    out += "\nan invariant did not hold after " + std::to_string(sessions) + " sessions: " + what + "\n";
+    out += "\nan invariant did not hold after " + std::to_string(sessions) + " sessions: " + what +
+           "\n";
   return out;
 }
 
@@ -482,8 +483,8 @@ std::string report_html(const SimulationResult& result, const std::string& title
       escaped(title) + "</title>" + kStyle + "</head><body><main><h1>" + escaped(title) +
       "</h1><p>" + std::to_string(result.jobs.size()) + " jobs in " +
       std::to_string(result.queues.size()) + " queues, simulated with Hekla's own scheduler (" +
-      std::to_string(result.sessions) + " sessions)</p><p class=\"summary\">" + escaped(summary(result, totals)) +
-      "</p><div class=\"cards\">";
+      std::to_string(result.sessions) + " sessions)</p><p class=\"summary\">" +
+      escaped(summary(result, totals)) + "</p><div class=\"cards\">";
   out += card(std::to_string(totals.started) + " / " + std::to_string(result.jobs.size()),
               "jobs started");
   out += card(span_text(result.makespan), "until the last ended");

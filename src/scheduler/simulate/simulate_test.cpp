@@ -64,28 +64,34 @@ TEST(Simulate, WhoNeverStartsIsExplained) {
 nodes: [{name: m, count: 2, cpu: 4, memory: 8Gi}]
 jobs: [{name: giant, pods: 20, cpu: 1, duration: 1m}]
 )");
-  EXPECT_NE(report_text(result).find("never started: default/giant (default): no pods exist yet, at least 20 are "
-                                     "needed; it needs 20 cpu for 20 pods at once"),
+  EXPECT_NE(report_text(result).find(
+                "never started: default/giant (default): no pods exist yet, at least 20 are "
+                "needed; it needs 20 cpu for 20 pods at once"),
             std::string::npos)
       << report_text(result);
-  EXPECT_NE(report_text(result).find("all nodes together have 8 cpu, 16Gi memory: 12 cpu short"), std::string::npos)
+  EXPECT_NE(report_text(result).find("all nodes together have 8 cpu, 16Gi memory: 12 cpu short"),
+            std::string::npos)
       << report_text(result);
 }
 
 TEST(Simulate, AQueueThatIsNotThereIsWarnedOf) {
   EXPECT_EQ(input_of("nodes: [{name: m, cpu: 4}]\nqueues: [{name: q}]\n"
-                     "jobs: [{name: a, queue: q, cpu: 1}, {name: b, queue: typo, cpu: 1, count: 2}, {name: c}]\n")
+                     "jobs: [{name: a, queue: q, cpu: 1}, {name: b, queue: typo, cpu: 1, count: "
+                     "2}, {name: c}]\n")
                 .warnings(),
-            std::vector<std::string>{"queue typo is not among the queues given: it is simulated with weight 1 and "
-                                     "without limits, where a cluster would refuse default/b-0, default/b-1"});
+            std::vector<std::string>{
+                "queue typo is not among the queues given: it is simulated with weight 1 and "
+                "without limits, where a cluster would refuse default/b-0, default/b-1"});
 }
 
 TEST(Simulate, TheSecondJobOfANameIsLeftOut) {
-  SimulationInput input = input_of("nodes: [{name: m, cpu: 4}]\njobs: [{name: a, cpu: 1}, {name: b, cpu: 1}, "
-                                   "{name: a, cpu: 2}]\n");
+  SimulationInput input = input_of(
+      "nodes: [{name: m, cpu: 4}]\njobs: [{name: a, cpu: 1}, {name: b, cpu: 1}, "
+      "{name: a, cpu: 2}]\n");
   EXPECT_EQ(input.jobs.size(), 2u);
-  EXPECT_EQ(input.warnings(), std::vector<std::string>{"a second job of the same name has no part in the simulation: "
-                                                       "default/a"});
+  EXPECT_EQ(input.warnings(),
+            std::vector<std::string>{"a second job of the same name has no part in the simulation: "
+                                     "default/a"});
 }
 
 TEST(Simulate, NumbersThatMakeNoSenseAreRefused) {
@@ -103,7 +109,8 @@ TEST(Simulate, NumbersThatMakeNoSenseAreRefused) {
             "jobs: j: count must be a whole number between 1 and 1000000, not 0");
   EXPECT_EQ(error("nodes: [{name: m, count: -1, cpu: 1}]\n"),
             "nodes: m: count must be a whole number between 1 and 1000000, not -1");
-  EXPECT_EQ(error("{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: j, namespace: team}, spec: "
+  EXPECT_EQ(error("{apiVersion: batch.volcano.sh/v1alpha1, kind: Job, metadata: {name: j, "
+                  "namespace: team}, spec: "
                   "{tasks: [{name: t, replicas: -1, template: {}}]}}\n"),
             "job team/j: task t: replicas must not be negative, and is -1");
 }
@@ -214,9 +221,12 @@ spec:
   EXPECT_EQ(input.jobs[1].roles[0].annotations.at("example.com/a"), "b");
   EXPECT_EQ(input.jobs[0].roles[0].annotations.at("volcano.sh/preemptable"), "false");
   ASSERT_TRUE(input.jobs[1].roles[0].partitions);
-  for (model::Node& node : input.nodes) node.metadata.labels["kubernetes.io/hostname"] = node.metadata.name;
-  Result<SimulationResult> result = simulate(input, R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang},
-    {name: predicates}, {name: network-topology-aware}]}]})", true);
+  for (model::Node& node : input.nodes)
+    node.metadata.labels["kubernetes.io/hostname"] = node.metadata.name;
+  Result<SimulationResult> result =
+      simulate(input, R"({actions: "enqueue, allocate", tiers: [{plugins: [{name: gang},
+    {name: predicates}, {name: network-topology-aware}]}]})",
+               true);
   ASSERT_TRUE(result);
   EXPECT_FALSE(result->jobs[0].started()) << "a rack takes 8 of the 12";
   EXPECT_FALSE(result->jobs[1].started()) << "there are 4 hosts";
@@ -250,12 +260,14 @@ kind: Service
 metadata: {name: s, namespace: default}
 )";
   EXPECT_EQ(input_of(text).warnings(),
-            (std::vector<std::string>{"Pod without a node or at its end has no part in the simulation: default/waits",
-                                      "Service has no part in the simulation: default/s",
-                                      "member colour of nodes has no part in the simulation: m"}));
+            (std::vector<std::string>{
+                "Pod without a node or at its end has no part in the simulation: default/waits",
+                "Service has no part in the simulation: default/s",
+                "member colour of nodes has no part in the simulation: m"}));
   SimulationResult result = run(text);
   EXPECT_FALSE(result.jobs[0].started());
-  EXPECT_TRUE(result.jobs[1].started()) << "the job's own pod of the time of the recording is not there";
+  EXPECT_TRUE(result.jobs[1].started())
+      << "the job's own pod of the time of the recording is not there";
 }
 
 TEST(Simulate, BadInputIsNamed) {
@@ -284,11 +296,10 @@ jobs: [{name: j, queue: "a<b", count: 30, every: 1m, random: true, pods: 2, cpu:
   for (const char* foreign : {"http://", "https://", "<script", "@import", "url("})
     EXPECT_EQ(page.find(foreign), std::string::npos) << foreign;
   EXPECT_EQ(page.find("a<b"), std::string::npos) << "names are escaped";
-  for (const char* there :
-       {"a&lt;b", "All 30 jobs started; the last one ended after",
-        "of those that started did so at once", "The scarcest resource was cpu",
-        ">time since the start<", ">cores<", ">GiB<",
-        "</i>what the cluster has<", "% by weight 1<", ">% of jobs started<"})
+  for (const char* there : {"a&lt;b", "All 30 jobs started; the last one ended after",
+                            "of those that started did so at once", "The scarcest resource was cpu",
+                            ">time since the start<", ">cores<", ">GiB<",
+                            "</i>what the cluster has<", "% by weight 1<", ">% of jobs started<"})
     EXPECT_NE(page.find(there), std::string::npos) << there;
   EXPECT_EQ(run("nodes: [{name: m, cpu: 4, memory: 8Gi}]\njobs: [{name: j, pods: 1, cpu: 1, "
                 "duration: 1m}]")

@@ -52,7 +52,8 @@ struct Happening {
 
 class Simulator {
  public:
-  Simulator(const SimulationInput& input, std::string_view text, Configuration configuration, bool check_everything)
+  Simulator(const SimulationInput& input, std::string_view text, Configuration configuration,
+            bool check_everything)
       : input_(input), text_(text), session_(cluster_), live_(input.jobs.size()) {
     session_.configure(std::move(configuration));
     invariants_ = invariants::expected_of(session_.configuration(), !check_everything);
@@ -188,7 +189,8 @@ class Simulator {
     policy.subGroupSize = role.partitions->partitionSize;
     policy.minSubGroups = role.partitions->minPartitions;
     policy.networkTopology = role.partitions->networkTopology;
-    policy.labelSelector = json::Object{{"matchLabels", json::Object{{model::keys::task_spec, role.name}}}};
+    policy.labelSelector =
+        json::Object{{"matchLabels", json::Object{{model::keys::task_spec, role.name}}}};
     policy.matchLabelKeys = {model::keys::partition_id};
     return policy;
   }
@@ -200,7 +202,8 @@ class Simulator {
     spec.nodeName.clear();
     if (!spec.priority)
       for (const model::PriorityClass& one : input_.priority_classes)
-        if (spec.priorityClassName.empty() ? one.globalDefault : one.metadata.name == spec.priorityClassName)
+        if (spec.priorityClassName.empty() ? one.globalDefault
+                                           : one.metadata.name == spec.priorityClassName)
           spec.priority = one.value;
     return spec;
   }
@@ -215,7 +218,8 @@ class Simulator {
       pod.metadata.labels = role.labels;
       pod.metadata.labels[model::keys::task_spec] = role.name;
       if (role.partitions && role.partitions->partitionSize > 0)
-        pod.metadata.labels[model::keys::partition_id] = std::to_string(i / role.partitions->partitionSize);
+        pod.metadata.labels[model::keys::partition_id] =
+            std::to_string(i / role.partitions->partitionSize);
       pod.metadata.annotations = role.annotations;
       pod.metadata.annotations[model::keys::group_name] = job.name;
       pod.metadata.annotations[model::keys::task_spec] = role.name;
@@ -377,7 +381,8 @@ class Simulator {
       if (!id.valid() || !cluster_.at(id).has_group) continue;
       out.groups.push_back(live_[i].group);
       out.groups.back().status.phase = std::string(name_of(cluster_.at(id).phase));
-      if (live_[i].created) out.pods.insert(out.pods.end(), live_[i].pods.begin(), live_[i].pods.end());
+      if (live_[i].created)
+        out.pods.insert(out.pods.end(), live_[i].pods.begin(), live_[i].pods.end());
     }
     out.configuration = text_;
     out.now = clock_.wall();
@@ -481,7 +486,8 @@ Result<SimulationResult> simulate(const SimulationInput& input, std::string_view
   if (input.jobs.empty()) return fail(Code::invalid, "the workload has no jobs");
   Configuration parsed = TRY(
       parse_configuration(configuration.empty() ? helm_default_configuration() : configuration));
-  for (const std::string& warning : parsed.warnings) log_warn("scheduler", "in the configuration, " + warning);
+  for (const std::string& warning : parsed.warnings)
+    log_warn("scheduler", "in the configuration, " + warning);
   return Simulator(input, configuration, std::move(parsed), check_everything).run();
 }
 

@@ -47,10 +47,12 @@ struct SimulationResult {
   // Jain's index of used hours by weight over the queues that had jobs: 1 is equal.
   double fairness = 1;
   std::uint64_t sessions = 0;
-  std::map<std::string, std::uint64_t> broken_invariants;  // what (session/invariants.h), and after how many sessions
+  std::map<std::string, std::uint64_t>
+      broken_invariants;  // what (session/invariants.h), and after how many sessions
 };
 
-// Invariants are checked after every session; `check_everything` adds those that add all accounts up anew.
+// Invariants are checked after every session; `check_everything` adds those that add all accounts
+// up anew.
 Result<SimulationResult> simulate(const SimulationInput& input, std::string_view configuration,
                                   bool check_everything = false);
 

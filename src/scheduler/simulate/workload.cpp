@@ -39,15 +39,16 @@ Result<Nanos> drawn_duration(const json::Value& value, const std::string& what, 
 }
 
 // A whole number within these bounds.
-Result<std::int32_t> count_of(const json::Value& from, std::string_view member, const std::string& where,
-                              std::int64_t otherwise, std::int64_t least, std::int64_t most) {
+Result<std::int32_t> count_of(const json::Value& from, std::string_view member,
+                              const std::string& where, std::int64_t otherwise, std::int64_t least,
+                              std::int64_t most) {
   const json::Value* given = json::find(from, member);
   if (given == nullptr) return static_cast<std::int32_t>(otherwise);
   std::int64_t count = json::int_at(from, {member}, least - 1);
   if (count < least || count > most)
-    return fail(Code::invalid, where + ": " + std::string(member) + " must be a whole number between " +
-                                   std::to_string(least) + " and " + std::to_string(most) + ", not " +
-                                   plain_text(*given));
+    return fail(Code::invalid, where + ": " + std::string(member) +
+                                   " must be a whole number between " + std::to_string(least) +
+                                   " and " + std::to_string(most) + ", not " + plain_text(*given));
   return static_cast<std::int32_t>(count);
 }
 
@@ -61,15 +62,17 @@ json::Object resource_list(const json::Value& from) {
 }
 
 // A member of a shorthand that nobody reads is misspelt, or not to be had.
-void note_unread(const json::Value& from, const std::string& list, std::initializer_list<std::string_view> read,
-                 SimulationInput& out) {
+void note_unread(const json::Value& from, const std::string& list,
+                 std::initializer_list<std::string_view> read, SimulationInput& out) {
   if (!from.is_object()) return;
   for (const auto& member : from.get_object())
     if (std::find(read.begin(), read.end(), std::string_view(member.key())) == read.end())
-      out.ignored["member " + std::string(member.key()) + " of " + list].emplace_back(json::string_at(from, {"name"}));
+      out.ignored["member " + std::string(member.key()) + " of " + list].emplace_back(
+          json::string_at(from, {"name"}));
 }
 
-std::map<std::string, std::string> text_members(const json::Value& from, std::initializer_list<std::string_view> path) {
+std::map<std::string, std::string> text_members(const json::Value& from,
+                                                std::initializer_list<std::string_view> path) {
   std::map<std::string, std::string> out;
   if (const json::Object* given = json::object_at(from, path))
     for (const auto& member : *given) out[std::string(member.key())] = plain_text(member.value());
@@ -79,7 +82,8 @@ std::map<std::string, std::string> text_members(const json::Value& from, std::in
 Result<void> add_node_shorthand(const json::Value& from, SimulationInput& out) {
   std::string name(json::string_at(from, {"name"}));
   if (name.empty()) return fail(Code::invalid, "nodes: an entry has no name");
-  note_unread(from, "nodes", {"name", "count", "cpu", "memory", "pods", "resources", "labels", "taints"}, out);
+  note_unread(from, "nodes",
+              {"name", "count", "cpu", "memory", "pods", "resources", "labels", "taints"}, out);
   json::Object allocatable = resource_list(from);
   if (!allocatable.contains("pods")) allocatable["pods"] = "110";
   std::int64_t count = TRY(count_of(from, "count", "nodes: " + name, 0, 1, kMostNodes));
@@ -99,8 +103,8 @@ Result<void> add_node_shorthand(const json::Value& from, SimulationInput& out) {
 
 Result<void> add_queue_shorthand(const json::Value& from, SimulationInput& out) {
   note_unread(from, "queues",
-              {"name", "annotations", "weight", "priority", "reclaimable", "parent", "capability", "deserved",
-               "guarantee", "dequeueStrategy"},
+              {"name", "annotations", "weight", "priority", "reclaimable", "parent", "capability",
+               "deserved", "guarantee", "dequeueStrategy"},
               out);
   json::Object meta{{"name", json::string_at(from, {"name"})}};
   if (const json::Value* given = json::find(from, "annotations")) meta["annotations"] = *given;
@@ -115,17 +119,24 @@ Result<void> add_queue_shorthand(const json::Value& from, SimulationInput& out) 
   return {};
 }
 
-// {name, count, at, every, random, duration, queue, pods, minAvailable, cpu, memory, resources, nodeSelector,
-// tolerations, affinity, priorityClassName, estimate, networkTopology, labels and annotations (of group and pods)}
+// {name, count, at, every, random, duration, queue, pods, minAvailable, cpu, memory, resources,
+// nodeSelector, tolerations, affinity, priorityClassName, estimate, networkTopology, labels and
+// annotations (of group and pods)}
 Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwise,
                                SimulationInput& out) {
   std::string name(json::string_at(from, {"name"}));
   if (name.empty()) return fail(Code::invalid, "jobs: an entry has no name");
   const std::string where = "jobs: " + name;
-  note_unread(from, "jobs",
-              {"name", "count", "at", "every", "random", "duration", "queue", "pods", "minAvailable", "cpu", "memory",
-               "resources", "nodeSelector", "tolerations", "affinity", "priorityClassName", "estimate",
-               "networkTopology", "labels", "annotations"},
+  note_unread(from, "jobs", {"name",         "count",
+                             "at",           "every",
+                             "random",       "duration",
+                             "queue",        "pods",
+                             "minAvailable", "cpu",
+                             "memory",       "resources",
+                             "nodeSelector", "tolerations",
+                             "affinity",     "priorityClassName",
+                             "estimate",     "networkTopology",
+                             "labels",       "annotations"},
               out);
   std::int64_t count = TRY(count_of(from, "count", where, 1, 1, kMostJobs));
   Nanos at{0}, every{0};
@@ -146,8 +157,7 @@ Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwis
                                 {"image", "any"},
                                 {"resources", json::Object{{"requests", resource_list(from)}}}}}}};
   for (std::string_view member : {"nodeSelector", "tolerations", "affinity"})
-    if (const json::Value* given = json::find(from, member))
-      spec.as_object()[member] = *given;
+    if (const json::Value* given = json::find(from, member)) spec.as_object()[member] = *given;
   role.spec = TRY(json::decode<model::PodSpec>(spec));
   std::optional<model::NetworkTopologySpec> topology;
   if (const json::Value* given = json::find(from, "networkTopology"))
@@ -183,12 +193,16 @@ Result<void> add_job_shorthand(const json::Value& from, Rng& rng, Nanos otherwis
 // What the job controller gives a task's pods of the job's own.
 void hand_on(const model::VcJob& job, const model::TaskSpec& task, SimulatedRole& role) {
   if (role.spec.priorityClassName.empty()) role.spec.priorityClassName = job.spec.priorityClassName;
-  if (!task.topologyPolicy.empty()) role.annotations[model::keys::numa_topology_policy] = task.topologyPolicy;
-  for (const std::string& key : {model::keys::preemptable, model::keys::cooldown_time, model::keys::revocable_zone,
-                                 model::keys::jdb_min_available, model::keys::jdb_max_unavailable})
-    if (const std::string& value = job.metadata.annotation(key); !value.empty()) role.annotations[key] = value;
+  if (!task.topologyPolicy.empty())
+    role.annotations[model::keys::numa_topology_policy] = task.topologyPolicy;
+  for (const std::string& key :
+       {model::keys::preemptable, model::keys::cooldown_time, model::keys::revocable_zone,
+        model::keys::jdb_min_available, model::keys::jdb_max_unavailable})
+    if (const std::string& value = job.metadata.annotation(key); !value.empty())
+      role.annotations[key] = value;
   for (const std::string& key : {model::keys::preemptable, model::keys::cooldown_time})
-    if (const std::string& value = job.metadata.label(key); !value.empty()) role.labels[key] = value;
+    if (const std::string& value = job.metadata.label(key); !value.empty())
+      role.labels[key] = value;
 }
 
 // A pod that runs takes up its room from the beginning; one without a node is nobody's.
@@ -196,7 +210,8 @@ void add_pod(model::Pod pod, SimulationInput& out) {
   const std::string& phase = pod.status.phase;
   bool over = phase == "Succeeded" || phase == "Failed" || pod.metadata.deletionTimestamp;
   if (pod.spec.nodeName.empty() || over)
-    out.ignored["Pod without a node or at its end"].push_back(pod.metadata.ns + "/" + pod.metadata.name);
+    out.ignored["Pod without a node or at its end"].push_back(pod.metadata.ns + "/" +
+                                                              pod.metadata.name);
   else
     out.pods.push_back(std::move(pod));
 }
@@ -227,12 +242,15 @@ Result<void> add_vcjob(const json::Value& object, Nanos otherwise, SimulationInp
   std::int32_t replicas = 0;
   for (const model::TaskSpec& task : job.spec.tasks) {
     if (task.replicas < 0)
-      return fail(Code::invalid, where + ": task " + task.name + ": replicas must not be negative, and is " +
+      return fail(Code::invalid, where + ": task " + task.name +
+                                     ": replicas must not be negative, and is " +
                                      std::to_string(task.replicas));
-    SimulatedRole role{task.name, task.replicas, task.minAvailable, {}, {}, {}, task.partitionPolicy};
+    SimulatedRole role{task.name, task.replicas,       task.minAvailable, {}, {},
+                       {},        task.partitionPolicy};
     if (const json::Value* spec = json::find(task.podTemplate, "spec")) {
       Result<model::PodSpec> decoded = json::decode<model::PodSpec>(*spec);
-      if (!decoded) return fail(Code::invalid, where + ": task " + task.name + ": " + decoded.error().message);
+      if (!decoded)
+        return fail(Code::invalid, where + ": task " + task.name + ": " + decoded.error().message);
       role.spec = std::move(*decoded);
     }
     role.labels = text_members(task.podTemplate, {"metadata", "labels"});
@@ -241,7 +259,8 @@ Result<void> add_vcjob(const json::Value& object, Nanos otherwise, SimulationInp
     made.roles.push_back(std::move(role));
     replicas += task.replicas;
   }
-  if (!job.spec.volumes.empty()) out.ignored["spec.volumes of jobs"].push_back(made.ns + "/" + made.name);
+  if (!job.spec.volumes.empty())
+    out.ignored["spec.volumes of jobs"].push_back(made.ns + "/" + made.name);
   made.min_available = job.spec.minAvailable > 0 ? job.spec.minAvailable : replicas;
   out.jobs.push_back(std::move(made));
   return {};
@@ -263,12 +282,13 @@ Result<void> add_simulation_object(const json::Value& object, Nanos otherwise,
     out.groups.push_back(TRY(json::decode<model::PodGroup>(object)));
   } else if (std::optional<CompanionKind> companion = companion_kind(kind)) {
     out.companions.emplace_back(*companion, TRY(json::decode<Companion>(object)));
-  } else if (kind == "Job" && json::string_at(object, {"apiVersion"}).starts_with("batch.volcano.sh/")) {
+  } else if (kind == "Job" &&
+             json::string_at(object, {"apiVersion"}).starts_with("batch.volcano.sh/")) {
     return add_vcjob(object, otherwise, out);
   } else {
     std::string ns(json::string_at(object, {"metadata", "namespace"}));
-    out.ignored[std::string(kind)].push_back((ns.empty() ? "" : ns + "/") +
-                                             std::string(json::string_at(object, {"metadata", "name"})));
+    out.ignored[std::string(kind)].push_back(
+        (ns.empty() ? "" : ns + "/") + std::string(json::string_at(object, {"metadata", "name"})));
   }
   return {};
 }
@@ -326,14 +346,17 @@ std::vector<std::string> SimulationInput::warnings() const {
   for (const SimulatedJob& job : jobs)
     if (!known.contains(job.queue)) homeless[job.queue].push_back(job.ns + "/" + job.name);
   for (const auto& [queue, names] : homeless)
-    out.push_back("queue " + queue + " is not among the queues given: it is simulated with weight 1 and without "
-                  "limits, where a cluster would refuse " + listed(names));
+    out.push_back("queue " + queue +
+                  " is not among the queues given: it is simulated with weight 1 and without "
+                  "limits, where a cluster would refuse " +
+                  listed(names));
   return out;
 }
 
 namespace {
 
-// Jobs are simulated from the beginning: what they had at the time of the recording does not run beside that.
+// Jobs are simulated from the beginning: what they had at the time of the recording does not run
+// beside that.
 void drop_past_of_jobs(SimulationInput& input) {
   std::set<std::string> jobs;
   for (const SimulatedJob& job : input.jobs) jobs.insert(job.ns + "/" + job.name);

@@ -40,7 +40,8 @@ struct SimulationInput {
   std::vector<model::PriorityClass> priority_classes;
   std::vector<std::pair<CompanionKind, Companion>> companions;
   std::vector<SimulatedJob> jobs;  // by arrival
-  // Pods that have a node when the simulation begins, and their groups: they stay, unless they are evicted.
+  // Pods that have a node when the simulation begins, and their groups: they stay, unless they are
+  // evicted.
   std::vector<model::Pod> pods;
   std::vector<model::PodGroup> groups;
   // What of the files has no part in the simulation, by kind or member: names of the objects.
@@ -53,8 +54,8 @@ struct SimulationInput {
 // to chance. Jobs without a known duration run `otherwise`.
 Result<void> read_simulation_file(std::string_view text, Rng& rng, Nanos otherwise,
                                   SimulationInput& out);
-// The jobs in order of arrival, the first at 0 if their times are wall times; pods and groups that the jobs will have
-// anyway are taken out.
+// The jobs in order of arrival, the first at 0 if their times are wall times; pods and groups that
+// the jobs will have anyway are taken out.
 void settle_arrivals(SimulationInput& input);
 
 }  // namespace hekla::scheduler

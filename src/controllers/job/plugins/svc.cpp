@@ -73,8 +73,7 @@ class SvcPlugin final : public JobPlugin {
     std::vector<PluginObject> made;
     made.push_back({kube::resources::config_maps, config_map(job), true});
     made.push_back({kube::resources::services, service(job)});
-    if (network_policy_)
-      made.push_back({kube::resources::network_policies, network_policy(job)});
+    if (network_policy_) made.push_back({kube::resources::network_policies, network_policy(job)});
     return made;
   }
 

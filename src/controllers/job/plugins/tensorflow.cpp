@@ -1,6 +1,6 @@
-// tensorflow: TF_CONFIG in every container: the hosts of each role and the pod's own place; a pod of
-// a task that plays no role goes by the task's name. A job of one pod gets none. Needs svc, which
-// admission adds.
+// tensorflow: TF_CONFIG in every container: the hosts of each role and the pod's own place; a pod
+// of a task that plays no role goes by the task's name. A job of one pod gets none. Needs svc,
+// which admission adds.
 //
 // Arguments: ps, worker, chief, evaluator (the tasks that play these roles; each named like its
 // role), port (2222).
