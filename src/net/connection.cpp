@@ -127,7 +127,7 @@ void Connection::step_handshake() {
 
 void Connection::arm_read() {
   if (read_armed_ || peer_done_ || stage_ == Stage::closed) return;
-  if (exchange_ && (input_.size() > kMaxReadAhead || exchange_->input_paused() || holds_too_much()))
+  if (exchange_ && (input_.size() > kMaxReadAhead || exchange_->input_held() || holds_too_much()))
     return;
   read_armed_ = true;
   auto ready = [self = shared_from_this()] {
@@ -305,6 +305,7 @@ void Connection::pump() {
   bool more = true;
   for (int turn = 0; more && turn < kMaxWritesPerTurn; ++turn) more = write_some();
   pumping_ = false;
+  if (exchange_) arm_read();  // input may have been held until this output had left
   if (more)
     asio::post(ready_.io(), [self = shared_from_this()] { self->pump(); });
   else if (!write_armed_ && stage_ != Stage::closed)

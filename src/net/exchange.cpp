@@ -14,6 +14,10 @@ namespace {
 thread_local WriteBatch* current_batch = nullptr;
 
 constexpr std::size_t kLargeQueue = 64 * 1024;  // nobody waits because of less
+// Of an upgraded connection, before its input waits. More than producers keep waiting (1 MiB), so
+// that what a user types is read during a flood of output; pieces, since a small one takes ten
+// times its bytes.
+constexpr std::size_t kMaxUnsentBytes = 2 * 1024 * 1024, kMaxUnsentPieces = 16 * 1024;
 constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
 void append_chunk_size(std::size_t size, std::string& out) {
@@ -140,6 +144,14 @@ void Exchange::upgrade(Headers headers, std::function<void(std::string_view)> on
 void Exchange::pause_input(bool paused) {
   std::lock_guard lock(mutex_);
   if (input_paused_.exchange(paused) && !paused && !closed_) wake_();
+}
+
+bool Exchange::input_held() const {
+  if (input_paused_) return true;
+  if (stage_ != Stage::upgraded) return false;
+  if (pending_bytes_ > kMaxUnsentBytes) return true;
+  std::lock_guard lock(mutex_);
+  return queue_.size() - front_ > kMaxUnsentPieces;
 }
 
 void Exchange::deliver(std::string_view data) {

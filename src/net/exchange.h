@@ -44,7 +44,9 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   bool streaming() const { return stage_ == Stage::streaming || stage_ == Stage::upgraded; }
   // An upgraded connection whose reader wants more.
   bool takes_input() const { return stage_ == Stage::upgraded && !input_paused_; }
-  bool input_paused() const { return input_paused_; }
+  // Input waits: the reader wants none now, or an upgraded connection owes its client too much. A
+  // client that sends and never reads (pings, say) would otherwise fill the memory with answers.
+  bool input_held() const;
   void deliver(std::string_view data);
   // Whether the connection may live on after the answer.
   bool keep_alive() const;

@@ -295,5 +295,45 @@ TEST(Upgrades, BytesFlowBothWaysUntilTheEnd) {
   server->stop(0ms);
 }
 
+// Input comes back in pieces of so many bytes, as pings do.
+class UnreadAnswers : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(UnreadAnswers, HoldTheirClientsInput) {
+  ServerOptions options;
+  options.tls = false;
+  std::promise<WriterPtr> upgraded;
+  std::atomic<std::size_t> read = 0;
+  auto server = Server::start(options, [&](Request, WriterPtr writer) {
+                  auto echo = [&, writer](std::string_view data) {
+                    read += data.size();
+                    for (std::size_t at = 0; at < data.size(); at += GetParam())
+                      writer->write(std::string(data.substr(at, GetParam())));
+                  };
+                  writer->upgrade({}, echo);
+                  upgraded.set_value(writer);
+                }).value();
+  RawPeer peer(server->port(), 65536);
+  peer.send("GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n");
+  WriterPtr writer = upgraded.get_future().get();
+  constexpr std::size_t kSent = 16 << 20, kTurn = 256 * 1024;
+  WorkerPool sender("sender", 1);
+  Task task = [&] { peer.send(std::string(kSent, '.')); };
+  ASSERT_TRUE(sender.try_post(task));
+  for (std::size_t before = 0; read == 0 || before != read;) {
+    before = read;
+    std::this_thread::sleep_for(100ms);
+  }
+  EXPECT_LT(read, kSent * 3 / 4) << "read on although nobody takes the answers";
+  EXPECT_LE(writer->pending_bytes(), std::min<std::size_t>(2 << 20, 16384 * GetParam()) + kTurn);
+  // A client that reads at last gets every answer.
+  const std::size_t head = peer.receive_until("\r\n\r\n").find("\r\n\r\n") + 4;
+  while (peer.received.size() < head + kSent && peer.receive_some()) {
+  }
+  EXPECT_EQ(peer.received.size(), head + kSent);
+  server->stop(0ms);
+}
+
+INSTANTIATE_TEST_SUITE_P(Upgrades, UnreadAnswers, testing::Values(32, 4096));
+
 }  // namespace
 }  // namespace hekla::net
