@@ -152,8 +152,10 @@ Result<void> SpdyReader::on_control(std::uint16_t type, std::uint8_t flags,
   event.id = type == kPing ? id : id & kStreamMask;
   switch (type) {
     case kSynStream:
-      event.kind = SpdyEvent::Kind::stream;
       event.headers = TRY(read_headers(payload.substr(kSynStreamHead)));
+      event.kind =
+          event.id > last_stream_ ? SpdyEvent::Kind::stream : SpdyEvent::Kind::refused_stream;
+      last_stream_ = std::max(last_stream_, event.id);
       event.fin = (flags & kFin) != 0;
       break;
     case kRstStream:

@@ -15,7 +15,9 @@
 namespace hekla::net {
 
 struct SpdyEvent {
-  enum class Kind : std::uint8_t { stream, data, reset, ping, goaway };
+  // A stream is refused when its id is not larger than every earlier one's, as the protocol wants:
+  // whoever reads it answers with a reset and keeps nothing of it.
+  enum class Kind : std::uint8_t { stream, refused_stream, data, reset, ping, goaway };
   Kind kind = Kind::data;
   std::uint32_t id = 0;  // of the stream, or of the ping
   Headers headers;       // stream
@@ -37,6 +39,7 @@ class SpdyReader {
   Result<Headers> read_headers(std::string_view block);
   std::unique_ptr<Inflater> inflater_;
   std::string buffer_;
+  std::uint32_t last_stream_ = 0;
 };
 
 // Header blocks share one compressor, so those frames leave in the order they are made.
@@ -50,6 +53,7 @@ class SpdyWriter {
 
   // These depend on nothing and may be made anywhere.
   static std::string data(std::uint32_t stream, std::string_view bytes, bool fin);
+  static constexpr std::uint32_t kProtocolError = 1, kRefusedStream = 3;
   static std::string reset(std::uint32_t stream, std::uint32_t status);
   static std::string ping(std::uint32_t id);
 

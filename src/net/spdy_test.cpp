@@ -56,6 +56,20 @@ TEST(Spdy, ReadsFramesHoweverTheyAreCut) {
   }
 }
 
+TEST(Spdy, AStreamIdIsUsedOnceAndGrows) {
+  SpdyWriter client;
+  std::string bytes;
+  const std::uint32_t ids[] = {0, 1, 5, 5, 3, 7, 1};
+  for (std::uint32_t id : ids) bytes += client.syn_stream(id, stream_headers("data"), false);
+  std::vector<SpdyEvent> got = read_all(bytes, bytes.size());
+  ASSERT_EQ(got.size(), std::size(ids));
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const bool first = i == 1 || i == 2 || i == 5;
+    EXPECT_EQ(got[i].kind, first ? SpdyEvent::Kind::stream : SpdyEvent::Kind::refused_stream) << i;
+    EXPECT_EQ(got[i].id, ids[i]);
+  }
+}
+
 TEST(Spdy, IgnoresSettingsAndRefusesRubbish) {
   SpdyReader reader;
   std::vector<SpdyEvent> out;

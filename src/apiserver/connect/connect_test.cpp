@@ -59,12 +59,14 @@ class FakePodStreams final : public kube::PodStreams {
                    ready) override {
     if (port == 9) return ready(fail(Code::unavailable, "connection refused"));
     out = std::move(client);
+    ++forwards;
     ready(std::shared_ptr<kube::ForwardedConnection>(connection));
   }
   kube::ExecOptions asked;
   std::shared_ptr<FakeProcess> process = std::make_shared<FakeProcess>();
   std::shared_ptr<FakeConnection> connection = std::make_shared<FakeConnection>();
   std::shared_ptr<kube::ForwardClient> out;
+  int forwards = 0;
 };
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
@@ -287,6 +289,26 @@ TEST_F(ConnectTest, ForwardsOverSpdyAndThroughTheTunnel) {
     input(net::SpdyWriter::data(11, "", true));
     EXPECT_EQ(streams.connection->input, "<end><left>");
   }
+}
+
+TEST_F(ConnectTest, ASpdyStreamIdOpensOneConnectionOnly) {
+  auto answer =
+      send("POST", std::string(kPods) + "/p/portforward", "", spdy({"portforward.k8s.io"}));
+  ASSERT_EQ(answer->answer.status, 101) << answer->answer.body;
+  net::SpdyWriter client;
+  for (int request = 0; request < 3; ++request) {
+    for (auto [id, type] : {std::pair(1u, "error"), std::pair(3u, "data")}) {
+      net::Headers headers = stream(type);
+      headers.add("port", "80");
+      headers.add("requestid", std::to_string(request));
+      answer->input(client.syn_stream(id, headers, false));
+    }
+  }
+  EXPECT_EQ(streams.forwards, 1);
+  EXPECT_TRUE(
+      answer->answer.body.ends_with(net::SpdyWriter::reset(1, 1) + net::SpdyWriter::reset(3, 1)));
+  answer->closed();
+  EXPECT_EQ(streams.connection->input, "<left>");
 }
 
 TEST_F(ConnectTest, ForwardsChannelsForPython) {

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::chrono::seconds kStreamTimeout{30};
 constexpr std::size_t kMaxResizeLine = 1024;
-constexpr std::uint32_t kProtocolError = 1;
 
 class SpdyExec final : public kube::ProcessClient, public std::enable_shared_from_this<SpdyExec> {
  public:
@@ -70,6 +69,7 @@ class SpdyExec final : public kube::ProcessClient, public std::enable_shared_fro
   void on_event(net::SpdyEvent& event) {
     using Kind = net::SpdyEvent::Kind;
     if (event.kind == Kind::ping) return writer_->write(net::SpdyWriter::ping(event.id));
+    if (event.kind == Kind::refused_stream) return writer_->write(refusal(event));
     if (event.kind == Kind::stream) on_stream(event);
     if (event.kind == Kind::data && event.id == input_ && !event.data.empty())
       process_->write_input(std::move(event.data));
@@ -77,11 +77,13 @@ class SpdyExec final : public kube::ProcessClient, public std::enable_shared_fro
     bool over = event.fin || event.kind == Kind::reset;
     if (over && event.id == input_ && input_ != 0) process_->end_input();
   }
+  static std::string refusal(const net::SpdyEvent& event) {
+    return net::SpdyWriter::reset(event.id, net::SpdyWriter::kProtocolError);
+  }
   void on_stream(const net::SpdyEvent& event) {
     static constexpr std::string_view kTypes[]{"error", "stdin", "stdout", "stderr", "resize"};
     std::string type(event.headers.get("streamtype"));
-    if (std::ranges::find(kTypes, type) == std::end(kTypes))
-      return writer_->write(net::SpdyWriter::reset(event.id, kProtocolError));
+    if (std::ranges::find(kTypes, type) == std::end(kTypes)) return writer_->write(refusal(event));
     {
       std::lock_guard lock(mutex_);
       streams_.try_emplace(type, event.id);

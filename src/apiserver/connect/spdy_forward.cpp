@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "apiserver/connect/connect.h"
+#include "base/check.h"
 #include "net/spdy.h"
 #include "net/websocket.h"
 
@@ -16,7 +17,6 @@ constexpr std::size_t kMaxMessageBytes = 16 * 1024 * 1024;
 constexpr std::size_t kMaxConnections = 1024;
 constexpr std::size_t kMaxEarlyBytes = 256 * 1024;  // of a connection the pod has not answered yet
 constexpr std::uint16_t kNormalClosure = 1000;
-constexpr std::uint32_t kRefusedStream = 3;
 
 // The client's bytes, with or without WebSocket around them.
 class ForwardLink {
@@ -134,6 +134,8 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
   void on_event(net::SpdyEvent& event) {
     using Kind = net::SpdyEvent::Kind;
     if (event.kind == Kind::ping) return link_->send(net::SpdyWriter::ping(event.id));
+    if (event.kind == Kind::refused_stream)
+      return link_->send(net::SpdyWriter::reset(event.id, net::SpdyWriter::kProtocolError));
     if (event.kind == Kind::stream) return on_stream(event);
     if (event.kind == Kind::reset) return drop(event.id);
     if (event.kind == Kind::data) on_data(event);
@@ -146,7 +148,7 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
         std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
     bool full = pairs_.size() + connection_count() >= kMaxConnections;
     if (error != std::errc{} || end != port_text.data() + port_text.size() || port == 0 || full)
-      return link_->send(net::SpdyWriter::reset(event.id, kRefusedStream));
+      return link_->send(net::SpdyWriter::reset(event.id, net::SpdyWriter::kRefusedStream));
     link_->send(frames_.syn_reply(event.id));
     std::string request(event.headers.get("requestid"));
     Pair& pair = pairs_[request];
@@ -159,7 +161,8 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
   void connect(const Pair& pair) {
     {
       std::lock_guard lock(mutex_);
-      connections_[pair.data];
+      const bool added = connections_.try_emplace(pair.data).second;
+      CHECK(added, "the reader refuses an id that has been used");
     }
     auto sink = std::make_shared<StreamSink>(link_, pair.data, pair.error,
                                              [weak = weak_from_this(), stream = pair.data] {
