@@ -58,6 +58,7 @@ class FakePodStreams final : public kube::PodStreams {
                std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>
                    ready) override {
     if (port == 9) return ready(fail(Code::unavailable, "connection refused"));
+    if (port == 10) return late.push_back(std::move(ready));
     out = std::move(client);
     ++forwards;
     ready(std::shared_ptr<kube::ForwardedConnection>(connection));
@@ -67,6 +68,8 @@ class FakePodStreams final : public kube::PodStreams {
   std::shared_ptr<FakeConnection> connection = std::make_shared<FakeConnection>();
   std::shared_ptr<kube::ForwardClient> out;
   int forwards = 0;
+  std::vector<std::move_only_function<void(Result<std::shared_ptr<kube::ForwardedConnection>>)>>
+      late;  // answers of port 10, which the test gives
 };
 
 using HeaderList = std::vector<std::pair<std::string, std::string>>;
@@ -323,6 +326,35 @@ TEST_F(ConnectTest, ForwardsChannelsForPython) {
   EXPECT_EQ(streams.connection->input, "hi");
   streams.out->end();
   EXPECT_TRUE(answer->ended);
+}
+
+TEST_F(ConnectTest, InputForAPortThatHasNotAnsweredIsLimited) {
+  for (bool refused : {false, true}) {
+    streams.connection->input.clear();
+    auto answer = send("GET", std::string(kPods) + "/p/portforward?ports=10,80", "",
+                       websocket("v4.channel.k8s.io"));
+    ASSERT_EQ(answer->answer.status, 101) << answer->answer.body;
+    const std::string piece = std::string(1, '\0') + std::string(100'000, 'x');
+    for (int i = 0; i < 2; ++i) answer->input(message(piece));
+    EXPECT_FALSE(answer->paused);
+    answer->input(message(piece));
+    EXPECT_TRUE(answer->paused);
+    // Another port that has caught up does not let the input go on.
+    streams.out->hold_input(true);
+    streams.out->hold_input(false);
+    EXPECT_TRUE(answer->paused);
+    auto ready = std::move(streams.late.back());
+    if (refused)
+      ready(fail(Code::unavailable, "connection refused"));
+    else
+      ready(std::shared_ptr<kube::ForwardedConnection>(streams.connection));
+    EXPECT_FALSE(answer->paused);
+    EXPECT_EQ(streams.connection->input.size(), refused ? 0u : 300'000u);
+    for (int i = 0; i < 10; ++i) answer->input(message(piece));
+    EXPECT_FALSE(answer->paused) << "nothing of a refused port is kept";
+    EXPECT_EQ(streams.connection->input.size(), refused ? 0u : 1'300'000u);
+    answer->closed();
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "apiserver/connect/connect.h"
+#include "apiserver/connect/input_holds.h"
 #include "base/check.h"
 #include "net/spdy.h"
 #include "net/websocket.h"
@@ -22,7 +23,7 @@ constexpr std::uint16_t kNormalClosure = 1000;
 class ForwardLink {
  public:
   ForwardLink(std::shared_ptr<net::ResponseWriter> writer, bool tunneled)
-      : writer(std::move(writer)), tunneled_(tunneled) {}
+      : writer(writer), holds(std::move(writer)), tunneled_(tunneled) {}
 
   void send(std::string bytes) {
     writer->write(tunneled_ ? net::websocket_frame(net::WebSocketOpcode::binary, bytes)
@@ -45,23 +46,12 @@ class ForwardLink {
     }
     return out;
   }
-  // Several connections share the link: it is held while any of them is behind. Counted and said
-  // under one lock: a release that overtakes the next hold would leave the link open, the other way
-  // round closed for ever.
-  void hold(bool hold) {
-    std::lock_guard lock(mutex_);
-    const int before = held_;
-    held_ += hold ? 1 : -1;
-    if (before == 0 || held_ == 0) writer->pause_input(hold);
-  }
-
   const std::shared_ptr<net::ResponseWriter> writer;
+  InputHolds holds;
 
  private:
   const bool tunneled_;
   net::WebSocketReader reader_{kMaxMessageBytes};
-  std::mutex mutex_;
-  int held_ = 0;
 };
 
 // What comes out of the pod on one connection.
@@ -71,7 +61,7 @@ class StreamSink final : public kube::ForwardClient {
              std::function<void()> on_end)
       : link_(std::move(link)), data_(data), error_(error), on_end_(std::move(on_end)) {}
   ~StreamSink() override {
-    if (held_) link_->hold(false);
+    if (held_) link_->holds.hold(false);
   }
   void write(std::string bytes) override {
     link_->send(net::SpdyWriter::data(data_, bytes, false));
@@ -87,7 +77,7 @@ class StreamSink final : public kube::ForwardClient {
   bool is_closed() const override { return link_->writer->is_closed(); }
   std::size_t pending_bytes() const override { return link_->writer->pending_bytes(); }
   void hold_input(bool hold) override {
-    if (held_.exchange(hold) != hold) link_->hold(hold);
+    if (held_.exchange(hold) != hold) link_->holds.hold(hold);
   }
 
  private:
@@ -200,7 +190,7 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
     return connections_.size();
   }
   void release(Connection& connection) {
-    if (std::exchange(connection.holds_link, false)) link_->hold(false);
+    if (std::exchange(connection.holds_link, false)) link_->holds.hold(false);
   }
   void on_data(net::SpdyEvent& event) {
     std::lock_guard lock(mutex_);
@@ -211,7 +201,7 @@ class SpdyForward final : public std::enable_shared_from_this<SpdyForward> {
     if (!connection.pod) {
       connection.early += event.data;
       if (connection.early.size() > kMaxEarlyBytes && !std::exchange(connection.holds_link, true))
-        link_->hold(true);
+        link_->holds.hold(true);
       return;
     }
     if (!event.data.empty()) connection.pod->write(std::move(event.data));
