@@ -144,15 +144,16 @@ Result<void> start(LoneApi& lone, const cli::ApiServerOptions& options) {
   const std::string data_dir =
       options.data_dir.empty() ? options.cert_dir + "/hekla-data" : options.data_dir;
   lone.lock = TRY(cli::InstanceLock::take(data_dir));
+  const store::Options store_options{.was_in_use = store_was_in_use(data_dir)};
+  lone.disk = TRY(open_store_disk(data_dir + "/store"));
+  lone.store = TRY(store::Store::open(store_options, *lone.disk, lone.committer, lone.snapshots,
+                                      apiserver::attach_header, &lone.metrics));
   std::vector<std::string> names = server_names(options.bind_address, options.tls_sans);
   if (!options.advertise_address.empty()) names.push_back(options.advertise_address);
   const Pki pki = TRY(load_or_make_pki(data_dir, names, real_clock()));
   const KeyPair certificate = TRY(server_certificate(options, pki));
   net::Socket listener = TRY(net::listen_on(options.bind_address, options.secure_port));
   const std::uint16_t port = net::local_port(listener);
-  lone.disk = TRY(open_store_disk(data_dir + "/store"));
-  lone.store = TRY(store::Store::open({}, *lone.disk, lone.committer, lone.snapshots,
-                                      apiserver::attach_header, &lone.metrics));
   apiserver::Options api = TRY(api_options(lone, options, pki));
   api.advertise_port = port;
   lone.api = TRY(apiserver::ApiServer::create(std::move(api)));

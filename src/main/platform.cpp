@@ -146,9 +146,11 @@ struct Platform::Parts {
 };
 
 Result<void> Platform::Parts::open_store(const cli::UpOptions& options) {
+  const store::Options store_options{.was_in_use = store_was_in_use(options.data_dir),
+                                     .history_changes = options.history_changes};
   disk = TRY(open_store_disk(options.data_dir + "/store"));
-  store = TRY(store::Store::open({.history_changes = options.history_changes}, *disk, committer,
-                                 snapshots, apiserver::attach_header, &metrics));
+  store = TRY(store::Store::open(store_options, *disk, committer, snapshots,
+                                 apiserver::attach_header, &metrics));
   return {};
 }
 

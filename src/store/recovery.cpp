@@ -251,6 +251,9 @@ Result<LogEnd> replay_log(Disk& disk, std::vector<Segment> segments, State& stat
     bool unused = TRY(never_used(last, segments.back(), unused_base));
     bool in_place = segments.size() == 1 && unused_base == state.revision;
     if (unused && !in_place) {
+      if (!unused_base)
+        log_warn("store", "dropped a segment without a header",
+                 {{"segment", segments.back().name}, {"bytes", std::to_string(last.size())}});
       end.unused.push_back(segments.back().name);
       segments.pop_back();
       if (!segments.empty()) last = TRY(disk.read(segments.back().name));
@@ -310,6 +313,7 @@ Result<std::vector<Segment>> chain_from(const Inventory& inventory, std::uint64_
 }
 
 struct Start {
+  bool from_snapshot = false;
   std::uint64_t first_segment = 1;
   std::vector<Segment> segments;
 };
@@ -336,11 +340,32 @@ Result<Start> load_start(Disk& disk, const Inventory& inventory, State& state) {
       if (first_damage)
         log_warn("store", "using an older snapshot", {{"error", first_damage->message}});
       state = std::move(attempt);
-      return Start{std::max<std::uint64_t>(sequence, 1), std::move(*chain)};
+      return Start{sequence != 0, std::max<std::uint64_t>(sequence, 1), std::move(*chain)};
     }
     if (!first_damage) first_damage = loaded ? chain.error() : loaded.error();
   }
   return std::unexpected(*first_damage);
+}
+
+// Whether the log may end where the snapshot does, without a segment of its own. It may in a new
+// directory, and where the snapshot took the place of an abandoned segment: that one stays until
+// the next has begun. Everywhere else the segment held commits and was lost.
+Result<void> check_end_of_log(Disk& disk, const Inventory& inventory, const Start& start,
+                              bool was_in_use) {
+  const std::string missing = file_name(FileKind::segment, start.first_segment);
+  if (!start.from_snapshot) {
+    if (!was_in_use) return {};
+    return fail(Code::internal, missing +
+                                    ": missing or empty, though this store was in use; "
+                                    "remove its directory to begin anew");
+  }
+  for (std::uint64_t sequence : inventory.segments) {
+    if (sequence + 1 != start.first_segment) continue;
+    const std::string name = file_name(FileKind::segment, sequence);
+    if (decode_header(FileKind::segment, TRY(disk.read(name)), name)) return {};
+  }
+  return fail(Code::internal, missing + ": missing or empty, though the log goes on in it after " +
+                                  file_name(FileKind::snapshot, start.first_segment));
 }
 
 }  // namespace
@@ -353,12 +378,14 @@ Result<Recovered> read_snapshot(const std::string& file, const std::string& name
   return state.finish(attacher);
 }
 
-Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher, History::Limits limits) {
+Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher, History::Limits limits,
+                          bool was_in_use) {
   Inventory inventory = TRY(take_inventory(disk));
   State state;
   Start start = TRY(load_start(disk, inventory, state));
   state.begin_history(limits);
   LogEnd end = TRY(replay_log(disk, start.segments, state));
+  if (!end.current) TRY(check_end_of_log(disk, inventory, start, was_in_use));
 
   // A rename or creation that only the kernel knows of must be durable before anything relies on
   // it.

@@ -29,7 +29,10 @@ struct Recovered {
 Result<Recovered> read_snapshot(const std::string& file, const std::string& name,
                                 const Attacher& attacher);
 
-// On success `log` has a current segment. Until then nothing on disk is changed.
-Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher, History::Limits limits);
+// On success `log` has a current segment. Until then nothing on disk is changed. A log whose end is
+// missing is an error: without any segment the state would be an older one. Only a caller that has
+// never used the directory (`was_in_use` false) may find it empty.
+Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher, History::Limits limits,
+                          bool was_in_use);
 
 }  // namespace hekla::store

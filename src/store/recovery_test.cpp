@@ -330,6 +330,58 @@ TEST_F(DiskTest, ASegmentThatWasBeingBegunDoesNotMatter) {
                               "before it ends with 2");
 }
 
+TEST_F(DiskTest, ALostSegmentAfterASnapshotIsAnError) {
+  f.commit(put(f.pods, "a", "1"));
+  ASSERT_TRUE(f.compact());
+  f.commit(put(f.pods, "b", "2"));
+  const std::string whole = f.disk.read(kSecond).value();
+  const std::string error =
+      kSecond + ": missing or empty, though the log goes on in it after snapshot-0000000002.snap";
+  for (std::size_t n = 0; n < kFileHeaderBytes; ++n) {
+    f.disk.put_file(kSecond, whole.substr(0, n));
+    ASSERT_EQ(open_error(), error) << n;
+  }
+  ASSERT_TRUE(f.disk.remove(kSecond));
+  EXPECT_EQ(open_error(), error);
+  EXPECT_EQ(files(), (std::vector<std::string>{"snapshot-0000000002.snap"}));
+  f.disk.put_file(kSecond, whole);
+  EXPECT_EQ(open_error(), "opened");
+  EXPECT_EQ(f.store->snapshot().revision(), 2u);
+}
+
+TEST_F(DiskTest, AStoreThatWasInUseIsNeverBegunAnew) {
+  f.commit(put(f.pods, "a", "1"));
+  f.options.was_in_use = true;
+  const std::string whole = f.disk.read(kFirst).value();
+  const std::string error = kFirst +
+                            ": missing or empty, though this store was in use; remove its "
+                            "directory to begin anew";
+  f.disk.put_file(kFirst, "");
+  EXPECT_EQ(open_error(), error);
+  ASSERT_TRUE(f.disk.remove(kFirst));
+  EXPECT_EQ(open_error(), error);
+  f.disk.put_file(kFirst, whole);
+  EXPECT_EQ(open_error(), "opened");
+  EXPECT_EQ(f.store->snapshot().revision(), 1u);
+}
+
+// The one state in which a snapshot has no segment: its predecessor was abandoned and the process
+// ended before the next one was begun.
+TEST_F(DiskTest, ASnapshotInPlaceOfAnAbandonedSegmentNeedsNone) {
+  f.commit(put(f.pods, "a", "1"));
+  const std::string first = f.disk.read(kFirst).value();
+  f.disk.fail_next_syncs(1);
+  EXPECT_FALSE(f.commit(put(f.pods, "b", "lost")));
+  const std::string snapshot = "snapshot-0000000002.snap";
+  ASSERT_TRUE(f.simulation.run_until([&] { return std::ranges::count(files(), snapshot) == 1; }));
+  EXPECT_EQ(files(), (std::vector<std::string>{kFirst, snapshot}));
+  f.kill();
+  f.disk.crash();
+  f.open();
+  EXPECT_EQ(files(), (std::vector<std::string>{kSecond, snapshot}));
+  EXPECT_EQ(f.store->snapshot().revision(), 1u);
+}
+
 TEST_F(DiskTest, ADamagedSnapshotIsAnErrorUnlessTheLogStillHasEverything) {
   f.commit(put(f.pods, "a", "1"));
   std::string first = f.disk.read(kFirst).value();

@@ -97,6 +97,7 @@ class StoreImpl final : public Store, public BackupSource {
   void begin_snapshot_if_due();
   void begin_snapshot();
   void snapshot_ended(std::uint64_t sequence, const Result<void>& result);
+  void remove_older_than(std::uint64_t sequence);
   void answer_waiters(std::vector<CompactDone> waiters, const Result<void>& result);
   std::uint64_t log_bytes() const { return closed_bytes_ + log_.segment_bytes(); }
   void report(MonoTime begun, std::size_t writes);
@@ -329,6 +330,7 @@ Result<void> StoreImpl::ensure_log() {
     TRY(log_.begin_segment(log_.sequence() + 1, version_->revision));
     fresh_snapshot_ = false;
     closed_bytes_ = 0;
+    remove_older_than(log_.sequence());
     log_info("store", "the log goes on in a new segment");
     return {};
   }
@@ -373,10 +375,7 @@ void StoreImpl::write_snapshot_piece(std::shared_ptr<SnapshotWriter> writer,
     return;
   }
   Result<void> result;
-  if (finished)
-    remove_superseded(disk_, sequence);
-  else
-    result = std::unexpected(finished.error());
+  if (!finished) result = std::unexpected(finished.error());
   committer_.post(committer_line_.guard([this, sequence, result = std::move(result)] {
     snapshot_running_ = false;
     snapshot_ended(sequence, result);
@@ -396,11 +395,20 @@ void StoreImpl::snapshot_ended(std::uint64_t sequence, const Result<void>& resul
     if (repaired) {
       if (Result<void> ready = ensure_log(); !ready)
         log_error("store", "cannot begin a log segment", {{"error", ready.error().message}});
+    } else {
+      remove_older_than(sequence);
     }
   }
   answer_waiters(std::exchange(waiters_, {}), result);
   bool segment_lost_meanwhile = !log_.usable() && !repaired && result.has_value();
   if (!next_waiters_.empty() || segment_lost_meanwhile) begin_snapshot();
+}
+
+// The log's files before snapshot and segment `sequence`. Both must be there: a snapshot whose
+// segment is missing, with no older one beside it, is how recovery knows that commits were lost.
+void StoreImpl::remove_older_than(std::uint64_t sequence) {
+  background_.post(
+      background_line_.guard([this, sequence] { remove_superseded(disk_, sequence); }));
 }
 
 void StoreImpl::answer_waiters(std::vector<CompactDone> waiters, const Result<void>& result) {
@@ -414,8 +422,8 @@ Result<std::unique_ptr<Store>> Store::open(Options options, Disk& disk, Executor
                                            Executor& background, Attacher attacher,
                                            Metrics* metrics) {
   Log log(disk, committer.clock(), options.write_ahead_bytes);
-  Recovered recovered =
-      TRY(recover(disk, log, attacher, {options.history_changes, options.history_bytes}));
+  Recovered recovered = TRY(recover(
+      disk, log, attacher, {options.history_changes, options.history_bytes}, options.was_in_use));
   return std::make_unique<StoreImpl>(options, disk, committer, background, std::move(attacher),
                                      metrics, std::move(log), std::move(recovered));
 }

@@ -117,6 +117,9 @@ struct Change {
 };
 
 struct Options {
+  // The directory has held commits before, as far as the caller knows. One without any log is then
+  // refused instead of being begun as a new store.
+  bool was_in_use = false;
   // History kept for watchers, over all buckets: at most so many changes, and so many bytes.
   std::size_t history_changes = 200'000;
   std::uint64_t history_bytes = 256u << 20;

@@ -227,8 +227,10 @@ class KillLoop(unittest.TestCase):
         self.run_on("held", KILLS)
 
     def test_without_syncs_the_loss_is_noticed(self):
-        server = api_server.ApiServer(environment={"HEKLA_TEST_DISK": "held-without-syncs"})
+        server = api_server.ApiServer(environment={"HEKLA_TEST_DISK": "held"})
         self.addCleanup(server.destroy)
+        server.start().kill()  # a log that can be read: without one the next start is refused
+        server.environment["HEKLA_TEST_DISK"] = "held-without-syncs"
         with self.assertRaises(Lost):
             torture(server, 3)
 

@@ -52,6 +52,21 @@ class LoneServer(unittest.TestCase):
                        capture_output=True, timeout=put.PATIENCE)
         self.assertGreater(os.path.getsize(file), 0)
 
+    def test_a_lost_log_is_not_taken_for_a_new_store(self):
+        server = self.start()
+        store = os.path.join(server.directory, "data/store")
+        (segment,) = os.listdir(store)
+        server.kill()
+        for damage in (lambda path: os.truncate(path, 0), os.unlink):
+            damage(os.path.join(store, segment))
+            with self.assertRaises(AssertionError):
+                server.start()
+            server.wait()
+            self.assertIn(segment + ": missing or empty, though this store was in use", server.log())
+        os.rmdir(store)
+        server.start()
+        self.assertIn("certificates without a store", server.log())
+
     def test_flags_of_suites(self):
         server = self.start("--feature-gates=SomeGate=true", "--runtime-config", "api/all=true",
                             "--delete-collection-workers=5", "--watch-cache=false", "--max-requests-inflight=10",
