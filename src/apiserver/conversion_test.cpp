@@ -407,5 +407,22 @@ TEST_F(ConversionTest, TheDefinitionIsChecked) {
       443);
 }
 
+TEST_F(ConversionTest, AServiceWithoutReadyEndpointsIsNotCalled) {
+  const char* service = R"({"metadata":{"name":"s"},"spec":{"ports":[{"port":443}]}})";
+  ASSERT_EQ(call("POST", "/api/v1/namespaces/default/services", service).status, 201);
+  const Reply changed =
+      patch(std::string(kCrds) + "/hosts.x.io",
+            R"({"spec":{"conversion":{"webhook":{"clientConfig":{"url":null,)"
+            R"("service":{"name":"s","namespace":"default","path":"/convert"}}}}}})");
+  ASSERT_EQ(changed.status, 200) << changed.text;
+  const Reply refused = call("POST", kTwo, host("a", "v2", R"({"name":"n","port":80})"));
+  EXPECT_EQ(refused.status, 500) << refused.text;
+  EXPECT_EQ(refused.message(),
+            "conversion webhook for x.io/v2, Kind=Host failed: Post "
+            "\"https://s.default.svc:443/convert?timeout=30s\": no endpoints available for service "
+            "\"s\"");
+  EXPECT_EQ(converter.calls, 0);
+}
+
 }  // namespace
 }  // namespace hekla::apiserver

@@ -105,7 +105,8 @@ std::optional<std::string> port_name(const json::Value& service, std::int64_t po
   return std::nullopt;
 }
 
-// host:port of a service: an endpoint if it has any, else its cluster address.
+// host:port of one of a service's ready endpoints. Never its cluster IP, which leads somewhere only
+// in the pods' network: from the host's the review would leave the machine by the default route.
 Result<std::string> service_authority(const kube::AdmissionReader& reader, const kube::Key& key,
                                       std::int64_t port) {
   const kube::Resource services{
@@ -129,10 +130,7 @@ Result<std::string> service_authority(const kube::AdmissionReader& reader, const
             return authority_of(json::text_at((*addresses)[0], {"ip"}),
                                 json::int_at(one, {"port"}));
       }
-  const std::string address = json::text_at(**service, {"spec", "clusterIP"});
-  if (address.empty() || address == "None")
-    return fail(Code::unavailable, "no endpoints available for service \"" + key.name + "\"");
-  return authority_of(address, port);
+  return fail(Code::unavailable, "no endpoints available for service " + go_quote(key.name));
 }
 
 // A URL as kube-apiserver calls it: no empty and no dotted parts in its path. envtest writes

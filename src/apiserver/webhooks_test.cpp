@@ -412,6 +412,34 @@ TEST_F(WebhookTest, a_service_is_called_on_the_port_that_was_named) {
       << transport.calls[0].url;
 }
 
+// A cluster IP is no address outside the pods' network: a call there would leave the machine.
+TEST_F(WebhookTest, AServiceWithoutReadyEndpointsIsNotCalled) {
+  const char* service = R"({"metadata":{"name":"hook"},"spec":{"ports":[{"port":443}]}})";
+  Reply made = call("POST", "/api/v1/namespaces/default/services", service);
+  ASSERT_TRUE(made.at({"spec", "clusterIP"}).starts_with("10.")) << made.text;
+  std::string hook = webhook("v.example.com");
+  const std::string url = R"("url":"https://127.0.0.1:9//hook")";
+  hook.replace(hook.find(url), url.size(), R"("service":{"namespace":"default","name":"hook"})");
+  ASSERT_EQ(configure("Validating", hook).status, 201);
+  const std::string endpoints = "/api/v1/namespaces/default/endpoints";
+  for (const char* subsets :
+       {"", R"([])", R"([{"notReadyAddresses":[{"ip":"10.1.2.3"}],"ports":[{"port":9443}]}])"}) {
+    if (*subsets) {
+      call("DELETE", endpoints + "/hook");
+      const std::string body =
+          R"({"metadata":{"name":"hook"},"subsets":)" + std::string(subsets) + "}";
+      ASSERT_EQ(call("POST", endpoints, body).status, 201);
+    }
+    const Reply refused = call("POST", kMaps, config_map("x"));
+    EXPECT_EQ(refused.status, 500) << refused.text;
+    EXPECT_EQ(refused.message(),
+              "Internal error occurred: failed calling webhook \"v.example.com\": failed to call "
+              "webhook: Post \"https://hook.default.svc:443/?timeout=10s\": no endpoints available "
+              "for service \"hook\"");
+  }
+  EXPECT_TRUE(transport.calls.empty());
+}
+
 TEST_F(WebhookTest, SeesWhatTheClientAskedOfTheOperation) {
   std::vector<std::string> options;
   transport.script = [&](const json::Value& request) {
