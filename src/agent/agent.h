@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/environment.h"
 #include "agent/pressure/eviction.h"
 #include "agent/pressure/image_gc.h"
-#include "agent/source_fetch.h"
+#include "agent/spec/environment.h"
+#include "agent/spec/source_fetch.h"
 #include "base/metrics.h"
 #include "base/result.h"
 #include "kube/client.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "agent/agent.h"
-#include "agent/runtime/instance.h"
+#include "agent/os/instance.h"
 #include "base/disk.h"
 #include "base/loop.h"
 #include "base/patience_test.h"

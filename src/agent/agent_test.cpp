@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 
 #include "agent/agent_fixture_test.h"
-#include "agent/image/hidden_places.h"
+#include "agent/image/masked_paths.h"
 #include "agent/runtime/cgroup.h"
 
 namespace hekla::agent {

@@ -6,7 +6,7 @@
 #include <set>
 #include <sstream>
 
-#include "agent/gpu_driver.h"
+#include "agent/gpu/gpu_driver.h"
 #include "agent/network/pod_network.h"
 #include "agent/rootless/holder.h"
 #include "base/disk.h"

@@ -3,7 +3,7 @@
 #include <functional>
 #include <unordered_map>
 
-#include "agent/fake_pod.h"
+#include "agent/fake/fake_pod.h"
 #include "base/log.h"
 #include "kube/informer.h"
 #include "model/core.h"

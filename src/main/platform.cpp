@@ -10,7 +10,7 @@
 #include "admission/step.h"
 #include "agent/agent.h"
 #include "agent/fake_nodes.h"
-#include "agent/image/hidden_places.h"
+#include "agent/image/masked_paths.h"
 #include "agent/rootless/rootless.h"
 #include "apiserver/api_server.h"
 #include "apiserver/pod_template.h"

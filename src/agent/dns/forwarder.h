@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 #include "base/clock.h"
 
 namespace hekla::agent {

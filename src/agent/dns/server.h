@@ -11,7 +11,7 @@
 
 #include "agent/dns/forwarder.h"
 #include "agent/dns/zone.h"
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 #include "base/loop.h"
 #include "base/result.h"
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 #include "base/sha256.h"
 
 namespace hekla::agent {

@@ -16,10 +16,10 @@
 #include <filesystem>
 #include <sstream>
 
-#include "agent/image/hidden_places.h"
+#include "agent/image/masked_paths.h"
+#include "agent/os/files.h"
 #include "agent/rootless/host_root.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/files.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "agent/image/image_map.h"
+#include "agent/os/instance.h"
 #include "agent/runtime/bundle.h"
-#include "agent/runtime/instance.h"
 #include "base/result.h"
 
 namespace hekla::agent {

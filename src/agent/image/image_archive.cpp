@@ -7,7 +7,7 @@
 
 #include "agent/image/archive_file.h"
 #include "agent/image/image_store.h"
-#include "agent/runtime/instance.h"
+#include "agent/os/instance.h"
 #include "base/crypto.h"
 #include "base/disk.h"
 #include "json/parse.h"

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/image/manifest.h"
+#include "agent/image/registry/manifest.h"
 #include "base/result.h"
 
 namespace hekla::agent {

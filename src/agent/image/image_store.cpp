@@ -12,11 +12,11 @@
 #include <filesystem>
 
 #include "agent/image/layer.h"
-#include "agent/pod_record.h"
+#include "agent/os/files.h"
+#include "agent/os/instance.h"
+#include "agent/record/pod_record.h"
 #include "agent/rootless/host_root.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/files.h"
-#include "agent/runtime/instance.h"
 #include "base/crypto.h"
 #include "base/disk.h"
 #include "base/log.h"

@@ -22,9 +22,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/image/registry.h"
+#include "agent/image/registry/registry.h"
+#include "agent/os/file_descriptor.h"
 #include "agent/runtime/bundle.h"
-#include "agent/runtime/file_descriptor.h"
 #include "base/clock.h"
 #include "base/result.h"
 

@@ -12,8 +12,8 @@
 
 #include "agent/image/archive_file.h"
 #include "agent/image/layer_pack.h"
-#include "agent/image/login_file.h"
-#include "agent/runtime/file_descriptor.h"
+#include "agent/image/registry/login_file.h"
+#include "agent/os/file_descriptor.h"
 #include "base/disk.h"
 #include "base/temp_dir_test.h"
 

@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "agent/image/image_store.h"
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 
 namespace hekla::agent {
 namespace {

@@ -16,8 +16,8 @@
 #include <memory>
 #include <string_view>
 
+#include "agent/os/file_descriptor.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/file_descriptor.h"
 #include "base/sha256.h"
 
 namespace hekla::agent {

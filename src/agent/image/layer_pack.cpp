@@ -13,8 +13,8 @@
 #include <cerrno>
 #include <vector>
 
+#include "agent/os/file_descriptor.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/file_descriptor.h"
 
 namespace hekla::agent {
 namespace {

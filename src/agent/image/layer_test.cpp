@@ -11,8 +11,8 @@
 #include <filesystem>
 
 #include "agent/image/image_store.h"
-#include "agent/image/manifest.h"
-#include "agent/runtime/files.h"
+#include "agent/image/registry/manifest.h"
+#include "agent/os/files.h"
 #include "base/disk.h"
 #include "base/temp_dir_test.h"
 

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <set>
 
-#include "agent/runtime/file_descriptor.h"
-#include "agent/runtime/files.h"
-#include "agent/runtime/instance.h"
+#include "agent/os/file_descriptor.h"
+#include "agent/os/files.h"
+#include "agent/os/instance.h"
 #include "base/check.h"
 #include "base/disk.h"
 #include "base/log.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/pod_record.h"
+#include "agent/record/pod_record.h"
 #include "base/clock.h"
 #include "base/result.h"
 

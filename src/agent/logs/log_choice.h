@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "agent/pod_record.h"
+#include "agent/record/pod_record.h"
 #include "base/result.h"
 
 namespace hekla::agent {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 #include "model/time.h"
 
 namespace hekla::agent {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "agent/logs/log_choice.h"
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 #include "model/time.h"
 
 namespace hekla::agent {

@@ -7,8 +7,8 @@
 #include <deque>
 #include <mutex>
 
-#include "agent/logs/log_files.h"
 #include "agent/logs/log_format.h"
+#include "agent/runtime/log_files.h"
 #include "base/log.h"
 
 namespace hekla::agent {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "agent/logs/kept_logs.h"
-#include "agent/runtime/file_watch.h"
+#include "agent/os/file_watch.h"
 #include "base/executor.h"
 #include "base/loop.h"
 #include "kube/pod_streams.h"

@@ -10,7 +10,7 @@
 
 #include "agent/network/address_pool.h"
 #include "agent/network/udp_port.h"
-#include "agent/streams/fd_pipe.h"
+#include "agent/os/fd_pipe.h"
 #include "base/log.h"
 
 namespace hekla::agent {

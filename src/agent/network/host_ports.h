@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "agent/pod_machine.h"
-#include "agent/runtime/file_descriptor.h"
-#include "agent/streams/fd_loop.h"
+#include "agent/os/fd_loop.h"
+#include "agent/os/file_descriptor.h"
+#include "agent/pod/pod_machine.h"
 #include "base/executor.h"
 #include "model/core.h"
 

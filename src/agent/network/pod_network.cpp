@@ -23,7 +23,7 @@
 #include <optional>
 #include <utility>
 
-#include "agent/runtime/process.h"
+#include "agent/os/process.h"
 #include "base/check.h"
 #include "base/crypto.h"
 #include "base/disk.h"

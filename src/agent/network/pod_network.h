@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "agent/network/address_pool.h"
+#include "agent/os/file_descriptor.h"
+#include "agent/os/instance.h"
 #include "agent/rootless/netns_thread.h"
-#include "agent/runtime/file_descriptor.h"
-#include "agent/runtime/instance.h"
 #include "base/result.h"
 
 namespace hekla::agent {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "agent/runtime/process.h"
+#include "agent/os/process.h"
 #include "base/disk.h"
 #include "base/temp_dir_test.h"
 #include "json/codec.h"

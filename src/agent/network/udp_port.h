@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/runtime/file_descriptor.h"
-#include "agent/streams/fd_loop.h"
+#include "agent/os/fd_loop.h"
+#include "agent/os/file_descriptor.h"
 
 namespace hekla::agent {
 

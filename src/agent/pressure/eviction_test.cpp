@@ -2,10 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "agent/node/node_upkeep.h"
 #include "agent/pressure/eviction_watch.h"
 #include "agent/pressure/image_gc.h"
 #include "agent/pressure/node_readings.h"
-#include "agent/pressure/node_upkeep.h"
 #include "json/codec.h"
 #include "support/sim_executor.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "agent/pod_machine.h"
+#include "agent/pod/pod_machine.h"
 #include "agent/pressure/eviction.h"
 #include "base/executor.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "agent/image/image_store.h"
-#include "agent/pod_machine.h"
+#include "agent/pod/pod_machine.h"
 #include "agent/pressure/eviction.h"
 #include "base/executor.h"
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

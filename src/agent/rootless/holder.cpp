@@ -18,9 +18,9 @@
 #include <sstream>
 #include <vector>
 
-#include "agent/runtime/file_descriptor.h"
-#include "agent/runtime/instance.h"
-#include "agent/runtime/process.h"
+#include "agent/os/file_descriptor.h"
+#include "agent/os/instance.h"
+#include "agent/os/process.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

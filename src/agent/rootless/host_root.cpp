@@ -14,9 +14,9 @@
 #include <sstream>
 #include <utility>
 
+#include "agent/os/file_descriptor.h"
+#include "agent/os/instance.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/file_descriptor.h"
-#include "agent/runtime/instance.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

@@ -7,7 +7,7 @@
 #include <future>
 #include <memory>
 
-#include "agent/runtime/instance.h"
+#include "agent/os/instance.h"
 #include "base/loop.h"
 
 namespace hekla::agent {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/os/instance.h"
 #include "agent/runtime/cgroup.h"
-#include "agent/runtime/instance.h"
 
 namespace hekla::agent {
 

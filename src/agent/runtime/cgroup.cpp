@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 #include "base/check.h"
 #include "base/disk.h"
 

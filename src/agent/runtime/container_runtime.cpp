@@ -9,12 +9,12 @@
 #include <csignal>
 #include <filesystem>
 
-#include "agent/logs/log_files.h"
+#include "agent/os/file_descriptor.h"
+#include "agent/os/files.h"
+#include "agent/os/process.h"
 #include "agent/rootless/rootless.h"
 #include "agent/runtime/cgroup.h"
-#include "agent/runtime/file_descriptor.h"
-#include "agent/runtime/files.h"
-#include "agent/runtime/process.h"
+#include "agent/runtime/log_files.h"
 #include "base/disk.h"
 #include "base/log.h"
 #include "json/parse.h"

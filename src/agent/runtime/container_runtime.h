@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/runtime/instance.h"
+#include "agent/os/instance.h"
 #include "agent/runtime/programs.h"
 #include "base/clock.h"
 #include "base/result.h"

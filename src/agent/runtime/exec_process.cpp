@@ -14,10 +14,10 @@
 #include <cstring>
 #include <filesystem>
 
+#include "agent/os/files.h"
+#include "agent/os/instance.h"
+#include "agent/os/process.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/files.h"
-#include "agent/runtime/instance.h"
-#include "agent/runtime/process.h"
 #include "base/disk.h"
 #include "json/parse.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 #include "base/result.h"
 
 namespace hekla::agent {

@@ -21,9 +21,9 @@
 #include <cstring>
 #include <filesystem>
 
+#include "agent/os/files.h"
+#include "agent/os/process.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/files.h"
-#include "agent/runtime/process.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

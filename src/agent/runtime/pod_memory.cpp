@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "agent/runtime/file_descriptor.h"
-#include "agent/runtime/instance.h"
+#include "agent/os/file_descriptor.h"
+#include "agent/os/instance.h"
 #include "base/check.h"
 
 namespace hekla::agent {

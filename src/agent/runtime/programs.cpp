@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "agent/os/file_descriptor.h"
+#include "agent/os/files.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/file_descriptor.h"
-#include "agent/runtime/files.h"
 #include "base/disk.h"
 #include "base/log.h"
 

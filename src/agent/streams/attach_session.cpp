@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-#include "agent/streams/fd_pipe.h"
+#include "agent/os/fd_pipe.h"
 #include "agent/streams/node_streams.h"
 
 namespace hekla::agent {

@@ -2,7 +2,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 
-#include "agent/streams/fd_pipe.h"
+#include "agent/os/fd_pipe.h"
 #include "agent/streams/node_streams.h"
 
 namespace hekla::agent {

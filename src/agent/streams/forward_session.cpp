@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "agent/streams/fd_pipe.h"
+#include "agent/os/fd_pipe.h"
 #include "agent/streams/node_streams.h"
 
 namespace hekla::agent {

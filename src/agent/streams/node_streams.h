@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "agent/linux_machine.h"
 #include "agent/logs/log_streams.h"
-#include "agent/streams/fd_loop.h"
+#include "agent/machine/linux_machine.h"
+#include "agent/os/fd_loop.h"
 #include "kube/pod_streams.h"
 
 namespace hekla::agent {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "agent/runtime/instance.h"
+#include "agent/os/instance.h"
 #include "agent/volumes/claim_match.h"
 #include "base/log.h"
 #include "json/parse.h"

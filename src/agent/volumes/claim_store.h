@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "agent/pod_sources.h"
+#include "agent/spec/pod_sources.h"
 #include "base/result.h"
 #include "kube/client.h"
 

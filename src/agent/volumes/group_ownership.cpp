@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <memory>
 
+#include "agent/os/file_descriptor.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/file_descriptor.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/os/instance.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/instance.h"
 
 namespace hekla::agent {
 namespace {

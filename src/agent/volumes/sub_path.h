@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "agent/runtime/file_descriptor.h"
+#include "agent/os/file_descriptor.h"
 #include "base/result.h"
 
 namespace hekla::agent {

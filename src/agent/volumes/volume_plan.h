@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "agent/downward.h"
-#include "agent/pod_sources.h"
+#include "agent/spec/downward.h"
+#include "agent/spec/pod_sources.h"
 #include "base/result.h"
 #include "model/core.h"
 

@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "agent/os/file_descriptor.h"
+#include "agent/os/instance.h"
 #include "agent/rootless/rootless.h"
-#include "agent/runtime/file_descriptor.h"
-#include "agent/runtime/instance.h"
 #include "agent/volumes/group_ownership.h"
 #include "agent/volumes/sub_path.h"
 #include "base/crypto.h"

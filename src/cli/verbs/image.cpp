@@ -10,10 +10,10 @@
 #include <iostream>
 #include <memory>
 
-#include "agent/image/hidden_places.h"
-#include "agent/image/image_build.h"
+#include "agent/image/build/image_build.h"
 #include "agent/image/image_store.h"
-#include "agent/image/login_file.h"
+#include "agent/image/masked_paths.h"
+#include "agent/image/registry/login_file.h"
 #include "agent/rootless/holder.h"
 #include "agent/rootless/rootless.h"
 #include "cli/verb.h"
