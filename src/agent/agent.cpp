@@ -22,6 +22,7 @@
 #include "agent/network/service_routing.h"
 #include "agent/node/node.h"
 #include "agent/node/node_upkeep.h"
+#include "agent/os/user_namespace.h"
 #include "agent/pod/pod_worker.h"
 #include "agent/pressure/usage.h"
 #include "agent/record/pod_paths.h"
@@ -80,6 +81,17 @@ std::vector<std::string> name_servers(const std::string& text) {
 }
 
 std::string read_or_empty(const std::string& path) { return read_file(path).value_or(""); }
+
+Result<std::vector<std::string>> hidden_from_pods(const Options& options) {
+  std::vector<std::string> own = options.hidden_paths;
+  if (std::string home = rootless_home(); !home.empty()) own.push_back(std::move(home));
+  std::vector<std::string> out = TRY(remember_hidden(options.data_dir, std::move(own)));
+  const std::string registry = options.announced ? instance_registry() : "";
+  if (registry.empty()) return out;
+  for (std::string& other : TRY(remember_instance(registry, options.data_dir)))
+    out.push_back(std::move(other));
+  return out;
+}
 
 Result<net::Socket> listen_in_parent(LinuxMachine& machine, std::uint32_t address) {
   FileDescriptor socket = TRY(machine.parent_socket(SOCK_STREAM | SOCK_NONBLOCK));
@@ -189,10 +201,7 @@ Result<void> Agent::State::open(const MachineFacts& facts) {
   machine_options.data_dir = options.data_dir;
   machine_options.programs = TRY(find_programs(options.runtime, program_directories()));
   machine_options.subnet = TRY(Subnet::parse(options.pod_cidr));
-  machine_options.hidden_paths = TRY(remember_hidden(options.data_dir, options.hidden_paths));
-  if (!options.instances.empty())
-    for (std::string& other : TRY(remember_instance(options.instances, options.data_dir)))
-      machine_options.hidden_paths.push_back(std::move(other));
+  machine_options.hidden_paths = TRY(hidden_from_pods(options));
   machine_options.registries = {options.insecure_registries,
                                 TRY(parse_mirrors(options.registry_mirrors)),
                                 TRY(parse_authorities(options.registry_authorities))};

@@ -47,7 +47,7 @@ struct Options {
   std::string service_cidr = "10.96.0.0/16";
   std::string cluster_domain = "cluster.local";
   std::vector<std::string> hidden_paths;  // never shown to pods: kubeconfigs and the like
-  std::string instances;  // where instances leave word of their data directories; empty: nowhere
+  bool announced = false;  // leaves word of its data directory for other instances of this machine
   // Without one, projected service-account tokens are left out of their volumes.
   TokenSource token_source;
 };

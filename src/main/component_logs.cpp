@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "agent/logs/log_format.h"
+#include "kube/log_format.h"
 #include "main/component_pods.h"
 #include "model/time.h"
 
@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kFollowPeriod{200};
 
-agent::LogFormat format_of(const kube::LogOptions& options, WallTime now) {
-  agent::LogFormat format{options.timestamps, options.since_time, options.limit_bytes};
+kube::LogFormat format_of(const kube::LogOptions& options, WallTime now) {
+  kube::LogFormat format{options.timestamps, options.since_time, options.limit_bytes};
   if (options.since_seconds) format.since = now - std::chrono::seconds(*options.since_seconds);
   return format;
 }
@@ -62,7 +62,7 @@ class ComponentLog : public std::enable_shared_from_this<ComponentLog> {
   Executor& executor_;
   const std::vector<std::string> names_;
   const kube::LogOptions options_;
-  agent::LogFormatter formatter_;
+  kube::LogFormatter formatter_;
   std::shared_ptr<kube::ByteSink> sink_;
   std::uint64_t seen_ = 0;
 };

@@ -10,8 +10,6 @@
 #include "admission/step.h"
 #include "agent/agent.h"
 #include "agent/fake_nodes.h"
-#include "agent/image/masked_paths.h"
-#include "agent/rootless/rootless.h"
 #include "apiserver/api_server.h"
 #include "apiserver/pod_template.h"
 #include "apiserver/storage.h"
@@ -297,10 +295,8 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
   if (!options.node_resources.empty())
     agent_options.node_resources =
         TRY(parse_resource_list(options.node_resources, "--node-resources"));
-  agent_options.instances = agent::instance_registry();
+  agent_options.announced = true;
   agent_options.hidden_paths = files_outside(options);
-  if (std::string home = agent::rootless_home(); !home.empty())
-    agent_options.hidden_paths.push_back(std::move(home));
   agent_options.gpu_replicas = options.gpu_replicas;
   agent_options.runtime = options.runtime;
   agent_options.default_seccomp = options.seccomp_default;

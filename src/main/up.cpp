@@ -4,9 +4,7 @@
 
 #include <cstdio>
 
-#include "agent/network/pod_network.h"
-#include "agent/rootless/holder.h"
-#include "agent/rootless/rootless.h"
+#include "agent/rootless.h"
 #include "base/clock.h"
 #include "cli/instance.h"
 #include "cli/verb.h"
@@ -36,8 +34,7 @@ int run_platform(const cli::UpOptions& options, const agent::Holder* rootless) {
   std::printf("hekla is ready at %s after %.0f ms: %s; KUBECONFIG=%s\n", (*platform)->url().c_str(),
               ms, (*platform)->nodes().c_str(), (*platform)->kubeconfig().c_str());
   if (rootless && !options.only_stop) {
-    const std::string closed =
-        options.no_outside ? "--no-outside" : agent::PodNetwork::outside_obstacle();
+    const std::string closed = options.no_outside ? "--no-outside" : agent::outside_obstacle();
     std::fprintf(stderr, "%s\n", agent::rootless_notice(rootless->user(), closed).c_str());
   }
   std::fflush(stdout);

@@ -18,8 +18,8 @@
 
 #include "agent/image/masked_paths.h"
 #include "agent/os/files.h"
+#include "agent/os/user_namespace.h"
 #include "agent/rootless/host_root.h"
-#include "agent/rootless/rootless.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

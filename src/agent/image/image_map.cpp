@@ -6,6 +6,7 @@
 #include <span>
 #include <sstream>
 
+#include "agent/image/registry/reference.h"
 #include "base/disk.h"
 #include "json/parse.h"
 
@@ -192,28 +193,6 @@ class MappingReader {
 };
 
 }  // namespace
-
-bool matches_glob(std::string_view pattern, std::string_view text) {
-  // Greedy with one point of return: the last star takes one character more each time.
-  std::size_t p = 0, t = 0;
-  std::size_t star = std::string_view::npos, resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
 
 Result<ImageMap> ImageMap::parse(const std::vector<std::string>& entries) {
   ImageMap map;

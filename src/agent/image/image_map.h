@@ -55,6 +55,4 @@ class ImageMap {
   std::vector<Mapping> mappings_;
 };
 
-bool matches_glob(std::string_view pattern, std::string_view text);
-
 }  // namespace hekla::agent

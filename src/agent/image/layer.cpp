@@ -17,7 +17,7 @@
 #include <string_view>
 
 #include "agent/os/file_descriptor.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/sha256.h"
 
 namespace hekla::agent {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "agent/os/file_descriptor.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 
 namespace hekla::agent {
 namespace {

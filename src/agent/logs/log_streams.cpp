@@ -7,9 +7,10 @@
 #include <deque>
 #include <mutex>
 
-#include "agent/logs/log_format.h"
+#include "agent/logs/log_tail.h"
 #include "agent/runtime/log_files.h"
 #include "base/log.h"
+#include "kube/log_format.h"
 
 namespace hekla::agent {
 namespace {
@@ -37,7 +38,7 @@ struct LogStreams::State {
 class LogPump : public std::enable_shared_from_this<LogPump> {
  public:
   LogPump(std::shared_ptr<void> owner, Executor& executor, WorkerPool& pool, FileWatch& watch,
-          LogFormat format, bool follow, std::shared_ptr<kube::ByteSink> sink)
+          kube::LogFormat format, bool follow, std::shared_ptr<kube::ByteSink> sink)
       : owner_(std::move(owner)),
         executor_(executor),
         pool_(pool),
@@ -150,7 +151,7 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
   Executor& executor_;
   WorkerPool& pool_;
   FileWatch& watch_;
-  LogFormatter formatter_;
+  kube::LogFormatter formatter_;
   const bool follow_;
   std::shared_ptr<kube::ByteSink> sink_;
   std::string path_;
@@ -200,7 +201,8 @@ void LogStreams::logs(const std::string& ns, const std::string& pod, const std::
     if (state->stopped) return started(fail(Code::unavailable, "the agent is stopping"));
     Result<LogTarget> target = state->source.find(ns, pod, pod_uid, options);
     if (!target) return started(std::unexpected(target.error()));
-    LogFormat format{options.timestamps, options.since_time, options.limit_bytes, options.stream};
+    kube::LogFormat format{options.timestamps, options.since_time, options.limit_bytes,
+                           options.stream};
     if (options.since_seconds)
       format.since = state->executor.clock().wall() - std::chrono::seconds(*options.since_seconds);
     auto pump = std::make_shared<LogPump>(state, state->executor, state->pool, *state->watch,

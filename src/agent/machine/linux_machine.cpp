@@ -13,11 +13,11 @@
 
 #include "agent/image/registry/login_file.h"
 #include "agent/os/files.h"
+#include "agent/os/user_namespace.h"
 #include "agent/pressure/node_readings.h"
 #include "agent/probes/probe_run.h"
 #include "agent/record/pod_paths.h"
 #include "agent/rootless/process_usage.h"
-#include "agent/rootless/rootless.h"
 #include "agent/runtime/cgroup.h"
 #include "agent/runtime/pause.h"
 #include "agent/runtime/pod_memory.h"

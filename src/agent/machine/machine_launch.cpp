@@ -8,11 +8,12 @@
 
 #include "agent/machine/linux_machine.h"
 #include "agent/os/files.h"
+#include "agent/os/user_namespace.h"
 #include "agent/record/pod_paths.h"
 #include "agent/rootless/host_root.h"
-#include "agent/rootless/rootless.h"
 #include "agent/runtime/cgroup.h"
 #include "agent/runtime/devices.h"
+#include "agent/runtime/one_user.h"
 #include "agent/runtime/pause.h"
 #include "agent/volumes/volume_store.h"
 #include "base/disk.h"

@@ -12,7 +12,7 @@
 
 #include "agent/os/fd_loop.h"
 #include "agent/os/file_descriptor.h"
-#include "agent/pod/pod_machine.h"
+#include "base/done.h"
 #include "base/executor.h"
 #include "model/core.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/pod/pod_machine.h"
+#include "base/done.h"
 #include "base/executor.h"
 
 namespace hekla::agent {

@@ -12,7 +12,7 @@
 #include "agent/network/host_ports.h"
 #include "agent/network/rules_in_force.h"
 #include "agent/network/service_rules.h"
-#include "agent/pod/pod_machine.h"
+#include "base/done.h"
 #include "kube/events.h"
 #include "kube/informer.h"
 

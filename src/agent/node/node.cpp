@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "agent/network/address_pool.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/disk.h"
 #include "base/log.h"
 #include "json/codec.h"

@@ -7,13 +7,6 @@ namespace {
 
 constexpr std::size_t kMostImages = 50;  // in the node's status
 
-bool tolerates(const model::Pod& pod, std::string_view key) {
-  return std::ranges::any_of(pod.spec.tolerations, [&](const model::Toleration& one) {
-    return (one.key == key || (one.key.empty() && one.op == "Exists")) &&
-           (one.effect.empty() || one.effect == "NoSchedule");
-  });
-}
-
 std::vector<std::string> empty_dirs(const model::Pod& pod) {
   std::vector<std::string> out;
   for (const json::Value& volume : pod.spec.volumes)
@@ -22,23 +15,6 @@ std::vector<std::string> empty_dirs(const model::Pod& pod) {
 }
 
 }  // namespace
-
-std::optional<std::string> refusal_under(const NodePressure& pressure, const model::Pod& pod) {
-  if ((!pressure.memory && !pressure.disk && !pressure.pids) || is_critical(pod))
-    return std::nullopt;
-  // Who asked for memory, or said to bear it, is let in while nothing else is short.
-  if (pressure.memory && !pressure.disk && !pressure.pids &&
-      (pod.status.qosClass != "BestEffort" || tolerates(pod, "node.kubernetes.io/memory-pressure")))
-    return std::nullopt;
-  std::string names;
-  auto add = [&](bool holds, const char* name) {
-    if (holds) names += (names.empty() ? "" : " ") + std::string(name);
-  };
-  add(pressure.memory, "MemoryPressure");
-  add(pressure.disk, "DiskPressure");
-  add(pressure.pids, "PIDPressure");
-  return "The node had condition: [" + names + "]. ";
-}
 
 Result<std::unique_ptr<NodeUpkeep>> NodeUpkeep::make(Parts parts, const EvictionFlags& flags,
                                                      const ImageGcOptions& images) {

@@ -50,7 +50,4 @@ class NodeUpkeep {
   std::unique_ptr<ImageGc> images_;
 };
 
-// Pure half of refusal().
-std::optional<std::string> refusal_under(const NodePressure& pressure, const model::Pod& pod);
-
 }  // namespace hekla::agent

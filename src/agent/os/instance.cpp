@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/crypto.h"
 #include "base/log.h"
 

@@ -16,12 +16,9 @@
 #include "agent/record/pod_record.h"
 #include "agent/runtime/bundle.h"
 #include "agent/volumes/volume_plan.h"
-#include "base/result.h"
+#include "base/done.h"
 
 namespace hekla::agent {
-
-template <class T>
-using Done = std::move_only_function<void(Result<T>)>;
 
 struct SandboxRequest {
   PodRecord record;

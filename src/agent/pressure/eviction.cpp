@@ -103,6 +103,13 @@ std::optional<model::Quantity> size_limit(const json::Value& volume) {
 bool is_memory(const std::string& signal) { return signal == "memory.available"; }
 bool is_pids(const std::string& signal) { return signal == "pid.available"; }
 
+bool tolerates(const model::Pod& pod, std::string_view key) {
+  return std::ranges::any_of(pod.spec.tolerations, [&](const model::Toleration& one) {
+    return (one.key == key || (one.key.empty() && one.op == "Exists")) &&
+           (one.effect.empty() || one.effect == "NoSchedule");
+  });
+}
+
 }  // namespace
 
 std::int64_t EvictionThreshold::value(std::int64_t capacity) const {
@@ -291,6 +298,23 @@ bool has_storage_limits(const model::Pod& pod) {
                              }) ||
          std::ranges::any_of(pod.spec.volumes,
                              [](const auto& volume) { return size_limit(volume).has_value(); });
+}
+
+std::optional<std::string> refusal_under(const NodePressure& pressure, const model::Pod& pod) {
+  if ((!pressure.memory && !pressure.disk && !pressure.pids) || is_critical(pod))
+    return std::nullopt;
+  // Who asked for memory, or said to bear it, is let in while nothing else is short.
+  if (pressure.memory && !pressure.disk && !pressure.pids &&
+      (pod.status.qosClass != "BestEffort" || tolerates(pod, "node.kubernetes.io/memory-pressure")))
+    return std::nullopt;
+  std::string names;
+  auto add = [&](bool holds, const char* name) {
+    if (holds) names += (names.empty() ? "" : " ") + std::string(name);
+  };
+  add(pressure.memory, "MemoryPressure");
+  add(pressure.disk, "DiskPressure");
+  add(pressure.pids, "PIDPressure");
+  return "The node had condition: [" + names + "]. ";
 }
 
 }  // namespace hekla::agent

@@ -105,4 +105,7 @@ bool is_critical(const model::Pod& pod);
 // Whether storage limits of the pod call for measuring it.
 bool has_storage_limits(const model::Pod& pod);
 
+// Why a new pod is turned away under this pressure, in the kubelet's words; nothing when it is not.
+std::optional<std::string> refusal_under(const NodePressure& pressure, const model::Pod& pod);
+
 }  // namespace hekla::agent

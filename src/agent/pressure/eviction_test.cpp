@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "agent/node/node_upkeep.h"
 #include "agent/pressure/eviction_watch.h"
 #include "agent/pressure/image_gc.h"
 #include "agent/pressure/node_readings.h"

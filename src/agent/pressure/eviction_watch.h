@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "agent/pod/pod_machine.h"
 #include "agent/pressure/eviction.h"
+#include "base/done.h"
 #include "base/executor.h"
 
 namespace hekla::agent {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "agent/image/image_store.h"
-#include "agent/pod/pod_machine.h"
 #include "agent/pressure/eviction.h"
+#include "base/done.h"
 #include "base/executor.h"
 
 namespace hekla::agent {

@@ -16,7 +16,7 @@
 
 #include "agent/os/file_descriptor.h"
 #include "agent/os/instance.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

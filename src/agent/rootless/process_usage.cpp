@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

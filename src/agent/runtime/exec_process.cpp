@@ -17,7 +17,7 @@
 #include "agent/os/files.h"
 #include "agent/os/instance.h"
 #include "agent/os/process.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/disk.h"
 #include "json/parse.h"
 

@@ -23,7 +23,7 @@
 
 #include "agent/os/files.h"
 #include "agent/os/process.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

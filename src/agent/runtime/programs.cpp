@@ -9,7 +9,7 @@
 
 #include "agent/os/file_descriptor.h"
 #include "agent/os/files.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/disk.h"
 #include "base/log.h"
 

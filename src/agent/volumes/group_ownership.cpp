@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "agent/os/file_descriptor.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/disk.h"
 
 namespace hekla::agent {

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "agent/os/instance.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 
 namespace hekla::agent {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "agent/os/file_descriptor.h"
 #include "agent/os/instance.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "agent/volumes/group_ownership.h"
 #include "agent/volumes/sub_path.h"
 #include "base/crypto.h"

@@ -10,12 +10,8 @@
 #include <iostream>
 #include <memory>
 
-#include "agent/image/build/image_build.h"
-#include "agent/image/image_store.h"
-#include "agent/image/masked_paths.h"
-#include "agent/image/registry/login_file.h"
-#include "agent/rootless/holder.h"
-#include "agent/rootless/rootless.h"
+#include "agent/images.h"
+#include "agent/rootless.h"
 #include "cli/verb.h"
 #include "json/value.h"
 #include "model/time.h"
@@ -317,12 +313,7 @@ Result<void> build(const ImageOptions& options) {
     request.secrets[id] = source;
   }
   request.images = TRY(agent::ImageMap::parse(options.image_maps));
-  request.hidden_paths = agent::remembered_hidden(data_dir);
-  request.hidden_paths.push_back(data_dir);
-  if (std::string home = agent::rootless_home(); !home.empty())
-    request.hidden_paths.push_back(std::move(home));
-  for (std::string& other : agent::known_instances(agent::instance_registry()))
-    request.hidden_paths.push_back(std::move(other));
+  request.hidden_paths = agent::paths_hidden_from_builds(data_dir);
   request.logins = TRY(agent::read_logins(options.data_dir));
   if (options.quiet)
     request.print = [](std::string_view) {};

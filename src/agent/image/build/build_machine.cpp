@@ -11,8 +11,8 @@
 
 #include "agent/network/pod_network.h"
 #include "agent/os/files.h"
+#include "agent/os/user_namespace.h"
 #include "agent/rootless/netns_thread.h"
-#include "agent/rootless/rootless.h"
 #include "agent/runtime/cgroup.h"
 #include "base/crypto.h"
 #include "base/disk.h"

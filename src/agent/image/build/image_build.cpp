@@ -17,7 +17,7 @@
 #include "agent/image/layer.h"
 #include "agent/image/layer_pack.h"
 #include "agent/image/registry/http_transfer.h"
-#include "agent/rootless/rootless.h"
+#include "agent/os/user_namespace.h"
 #include "base/disk.h"
 #include "base/sha256.h"
 #include "json/parse.h"

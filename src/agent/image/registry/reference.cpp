@@ -127,4 +127,26 @@ std::string pull_policy(const std::string& declared, const ImageReference& image
   return image.digest.empty() && image.tag == "latest" ? "Always" : "IfNotPresent";
 }
 
+bool matches_glob(std::string_view pattern, std::string_view text) {
+  // Greedy with one point of return: the last star takes one character more each time.
+  std::size_t p = 0, t = 0;
+  std::size_t star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
 }  // namespace hekla::agent

@@ -29,4 +29,7 @@ bool is_sha256_digest(std::string_view text);
 // The kubelet's default: Always for the tag latest, otherwise IfNotPresent.
 std::string pull_policy(const std::string& declared, const ImageReference& image);
 
+// Whether a pattern of names means this one; `*` stands for any characters, also none.
+bool matches_glob(std::string_view pattern, std::string_view text);
+
 }  // namespace hekla::agent

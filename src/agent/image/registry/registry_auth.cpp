@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "agent/image/image_map.h"
+#include "agent/image/registry/reference.h"
 #include "base/bytes.h"
 #include "json/parse.h"
 

@@ -1,14 +1,8 @@
-#include "agent/rootless/rootless.h"
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "agent/runtime/one_user.h"
 
 #include <algorithm>
 #include <sstream>
-
-#include "base/disk.h"
-#include "base/environment.h"
+#include <vector>
 
 namespace hekla::agent {
 namespace {
@@ -68,39 +62,6 @@ std::vector<std::string> mounts_below(std::string_view mountinfo, std::string_vi
 
 }  // namespace
 
-bool maps_one_user(std::string_view uid_map) {
-  std::istringstream lines{std::string(uid_map)};
-  std::uint64_t inside = 0, outside = 0, count = 0;
-  if (!(lines >> inside >> outside >> count)) return false;
-  std::uint64_t more = 0;
-  return count == 1 && !(lines >> more);
-}
-
-bool is_rootless() {
-  if (::geteuid() != 0) return false;  // not there yet, if ever
-  static const bool one_user = maps_one_user(read_file("/proc/self/uid_map").value_or(""));
-  return one_user;
-}
-
-const char* opaque_attribute() {
-  return is_rootless() ? "user.overlay.opaque" : "trusted.overlay.opaque";
-}
-
-const char* overlay_options() { return is_rootless() ? ",userxattr" : ""; }
-
-std::string rootless_home() {
-  if (!is_rootless()) return {};
-  struct stat info{};
-  std::string path = environment_variable("HOME");
-  return path.starts_with('/') && ::stat(path.c_str(), &info) == 0 && info.st_uid == ::geteuid()
-             ? path
-             : "";
-}
-
-int change_owner(int directory, const char* path, uid_t uid, gid_t gid, int flags) {
-  return is_rootless() ? 0 : ::fchownat(directory, path, uid, gid, flags);
-}
-
 void adapt_to_one_user(json::Value& config, std::string_view mountinfo) {
   json::Object& section = json::at_path(config, {"linux"}).as_object();
   section.erase("resources");
@@ -124,14 +85,6 @@ std::optional<std::string> missing_user(const Security& security, bool rootless)
          ", and a rootless hekla has one of each, 0, which is the user who started it: leave out "
          "runAsUser and "
          "runAsGroup, use an image without USER, or start hekla with sudo";
-}
-
-std::string rootless_notice(uid_t user, const std::string& closed) {
-  return "rootless: every pod runs as you (uid " + std::to_string(user) +
-         ") and as no other user; no cpu, memory and process limits; no host ports below 1024; " +
-         (closed.empty() ? "the outside through pasta"
-                         : "pods reach each other, but nothing outside (" + closed + ")") +
-         "; sudo hekla up has none of these bounds";
 }
 
 }  // namespace hekla::agent

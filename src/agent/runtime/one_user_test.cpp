@@ -1,21 +1,11 @@
-#include "agent/rootless/rootless.h"
+#include "agent/runtime/one_user.h"
 
 #include <gtest/gtest.h>
 
-#include "agent/rootless/holder.h"
-#include "agent/rootless/host_root.h"
 #include "json/parse.h"
 
 namespace hekla::agent {
 namespace {
-
-TEST(Rootless, IsToldByTheTableOfUsers) {
-  EXPECT_TRUE(maps_one_user("         0       4242          1\n"));
-  EXPECT_FALSE(maps_one_user("         0          0 4294967295\n"));
-  EXPECT_FALSE(
-      maps_one_user("         0       1000          1\n         1     100000      65536\n"));
-  EXPECT_FALSE(maps_one_user(""));
-}
 
 TEST(Rootless, ConfigurationHasNoLimitsAndGroups) {
   json::Value config = *json::parse(R"({
@@ -68,46 +58,6 @@ TEST(Rootless, OtherUsersAreRefusedByName) {
   security.uid = 0;
   security.gid = 33;
   EXPECT_NE(missing_user(security, true)->find("group 33"), std::string::npos);
-}
-
-TEST(Rootless, SaysWhatIsMissing) {
-  EXPECT_NE(rootless_notice(1000, "no pasta").find("nothing outside (no pasta)"),
-            std::string::npos);
-  EXPECT_EQ(rootless_notice(1000, "").find("nothing outside"), std::string::npos);
-  EXPECT_NE(rootless_notice(1000, "").find("uid 1000"), std::string::npos);
-}
-
-TEST(Rootless, KnowsWhichSettingForbidsNamespaces) {
-  EXPECT_EQ(user_namespace_fix("1\n", "96350\n", "0\n"), "");
-  EXPECT_EQ(user_namespace_fix("", "", ""), "");
-  EXPECT_NE(user_namespace_fix("0\n", "96350\n", "").find("unprivileged_userns_clone=1"),
-            std::string::npos);
-  EXPECT_NE(user_namespace_fix("", "0\n", "").find("max_user_namespaces="), std::string::npos);
-  EXPECT_NE(user_namespace_fix("1\n", "9\n", "1\n").find("apparmor_restrict"), std::string::npos);
-}
-
-TEST(MountTable, CutsWhereSomethingIsMounted) {
-  const MountTable table(
-      "27 1 254:0 / / rw - ext4 /dev/vda rw\n"
-      "28 27 0:25 / /var/lib/docker rw shared:3 - ext4 /dev/vdb rw\n"
-      "29 27 0:26 / /usr rw - ext4 /dev/vdc rw\n"
-      "30 27 0:27 / /mnt/x/y rw - tmpfs none rw\n"
-      "31 27 0:28 / /data rw - ext4 /dev/vdd rw\n",
-      {"/srv/hekla", "/opt/laid"});
-  EXPECT_TRUE(table.is_cut(""));
-  EXPECT_TRUE(table.is_cut("/var"));
-  EXPECT_TRUE(table.is_cut("/var/lib"));
-  EXPECT_FALSE(table.is_cut("/var/lib/docker"));
-  EXPECT_FALSE(table.is_cut("/va"));
-  EXPECT_FALSE(table.is_cut("/usr"));
-  EXPECT_FALSE(table.is_foreign("/usr"));
-  EXPECT_TRUE(table.is_foreign("/mnt/x/y"));
-  EXPECT_FALSE(table.is_foreign("/mnt/x"));
-  EXPECT_TRUE(table.is_cut("/srv"));
-  EXPECT_TRUE(table.is_foreign("/srv/hekla"));
-  EXPECT_TRUE(table.is_cut("/opt"));
-  EXPECT_TRUE(table.is_foreign("/opt/laid"));
-  EXPECT_TRUE(table.is_foreign("/data"));
 }
 
 }  // namespace

@@ -1,17 +1,15 @@
-// Container logs as conmon writes them (the CRI format: `<RFC 3339> stdout F text`, P for a part of
-// a line) turned into what kubectl logs prints. Pure.
+// Container logs in the CRI format (`<RFC 3339> stdout F text`, P for a part of a line), as conmon
+// writes them, turned into what kubectl logs prints. Pure.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/clock.h"
-#include "base/result.h"
 
-namespace hekla::agent {
+namespace hekla::kube {
 
 struct LogRecord {
   std::string_view time, stream, text;
@@ -43,9 +41,4 @@ class LogFormatter {
   bool inside_line_ = false;
 };
 
-// Where the last `lines` lines begin in open files that follow one another: an offset in each, its
-// end where nothing of it is wanted. One that is still being written is a line, and one that is cut
-// between two files is only one.
-Result<std::vector<std::uint64_t>> tail_offsets(const std::vector<int>& files, std::int64_t lines);
-
-}  // namespace hekla::agent
+}  // namespace hekla::kube
