@@ -41,8 +41,11 @@ find_program(HEKLA_MOLD mold)
 if(HEKLA_MOLD)
   target_link_options(hekla_flags INTERFACE -fuse-ld=mold)
 endif()
+set(HEKLA_COMPILE_LOG "" CACHE FILEPATH "compile without ccache and write each object's cost there (make build-times)")
 find_program(HEKLA_CCACHE ccache)
-if(HEKLA_CCACHE)
+if(HEKLA_COMPILE_LOG)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_SOURCE_DIR}/tools/build_times --compile ${HEKLA_COMPILE_LOG})
+elseif(HEKLA_CCACHE)
   # ccache caches users of a precompiled header only when told that this is safe.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
       ${HEKLA_CCACHE})
