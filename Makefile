@@ -59,7 +59,7 @@ run: $(BUILD)/hekla
 
 # The same with the tutorial's job exactly as written: its pod sleeps for ten minutes.
 run-long: $(BUILD)/hekla
-	@$(SUDO) tools/run_demo $(BUILD)/hekla examples/quickstart/job-1-long.yaml
+	@$(SUDO) tools/run_demo $(BUILD)/hekla examples/tutorial/job-1.yaml
 
 TIMED := tools/timed $(BUILD)/test_times
 test: deps-test

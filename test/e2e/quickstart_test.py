@@ -12,7 +12,7 @@ import platform_under_test as put
 class QuickStart(put.PlatformTest):
     def test_1_queue_and_job_print_as_the_tutorial_shows(self):
         p = self.platform
-        self.assertEqual(p.apply(os.path.join(put.QUICKSTART, "queue.yaml")),
+        self.assertEqual(p.apply(os.path.join(put.QUICKSTART, "00-queue.yaml")),
                          "queue.scheduling.volcano.sh/test created\n")
         self.assert_rows(p.kubectl("get", "queue"), [
             ["NAME", "AGE", "PARENT"], ["default", "*", "root"], ["root", "*"], ["test", "*", "root"]])
