@@ -1,13 +1,10 @@
 #include "cli/cluster.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 
 #include "cli/instance.h"
+#include "cli/platform_choice.h"
 
 namespace hekla::cli {
 namespace {
@@ -16,11 +13,6 @@ std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   return out;
-}
-
-bool exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
 }
 
 bool is_called(const json::Value& resource, const std::string& name) {
@@ -54,51 +46,39 @@ Result<std::optional<kube::Resource>> find_in(ApiSession& session, const std::st
 }  // namespace
 
 void add_cluster_flags(CLI::App& command, ClusterFlags& flags) {
-  command.add_option("-k,--kubeconfig", flags.kubeconfig, "the cluster and how to log in")
-      ->envname("KUBECONFIG");
+  command.add_option("-k,--kubeconfig", flags.kubeconfig,
+                     "the cluster and how to log in (default: $KUBECONFIG, the platform that runs "
+                     "on this machine, ~/.kube/config)");
   command.add_option("-s,--master", flags.master, "URL of the API server");
   command.add_option("--data-dir", flags.data_dir, "of the local platform to talk to");
 }
 
 Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
-  std::vector<std::string> candidates;
-  if (!flags.kubeconfig.empty()) {
-    candidates.push_back(flags.kubeconfig);
-  } else if (!flags.data_dir.empty()) {
-    std::optional<Instance> running = find_instance(flags.data_dir);
-    if (!running)
-      return fail(Code::unavailable, "no platform runs in " + flags.data_dir +
-                                         ": start it with hekla up, or name a cluster with "
-                                         "--kubeconfig");
-    candidates.push_back(running->kubeconfig);
-  } else {
-    const passwd* user = ::getpwuid(::geteuid());
-    if (user) candidates.push_back(std::string(user->pw_dir) + "/.kube/config");
-    candidates.push_back(default_data_dir() + "/admin.kubeconfig");
-  }
-  for (const std::string& path : candidates) {
-    if (flags.kubeconfig.empty() && !exists(path)) continue;
-    kube::ClusterAccess access = TRY(kube::load_kubeconfig(path));
-    if (!flags.master.empty()) access.server = flags.master;
-    return ApiSession::open(access);
-  }
-  if (!flags.master.empty()) {
-    kube::ClusterAccess access;
-    access.server = flags.master;
-    return ApiSession::open(access);
-  }
-  return fail(Code::unavailable,
-              "no cluster found: start one with hekla up, or name a kubeconfig with --kubeconfig");
+  const PlatformChoice choice =
+      TRY(choose_platform({flags.kubeconfig, flags.data_dir}, LocalPlatform::must_run));
+  const bool rests = !choice.data_dir.empty() && !find_instance(choice.data_dir);
+  if (rests && flags.master.empty())
+    return fail(Code::unavailable, "no platform runs in " + choice.data_dir +
+                                       ": start it with hekla up, or name a cluster with "
+                                       "--kubeconfig");
+  Result<kube::ClusterAccess> access = kube::load_kubeconfig(choice.kubeconfig);
+  if (!access && rests && access.error().code == Code::not_found) access = kube::ClusterAccess();
+  if (!access) return std::unexpected(access.error());
+  if (!flags.master.empty()) access->server = flags.master;
+  return ApiSession::open(*access);
 }
 
 void run_on_cluster(CLI::App& command, Context& context, const ClusterFlags& flags,
                     std::function<Result<void>(ApiSession&)> work) {
   command.callback([&context, &flags, work = std::move(work)] {
-    auto run = [&]() -> Result<void> { return work(*TRY(connect(flags))); };
-    Result<void> done = run();
+    Result<std::unique_ptr<ApiSession>> session = connect(flags);
+    Result<void> done = session ? work(**session) : std::unexpected(session.error());
     if (done) return;
     complain(done.error().message);
-    context.exit_code = done.error().code == Code::unavailable ? kUnreachable : kFailed;
+    const bool mistyped = !session && session.error().code == Code::bad_request;
+    context.exit_code = done.error().code == Code::unavailable ? kUnreachable
+                        : mistyped                             ? kUsage
+                                                               : kFailed;
   });
 }
 

@@ -18,8 +18,8 @@ struct ClusterFlags {
 // --kubeconfig, --master, --data-dir; namespaces are each verb's own, for vcctl's letters differ.
 void add_cluster_flags(CLI::App& command, ClusterFlags& flags);
 
-// --kubeconfig (or $KUBECONFIG), the platform of --data-dir, ~/.kube/config, the platform of the
-// default data directory.
+// A session with the cluster that the rule of platform_choice.h finds; --master changes the address
+// alone. unavailable when it is a platform of this machine that does not run.
 Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags);
 
 // What the command does when it is called: `work` on the cluster of the flags. A failure is said on

@@ -5,13 +5,14 @@
 #include <memory>
 
 #include "cli/instance.h"
+#include "cli/platform_choice.h"
 #include "cli/verb.h"
 
 namespace hekla::cli {
 namespace {
 
 struct Options {
-  std::string data_dir = default_data_dir();
+  std::string data_dir;
   int timeout_seconds = 60;
 };
 
@@ -47,10 +48,21 @@ void declare(CLI::App& app, Context& context) {
   auto options = std::make_shared<Options>();
   CLI::App* command =
       app.add_subcommand("down", "stop the platform and its pods; leaves nothing running");
-  command->add_option("--data-dir", options->data_dir, "which platform")->capture_default_str();
+  command->add_option(
+      "--data-dir", options->data_dir,
+      "which platform (default: that of $KUBECONFIG, or " + default_data_dir() + ")");
   command->add_option("--timeout", options->timeout_seconds, "seconds to wait for it")
       ->capture_default_str();
-  command->callback([&context, options] { context.exit_code = down(context, *options); });
+  command->callback([&context, options] {
+    Result<std::string> data_dir = choose_data_dir(options->data_dir);
+    if (!data_dir) {
+      complain(data_dir.error().message);
+      context.exit_code = kUsage;
+      return;
+    }
+    options->data_dir = std::move(*data_dir);
+    context.exit_code = down(context, *options);
+  });
 }
 
 }  // namespace

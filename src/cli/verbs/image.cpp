@@ -12,6 +12,7 @@
 
 #include "agent/images.h"
 #include "agent/rootless.h"
+#include "cli/platform_choice.h"
 #include "cli/verb.h"
 #include "json/value.h"
 #include "model/time.h"
@@ -25,7 +26,7 @@ using agent::RegistryLogin;
 using agent::StoredImage;
 
 struct ImageOptions {
-  std::string data_dir = default_data_dir();
+  std::string data_dir;
   std::vector<std::string> insecure, mirrors, authorities;
   bool quiet = false;
 
@@ -328,11 +329,16 @@ CLI::App* add_image_command(CLI::App& group, Context& context, const char* name,
                             const char* summary, const SharedImageOptions& options,
                             Result<void> (*work)(const ImageOptions&)) {
   CLI::App* command = group.add_subcommand(name, summary);
-  command->add_option("--data-dir", options->data_dir, "the platform's data directory")
-      ->capture_default_str();
+  command->add_option("--data-dir", options->data_dir,
+                      "the platform's data directory (default: that of $KUBECONFIG, or " +
+                          default_data_dir() + ")");
   command->add_flag("-q,--quiet", options->quiet, "print the outcome alone");
   command->callback([&context, options, work] {
-    Result<void> done = work(*options);
+    auto run = [&]() -> Result<void> {
+      options->data_dir = TRY(choose_data_dir(options->data_dir));
+      return work(*options);
+    };
+    Result<void> done = run();
     if (done) return;
     complain(done.error().message);
     context.exit_code = done.error().code == Code::bad_request ? kUsage : kFailed;

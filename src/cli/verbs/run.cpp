@@ -10,6 +10,7 @@
 #include "cli/follow.h"
 #include "cli/instance.h"
 #include "cli/objects.h"
+#include "cli/platform_choice.h"
 #include "cli/verb.h"
 
 namespace hekla::cli {
@@ -18,7 +19,7 @@ namespace {
 struct Options {
   UpOptions up;
   std::vector<std::string> files;
-  std::string kubeconfig;
+  PlatformFlags platform;
   int timeout_seconds = 0;
   bool no_logs = false;
 };
@@ -27,20 +28,17 @@ Result<int> run_files(const Context& context, const Options& options) {
   std::vector<Manifest> manifests = TRY(read_manifests(options.files));
   if (manifests.empty()) return fail(Code::bad_request, "the files contain no objects");
 
+  const PlatformChoice choice = TRY(choose_platform(options.platform, LocalPlatform::may_rest));
   std::unique_ptr<ChildInstance> started;
-  std::string kubeconfig = options.kubeconfig;
-  if (kubeconfig.empty()) {
-    if (std::optional<Instance> running = find_instance(options.up.data_dir)) {
-      kubeconfig = running->kubeconfig;
-    } else {
-      started = TRY(ChildInstance::start(context.executable, options.up, std::chrono::seconds(60)));
-      std::printf("%s\n", started->ready_line().c_str());
-      kubeconfig = options.up.data_dir + "/admin.kubeconfig";
-    }
+  if (!choice.data_dir.empty() && !find_instance(choice.data_dir)) {
+    UpOptions up = options.up;
+    up.data_dir = choice.data_dir;
+    started = TRY(ChildInstance::start(context.executable, up, std::chrono::seconds(60)));
+    std::printf("%s\n", started->ready_line().c_str());
   }
   MonoTime begin = real_clock().mono();
   std::unique_ptr<ApiSession> session =
-      TRY(ApiSession::open(TRY(kube::load_kubeconfig(kubeconfig))));
+      TRY(ApiSession::open(TRY(kube::load_kubeconfig(choice.kubeconfig))));
   std::vector<kube::Key> jobs;
   for (const Manifest& manifest : manifests) {
     Result<Applied> applied = apply_object(*session, manifest.object);
@@ -75,8 +73,9 @@ void declare(CLI::App& app, Context& context) {
       app.add_subcommand("run", "apply a file, follow its jobs and exit with their outcome");
   command->add_option("-f,--filename", options->files, "YAML or JSON files, - for standard input")
       ->required();
-  command->add_option("--kubeconfig", options->kubeconfig,
-                      "use this cluster instead of the local one");
+  command->add_option("--kubeconfig", options->platform.kubeconfig,
+                      "the cluster and how to log in (default: $KUBECONFIG, else the platform on "
+                      "this machine, started if it does not run)");
   command->add_option("--timeout", options->timeout_seconds,
                       "give up after this many seconds (0: never)");
   command->add_flag("--no-logs", options->no_logs, "do not show the pods' logs");
@@ -84,11 +83,14 @@ void declare(CLI::App& app, Context& context) {
   command->footer(
       "Exit code: 0 all jobs Completed, 1 one did not, 2 the command line is wrong.\n"
       "Example:\n  hekla run -f job.yaml --image-map '*=host'");
-  command->callback([&context, options] {
+  const CLI::Option* data_dir = command->get_option("--data-dir");
+  command->callback([&context, options, data_dir] {
+    if (data_dir->count() > 0) options->platform.data_dir = options->up.data_dir;
     Result<int> outcome = run_files(context, *options);
     if (!outcome) complain(outcome.error().message);
     context.exit_code = outcome                                     ? *outcome
                         : outcome.error().code == Code::unavailable ? kUnreachable
+                        : outcome.error().code == Code::bad_request ? kUsage
                                                                     : kFailed;
   });
 }
