@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <future>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -87,6 +88,7 @@ class Follower {
     pods_.start();
     events_.start();
   }
+  void give_up() { finish(fail(Code::timeout, "interrupted")); }
   std::map<std::string, std::unique_ptr<LogLines>>& logs() { return logs_; }
 
  private:
@@ -169,13 +171,15 @@ class Follower {
 
 Result<std::vector<std::string>> follow_jobs(ApiSession& session,
                                              const std::vector<kube::Key>& jobs,
-                                             const FollowOptions& options) {
+                                             const FollowOptions& options, std::stop_token stop) {
   Loop loop("follow");
   std::unique_ptr<kube::Client> client =
       TRY(kube::make_rest_client(session.access(), loop, kube::Identity{"hekla"}));
   Follower follower(session, *client, jobs, options);
   std::future<Result<std::vector<std::string>>> outcome = follower.outcome();
   loop.post([&follower] { follower.start(); });
+  std::stop_callback interrupt(
+      std::move(stop), [&loop, &follower] { loop.post([&follower] { follower.give_up(); }); });
   Result<std::vector<std::string>> result =
       fail(Code::timeout,
            "the job has not ended within " + std::to_string(options.timeout.count()) + " s");

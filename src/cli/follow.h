@@ -3,7 +3,7 @@
 #pragma once
 
 #include <chrono>
-#include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -18,9 +18,10 @@ struct FollowOptions {
 };
 
 // The final phase of each job, in the order given. Blocks; an error only when the server is lost,
-// the time is up, or a job is deleted meanwhile.
+// the time is up, a job is deleted meanwhile, or `stop` asks to give up.
 Result<std::vector<std::string>> follow_jobs(ApiSession& session,
                                              const std::vector<kube::Key>& jobs,
-                                             const FollowOptions& options);
+                                             const FollowOptions& options,
+                                             std::stop_token stop = {});
 
 }  // namespace hekla::cli

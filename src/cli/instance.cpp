@@ -111,18 +111,27 @@ Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& e
   // Its own process group: Ctrl-C reaches us first, and we stop it in order.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  sigset_t none, pipe_signal;
+  sigemptyset(&none);
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &pipe_signal);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   arguments.insert(arguments.begin(), executable);
+  arguments.emplace_back("--end-with-output");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   auto child = std::make_unique<ChildInstance>();
-  int rc =
-      ::posix_spawn(&child->pid_, executable.c_str(), &actions, &attributes, argv.data(), environ);
+  pid_t pid = 0;
+  int rc = ::posix_spawn(&pid, executable.c_str(), &actions, &attributes, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   ::close(pipe_fds[1]);
   child->output_ = pipe_fds[0];
+  if (rc == 0) child->pid_ = pid;
   if (rc != 0) return fail(Code::internal, "start " + executable + ": " + std::strerror(rc));
 
   MonoTime deadline = real_clock().mono() + patience;
@@ -143,13 +152,23 @@ Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& e
 }
 
 int ChildInstance::stop() {
-  if (pid_ <= 0) return 0;
-  ::kill(pid_, SIGTERM);
-  int status = 0;
-  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  const pid_t pid = pid_;
+  if (pid <= 0) return 0;
+  ::kill(pid, SIGTERM);
+  // It keeps its number until hurry() can no longer name it.
+  siginfo_t ended{};
+  while (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
   }
   pid_ = 0;
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// Another signal than stop()'s: two of one kind may arrive as one.
+void ChildInstance::hurry() {
+  if (const pid_t pid = pid_; pid > 0) ::kill(pid, SIGINT);
 }
 
 ChildInstance::~ChildInstance() {

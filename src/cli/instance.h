@@ -1,6 +1,7 @@
 // The platform running out of a data directory: found by its lock, told to stop by its pid.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -38,7 +39,8 @@ bool has_left_pods(const std::string& data_dir);
 // Sends SIGTERM and waits until the lock is free.
 Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds patience);
 
-// `hekla up` as a child of this process, ready to be used. Destroying it stops it.
+// `hekla up` as a child of this process, ready to be used. Destroying it stops it, and so does the
+// end of this process, however it comes.
 class ChildInstance {
  public:
   static Result<std::unique_ptr<ChildInstance>> start(const std::string& executable,
@@ -49,11 +51,13 @@ class ChildInstance {
                                                       std::chrono::seconds patience);
   ~ChildInstance();
   const std::string& ready_line() const { return ready_line_; }
-  // SIGTERM, then wait; the child's exit code.
+  // Lets its pods end gracefully and waits; the child's exit code.
   int stop();
+  // From any thread: pods that are ending, now or in stop(), have no more time to do so.
+  void hurry();
 
  private:
-  int pid_ = 0;
+  std::atomic<int> pid_ = 0;
   int output_ = -1;
   std::string ready_line_;
 };

@@ -145,7 +145,9 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
   command.add_option("--log-level", options.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
-  command.add_flag("--only-stop", options.only_stop)->group("");  // not in the help
+  // Not in the help.
+  command.add_flag("--only-stop", options.only_stop)->group("");
+  command.add_flag("--end-with-output", options.end_with_output)->group("");
 }
 
 std::vector<std::string> up_arguments(const UpOptions& options) {

@@ -45,7 +45,8 @@ struct UpOptions {
   std::size_t history_changes = 200'000;
   AuditFlags audit;
   std::string log_level = "warn";
-  bool only_stop = false;  // of `hekla down`: no scheduler and no controllers, pods only end
+  bool only_stop = false;        // of `hekla down`: no scheduler and no controllers, pods only end
+  bool end_with_output = false;  // of `hekla run`: ends when nobody reads its output any more
 };
 
 // The flags, with their help. Values are kept in `options`, which must outlive the parse.

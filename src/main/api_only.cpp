@@ -11,11 +11,11 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/rng.h"
+#include "cli/end_signal.h"
 #include "cli/instance.h"
 #include "cli/verb.h"
 #include "kube/rest_client.h"
 #include "main/audit_options.h"
-#include "main/end_signal.h"
 #include "main/listen.h"
 #include "main/pki.h"
 #include "main/server_names.h"
@@ -170,7 +170,7 @@ Result<void> start(LoneApi& lone, const cli::ApiServerOptions& options) {
 
 int run_apiserver(const cli::ApiServerOptions& options) {
   set_log_level(log_level_of(options.log_level));
-  EndSignal end;
+  cli::EndSignal end;
   LoneApi lone;
   if (Result<void> started = start(lone, options); !started) {
     cli::complain(started.error().message);
@@ -184,7 +184,7 @@ int run_apiserver(const cli::ApiServerOptions& options) {
 }
 
 int run_etcd_stand_in(const std::string& url) {
-  EndSignal end;
+  cli::EndSignal end;
   constexpr std::string_view kScheme = "http://";
   if (!url.starts_with(kScheme)) {
     cli::complain("--listen-client-urls " + url + ": write http://ADDR:PORT");

@@ -10,8 +10,8 @@
 #include "base/metrics.h"
 #include "base/rng.h"
 #include "cli/component_options.h"
+#include "cli/end_signal.h"
 #include "kube/leader_election.h"
-#include "main/end_signal.h"
 #include "net/server.h"
 
 namespace hekla {
@@ -42,7 +42,7 @@ class ClusterProcess {
 
   const cli::ComponentOptions& options_;
   const std::string component_;
-  EndSignal end_;  // before any thread is made
+  cli::EndSignal end_;  // before any thread is made
   Metrics metrics_;
   Loop loop_;
   std::unique_ptr<kube::Client> client_;

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <future>
+#include <utility>
 
 #include "admission/step.h"
 #include "agent/agent.h"
@@ -29,6 +30,7 @@
 #include "controllers/crds.h"
 #include "controllers/volcano_controllers.h"
 #include "controllers/workload/workload_controllers.h"
+#include "json/parse.h"
 #include "kube/http.h"
 #include "kube/rest_client.h"
 #include "main/allocator.h"
@@ -130,6 +132,7 @@ struct Platform::Parts {
   Pki pki;
   std::string address, url, kubeconfig, nodes;
   std::uint16_t port = 0;
+  bool stopping = false;
 
   Result<void> open_store(const cli::UpOptions& options);
   Result<void> serve(const cli::UpOptions& options);
@@ -141,6 +144,7 @@ struct Platform::Parts {
   Result<void> await(const std::string& what, const kube::Resource& resource,
                      const std::string& name);
   void stop();
+  void remove_live_pods();
 };
 
 Result<void> Platform::Parts::open_store(const cli::UpOptions& options) {
@@ -350,8 +354,32 @@ Result<void> Platform::Parts::await(const std::string& what, const kube::Resourc
   });
 }
 
+// Removed by force they are nobody's, and the agent ends such pods at once.
+void Platform::Parts::remove_live_pods() {
+  if (!agent) return;
+  kube::ListOptions here;
+  here.field_selector = "spec.nodeName=" + agent->node_name();
+  cluster_client->list(kube::resources::pods, here, [this](const Result<kube::List>& pods) {
+    std::vector<kube::Write> removals;
+    for (std::size_t i = 0; pods && i < pods->items.size(); ++i) {
+      const kube::Object& pod = *pods->items[i];
+      Result<json::Value> body = json::parse(*pod.json);
+      const std::string_view phase = body ? json::string_at(*body, {"status", "phase"}) : "";
+      if (phase == "Succeeded" || phase == "Failed" || component_of_pod(pod.ns, pod.name)) continue;
+      kube::Write removal;
+      removal.verb = kube::Write::Verb::remove;
+      removal.resource = kube::resources::pods;
+      removal.key = {pod.ns, pod.name};
+      removal.precondition_uid = pod.uid;
+      removal.grace_period_seconds = 0;
+      removals.push_back(std::move(removal));
+    }
+    cluster_client->batch(std::move(removals), [](const std::vector<kube::WriteResult>&) {});
+  });
+}
+
 void Platform::Parts::stop() {
-  if (agent) {
+  if (agent && !std::exchange(stopping, true)) {
     Result<void> ended = wait_for<void>("ending pods", kStopPatience, [this](auto done) {
       agent->shutdown(false, [done] { done({}); });
     });
@@ -391,6 +419,11 @@ Result<std::unique_ptr<Platform>> Platform::start(const cli::UpOptions& options)
 Platform::Platform(Private, std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 
 Platform::~Platform() { parts_->stop(); }
+
+void Platform::stop() { parts_->stop(); }
+void Platform::hurry() {
+  parts_->cluster_loop.post([parts = parts_.get()] { parts->remove_live_pods(); });
+}
 
 std::unique_ptr<kube::Client> Platform::client(Executor& executor, kube::Identity identity) {
   return parts_->api->client(executor, std::move(identity));

@@ -20,8 +20,13 @@ class Platform {
   // Everything is up and serving when this returns. Errors name what failed and what to do.
   static Result<std::unique_ptr<Platform>> start(const cli::UpOptions& options);
   Platform(Private, std::unique_ptr<Parts> parts);
-  // Ends pods gracefully, then every component; afterwards nothing of it runs.
+  // As stop().
   ~Platform();
+
+  // Ends pods gracefully, then every component; afterwards nothing of it runs. Once is enough.
+  void stop();
+  // From any thread while stop() is under way: pods get no more time to end.
+  void hurry();
 
   // A client in the process; the platform must outlive it.
   std::unique_ptr<kube::Client> client(Executor& executor, kube::Identity identity);

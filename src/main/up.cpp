@@ -6,9 +6,9 @@
 
 #include "agent/rootless.h"
 #include "base/clock.h"
+#include "cli/end_signal.h"
 #include "cli/instance.h"
 #include "cli/verb.h"
-#include "main/end_signal.h"
 #include "main/platform.h"
 
 namespace hekla {
@@ -23,7 +23,8 @@ LogLevel log_level_of(const std::string& name) {
 namespace {
 
 int run_platform(const cli::UpOptions& options, const agent::Holder* rootless) {
-  EndSignal end;
+  cli::EndSignal end(options.end_with_output ? cli::EndSignal::Output::until_closed
+                                             : cli::EndSignal::Output::ignored);
   MonoTime begin = real_clock().mono();
   Result<std::unique_ptr<Platform>> platform = Platform::start(options);
   if (!platform) {
@@ -40,6 +41,11 @@ int run_platform(const cli::UpOptions& options, const agent::Holder* rootless) {
   std::fflush(stdout);
 
   end.wait();
+  end.on_signal([&platform](int, int count) {
+    if (count > 1) (*platform)->hurry();
+  });
+  (*platform)->stop();
+  end.on_signal(nullptr);
   platform->reset();
   return 0;
 }

@@ -1,20 +1,28 @@
 // hekla run -f job.yaml: starts the platform if it is not running, applies the file, follows its
 // vcjobs, exits with their outcome, and stops what it started.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <stop_token>
 
 #include "base/clock.h"
 #include "cli/api_session.h"
+#include "cli/end_signal.h"
 #include "cli/follow.h"
 #include "cli/instance.h"
 #include "cli/objects.h"
 #include "cli/platform_choice.h"
 #include "cli/verb.h"
+#include "cli/volcano.h"
 
 namespace hekla::cli {
 namespace {
+
+constexpr std::chrono::seconds kAbortPatience{60};
 
 struct Options {
   UpOptions up;
@@ -24,47 +32,136 @@ struct Options {
   bool no_logs = false;
 };
 
-Result<int> run_files(const Context& context, const Options& options) {
-  std::vector<Manifest> manifests = TRY(read_manifests(options.files));
-  if (manifests.empty()) return fail(Code::bad_request, "the files contain no objects");
+// One run from the first signal's point of view: a platform that was started for it ends with it,
+// jobs of a cluster that was there before go on.
+class Run {
+ public:
+  Run(const Context& context, const Options& options, PlatformChoice platform)
+      : context_(context),
+        options_(options),
+        platform_(std::move(platform)),
+        starts_(!platform_.data_dir.empty() && !find_instance(platform_.data_dir)) {}
 
-  const PlatformChoice choice = TRY(choose_platform(options.platform, LocalPlatform::may_rest));
-  std::unique_ptr<ChildInstance> started;
-  if (!choice.data_dir.empty() && !find_instance(choice.data_dir)) {
-    UpOptions up = options.up;
-    up.data_dir = choice.data_dir;
-    started = TRY(ChildInstance::start(context.executable, up, std::chrono::seconds(60)));
-    std::printf("%s\n", started->ready_line().c_str());
+  Result<int> to_the_end() {
+    end_.on_signal([this](int signal, int count) { interrupted(signal, count); });
+    Result<int> outcome = work();
+    if (stop_following_.stop_requested()) {
+      if (starts_)
+        end_jobs();
+      else
+        say_how_to_go_on();
+      outcome = 128 + end_.first();
+    }
+    if (started_) started_->stop();
+    end_.on_signal(nullptr);
+    return outcome;
   }
-  MonoTime begin = real_clock().mono();
-  std::unique_ptr<ApiSession> session =
-      TRY(ApiSession::open(TRY(kube::load_kubeconfig(choice.kubeconfig))));
-  std::vector<kube::Key> jobs;
-  for (const Manifest& manifest : manifests) {
-    Result<Applied> applied = apply_object(*session, manifest.object);
-    if (!applied)
-      return fail(applied.error().code, manifest.file + ":" + std::to_string(manifest.line) + ": " +
-                                            applied.error().message);
-    kube::Key key{std::string(json::string_at(applied->object, {"metadata", "namespace"})),
-                  std::string(json::string_at(applied->object, {"metadata", "name"}))};
-    const kube::Resource& resource = applied->resource;
-    std::printf("%s%s/%s %s\n", resource.plural.c_str(),
-                resource.group.empty() ? "" : ("." + resource.group).c_str(), key.name.c_str(),
-                applied->outcome.c_str());
-    if (resource == kube::resources::vcjobs) jobs.push_back(key);
+
+ private:
+  // On the thread of the signals.
+  void interrupted(int signal, int count) {
+    if (count == 1) {
+      complain(std::string(signal_name(signal)) +
+               (starts_ ? ": ending the jobs and the platform that was started for them; once more "
+                          "ends them at once"
+                        : ": no longer following"));
+      stop_following_.request_stop();
+      return;
+    }
+    if (!starts_) ::_exit(128 + signal);
+    stop_waiting_.request_stop();
+    if (ChildInstance* platform = hurried_.load()) platform->hurry();
   }
-  std::fflush(stdout);
-  if (jobs.empty()) return 0;
-  FollowOptions follow{std::chrono::seconds(options.timeout_seconds), !options.no_logs};
-  std::vector<std::string> phases = TRY(follow_jobs(*session, jobs, follow));
-  double seconds = std::chrono::duration<double>(real_clock().mono() - begin).count();
-  int code = 0;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    std::printf("job %s ended as %s after %.1f s\n", jobs[i].name.c_str(), phases[i].c_str(),
-                seconds);
-    if (phases[i] != "Completed") code = kFailed;
+
+  Result<int> work() {
+    std::vector<Manifest> manifests = TRY(read_manifests(options_.files));
+    if (manifests.empty()) return fail(Code::bad_request, "the files contain no objects");
+    if (starts_) TRY(start_platform());
+    MonoTime begin = real_clock().mono();
+    session_ = TRY(ApiSession::open(TRY(kube::load_kubeconfig(platform_.kubeconfig))));
+    TRY(apply(manifests));
+    if (jobs_.empty()) return 0;
+    FollowOptions follow{std::chrono::seconds(options_.timeout_seconds), !options_.no_logs};
+    std::vector<std::string> phases =
+        TRY(follow_jobs(*session_, jobs_, follow, stop_following_.get_token()));
+    double seconds = std::chrono::duration<double>(real_clock().mono() - begin).count();
+    int code = 0;
+    for (std::size_t i = 0; i < jobs_.size(); ++i) {
+      std::printf("job %s ended as %s after %.1f s\n", jobs_[i].name.c_str(), phases[i].c_str(),
+                  seconds);
+      if (phases[i] != "Completed") code = kFailed;
+    }
+    return code;
   }
-  return code;
+
+  Result<void> start_platform() {
+    UpOptions up = options_.up;
+    up.data_dir = platform_.data_dir;
+    started_ = TRY(ChildInstance::start(context_.executable, up, std::chrono::seconds(60)));
+    hurried_ = started_.get();
+    std::printf("%s\n", started_->ready_line().c_str());
+    return {};
+  }
+
+  Result<void> apply(const std::vector<Manifest>& manifests) {
+    for (const Manifest& manifest : manifests) {
+      if (stop_following_.stop_requested()) return {};
+      Result<Applied> applied = apply_object(*session_, manifest.object);
+      if (!applied)
+        return fail(applied.error().code, manifest.file + ":" + std::to_string(manifest.line) +
+                                              ": " + applied.error().message);
+      kube::Key key{std::string(json::string_at(applied->object, {"metadata", "namespace"})),
+                    std::string(json::string_at(applied->object, {"metadata", "name"}))};
+      const kube::Resource& resource = applied->resource;
+      std::printf("%s%s/%s %s\n", resource.plural.c_str(),
+                  resource.group.empty() ? "" : ("." + resource.group).c_str(), key.name.c_str(),
+                  applied->outcome.c_str());
+      if (resource == kube::resources::vcjobs) jobs_.push_back(key);
+    }
+    std::fflush(stdout);
+    return {};
+  }
+
+  // Aborted, they do not begin anew when the platform is started again.
+  void end_jobs() {
+    for (const kube::Key& job : jobs_)
+      if (Result<void> told = command_job(*session_, job.ns, job.name, "AbortJob"); !told)
+        complain("job " + job.name + ": " + told.error().message);
+    if (jobs_.empty()) return;
+    follow_jobs(*session_, jobs_, {kAbortPatience, !options_.no_logs}, stop_waiting_.get_token());
+  }
+
+  void say_how_to_go_on() const {
+    for (const kube::Key& job : jobs_)
+      std::fprintf(stderr,
+                   "job %s goes on; hekla logs -f vcjob/%s -n %s follows it, hekla job suspend "
+                   "-N %s -n %s ends it\n",
+                   job.name.c_str(), job.name.c_str(), job.ns.c_str(), job.name.c_str(),
+                   job.ns.c_str());
+  }
+
+  const Context& context_;
+  const Options& options_;
+  const PlatformChoice platform_;
+  const bool starts_;  // the platform does not run yet
+  EndSignal end_{EndSignal::Output::until_closed};
+  std::stop_source stop_following_, stop_waiting_;
+  std::unique_ptr<ChildInstance> started_;
+  std::atomic<ChildInstance*> hurried_ = nullptr;
+  std::unique_ptr<ApiSession> session_;
+  std::vector<kube::Key> jobs_;
+};
+
+int run_files(const Context& context, const Options& options) {
+  Result<PlatformChoice> platform = choose_platform(options.platform, LocalPlatform::may_rest);
+  if (!platform) {
+    complain(platform.error().message);
+    return kUsage;
+  }
+  Result<int> outcome = Run(context, options, std::move(*platform)).to_the_end();
+  if (outcome) return *outcome;
+  complain(outcome.error().message);
+  return outcome.error().code == Code::unavailable ? kUnreachable : kFailed;
 }
 
 void declare(CLI::App& app, Context& context) {
@@ -81,17 +178,15 @@ void declare(CLI::App& app, Context& context) {
   command->add_flag("--no-logs", options->no_logs, "do not show the pods' logs");
   add_up_flags(*command, options->up);
   command->footer(
-      "Exit code: 0 all jobs Completed, 1 one did not, 2 the command line is wrong.\n"
+      "Exit code: 0 all jobs Completed, 1 one did not, 2 the command line is wrong, 3 the platform "
+      "cannot be reached, 128+N ended by signal N.\n"
+      "Ctrl-C ends the jobs and the platform if run has started it, at once when repeated; on a "
+      "platform that was there before, the jobs go on.\n"
       "Example:\n  hekla run -f job.yaml --image-map '*=host'");
   const CLI::Option* data_dir = command->get_option("--data-dir");
   command->callback([&context, options, data_dir] {
     if (data_dir->count() > 0) options->platform.data_dir = options->up.data_dir;
-    Result<int> outcome = run_files(context, *options);
-    if (!outcome) complain(outcome.error().message);
-    context.exit_code = outcome                                     ? *outcome
-                        : outcome.error().code == Code::unavailable ? kUnreachable
-                        : outcome.error().code == Code::bad_request ? kUsage
-                                                                    : kFailed;
+    context.exit_code = run_files(context, *options);
   });
 }
 
