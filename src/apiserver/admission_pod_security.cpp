@@ -9,6 +9,7 @@
 
 #include "apiserver/admission_chain.h"
 #include "apiserver/errors.h"
+#include "apiserver/field_error.h"
 #include "apiserver/kind.h"
 #include "apiserver/metadata.h"
 #include "apiserver/webhooks.h"

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "apiserver/errors.h"
+#include "apiserver/field_error.h"
 #include "apiserver/metadata.h"
 #include "apiserver/pod_conditions.h"
 #include "apiserver/storage.h"

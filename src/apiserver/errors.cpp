@@ -1,6 +1,6 @@
 #include "apiserver/errors.h"
 
-#include "apiserver/kind.h"
+#include "apiserver/field_error.h"
 
 namespace hekla::apiserver {
 

@@ -107,15 +107,4 @@ using KindPtr = std::shared_ptr<const Kind>;
 // All built-in kinds, made once.
 const std::vector<KindPtr>& builtin_kinds();
 
-// "Required value", "Invalid value: ..." causes as field.Error prints them.
-Cause required_value(std::string field, std::string detail = {});
-Cause invalid_value(std::string field, const json::Value& value, std::string detail);
-Cause unsupported_value(std::string field, const json::Value& value,
-                        const std::vector<std::string>& supported);
-Cause forbidden_value(std::string field, std::string detail);
-Cause duplicate_value(std::string field, const json::Value& value);
-// 422: `Deployment.apps "x" is invalid: [...]`.
-Error invalid_object(const kube::Resource& resource, const std::string& name,
-                     std::vector<Cause> causes);
-
 }  // namespace hekla::apiserver

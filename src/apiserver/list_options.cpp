@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "apiserver/errors.h"
+#include "apiserver/field_error.h"
 #include "apiserver/kind.h"
 
 namespace hekla::apiserver {

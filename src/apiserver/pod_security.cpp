@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "apiserver/field_error.h"
 #include "apiserver/kind.h"
 
 namespace hekla::apiserver {

@@ -2,6 +2,7 @@
 #include "apiserver/scale.h"
 
 #include "apiserver/errors.h"
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/metadata.h"

@@ -1,7 +1,6 @@
 // A custom resource's OpenAPI v3 schema into our tree. The rules of structure come first, so that
 // the conversion below may trust what it reads.
 #include "apiserver/field_error.h"
-#include "apiserver/kind.h"
 #include "apiserver/schema.h"
 #include "apiserver/schema_facts.h"
 #include "apiserver/schema_rules.h"

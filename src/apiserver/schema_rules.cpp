@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "apiserver/field_error.h"
-#include "apiserver/kind.h"
 #include "cel/program.h"
 
 namespace hekla::apiserver {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "apiserver/kind.h"
+#include "apiserver/field_error.h"
 #include "cel/pattern.h"
 
 namespace hekla::apiserver {

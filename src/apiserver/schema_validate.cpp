@@ -6,7 +6,6 @@
 #include <set>
 
 #include "apiserver/field_error.h"
-#include "apiserver/kind.h"
 #include "apiserver/path_step.h"
 #include "apiserver/schema.h"
 #include "apiserver/schema_rules.h"

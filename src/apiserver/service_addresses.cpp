@@ -5,6 +5,7 @@
 #include <charconv>
 #include <map>
 
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/service_rules.h"
 #include "apiserver/metadata.h"
 #include "apiserver/object_header.h"

@@ -1,6 +1,7 @@
 // v1 Node.
 #include <set>
 
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/rules.h"

@@ -1,4 +1,5 @@
 // Where a pod may run: tolerations, affinity, spreading.
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/pod_rules.h"
 #include "model/names.h"
 

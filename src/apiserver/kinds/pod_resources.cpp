@@ -1,4 +1,5 @@
 // What a pod and its containers may ask for.
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/pod_rules.h"
 #include "model/names.h"
 #include "model/quantity.h"

@@ -1,5 +1,6 @@
 #include "apiserver/kinds/resize.h"
 
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/pod_rules.h"
 #include "model/quota.h"
 

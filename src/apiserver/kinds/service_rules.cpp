@@ -1,5 +1,6 @@
 #include "apiserver/kinds/service_rules.h"
 
+#include "apiserver/field_error.h"
 #include "apiserver/kinds/rules.h"
 #include "model/formats.h"
 #include "model/names.h"

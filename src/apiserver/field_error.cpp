@@ -1,10 +1,8 @@
 // The words of a rejected object: causes as field.Error prints them and the Status text around
 // them.
-#include "apiserver/kind.h"
+#include "apiserver/field_error.h"
 
 #include <set>
-
-#include "apiserver/field_error.h"
 
 namespace hekla::apiserver {
 namespace {
