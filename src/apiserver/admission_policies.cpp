@@ -8,6 +8,7 @@
 #include "apiserver/storage.h"
 #include "apiserver/webhook_match.h"
 #include "apiserver/webhooks.h"
+#include "apiserver/write_scope.h"
 #include "json/go_text.h"
 #include "model/selector.h"
 
@@ -501,7 +502,7 @@ Result<void> validate_by_policies(WriteScope& scope, const kube::AdmissionReques
                                   const json::Value& object) {
   // Policies are beyond the reach of policies, or nobody could repair a broken one.
   if (request.resource.group == kGroup) return {};
-  const auto set = scope.services.configurations->policies.at(scope.snapshot, scope.catalog);
+  const auto set = scope.services.policies->at(scope.snapshot, scope.catalog);
   Judgement judgement(scope, request, object);
   for (const auto& [name, policy] : set->policies) judgement.judge(*set, name, policy);
   if (judgement.denial()) return std::unexpected(*judgement.denial());

@@ -9,24 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "apiserver/policy_expression.h"
 #include "apiserver/registry.h"
 #include "base/result.h"
 #include "json/value.h"
 #include "kube/admission.h"
 #include "store/store.h"
 
-namespace hekla::cel {
-class Program;
-class Shape;
-}  // namespace hekla::cel
-
 namespace hekla::apiserver {
 
-struct WriteScope;
-struct PolicyExpression {
-  std::string text;
-  Result<std::shared_ptr<const cel::Program>> program;
-};
+struct WriteScope;  // write_scope.h
 
 struct PolicyValidation {
   PolicyExpression rule;

@@ -2,8 +2,10 @@
 
 #include "apiserver/admission_builtin.h"
 #include "apiserver/admission_certificates.h"
+#include "apiserver/admission_chain.h"
 #include "apiserver/admission_limits.h"
 #include "apiserver/admission_pod_security.h"
+#include "apiserver/admission_policies.h"
 #include "apiserver/admission_service_account.h"
 #include "apiserver/admission_storage.h"
 #include "apiserver/aggregator.h"
@@ -80,6 +82,7 @@ struct ApiServer::Parts {
   std::unique_ptr<WebhookTransport> webhooks =
       make_webhook_transport(sockets_of(serving.pod_streams), options.own_ranges);
   WebhookConfigurations webhook_configurations;
+  AdmissionPolicies admission_policies;
   Conversions conversions;
   Writes writes;
   Authenticator authenticator;
@@ -103,10 +106,10 @@ struct ApiServer::Parts {
         admission(make_chain(*authorizer, tokens, options)),
         conversions(*options.store, registry, webhooks.get(), *options.rng),
         writes(*options.store, registry,
-               WriteServices{options.clock, options.rng, &admission, addresses.get(),
-                             webhooks.get(), &webhook_configurations, &conversions,
-                             !is_disabled(options.disabled_admission, "ResourceQuota"),
-                             authorizer.get()},
+               WriteServices{
+                   options.clock, options.rng, &admission, addresses.get(), webhooks.get(),
+                   &webhook_configurations, &admission_policies, &conversions,
+                   !is_disabled(options.disabled_admission, "ResourceQuota"), authorizer.get()},
                &crds),
         authenticator(tokens, *options.store, registry),
         discovery(registry,

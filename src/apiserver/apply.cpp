@@ -13,6 +13,7 @@
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/storage.h"
+#include "apiserver/write_scope.h"
 #include "apiserver/write_stages.h"
 #include "json/go_text.h"
 #include "json/parse.h"

@@ -6,6 +6,7 @@
 #include "apiserver/metadata.h"
 #include "apiserver/pod_conditions.h"
 #include "apiserver/storage.h"
+#include "apiserver/write_scope.h"
 #include "apiserver/write_stages.h"
 #include "base/check.h"
 #include "json/parse.h"

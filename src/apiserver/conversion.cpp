@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "apiserver/admission_chain.h"
 #include "apiserver/field_error.h"
 #include "apiserver/metadata.h"
 #include "apiserver/storage.h"
+#include "apiserver/write_scope.h"
 #include "base/check.h"
 #include "json/parse.h"
 #include "model/names.h"

@@ -15,7 +15,7 @@
 
 #include "apiserver/registry.h"
 #include "apiserver/webhooks.h"
-#include "apiserver/write_stages.h"
+#include "apiserver/write_scope.h"
 #include "base/executor.h"
 #include "store/store.h"
 

@@ -3,6 +3,7 @@
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/quota.h"
+#include "apiserver/write_scope.h"
 #include "apiserver/write_stages.h"
 #include "model/time.h"
 

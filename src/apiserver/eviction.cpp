@@ -8,6 +8,7 @@
 #include "apiserver/pod_conditions.h"
 #include "apiserver/side_writes.h"
 #include "apiserver/storage.h"
+#include "apiserver/write_scope.h"
 #include "apiserver/write_stages.h"
 #include "model/selector.h"
 #include "model/time.h"

@@ -1,4 +1,5 @@
 // PATCH: JSON patch, merge patch and strategic merge patch. Server-side apply is apply.cpp.
+#include "apiserver/write_scope.h"
 #include "json/patch.h"
 
 #include "apiserver/errors.h"

@@ -16,6 +16,12 @@ namespace hekla::apiserver {
 
 using ProgramPtr = std::shared_ptr<const cel::Program>;
 
+// An expression as it was written, and what the compiler made of it.
+struct PolicyExpression {
+  std::string text;
+  Result<ProgramPtr> program;
+};
+
 // An object type with fields that are spelt as they are.
 class FieldsShape final : public cel::Shape {
  public:

@@ -3,6 +3,7 @@
 #include "apiserver/errors.h"
 #include "apiserver/metadata.h"
 #include "apiserver/side_writes.h"
+#include "apiserver/write_scope.h"
 #include "model/quota.h"
 
 namespace hekla::apiserver {

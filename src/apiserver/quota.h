@@ -3,7 +3,7 @@
 // last piece. Counting from nothing (a new quota, a changed one) is the controller's part.
 #pragma once
 
-#include "apiserver/write_stages.h"
+#include "apiserver/write_scope.h"
 
 namespace hekla::apiserver {
 

@@ -9,6 +9,7 @@
 #include "apiserver/metadata.h"
 #include "apiserver/quota.h"
 #include "apiserver/storage.h"
+#include "apiserver/write_scope.h"
 #include "apiserver/write_stages.h"
 #include "model/time.h"
 

@@ -8,6 +8,7 @@
 #include "apiserver/metadata.h"
 #include "apiserver/schema_facts.h"
 #include "apiserver/storage.h"
+#include "apiserver/write_scope.h"
 #include "apiserver/write_stages.h"
 #include "model/selector.h"
 

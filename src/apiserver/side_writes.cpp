@@ -2,7 +2,7 @@
 
 #include "apiserver/managed_fields.h"
 #include "apiserver/storage.h"
-#include "apiserver/write_stages.h"
+#include "apiserver/write_scope.h"
 
 namespace hekla::apiserver {
 

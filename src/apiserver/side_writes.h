@@ -1,27 +1,14 @@
-// Objects a write changes besides its own: the quotas a pod is charged to, the disruption budget an
-// eviction uses up. They land in the same commit or not at all.
+// The objects a write changes besides its own (SideWrites, write_scope.h): read, changed, encoded.
 #pragma once
 
-#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "apiserver/registry.h"
+#include "apiserver/write_scope.h"
 #include "json/value.h"
 #include "store/store.h"
 
 namespace hekla::apiserver {
-
-struct WriteScope;
-
-struct SideWrite {
-  ServedPtr served;
-  std::string key;  // in the store
-  json::Value object;
-  store::Revision expected = 0;  // what the object was read at
-};
-using SideWrites = std::map<std::pair<store::BucketId, std::string>, SideWrite>;
 
 // All objects of a resource in a namespace, as the writes before this one in its commit leave them.
 std::vector<SideWrite> side_objects(const WriteScope& scope, const kube::Resource& resource,

@@ -4,6 +4,7 @@
 #include "apiserver/kinds/ephemeral.h"
 #include "apiserver/metadata.h"
 #include "apiserver/storage.h"
+#include "apiserver/write_scope.h"
 #include "apiserver/write_stages.h"
 
 namespace hekla::apiserver {

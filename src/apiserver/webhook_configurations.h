@@ -1,5 +1,4 @@
-// The webhooks and policies that are configured, read once for as long as nobody changes a
-// configuration.
+// The webhooks that are configured, read once for as long as nobody changes a configuration.
 #pragma once
 
 #include <memory>
@@ -7,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "apiserver/admission_policies.h"
+#include "apiserver/policy_expression.h"
 #include "apiserver/registry.h"
 #include "base/result.h"
 #include "json/value.h"
@@ -29,8 +28,6 @@ class WebhookConfigurations {
  public:
   // Those of the snapshot, in the order of their configurations' names.
   WebhookList at(const store::Snapshot& snapshot, const Catalog& catalog, bool mutating);
-
-  AdmissionPolicies policies;
 
  private:
   struct Known {

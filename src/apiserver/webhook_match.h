@@ -5,7 +5,7 @@
 
 #include "apiserver/auth.h"
 #include "apiserver/webhook_configurations.h"
-#include "apiserver/write_stages.h"
+#include "kube/admission.h"
 #include "model/selector.h"
 
 namespace hekla::apiserver {

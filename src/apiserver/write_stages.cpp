@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "apiserver/admission_chain.h"
+#include "apiserver/admission_policies.h"
 #include "apiserver/conversion.h"
 #include "apiserver/crd.h"
 #include "apiserver/errors.h"
@@ -20,6 +22,7 @@
 #include "apiserver/subresources.h"
 #include "apiserver/webhook_configurations.h"
 #include "apiserver/webhooks.h"
+#include "apiserver/write_scope.h"
 #include "base/check.h"
 #include "json/parse.h"
 
@@ -490,7 +493,7 @@ Result<void> admit_sent(WriteScope& scope, const std::string& subresource,
                         kube::Operation operation, json::Value& sent, const json::Value* old) {
   const bool mutating = webhooks_configured(scope, true);
   if (!mutating && !webhooks_configured(scope, false) &&
-      scope.services.configurations->policies.at(scope.snapshot, scope.catalog)->policies.empty())
+      scope.services.policies->at(scope.snapshot, scope.catalog)->policies.empty())
     return {};
   const std::vector<Subresource> all = subresources_of(scope.kind());
   auto found = std::ranges::find(all, subresource, &Subresource::name);

@@ -8,56 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "apiserver/admission_chain.h"
-#include "apiserver/side_writes.h"
 #include "apiserver/storage.h"
 #include "apiserver/write_request.h"
-#include "base/clock.h"
+#include "apiserver/write_scope.h"
 #include "base/result.h"
-#include "base/rng.h"
-#include "json/arena.h"
 
 namespace hekla::apiserver {
 
-class Authorizer;   // auth.h
-class Conversions;  // conversion.h
-class ServiceAddresses;
-class WebhookConfigurations;  // webhook_configurations.h
-class WebhookTransport;       // webhooks.h
-struct OwnAdmissionRequest;
-struct WebhookMemo;
-struct FieldSet;
-
-// What the pipeline works with; outlives every request.
-struct WriteServices {
-  const Clock* clock = nullptr;
-  Rng* rng = nullptr;
-  const AdmissionChain* admission = nullptr;
-  const ServiceAddresses* addresses = nullptr;
-  WebhookTransport* webhooks = nullptr;
-  WebhookConfigurations* configurations = nullptr;
-  Conversions* conversions = nullptr;
-  bool quota = true;                       // ResourceQuotas are enforced
-  const Authorizer* authorizer = nullptr;  // whom expressions ask
-};
-
-// One attempt at one request against one snapshot.
-struct WriteScope {
-  const WriteRequest& request;
-  const store::Snapshot& snapshot;
-  const Catalog& catalog;
-  const WriteServices& services;
-  WallTime now;
-  std::vector<std::string> warnings;
-  WebhookMemo* memo = nullptr;         // of the request, across its attempts
-  const SideWrites* staged = nullptr;  // of the writes before this one in the same commit
-  SideWrites sides;                    // of this write
-  json::Storage storage = {};          // of the objects under way; it ends with this attempt
-
-  const ServedKind& served() const { return *request.served; }
-  const Kind& kind() const { return *request.served->kind; }
-  const kube::Resource& resource() const { return request.served->kind->resource; }
-};
+struct FieldSet;             // field_set.h
+struct OwnAdmissionRequest;  // webhooks.h
 
 // An attempt that got through: what to commit, or, without `commit`, the finished outcome.
 struct PreparedWrite {

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "apiserver/admission_chain.h"
+#include "apiserver/admission_policies.h"
 #include "apiserver/metadata.h"
-#include "apiserver/webhook_configurations.h"
 #include "apiserver/webhooks.h"
+#include "apiserver/write_scope.h"
 #include "json/raw.h"
 #include "model/names.h"
 
@@ -88,8 +90,7 @@ std::size_t annotation_bytes(const json::Value& body) {
 // Webhooks, policies and the steps that were plugged in may tell pods apart by whatever they like.
 bool others_have_a_say(WriteScope& scope) {
   if (webhooks_configured(scope, true) || webhooks_configured(scope, false)) return true;
-  return !scope.services.configurations->policies.at(scope.snapshot, scope.catalog)
-              ->policies.empty();
+  return !scope.services.policies->at(scope.snapshot, scope.catalog)->policies.empty();
 }
 
 bool plugged_steps_agree(WriteScope& scope) {

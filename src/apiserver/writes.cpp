@@ -10,6 +10,7 @@
 #include "apiserver/scale.h"
 #include "apiserver/storage.h"
 #include "apiserver/webhooks.h"
+#include "apiserver/write_scope.h"
 #include "apiserver/write_twins.h"
 #include "base/check.h"
 
