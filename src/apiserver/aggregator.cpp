@@ -4,8 +4,8 @@
 #include <atomic>
 #include <map>
 
-#include "apiserver/api_service_upkeep.h"
 #include "apiserver/field_error.h"
+#include "apiserver/kinds/api_service.h"
 #include "apiserver/object_header.h"
 #include "apiserver/storage.h"
 #include "apiserver/upkeep.h"

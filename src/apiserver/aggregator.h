@@ -8,9 +8,8 @@
 #include <memory>
 #include <string>
 
-#include "apiserver/api_server.h"
+#include "apiserver/front_proxy.h"
 #include "apiserver/registry.h"
-#include "apiserver/rest_handler.h"
 #include "apiserver/writes.h"
 #include "base/executor.h"
 #include "net/client.h"
@@ -40,8 +39,5 @@ class Aggregator {
   struct State;
   std::shared_ptr<State> state_;
 };
-
-// Carries the request on when another server answers for its path. False: it is ours.
-bool serve_remote(const ExchangePtr& exchange);
 
 }  // namespace hekla::apiserver

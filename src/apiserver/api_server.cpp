@@ -17,16 +17,17 @@
 #include "apiserver/crd.h"
 #include "apiserver/crd_cleanup.h"
 #include "apiserver/discovery.h"
+#include "apiserver/dispatch.h"
 #include "apiserver/flow_limits.h"
 #include "apiserver/flow_upkeep.h"
 #include "apiserver/http_watch.h"
+#include "apiserver/kinds/builtin.h"
 #include "apiserver/local_client.h"
 #include "apiserver/object_header.h"
 #include "apiserver/policy_types.h"
 #include "apiserver/published_schema.h"
 #include "apiserver/rbac.h"
 #include "apiserver/reads.h"
-#include "apiserver/rest_handler.h"
 #include "apiserver/server_address.h"
 #include "apiserver/service_addresses.h"
 #include "apiserver/webhook_configurations.h"
@@ -99,7 +100,7 @@ struct ApiServer::Parts {
       : options(std::move(given)),
         addresses(std::move(ranges)),
         lanes(*options.loop),
-        registry(*options.store, options.node_reports),
+        registry(*options.store, builtin_kinds(), options.node_reports),
         authorizer(make_authorizer(options, registry)),
         tokens(options.auth, *options.clock, *options.rng),
         crds(*options.store, registry),

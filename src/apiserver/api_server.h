@@ -1,5 +1,6 @@
 // Hekla's Kubernetes API server, as main sees it: a handler for HTTP, clients for the components in
-// this process, and the objects every cluster begins with.
+// this process, and the objects every cluster begins with. Other modules include this header alone;
+// options of its parts, attach_header and pod_template_errors come with it.
 #pragma once
 
 #include <functional>
@@ -11,7 +12,10 @@
 #include "apiserver/admission_host_path.h"
 #include "apiserver/audit.h"
 #include "apiserver/auth.h"
+#include "apiserver/front_proxy.h"
+#include "apiserver/kinds/attach_header.h"
 #include "apiserver/pod_security.h"
+#include "apiserver/pod_template.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/executor.h"
@@ -30,15 +34,8 @@ namespace hekla::apiserver {
 
 class WebhookTransport;
 
-// How other API servers recognise this one: by a certificate of an authority that signs nothing
-// else. What such a connection says of its user is believed.
-struct FrontProxy {
-  std::string ca_pem;
-  KeyPair certificate;  // CN=front-proxy-client
-};
-
 struct Options {
-  // Opened with attach_header (storage.h) as its attacher. It, the loop and everything else given
+  // Opened with attach_header as its attacher. It, the loop and everything else given
   // by pointer outlives the server.
   store::Store* store = nullptr;
   // The server's own loop: answers of writes, watches, retries.

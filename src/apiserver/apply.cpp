@@ -5,12 +5,12 @@
 #include <map>
 #include <set>
 
-#include "apiserver/bootstrap.h"
 #include "apiserver/crd.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/field_set.h"
 #include "apiserver/managed_fields.h"
+#include "apiserver/match_request.h"
 #include "apiserver/metadata.h"
 #include "apiserver/storage.h"
 #include "apiserver/write_scope.h"

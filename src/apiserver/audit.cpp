@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
+#include "apiserver/exchange.h"
 #include "apiserver/metadata.h"
 #include "apiserver/protobuf.h"
-#include "apiserver/rest_handler.h"
+#include "apiserver/request_body.h"
 #include "apiserver/user_info.h"
 #include "base/log.h"
 #include "json/parse.h"

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "apiserver/rest_handler.h"
+#include "apiserver/exchange.h"
 
 namespace hekla::apiserver {
 

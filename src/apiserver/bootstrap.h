@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "apiserver/bootstrap_options.h"
 #include "apiserver/registry.h"
 #include "apiserver/writes.h"
 #include "base/executor.h"
@@ -14,17 +15,6 @@
 #include "store/store.h"
 
 namespace hekla::apiserver {
-
-// Owns what the server wrote by itself, until somebody else writes it.
-inline constexpr std::string_view kBootstrapManager = "hekla-bootstrap";
-
-struct BootstrapOptions {
-  std::string service_cidr;
-  std::string service_address;  // of default/kubernetes
-  std::string advertise_address;
-  std::int64_t advertise_port = 6443;  // signed, as the numbers of the API are
-  bool platform_objects = true;
-};
 
 // In an order in which each finds what it needs.
 std::vector<json::Value> bootstrap_objects(const BootstrapOptions& options);

@@ -3,25 +3,14 @@
 #include <algorithm>
 
 #include "apiserver/errors.h"
-#include "apiserver/kinds/builtin.h"
-#include "apiserver/kinds/cells.h"
+#include "apiserver/exchange.h"
+#include "apiserver/kinds/unstored.h"
 #include "apiserver/render.h"
-#include "apiserver/rest_handler.h"
 #include "apiserver/storage.h"
 
 namespace hekla::apiserver {
 
 namespace {
-
-json::Array component_cells(const json::Value& object, WallTime) {
-  const json::Array* conditions = json::array_at(object, {"conditions"});
-  if (!conditions || conditions->empty())
-    return {json::Value("Unknown"), json::Value(""), json::Value("")};
-  const json::Value& condition = conditions->front();
-  return {json::Value(json::string_at(condition, {"status"}) == "True" ? "Healthy" : "Unhealthy"),
-          json::Value(json::string_at(condition, {"message"})),
-          json::Value(json::string_at(condition, {"error"}))};
-}
 
 std::vector<store::ItemPtr> component_items(const std::vector<std::string>& running) {
   const ServedKind served{component_status_kind(), component_status_kind(), 0, false};
@@ -45,21 +34,6 @@ std::vector<store::ItemPtr> component_items(const std::vector<std::string>& runn
 }
 
 }  // namespace
-
-KindPtr component_status_kind() {
-  static const KindPtr made = [] {
-    auto kind = std::make_shared<Kind>(
-        cluster_kind("", "v1", "componentstatuses", "ComponentStatus", "io.k8s.api.core.v1"));
-    kind->short_names = {"cs"};
-    kind->verbs = {"get", "list"};
-    kind->storage_version.clear();  // nothing is stored
-    kind->deprecation = "v1 ComponentStatus is deprecated in v1.19+";
-    kind->columns = columns({"Status", "Message", "Error"});
-    kind->cells = component_cells;
-    return kind;
-  }();
-  return made;
-}
 
 bool serve_component_status(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;

@@ -2,14 +2,11 @@
 // components of this process are well for as long as it answers, others are not watched.
 #pragma once
 
-#include "apiserver/kind.h"
+#include "apiserver/exchange.h"
 
 namespace hekla::apiserver {
 
-struct Exchange;
-
-KindPtr component_status_kind();
 // False when the request is about something else.
-bool serve_component_status(const std::shared_ptr<Exchange>& exchange);
+bool serve_component_status(const ExchangePtr& exchange);
 
 }  // namespace hekla::apiserver

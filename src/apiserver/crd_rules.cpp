@@ -4,6 +4,7 @@
 
 #include "apiserver/crd.h"
 #include "apiserver/field_error.h"
+#include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/rules.h"
 #include "apiserver/metadata.h"
 #include "model/names.h"

@@ -1,6 +1,7 @@
 // POST, and the creating half of PUT and server-side apply.
 #include "apiserver/errors.h"
 #include "apiserver/managed_fields.h"
+#include "apiserver/match_request.h"
 #include "apiserver/metadata.h"
 #include "apiserver/quota.h"
 #include "apiserver/write_scope.h"

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "apiserver/api_service_upkeep.h"
+#include "apiserver/kinds/api_service.h"
+#include "apiserver/kinds/unstored.h"
 #include "apiserver/negotiate.h"
 #include "apiserver/status_error.h"
 #include "apiserver/subresources.h"

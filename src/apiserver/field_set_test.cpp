@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "apiserver/kinds/builtin.h"
 #include "apiserver/managed_fields.h"
 #include "json/parse.h"
 

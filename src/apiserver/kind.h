@@ -70,7 +70,8 @@ struct Kind {
   bool known_finalizers = true;  // a finalizer without a domain must be one of Kubernetes' own
   NameRule name_rule = NameRule::subdomain;
   std::string deprecation;  // the warning every answer about the kind carries
-  // scale subresource of custom resources: JSON paths as in the CRD; empty without scale.
+  // scale subresource: JSON paths as in a CRD, ".spec.replicas"; empty without scale. The
+  // selector's is of custom resources alone.
   std::string scale_spec_path, scale_status_path, scale_selector_path;
   // Where the objects are stored: kinds served in several groups or versions share one (events).
   std::string storage_bucket;   // "pods", "events", "jobs.batch.volcano.sh"
@@ -103,8 +104,5 @@ struct Kind {
   WarningsOfObject warnings;  // of what passed them all
 };
 using KindPtr = std::shared_ptr<const Kind>;
-
-// All built-in kinds, made once.
-const std::vector<KindPtr>& builtin_kinds();
 
 }  // namespace hekla::apiserver

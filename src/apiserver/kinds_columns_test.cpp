@@ -1,4 +1,5 @@
 // The printed columns of every kind but pods, and the cells' formats.
+#include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds_fixture_test.h"
 
 namespace hekla::apiserver {

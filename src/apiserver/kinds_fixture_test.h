@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "apiserver/kind.h"
+#include "apiserver/kinds/builtin.h"
 #include "json/parse.h"
 #include "model/time.h"
 

@@ -13,6 +13,9 @@
 
 namespace hekla::apiserver {
 
+// Owns what the server wrote by itself, until somebody else writes it.
+inline constexpr std::string_view kBootstrapManager = "hekla-bootstrap";
+
 struct FieldOwner {
   std::string manager;
   std::string api_version;

@@ -19,9 +19,6 @@ namespace hekla::apiserver {
 json::Object& metadata_of(json::Value& object);
 std::string_view meta_string(const json::Value& object, std::string_view member);
 
-// Fills or checks apiVersion, kind, name and namespace of a request body against its URL.
-Result<void> match_request(const Kind& kind, const kube::Key& key, json::Value& object);
-
 // A fresh object: uid, creationTimestamp, generation; what only the server may set is dropped.
 void stamp_created(const Kind& kind, json::Value& object, WallTime now, Rng& rng);
 // generateName to name: at most 58 characters of it and five random ones.

@@ -1,9 +1,8 @@
-// What the node agent knows and nobody stores: metrics.k8s.io, and the logs of gone pods
-// (logs.hekla.io).
+#include "apiserver/node_reports.h"
+
 #include "apiserver/errors.h"
 #include "apiserver/node_metrics.h"
 #include "apiserver/render.h"
-#include "apiserver/rest_handler.h"
 #include "model/selector.h"
 
 namespace hekla::apiserver {

@@ -1,5 +1,7 @@
 // The published documents, read the way kubectl reads them.
 #include "apiserver/openapi.h"
+#include "apiserver/kinds/builtin.h"
+#include "apiserver/kinds/unstored.h"
 
 #include <gtest/gtest.h>
 

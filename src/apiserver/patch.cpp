@@ -1,6 +1,7 @@
 // PATCH: JSON patch, merge patch and strategic merge patch. Server-side apply is apply.cpp.
-#include "apiserver/write_scope.h"
 #include "json/patch.h"
+#include "apiserver/match_request.h"
+#include "apiserver/write_scope.h"
 
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"

@@ -1,5 +1,6 @@
 #include "apiserver/published_schema.h"
 
+#include "apiserver/kinds/unstored.h"
 #include "apiserver/negotiate.h"
 #include "apiserver/openapi.h"
 #include "apiserver/subresources.h"

@@ -81,8 +81,8 @@ RemotePtr Catalog::remote(std::string_view group, std::string_view version) cons
   return nullptr;
 }
 
-Registry::Registry(store::Store& store, bool node_reports)
-    : store_(store), node_reports_(node_reports) {
+Registry::Registry(store::Store& store, const std::vector<KindPtr>& builtin, bool node_reports)
+    : store_(store), builtin_(builtin), node_reports_(node_reports) {
   set_custom({});
 }
 
@@ -103,10 +103,10 @@ void Registry::set_custom(const std::vector<CustomKinds>& custom) {
       next->all_.push_back(std::move(served));
   };
   std::map<std::string, KindPtr> storage_of_bucket;
-  for (const KindPtr& kind : builtin_kinds())
+  for (const KindPtr& kind : builtin_)
     if (kind->resource.api_version() == kind->storage_version)
       storage_of_bucket.emplace(kind->storage_bucket, kind);
-  for (const KindPtr& kind : builtin_kinds()) {
+  for (const KindPtr& kind : builtin_) {
     auto storage = storage_of_bucket.find(kind->storage_bucket);
     serve(kind, storage == storage_of_bucket.end() ? kind : storage->second, false, 0);
   }

@@ -81,7 +81,8 @@ using CatalogPtr = std::shared_ptr<const Catalog>;
 // Thread-safe.
 class Registry final : public kube::Discovery {
  public:
-  explicit Registry(store::Store& store, bool node_reports = false);
+  // `builtin` outlives it.
+  Registry(store::Store& store, const std::vector<KindPtr>& builtin, bool node_reports);
 
   CatalogPtr catalog() const;
   // Replaces all custom kinds.
@@ -103,6 +104,7 @@ class Registry final : public kube::Discovery {
                void (*carry_over)(const Catalog& present, Catalog& next));
 
   store::Store& store_;
+  const std::vector<KindPtr>& builtin_;
   const bool node_reports_;
   mutable std::mutex mutex_;
   CatalogPtr catalog_;

@@ -1,17 +1,15 @@
-// Get, list, watch and logs over HTTP.
-#include "apiserver/connect/connect.h"
+#include "apiserver/rest_reads.h"
+
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/kinds/ephemeral.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
-#include "apiserver/rest_handler.h"
 #include "apiserver/scale.h"
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"
 #include "model/time.h"
-#include "net/websocket.h"
 
 namespace hekla::apiserver {
 
@@ -64,7 +62,7 @@ void serve_list(const ExchangePtr& exchange) {
   show_list(exchange, std::move(*page));
 }
 
-void serve_watch(const ExchangePtr& exchange) {
+void serve_watch(const ExchangePtr& exchange, OpenWatch open) {
   Result<ListOptions> options = parse_list_options(exchange->request.query, true);
   if (!options) return exchange->respond(options.error());
   Result<ObjectFilter> filter = ObjectFilter::parse(
@@ -83,15 +81,12 @@ void serve_watch(const ExchangePtr& exchange) {
                                         : "application/json");
   watch.conversions = exchange->serving.conversions;
   exchange->add_headers(watch.headers);
-  std::shared_ptr<net::ResponseWriter> writer = exchange->writer;
-  if (net::wants_websocket(exchange->request)) {
-    Result<std::shared_ptr<net::ResponseWriter>> socket = websocket_watch(exchange);
-    if (!socket) return exchange->respond(socket.error());
-    writer = std::move(*socket);
-    watch.answer.protobuf = false;
-  }
-  exchange->count(writer == exchange->writer ? 200 : 101);
-  exchange->serving.watches->start(std::move(watch), std::move(writer));
+  Result<std::shared_ptr<net::ResponseWriter>> writer = open(exchange);
+  if (!writer) return exchange->respond(writer.error());
+  const bool plain = *writer == exchange->writer;
+  if (!plain) watch.answer.protobuf = false;
+  exchange->count(plain ? 200 : 101);
+  exchange->serving.watches->start(std::move(watch), std::move(*writer));
 }
 
 // Bytes of a log on their way to the client; headers go out with the first sign of success.
@@ -170,10 +165,9 @@ Result<kube::LogOptions> log_options(const net::Query& query) {
 }
 
 // Whoever runs the pods says whether there is such a log: that of a gone pod may have been kept.
-void start_log(const ExchangePtr& exchange, kube::PodStreams& streams, const std::string& uid,
-               const kube::LogOptions& options) {
-  Result<std::shared_ptr<LogAnswer>> answer = std::make_shared<LogSink>(exchange);
-  if (net::wants_websocket(exchange->request)) answer = websocket_log(exchange);
+void start_log(const ExchangePtr& exchange, OpenLog open, kube::PodStreams& streams,
+               const std::string& uid, const kube::LogOptions& options) {
+  Result<std::shared_ptr<LogAnswer>> answer = open(exchange);
   if (!answer) return exchange->respond(answer.error());
   streams.logs(exchange->info.ns, exchange->info.name, uid, options, *answer,
                [exchange, sink = *answer](Result<void> started) {
@@ -215,7 +209,15 @@ void show_list(const ExchangePtr& exchange, ListPage page) {
   });
 }
 
-void serve_read(const ExchangePtr& exchange) {
+Result<std::shared_ptr<net::ResponseWriter>> plain_watch(const ExchangePtr& exchange) {
+  return exchange->writer;
+}
+
+Result<std::shared_ptr<LogAnswer>> plain_log(const ExchangePtr& exchange) {
+  return std::make_shared<LogSink>(exchange);
+}
+
+void serve_read(const ExchangePtr& exchange, OpenWatch open) {
   const std::string_view include = exchange->request.query.get("includeObject");
   if (exchange->answer.shape == Answer::Shape::table && !include.empty() && include != "Metadata" &&
       include != "Object" && include != "None")
@@ -223,11 +225,11 @@ void serve_read(const ExchangePtr& exchange) {
         "Unable to convert to Table as requested: includeObject: Invalid value: " +
         go_quote(include) + ": must be 'Metadata', 'Object', 'None', or empty"));
   if (exchange->info.verb == "get") return serve_get(exchange);
-  if (exchange->info.verb == "watch") return serve_watch(exchange);
+  if (exchange->info.verb == "watch") return serve_watch(exchange, open);
   serve_list(exchange);
 }
 
-void serve_pod_log(const ExchangePtr& exchange) {
+void serve_pod_log(const ExchangePtr& exchange, OpenLog open) {
   const RequestInfo& info = exchange->info;
   kube::PodStreams* streams = exchange->serving.pod_streams.load();
   if (!streams)
@@ -240,7 +242,7 @@ void serve_pod_log(const ExchangePtr& exchange) {
   // Hekla's own: which of several pods that had the name, one after the other.
   std::string uid(exchange->request.query.get("podUID"));
   if (!item || (!uid.empty() && uid != header_of(**item).uid))
-    return start_log(exchange, *streams, uid, *options);
+    return start_log(exchange, open, *streams, uid, *options);
   json::Value pod = decode_object(*exchange->served, **item);
   Result<std::string> container = log_container(pod, options->container);
   if (!container) return exchange->respond(container.error());
@@ -248,7 +250,7 @@ void serve_pod_log(const ExchangePtr& exchange) {
   if (json::string_at(pod, {"spec", "nodeName"}).empty())
     return exchange->respond(
         Error{Code::bad_request, "pod " + info.name + " does not have a host assigned"});
-  start_log(exchange, *streams, header_of(**item).uid, *options);
+  start_log(exchange, open, *streams, header_of(**item).uid, *options);
 }
 
 }  // namespace hekla::apiserver

@@ -1,15 +1,16 @@
-// Create, update, patch, delete and deletecollection over HTTP.
+#include "apiserver/rest_writes.h"
+
 #include "apiserver/audit.h"
 #include "apiserver/conversion.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/field_hint.h"
-#include "apiserver/go_syntax.h"
 #include "apiserver/kinds/ephemeral.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
-#include "apiserver/rest_handler.h"
+#include "apiserver/request_body.h"
+#include "apiserver/rest_reads.h"
 #include "apiserver/scale.h"
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"
@@ -90,22 +91,10 @@ Result<WriteRequest> base_request(const Exchange& exchange) {
   return request;
 }
 
-bool is_json_body(const net::Request& request) {
-  std::string_view type = request.headers.get("Content-Type");
-  return type.find("yaml") == std::string_view::npos &&
-         type.find("protobuf") == std::string_view::npos;
-}
-
 // How upstream begins to say that a patch did not parse.
 std::string undecoded(kube::PatchType type) {
   if (type == kube::PatchType::apply) return "error decoding YAML: error converting YAML to JSON: ";
   return type == kube::PatchType::strategic ? "" : "error decoding patch: ";
-}
-
-// What is wrong with a body that did not parse.
-std::string syntax_error(const net::Request& request, const Error& error) {
-  std::string text = is_json_body(request) ? go_syntax_error(request.body) : "";
-  return text.empty() ? error.message : text;
 }
 
 // DeleteOptions from the body, or from the query when there is none.
@@ -303,14 +292,6 @@ void serve_delete_collection(const ExchangePtr& exchange) {
 }
 
 }  // namespace
-
-Error unreadable_body(const net::Request& request, const std::string& kind, const Error& error) {
-  if (error.code == Code::unsupported_media_type) return error;
-  return bad_request_error(
-      "the object provided is unrecognized (must be of type " + kind +
-      "): couldn't get version/kind; json parse error: " + syntax_error(request, error) + " (" +
-      summarize_body(request.body) + ")");
-}
 
 Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind) {
   content_type = content_type.substr(0, content_type.find(';'));

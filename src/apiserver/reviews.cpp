@@ -1,13 +1,17 @@
-// Requests that are answered rather than stored: tokens, and questions about who may do what.
+#include "apiserver/reviews.h"
+
 #include <algorithm>
 
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
+#include "apiserver/kinds/unstored.h"
 #include "apiserver/managed_fields.h"
+#include "apiserver/match_request.h"
 #include "apiserver/metadata.h"
 #include "apiserver/reads.h"
 #include "apiserver/render.h"
-#include "apiserver/rest_handler.h"
+#include "apiserver/request_body.h"
+#include "apiserver/rest_writes.h"
 #include "apiserver/schema_facts.h"
 #include "apiserver/status_error.h"
 #include "apiserver/storage.h"

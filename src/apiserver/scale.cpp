@@ -80,21 +80,11 @@ Result<void> check_scale(const WriteScope& scope, const json::Value& scale) {
 
 }  // namespace
 
-ScalePaths scale_paths(const Kind& kind) {
-  if (!kind.scale_spec_path.empty()) return {kind.scale_spec_path, kind.scale_status_path};
-  const kube::Resource& r = kind.resource;
-  const bool scalable =
-      (r.group == "apps" &&
-       (r.plural == "deployments" || r.plural == "replicasets" || r.plural == "statefulsets")) ||
-      (r.group.empty() && r.plural == "replicationcontrollers");
-  return scalable ? ScalePaths{".spec.replicas", ".status.replicas"} : ScalePaths{};
-}
-
 Result<json::Value> scale_of(const Kind& kind, const json::Value& object) {
-  const ScalePaths paths = scale_paths(kind);
-  const json::Value* wanted = at(object, paths.spec);
+  const json::Value* wanted = at(object, kind.scale_spec_path);
   if (!wanted && kind.custom)
-    return fail(Code::internal, "the spec replicas field \"" + paths.spec + "\" does not exist");
+    return fail(Code::internal,
+                "the spec replicas field \"" + kind.scale_spec_path + "\" does not exist");
   json::Object metadata;
   for (std::string_view member :
        {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"})
@@ -102,7 +92,7 @@ Result<json::Value> scale_of(const Kind& kind, const json::Value& object) {
       metadata.emplace(member, *value);
   json::Object spec, status;
   if (number(wanted) != 0) spec.emplace("replicas", number(wanted));
-  status.emplace("replicas", number(at(object, paths.status)));
+  status.emplace("replicas", number(at(object, kind.scale_status_path)));
   if (std::string selector = selector_text(kind, object); !selector.empty())
     status.emplace("selector", selector);
   json::Object scale;
@@ -165,11 +155,11 @@ Result<PreparedWrite> prepare_scale(WriteScope& scope) {
     json::Value config = json::Object{{"metadata", json::Object()}};
     metadata_of(config)["resourceVersion"] =
         json::string_at(scope.request.body, {"metadata", "resourceVersion"});
-    make_at(config, scale_paths(kind).spec) = replicas;
+    make_at(config, kind.scale_spec_path) = replicas;
     return apply_config(scope, std::move(config), std::move(item));
   }
   json::Value object = old;
-  make_at(object, scale_paths(kind).spec) = replicas;
+  make_at(object, kind.scale_spec_path) = replicas;
   UpdateInput input{std::move(object), std::move(old), std::move(item)};
   input.decoded = true;
   input.retry_on_conflict =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"
 #include "apiserver/storage.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "apiserver/bootstrap.h"
+#include "apiserver/bootstrap_options.h"
 #include "apiserver/upkeep.h"
 
 namespace hekla::apiserver {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apiserver/api_server.h"
+#include "apiserver/kinds/attach_header.h"
 #include "apiserver/storage.h"
 #include "base/crypto.h"
 #include "json/parse.h"

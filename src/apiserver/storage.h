@@ -36,10 +36,6 @@ EncodedObject encode_object(const ServedKind& served, json::Value& object);
 // resourceVersion out.
 store::ItemPtr unsaved_item(const ServedKind& served, json::Value object, store::Revision revision);
 
-// Rebuilds headers at recovery. Custom kinds are not known then; theirs are never indexed.
-store::AttachmentPtr attach_header(std::string_view bucket, const std::string& key,
-                                   const std::string& value);
-
 // The object as `served` shows it: parsed, in its version and shape, with its resourceVersion.
 json::Value decode_object(const ServedKind& served, const store::Item& item,
                           json::Storage storage = {});

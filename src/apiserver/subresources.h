@@ -18,18 +18,13 @@ struct Subresource {
 // By name.
 std::vector<Subresource> subresources_of(const Kind& kind);
 
+// Whether replicas can be set through the scale subresource.
+inline bool has_scale(const Kind& kind) { return !kind.scale_spec_path.empty(); }
+
 // Whether a write to it changes the status alone: /approval writes the conditions of a signing
 // request.
 inline bool writes_status(std::string_view subresource) {
   return subresource == "status" || subresource == "approval";
 }
-
-// Resources that can only be posted and are never stored (bindings, reviews): discovery lists them,
-// reviews.cpp answers them.
-const std::vector<KindPtr>& virtual_kinds();
-
-// Resources that can only be read and are never stored: what a node agent reports
-// (node_reports.cpp).
-const std::vector<KindPtr>& report_kinds();
 
 }  // namespace hekla::apiserver

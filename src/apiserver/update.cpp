@@ -2,6 +2,7 @@
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/kinds/ephemeral.h"
+#include "apiserver/match_request.h"
 #include "apiserver/metadata.h"
 #include "apiserver/storage.h"
 #include "apiserver/write_scope.h"

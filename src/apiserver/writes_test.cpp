@@ -1,3 +1,4 @@
+#include "apiserver/kinds/attach_header.h"
 #include "apiserver/server_fixture_test.h"
 
 namespace hekla::apiserver {

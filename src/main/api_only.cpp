@@ -5,7 +5,6 @@
 #include <future>
 
 #include "apiserver/api_server.h"
-#include "apiserver/storage.h"
 #include "base/disk.h"
 #include "base/log.h"
 #include "base/loop.h"

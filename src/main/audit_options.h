@@ -1,7 +1,7 @@
 // From the command line's audit flags to what the API server is told.
 #pragma once
 
-#include "apiserver/audit.h"
+#include "apiserver/api_server.h"
 #include "base/result.h"
 #include "cli/audit_flags.h"
 

@@ -4,7 +4,7 @@
 
 #include "admission/webhook_certificate.h"
 #include "admission/webhook_server.h"
-#include "apiserver/pod_template.h"
+#include "apiserver/api_server.h"
 #include "base/disk.h"
 #include "base/log.h"
 #include "cli/component_flags.h"

@@ -12,8 +12,6 @@
 #include "agent/agent.h"
 #include "agent/fake_nodes.h"
 #include "apiserver/api_server.h"
-#include "apiserver/pod_template.h"
-#include "apiserver/storage.h"
 #include "base/build_info.h"
 #include "base/disk.h"
 #include "base/log.h"

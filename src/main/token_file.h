@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/tokens.h"
+#include "apiserver/api_server.h"
 #include "base/result.h"
 
 namespace hekla {

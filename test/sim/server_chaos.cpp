@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "apiserver/kinds/attach_header.h"
 #include "apiserver/server_fixture_test.h"
 #include "controllers/cluster/namespaces.h"
 #include "model/quantity.h"

@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "apiserver/rest_handler.h"
+#include "apiserver/exchange.h"
+#include "apiserver/rest_reads.h"
 #include "kube/pod_streams.h"
 
 namespace hekla::apiserver {
@@ -39,11 +40,6 @@ void run_websocket_exec(const ExchangePtr& exchange, net::Headers answer, Channe
 void run_spdy_exec(const ExchangePtr& exchange, net::Headers answer, bool text_status,
                    const kube::ExecOptions& options, std::shared_ptr<kube::PodProcess> process);
 
-// Where a pod's log goes; begin() answers the request.
-class LogAnswer : public kube::ByteSink {
- public:
-  virtual void begin() = 0;
-};
 // As messages of the protocol binary.k8s.io, base64.binary.k8s.io or of none, when none is named.
 Result<std::shared_ptr<LogAnswer>> websocket_log(const ExchangePtr& exchange);
 // In place of the exchange's own writer, for the lines of a watch.

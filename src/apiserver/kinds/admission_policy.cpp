@@ -202,8 +202,6 @@ std::string parameter_reference_cell(const json::Value& binding) {
   return ns.empty() ? name : ns + "/" + name;
 }
 
-}  // namespace
-
 void add_admission_policy_kinds(Kinds& kinds) {
   Kind policy = cluster_kind(kPolicyGroup, "v1", "validatingadmissionpolicies",
                              "ValidatingAdmissionPolicy", kPolicyPackage);
@@ -245,5 +243,10 @@ void add_admission_policy_kinds(Kinds& kinds) {
   binding.validate = validate_binding;
   add(kinds, std::move(binding));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_admission_policy;
+const KindGroup kinds_admission_policy{add_admission_policy_kinds};
 
 }  // namespace hekla::apiserver

@@ -98,12 +98,14 @@ void add_webhooks(Kinds& kinds, bool mutating) {
   add(kinds, std::move(kind));
 }
 
-}  // namespace
-
 void add_admissionregistration_kinds(Kinds& kinds) {
   add_webhooks(kinds, true);
   add_webhooks(kinds, false);
-  add_admission_policy_kinds(kinds);
 }
+
+}  // namespace
+
+extern const KindGroup kinds_admissionregistration;
+const KindGroup kinds_admissionregistration{add_admissionregistration_kinds};
 
 }  // namespace hekla::apiserver

@@ -1,7 +1,7 @@
 // apiextensions.k8s.io/v1 CustomResourceDefinition (its rules are in crd_rules.cpp) and
 // apiregistration.k8s.io/v1 APIService.
-#include "apiserver/api_service_upkeep.h"
 #include "apiserver/field_error.h"
+#include "apiserver/kinds/api_service.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
@@ -81,8 +81,6 @@ std::vector<Cause> validate_api_service(const json::Value& object) {
   return std::move(rules.causes);
 }
 
-}  // namespace
-
 void add_apiextensions_kinds(Kinds& kinds) {
   Kind definition = cluster_kind("apiextensions.k8s.io", "v1", "customresourcedefinitions",
                                  "CustomResourceDefinition",
@@ -124,5 +122,10 @@ void add_apiextensions_kinds(Kinds& kinds) {
   service.validate = validate_api_service;
   add(kinds, std::move(service));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_apiextensions;
+const KindGroup kinds_apiextensions{add_apiextensions_kinds};
 
 }  // namespace hekla::apiserver

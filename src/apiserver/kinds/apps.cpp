@@ -129,6 +129,7 @@ void count_templates(json::Value& object, const json::Value& old, const WriteCon
 
 Kind deployment_kind() {
   Kind kind = workload("deployments", "Deployment", "deploy");
+  make_scalable(kind);
   kind.status_keeps = {"labels"};
   kind.columns =
       columns({"Ready", "Up-to-date", "Available", "Age", "Containers*", "Images*", "Selector*"});
@@ -148,6 +149,7 @@ Kind deployment_kind() {
 
 Kind replica_set_kind() {
   Kind kind = workload("replicasets", "ReplicaSet", "rs");
+  make_scalable(kind);
   kind.columns = columns({"Desired:integer", "Current:integer", "Ready:integer", "Age",
                           "Containers*", "Images*", "Selector*"});
   kind.cells = [](const json::Value& object, WallTime now) {
@@ -238,8 +240,6 @@ Kind controller_revision_kind() {
   return kind;
 }
 
-}  // namespace
-
 void add_apps_kinds(Kinds& kinds) {
   add(kinds, controller_revision_kind());
   add(kinds, daemon_set_kind());
@@ -247,5 +247,10 @@ void add_apps_kinds(Kinds& kinds) {
   add(kinds, replica_set_kind());
   add(kinds, stateful_set_kind());
 }
+
+}  // namespace
+
+extern const KindGroup kinds_apps;
+const KindGroup kinds_apps{add_apps_kinds};
 
 }  // namespace hekla::apiserver

@@ -325,8 +325,6 @@ json::Array autoscaler_cells(const json::Value& object, WallTime now) {
       json::Value(age(object, now))};
 }
 
-}  // namespace
-
 void add_autoscaling_kinds(Kinds& kinds) {
   Kind second = autoscaler_kind("v2", "io.k8s.api.autoscaling.v2");
   second.cells = autoscaler_cells;
@@ -358,5 +356,10 @@ void add_autoscaling_kinds(Kinds& kinds) {
   };
   add(kinds, std::move(first));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_autoscaling;
+const KindGroup kinds_autoscaling{add_autoscaling_kinds};
 
 }  // namespace hekla::apiserver

@@ -154,11 +154,14 @@ Kind cron_job_kind() {
   return kind;
 }
 
-}  // namespace
-
 void add_batch_kinds(Kinds& kinds) {
   add(kinds, cron_job_kind());
   add(kinds, job_kind());
 }
+
+}  // namespace
+
+extern const KindGroup kinds_batch;
+const KindGroup kinds_batch{add_batch_kinds};
 
 }  // namespace hekla::apiserver

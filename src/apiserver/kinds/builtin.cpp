@@ -39,6 +39,11 @@ void add(Kinds& kinds, Kind kind) {
   kinds.push_back(std::make_shared<const Kind>(std::move(kind)));
 }
 
+void make_scalable(Kind& kind) {
+  kind.scale_spec_path = ".spec.replicas";
+  kind.scale_status_path = ".status.replicas";
+}
+
 std::vector<Column> columns(std::initializer_list<std::string_view> names) {
   std::vector<Column> out;
   for (std::string_view name : names) {
@@ -71,31 +76,10 @@ FieldOfObject field_at(std::vector<std::string> path) {
   };
 }
 
-const std::vector<KindPtr>& builtin_kinds() {
+const Kinds& builtin_kinds() {
   static const Kinds all = [] {
     Kinds kinds;
-    add_core_config_kinds(kinds);
-    add_core_controller_kinds(kinds);
-    add_core_endpoint_kinds(kinds);
-    add_core_event_kinds(kinds);
-    add_core_namespace_kinds(kinds);
-    add_core_node_kinds(kinds);
-    add_core_pod_kinds(kinds);
-    add_core_service_kinds(kinds);
-    add_core_volume_kinds(kinds);
-    add_apps_kinds(kinds);
-    add_autoscaling_kinds(kinds);
-    add_batch_kinds(kinds);
-    add_networking_kinds(kinds);
-    add_policy_kinds(kinds);
-    add_rbac_kinds(kinds);
-    add_storage_kinds(kinds);
-    add_admissionregistration_kinds(kinds);
-    add_apiextensions_kinds(kinds);
-    add_scheduling_kinds(kinds);
-    add_coordination_kinds(kinds);
-    add_resource_kinds(kinds);
-    add_flowcontrol_kinds(kinds);
+    for (const KindGroup* group : kind_groups()) group->add(kinds);
     return kinds;
   }();
   return all;

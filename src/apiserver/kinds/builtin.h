@@ -1,8 +1,8 @@
-// How the files of this directory describe their kinds. Each exports one add_*_kinds; builtin.cpp
-// calls them all.
+// How the files of groups/ describe their kinds.
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +13,9 @@ namespace hekla::apiserver {
 
 using Kinds = std::vector<KindPtr>;
 
+// All of them, made once.
+const Kinds& builtin_kinds();
+
 // A namespaced kind with its schema, names and buckets filled in. Changes go through the setters'
 // names in Kind itself.
 Kind builtin_kind(std::string_view group, std::string_view version, std::string_view plural,
@@ -20,6 +23,8 @@ Kind builtin_kind(std::string_view group, std::string_view version, std::string_
 Kind cluster_kind(std::string_view group, std::string_view version, std::string_view plural,
                   std::string_view kind, std::string_view go_package);
 void add(Kinds& kinds, Kind kind);
+// Replicas can be set through the scale subresource.
+void make_scalable(Kind& kind);
 
 // Columns from "Ready", "IP*" (only with -o wide) and "Desired:integer".
 std::vector<Column> columns(std::initializer_list<std::string_view> names);
@@ -30,28 +35,11 @@ FieldOfObject field_at(std::vector<std::string> path);
 // Packages of the Go types, for builtin_kind.
 inline constexpr std::string_view kCorePackage = "io.k8s.api.core.v1";
 
-void add_core_config_kinds(Kinds& kinds);
-void add_core_controller_kinds(Kinds& kinds);
-void add_core_endpoint_kinds(Kinds& kinds);
-void add_core_event_kinds(Kinds& kinds);
-void add_core_namespace_kinds(Kinds& kinds);
-void add_core_node_kinds(Kinds& kinds);
-void add_core_pod_kinds(Kinds& kinds);
-void add_core_service_kinds(Kinds& kinds);
-void add_core_volume_kinds(Kinds& kinds);
-void add_admissionregistration_kinds(Kinds& kinds);
-void add_admission_policy_kinds(Kinds& kinds);
-void add_apiextensions_kinds(Kinds& kinds);
-void add_apps_kinds(Kinds& kinds);
-void add_autoscaling_kinds(Kinds& kinds);
-void add_batch_kinds(Kinds& kinds);
-void add_coordination_kinds(Kinds& kinds);
-void add_flowcontrol_kinds(Kinds& kinds);
-void add_networking_kinds(Kinds& kinds);
-void add_policy_kinds(Kinds& kinds);
-void add_rbac_kinds(Kinds& kinds);
-void add_resource_kinds(Kinds& kinds);
-void add_scheduling_kinds(Kinds& kinds);
-void add_storage_kinds(Kinds& kinds);
+// The kinds of one file of groups/, which exports it as kinds_<file>.
+struct KindGroup {
+  void (*add)(Kinds& kinds);
+};
+// All of them; the table is generated from the file names.
+std::span<const KindGroup* const> kind_groups();
 
 }  // namespace hekla::apiserver

@@ -194,6 +194,8 @@ std::vector<Cause> validate_verdict(const json::Value& request, const json::Valu
   return std::move(rules.causes);
 }
 
+namespace {
+
 void add_coordination_kinds(Kinds& kinds) {
   Kind lease =
       builtin_kind("coordination.k8s.io", "v1", "leases", "Lease", "io.k8s.api.coordination.v1");
@@ -209,5 +211,10 @@ void add_coordination_kinds(Kinds& kinds) {
   add(kinds, std::move(lease));
   add(kinds, signing_request_kind());
 }
+
+}  // namespace
+
+extern const KindGroup kinds_coordination;
+const KindGroup kinds_coordination{add_coordination_kinds};
 
 }  // namespace hekla::apiserver

@@ -140,8 +140,6 @@ Kind secret_kind() {
   return kind;
 }
 
-}  // namespace
-
 void add_core_config_kinds(Kinds& kinds) {
   add(kinds, config_map_kind());
   add(kinds, secret_kind());
@@ -154,5 +152,10 @@ void add_core_config_kinds(Kinds& kinds) {
   };
   add(kinds, std::move(account));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_core_config;
+const KindGroup kinds_core_config{add_core_config_kinds};
 
 }  // namespace hekla::apiserver

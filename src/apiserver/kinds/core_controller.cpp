@@ -39,8 +39,6 @@ std::vector<Cause> validate_controller(const json::Value& object) {
   return std::move(rules.causes);
 }
 
-}  // namespace
-
 void add_core_controller_kinds(Kinds& kinds) {
   Kind kind =
       builtin_kind("", "v1", "replicationcontrollers", "ReplicationController", kCorePackage);
@@ -48,6 +46,7 @@ void add_core_controller_kinds(Kinds& kinds) {
   kind.categories = {"all"};
   kind.has_status = true;
   kind.has_generation = true;
+  make_scalable(kind);
   kind.orphans_by_default = true;
   kind.columns = columns({"Desired:integer", "Current:integer", "Ready:integer", "Age",
                           "Containers*", "Images*", "Selector*"});
@@ -66,5 +65,10 @@ void add_core_controller_kinds(Kinds& kinds) {
   kind.validate = validate_controller;
   add(kinds, std::move(kind));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_core_controller;
+const KindGroup kinds_core_controller{add_core_controller_kinds};
 
 }  // namespace hekla::apiserver

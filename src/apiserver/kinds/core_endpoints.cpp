@@ -123,8 +123,6 @@ void default_ports(json::Object& holder, bool named) {
   }
 }
 
-}  // namespace
-
 void add_core_endpoint_kinds(Kinds& kinds) {
   Kind endpoints = builtin_kind("", "v1", "endpoints", "Endpoints", kCorePackage);
   endpoints.short_names = {"ep"};
@@ -159,5 +157,10 @@ void add_core_endpoint_kinds(Kinds& kinds) {
   };
   add(kinds, std::move(slice));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_core_endpoints;
+const KindGroup kinds_core_endpoints{add_core_endpoint_kinds};
 
 }  // namespace hekla::apiserver

@@ -140,8 +140,6 @@ Kind event_kind(std::string_view group, std::string_view package) {
   return kind;
 }
 
-}  // namespace
-
 void add_core_event_kinds(Kinds& kinds) {
   Kind core = event_kind("", kCorePackage);
   core.cells = event_cells;
@@ -168,5 +166,10 @@ void add_core_event_kinds(Kinds& kinds) {
   newer.validate = validate_new_event;
   add(kinds, std::move(newer));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_core_event;
+const KindGroup kinds_core_event{add_core_event_kinds};
 
 }  // namespace hekla::apiserver

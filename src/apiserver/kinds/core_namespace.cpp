@@ -108,8 +108,6 @@ void default_limits(json::Value& object) {
   }
 }
 
-}  // namespace
-
 void add_core_namespace_kinds(Kinds& kinds) {
   add(kinds, namespace_kind());
   add(kinds, quota_kind());
@@ -124,5 +122,10 @@ void add_core_namespace_kinds(Kinds& kinds) {
   limits.validate = validate_limits;
   add(kinds, std::move(limits));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_core_namespace;
+const KindGroup kinds_core_namespace{add_core_namespace_kinds};
 
 }  // namespace hekla::apiserver

@@ -73,8 +73,6 @@ std::vector<Cause> validate_changed_node(const json::Value& object, const json::
   return std::move(rules.causes);
 }
 
-}  // namespace
-
 void add_core_node_kinds(Kinds& kinds) {
   Kind node = cluster_kind("", "v1", "nodes", "Node", kCorePackage);
   node.short_names = {"no"};
@@ -109,5 +107,10 @@ void add_core_node_kinds(Kinds& kinds) {
   node.validate_update = validate_changed_node;
   add(kinds, std::move(node));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_core_node;
+const KindGroup kinds_core_node{add_core_node_kinds};
 
 }  // namespace hekla::apiserver

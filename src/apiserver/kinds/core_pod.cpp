@@ -128,9 +128,16 @@ std::vector<std::string> pod_template_errors(json::Value pod_template) {
   return errors;
 }
 
+namespace {
+
 void add_core_pod_kinds(Kinds& kinds) {
   add(kinds, pod_kind());
   add(kinds, pod_template_kind());
 }
+
+}  // namespace
+
+extern const KindGroup kinds_core_pod;
+const KindGroup kinds_core_pod{add_core_pod_kinds};
 
 }  // namespace hekla::apiserver

@@ -135,8 +135,6 @@ void keep_allocated(json::Value& object, const json::Value& old, const WriteCont
       json::at_path(object, {"spec", member}) = *before;
 }
 
-}  // namespace
-
 void add_core_service_kinds(Kinds& kinds) {
   Kind service = builtin_kind("", "v1", "services", "Service", kCorePackage);
   service.short_names = {"svc"};
@@ -162,5 +160,10 @@ void add_core_service_kinds(Kinds& kinds) {
   service.validate_update = validate_changed_service;
   add(kinds, std::move(service));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_core_service;
+const KindGroup kinds_core_service{add_core_service_kinds};
 
 }  // namespace hekla::apiserver

@@ -280,6 +280,8 @@ void validate_driver_name(const Field& driver, Rules& rules) {
   for (const std::string& why : model::dns1123_subdomain_errors(lower)) rules.invalid(driver, why);
 }
 
+namespace {
+
 void add_core_volume_kinds(Kinds& kinds) {
   Kind volume = cluster_kind("", "v1", "persistentvolumes", "PersistentVolume", kCorePackage);
   volume.short_names = {"pv"};
@@ -336,5 +338,10 @@ void add_core_volume_kinds(Kinds& kinds) {
   claim.validate_update = validate_changed_claim;
   add(kinds, std::move(claim));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_core_volume;
+const KindGroup kinds_core_volume{add_core_volume_kinds};
 
 }  // namespace hekla::apiserver

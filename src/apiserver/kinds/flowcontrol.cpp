@@ -87,11 +87,14 @@ Kind priority_level_kind() {
   return kind;
 }
 
-}  // namespace
-
 void add_flowcontrol_kinds(Kinds& kinds) {
   add(kinds, flow_schema_kind());
   add(kinds, priority_level_kind());
 }
+
+}  // namespace
+
+extern const KindGroup kinds_flowcontrol;
+const KindGroup kinds_flowcontrol{add_flowcontrol_kinds};
 
 }  // namespace hekla::apiserver

@@ -367,8 +367,6 @@ std::vector<Cause> validate_address(const json::Value& object) {
   return std::move(rules.causes);
 }
 
-}  // namespace
-
 void add_networking_kinds(Kinds& kinds) {
   add(kinds, ingress_kind());
   add(kinds, ingress_class_kind());
@@ -417,5 +415,10 @@ void add_networking_kinds(Kinds& kinds) {
   };
   add(kinds, std::move(address));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_networking;
+const KindGroup kinds_networking{add_networking_kinds};
 
 }  // namespace hekla::apiserver

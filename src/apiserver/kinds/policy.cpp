@@ -23,8 +23,6 @@ std::vector<Cause> validate_budget(const json::Value& object) {
   return std::move(rules.causes);
 }
 
-}  // namespace
-
 void add_policy_kinds(Kinds& kinds) {
   Kind budget = builtin_kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget",
                              "io.k8s.api.policy.v1");
@@ -44,5 +42,10 @@ void add_policy_kinds(Kinds& kinds) {
   budget.validate = validate_budget;
   add(kinds, std::move(budget));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_policy;
+const KindGroup kinds_policy{add_policy_kinds};
 
 }  // namespace hekla::apiserver

@@ -131,13 +131,16 @@ void add_binding(Kinds& kinds, bool cluster) {
   add(kinds, std::move(kind));
 }
 
-}  // namespace
-
 void add_rbac_kinds(Kinds& kinds) {
   for (bool cluster : {true, false}) {
     add_binding(kinds, cluster);
     add_role(kinds, cluster);
   }
 }
+
+}  // namespace
+
+extern const KindGroup kinds_rbac;
+const KindGroup kinds_rbac{add_rbac_kinds};
 
 }  // namespace hekla::apiserver

@@ -47,8 +47,6 @@ void default_claim(json::Object& holder) {
   }
 }
 
-}  // namespace
-
 void add_resource_kinds(Kinds& kinds) {
   Kind device = cluster_kind(kGroup, "v1", "deviceclasses", "DeviceClass", kPackage);
   device.has_generation = true;
@@ -90,5 +88,10 @@ void add_resource_kinds(Kinds& kinds) {
                       {"spec.driver", field_at({"spec", "driver"})}};
   add(kinds, std::move(slice));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_resource;
+const KindGroup kinds_resource{add_resource_kinds};
 
 }  // namespace hekla::apiserver

@@ -39,8 +39,6 @@ std::vector<Cause> validate_changed_priority_class(const json::Value& object,
   return std::move(rules.causes);
 }
 
-}  // namespace
-
 void add_scheduling_kinds(Kinds& kinds) {
   Kind priority = cluster_kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass",
                                "io.k8s.api.scheduling.v1");
@@ -81,5 +79,10 @@ void add_scheduling_kinds(Kinds& kinds) {
   };
   add(kinds, std::move(runtime));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_scheduling;
+const KindGroup kinds_scheduling{add_scheduling_kinds};
 
 }  // namespace hekla::apiserver

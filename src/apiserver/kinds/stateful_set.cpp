@@ -116,6 +116,7 @@ Kind stateful_set_kind() {
   Kind kind = builtin_kind("apps", "v1", "statefulsets", "StatefulSet", "io.k8s.api.apps.v1");
   kind.short_names = {"sts"};
   kind.categories = {"all"};
+  make_scalable(kind);
   kind.has_status = true;
   kind.has_generation = true;
   kind.name_rule = NameRule::label;

@@ -126,8 +126,6 @@ Kind attachment_kind() {
   return kind;
 }
 
-}  // namespace
-
 void add_storage_kinds(Kinds& kinds) {
   add(kinds, storage_class_kind());
   add(kinds, driver_kind());
@@ -153,5 +151,10 @@ void add_storage_kinds(Kinds& kinds) {
   };
   add(kinds, std::move(attributes));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_storage;
+const KindGroup kinds_storage{add_storage_kinds};
 
 }  // namespace hekla::apiserver

@@ -1,8 +1,7 @@
-#include "apiserver/rest_handler.h"
+#include "apiserver/dispatch.h"
 
 #include <algorithm>
 
-#include "apiserver/aggregator.h"
 #include "apiserver/audit.h"
 #include "apiserver/backup.h"
 #include "apiserver/component_status.h"
@@ -12,10 +11,15 @@
 #include "apiserver/field_error.h"
 #include "apiserver/flow_limits.h"
 #include "apiserver/impersonation.h"
-#include "apiserver/protobuf.h"
+#include "apiserver/kinds/unstored.h"
+#include "apiserver/node_reports.h"
+#include "apiserver/remote.h"
+#include "apiserver/rest_reads.h"
+#include "apiserver/rest_writes.h"
+#include "apiserver/reviews.h"
 #include "apiserver/status_error.h"
 #include "apiserver/subresources.h"
-#include "json/parse.h"
+#include "net/websocket.h"
 
 namespace hekla::apiserver {
 
@@ -275,7 +279,9 @@ void serve_resource(const ExchangePtr& exchange) {
   if (!exchange->served->kind->resource.namespaced) exchange->info.ns.clear();
   if (Result<void> served = check_served(*exchange); !served)
     return exchange->respond(served.error());
-  if (info.subresource == "log") return serve_pod_log(exchange);
+  const bool over_websocket = net::wants_websocket(exchange->request);
+  if (info.subresource == "log")
+    return serve_pod_log(exchange, over_websocket ? websocket_log : plain_log);
   if (info.subresource == "exec" || info.subresource == "attach" ||
       info.subresource == "portforward")
     return serve_connect(exchange);
@@ -292,91 +298,11 @@ void serve_resource(const ExchangePtr& exchange) {
   if (const std::string& old = exchange->served->kind->deprecation; !old.empty())
     exchange->warnings.push_back(old);
   if (info.verb == "get" || info.verb == "list" || info.verb == "watch")
-    return serve_read(exchange);
+    return serve_read(exchange, over_websocket ? websocket_watch : plain_watch);
   serve_write(exchange);
 }
 
 }  // namespace
-
-constexpr std::size_t kWarningBytes = 4096, kCutWarningBytes = 256;
-
-void Exchange::add_headers(net::Headers& headers) const {
-  headers.set("Audit-Id", audit_id);
-  if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-cache, private");
-  // Too much in all, and each is cut short.
-  std::size_t total = 0;
-  for (const std::string& warning : warnings) total += warning.size();
-  const bool cut = total > kWarningBytes;
-  std::size_t written = 0;
-  for (const std::string& warning : warnings) {
-    if (written >= kWarningBytes) break;
-    std::string_view text = warning;
-    if (cut && text.size() > kCutWarningBytes) {
-      text = text.substr(0, kCutWarningBytes);
-      while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80)
-        text.remove_suffix(1);
-      if (!text.empty() && (static_cast<unsigned char>(text.back()) & 0x80) != 0)
-        text.remove_suffix(1);
-    }
-    written += text.size();
-    headers.add("Warning", "299 - " + go_quote(text));
-  }
-}
-
-void Exchange::count(int status) const {
-  if (!serving.metrics) return;
-  // A label is kept for ever, and anybody may invent methods.
-  static constexpr std::string_view kVerbs[]{
-      "get",    "list", "watch", "create",           "update", "patch",
-      "delete", "post", "put",   "deletecollection", "head",   "options"};
-  const bool known = std::ranges::find(kVerbs, info.verb) != std::end(kVerbs);
-  const std::string verb = known ? info.verb : "other";
-  std::string resource = info.is_resource && served ? info.plural : "";
-  serving.metrics->count(
-      "apiserver_request_total",
-      {{"verb", verb}, {"resource", resource}, {"code", std::to_string(status)}});
-  std::chrono::duration<double> took = serving.clock->mono() - begun;
-  serving.metrics->observe("apiserver_request_duration_seconds", took.count(),
-                           {{"verb", verb}, {"resource", resource}});
-}
-
-void Exchange::respond(net::Response response) const {
-  add_headers(response.headers);
-  count(response.status);
-  writer->respond(std::move(response));
-}
-
-void Exchange::respond(const Error& error) const {
-  respond(error_response(error, wants_pretty(request)));
-}
-
-Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* repeated) {
-  std::vector<std::string> found;
-  std::vector<std::string>* const duplicates = repeated ? &found : nullptr;
-  std::string_view type = request.headers.get("Content-Type");
-  type = type.substr(0, type.find(';'));
-  if (type == "application/yaml" || type == "application/apply-patch+yaml") {
-    Result<std::vector<json::YamlDocument>> documents = json::parse_yaml(request.body, duplicates);
-    if (!documents) return fail(Code::bad_request, documents.error().message);
-    if (documents->size() != 1)
-      return fail(Code::bad_request, "the body must be exactly one YAML document");
-    if (!found.empty()) {
-      std::string& all = repeated->emplace_back("yaml: unmarshal errors:");
-      for (const std::string& one : found) all += "\n  " + one;
-    }
-    return std::move(documents->front().value);
-  }
-  if (type == "application/vnd.kubernetes.protobuf") return decode_protobuf(request.body);
-  const bool is_json = type.empty() || type == "application/json" || type == "*/*" ||
-                       (request.method == "PATCH" && type.ends_with("+json"));
-  if (!is_json)
-    return fail(Code::unsupported_media_type,
-                "the body of the request was in an unknown format - accepted media types include: "
-                "application/json, application/yaml, application/vnd.kubernetes.protobuf");
-  Result<json::Value> body = json::parse(request.body, duplicates);
-  for (const std::string& path : found) repeated->push_back("duplicate field " + go_quote(path));
-  return body;
-}
 
 void handle_request(const Serving& serving, net::Request request,
                     std::shared_ptr<net::ResponseWriter> writer) {

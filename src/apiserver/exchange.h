@@ -1,4 +1,5 @@
-// The HTTP face of the server: from a request to the read, write or stream that answers it.
+// One HTTP request on its way, and what requests are answered from. Data alone, and how an answer
+// leaves; dispatch.h chooses who answers.
 #pragma once
 
 #include <atomic>
@@ -74,34 +75,5 @@ struct Exchange {
   void count(int status) const;
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
-
-// Runs on a net thread; answers there, at once or later.
-void handle_request(const Serving& serving, net::Request request,
-                    std::shared_ptr<net::ResponseWriter> writer);
-
-// The groups of verbs, one file each.
-void serve_read(const ExchangePtr& exchange);  // get, list, watch
-void serve_pod_log(const ExchangePtr& exchange);
-void serve_write(const ExchangePtr& exchange);  // create, update, patch, delete, deletecollection
-// Requests that are answered and not stored: token requests and reviews. False when it is none of
-// them.
-bool serve_virtual(const ExchangePtr& exchange);
-
-// How the body of a PATCH is meant; 415 when the kind takes no such patch.
-Result<kube::PatchType> patch_type(std::string_view content_type, const Kind& kind);
-// What the node agent reports and nobody stores. False when it is none of that.
-bool serve_node_report(const ExchangePtr& exchange);
-// The page in the version of the request, with what the selectors leave of it then. `then` may run
-// on the loop.
-void convert_page(const ExchangePtr& exchange, ListPage page,
-                  std::move_only_function<void(ListPage)> then);
-// A page as the client wants to see it.
-void show_list(const ExchangePtr& exchange, ListPage page);
-
-// The body as a value, whatever language it was written in. What it says twice is added to
-// `repeated` in the words of a strict decoder of that language.
-Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* repeated);
-// What is said of a body that did not parse and should have been of `kind`.
-Error unreadable_body(const net::Request& request, const std::string& kind, const Error& error);
 
 }  // namespace hekla::apiserver

@@ -1,5 +1,5 @@
-// Requests that another API server answers (aggregator.h).
-#include "apiserver/aggregator.h"
+#include "apiserver/remote.h"
+
 #include "apiserver/connect/proxy.h"
 
 namespace hekla::apiserver {

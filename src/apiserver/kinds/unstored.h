@@ -1,0 +1,20 @@
+// Kinds that are served and never stored.
+#pragma once
+
+#include <vector>
+
+#include "apiserver/kind.h"
+
+namespace hekla::apiserver {
+
+// Resources that can only be posted (bindings, reviews) and are answered by reviews.cpp, and
+// component statuses: discovery lists them.
+const std::vector<KindPtr>& virtual_kinds();
+
+// Resources that can only be read: what a node agent reports (node_reports.cpp).
+const std::vector<KindPtr>& report_kinds();
+
+// What `kubectl get componentstatuses` shows.
+KindPtr component_status_kind();
+
+}  // namespace hekla::apiserver
