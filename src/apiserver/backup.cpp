@@ -1,6 +1,6 @@
 #include "apiserver/backup.h"
 
-#include "apiserver/crd.h"
+#include "apiserver/crds.h"
 #include "apiserver/errors.h"
 #include "apiserver/status_error.h"
 #include "store/backup.h"

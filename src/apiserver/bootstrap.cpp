@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/crd.h"
+#include "apiserver/crds.h"
 #include "apiserver/flow_bootstrap.h"
 #include "apiserver/managed_fields.h"
 #include "apiserver/metadata.h"

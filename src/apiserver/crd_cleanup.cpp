@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "apiserver/crd_rules.h"
+#include "apiserver/crds.h"
 #include "apiserver/metadata.h"
 #include "apiserver/object_header.h"
 #include "apiserver/storage.h"

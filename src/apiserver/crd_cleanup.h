@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "apiserver/crd.h"
+#include "apiserver/crds.h"
 #include "apiserver/writes.h"
 #include "base/executor.h"
 

@@ -1,5 +1,5 @@
-// Printed columns of custom resources, from additionalPrinterColumns.
-#include "apiserver/crd.h"
+#include "apiserver/crd_columns.h"
+
 #include "base/log.h"
 #include "json/jsonpath.h"
 #include "model/time.h"

@@ -1,8 +1,9 @@
-// What a CustomResourceDefinition must look like, and what the server adds to it.
+#include "apiserver/crd_rules.h"
+
 #include <algorithm>
 #include <set>
 
-#include "apiserver/crd.h"
+#include "apiserver/crd_version_rules.h"
 #include "apiserver/field_error.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/rules.h"

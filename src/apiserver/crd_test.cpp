@@ -1,5 +1,6 @@
 #include "apiserver/crd.h"
 
+#include "apiserver/crd_rules.h"
 #include "apiserver/server_fixture_test.h"
 
 namespace hekla::apiserver {

@@ -1,9 +1,8 @@
-// What one version of a CustomResourceDefinition must look like besides its schema: printed
-// columns, selectable fields, the paths of its scale.
+#include "apiserver/crd_version_rules.h"
+
 #include <algorithm>
 #include <set>
 
-#include "apiserver/crd.h"
 #include "apiserver/field_error.h"
 #include "apiserver/schema.h"
 

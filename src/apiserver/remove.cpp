@@ -4,6 +4,7 @@
 #include <array>
 
 #include "apiserver/crd.h"
+#include "apiserver/crd_rules.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/metadata.h"

@@ -6,6 +6,7 @@
 #include "apiserver/admission_policies.h"
 #include "apiserver/conversion.h"
 #include "apiserver/crd.h"
+#include "apiserver/crd_rules.h"
 #include "apiserver/errors.h"
 #include "apiserver/field_error.h"
 #include "apiserver/field_hint.h"

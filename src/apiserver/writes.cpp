@@ -6,6 +6,7 @@
 #include <set>
 
 #include "apiserver/crd.h"
+#include "apiserver/crds.h"
 #include "apiserver/errors.h"
 #include "apiserver/scale.h"
 #include "apiserver/storage.h"

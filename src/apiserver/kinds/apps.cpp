@@ -4,7 +4,6 @@
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
-#include "apiserver/kinds/stateful_set.h"
 #include "apiserver/kinds/workload_rules.h"
 
 namespace hekla::apiserver {
@@ -245,7 +244,6 @@ void add_apps_kinds(Kinds& kinds) {
   add(kinds, daemon_set_kind());
   add(kinds, deployment_kind());
   add(kinds, replica_set_kind());
-  add(kinds, stateful_set_kind());
 }
 
 }  // namespace

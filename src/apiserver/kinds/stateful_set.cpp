@@ -1,5 +1,4 @@
-#include "apiserver/kinds/stateful_set.h"
-
+// apps/v1 StatefulSet.
 #include <set>
 
 #include "apiserver/kinds/builtin.h"
@@ -110,9 +109,7 @@ std::vector<Cause> validate_changed_stateful_set(const json::Value& object,
   return std::move(rules.causes);
 }
 
-}  // namespace
-
-Kind stateful_set_kind() {
+void add_stateful_set_kinds(Kinds& kinds) {
   Kind kind = builtin_kind("apps", "v1", "statefulsets", "StatefulSet", "io.k8s.api.apps.v1");
   kind.short_names = {"sts"};
   kind.categories = {"all"};
@@ -133,7 +130,12 @@ Kind stateful_set_kind() {
   kind.validate = validate_stateful_set;
   kind.validate_create = validate_new_stateful_set;
   kind.validate_update = validate_changed_stateful_set;
-  return kind;
+  add(kinds, std::move(kind));
 }
+
+}  // namespace
+
+extern const KindGroup kinds_stateful_set;
+const KindGroup kinds_stateful_set{add_stateful_set_kinds};
 
 }  // namespace hekla::apiserver
