@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "apiserver/server_fixture_test.h"
+#include "apiserver/server/server_fixture_test.h"
 #include "base/check.h"
 
 namespace hekla::apiserver {

@@ -1,6 +1,6 @@
 // Kubernetes' protobuf. The first byte chooses how the rest is read: as a body with its envelope,
 // or as one message of a kind. What reads is written and read again as the same.
-#include "apiserver/protobuf.h"
+#include "apiserver/read/protobuf.h"
 
 #include <array>
 #include <cstdint>

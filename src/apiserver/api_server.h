@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/admission_host_path.h"
-#include "apiserver/audit.h"
-#include "apiserver/auth.h"
-#include "apiserver/front_proxy.h"
+#include "apiserver/auth/auth.h"
+#include "apiserver/auth/front_proxy.h"
+#include "apiserver/gates/host_path.h"
+#include "apiserver/gates/pod_security.h"
 #include "apiserver/kinds/attach_header.h"
-#include "apiserver/pod_security.h"
-#include "apiserver/pod_template.h"
+#include "apiserver/kinds/pod/pod_template.h"
+#include "apiserver/request/audit.h"
 #include "base/clock.h"
 #include "base/crypto.h"
 #include "base/executor.h"

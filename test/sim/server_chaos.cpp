@@ -9,7 +9,7 @@
 #include <set>
 
 #include "apiserver/kinds/attach_header.h"
-#include "apiserver/server_fixture_test.h"
+#include "apiserver/server/server_fixture_test.h"
 #include "controllers/cluster/namespaces.h"
 #include "model/quantity.h"
 

@@ -1,6 +1,6 @@
 #include "support/pod_templates.h"
 
-#include "apiserver/pod_template.h"
+#include "apiserver/kinds/pod/pod_template.h"
 
 namespace hekla::test {
 

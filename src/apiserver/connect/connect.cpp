@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <charconv>
 
-#include "apiserver/audit.h"
-#include "apiserver/list_options.h"
-#include "apiserver/reads.h"
-#include "apiserver/status_error.h"
-#include "apiserver/storage.h"
-#include "apiserver/subresources.h"
+#include "apiserver/object/list_options.h"
+#include "apiserver/object/storage.h"
+#include "apiserver/object/subresources.h"
+#include "apiserver/read/reads.h"
+#include "apiserver/request/audit.h"
+#include "apiserver/text/status_error.h"
 #include "base/check.h"
 #include "json/parse.h"
 #include "net/text.h"

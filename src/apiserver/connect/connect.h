@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "apiserver/exchange.h"
-#include "apiserver/rest_reads.h"
+#include "apiserver/request/exchange.h"
+#include "apiserver/request/rest_reads.h"
 #include "kube/pod_streams.h"
 
 namespace hekla::apiserver {

@@ -1,7 +1,7 @@
 #include "apiserver/connect/connect.h"
 
-#include "apiserver/server_fixture_test.h"
-#include "apiserver/webhooks.h"
+#include "apiserver/gates/webhooks.h"
+#include "apiserver/server/server_fixture_test.h"
 #include "base/bytes.h"
 #include "net/spdy.h"
 #include "net/websocket.h"

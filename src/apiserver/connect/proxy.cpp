@@ -6,12 +6,12 @@
 #include <charconv>
 
 #include "apiserver/connect/connect.h"
-#include "apiserver/errors.h"
-#include "apiserver/field_error.h"
-#include "apiserver/object_header.h"
-#include "apiserver/reads.h"
-#include "apiserver/status_error.h"
-#include "apiserver/storage.h"
+#include "apiserver/object/object_header.h"
+#include "apiserver/object/storage.h"
+#include "apiserver/read/reads.h"
+#include "apiserver/text/errors.h"
+#include "apiserver/text/field_error.h"
+#include "apiserver/text/status_error.h"
 #include "net/gzip.h"
 #include "net/text.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "apiserver/exchange.h"
+#include "apiserver/request/exchange.h"
 #include "net/client.h"
 
 namespace hekla::apiserver {

@@ -2,7 +2,7 @@
 // pods.
 #include "apiserver/connect/proxy.h"
 
-#include "apiserver/server_fixture_test.h"
+#include "apiserver/server/server_fixture_test.h"
 
 namespace hekla::apiserver {
 namespace {

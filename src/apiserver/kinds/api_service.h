@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "apiserver/registry.h"
+#include "apiserver/object/registry.h"
 #include "base/clock.h"
 #include "json/value.h"
 

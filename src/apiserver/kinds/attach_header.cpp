@@ -3,7 +3,7 @@
 #include <map>
 
 #include "apiserver/kinds/builtin.h"
-#include "apiserver/object_header.h"
+#include "apiserver/object/object_header.h"
 #include "base/check.h"
 
 namespace hekla::apiserver {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "apiserver/kinds/warnings.h"
-#include "apiserver/schema_facts.h"
+#include "apiserver/kinds/rules/warnings.h"
+#include "apiserver/schema/facts.h"
 
 namespace hekla::apiserver {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "apiserver/kind.h"
+#include "apiserver/object/kind.h"
 
 namespace hekla::apiserver {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "apiserver/kinds/builtin.h"
-#include "apiserver/schema_facts.h"
+#include "apiserver/schema/facts.h"
 
 namespace hekla::apiserver {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "apiserver/kind.h"
+#include "apiserver/object/kind.h"
 
 namespace hekla::apiserver {
 

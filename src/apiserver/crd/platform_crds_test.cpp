@@ -1,0 +1,190 @@
+#include "apiserver/crd/platform_crds.h"
+
+#include "apiserver/server/server_fixture_test.h"
+
+namespace hekla::apiserver {
+namespace {
+
+constexpr const char* kCrd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/runs.x.io";
+constexpr const char* kRuns = "/apis/x.io/v1/namespaces/default/runs";
+
+constexpr std::string_view kOurs = R"(
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: runs.x.io}
+spec:
+  group: x.io
+  scope: Namespaced
+  names: {plural: runs, kind: Run, shortNames: [rn], categories: [all]}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    additionalPrinterColumns:
+    - {name: Phase, type: string, jsonPath: .status.phase}
+    - {name: Age, type: date, jsonPath: .metadata.creationTimestamp}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              mode: {type: string, enum: [fast, careful]}
+              retries: {type: integer}
+              tasks:
+                type: array
+                items:
+                  type: object
+                  properties:
+                    name: {type: string}
+                    template: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status: {type: object, properties: {phase: {type: string}}}
+)";
+
+// Another edition: knows the field `extra` and the mode `slow`, has a column of its own, and lacks
+// most of ours.
+const std::string kTheirs =
+    R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+  "metadata":{"name":"runs.x.io"},
+  "spec":{"group":"x.io","scope":"Namespaced","names":{"plural":"runs","kind":"Run","shortNames":["r"]},
+  "versions":[{"name":"VERSION","served":true,"storage":true,
+     "additionalPrinterColumns":[{"name":"Extra","type":"string","jsonPath":".spec.extra"},
+                                 {"name":"AGE","type":"date","jsonPath":".metadata.creationTimestamp"}],
+     "schema":{"openAPIV3Schema":{"type":"object","properties":{
+       "spec":{"type":"object","required":["extra"],"properties":{
+         "extra":{"type":"string","maxLength":4},"mode":{"type":"string","enum":["slow"]},
+         "tasks":{"type":"array","items":{"type":"object","properties":{
+           "template":{"type":"object","properties":{"spec":{"type":"object"}}}}}}}}}}}}]}})";
+
+std::string theirs(const std::string& version) {
+  std::string text = kTheirs;
+  return text.replace(text.find("VERSION"), 7, version);
+}
+
+std::string run(const std::string& name, const std::string& spec) {
+  return R"({"apiVersion":"x.io/v1","kind":"Run","metadata":{"name":")" + name + R"("},"spec":)" +
+         spec + "}";
+}
+
+std::string run_of_container(const std::string& container, bool extra = false) {
+  return run("r", std::string("{") + (extra ? R"("extra":"e",)" : "") +
+                      R"("tasks":[{"name":"a","template":{"metadata":{"creationTimestamp":null},
+      "spec":{"containers":[)" +
+                      container + "]}}}]}");
+}
+
+class PlatformCrdsTest : public ServerFixture {
+ protected:
+  PlatformCrdsTest() { begin_with_ours(); }
+  // The fixture's server has no CRDs of its own: this one begins with ours.
+  void begin_with_ours() {
+    restart([](Options& options) { options.crd_yamls = {kOurs}; });
+    bootstrap();
+  }
+  Reply apply(const std::string& crd) {
+    return call("PATCH", std::string(kCrd) + "?fieldManager=kubectl", crd,
+                {{"Content-Type", "application/apply-patch+yaml"}});
+  }
+};
+
+TEST_F(PlatformCrdsTest, AnotherEditionIsAcceptedAndTakesNothingAway) {
+  Reply applied = apply(theirs("v1"));
+  ASSERT_EQ(applied.status, 200) << applied.text;
+  Reply made = call("POST", std::string(kRuns) + "?fieldValidation=Strict",
+                    run("both", R"({"extra":"e","mode":"slow","retries":3})"));
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(json::int_at(made.body, {"spec", "retries"}), 3);
+  EXPECT_EQ(call("POST", kRuns, run("ours", R"({"extra":"e","mode":"fast"})")).status, 201);
+  EXPECT_EQ(call("POST", kRuns, run("odd", R"({"extra":"e","mode":"odd"})")).status, 422);
+  EXPECT_EQ(call("POST", kRuns, run("long", R"({"extra":"longer"})")).status, 422);
+  EXPECT_EQ(patch(std::string(kRuns) + "/both/status", R"({"status":{"phase":"Running"}})").status,
+            200);
+  Reply table =
+      call("GET", kRuns, "", {{"Accept", "application/json;as=Table;v=v1;g=meta.k8s.io"}});
+  std::string names;
+  for (const json::Value& column : *json::array_at(table.body, {"columnDefinitions"}))
+    names += std::string(json::string_at(column, {"name"})) + " ";
+  EXPECT_EQ(names, "Name Extra AGE Phase ");
+  const json::Value& row = (*json::array_at(table.body, {"rows"}))[0];
+  EXPECT_EQ(json::serialize((*json::array_at(row, {"cells"}))[3]), "\"Running\"");
+  Reply resources = call("GET", "/apis/x.io/v1");
+  EXPECT_EQ(json::serialize(
+                *json::find((*json::array_at(resources.body, {"resources"}))[0], "shortNames")),
+            R"(["r","rn"])");
+}
+
+TEST_F(PlatformCrdsTest, AVersionTheOtherEditionLacksIsServedStill) {
+  ASSERT_EQ(call("POST", kRuns, run("old", R"({"retries":1})")).status, 201);
+  Reply applied = apply(theirs("v2"));
+  ASSERT_EQ(applied.status, 200) << applied.text;
+  EXPECT_EQ(json::int_at(call("GET", std::string(kRuns) + "/old").body, {"spec", "retries"}), 1);
+  EXPECT_EQ(call("GET", "/apis/x.io/v2/namespaces/default/runs/old").at({"apiVersion"}), "x.io/v2");
+  EXPECT_EQ(call("POST", kRuns, run("new", R"({"retries":2})")).status, 201);
+}
+
+TEST_F(PlatformCrdsTest, ARestartKeepsWhatSomebodyInstalled) {
+  ASSERT_EQ(apply(theirs("v1")).status, 200);
+  begin_with_ours();
+  EXPECT_NE(call("GET", kCrd).text.find("\"extra\""), std::string::npos);
+  EXPECT_EQ(call("POST", kRuns, run("both", R"({"extra":"e","retries":3})")).status, 201);
+}
+
+TEST_F(PlatformCrdsTest, PodTemplatesAreCheckedFieldByField) {
+  const std::string strict = std::string(kRuns) + "?fieldValidation=Strict";
+  for (bool replaced : {false, true}) {
+    if (replaced) {
+      ASSERT_EQ(apply(theirs("v1")).status, 200);
+    }
+    const std::string typo = run_of_container(R"({"name":"c","comand":["x"]})", replaced);
+    Reply refused = call("POST", strict, typo);
+    EXPECT_EQ(refused.status, 400);
+    EXPECT_NE(refused.message().find("strict decoding error: unknown field "
+                                     "\"spec.tasks[0].template.spec.containers[0].comand\""),
+              std::string::npos)
+        << refused.message();
+    Reply warned = call("POST", std::string(kRuns) + "?dryRun=All", typo);
+    EXPECT_EQ(warned.status, 201) << warned.text;
+    EXPECT_NE(warned.headers.get("Warning").find("containers[0].comand"), std::string::npos);
+    EXPECT_EQ(warned.text.find("\"comand\""), std::string::npos);
+    EXPECT_EQ(call("POST", std::string(kRuns) + "?dryRun=All",
+                   run_of_container(R"({"name":"c","resources":{"limits":{"cpu":1,"memory":"1Gi"}},
+                       "livenessProbe":{"httpGet":{"port":"http"}},"env":null})",
+                                    replaced))
+                  .status,
+              201);
+  }
+}
+
+TEST_F(PlatformCrdsTest, WrongTypesInPodTemplatesAreNamed) {
+  const std::string at = "spec.tasks[0].template.spec.containers[0]";
+  Reply typed = call("POST", kRuns, run_of_container(R"({"name":"c","image":7,"command":"sh"})"));
+  EXPECT_EQ(typed.status, 422);
+  EXPECT_NE(typed.message().find(at + ".image: Invalid value: \"integer\": " + at +
+                                 ".image in body must be of type string: \"integer\""),
+            std::string::npos)
+      << typed.message();
+  EXPECT_NE(typed.message().find(at + ".command in body must be of type array: \"string\""),
+            std::string::npos)
+      << typed.message();
+  EXPECT_NE(call("POST", kRuns, run_of_container(R"({"image":"i"})"))
+                .message()
+                .find(at + ".name: Required value"),
+            std::string::npos);
+  EXPECT_NE(
+      call("POST", kRuns, run_of_container(R"({"name":"c","resources":{"limits":{"cpu":"lots"}}})"))
+          .message()
+          .find(at + ".resources.limits.cpu in body should match"),
+      std::string::npos);
+}
+
+TEST_F(PlatformCrdsTest, PodTemplatesArePublished) {
+  Reply document = call("GET", "/openapi/v3/apis/x.io/v1");
+  EXPECT_NE(document.text.find("#/components/schemas/io.k8s.api.core.v1.PodTemplateSpec"),
+            std::string::npos);
+  EXPECT_NE(document.text.find("\"io.k8s.api.core.v1.Container\":"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace hekla::apiserver

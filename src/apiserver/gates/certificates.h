@@ -1,0 +1,15 @@
+// CertificateApproval, CertificateSigning, CertificateSubjectRestriction: who may have a
+// certificate from which signer.
+#pragma once
+
+#include <vector>
+
+#include "apiserver/auth/auth.h"
+#include "kube/admission.h"
+
+namespace hekla::apiserver {
+
+// `authorizer` outlives the steps.
+std::vector<kube::AdmissionStep> certificate_admission(const Authorizer& authorizer);
+
+}  // namespace hekla::apiserver

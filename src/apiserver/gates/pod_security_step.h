@@ -1,0 +1,13 @@
+// PodSecurity: holds pods to the standard their namespace asks for by its labels.
+#pragma once
+
+#include "apiserver/gates/pod_security.h"
+#include "kube/admission.h"
+
+namespace hekla::apiserver {
+
+// `by_default` holds in namespaces without labels; those of the system are privileged unless they
+// say otherwise.
+kube::AdmissionStep pod_security_admission(PodSecurityLevel by_default);
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,64 @@
+// A write as a value, and what became of it. HTTP and the in-process client speak to the pipeline
+// in these words alone.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "apiserver/object/registry.h"
+#include "json/value.h"
+#include "kube/admission.h"
+#include "kube/client.h"
+#include "store/store.h"
+
+namespace hekla::apiserver {
+
+enum class FieldValidation { ignore, warn, strict };
+
+struct RemoveOptions {
+  std::optional<std::int64_t> grace_period_seconds;
+  std::string propagation_policy;
+  std::optional<bool> orphan_dependents;
+  std::string precondition_uid;
+  std::string precondition_resource_version;
+};
+
+struct WriteRequest {
+  // connect: nothing is written; the body is what admission shall see of a request that opens a
+  // stream.
+  enum class Verb { create, update, patch, remove, bind, evict, connect } verb = Verb::create;
+  ServedPtr served;
+  kube::Key key;
+  std::string subresource;  // status, scale, finalize, exec; bind and evict are verbs
+  json::Value body;
+  std::vector<std::string>
+      repeated_fields;  // in a strict decoder's words, met while the body was parsed
+  kube::PatchType patch_type = kube::PatchType::merge;
+  bool force = false;  // apply patches
+  RemoveOptions remove;
+  bool dry_run = false;
+  FieldValidation field_validation = FieldValidation::ignore;
+  std::string field_manager;
+  std::string given_manager,
+      given_validation;  // fieldManager and fieldValidation as the query has them, for webhooks
+  kube::UserInfo user;
+  bool past_admission = false;  // a removal that nobody may refuse
+  // Of an update or patch that may create: why its user must not. Empty: it may.
+  std::optional<Error> creation_denied;
+};
+
+struct WriteOutcome {
+  enum class Effect { unchanged, created, updated, removed };
+  std::optional<Error> error;
+  // The object as it was written, as it was found (no change), or as it would be (dry run).
+  store::ItemPtr item;
+  Effect effect = Effect::unchanged;
+  std::optional<json::Value> changed_body;  // of a connect, when webhooks changed it
+  std::vector<std::string> warnings;
+  std::map<std::string, std::string> audit_annotations;
+};
+
+}  // namespace hekla::apiserver

@@ -1,0 +1,79 @@
+#include "apiserver/server/upkeep.h"
+
+#include <atomic>
+
+namespace hekla::apiserver {
+
+struct Upkeep::State : std::enable_shared_from_this<State> {
+  store::Store& store;
+  Registry& registry;
+  Writes& writes;
+  Executor& loop;
+  UpkeepRule rule;
+  std::atomic<bool> scheduled{false};
+  bool ended = false;
+  std::vector<std::unique_ptr<store::Store::Subscription>> subscriptions;
+
+  State(store::Store& s, Registry& r, Writes& w, Executor& l, UpkeepRule u)
+      : store(s), registry(r), writes(w), loop(l), rule(std::move(u)) {}
+
+  // Any thread.
+  void wake() {
+    if (scheduled.exchange(true)) return;
+    loop.post([weak = weak_from_this()] {
+      std::shared_ptr<State> self = weak.lock();
+      if (!self || self->ended) return;
+      self->scheduled = false;
+      self->look();
+    });
+  }
+
+  void look() {
+    std::vector<WriteRequest> requests =
+        rule.look(*registry.catalog(), store.snapshot(), loop.clock().wall());
+    for (WriteRequest& request : requests) request.field_manager = rule.manager;
+    // What changes by it, or fails because something else has changed, wakes us again by itself.
+    if (!requests.empty()) writes.run(std::move(requests), loop, [](std::vector<WriteOutcome>) {});
+  }
+};
+
+Upkeep::Upkeep(store::Store& store, Registry& registry, Writes& writes, Executor& loop,
+               UpkeepRule rule)
+    : state_(std::make_shared<State>(store, registry, writes, loop, std::move(rule))) {}
+
+Upkeep::~Upkeep() {
+  state_->ended = true;
+  state_->subscriptions.clear();
+}
+
+void Upkeep::start() {
+  auto wake = [weak = std::weak_ptr<State>(state_)] {
+    if (std::shared_ptr<State> self = weak.lock()) self->wake();
+  };
+  for (const kube::Resource& kind : state_->rule.kinds) {
+    const ServedPtr served = state_->registry.catalog()->find(kind);
+    state_->subscriptions.push_back(state_->store.subscribe(served->bucket, wake));
+  }
+  state_->registry.on_change(state_->loop, wake);
+  state_->wake();
+}
+
+WriteRequest upkeep_write(ServedPtr served, std::string name) {
+  WriteRequest request;
+  request.served = std::move(served);
+  request.key = {"", std::move(name)};
+  request.user = {"system:apiserver", "", {"system:masters"}};
+  return request;
+}
+
+bool has_condition_like(const json::Value& object, const json::Value& wanted, const char* field) {
+  const json::Array* conditions = json::array_at(object, {"status", "conditions"});
+  if (!conditions) return false;
+  for (const json::Value& one : *conditions)
+    if (json::string_at(one, {"type"}) == json::string_at(wanted, {"type"}))
+      return json::string_at(one, {"status"}) == json::string_at(wanted, {"status"}) &&
+             json::string_at(one, {field}) == json::string_at(wanted, {field});
+  return false;
+}
+
+}  // namespace hekla::apiserver
