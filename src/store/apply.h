@@ -7,7 +7,7 @@
 
 #include "store/format.h"
 #include "store/history.h"
-#include "store/store.h"
+#include "store/item.h"
 #include "store/tree.h"
 
 namespace hekla::store {

@@ -4,9 +4,11 @@
 #include <memory>
 #include <string>
 
-#include "store/store.h"
+#include "store/item.h"
 
 namespace hekla::store {
+
+class Store;  // store.h
 
 // The other side of every store that Store::open gives.
 class BackupSource {

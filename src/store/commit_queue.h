@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/executor.h"
-#include "store/store.h"
+#include "store/item.h"
 
 namespace hekla::store {
 

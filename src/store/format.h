@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "store/store.h"
+#include "store/item.h"
 
 namespace hekla::store {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/store.h"
+#include "store/item.h"
 
 namespace hekla::store {
 

@@ -10,8 +10,8 @@
 #include "base/disk.h"
 #include "base/result.h"
 #include "store/history.h"
+#include "store/item.h"
 #include "store/log.h"
-#include "store/store.h"
 #include "store/tree.h"
 
 namespace hekla::store {

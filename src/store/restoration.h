@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "store/item.h"
 #include "store/recovery.h"
-#include "store/store.h"
 
 namespace hekla::store {
 

@@ -20,7 +20,7 @@ struct Subscriptions::Registry {
 
 namespace {
 
-class Token final : public Store::Subscription {
+class Token final : public Subscription {
  public:
   Token(std::shared_ptr<Subscriptions::Registry> registry, BucketId bucket,
         SubscriberPtr subscriber)
@@ -45,8 +45,7 @@ class Token final : public Store::Subscription {
 
 Subscriptions::Subscriptions() : registry_(std::make_shared<Registry>()) {}
 
-std::unique_ptr<Store::Subscription> Subscriptions::add(BucketId bucket,
-                                                        std::function<void()> notify) {
+std::unique_ptr<Subscription> Subscriptions::add(BucketId bucket, std::function<void()> notify) {
   auto subscriber = std::make_shared<Subscriber>();
   subscriber->notify = std::move(notify);
   {

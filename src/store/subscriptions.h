@@ -7,14 +7,15 @@
 #include <mutex>
 #include <vector>
 
-#include "store/store.h"
+#include "store/item.h"
+#include "store/subscription.h"
 
 namespace hekla::store {
 
 class Subscriptions {
  public:
   Subscriptions();
-  std::unique_ptr<Store::Subscription> add(BucketId bucket, std::function<void()> notify);
+  std::unique_ptr<Subscription> add(BucketId bucket, std::function<void()> notify);
   // Each subscriber of each of the buckets once.
   void notify(const std::vector<BucketId>& buckets);
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/store.h"
+#include "store/item.h"
 
 namespace hekla::store {
 
