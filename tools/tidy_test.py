@@ -64,8 +64,9 @@ class TidyTest(unittest.TestCase):
         self.assert_clean({})
 
     def test_a_module_may_not_include_upwards(self):
-        self.assert_finds("layers", "src/base/disk.cpp", '#include "base/disk.h"\n#include "store/store.h"\n',
-                          line=2, containing="base may not include store")
+        upwards = {"src/base/disk.cpp": '#include "base/disk.h"\n#include "store/store.h"\n'}
+        self.assertEqual([str(f) for f in findings(upwards, "layers")],
+                         ["src/base/disk.cpp:2: layers: base may not include store"])
 
     def test_neighbours_may_not_include_each_other(self):
         more = {"src/scheduler/CMakeLists.txt": "hekla_module(scheduler)\n", "src/scheduler/README.md": "#\n",
@@ -91,6 +92,70 @@ class TidyTest(unittest.TestCase):
         more = {"src/store/fixture_test.h": "#pragma once\n",
                 "src/store/store.cpp": '#include "store/store.h"\n#include "store/fixture_test.h"\n'}
         self.assertEqual([f.rule for f in findings(more)], ["layers"])
+
+    def test_a_room_includes_only_lower_rooms(self):
+        face = {"src/apiserver/CMakeLists.txt": "hekla_module(apiserver)\n", "src/apiserver/README.md": "#\n",
+                "src/apiserver/api_server.h": '#pragma once\n#include "apiserver/text/word.h"\n',
+                "src/apiserver/text/README.md": "#\n", "src/apiserver/server/README.md": "#\n",
+                "src/apiserver/text/word.h": "#pragma once\n",
+                "src/apiserver/server/api_server.cpp": '#include "apiserver/api_server.h"\n'
+                                                       '#include "apiserver/text/word.h"\n'}
+        self.assert_clean(face)
+        upwards = {**face, "src/apiserver/server/deep.h": "#pragma once\n",
+                   "src/apiserver/text/word.cpp": '#include "apiserver/text/word.h"\n#include "apiserver/server/deep.h"\n'}
+        self.assertEqual([str(f) for f in findings(upwards)],
+                         ["src/apiserver/text/word.cpp:2: rooms: apiserver/text may not include server"])
+        to_face = {**face, "src/apiserver/text/other.cpp": '#include "apiserver/api_server.h"\n'}
+        self.assertEqual([str(f) for f in findings(to_face)],
+                         ["src/apiserver/text/other.cpp:1: rooms: apiserver/text may not include the face"])
+        self.assert_clean({**face, "src/apiserver/text/word_test.cpp": '#include "apiserver/api_server.h"\n'})
+        unknown = {**face, "src/apiserver/attic/a.cpp": "int a;\n"}
+        self.assertEqual([f.rule for f in findings(unknown)], ["rooms"])
+        bare = {**face, "src/apiserver/text/README.md": None}
+        self.assertEqual([str(f) for f in findings(bare)], ["src/apiserver/text/README.md:1: readme: missing"])
+
+    def test_neighbouring_rooms_do_not_include_each_other(self):
+        more = {"src/apiserver/CMakeLists.txt": "hekla_module(apiserver)\n", "src/apiserver/README.md": "#\n",
+                "src/apiserver/read/README.md": "#\n", "src/apiserver/write/README.md": "#\n",
+                "src/apiserver/write/put.h": "#pragma once\n",
+                "src/apiserver/read/get.cpp": '#include "apiserver/write/put.h"\n'}
+        self.assertEqual([f.text for f in findings(more)], ["apiserver/read may not include write"])
+
+    def test_other_modules_see_a_modules_face_alone(self):
+        more = {"src/main/CMakeLists.txt": "hekla_module(main)\n", "src/main/README.md": "#\n",
+                "src/store/deep/page.h": "#pragma once\n",
+                "src/main/main.cpp": '#include "store/store.h"\n#include "store/deep/page.h"\n'}
+        self.assertEqual([str(f) for f in findings(more)],
+                         ["src/main/main.cpp:2: faces: store/deep/page.h is inside store; include its face"])
+        more["src/main/main_test.cpp"] = more.pop("src/main/main.cpp")
+        self.assert_clean(more)
+
+    def test_units_do_not_include_each_other(self):
+        more = {"src/store/a.h": '#pragma once\n#include "store/b.h"\n',
+                "src/store/b.h": "#pragma once\n",
+                "src/store/b.cpp": '#include "store/b.h"\n#include "store/c.h"\n',
+                "src/store/c.h": '#pragma once\n#include "store/a.h"\n'}
+        self.assertEqual([str(f) for f in findings(more)],
+                         ["src/store/a.h:1: cycle: include each other: store/a, store/b, store/c"])
+        more["src/store/c.h"] = '#pragma once\n#include "base/disk.h"\n'
+        self.assert_clean({**more, "src/store/store.cpp": self.in_store('#include "store/a.h"')})
+
+    def test_exceptions_that_nobody_needs_go(self):
+        unneeded = {"src/scheduler/CMakeLists.txt": "hekla_module(scheduler)\n", "src/scheduler/README.md": "#\n",
+                    "src/scheduler/loop/scheduler.h": "#pragma once\n",
+                    "src/scheduler/loop/scheduler.cpp": '#include "scheduler/loop/scheduler.h"\n'}
+        self.assertEqual([(f.path, f.rule) for f in findings(unneeded)],
+                         [("src/scheduler/loop/scheduler.h", "faces")])
+        apart = {"src/base/crypto.h": "#pragma once\n", "src/base/crypto.cpp": '#include "base/crypto.h"\n',
+                 "src/base/signing_request.h": '#pragma once\n#include "base/crypto.h"\n',
+                 "src/base/signing_request.cpp": '#include "base/signing_request.h"\n'}
+        self.assertEqual([(f.path, f.rule) for f in findings(apart)], [("src/base/crypto.h", "cycle")])
+
+    def test_a_folder_holds_so_many_files(self):
+        many = {f"src/store/f{number}.cpp": "int a;\n" for number in range(38)}
+        self.assertEqual([f.rule for f in findings(many)], ["folder-size"])
+        many.pop("src/store/f0.cpp")
+        self.assert_clean(many)
 
     def test_third_party_headers_stay_with_their_owner(self):
         for header in ("boost/asio/io_context.hpp", "openssl/evp.h", "spdlog/spdlog.h", "zlib.h", "simdjson.h",
