@@ -1,4 +1,4 @@
-// What jobs, services and others may not say, beyond the texts in kinds_rules_test.cpp.
+// What jobs, services and others may not say, beyond the texts in kinds/rules/kinds_rules_test.cpp.
 #include "apiserver/kinds/kinds_fixture_test.h"
 
 namespace hekla::apiserver {

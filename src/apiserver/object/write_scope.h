@@ -1,5 +1,5 @@
 // The state of one attempt at a write: what it reads, what it works with, and what it has come to
-// so far. Data alone; the stages that pass it on are in write_stages.h.
+// so far. Data alone; the stages that pass it on are in write/stages.h.
 #pragma once
 
 #include <map>
@@ -17,8 +17,8 @@
 
 namespace hekla::apiserver {
 
-class AdmissionChain;         // admission_chain.h
-class AdmissionPolicies;      // admission_policies.h
+class AdmissionChain;         // gates/chain.h
+class AdmissionPolicies;      // gates/policies.h
 class Authorizer;             // auth.h
 class Conversions;            // conversion.h
 class ServiceAddresses;       // service_addresses.h

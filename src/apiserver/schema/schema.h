@@ -21,7 +21,7 @@ class Pattern;  // cel/pattern.h
 
 namespace hekla::apiserver {
 
-struct SchemaRules;  // schema_rules.h
+struct SchemaRules;  // schema/rules.h
 
 struct Schema : cel::Shape {
   enum class Type : std::uint8_t {

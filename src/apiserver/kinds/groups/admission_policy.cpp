@@ -1,5 +1,5 @@
 // admissionregistration.k8s.io/v1: ValidatingAdmissionPolicy and its binding. What they do is in
-// admission_policies.cpp.
+// gates/policies.cpp.
 #include <algorithm>
 
 #include "apiserver/kinds/builtin.h"

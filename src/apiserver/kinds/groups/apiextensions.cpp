@@ -1,4 +1,4 @@
-// apiextensions.k8s.io/v1 CustomResourceDefinition (its rules are in crd_rules.cpp) and
+// apiextensions.k8s.io/v1 CustomResourceDefinition (its rules are in crd/rules.cpp) and
 // apiregistration.k8s.io/v1 APIService.
 #include "apiserver/kinds/api_service.h"
 #include "apiserver/kinds/builtin.h"

@@ -219,8 +219,8 @@ void stamp_phase(json::Value& object, const WriteContext& context) {
   json::at_path(object, {"status", "lastPhaseTransitionTime"}) = model::format_rfc3339(context.now);
 }
 
-// Bytes once promised stay; only the request of a bound claim may grow (by admission_storage.cpp's
-// leave), and a volume may be bound.
+// Bytes once promised stay; only the request of a bound claim may grow (by
+// gates/storage_classes.cpp's leave), and a volume may be bound.
 std::vector<Cause> validate_changed_claim(const json::Value& object, const json::Value& old) {
   Rules rules;
   Field now = Field(object, "")["spec"], before = Field(old, "")["spec"];
