@@ -1,5 +1,5 @@
 // The state of one attempt at a write: what it reads, what it works with, and what it has come to
-// so far. Data alone; the stages that pass it on are in write/stages.h.
+// so far. Data alone; the stages that pass it on are in write/stages/.
 #pragma once
 
 #include <map>

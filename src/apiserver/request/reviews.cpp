@@ -17,7 +17,7 @@
 #include "apiserver/text/user_info.h"
 #include "apiserver/write/managed_fields.h"
 #include "apiserver/write/match_request.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/stages/decode.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {

@@ -1,5 +1,5 @@
-// Server-side apply: the caller states the fields it wants; what it stated before and no longer
-// states goes away unless somebody else owns it; what others own is a conflict unless forced.
+#include "apiserver/write/apply.h"
+
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -11,10 +11,14 @@
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
 #include "apiserver/text/field_error.h"
+#include "apiserver/write/create.h"
 #include "apiserver/write/field_set.h"
+#include "apiserver/write/finish_update.h"
 #include "apiserver/write/managed_fields.h"
 #include "apiserver/write/match_request.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/stages/decode.h"
+#include "apiserver/write/stages/find.h"
+#include "apiserver/write/stages/put.h"
 #include "json/go_text.h"
 #include "json/parse.h"
 #include "model/time.h"

@@ -1,4 +1,5 @@
-// Binding a pod to a node: the verb of schedulers.
+#include "apiserver/write/binding.h"
+
 #include <cstring>
 
 #include "apiserver/object/metadata.h"
@@ -7,7 +8,9 @@
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
 #include "apiserver/text/field_error.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/stages/admit.h"
+#include "apiserver/write/stages/find.h"
+#include "apiserver/write/stages/put.h"
 #include "base/check.h"
 #include "json/parse.h"
 #include "json/raw.h"

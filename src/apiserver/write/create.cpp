@@ -1,11 +1,16 @@
-// POST, and the creating half of PUT and server-side apply.
+#include "apiserver/write/create.h"
+
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
 #include "apiserver/write/managed_fields.h"
 #include "apiserver/write/match_request.h"
 #include "apiserver/write/quota.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/stages/admit.h"
+#include "apiserver/write/stages/allocate.h"
+#include "apiserver/write/stages/decode.h"
+#include "apiserver/write/stages/put.h"
+#include "apiserver/write/stages/validate.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {

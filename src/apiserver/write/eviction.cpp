@@ -1,6 +1,5 @@
-// Evicting a pod, as kubectl drain does: a deletion that a PodDisruptionBudget may forbid. The
-// budget is used up in the same commit. The order is that of kube-apiserver 1.34's eviction
-// subresource.
+#include "apiserver/write/eviction.h"
+
 #include <algorithm>
 
 #include "apiserver/object/metadata.h"
@@ -8,8 +7,11 @@
 #include "apiserver/object/storage.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
+#include "apiserver/write/remove.h"
 #include "apiserver/write/side_writes.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/stages/admit.h"
+#include "apiserver/write/stages/find.h"
+#include "apiserver/write/stages/put.h"
 #include "model/selector.h"
 #include "model/time.h"
 

@@ -1,13 +1,17 @@
-// PATCH: JSON patch, merge patch and strategic merge patch. Server-side apply is apply.cpp.
-#include "json/patch.h"
-#include "apiserver/object/write_scope.h"
-#include "apiserver/write/match_request.h"
+#include "apiserver/write/patch.h"
 
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/storage.h"
+#include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
 #include "apiserver/text/field_error.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/apply.h"
+#include "apiserver/write/finish_update.h"
+#include "apiserver/write/match_request.h"
+#include "apiserver/write/stages/decode.h"
+#include "apiserver/write/stages/find.h"
+#include "apiserver/write/stages/put.h"
+#include "json/patch.h"
 
 namespace hekla::apiserver {
 

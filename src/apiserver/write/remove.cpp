@@ -1,5 +1,5 @@
-// DELETE: preconditions, finalizers, grace, and at last the removal. The order is that of the
-// generic registry of kube-apiserver 1.34.
+#include "apiserver/write/remove.h"
+
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,10 @@
 #include "apiserver/text/errors.h"
 #include "apiserver/text/field_error.h"
 #include "apiserver/write/quota.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/stages/admit.h"
+#include "apiserver/write/stages/find.h"
+#include "apiserver/write/stages/put.h"
+#include "apiserver/write/stages/validate.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {

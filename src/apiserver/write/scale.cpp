@@ -9,7 +9,13 @@
 #include "apiserver/schema/facts.h"
 #include "apiserver/text/errors.h"
 #include "apiserver/text/field_error.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/apply.h"
+#include "apiserver/write/finish_update.h"
+#include "apiserver/write/patch.h"
+#include "apiserver/write/stages/admit.h"
+#include "apiserver/write/stages/decode.h"
+#include "apiserver/write/stages/find.h"
+#include "apiserver/write/stages/put.h"
 #include "model/selector.h"
 
 namespace hekla::apiserver {

@@ -3,6 +3,7 @@
 
 #include "apiserver/object/kind.h"
 #include "apiserver/object/registry.h"
+#include "apiserver/write/stages/put.h"
 #include "base/result.h"
 #include "json/value.h"
 
@@ -12,5 +13,7 @@ namespace hekla::apiserver {
 Result<json::Value> scale_of(const Kind& kind, const json::Value& object);
 // How kubectl get shows it.
 const ServedKind& shown_scale();
+
+Result<PreparedWrite> prepare_scale(WriteScope& scope);
 
 }  // namespace hekla::apiserver

@@ -1,12 +1,17 @@
-// PUT: the whole object replaces the old one.
+#include "apiserver/write/update.h"
+
 #include "apiserver/kinds/pod/ephemeral.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/storage.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
 #include "apiserver/text/field_error.h"
+#include "apiserver/write/create.h"
+#include "apiserver/write/finish_update.h"
 #include "apiserver/write/match_request.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/stages/decode.h"
+#include "apiserver/write/stages/find.h"
+#include "apiserver/write/stages/put.h"
 
 namespace hekla::apiserver {
 

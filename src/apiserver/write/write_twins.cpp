@@ -8,6 +8,8 @@
 #include "apiserver/gates/webhooks.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/write_scope.h"
+#include "apiserver/write/stages/admit.h"
+#include "apiserver/write/stages/put.h"
 #include "json/raw.h"
 #include "model/names.h"
 

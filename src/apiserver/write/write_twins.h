@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "apiserver/object/object_header.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/write/stages/put.h"
 
 namespace hekla::apiserver {
 

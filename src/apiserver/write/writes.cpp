@@ -11,8 +11,16 @@
 #include "apiserver/object/storage.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
+#include "apiserver/write/binding.h"
+#include "apiserver/write/connection.h"
+#include "apiserver/write/create.h"
+#include "apiserver/write/eviction.h"
+#include "apiserver/write/patch.h"
+#include "apiserver/write/remove.h"
 #include "apiserver/write/scale.h"
 #include "apiserver/write/side_writes.h"
+#include "apiserver/write/stages/put.h"
+#include "apiserver/write/update.h"
 #include "apiserver/write/write_twins.h"
 #include "base/check.h"
 
@@ -27,7 +35,6 @@ constexpr int kMaxAttempts = 1000;
 constexpr std::size_t kMaxWebhookAnswers = 256;
 // A collection may be larger than what the store takes at once.
 constexpr std::size_t kBytesPerCommit = std::size_t{8} << 20;
-}  // namespace
 
 Result<PreparedWrite> prepare_write(WriteScope& scope) {
   switch (scope.request.verb) {
@@ -48,6 +55,8 @@ Result<PreparedWrite> prepare_write(WriteScope& scope) {
   }
   return fail(Code::internal, "unknown verb");
 }
+
+}  // namespace
 
 // One call of run(): lives until its outcomes are delivered.
 class Writes::Run : public std::enable_shared_from_this<Writes::Run> {

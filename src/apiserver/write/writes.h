@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "apiserver/object/write_request.h"
-#include "apiserver/write/stages.h"
+#include "apiserver/object/write_scope.h"
 #include "base/executor.h"
 #include "store/store.h"
 
