@@ -31,6 +31,8 @@ class Reflector {
   ~Reflector();
   void start();
   bool synced() const;
+  // The server has answered that it does not know the resource, and nothing was listed yet.
+  bool absent() const;
 
  private:
   struct State;
@@ -64,6 +66,7 @@ class Informer {
   void start() { reflector_.start(); }
 
   bool synced() const { return reflector_.synced(); }
+  bool absent() const { return reflector_.absent(); }
   const Resource& resource() const { return resource_; }
   std::size_t size() const { return objects_.size(); }
   Ref get(const Key& key) const {

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "kube/cache_set.h"
 
 namespace hekla::kube {
 
@@ -163,6 +164,12 @@ ReconcileLoop::ReconcileLoop(Client& client, ReconcileOptions options, Reconcile
                              Overlay overlay)
     : state_(std::make_shared<State>(client, std::move(options), std::move(reconcile),
                                      std::move(overlay))) {}
+
+ReconcileLoop::ReconcileLoop(CacheSet& caches, ReconcileOptions options, Reconcile reconcile)
+    : ReconcileLoop(caches.client(), std::move(options), std::move(reconcile),
+                    [&caches](const Write& write, const ObjectPtr& result) {
+                      caches.overlay(write, result);
+                    }) {}
 
 ReconcileLoop::~ReconcileLoop() = default;
 

@@ -14,6 +14,8 @@
 
 namespace hekla::kube {
 
+class CacheSet;  // kube/cache_set.h
+
 struct Round {
   std::vector<Write> writes;
   // Look at the key again after this time even if nothing changes.
@@ -43,6 +45,8 @@ class ReconcileLoop {
   using Overlay = std::function<void(const Write&, const ObjectPtr&)>;
 
   ReconcileLoop(Client& client, ReconcileOptions options, Reconcile reconcile, Overlay overlay);
+  // Its writes are shown to the set's caches, which outlive it.
+  ReconcileLoop(CacheSet& caches, ReconcileOptions options, Reconcile reconcile);
   ~ReconcileLoop();
 
   // Marks the key dirty; rounds run from posted tasks, never inside add().

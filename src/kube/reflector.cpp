@@ -16,7 +16,7 @@ struct Reflector::State : std::enable_shared_from_this<State> {
   std::unique_ptr<Watch> watch;
   std::uint64_t resource_version = 0;
   Nanos backoff = kFirstBackoff;
-  bool is_synced = false;
+  bool is_synced = false, is_absent = false;
 
   State(Client& c, Resource r, ListOptions o, Sink s)
       : client(c), resource(std::move(r)), options(std::move(o)), sink(std::move(s)) {}
@@ -28,10 +28,15 @@ struct Reflector::State : std::enable_shared_from_this<State> {
   }
 
   void listed(Result<List> result) {
-    if (!result) return retry(result.error());
+    if (!result) {
+      is_absent = !is_synced && result.error().code == Code::not_found;
+      if (is_absent) sink.settled();
+      return retry(result.error());
+    }
     backoff = kFirstBackoff;
     resource_version = result->resource_version;
     is_synced = true;
+    is_absent = false;
     sink.replace(std::move(*result));
     sink.settled();
     open_watch();
@@ -82,5 +87,7 @@ Reflector::~Reflector() = default;
 void Reflector::start() { state_->list(); }
 
 bool Reflector::synced() const { return state_->is_synced; }
+
+bool Reflector::absent() const { return state_->is_absent; }
 
 }  // namespace hekla::kube

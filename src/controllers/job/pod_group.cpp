@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "controllers/framework/quota.h"
 #include "controllers/job/names.h"
 #include "controllers/job/state_machine.h"
+#include "framework/quota.h"
 #include "json/patch.h"
 
 namespace hekla::controllers {
@@ -91,7 +91,8 @@ Result<model::ResourceList> min_resources(
     const std::function<std::int32_t(const std::string&)>& priority_of) {
   std::vector<Role> roles;
   for (const model::TaskSpec& task : spec.tasks) {
-    Role role{0, task.replicas, role_min_available(task), TRY(pod_quota_usage(task.podTemplate))};
+    Role role{0, task.replicas, role_min_available(task),
+              TRY(framework::pod_quota_usage(task.podTemplate))};
     std::string_view own = json::string_at(task.podTemplate, {"spec", "priorityClassName"});
     role.priority = priority_of(own.empty() ? spec.priorityClassName : std::string(own));
     roles.push_back(std::move(role));
@@ -103,7 +104,7 @@ Result<model::ResourceList> min_resources(
   std::int32_t left = spec.minAvailable;
   auto take = [&](const Role& role, std::int32_t wanted) {
     std::int32_t taken = std::clamp(wanted, 0, std::max(left, 0));
-    add_times(total, role.usage, taken);
+    framework::add_times(total, role.usage, taken);
     left -= taken;
   };
   if (spec.minAvailable < total_role_min_available(spec)) {

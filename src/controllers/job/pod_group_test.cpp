@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "controllers/framework/quota.h"
+#include "framework/quota.h"
 #include "json/parse.h"
 
 namespace hekla::controllers {
@@ -21,7 +21,7 @@ std::string amounts(const model::ResourceList& list) {
 }
 
 std::string usage(const std::string& spec) {
-  Result<model::ResourceList> got = pod_quota_usage(yaml("{spec: " + spec + "}"));
+  Result<model::ResourceList> got = framework::pod_quota_usage(yaml("{spec: " + spec + "}"));
   EXPECT_TRUE(got) << got.error().message;
   return amounts(*got);
 }

@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "controllers/framework/quota.h"
+#include "framework/quota.h"
 #include "json/patch.h"
 
 namespace hekla::controllers {
@@ -85,7 +85,7 @@ void fill_spec(const model::Pod& pod, const std::map<std::string, std::string>& 
   if (!queue.empty()) spec.queue = queue;
   if (auto wish = topology(pod)) spec.networkTopology = wish;
   spec.minResources.emplace();
-  add_times(*spec.minResources, pod_quota_usage(pod.spec), spec.minMember);
+  framework::add_times(*spec.minResources, framework::pod_quota_usage(pod.spec), spec.minMember);
 }
 
 // Those of `wanted` that `have` lacks or has otherwise.

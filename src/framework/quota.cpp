@@ -1,8 +1,8 @@
-#include "controllers/framework/quota.h"
+#include "framework/quota.h"
 
 #include "model/quota.h"
 
-namespace hekla::controllers {
+namespace hekla::framework {
 namespace {
 
 using model::Quantity;
@@ -57,4 +57,4 @@ void add_times(ResourceList& total, const ResourceList& usage, std::int64_t time
   }
 }
 
-}  // namespace hekla::controllers
+}  // namespace hekla::framework

@@ -5,7 +5,7 @@
 #include "json/value.h"
 #include "model/core.h"
 
-namespace hekla::controllers {
+namespace hekla::framework {
 
 // `pod_template` has metadata and spec. Requests a container leaves out come from its limits, as
 // the API server will default them; Volcano looks at the template before that and charges nothing.
@@ -15,4 +15,4 @@ model::ResourceList pod_quota_usage(model::PodSpec spec);
 // usage * times, added to `total`.
 void add_times(model::ResourceList& total, const model::ResourceList& usage, std::int64_t times);
 
-}  // namespace hekla::controllers
+}  // namespace hekla::framework
