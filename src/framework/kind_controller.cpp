@@ -142,7 +142,7 @@ struct KindController::State : std::enable_shared_from_this<State> {
       return round;
     }
     RoundPlan plan(kind, owned, *object);
-    const std::map<std::string, View::Claims> claims = plan.claim_children();
+    const std::map<std::string, View::Claims>& claims = plan.claim_children();
     auto refusal = refusals.find(key);
     const std::string* refused = refusal == refusals.end() ? nullptr : &refusal->second;
     const View view(caches, object->metadata, now, refused, claims);
@@ -189,7 +189,7 @@ struct KindController::State : std::enable_shared_from_this<State> {
       }
       if (settled.error && !first) first = settled.error;
       if (!results[i]) continue;
-      if (sent[i].applied_hash != 0) applied[key].note(sent[i]);
+      if (sent[i].applied_hash != 0) applied[key].note(sent[i], **results[i]);
       if (sent[i].what == Step::What::status)
         for (const Event& event : with_status) say(object.metadata, event);
     }

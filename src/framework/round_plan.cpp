@@ -69,26 +69,27 @@ Settled settle_step(const Step& step, const kube::WriteResult& result,
   return settled;
 }
 
-void AppliedForms::note(const Step& applied) {
-  forms_[id_of(applied)] = {applied.applied_hash, std::nullopt};
+void AppliedForms::note(const Step& applied, const kube::Object& answer) {
+  forms_[id_of(applied)] = {applied.applied_hash, answer.resource_version, std::nullopt};
 }
 
 bool AppliedForms::is_form_of(const Step& wanted, const AnyObject& live, const json::Value& body) {
   auto found = forms_.find(id_of(wanted));
   if (found == forms_.end() || found->second.wanted != wanted.applied_hash) return false;
+  Form& known = found->second;
   const std::uint64_t form = content_hash(projection(live, body));
-  if (!found->second.live) found->second.live = form;
-  return *found->second.live == form;
+  if (!known.live && live.metadata.resourceVersion == std::to_string(known.version))
+    known.live = form;
+  return known.live == form;
 }
 
-std::map<std::string, View::Claims> RoundPlan::claim_children() {
-  std::map<std::string, View::Claims> claims;
+const std::map<std::string, View::Claims>& RoundPlan::claim_children() {
   std::vector<kube::Write> writes;
   for (const OwnedCache& one : owned_)
     if (one.kind->claim == Claim::selector)
-      claims[View::id_of(one.kind->resource)] = claim_by_selector(kind_, one, object_, writes);
+      claims_[View::id_of(one.kind->resource)] = claim_by_selector(kind_, one, object_, writes);
   for (kube::Write& write : writes) steps.push_back({Step::What::claim, std::move(write)});
-  return claims;
+  return claims_;
 }
 
 const OwnedCache& RoundPlan::owned_cache(const kube::Resource& resource) const {
@@ -136,12 +137,19 @@ void RoundPlan::plan_child(const Child& child, const kube::CacheSet& caches, App
   step.words = words_of(child.words, *owned.kind);
   auto live = step.key.name.empty() ? nullptr : owned.cache->get(step.key);
   if (!live) return make(child, *owned.kind, std::move(step));
-  const model::OwnerReference* owner = live->controller();
-  if (child.ownership == Ownership::controller && (!owner || owner->uid != object_.metadata.uid) &&
-      owned.kind->claim == Claim::controller)
+  if (child.ownership == Ownership::controller && !is_own(child.resource, *live))
     return taken(child, step.key, *step.words);
   if (live->deletionTimestamp || child.care == Care::create_once) return;
   compare(child, *owned.cache, *live, std::move(step), forms);
+}
+
+bool RoundPlan::is_own(const kube::Resource& resource, const model::ObjectMeta& live) const {
+  if (const model::OwnerReference* owner = live.controller())
+    return owner->uid == object_.metadata.uid;
+  auto claims = claims_.find(View::id_of(resource));
+  return claims != claims_.end() &&
+         std::find(claims->second.adopted.begin(), claims->second.adopted.end(), key_of(live)) !=
+             claims->second.adopted.end();
 }
 
 bool RoundPlan::may_create(const OwnedKind& kind) {
@@ -190,9 +198,7 @@ void RoundPlan::compare(const Child& child, const Held& cache, const model::Obje
 }
 
 void RoundPlan::taken(const Child& child, const kube::Key& key, const ChildWords& words) {
-  Error error{Code::already_exists, child.resource.plural + " \"" + key.name +
-                                        "\" already exists and is not controlled by " +
-                                        kind_.resource.kind + " " + object_.metadata.name};
+  Error error{Code::already_exists, child.resource.plural + " \"" + key.name + "\" already exists"};
   if (words.taken)
     events.push_back({filled(*words.taken, {key.name,
                                             child.resource.kind,

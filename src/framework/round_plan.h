@@ -37,14 +37,16 @@ Settled settle_step(const Step& step, const kube::WriteResult& result,
 // another spelling; without this a round would apply it again and again.
 class AppliedForms {
  public:
-  void note(const Step& applied);
+  // `answer` is the object as the server wrote it.
+  void note(const Step& applied, const kube::Object& answer);
   // Whether the live object is just the server's form of a body with this hash.
   bool is_form_of(const Step& wanted, const AnyObject& live, const json::Value& body);
 
  private:
   struct Form {
     std::uint64_t wanted = 0;
-    std::optional<std::uint64_t> live;
+    std::uint64_t version = 0;          // that the server answered with
+    std::optional<std::uint64_t> live;  // hash of its form, once it was needed
   };
   std::map<std::string, Form> forms_;
 };
@@ -56,8 +58,8 @@ class RoundPlan {
             const AnyObject& object)
       : kind_(kind), owned_(owned), object_(object) {}
 
-  // First: the writes of claims begin the batch.
-  std::map<std::string, View::Claims> claim_children();
+  // First: the writes of claims begin the batch. For the View; good for the plan's life.
+  const std::map<std::string, View::Claims>& claim_children();
   // `after_refusal`: the object's last creation was refused.
   void carry_out(Outcome& outcome, const kube::CacheSet& caches, bool finalizing,
                  bool after_refusal, AppliedForms& forms);
@@ -76,10 +78,13 @@ class RoundPlan {
   void remove(const Removal& removal);
   void prune(const std::vector<Child>& children);
   bool may_create(const OwnedKind& kind);
+  // Controlled by the object, or adopted in this round.
+  bool is_own(const kube::Resource& resource, const model::ObjectMeta& live) const;
 
   const KindDescription& kind_;
   const std::vector<OwnedCache>& owned_;
   const AnyObject& object_;
+  std::map<std::string, View::Claims> claims_;
   bool after_refusal_ = false;
   std::map<const OwnedKind*, std::size_t> created_;
 };

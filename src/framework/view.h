@@ -32,6 +32,13 @@ class View {
   template <class T = AnyObject>
   std::shared_ptr<const T> child(const kube::Resource& resource, const std::string& name) const;
 
+  // Objects of an owned kind that another object controls: the pods of a child.
+  template <class T = AnyObject>
+  std::vector<std::shared_ptr<const T>> controlled_by(const kube::Resource& resource,
+                                                      const std::string& uid) const {
+    return caches_.controlled_by<T>(resource, uid);
+  }
+
   // Objects of followed kinds, in any namespace. T is what the kind is followed as.
   template <class T = AnyObject>
   std::shared_ptr<const T> find(const kube::Resource& resource, const kube::Key& key) const {

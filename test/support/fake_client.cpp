@@ -142,10 +142,21 @@ kube::WriteResult FakeApi::create_object(const kube::Write& write) {
   return store(write.resource, std::move(value), kube::WatchEvent::Type::added);
 }
 
+// Server-side apply takes away what its last body had and this one has not.
+void FakeApi::take_back(const kube::Write& write, json::Value& object) {
+  json::Value& before =
+      applied_[table_name(write.resource) + "/" + write.key.ns + "/" + write.key.name];
+  if (before.is_object()) json::apply_merge_patch(object, json::diff_merge(before, write.body));
+  before = write.body;
+}
+
 kube::WriteResult FakeApi::patch_object(const kube::Write& write) {
   const json::Value* found = find(write.resource, write.key);
   if (!found) {
-    if (write.patch_type == kube::PatchType::apply) return create_object(write);
+    if (write.patch_type == kube::PatchType::apply) {
+      applied_[table_name(write.resource) + "/" + write.key.ns + "/" + write.key.name] = write.body;
+      return create_object(write);
+    }
     return fail(Code::not_found, write.resource.plural + " \"" + write.key.name + "\" not found");
   }
   std::string_view wanted = json::string_at(write.body, {"metadata", "resourceVersion"});
@@ -155,6 +166,7 @@ kube::WriteResult FakeApi::patch_object(const kube::Write& write) {
                 "version and try again");
   json::Value after = *found;
   json::Value patch = write.body;
+  if (write.patch_type == kube::PatchType::apply) take_back(write, after);
   json::Object& members = patch.get_object();
   std::string_view uid = json::string_at(write.body, {"metadata", "uid"});
   if (!uid.empty() && uid != text_at(*found, "uid"))
@@ -332,6 +344,12 @@ void FakeClient::get(const kube::Resource& resource, const kube::Key& key,
 
 void FakeClient::list(const kube::Resource& resource, const kube::ListOptions& options,
                       std::move_only_function<void(Result<kube::List>)> done) {
+  if (api_.unserved.contains(resource.plural)) {
+    executor_.post([done = std::move(done)]() mutable {
+      done(fail(Code::not_found, "the server could not find the requested resource"));
+    });
+    return;
+  }
   kube::List list;
   list.resource_version = api_.revision_;
   for (const auto& [key, stored] : api_.tables_[FakeApi::table_name(resource)].second)

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ class FakeApi {
   // Asked before each write of a client; an error makes it fail.
   std::function<std::optional<Error>(const kube::Write&)> on_write;
 
+  // Plurals the server does not know: lists of them are not found.
+  std::set<std::string> unserved;
+
   // What an owner leaves behind goes with it. Off for tests of the collector itself: then removals
   // honour finalizers and propagation policies as well.
   bool collects_garbage = true;
@@ -75,6 +79,7 @@ class FakeApi {
   kube::WriteResult create_object(const kube::Write& write);
   kube::WriteResult patch_object(const kube::Write& write);
   kube::WriteResult remove_object(const kube::Write& write);
+  void take_back(const kube::Write& write, json::Value& object);
   kube::WriteResult hold(const kube::Write& write, json::Value object);
   kube::ObjectPtr erase(const kube::Resource& resource, const kube::Key& key);
   void remove_dependents(const std::string& owner_uid);
@@ -86,6 +91,7 @@ class FakeApi {
   std::map<std::string, std::pair<kube::Resource, Table>> tables_;
   std::list<std::weak_ptr<Watcher>> watchers_;
   std::vector<Removal> removals_;
+  std::map<std::string, json::Value> applied_;  // the last body that was applied, by object
   std::vector<kube::Write> log_;
 };
 
