@@ -13,17 +13,13 @@
 #include "base/result.h"
 #include "json/value.h"
 #include "kube/client.h"
+#include "kube/user.h"
 
 namespace hekla::kube {
 
 enum class Operation { create, update, remove, connect };
 
-struct UserInfo {
-  std::string name;
-  std::string uid;
-  std::vector<std::string> groups;
-  std::vector<std::pair<std::string, std::vector<std::string>>> extra = {};
-};
+using UserInfo = User;
 
 using SharedValue = std::shared_ptr<const json::Value>;
 
