@@ -334,7 +334,7 @@ void open_streams(const ExchangePtr& exchange) {
 void admit_connect(const ExchangePtr& exchange, json::Value options,
                    std::function<void()> admitted) {
   WriteRequest request;
-  request.verb = WriteRequest::Verb::connect;
+  request.connects = true;
   request.served = exchange->served;
   request.key = {exchange->info.ns, exchange->info.name};
   request.subresource = exchange->info.subresource;

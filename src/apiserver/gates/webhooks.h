@@ -101,6 +101,8 @@ struct WebhookMemo {
       answers;                      // the `response` of reviews by WebhookCall::key
   std::vector<WebhookCall> wanted;  // by the last preparation
   std::optional<WallTime> now;
+  bool attempted = false;   // the memory that came with the request is used
+  bool body_taken = false;  // by an attempt: the next one reads it again
   ReplayedRng draws;
   std::map<std::string, std::string> kept;  // OwnAdmissionRequest::kept
   std::map<std::string, std::string>

@@ -3,12 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "apiserver/object/registry.h"
+#include "apiserver/object/request_info.h"
+#include "json/arena.h"
 #include "json/value.h"
 #include "kube/admission.h"
 #include "kube/client.h"
@@ -27,12 +31,18 @@ struct RemoveOptions {
 };
 
 struct WriteRequest {
-  // connect: nothing is written; the body is what admission shall see of a request that opens a
-  // stream.
-  enum class Verb { create, update, patch, remove, bind, evict, connect } verb = Verb::create;
+  using Verb = kube::Write::Verb;
+  Verb verb = Verb::create;
+  // Nothing is written: the body is what admission shall see of a request that opens a stream.
+  bool connects = false;
   ServedPtr served;
   kube::Key key;
   std::string subresource;  // status, scale, finalize, exec; bind and evict are verbs
+  // The memory of a body that can be read again: the first attempt takes such a body instead of a
+  // copy, and a later one reads it into memory of its own. Declared before the body, which it
+  // outlives.
+  std::shared_ptr<json::Arena> memory;
+  std::function<json::Value(json::Storage)> read_again;  // empty: every attempt copies the body
   json::Value body;
   std::vector<std::string>
       repeated_fields;  // in a strict decoder's words, met while the body was parsed
@@ -46,8 +56,9 @@ struct WriteRequest {
       given_validation;  // fieldManager and fieldValidation as the query has them, for webhooks
   kube::UserInfo user;
   bool past_admission = false;  // a removal that nobody may refuse
-  // Of an update or patch that may create: why its user must not. Empty: it may.
-  std::optional<Error> creation_denied;
+  // The HTTP request, which outlives the write; null for writes of this process. An update or patch
+  // that turns out to create asks whether its user may do that, too.
+  const RequestInfo* asked = nullptr;
 };
 
 struct WriteOutcome {

@@ -53,9 +53,11 @@ struct WriteServices {
 // One attempt at one request against one snapshot.
 struct WriteScope {
   const WriteRequest& request;
+  json::Value& body;  // the request's, for take_body()
   const store::Snapshot& snapshot;
   const Catalog& catalog;
   const WriteServices& services;
+  Rng& rng;  // draws the same numbers for every attempt at a request
   WallTime now;
   std::vector<std::string> warnings;
   WebhookMemo* memo = nullptr;         // of the request, across its attempts

@@ -10,12 +10,14 @@
 #include "apiserver/object/registry.h"
 #include "apiserver/read/filter.h"
 #include "base/result.h"
+#include "kube/client.h"
 #include "store/store.h"
 
 namespace hekla::apiserver {
 
 struct ObjectEvent {
-  enum class Type { added, modified, deleted } type = Type::added;
+  using Type = kube::WatchEvent::Type;
+  Type type = Type::added;  // never a bookmark
   store::ItemPtr item;
   store::Revision revision = 0;  // the object is shown with this one
   store::ItemPtr previous;       // of a change that is yet to be judged

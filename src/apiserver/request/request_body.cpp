@@ -18,7 +18,8 @@ bool is_json_body(const net::Request& request) {
 
 }  // namespace
 
-Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* repeated) {
+Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* repeated,
+                               json::Storage storage) {
   std::vector<std::string> found;
   std::vector<std::string>* const duplicates = repeated ? &found : nullptr;
   std::string_view type = request.headers.get("Content-Type");
@@ -32,16 +33,17 @@ Result<json::Value> parse_body(const net::Request& request, std::vector<std::str
       std::string& all = repeated->emplace_back("yaml: unmarshal errors:");
       for (const std::string& one : found) all += "\n  " + one;
     }
-    return std::move(documents->front().value);
+    return json::Value(std::move(documents->front().value), std::move(storage));
   }
-  if (type == "application/vnd.kubernetes.protobuf") return decode_protobuf(request.body);
+  if (type == "application/vnd.kubernetes.protobuf")
+    return json::Value(TRY(decode_protobuf(request.body)), std::move(storage));
   const bool is_json = type.empty() || type == "application/json" || type == "*/*" ||
                        (request.method == "PATCH" && type.ends_with("+json"));
   if (!is_json)
     return fail(Code::unsupported_media_type,
                 "the body of the request was in an unknown format - accepted media types include: "
                 "application/json, application/yaml, application/vnd.kubernetes.protobuf");
-  Result<json::Value> body = json::parse(request.body, duplicates);
+  Result<json::Value> body = json::parse(request.body, std::move(storage), duplicates);
   for (const std::string& path : found) repeated->push_back("duplicate field " + go_quote(path));
   return body;
 }

@@ -50,11 +50,21 @@ std::string hex_byte(unsigned char byte) {
   return {kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
+// A body has more bytes as a value than as text; one block for most.
+constexpr std::size_t kBytesPerByte = 8, kSmallestMemory = 8 * 1024, kLargestMemory = 256 * 1024;
+
+// A request whose body is in memory of its own.
+WriteRequest request_with_memory(std::size_t body_bytes) {
+  auto memory = std::make_shared<json::Arena>(
+      std::clamp(kBytesPerByte * body_bytes, kSmallestMemory, kLargestMemory));
+  json::Value body{json::Storage(memory.get())};
+  return {.memory = std::move(memory), .body = std::move(body)};
+}
+
 // What the query says of any write.
-Result<WriteRequest> base_request(const Exchange& exchange) {
+Result<void> read_query(const Exchange& exchange, WriteRequest& request) {
   const net::Query& query = exchange.request.query;
   const std::string kind = options_kind(exchange.info);
-  WriteRequest request;
   request.served = exchange.served;
   request.key = {exchange.info.ns, exchange.info.name};
   request.subresource = exchange.info.subresource;
@@ -81,14 +91,8 @@ Result<WriteRequest> base_request(const Exchange& exchange) {
   request.given_manager = manager;
   request.given_validation = query.get("fieldValidation");
   request.field_manager = manager_name(manager, exchange.request.headers.get("User-Agent"));
-  if (exchange.info.verb == "update" || exchange.info.verb == "patch") {
-    RequestInfo create = exchange.info;
-    create.verb = "create";
-    std::string why;
-    if (!exchange.serving.authorizer->allows(exchange.user, create, &why))
-      request.creation_denied = forbidden_request(exchange.user, create, why);
-  }
-  return request;
+  request.asked = &exchange.info;
+  return {};
 }
 
 // How upstream begins to say that a patch did not parse.
@@ -156,7 +160,9 @@ void warn_of_orphans(Exchange& exchange, const RemoveOptions& remove) {
 
 Result<WriteRequest> read_write(Exchange& exchange) {
   const RequestInfo& info = exchange.info;
-  WriteRequest request = TRY(base_request(exchange));
+  WriteRequest request =
+      info.verb == "delete" ? WriteRequest{} : request_with_memory(exchange.request.body.size());
+  TRY(read_query(exchange, request));
   if (info.verb == "delete") {
     request.verb = WriteRequest::Verb::remove;
     json::Value body = TRY(optional_body(exchange.request));
@@ -164,10 +170,9 @@ Result<WriteRequest> read_write(Exchange& exchange) {
     warn_of_orphans(exchange, request.remove);
     return request;
   }
-  std::string_view type = exchange.request.headers.get("Content-Type");
   if (info.verb == "patch") {
     request.verb = WriteRequest::Verb::patch;
-    request.patch_type = TRY(patch_type(type, *exchange.served->kind));
+    request.patch_type = exchange.patch_type;
     request.force = query_flag(exchange.request.query, "force");
     if (request.patch_type == kube::PatchType::apply &&
         exchange.request.query.get("fieldManager").empty())
@@ -177,7 +182,8 @@ Result<WriteRequest> read_write(Exchange& exchange) {
       return std::unexpected(invalid_options_error(
           "PatchOptions", forbidden_value("force", "may not be specified for non-apply patch")));
   }
-  Result<json::Value> body = parse_body(exchange.request, &request.repeated_fields);
+  Result<json::Value> body =
+      parse_body(exchange.request, &request.repeated_fields, request.body.storage());
   if (!body && info.verb == "patch" && body.error().code != Code::unsupported_media_type)
     return fail(Code::bad_request,
                 undecoded(request.patch_type) + syntax_error(exchange.request, body.error()));
@@ -268,25 +274,26 @@ void remove_all(const ExchangePtr& exchange, const WriteRequest& base, ListPage 
 }
 
 void serve_delete_collection(const ExchangePtr& exchange) {
-  Result<WriteRequest> base = base_request(*exchange);
-  if (!base) return exchange->respond(base.error());
+  WriteRequest base;
+  if (Result<void> read = read_query(*exchange, base); !read)
+    return exchange->respond(read.error());
   Result<json::Value> body = optional_body(exchange->request);
   if (!body) return exchange->respond(body.error());
-  if (Result<void> read = read_delete_options(*exchange, *body, *base); !read)
+  if (Result<void> read = read_delete_options(*exchange, *body, base); !read)
     return exchange->respond(read.error());
-  base->verb = WriteRequest::Verb::remove;
+  base.verb = WriteRequest::Verb::remove;
   Result<ListOptions> options = parse_list_options(exchange->request.query, false);
   if (!options) return exchange->respond(options.error());
   Result<ListPage> page =
       list_objects(*exchange->serving.store, *exchange->served, exchange->info.ns, *options);
   if (!page) return exchange->respond(page.error());
-  warn_of_orphans(*exchange, base->remove);
+  warn_of_orphans(*exchange, base.remove);
   const Kind& kind = *exchange->served->kind;
   const Result<ObjectFilter> filter =
       ObjectFilter::parse(kind, options->label_selector, options->field_selector);
   if (!filter || !filter->waits_for_conversion(kind))
-    return remove_all(exchange, *base, std::move(*page));
-  convert_page(exchange, std::move(*page), [exchange, base = std::move(*base)](ListPage selected) {
+    return remove_all(exchange, base, std::move(*page));
+  convert_page(exchange, std::move(*page), [exchange, base = std::move(base)](ListPage selected) {
     remove_all(exchange, base, std::move(selected));
   });
 }
@@ -312,6 +319,9 @@ void serve_write(const ExchangePtr& exchange) {
   Result<WriteRequest> request = read_write(*exchange);
   if (!request) return exchange->respond(request.error());
   const WriteRequest::Verb verb = request->verb;
+  request->read_again = [exchange](json::Storage storage) {
+    return parse_body(exchange->request, nullptr, std::move(storage)).value_or(nullptr);
+  };
   std::vector<WriteRequest> one;
   one.push_back(std::move(*request));
   exchange->serving.writes->run(std::move(one), exchange->serving.lanes->here(),

@@ -294,6 +294,7 @@ void serve_resource(const ExchangePtr& exchange) {
     Result<kube::PatchType> type =
         patch_type(exchange->request.headers.get("Content-Type"), *exchange->served->kind);
     if (!type) return exchange->respond(type.error());
+    exchange->patch_type = *type;
   }
   if (const std::string& old = exchange->served->kind->deprecation; !old.empty())
     exchange->warnings.push_back(old);

@@ -102,9 +102,7 @@ class LocalWatch final : public kube::Watch {
 
   static kube::WatchEvent convert(const ServedKind& served, const ObjectEvent& event) {
     kube::WatchEvent out;
-    out.type = event.type == ObjectEvent::Type::added      ? kube::WatchEvent::Type::added
-               : event.type == ObjectEvent::Type::modified ? kube::WatchEvent::Type::modified
-                                                           : kube::WatchEvent::Type::deleted;
+    out.type = event.type;
     out.resource_version = event.revision;
     out.object = to_kube_object(served, event.item, event.revision);
     return out;
@@ -128,24 +126,6 @@ class FailedWatch final : public kube::Watch {
  private:
   std::shared_ptr<bool> alive_;
 };
-
-WriteRequest::Verb verb_of(kube::Write::Verb verb) {
-  switch (verb) {
-    case kube::Write::Verb::create:
-      return WriteRequest::Verb::create;
-    case kube::Write::Verb::update:
-      return WriteRequest::Verb::update;
-    case kube::Write::Verb::patch:
-      return WriteRequest::Verb::patch;
-    case kube::Write::Verb::remove:
-      return WriteRequest::Verb::remove;
-    case kube::Write::Verb::bind:
-      return WriteRequest::Verb::bind;
-    case kube::Write::Verb::evict:
-      return WriteRequest::Verb::evict;
-  }
-  return WriteRequest::Verb::create;
-}
 
 }  // namespace
 
@@ -254,7 +234,7 @@ Result<WriteRequest> LocalClient::request_of(ServedPtr served, kube::Write write
   WriteRequest request;
   request.served = std::move(served);
   if (!request.served) return std::unexpected(no_such_resource_error());
-  request.verb = verb_of(write.verb);
+  request.verb = write.verb;
   request.key = std::move(write.key);
   if (!request.served->kind->resource.namespaced) request.key.ns.clear();
   request.subresource = std::move(write.subresource);

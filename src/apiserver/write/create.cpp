@@ -1,5 +1,6 @@
 #include "apiserver/write/create.h"
 
+#include "apiserver/auth/auth.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
@@ -37,6 +38,17 @@ std::vector<store::Guard> guards_of(const WriteScope& scope, std::string_view ns
   return guards;
 }
 
+// A PUT or PATCH has been allowed as what it is; to create by it is a right of its own.
+Result<void> check_may_create(const WriteScope& scope) {
+  const WriteRequest& request = scope.request;
+  if (!request.asked || request.verb == WriteRequest::Verb::create) return {};
+  RequestInfo creation = *request.asked;
+  creation.verb = "create";
+  std::string why;
+  if (scope.services.authorizer->allows(request.user, creation, &why)) return {};
+  return std::unexpected(forbidden_request(request.user, creation, why));
+}
+
 }  // namespace
 
 Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object,
@@ -45,7 +57,7 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object,
   if (scope.served().terminating)
     return fail(Code::method_not_allowed,
                 "create not allowed while custom resource definition is terminating");
-  if (scope.request.creation_denied) return std::unexpected(*scope.request.creation_denied);
+  TRY(check_may_create(scope));
   TRY(match_request(kind, scope.request.key, object));
   const std::string revision(meta_string(object, "resourceVersion"));
   TRY(decode_stage(scope, object));
@@ -67,10 +79,10 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object,
   TRY(mutate_stage(scope, object, nullptr, kube::Operation::create));
 
   const bool generated = meta_string(object, "name").empty();
-  generate_name(object, *scope.services.rng);
-  stamp_created(kind, object, scope.now, *scope.services.rng);
+  generate_name(object, scope.rng);
+  stamp_created(kind, object, scope.now, scope.rng);
   if (kind.prepare_create)
-    kind.prepare_create(object, {scope.now, scope.services.rng, scope.request.subresource});
+    kind.prepare_create(object, {scope.now, &scope.rng, scope.request.subresource});
   complete_status(kind, object);
   TRY(allocate_stage(scope, object, nullptr));
   TRY(validate_stage(scope, object, nullptr));

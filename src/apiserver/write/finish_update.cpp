@@ -112,7 +112,7 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
         scope.now);
   TRY(mutate_stage(scope, object, &old, kube::Operation::update));
   if (kind.prepare_update)
-    kind.prepare_update(object, old, {scope.now, scope.services.rng, scope.request.subresource});
+    kind.prepare_update(object, old, {scope.now, &scope.rng, scope.request.subresource});
   complete_status(kind, object);
   TRY(allocate_stage(scope, object, &old));
   if (!writes_status(scope.request.subresource)) count_generation(kind, object, old);

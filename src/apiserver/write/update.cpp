@@ -45,7 +45,7 @@ Result<PreparedWrite> finalize_namespace(WriteScope& scope, json::Value object, 
 
 Result<PreparedWrite> prepare_update(WriteScope& scope) {
   const Kind& kind = scope.kind();
-  json::Value object(scope.request.body, scope.storage);
+  json::Value object = take_body(scope);
   if (scope.request.subresource == "ephemeralcontainers")
     object = pod_of_ephemeral(std::move(object));
   TRY(match_request(kind, scope.request.key, object));

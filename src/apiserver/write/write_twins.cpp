@@ -37,8 +37,8 @@ bool contains(const std::array<std::string_view, n>& all, std::string_view one) 
 bool is_plain_creation(const WriteRequest& request) {
   return request.verb == WriteRequest::Verb::create &&
          request.served->kind->resource == kube::resources::pods && request.subresource.empty() &&
-         !request.dry_run && !request.creation_denied &&
-         request.field_validation == FieldValidation::ignore && request.repeated_fields.empty();
+         !request.dry_run && request.field_validation == FieldValidation::ignore &&
+         request.repeated_fields.empty();
 }
 
 bool same_terms(const WriteRequest& a, const WriteRequest& b) {
@@ -168,7 +168,7 @@ std::optional<PreparedWrite> WriteTwins::make(WriteScope& scope) const {
   auto header = std::make_shared<ObjectHeader>(*model_->header);
   header->decoded = {};  // of other bytes
   header->name = name;
-  header->uid = uuid(*scope.services.rng);
+  header->uid = uuid(scope.rng);
   PreparedWrite twin = model_->prepared;
   const std::string_view text = model_->bytes;
   std::string& bytes = twin.write.value;

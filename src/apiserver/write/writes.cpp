@@ -19,6 +19,7 @@
 #include "apiserver/write/remove.h"
 #include "apiserver/write/scale.h"
 #include "apiserver/write/side_writes.h"
+#include "apiserver/write/stages/find.h"
 #include "apiserver/write/stages/put.h"
 #include "apiserver/write/update.h"
 #include "apiserver/write/write_twins.h"
@@ -37,9 +38,10 @@ constexpr std::size_t kMaxWebhookAnswers = 256;
 constexpr std::size_t kBytesPerCommit = std::size_t{8} << 20;
 
 Result<PreparedWrite> prepare_write(WriteScope& scope) {
+  if (scope.request.connects) return prepare_connect(scope);
   switch (scope.request.verb) {
     case WriteRequest::Verb::create:
-      return prepare_create(scope, json::Value(scope.request.body, scope.storage));
+      return prepare_create(scope, take_body(scope));
     case WriteRequest::Verb::update:
       return scope.request.subresource == "scale" ? prepare_scale(scope) : prepare_update(scope);
     case WriteRequest::Verb::patch:
@@ -50,8 +52,6 @@ Result<PreparedWrite> prepare_write(WriteScope& scope) {
       return prepare_binding(scope);
     case WriteRequest::Verb::evict:
       return prepare_eviction(scope);
-    case WriteRequest::Verb::connect:
-      return prepare_connect(scope);
   }
   return fail(Code::internal, "unknown verb");
 }
@@ -137,12 +137,15 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     memo.audit_annotations.clear();
     memo.draws.rewind();
     if (!memo.now) memo.now = writes_.services_.clock->wall();
-    WriteServices services = writes_.services_;
-    services.rng = &memo.draws;
     std::array<unsigned char, 24 * 1024> buffer;
     json::Arena arena(buffer.data(), buffer.size());
-    WriteScope scope{requests_[index], snapshot, catalog, services, *memo.now, {}, &memo,
-                     &staged_,         {},       &arena};
+    WriteRequest& request = requests_[index];
+    // Only once: what is made in an arena stays there, and there may be a thousand attempts.
+    const bool first = !std::exchange(memo.attempted, true);
+    json::Arena& memory = request.memory && first ? *request.memory : arena;
+    WriteScope scope{request,    request.body, snapshot, catalog, writes_.services_,
+                     memo.draws, *memo.now,    {},       &memo,   &staged_,
+                     {},         &memory};
     if (std::optional<PreparedWrite> twin = twins_.make(scope)) return std::move(*twin);
     Result<PreparedWrite> prepared = prepare_write(scope);
     if (prepared && queue_.size() > 1) twins_.learn(scope, *prepared);

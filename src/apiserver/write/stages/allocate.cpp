@@ -31,7 +31,7 @@ Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::
   if (resource.plural == "services" && resource.group.empty() && scope.services.addresses) {
     std::vector<Cause> causes = scope.services.addresses->assign(
         object, old, scope.served(), scope.snapshot,
-        {*scope.services.rng, scope.now, scope.request.dry_run, scope.memo->kept["clusterIP"]});
+        {scope.rng, scope.now, scope.request.dry_run, scope.memo->kept["clusterIP"]});
     if (!causes.empty())
       return std::unexpected(
           invalid_object(resource, std::string(meta_string(object, "name")), std::move(causes)));

@@ -1,12 +1,19 @@
 #include "apiserver/write/stages/find.h"
 
 #include "apiserver/crd/conversion.h"
+#include "apiserver/gates/webhooks.h"
 #include "apiserver/object/storage.h"
 #include "apiserver/text/errors.h"
 #include "base/check.h"
 #include "json/parse.h"
 
 namespace hekla::apiserver {
+
+json::Value take_body(WriteScope& scope) {
+  if (!scope.request.read_again) return json::Value(scope.request.body, scope.storage);
+  if (std::exchange(scope.memo->body_taken, true)) return scope.request.read_again(scope.storage);
+  return std::move(scope.body);
+}
 
 std::string request_key(const WriteScope& scope) {
   return storage_key(scope.kind(), scope.request.key);

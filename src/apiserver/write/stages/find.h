@@ -1,4 +1,4 @@
-// The stored object that a write addresses.
+// The two objects of a write: what was sent, and what is stored.
 #pragma once
 
 #include <string>
@@ -9,6 +9,9 @@
 
 namespace hekla::apiserver {
 
+// The request's body for this attempt to change: as it was parsed the first time, else read or
+// copied anew into the attempt's memory.
+json::Value take_body(WriteScope& scope);
 // The object the request addresses, or not_found.
 Result<store::ItemPtr> find_item(const WriteScope& scope);
 std::string request_key(const WriteScope& scope);
