@@ -48,8 +48,8 @@ bool add_column(const json::Value& column, Kind& kind, std::vector<PrintedColumn
   auto text = [&](std::string_view member) {
     return std::string(json::string_at(column, {member}));
   };
-  kind.columns.push_back({text("name"), text("type"), text("format"), text("description"),
-                          static_cast<int>(json::int_at(column, {"priority"}))});
+  kind.printing.columns.push_back({text("name"), text("type"), text("format"), text("description"),
+                                   static_cast<int>(json::int_at(column, {"priority"}))});
   printed.push_back({text("type"), std::move(*path)});
   return true;
 }
@@ -69,7 +69,7 @@ void set_crd_columns(const json::Value& version, Kind& kind) {
                      {"description", "CreationTimestamp of the object"}};
     add_column(json::Value(std::move(age)), kind, printed);
   }
-  kind.cells = [printed = std::move(printed)](const json::Value& object, WallTime now) {
+  kind.printing.cells = [printed = std::move(printed)](const json::Value& object, WallTime now) {
     json::Array cells;
     cells.reserve(printed.size());
     for (const PrintedColumn& column : printed) {

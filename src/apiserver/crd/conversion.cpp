@@ -203,7 +203,7 @@ std::string_view stored_version(const store::Item& item) {
 
 Conversions::WebhookPtr Conversions::webhook_of(const Kind& kind) const {
   const ServedPtr now = registry_.catalog()->find(kind.resource);
-  return now ? now->kind->conversion : kind.conversion;
+  return now ? now->kind->storage.conversion : kind.storage.conversion;
 }
 
 bool Conversions::none_needed(const ServedKind& served,
@@ -276,7 +276,7 @@ void Conversions::answered(Asked& asked, Result<net::Response> response) {
 
 Result<json::Value> Conversions::convert(WriteScope& scope, json::Value object, const Kind& to) {
   const std::string version = to.resource.api_version();
-  const WebhookPtr& webhook = scope.kind().conversion;
+  const WebhookPtr& webhook = scope.kind().storage.conversion;
   if (!webhook || json::string_at(object, {"apiVersion"}) == version) return object;
   const std::string key = "conversion to " + version + "\n" + json::serialize(object);
   json::Array objects;

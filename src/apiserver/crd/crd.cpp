@@ -44,7 +44,7 @@ Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& versi
                                 const std::string& storage_version,
                                 std::shared_ptr<const WebhookConversion> conversion) {
   auto kind = std::make_shared<Kind>();
-  kind->conversion = std::move(conversion);
+  kind->storage.conversion = std::move(conversion);
   kube::Resource& r = kind->resource;
   r.group = json::text_at(crd, {"spec", "group"});
   r.version = json::text_at(version, {"name"});
@@ -57,16 +57,16 @@ Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& versi
   kind->categories = strings(json::array_at(crd, {"spec", "names", "categories"}));
   kind->verbs = {"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"};
   kind->custom = true;
-  kind->deprecation = deprecation_of(crd, version);
-  kind->known_finalizers = false;
-  kind->unconditional_update = false;
-  kind->has_status = json::find_path(version, {"subresources", "status"}) != nullptr;
-  kind->scale_spec_path = json::text_at(version, {"subresources", "scale", "specReplicasPath"});
-  kind->scale_status_path = json::text_at(version, {"subresources", "scale", "statusReplicasPath"});
-  kind->scale_selector_path =
+  kind->traits.deprecation = deprecation_of(crd, version);
+  kind->traits.known_finalizers = false;
+  kind->traits.unconditional_update = false;
+  kind->traits.has_status = json::find_path(version, {"subresources", "status"}) != nullptr;
+  kind->scale.spec_path = json::text_at(version, {"subresources", "scale", "specReplicasPath"});
+  kind->scale.status_path = json::text_at(version, {"subresources", "scale", "statusReplicasPath"});
+  kind->scale.selector_path =
       json::text_at(version, {"subresources", "scale", "labelSelectorPath"});
-  kind->storage_bucket = r.plural + "." + r.group;
-  kind->storage_version = r.group + "/" + storage_version;
+  kind->storage.bucket = r.plural + "." + r.group;
+  kind->storage.version = r.group + "/" + storage_version;
   if (const json::Value* schema = json::find_path(version, {"schema", "openAPIV3Schema"}))
     kind->schema = TRY(schema_from_openapi(*schema));
   kind->has_rules = kind->schema && has_rules(*kind->schema);
@@ -75,10 +75,6 @@ Result<KindPtr> kind_of_version(const json::Value& crd, const json::Value& versi
 }
 
 }  // namespace
-
-bool is_crd(const kube::Resource& resource) {
-  return resource.plural == "customresourcedefinitions" && resource.group == "apiextensions.k8s.io";
-}
 
 Result<CustomKinds> kinds_of_crd(const json::Value& crd) {
   CustomKinds custom;

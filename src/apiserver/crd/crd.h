@@ -8,8 +8,6 @@
 
 namespace hekla::apiserver {
 
-bool is_crd(const kube::Resource& resource);
-
 // The kinds of an established CRD.
 Result<CustomKinds> kinds_of_crd(const json::Value& crd);
 }  // namespace hekla::apiserver

@@ -1,6 +1,6 @@
 #include "apiserver/crd/crd.h"
 
-#include "apiserver/crd/rules.h"
+#include "apiserver/kinds/rules/crd_rules.h"
 #include "apiserver/server/server_fixture_test.h"
 
 namespace hekla::apiserver {

@@ -20,18 +20,18 @@ void add_missing(std::vector<std::string>& to, const std::vector<std::string>& f
 // Our columns follow theirs unless a column of that name is already there.
 void add_columns(Kind& kind, const Kind& ours) {
   std::vector<std::size_t> extra;
-  for (std::size_t i = 0; i < ours.columns.size(); ++i) {
-    const bool there =
-        std::any_of(kind.columns.begin(), kind.columns.end(), [&](const Column& one) {
-          return net::equal_ignoring_case(one.name, ours.columns[i].name);
+  for (std::size_t i = 0; i < ours.printing.columns.size(); ++i) {
+    const bool there = std::any_of(
+        kind.printing.columns.begin(), kind.printing.columns.end(), [&](const Column& one) {
+          return net::equal_ignoring_case(one.name, ours.printing.columns[i].name);
         });
     if (there) continue;
     extra.push_back(i);
-    kind.columns.push_back(ours.columns[i]);
+    kind.printing.columns.push_back(ours.printing.columns[i]);
   }
   if (extra.empty()) return;
-  kind.cells = [theirs = kind.cells, more = ours.cells, extra](const json::Value& object,
-                                                               WallTime now) {
+  kind.printing.cells = [theirs = kind.printing.cells, more = ours.printing.cells, extra](
+                            const json::Value& object, WallTime now) {
     json::Array cells = theirs(object, now);
     json::Array added = more(object, now);
     for (std::size_t i : extra) cells.push_back(std::move(added[i]));
@@ -43,12 +43,12 @@ KindPtr union_of_kinds(const Kind& installed, const Kind& ours) {
   auto kind = std::make_shared<Kind>(installed);
   add_missing(kind->short_names, ours.short_names);
   add_missing(kind->categories, ours.categories);
-  kind->has_status |= ours.has_status;
+  kind->traits.has_status |= ours.traits.has_status;
   kind->platform = true;
-  if (kind->scale_spec_path.empty()) {
-    kind->scale_spec_path = ours.scale_spec_path;
-    kind->scale_status_path = ours.scale_status_path;
-    kind->scale_selector_path = ours.scale_selector_path;
+  if (kind->scale.spec_path.empty()) {
+    kind->scale.spec_path = ours.scale.spec_path;
+    kind->scale.status_path = ours.scale.status_path;
+    kind->scale.selector_path = ours.scale.selector_path;
   }
   for (const auto& [field, value] : ours.selectable) kind->selectable.try_emplace(field, value);
   kind->schema = kind->schema && ours.schema ? union_of(kind->schema, ours.schema) : ours.schema;
@@ -142,7 +142,7 @@ CustomKinds PlatformCrds::completed(std::string_view name, CustomKinds installed
       continue;
     }
     auto kept = std::make_shared<Kind>(*kind);
-    kept->storage_version = installed.storage->storage_version;
+    kept->storage.version = installed.storage->storage.version;
     installed.kinds.push_back(std::move(kept));
   }
   return installed;

@@ -100,7 +100,7 @@ json::Array remote_resources(const RemoteVersion& remote) {
 // Opaque to everybody but the storage migrator.
 std::string storage_hash(const Kind& kind) {
   return base64_encode(
-      sha256(kind.resource.group + "/" + kind.storage_version + "/" + kind.resource.kind)
+      sha256(kind.resource.group + "/" + kind.storage.version + "/" + kind.resource.kind)
           .substr(0, 8));
 }
 
@@ -113,7 +113,7 @@ void append_legacy(const Kind& kind, json::Array& out) {
                     {"verbs", strings(kind.verbs)}};
   if (!kind.short_names.empty()) main.emplace("shortNames", strings(kind.short_names));
   if (!kind.categories.empty()) main.emplace("categories", strings(kind.categories));
-  if (!kind.storage_version.empty()) main.emplace("storageVersionHash", storage_hash(kind));
+  if (!kind.storage.version.empty()) main.emplace("storageVersionHash", storage_hash(kind));
   out.push_back(std::move(main));
   for (const Subresource& one : subresources_of(kind)) {
     json::Object sub{

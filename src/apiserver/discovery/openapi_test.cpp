@@ -26,7 +26,7 @@ KindPtr job_kind() {
   kind->resource = {"batch.volcano.sh", "v1alpha1", "jobs", "Job", true};
   kind->list_kind = "JobList";
   kind->custom = true;
-  kind->has_status = true;
+  kind->traits.has_status = true;
   kind->schema = schema ? *schema : nullptr;
   return kind;
 }

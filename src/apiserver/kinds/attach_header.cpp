@@ -13,8 +13,8 @@ store::AttachmentPtr attach_header(std::string_view bucket, const std::string&,
   static const std::map<std::string, KindPtr, std::less<>> by_bucket = [] {
     std::map<std::string, KindPtr, std::less<>> kinds;
     for (const KindPtr& kind : builtin_kinds())
-      if (kind->resource.api_version() == kind->storage_version)
-        kinds.emplace(kind->storage_bucket, kind);
+      if (kind->resource.api_version() == kind->storage.version)
+        kinds.emplace(kind->storage.bucket, kind);
     return kinds;
   }();
   // Read in place: to build a tree of every object would take most of a start's time.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "apiserver/kinds/rules/status_rules.h"
 #include "apiserver/kinds/rules/warnings.h"
 #include "apiserver/schema/facts.h"
 
@@ -18,12 +19,12 @@ Kind builtin_kind(std::string_view group, std::string_view version, std::string_
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   out.list_kind = out.resource.kind + "List";
   out.schema = builtin_type(std::string(go_package) + "." + out.resource.kind);
-  out.has_generation = false;
+  out.traits.has_generation = false;
   if (group == "rbac.authorization.k8s.io" || group == "apiregistration.k8s.io")
-    out.name_rule = NameRule::path_segment;
-  out.storage_bucket =
+    out.traits.name_rule = NameRule::path_segment;
+  out.storage.bucket =
       group.empty() ? out.resource.plural : out.resource.plural + "." + out.resource.group;
-  out.storage_version = out.resource.api_version();
+  out.storage.version = out.resource.api_version();
   return out;
 }
 
@@ -35,13 +36,23 @@ Kind cluster_kind(std::string_view group, std::string_view version, std::string_
 }
 
 void add(Kinds& kinds, Kind kind) {
-  kind.warnings = warnings_of(kind.resource);
+  kind.rules.warnings = warnings_of(kind.resource);
+  kind.rules.validate_status = validate_status;
   kinds.push_back(std::make_shared<const Kind>(std::move(kind)));
 }
 
 void make_scalable(Kind& kind) {
-  kind.scale_spec_path = ".spec.replicas";
-  kind.scale_status_path = ".status.replicas";
+  kind.scale.spec_path = ".spec.replicas";
+  kind.scale.status_path = ".status.replicas";
+}
+
+Subresource proxy_subresource(std::string_view options_kind) {
+  return {.name = "proxy",
+          .group = "",
+          .version = "v1",
+          .kind = std::string(options_kind),
+          .verbs = {"create", "delete", "get", "patch", "update"},
+          .form = Subresource::Form::proxy};
 }
 
 std::vector<Column> columns(std::initializer_list<std::string_view> names) {

@@ -25,6 +25,8 @@ Kind cluster_kind(std::string_view group, std::string_view version, std::string_
 void add(Kinds& kinds, Kind kind);
 // Replicas can be set through the scale subresource.
 void make_scalable(Kind& kind);
+// Requests of any kind, carried on to what the object stands for.
+Subresource proxy_subresource(std::string_view options_kind);
 
 // Columns from "Ready", "IP*" (only with -o wide) and "Desired:integer".
 std::vector<Column> columns(std::initializer_list<std::string_view> names);

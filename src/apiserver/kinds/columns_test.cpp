@@ -81,16 +81,18 @@ TEST(Columns, NamesOfEveryKind) {
 
 TEST(Columns, OneCellPerColumnOnAnEmptyObject) {
   for (const KindPtr& kind : builtin_kinds()) {
-    EXPECT_EQ(kind->cells == nullptr, kind->columns.empty()) << kind->resource.plural;
-    if (!kind->cells) continue;
-    EXPECT_EQ(kind->cells(json::Object(), test_now()).size(), kind->columns.size())
+    EXPECT_EQ(kind->printing.cells == nullptr, kind->printing.columns.empty())
+        << kind->resource.plural;
+    if (!kind->printing.cells) continue;
+    EXPECT_EQ(kind->printing.cells(json::Object(), test_now()).size(),
+              kind->printing.columns.size())
         << kind->resource.plural;
   }
 }
 
 TEST(Columns, OnlyEventsAndStorageClassesNameThemselves) {
   for (const KindPtr& kind : builtin_kinds())
-    EXPECT_EQ(kind->names_itself,
+    EXPECT_EQ(kind->printing.names_itself,
               kind->resource.plural == "events" || kind->resource.plural == "storageclasses");
 }
 

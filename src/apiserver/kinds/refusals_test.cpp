@@ -139,8 +139,8 @@ TEST(ServiceRefusals, WhatTheOldTypeHadGoes) {
       "loadBalancerClass":"a/b","ports":[{"port":1}]}})");
   json::Value now = old;
   json::at_path(now, {"spec", "type"}) = "ClusterIP";
-  kind.prepare_update(now, old, {test_now(), nullptr, ""});
-  EXPECT_EQ(text_of(kind.validate(now)), "");
+  kind.rules.prepare_update(now, old, {test_now(), nullptr, ""});
+  EXPECT_EQ(text_of(kind.rules.validate(now)), "");
 }
 
 TEST(OtherRefusals, Quotas) {

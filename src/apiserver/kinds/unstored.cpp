@@ -36,10 +36,10 @@ KindPtr component_status_kind() {
         cluster_kind("", "v1", "componentstatuses", "ComponentStatus", "io.k8s.api.core.v1"));
     kind->short_names = {"cs"};
     kind->verbs = {"get", "list"};
-    kind->storage_version.clear();  // nothing is stored
-    kind->deprecation = "v1 ComponentStatus is deprecated in v1.19+";
-    kind->columns = columns({"Status", "Message", "Error"});
-    kind->cells = component_cells;
+    kind->storage.version.clear();  // nothing is stored
+    kind->traits.deprecation = "v1 ComponentStatus is deprecated in v1.19+";
+    kind->printing.columns = columns({"Status", "Message", "Error"});
+    kind->printing.cells = component_cells;
     return kind;
   }();
   return made;
@@ -87,6 +87,16 @@ const std::vector<KindPtr>& report_kinds() {
       unstored_kind({"metrics.k8s.io", "v1beta1", "pods", "PodMetrics"}, "", {"get", "list"}),
       unstored_kind({"logs.hekla.io", "v1alpha1", "podlogs", "PodLog"}, "podlog", {"list"})};
   return all;
+}
+
+KindPtr unstored_kind_of(const RequestInfo& info) {
+  for (const std::vector<KindPtr>* kinds : {&virtual_kinds(), &report_kinds()})
+    for (const KindPtr& kind : *kinds) {
+      const kube::Resource& r = kind->resource;
+      if (r.group == info.group && r.version == info.version && r.plural == info.plural)
+        return kind;
+    }
+  return nullptr;
 }
 
 }  // namespace hekla::apiserver

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "apiserver/object/kind.h"
+#include "apiserver/object/request_info.h"
 
 namespace hekla::apiserver {
 
@@ -13,6 +14,9 @@ const std::vector<KindPtr>& virtual_kinds();
 
 // Resources that can only be read: what a node agent reports (node_reports.cpp).
 const std::vector<KindPtr>& report_kinds();
+
+// The one of either list that a request names; null when it names none.
+KindPtr unstored_kind_of(const RequestInfo& info);
 
 // What `kubectl get componentstatuses` shows.
 KindPtr component_status_kind();

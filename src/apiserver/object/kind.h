@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,8 @@
 
 namespace hekla::apiserver {
 
-struct WebhookConversion;  // conversion.h
+class Catalog;             // registry.h
+struct WebhookConversion;  // crd/conversion.h
 
 struct Column {
   std::string name, type = "string", format, description;
@@ -42,6 +44,119 @@ using WarningsOfObject =
 // What may be the name of an object.
 enum class NameRule : std::uint8_t { subdomain, label, label_1035, path_segment, ip_address };
 
+// What the server does with objects of a kind without looking into them.
+struct KindTraits {
+  bool has_status =
+      false;  // the status subresource: main writes keep the old status, and vice versa
+  bool status_from_start = false;    // a new object brings its status (nodes)
+  bool has_generation = true;        // metadata.generation counts changes of the spec
+  bool first_generation = true;      // it is 1 from the start, not absent until a change
+  std::string generation_metadata;   // a member of metadata whose changes count as well
+  bool unconditional_update = true;  // PUT without resourceVersion is allowed
+  bool create_on_update = false;     // PUT of a missing object creates it
+  bool graceful_delete = false;      // pods
+  bool staged_delete =
+      false;  // DELETE only begins; a controller empties it first (namespaces, CRDs)
+  bool returns_deleted = false;     // DELETE answers the object that went instead of a Status
+  bool orphans_by_default = false;  // DELETE without a policy leaves the dependents alone
+  std::string orphan_warning;       // said then
+  std::vector<std::string>
+      status_keeps;              // members of metadata that a write of /status leaves alone
+  bool known_finalizers = true;  // a finalizer without a domain must be one of Kubernetes' own
+  NameRule name_rule = NameRule::subdomain;
+  std::string deprecation;       // the warning every answer about the kind carries
+  bool holds_objects = false;    // a namespace: addressed below itself, kept by spec.finalizers
+  bool brings_kinds = false;     // a CRD: the catalog follows each write
+  bool takes_addresses = false;  // a service: cluster IPs and node ports are given to it
+};
+
+// How the objects of a kind are kept.
+struct KindStorage {
+  // Kinds served in several groups or versions share one (events).
+  std::string bucket;   // "pods", "events", "jobs.batch.volcano.sh"
+  std::string version;  // apiVersion written to the store
+  // For a kind whose shape differs from the stored one (events.k8s.io): rewrites the members in
+  // place; apiVersion is the caller's business. Empty where the shapes are the same.
+  std::function<void(json::Value& object)> from_stored, to_stored;
+  // Of a custom resource whose versions a webhook converts; null otherwise.
+  std::shared_ptr<const WebhookConversion> conversion;
+};
+
+// The rows of a kind in tables.
+struct KindPrinting {
+  std::vector<Column> columns;  // without the leading Name, unless `names_itself`
+  bool names_itself = false;    // columns and cells hold the name, where the kind wants it (events)
+  // One cell per column; the Name cell is added by the caller.
+  std::function<json::Array(const json::Value& object, WallTime now)> cells;
+};
+
+// Rules in code; any may be empty.
+struct KindRules {
+  std::function<void(json::Value& object)> set_defaults;  // on every write after decoding
+  std::function<void(json::Value& object, const WriteContext&)> prepare_create;
+  std::function<void(json::Value& object, const json::Value& old, const WriteContext&)>
+      prepare_update;
+  // Fills in the server's own part of the status, which depends on the other kinds; gives back what
+  // the writer alone is answerable for.
+  json::Value (*accept)(json::Value& object, const Catalog& catalog, WallTime now) = nullptr;
+
+  using Complaints = std::vector<Cause>;
+  std::function<Complaints(const json::Value& object)> validate;
+  std::function<Complaints(const json::Value& object)> validate_create;  // of a new object alone
+  std::function<Complaints(const json::Value& object, const json::Value& old)> validate_update;
+  // By whichever subresource the change comes, also where `validate_update` is not asked.
+  Complaints (*validate_change)(const json::Value& object, const json::Value& old,
+                                std::string_view subresource) = nullptr;
+  Complaints (*validate_status)(const kube::Resource& resource, const json::Value& object,
+                                const json::Value& old) = nullptr;
+  // Beside the other kinds; `old` is null for a new object.
+  Complaints (*validate_among)(const json::Value& object, const json::Value* old,
+                               const Catalog& catalog) = nullptr;
+  WarningsOfObject warnings;  // of what passed them all
+
+  // Marks an object that is to go; true when something still keeps it.
+  bool (*begin_removal)(json::Value& object, WallTime now) = nullptr;
+};
+
+// What a kind answers to besides the object itself.
+struct Subresource {
+  std::string name;
+  std::string group, version, kind;  // of what is sent or returned
+  std::vector<std::string> verbs;
+
+  enum class Form : std::uint8_t {
+    object,   // the object, of which a part is written
+    scale,    // a view of its replica counts
+    binding,  // sent to bind or evict a pod, or to ask for a token
+    eviction,
+    token,
+    log,     // answered by the node agent
+    stream,  // leaves HTTP behind
+    proxy,   // carried on
+  };
+  Form form = Form::object;
+
+  // Rules of a part of the object; any may be null.
+  void (*isolate)(json::Value& object,
+                  const json::Value& old) = nullptr;  // keeps the rest of `old`
+  std::vector<Cause> (*validate)(const json::Value& object,
+                                 const json::Value& old) =
+      nullptr;                                      // for the kind's validate_update
+  json::Value (*read)(json::Value body) = nullptr;  // the object that a body of another kind means
+  // The answer to a client that wants another kind than the object's; nothing: the object itself.
+  std::optional<json::Value> (*show)(const json::Value& object,
+                                     std::string_view user_agent) = nullptr;
+  // PUT replaces a part and nothing else: `old` with that part of `sent`.
+  json::Value (*replace)(const json::Value& sent, const json::Value& old) = nullptr;
+};
+
+// The scale subresource: JSON paths as in a CRD, ".spec.replicas"; empty without scale.
+struct ScalePaths {
+  std::string spec_path, status_path;
+  std::string selector_path;    // of custom resources alone
+  bool plain_selector = false;  // spec.selector is a map of labels
+};
+
 struct Kind {
   kube::Resource resource;
   std::string singular, list_kind;
@@ -52,56 +167,16 @@ struct Kind {
   bool has_rules = false;  // somewhere in the schema of a custom resource stand rules in CEL
   bool custom = false;     // from a CRD: keys sorted, items of lists carry kind and apiVersion
   bool platform = false;   // of a CRD that belongs to the platform: the version is always served
-  bool has_status =
-      false;  // the status subresource: main writes keep the old status, and vice versa
-  bool has_generation = true;        // metadata.generation counts changes of the spec
-  bool unconditional_update = true;  // PUT without resourceVersion is allowed
-  bool create_on_update = false;     // PUT of a missing object creates it
-  bool graceful_delete = false;      // pods
-  bool staged_delete =
-      false;  // DELETE only begins; a controller empties it first (namespaces, CRDs)
-  bool returns_deleted = false;     // DELETE answers the object that went instead of a Status
-  bool orphans_by_default = false;  // DELETE without a policy leaves the dependents alone
-  std::string orphan_warning;       // said then
-  bool first_generation =
-      true;  // metadata.generation is 1 from the start, not absent until a change
-  std::vector<std::string>
-      status_keeps;              // members of metadata that a write of /status leaves alone
-  bool known_finalizers = true;  // a finalizer without a domain must be one of Kubernetes' own
-  NameRule name_rule = NameRule::subdomain;
-  std::string deprecation;  // the warning every answer about the kind carries
-  // scale subresource: JSON paths as in a CRD, ".spec.replicas"; empty without scale. The
-  // selector's is of custom resources alone.
-  std::string scale_spec_path, scale_status_path, scale_selector_path;
-  // Where the objects are stored: kinds served in several groups or versions share one (events).
-  std::string storage_bucket;   // "pods", "events", "jobs.batch.volcano.sh"
-  std::string storage_version;  // apiVersion written to the store
-  // For a kind whose shape differs from the stored one (events.k8s.io): rewrites the members in
-  // place; apiVersion is the caller's business. Empty where the shapes are the same.
-  std::function<void(json::Value& object)> from_storage, to_storage;
-  // Of a custom resource whose versions a webhook converts; null otherwise.
-  std::shared_ptr<const WebhookConversion> conversion;
-
-  std::vector<Column> columns;  // without the leading Name, unless `names_itself`
-  bool names_itself = false;    // columns and cells hold the name, where the kind wants it (events)
-  // One cell per column; the Name cell is added by the caller.
-  std::function<json::Array(const json::Value& object, WallTime now)> cells;
-
   // Field selectors besides metadata.name and metadata.namespace: label -> value of an object.
   std::map<std::string, FieldOfObject> selectable;
   bool label_error_names_kind = false;  // the refusal of another field names the kind
 
-  // Rules in code; any may be empty. `set_defaults` runs on every write after pruning/decoding.
-  std::function<void(json::Value& object)> set_defaults;
-  std::function<void(json::Value& object, const WriteContext&)> prepare_create;
-  std::function<void(json::Value& object, const json::Value& old, const WriteContext&)>
-      prepare_update;
-  std::function<std::vector<Cause>(const json::Value& object)> validate;
-  std::function<std::vector<Cause>(const json::Value& object)>
-      validate_create;  // what only a new object may not say
-  std::function<std::vector<Cause>(const json::Value& object, const json::Value& old)>
-      validate_update;
-  WarningsOfObject warnings;  // of what passed them all
+  KindTraits traits;
+  KindStorage storage;
+  KindPrinting printing;
+  KindRules rules;
+  ScalePaths scale;
+  std::vector<Subresource> subresources;  // besides status and scale; see subresources_of()
 };
 using KindPtr = std::shared_ptr<const Kind>;
 

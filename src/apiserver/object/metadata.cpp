@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxAnnotationBytes = 256 * 1024;
 
 std::vector<std::string> name_errors(const Kind& kind, std::string_view name) {
-  switch (kind.name_rule) {
+  switch (kind.traits.name_rule) {
     case NameRule::label:
       return model::dns1123_label_errors(name);
     case NameRule::label_1035:
@@ -162,7 +162,7 @@ void stamp_created(const Kind& kind, json::Value& object, WallTime now, Rng& rng
     meta.erase(member);
   meta["uid"] = uuid(rng);
   meta["creationTimestamp"] = model::format_rfc3339(now);
-  if (kind.has_generation && kind.first_generation) meta["generation"] = 1;
+  if (kind.traits.has_generation && kind.traits.first_generation) meta["generation"] = 1;
 }
 
 void generate_name(json::Value& object, Rng& rng) {
@@ -190,7 +190,7 @@ std::vector<Cause> validate_metadata(const Kind& kind, const json::Value& object
   validate_labels(object, causes);
   validate_owners(object, causes);
   validate_finalizers(object, causes);
-  if (kind.known_finalizers) validate_standard_finalizers(object, causes);
+  if (kind.traits.known_finalizers) validate_standard_finalizers(object, causes);
   return causes;
 }
 

@@ -97,17 +97,17 @@ void Registry::set_custom(const std::vector<CustomKinds>& custom) {
   auto serve = [&](const KindPtr& kind, const KindPtr& storage, bool terminating,
                    store::Revision since) {
     auto served = std::make_shared<ServedKind>(
-        ServedKind{kind, storage, store_.bucket(kind->storage_bucket), terminating, since});
+        ServedKind{kind, storage, store_.bucket(kind->storage.bucket), terminating, since});
     const kube::Resource& r = kind->resource;
     if (next->by_path_.emplace(path_of(r.group, r.version, r.plural), served).second)
       next->all_.push_back(std::move(served));
   };
   std::map<std::string, KindPtr> storage_of_bucket;
   for (const KindPtr& kind : builtin_)
-    if (kind->resource.api_version() == kind->storage_version)
-      storage_of_bucket.emplace(kind->storage_bucket, kind);
+    if (kind->resource.api_version() == kind->storage.version)
+      storage_of_bucket.emplace(kind->storage.bucket, kind);
   for (const KindPtr& kind : builtin_) {
-    auto storage = storage_of_bucket.find(kind->storage_bucket);
+    auto storage = storage_of_bucket.find(kind->storage.bucket);
     serve(kind, storage == storage_of_bucket.end() ? kind : storage->second, false, 0);
   }
   for (const CustomKinds& one : custom)

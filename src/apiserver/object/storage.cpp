@@ -25,7 +25,7 @@ bool in_storage_version(const ServedKind& served, const store::Item& item) {
   if (!served.kind->custom) return true;
   constexpr std::size_t kVersionAt = std::string_view("{\"apiVersion\":\"").size();
   std::string_view rest = std::string_view(item.value).substr(kVersionAt);
-  const std::string& version = served.kind->storage_version;
+  const std::string& version = served.kind->storage.version;
   return rest.starts_with(version) && rest.substr(version.size()).starts_with('"');
 }
 
@@ -35,7 +35,9 @@ bool of_older_schema(const ServedKind& served, const store::Item& item) {
          in_storage_version(served, item);
 }
 
-bool converted_by_name(const Kind& kind) { return kind.custom && !kind.conversion && kind.schema; }
+bool converted_by_name(const Kind& kind) {
+  return kind.custom && !kind.storage.conversion && kind.schema;
+}
 
 // Written in another version than is asked for, and converted by its name alone: it may have
 // members that this version does not know.
@@ -52,7 +54,8 @@ bool stored_as_served(const ServedKind& served, const store::Item& item) {
 
 bool same_shape(const ServedKind& served, const store::Item& item) {
   if (of_older_schema(served, item) || of_other_version(served, item)) return false;
-  return served.kind == served.storage || (!served.kind->from_storage && !served.kind->to_storage);
+  return served.kind == served.storage ||
+         (!served.kind->storage.from_stored && !served.kind->storage.to_stored);
 }
 
 void append_member(std::string_view key, const json::Value& value, bool& first, std::string& out) {
@@ -96,7 +99,8 @@ std::uint32_t append_metadata(const json::Object& metadata, std::string& out, bo
 
 EncodedObject encode(const ServedKind& served, json::Value& object, bool with_revision) {
   const Kind& storage = *served.storage;
-  if (served.kind != served.storage && served.kind->to_storage) served.kind->to_storage(object);
+  if (served.kind != served.storage && served.kind->storage.to_stored)
+    served.kind->storage.to_stored(object);
   if (served.kind != served.storage && converted_by_name(storage)) {
     prune(*storage.schema, object);
     apply_defaults(*storage.schema, object);  // as reading in the storage version does
@@ -162,8 +166,8 @@ json::Value decode_object(const ServedKind& served, const store::Item& item,
       prune(*served.storage->schema, *object);
       apply_defaults(*served.storage->schema, *object);
     }
-    if (served.kind != served.storage && served.kind->from_storage) {
-      served.kind->from_storage(*object);
+    if (served.kind != served.storage && served.kind->storage.from_stored) {
+      served.kind->storage.from_stored(*object);
       normalize(*served.kind->schema, *object);
       fill_zeros(*served.kind->schema, *object);
     }

@@ -9,17 +9,14 @@
 
 namespace hekla::apiserver {
 
-struct Subresource {
-  std::string name;
-  std::string group, version, kind;  // of what is sent or returned
-  std::vector<std::string> verbs;
-};
-
-// By name.
+// All of them, those of status and scale included; by name.
 std::vector<Subresource> subresources_of(const Kind& kind);
+// Null when the kind has none of that name, and for the object itself. That of a status does not
+// say whose it is.
+const Subresource* find_subresource(const Kind& kind, std::string_view name);
 
 // Whether replicas can be set through the scale subresource.
-inline bool has_scale(const Kind& kind) { return !kind.scale_spec_path.empty(); }
+inline bool has_scale(const Kind& kind) { return !kind.scale.spec_path.empty(); }
 
 // Whether a write to it changes the status alone: /approval writes the conditions of a signing
 // request.

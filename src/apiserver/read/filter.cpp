@@ -54,7 +54,7 @@ bool ObjectFilter::matches(const ServedKind& served, const store::Item& item) co
 }
 
 bool ObjectFilter::waits_for_conversion(const Kind& kind) const {
-  return kind.conversion &&
+  return kind.storage.conversion &&
          std::ranges::any_of(fields_.terms, [&](const model::FieldSelector::Term& term) {
            return kind.selectable.contains(term.field);
          });
@@ -62,7 +62,7 @@ bool ObjectFilter::waits_for_conversion(const Kind& kind) const {
 
 ObjectFilter ObjectFilter::before_conversion(const Kind& kind) const {
   ObjectFilter rest = *this;
-  if (kind.conversion)
+  if (kind.storage.conversion)
     std::erase_if(rest.fields_.terms, [&](const model::FieldSelector::Term& term) {
       return kind.selectable.contains(term.field);
     });

@@ -76,13 +76,13 @@ void TableWriter::begin(std::string_view metadata_json, bool headers, std::strin
 
 void TableWriter::append_columns(std::string& out) const {
   out += '[';
-  if (!served_.kind->names_itself)
+  if (!served_.kind->printing.names_itself)
     append_column({"Name", "string", "name", std::string(kNameDescription), 0}, out);
-  if (!served_.kind->cells) {
+  if (!served_.kind->printing.cells) {
     out += ',';
     append_column(kCreatedAt, out);
   } else {
-    for (const Column& column : served_.kind->columns) {
+    for (const Column& column : served_.kind->printing.columns) {
       if (out.back() != '[') out += ',';
       append_column(column, out);
     }
@@ -94,10 +94,10 @@ void TableWriter::row(const json::Value& object, std::string& out) {
   if (!first_) out += ',';
   first_ = false;
   out += R"({"cells":[)";
-  if (!served_.kind->names_itself)
+  if (!served_.kind->printing.names_itself)
     json::append_quoted(json::string_at(object, {"metadata", "name"}), out);
-  if (served_.kind->cells) {
-    for (const json::Value& cell : served_.kind->cells(object, now_)) {
+  if (served_.kind->printing.cells) {
+    for (const json::Value& cell : served_.kind->printing.cells(object, now_)) {
       if (out.back() != '[') out += ',';
       json::serialize_to(cell, out);
     }

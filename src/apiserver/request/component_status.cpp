@@ -35,35 +35,25 @@ std::vector<store::ItemPtr> component_items(const std::vector<std::string>& runn
 
 }  // namespace
 
-bool serve_component_status(const ExchangePtr& exchange) {
+void serve_component_status(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
-  if (!info.group.empty() || info.version != "v1" || info.plural != "componentstatuses" ||
-      !info.ns.empty() || !info.subresource.empty() || (info.verb != "get" && info.verb != "list"))
-    return false;
   Result<Answer> answer = negotiate(exchange->request);
-  if (!answer) {
-    exchange->respond(answer.error());
-    return true;
-  }
+  if (!answer) return exchange->respond(answer.error());
   exchange->answer = std::move(*answer);
   const KindPtr kind = component_status_kind();
-  exchange->warnings.push_back(kind->deprecation);
+  exchange->warnings.push_back(kind->traits.deprecation);
   const ServedPtr served = std::make_shared<const ServedKind>(ServedKind{kind, kind, 0, false});
   const WallTime now = exchange->serving.clock->wall();
   ListPage page;
   page.items = component_items(exchange->serving.components);
   const IncludeObject include = parse_include_object(exchange->request.query.get("includeObject"));
-  if (info.verb == "list") {
-    exchange->respond(render_list(served, std::move(page), exchange->answer, include, now));
-    return true;
-  }
-  for (const store::ItemPtr& item : page.items)
-    if (item->key == info.name) {
-      exchange->respond(render_object(*served, *item, exchange->answer, include, 200, now));
-      return true;
-    }
-  exchange->respond(not_found_error(kind->resource, info.name));
-  return true;
+  if (info.verb == "list")
+    return exchange->respond(render_list(served, std::move(page), exchange->answer, include, now));
+  const auto found = std::ranges::find(page.items, info.name,
+                                       [](const store::ItemPtr& item) { return item->key; });
+  if (found == page.items.end())
+    return exchange->respond(not_found_error(kind->resource, info.name));
+  exchange->respond(render_object(*served, **found, exchange->answer, include, 200, now));
 }
 
 }  // namespace hekla::apiserver

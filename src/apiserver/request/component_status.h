@@ -6,7 +6,7 @@
 
 namespace hekla::apiserver {
 
-// False when the request is about something else.
-bool serve_component_status(const ExchangePtr& exchange);
+// A get or list of them.
+void serve_component_status(const ExchangePtr& exchange);
 
 }  // namespace hekla::apiserver

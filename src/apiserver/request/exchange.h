@@ -65,9 +65,9 @@ struct Exchange {
   MonoTime begun;
   ServedPtr served;  // for requests about objects
   Answer answer;
-  kube::PatchType patch_type = kube::PatchType::merge;  // of a PATCH
   std::shared_ptr<AuditRecord> audit;                   // null when this request is not recorded
   std::vector<std::string> warnings;                    // what the answer says besides
+  kube::PatchType patch_type = kube::PatchType::merge;  // of a PATCH
 
   void respond(net::Response response) const;
   void respond(const Error& error) const;

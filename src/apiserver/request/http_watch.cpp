@@ -174,7 +174,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     const ServedPtr crds =
         hub.registry.catalog()->find(kube::resources::custom_resource_definitions);
     const store::ItemPtr crd =
-        hub.store.snapshot().get(crds->bucket, request_.served->kind->storage_bucket);
+        hub.store.snapshot().get(crds->bucket, request_.served->kind->storage.bucket);
     return crd ? header_of(*crd).uid : "";
   }
   bool is_served(HttpWatches::State& hub) const {

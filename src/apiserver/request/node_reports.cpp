@@ -86,25 +86,15 @@ Result<model::Selector> check_report(Exchange& exchange, bool get_allowed) {
 
 }  // namespace
 
-bool serve_node_report(const ExchangePtr& exchange) {
-  const RequestInfo& info = exchange->info;
-  const std::string version = info.group + "/" + info.version;
-  const bool metrics =
-      version == kMetricsVersion && (info.plural == "pods" || info.plural == "nodes");
-  const bool logs = version == kLogs && info.plural == "podlogs";
-  if (!metrics && !logs) return false;
-  if (!exchange->serving.registry->catalog()->node_reports()) return false;
+void serve_node_report(const ExchangePtr& exchange) {
+  const bool metrics = exchange->info.group == "metrics.k8s.io";
   Result<model::Selector> selector = check_report(*exchange, metrics);
-  if (!selector) {
-    exchange->respond(selector.error());
-    return true;
-  }
+  if (!selector) return exchange->respond(selector.error());
   kube::PodStreams& streams = *exchange->serving.pod_streams.load();
   if (metrics)
     serve_metrics(exchange, streams, std::move(*selector));
   else
     serve_kept_logs(exchange, streams);
-  return true;
 }
 
 }  // namespace hekla::apiserver

@@ -6,7 +6,7 @@
 
 namespace hekla::apiserver {
 
-// False when it is none of that.
-bool serve_node_report(const ExchangePtr& exchange);
+// A request about one of report_kinds().
+void serve_node_report(const ExchangePtr& exchange);
 
 }  // namespace hekla::apiserver

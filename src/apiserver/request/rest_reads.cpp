@@ -1,8 +1,8 @@
 #include "apiserver/request/rest_reads.h"
 
 #include "apiserver/crd/conversion.h"
-#include "apiserver/kinds/pod/ephemeral.h"
 #include "apiserver/object/storage.h"
+#include "apiserver/object/subresources.h"
 #include "apiserver/read/reads.h"
 #include "apiserver/read/render.h"
 #include "apiserver/text/errors.h"
@@ -18,16 +18,17 @@ namespace {
 void show_object(const Exchange& exchange, const store::Item& item) {
   const ServedKind& served = *exchange.served;
   IncludeObject include = parse_include_object(exchange.request.query.get("includeObject"));
-  if (exchange.info.subresource == "scale") {
+  const Subresource* part = find_subresource(*served.kind, exchange.info.subresource);
+  if (part && part->form == Subresource::Form::scale) {
     Result<json::Value> scale = scale_of(*served.kind, decode_object(served, item));
     if (!scale) return exchange.respond(scale.error());
     return exchange.respond(render_view(shown_scale(), *scale, exchange.answer, include, 200,
                                         exchange.serving.clock->wall()));
   }
-  if (exchange.info.subresource == "ephemeralcontainers" &&
-      wants_ephemeral_list(exchange.request.headers.get("User-Agent")))
-    return exchange.respond(
-        render_value(ephemeral_of_pod(decode_object(served, item)), exchange.answer, 200));
+  if (part && part->show)
+    if (std::optional<json::Value> shown =
+            part->show(decode_object(served, item), exchange.request.headers.get("User-Agent")))
+      return exchange.respond(render_value(*shown, exchange.answer, 200));
   exchange.respond(
       render_object(served, item, exchange.answer, include, 200, exchange.serving.clock->wall()));
 }
@@ -189,7 +190,7 @@ void convert_page(const ExchangePtr& exchange, ListPage page,
     page.items = std::move(*converted);
     const ServedKind& served = *exchange->served;
     const net::Query& query = exchange->request.query;
-    if (served.kind->conversion)
+    if (served.kind->storage.conversion)
       if (Result<ObjectFilter> filter = ObjectFilter::parse(
               *served.kind, query.get("labelSelector"), query.get("fieldSelector"));
           filter && filter->waits_for_conversion(*served.kind))

@@ -1,8 +1,8 @@
 #include "apiserver/request/rest_writes.h"
 
 #include "apiserver/crd/conversion.h"
-#include "apiserver/kinds/pod/ephemeral.h"
 #include "apiserver/object/storage.h"
+#include "apiserver/object/subresources.h"
 #include "apiserver/read/reads.h"
 #include "apiserver/read/render.h"
 #include "apiserver/request/audit.h"
@@ -153,7 +153,7 @@ Result<json::Value> optional_body(const net::Request& request) {
 
 // Whoever deletes without saying what becomes of the dependents hears what does.
 void warn_of_orphans(Exchange& exchange, const RemoveOptions& remove) {
-  const std::string& warning = exchange.served->kind->orphan_warning;
+  const std::string& warning = exchange.served->kind->traits.orphan_warning;
   if (!warning.empty() && remove.propagation_policy.empty() && !remove.orphan_dependents)
     exchange.warnings.push_back(warning);
 }
@@ -193,13 +193,14 @@ Result<WriteRequest> read_write(Exchange& exchange) {
   request.body = std::move(*body);
   if (info.verb == "create") {
     request.verb = WriteRequest::Verb::create;
-    if (info.subresource == "binding") {
+    const Subresource* part = find_subresource(*exchange.served->kind, info.subresource);
+    if (part && part->form == Subresource::Form::binding) {
       request.verb = WriteRequest::Verb::bind;
       const std::string_view name = json::string_at(request.body, {"metadata", "name"});
       if (!name.empty() && name != info.name)
         return fail(Code::bad_request, "name in URL does not match name in Binding object");
     }
-    if (info.subresource == "eviction") {
+    if (part && part->form == Subresource::Form::eviction) {
       request.verb = WriteRequest::Verb::evict;
       const json::Value* options = json::find(request.body, "deleteOptions");
       TRY(read_delete_options(exchange, options ? *options : json::Value(json::Object()), request));
@@ -217,18 +218,19 @@ net::Response outcome_response(const Exchange& exchange, const WriteRequest::Ver
   if (outcome.error) return error_response(*outcome.error, exchange.answer.pretty);
   if (verb == WriteRequest::Verb::bind || verb == WriteRequest::Verb::evict)
     return json_response(201, created_status(), exchange.answer.pretty);
-  if (exchange.info.subresource == "scale") {
+  const Subresource* part = find_subresource(*served.kind, exchange.info.subresource);
+  if (part && part->form == Subresource::Form::scale) {
     Result<json::Value> scale = scale_of(*served.kind, decode_object(served, *outcome.item));
     if (!scale) return error_response(scale.error(), exchange.answer.pretty);
     return render_value(*scale, exchange.answer, 200);
   }
-  if (exchange.info.subresource == "ephemeralcontainers" &&
-      wants_ephemeral_list(exchange.request.headers.get("User-Agent")))
-    return render_value(ephemeral_of_pod(decode_object(served, *outcome.item)), exchange.answer,
-                        200);
+  if (part && part->show)
+    if (std::optional<json::Value> shown = part->show(decode_object(served, *outcome.item),
+                                                      exchange.request.headers.get("User-Agent")))
+      return render_value(*shown, exchange.answer, 200);
   // Some kinds are shown as they went; of everything else only the fact is reported.
   if (verb == WriteRequest::Verb::remove && outcome.effect == WriteOutcome::Effect::removed &&
-      !served.kind->graceful_delete && !served.kind->returns_deleted) {
+      !served.kind->traits.graceful_delete && !served.kind->traits.returns_deleted) {
     const ObjectHeader& header = header_of(*outcome.item);
     return json_response(200, success_status(served.kind->resource, header.name, header.uid),
                          exchange.answer.pretty);

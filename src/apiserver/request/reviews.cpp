@@ -18,6 +18,7 @@
 #include "apiserver/write/managed_fields.h"
 #include "apiserver/write/match_request.h"
 #include "apiserver/write/stages/decode.h"
+#include "base/check.h"
 #include "model/time.h"
 
 namespace hekla::apiserver {
@@ -35,18 +36,6 @@ KindPtr token_request_kind() {
     return kind;
   }();
   return made;
-}
-
-// The kind a question is of; null where there is none such.
-KindPtr asked_kind(const RequestInfo& info) {
-  const bool account = info.group.empty() && info.plural == "serviceaccounts";
-  if (account && info.subresource == "token") return token_request_kind();
-  if (info.group != "authorization.k8s.io" && info.group != "authentication.k8s.io") return nullptr;
-  for (const KindPtr& kind : virtual_kinds()) {
-    const kube::Resource& r = kind->resource;
-    if (r.group == info.group && r.version == info.version && r.plural == info.plural) return kind;
-  }
-  return nullptr;
 }
 
 // The question as its kind has it: what it does not know is told of, or refused, as of any object.
@@ -293,21 +282,6 @@ void token_request(const ExchangePtr& exchange, json::Value request) {
   answer_review(exchange, std::move(request), std::move(*status));
 }
 
-// POST .../bindings: the pod's name stands in the body.
-bool redirect_binding(const ExchangePtr& exchange) {
-  RequestInfo& info = exchange->info;
-  if (!info.group.empty() || info.plural != "bindings" || !info.name.empty()) return false;
-  Result<json::Value> body = parse_body(exchange->request, nullptr);
-  if (!body) {
-    exchange->respond(body.error());
-    return true;
-  }
-  info.plural = "pods";
-  info.name = json::string_at(*body, {"metadata", "name"});
-  info.subresource = "binding";
-  return false;
-}
-
 // What is only answered has neither tables nor bare metadata.
 bool wants_only_shapes(const net::Request& request) {
   const std::vector<MediaClause> clauses = parse_accept(request.headers.get("Accept"));
@@ -315,34 +289,41 @@ bool wants_only_shapes(const net::Request& request) {
                                          [](const MediaClause& one) { return !one.as.empty(); });
 }
 
+// What is asked; nothing when the refusal has been answered.
+std::optional<json::Value> asked_question(const ExchangePtr& exchange, const Kind& kind) {
+  Result<json::Value> question = read_question(*exchange, kind);
+  if (question && wants_only_shapes(exchange->request))
+    question =
+        fail(Code::not_acceptable, "only the following media types are accepted: application/json");
+  if (!question) {
+    exchange->respond(question.error());
+    return std::nullopt;
+  }
+  exchange->answer.pretty = wants_pretty(exchange->request);
+  return std::move(*question);
+}
+
 }  // namespace
 
-bool serve_virtual(const ExchangePtr& exchange) {
+void serve_review(const ExchangePtr& exchange) {
   const RequestInfo& info = exchange->info;
-  if (info.verb != "create") return false;
-  if (redirect_binding(exchange)) return true;
-  const KindPtr kind = asked_kind(info);
-  if (!kind) return false;
-  Result<json::Value> body = read_question(*exchange, *kind);
-  if (!body) return exchange->respond(body.error()), true;
-  if (wants_only_shapes(exchange->request))
-    return exchange->respond(
-               Error{Code::not_acceptable,
-                     "only the following media types are accepted: application/json"}),
-           true;
-  exchange->answer.pretty = wants_pretty(exchange->request);
-  if (kind == token_request_kind()) {
-    token_request(exchange, std::move(*body));
-  } else if (info.plural.ends_with("subjectaccessreviews")) {
-    access_review(exchange, *body);
-  } else if (info.plural == "selfsubjectrulesreviews") {
-    rules_review(exchange, *body);
-  } else if (info.plural == "selfsubjectreviews") {
-    answer_review(exchange, *body, json::Object{{"userInfo", user_value(exchange->user)}});
-  } else {
-    token_review(exchange, *body);
-  }
-  return true;
+  const KindPtr kind = unstored_kind_of(info);
+  CHECK(kind, "reviews are routed by their kinds");
+  std::optional<json::Value> asked = asked_question(exchange, *kind);
+  if (!asked) return;
+  if (info.plural.ends_with("subjectaccessreviews"))
+    access_review(exchange, *asked);
+  else if (info.plural == "selfsubjectrulesreviews")
+    rules_review(exchange, *asked);
+  else if (info.plural == "selfsubjectreviews")
+    answer_review(exchange, *asked, json::Object{{"userInfo", user_value(exchange->user)}});
+  else
+    token_review(exchange, *asked);
+}
+
+void serve_token_request(const ExchangePtr& exchange) {
+  if (std::optional<json::Value> asked = asked_question(exchange, *token_request_kind()))
+    token_request(exchange, std::move(*asked));
 }
 
 }  // namespace hekla::apiserver

@@ -5,7 +5,9 @@
 
 namespace hekla::apiserver {
 
-// False when it is none of them.
-bool serve_virtual(const ExchangePtr& exchange);
+// A POST to one of virtual_kinds().
+void serve_review(const ExchangePtr& exchange);
+// A POST to serviceaccounts/token.
+void serve_token_request(const ExchangePtr& exchange);
 
 }  // namespace hekla::apiserver

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "apiserver/auth/rbac_bootstrap.h"
-#include "apiserver/crd/crd.h"
 #include "apiserver/crd/crds.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/storage.h"
@@ -132,7 +131,7 @@ void plan(const store::Snapshot& snapshot, const Catalog& catalog, std::vector<j
     store::ItemPtr item = snapshot.get(served->bucket, storage_key(*served->kind, request.key));
     if (item) {
       const json::Value stored = decode_object(*served, *item);
-      if (is_crd(served->kind->resource)) {
+      if (served->kind->traits.brings_kinds) {
         if (!update_crd(stored, request)) continue;
       } else if (tells_of_the_server(served->kind->resource, request.key)) {
         request.verb = WriteRequest::Verb::update;

@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "apiserver/crd/crds.h"
-#include "apiserver/crd/rules.h"
+#include "apiserver/kinds/rules/crd_rules.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/object_header.h"
 #include "apiserver/object/storage.h"
@@ -49,7 +49,7 @@ struct CrdCleanup::State : std::enable_shared_from_this<State> {
     const std::map<std::string, KindPtr> going = crds.terminating();
     if (going.empty()) return;
     for (const auto& [name, stored] : going) {
-      const store::BucketId bucket = store.bucket(stored->storage_bucket);
+      const store::BucketId bucket = store.bucket(stored->storage.bucket);
       if (snapshot.count(bucket) == 0)
         requests.push_back(release(*catalog, snapshot, name));
       else
@@ -65,7 +65,7 @@ struct CrdCleanup::State : std::enable_shared_from_this<State> {
   // Nobody has to convert what goes away: its webhook may be gone already.
   static ServedPtr as_stored(const Kind& stored, store::BucketId bucket) {
     auto kind = std::make_shared<Kind>(stored);
-    kind->conversion = nullptr;
+    kind->storage.conversion = nullptr;
     return std::make_shared<const ServedKind>(ServedKind{kind, kind, bucket, true});
   }
 

@@ -36,20 +36,20 @@ RemotePtr remote_of(const Catalog& catalog, std::string_view path) {
 
 }  // namespace
 
-bool serve_remote(const ExchangePtr& exchange) {
-  const CatalogPtr catalog = exchange->serving.registry->catalog();
-  if (catalog->remotes().empty()) return false;
+RemotePtr remote_for(const Exchange& exchange) {
+  const CatalogPtr catalog = exchange.serving.registry->catalog();
+  return catalog->remotes().empty() ? nullptr : remote_of(*catalog, exchange.request.path);
+}
+
+void serve_remote(const ExchangePtr& exchange, const RemotePtr& remote) {
   const net::Request& request = exchange->request;
-  const RemotePtr remote = remote_of(*catalog, request.path);
-  if (!remote) return false;
   if (!remote->available || remote->origins.empty()) {
     net::Response response;
     response.status = 503;
     response.headers.set("Content-Type", "text/plain; charset=utf-8");
     response.headers.set("X-Content-Type-Options", "nosniff");
     response.body = "service unavailable\n";
-    exchange->respond(std::move(response));
-    return true;
+    return exchange->respond(std::move(response));
   }
   Forwarding how;
   how.client = remote->client.get();
@@ -60,7 +60,6 @@ bool serve_remote(const ExchangePtr& exchange) {
   how.headers = identity_headers(exchange->user);
   how.dropped_headers = {"X-Remote-"};
   forward(exchange, std::move(how));
-  return true;
 }
 
 }  // namespace hekla::apiserver

@@ -5,7 +5,9 @@
 
 namespace hekla::apiserver {
 
-// Carries the request on when another server answers for its path. False: it is ours.
-bool serve_remote(const ExchangePtr& exchange);
+// The server that answers for the path; null: this one does.
+RemotePtr remote_for(const Exchange& exchange);
+// Carries the request on to it.
+void serve_remote(const ExchangePtr& exchange, const RemotePtr& remote);
 
 }  // namespace hekla::apiserver

@@ -79,4 +79,9 @@ Error no_such_resource_error() {
   return Error{Code::not_found, "the server could not find the requested resource"};
 }
 
+Error unsupported_method_error() {
+  return Error{Code::method_not_allowed,
+               "the server does not allow this method on the requested resource"};
+}
+
 }  // namespace hekla::apiserver

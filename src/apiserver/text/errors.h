@@ -26,6 +26,7 @@ Error method_error(const kube::Resource& resource, std::string_view verb);
 Error invalid_options_error(std::string_view kind, Cause cause);
 Error too_busy_error();
 Error bad_request_error(std::string message);
+Error unsupported_method_error();
 // A path that names nothing the server knows.
 Error no_such_resource_error();
 

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 
-#include "apiserver/crd/crd.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/storage.h"
 #include "apiserver/object/write_scope.h"
@@ -251,7 +250,7 @@ std::vector<Conflict> find_conflicts(const WriteScope& scope,
   for (const ManagedEntry& entry : entries) {
     if (entry.owner == owner) continue;
     // A CRD of the platform yields to whoever installs another edition; what is served is both.
-    if (is_crd(scope.resource()) && entry.owner.manager == kBootstrapManager) continue;
+    if (scope.kind().traits.brings_kinds && entry.owner.manager == kBootstrapManager) continue;
     FieldSet both = entry.fields.intersect(touched);
     if (both.empty()) continue;
     Conflict conflict{describe(entry.owner, scope.resource()), {}};

@@ -33,7 +33,7 @@ std::vector<store::Guard> guards_of(const WriteScope& scope, std::string_view ns
   if (const store::Revision since = scope.served().schema_since;
       scope.kind().custom && since != 0) {
     const ServedPtr definitions = scope.catalog.find(kube::resources::custom_resource_definitions);
-    guards.push_back({definitions->bucket, scope.kind().storage_bucket, stands(since)});
+    guards.push_back({definitions->bucket, scope.kind().storage.bucket, stands(since)});
   }
   return guards;
 }
@@ -61,9 +61,7 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object,
   TRY(match_request(kind, scope.request.key, object));
   const std::string revision(meta_string(object, "resourceVersion"));
   TRY(decode_stage(scope, object));
-  // A node registers itself together with its status.
-  const bool node = kind.resource.plural == "nodes" && kind.resource.group.empty();
-  if (kind.has_status && !node) object.get_object().erase("status");
+  if (kind.traits.has_status && !kind.traits.status_from_start) object.get_object().erase("status");
 
   json::Object& meta = metadata_of(object);
   for (std::string_view member : {"uid", "creationTimestamp", "generation", "managedFields"})
@@ -81,8 +79,8 @@ Result<PreparedWrite> prepare_create(WriteScope& scope, json::Value object,
   const bool generated = meta_string(object, "name").empty();
   generate_name(object, scope.rng);
   stamp_created(kind, object, scope.now, scope.rng);
-  if (kind.prepare_create)
-    kind.prepare_create(object, {scope.now, &scope.rng, scope.request.subresource});
+  if (kind.rules.prepare_create)
+    kind.rules.prepare_create(object, {scope.now, &scope.rng, scope.request.subresource});
   complete_status(kind, object);
   TRY(allocate_stage(scope, object, nullptr));
   TRY(validate_stage(scope, object, nullptr));

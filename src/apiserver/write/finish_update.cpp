@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "apiserver/crd/conversion.h"
-#include "apiserver/kinds/pod/ephemeral.h"
-#include "apiserver/kinds/pod/resize.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/subresources.h"
 #include "apiserver/write/managed_fields.h"
@@ -22,17 +20,12 @@ namespace {
 // What the addressed endpoint may not touch is taken from the old object.
 void isolate(const WriteScope& scope, json::Value& object, const json::Value& old) {
   const Kind& kind = scope.kind();
-  if (!kind.has_status) return;
+  if (!kind.traits.has_status) return;
   json::Object& now = object.get_object();
   const json::Object& before = old.get_object();
-  if (scope.request.subresource == "ephemeralcontainers") {
-    isolate_ephemeral(object, old);
-    return;
-  }
-  if (scope.request.subresource == "resize") {
-    isolate_resize(object, old);
-    return;
-  }
+  if (const Subresource* part = find_subresource(kind, scope.request.subresource);
+      part && part->isolate)
+    return part->isolate(object, old);
   if (!writes_status(scope.request.subresource)) {
     if (!may_have_changed(scope, "status")) return;
     if (const json::Value* status = before.if_contains("status"))
@@ -55,7 +48,7 @@ void isolate(const WriteScope& scope, json::Value& object, const json::Value& ol
     merged.emplace("status", std::move(*status));
   if (!kind.custom) {
     json::Object& metadata = merged["metadata"].get_object();
-    for (const std::string& member : kind.status_keeps) {
+    for (const std::string& member : kind.traits.status_keeps) {
       const json::Value* kept = json::find_path(old, {"metadata", member});
       if (kept)
         metadata[member] = *kept;
@@ -67,13 +60,9 @@ void isolate(const WriteScope& scope, json::Value& object, const json::Value& ol
 }
 
 void count_generation(const Kind& kind, json::Value& object, const json::Value& old) {
-  if (!kind.has_generation) return;
-  bool changed = !same_outside(object, old, kind.has_status || !kind.custom);
-  // Two kinds also count changes of a part of their metadata.
-  const std::string_view member = kind.storage_bucket == "deployments.apps" ? "annotations"
-                                  : kind.storage_bucket == "endpointslices.discovery.k8s.io"
-                                      ? "labels"
-                                      : "";
+  if (!kind.traits.has_generation) return;
+  bool changed = !same_outside(object, old, kind.traits.has_status || !kind.custom);
+  const std::string_view member = kind.traits.generation_metadata;
   if (!changed && !member.empty()) {
     static const json::Value kNone;
     const json::Value* now = json::find_path(object, {"metadata", member});
@@ -89,7 +78,7 @@ bool completes_removal(const Kind& kind, const json::Value& object) {
   const json::Value* deleted = json::find_path(object, {"metadata", "deletionTimestamp"});
   if (!deleted || deleted->is_null() || !finalizers_of(object).empty()) return false;
   if (json::int_at(object, {"metadata", "deletionGracePeriodSeconds"}) > 0) return false;
-  if (kind.resource.plural == "namespaces" && kind.resource.group.empty()) {
+  if (kind.traits.holds_objects) {
     const json::Array* content = json::array_at(object, {"spec", "finalizers"});
     return !content || content->empty();
   }
@@ -111,8 +100,8 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
         {scope.request.field_manager, kind.resource.api_version(), scope.request.subresource},
         scope.now);
   TRY(mutate_stage(scope, object, &old, kube::Operation::update));
-  if (kind.prepare_update)
-    kind.prepare_update(object, old, {scope.now, &scope.rng, scope.request.subresource});
+  if (kind.rules.prepare_update)
+    kind.rules.prepare_update(object, old, {scope.now, &scope.rng, scope.request.subresource});
   complete_status(kind, object);
   TRY(allocate_stage(scope, object, &old));
   if (!writes_status(scope.request.subresource)) count_generation(kind, object, old);
@@ -128,7 +117,7 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
     // What is still kept in another version is written all the same: so objects move to a new
     // storage version.
   } else if (json::equal(object, old) &&
-             (!kind.custom || stored_version(*input.item) == kind.storage_version)) {
+             (!kind.custom || stored_version(*input.item) == kind.storage.version)) {
     return unchanged_stage(scope, std::move(input.item));
   } else {
     prepared = TRY(put_stage(scope, std::move(object),

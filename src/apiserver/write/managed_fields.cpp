@@ -130,7 +130,7 @@ void strip_unowned(const Kind& kind, json::Object& fields) {
     if (auto at = object.find(element); at != object.end()) object.stable_erase(at);
   };
   for (std::string_view element : {".", "f:apiVersion", "f:kind"}) drop_from(fields, element);
-  if (kind.has_status) drop_from(fields, "f:status");
+  if (kind.traits.has_status) drop_from(fields, "f:status");
   json::Value* metadata = fields.if_contains("f:metadata");
   if (!metadata) return;
   for (std::string_view element : kUnowned) drop_from(metadata->get_object(), element);
@@ -211,7 +211,7 @@ void strip_unowned(const Kind& kind, std::string_view subresource, FieldSet& fie
     metadata->second.self = false;
     if (metadata->second.empty()) fields.children.erase(metadata);
   }
-  if (!kind.has_status) return;
+  if (!kind.traits.has_status) return;
   if (!writes_status(subresource)) {
     drop(fields, "f:status");
   } else if (kind.custom) {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "apiserver/crd/crd.h"
-#include "apiserver/crd/rules.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/storage.h"
 #include "apiserver/object/write_scope.h"
@@ -53,7 +51,7 @@ Result<void> check_preconditions(const WriteScope& scope, const json::Value& obj
   by_kind.plural = by_kind.kind;
   auto mismatch = [&](std::string what, std::string_view wanted, std::string_view found,
                       std::string_view then) {
-    if (scope.kind().staged_delete)
+    if (scope.kind().traits.staged_delete)
       return std::unexpected(conflict_error(scope.resource(), scope.request.key.name,
                                             "Precondition failed: " + what +
                                                 " in precondition: " + std::string(wanted) + ", " +
@@ -86,7 +84,7 @@ std::vector<std::string> policy_finalizers(const WriteScope& scope,
   bool foreground = policy == "Foreground";
   if (policy.empty() && !options.orphan_dependents) {
     foreground = has(kForeground);
-    orphan = has(kOrphan) || (scope.kind().orphans_by_default && !foreground);
+    orphan = has(kOrphan) || (scope.kind().traits.orphans_by_default && !foreground);
   }
   std::erase_if(finalizers,
                 [](const std::string& one) { return one == kOrphan || one == kForeground; });
@@ -99,7 +97,7 @@ void mark_deleting(const Kind& kind, json::Value& object, WallTime when, std::in
   json::Object& meta = metadata_of(object);
   const bool first = !is_deleting(object);
   if (first) meta["deletionTimestamp"] = model::format_rfc3339(when);
-  if (kind.staged_delete) return;
+  if (kind.traits.staged_delete) return;
   meta["deletionGracePeriodSeconds"] = grace;
   if (first && json::int_at(object, {"metadata", "generation"}) > 0)
     meta["generation"] = json::int_at(object, {"metadata", "generation"}) + 1;
@@ -126,7 +124,7 @@ struct Grace {
 
 // Sets the deletion fields of a kind with grace; a second request may only shorten the period.
 Grace begin_grace(const WriteScope& scope, json::Value& object) {
-  if (!scope.kind().graceful_delete) return {};
+  if (!scope.kind().traits.graceful_delete) return {};
   if (!is_deleting(object)) {
     std::int64_t period = pod_grace(scope, object);
     mark_deleting(scope.kind(), object, scope.now + std::chrono::seconds(period), period);
@@ -143,15 +141,6 @@ Grace begin_grace(const WriteScope& scope, json::Value& object) {
   metadata_of(object)["deletionTimestamp"] = model::format_rfc3339(when);
   metadata_of(object)["deletionGracePeriodSeconds"] = wanted;
   return {true, false, wanted};
-}
-
-// A namespace stays until its content is gone: the controller empties spec.finalizers.
-bool holds_content(const WriteScope& scope, json::Value& object) {
-  if (scope.resource().plural != "namespaces" || !scope.resource().group.empty()) return false;
-  const json::Array* finalizers = json::array_at(object, {"spec", "finalizers"});
-  if (!finalizers || finalizers->empty()) return false;
-  json::at_path(object, {"status", "phase"}) = "Terminating";
-  return true;
 }
 
 }  // namespace
@@ -174,8 +163,7 @@ Result<PreparedWrite> prepare_remove(WriteScope& scope,
   std::vector<std::string> finalizers = policy_finalizers(scope, finalizers_of(object));
   set_finalizers(object, finalizers);
   bool held = !finalizers.empty();
-  if (holds_content(scope, object)) held = true;
-  if (is_crd(scope.resource())) held |= begin_crd_removal(object, scope.now);
+  if (scope.kind().rules.begin_removal) held |= scope.kind().rules.begin_removal(object, scope.now);
 
   PreparedWrite prepared;
   if (held || grace.period > 0) {

@@ -48,12 +48,12 @@ json::Value& make_at(json::Value& object, std::string_view path) {
 std::string selector_text(const Kind& kind, const json::Value& object) {
   if (kind.custom) {
     const json::Value* value =
-        kind.scale_selector_path.empty() ? nullptr : at(object, kind.scale_selector_path);
+        kind.scale.selector_path.empty() ? nullptr : at(object, kind.scale.selector_path);
     return value && value->is_string() ? std::string(json::sv(value->get_string())) : "";
   }
   const json::Value* selector = json::find_path(object, {"spec", "selector"});
   if (!selector) return {};
-  if (kind.resource.plural == "replicationcontrollers") {
+  if (kind.scale.plain_selector) {
     json::Object wrapped;
     wrapped.emplace("matchLabels", *selector);
     Result<model::Selector> parsed =
@@ -87,10 +87,10 @@ Result<void> check_scale(const WriteScope& scope, const json::Value& scale) {
 }  // namespace
 
 Result<json::Value> scale_of(const Kind& kind, const json::Value& object) {
-  const json::Value* wanted = at(object, kind.scale_spec_path);
+  const json::Value* wanted = at(object, kind.scale.spec_path);
   if (!wanted && kind.custom)
     return fail(Code::internal,
-                "the spec replicas field \"" + kind.scale_spec_path + "\" does not exist");
+                "the spec replicas field \"" + kind.scale.spec_path + "\" does not exist");
   json::Object metadata;
   for (std::string_view member :
        {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"})
@@ -98,7 +98,7 @@ Result<json::Value> scale_of(const Kind& kind, const json::Value& object) {
       metadata.emplace(member, *value);
   json::Object spec, status;
   if (number(wanted) != 0) spec.emplace("replicas", number(wanted));
-  status.emplace("replicas", number(at(object, kind.scale_status_path)));
+  status.emplace("replicas", number(at(object, kind.scale.status_path)));
   if (std::string selector = selector_text(kind, object); !selector.empty())
     status.emplace("selector", selector);
   json::Object scale;
@@ -114,8 +114,8 @@ const ServedKind& shown_scale() {
   static const ServedKind kShown = [] {
     Kind scale;
     scale.resource = {"autoscaling", "v1", "scales", "Scale", true};
-    scale.columns = columns({"Desired:integer", "Available:integer", "Age"});
-    scale.cells = [](const json::Value& object, WallTime now) -> json::Array {
+    scale.printing.columns = columns({"Desired:integer", "Available:integer", "Age"});
+    scale.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
       return {json::Value(json::int_at(object, {"spec", "replicas"})),
               json::Value(json::int_at(object, {"status", "replicas"})),
               json::Value(age(object, now))};
@@ -161,11 +161,11 @@ Result<PreparedWrite> prepare_scale(WriteScope& scope) {
     json::Value config = json::Object{{"metadata", json::Object()}};
     metadata_of(config)["resourceVersion"] =
         json::string_at(scope.request.body, {"metadata", "resourceVersion"});
-    make_at(config, kind.scale_spec_path) = replicas;
+    make_at(config, kind.scale.spec_path) = replicas;
     return apply_config(scope, std::move(config), std::move(item));
   }
   json::Value object = old;
-  make_at(object, kind.scale_spec_path) = replicas;
+  make_at(object, kind.scale.spec_path) = replicas;
   UpdateInput input{std::move(object), std::move(old), std::move(item)};
   input.decoded = true;
   input.retry_on_conflict =

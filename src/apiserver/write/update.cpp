@@ -1,8 +1,8 @@
 #include "apiserver/write/update.h"
 
-#include "apiserver/kinds/pod/ephemeral.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/storage.h"
+#include "apiserver/object/subresources.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
 #include "apiserver/text/field_error.h"
@@ -26,15 +26,9 @@ Result<void> check_uid(const WriteScope& scope, const json::Value& object, const
                          ", UID in object meta: " + std::string(actual)));
 }
 
-// /finalize on a namespace replaces spec.finalizers and nothing else.
-Result<PreparedWrite> finalize_namespace(WriteScope& scope, json::Value object, json::Value old,
-                                         store::ItemPtr item) {
-  json::Value changed = old;
-  const json::Value* finalizers = json::find_path(object, {"spec", "finalizers"});
-  if (finalizers && finalizers->is_array() && !finalizers->get_array().empty())
-    json::at_path(changed, {"spec", "finalizers"}) = *finalizers;
-  else if (json::Value* spec = changed.get_object().if_contains("spec"); spec && spec->is_object())
-    spec->get_object().erase("finalizers");
+// A part of the object is replaced, whoever owns its fields.
+Result<PreparedWrite> replace_part(WriteScope& scope, json::Value changed, json::Value old,
+                                   store::ItemPtr item) {
   UpdateInput input{std::move(changed), std::move(old), std::move(item)};
   input.decoded = true;
   input.fields_tracked = true;
@@ -46,11 +40,11 @@ Result<PreparedWrite> finalize_namespace(WriteScope& scope, json::Value object, 
 Result<PreparedWrite> prepare_update(WriteScope& scope) {
   const Kind& kind = scope.kind();
   json::Value object = take_body(scope);
-  if (scope.request.subresource == "ephemeralcontainers")
-    object = pod_of_ephemeral(std::move(object));
+  const Subresource* part = find_subresource(kind, scope.request.subresource);
+  if (part && part->read) object = part->read(std::move(object));
   TRY(match_request(kind, scope.request.key, object));
   store::ItemPtr item = scope.snapshot.get(scope.served().bucket, request_key(scope));
-  if (!item && kind.create_on_update && scope.request.subresource.empty())
+  if (!item && kind.traits.create_on_update && scope.request.subresource.empty())
     return prepare_create(scope, std::move(object));
   TRY(decode_stage(scope, object));
   if (!item) return std::unexpected(not_found_error(kind.resource, scope.request.key.name));
@@ -60,7 +54,7 @@ Result<PreparedWrite> prepare_update(WriteScope& scope) {
   const bool unconditional = revision.empty() || revision == "0";
   kube::Resource named = kind.resource;
   named.kind = named.plural;  // upstream has no better name here
-  if (unconditional && !kind.unconditional_update)
+  if (unconditional && !kind.traits.unconditional_update)
     return std::unexpected(invalid_object(named, scope.request.key.name,
                                           {invalid_value("metadata.resourceVersion", json::Value(0),
                                                          "must be specified for an update")}));
@@ -68,8 +62,8 @@ Result<PreparedWrite> prepare_update(WriteScope& scope) {
     return fail(Code::internal, "strconv.ParseUint: parsing \"" + revision + "\": invalid syntax");
   if (!unconditional && revision != std::to_string(item->modified))
     return std::unexpected(modified_error(kind.resource, scope.request.key.name));
-  if (scope.request.subresource == "finalize")
-    return finalize_namespace(scope, std::move(object), std::move(old), std::move(item));
+  if (part && part->replace)
+    return replace_part(scope, part->replace(object, old), std::move(old), std::move(item));
   UpdateInput input{std::move(object), std::move(old), std::move(item)};
   input.retry_on_conflict = unconditional;
   input.decoded = true;

@@ -5,7 +5,6 @@
 #include <deque>
 #include <set>
 
-#include "apiserver/crd/crd.h"
 #include "apiserver/crd/crds.h"
 #include "apiserver/gates/webhooks.h"
 #include "apiserver/object/storage.h"
@@ -43,9 +42,9 @@ Result<PreparedWrite> prepare_write(WriteScope& scope) {
     case WriteRequest::Verb::create:
       return prepare_create(scope, take_body(scope));
     case WriteRequest::Verb::update:
-      return scope.request.subresource == "scale" ? prepare_scale(scope) : prepare_update(scope);
+      return writes_view(scope) ? prepare_scale(scope) : prepare_update(scope);
     case WriteRequest::Verb::patch:
-      return scope.request.subresource == "scale" ? prepare_scale(scope) : prepare_patch(scope);
+      return writes_view(scope) ? prepare_scale(scope) : prepare_patch(scope);
     case WriteRequest::Verb::remove:
       return prepare_remove(scope);
     case WriteRequest::Verb::bind:
@@ -207,7 +206,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
       if (results[i]) {
         prepared.outcome.item = std::move(*results[i]);
         outcomes_[index] = std::move(prepared.outcome);
-        crds_changed |= is_crd(request.served->kind->resource);
+        crds_changed |= request.served->kind->traits.brings_kinds;
       } else if (may_retry(index, prepared, results[i].error().code)) {
         again.push_back(index);
       } else {

@@ -206,41 +206,41 @@ void add_admission_policy_kinds(Kinds& kinds) {
   Kind policy = cluster_kind(kPolicyGroup, "v1", "validatingadmissionpolicies",
                              "ValidatingAdmissionPolicy", kPolicyPackage);
   policy.categories = {"api-extensions"};
-  policy.has_status = true;
-  policy.has_generation = true;
-  policy.unconditional_update = false;
-  policy.columns = columns({"Validations:integer", "ParamKind", "Age"});
-  policy.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  policy.traits.has_status = true;
+  policy.traits.has_generation = true;
+  policy.traits.unconditional_update = false;
+  policy.printing.columns = columns({"Validations:integer", "ParamKind", "Age"});
+  policy.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {count(object, {"spec", "validations"}), json::Value(parameter_kind_cell(object)),
             json::Value(age(object, now))};
   };
-  policy.set_defaults = [](json::Value& object) {
+  policy.rules.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
     set_default(spec, "failurePolicy", "Fail");
     if (json::Value* match = spec.if_contains("matchConstraints");
         match != nullptr && match->is_object())
       default_match(match->get_object());
   };
-  policy.validate = validate_policy;
+  policy.rules.validate = validate_policy;
   add(kinds, std::move(policy));
 
   Kind binding = cluster_kind(kPolicyGroup, "v1", "validatingadmissionpolicybindings",
                               "ValidatingAdmissionPolicyBinding", kPolicyPackage);
   binding.categories = {"api-extensions"};
-  binding.has_generation = true;
-  binding.unconditional_update = false;
-  binding.columns = columns({"PolicyName", "ParamRef", "Age"});
-  binding.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  binding.traits.has_generation = true;
+  binding.traits.unconditional_update = false;
+  binding.printing.columns = columns({"PolicyName", "ParamRef", "Age"});
+  binding.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"spec", "policyName"})),
             json::Value(parameter_reference_cell(object)), json::Value(age(object, now))};
   };
-  binding.set_defaults = [](json::Value& object) {
+  binding.rules.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
     if (json::Value* match = spec.if_contains("matchResources");
         match != nullptr && match->is_object())
       default_match(match->get_object());
   };
-  binding.validate = validate_binding;
+  binding.rules.validate = validate_binding;
   add(kinds, std::move(binding));
 }
 

@@ -77,15 +77,15 @@ void add_webhooks(Kinds& kinds, bool mutating) {
                        : cluster_kind(kGroup, "v1", "validatingwebhookconfigurations",
                                       "ValidatingWebhookConfiguration", kPackage);
   kind.categories = {"api-extensions"};
-  kind.has_generation = true;
-  kind.unconditional_update = false;
-  kind.known_finalizers = false;
-  kind.columns = columns({"Webhooks:integer", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.traits.has_generation = true;
+  kind.traits.unconditional_update = false;
+  kind.traits.known_finalizers = false;
+  kind.printing.columns = columns({"Webhooks:integer", "Age"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {count(object, {"webhooks"}), json::Value(age(object, now))};
   };
-  kind.set_defaults = [mutating](json::Value& object) { default_webhooks(object, mutating); };
-  kind.validate = [](const json::Value& object) {
+  kind.rules.set_defaults = [mutating](json::Value& object) { default_webhooks(object, mutating); };
+  kind.rules.validate = [](const json::Value& object) {
     Rules rules;
     Field webhooks = Field(object, "")["webhooks"];
     std::set<std::string> names;

@@ -1,9 +1,10 @@
-// apiextensions.k8s.io/v1 CustomResourceDefinition (its rules are in crd/rules.cpp) and
+// apiextensions.k8s.io/v1 CustomResourceDefinition (its rules are in rules/crd_rules.cpp) and
 // apiregistration.k8s.io/v1 APIService.
 #include "apiserver/kinds/api_service.h"
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/defaults.h"
+#include "apiserver/kinds/rules/crd_rules.h"
 #include "apiserver/kinds/rules/rules.h"
 #include "apiserver/text/field_error.h"
 #include "base/bytes.h"
@@ -87,20 +88,24 @@ void add_apiextensions_kinds(Kinds& kinds) {
                                  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1");
   definition.short_names = {"crd", "crds"};
   definition.categories = {"api-extensions"};
-  definition.has_status = true;
-  definition.has_generation = true;
-  definition.unconditional_update = false;
-  definition.known_finalizers = false;
-  definition.staged_delete = true;
-  definition.set_defaults = default_definition;
+  definition.traits.has_status = true;
+  definition.traits.has_generation = true;
+  definition.traits.unconditional_update = false;
+  definition.traits.known_finalizers = false;
+  definition.traits.staged_delete = true;
+  definition.traits.brings_kinds = true;
+  definition.rules.set_defaults = default_definition;
+  definition.rules.accept = accept_crd;
+  definition.rules.validate_among = validate_crd;
+  definition.rules.begin_removal = begin_crd_removal;
   add(kinds, std::move(definition));
 
   Kind service = cluster_kind("apiregistration.k8s.io", "v1", "apiservices", "APIService",
                               "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1");
   service.categories = {"api-extensions"};
-  service.has_status = true;
-  service.columns = columns({"Service", "Available", "Age"});
-  service.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  service.traits.has_status = true;
+  service.printing.columns = columns({"Service", "Available", "Age"});
+  service.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     std::string target = "Local";
     if (json::object_at(object, {"spec", "service"}) != nullptr)
       target = std::string(json::string_at(object, {"spec", "service", "namespace"})) + "/" +
@@ -108,18 +113,18 @@ void add_apiextensions_kinds(Kinds& kinds) {
     return {json::Value(target), json::Value(available_cell(object)),
             json::Value(age(object, now))};
   };
-  service.set_defaults = [](json::Value& object) {
+  service.rules.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
     if (json::Value* target = spec.if_contains("service"); target != nullptr && target->is_object())
       set_default(target->get_object(), "port", 443);
   };
-  service.name_rule = NameRule::path_segment;
-  service.prepare_create = [](json::Value& object, const WriteContext& context) {
+  service.traits.name_rule = NameRule::path_segment;
+  service.rules.prepare_create = [](json::Value& object, const WriteContext& context) {
     if (json::object_at(object, {"spec", "service"})) return;
     json::Object& status = object_in_place(object.get_object(), "status");
     status["conditions"] = json::Array{local_condition(context.now)};
   };
-  service.validate = validate_api_service;
+  service.rules.validate = validate_api_service;
   add(kinds, std::move(service));
 }
 

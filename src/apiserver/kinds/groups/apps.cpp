@@ -105,9 +105,9 @@ Kind workload(std::string_view plural, std::string_view kind, std::string_view s
   Kind out = builtin_kind("apps", "v1", plural, kind, kAppsPackage);
   out.short_names = {std::string(short_name)};
   out.categories = {"all"};
-  out.has_status = true;
-  out.has_generation = true;
-  out.validate_update = selector_stays;
+  out.traits.has_status = true;
+  out.traits.has_generation = true;
+  out.rules.validate_update = selector_stays;
   return out;
 }
 
@@ -128,11 +128,12 @@ void count_templates(json::Value& object, const json::Value& old, const WriteCon
 
 Kind deployment_kind() {
   Kind kind = workload("deployments", "Deployment", "deploy");
+  kind.traits.generation_metadata = "annotations";
   make_scalable(kind);
-  kind.status_keeps = {"labels"};
-  kind.columns =
+  kind.traits.status_keeps = {"labels"};
+  kind.printing.columns =
       columns({"Ready", "Up-to-date", "Available", "Age", "Containers*", "Images*", "Selector*"});
-  kind.cells = [](const json::Value& object, WallTime now) {
+  kind.printing.cells = [](const json::Value& object, WallTime now) {
     json::Array cells{
         json::Value(std::to_string(json::int_at(object, {"status", "readyReplicas"})) + "/" +
                     std::to_string(json::int_at(object, {"spec", "replicas"}))),
@@ -141,38 +142,38 @@ Kind deployment_kind() {
     append_template_cells(object, cells);
     return cells;
   };
-  kind.set_defaults = default_deployment;
-  kind.validate = validate_deployment;
+  kind.rules.set_defaults = default_deployment;
+  kind.rules.validate = validate_deployment;
   return kind;
 }
 
 Kind replica_set_kind() {
   Kind kind = workload("replicasets", "ReplicaSet", "rs");
   make_scalable(kind);
-  kind.columns = columns({"Desired:integer", "Current:integer", "Ready:integer", "Age",
-                          "Containers*", "Images*", "Selector*"});
-  kind.cells = [](const json::Value& object, WallTime now) {
+  kind.printing.columns = columns({"Desired:integer", "Current:integer", "Ready:integer", "Age",
+                                   "Containers*", "Images*", "Selector*"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) {
     json::Array cells{
         json::int_at(object, {"spec", "replicas"}), json::int_at(object, {"status", "replicas"}),
         json::int_at(object, {"status", "readyReplicas"}), json::Value(age(object, now))};
     append_template_cells(object, cells);
     return cells;
   };
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
     default_template_in(spec);
     set_default(spec, "replicas", 1);
   };
-  kind.validate = validate_replica_set;
+  kind.rules.validate = validate_replica_set;
   return kind;
 }
 
 Kind daemon_set_kind() {
   Kind kind = workload("daemonsets", "DaemonSet", "ds");
-  kind.columns =
+  kind.printing.columns =
       columns({"Desired:integer", "Current:integer", "Ready:integer", "Up-to-date:integer",
                "Available:integer", "Node Selector", "Age", "Containers*", "Images*", "Selector*"});
-  kind.cells = [](const json::Value& object, WallTime now) {
+  kind.printing.cells = [](const json::Value& object, WallTime now) {
     const auto status = [&](std::string_view member) {
       return json::int_at(object, {"status", member});
     };
@@ -187,7 +188,7 @@ Kind daemon_set_kind() {
     append_template_cells(object, cells);
     return cells;
   };
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
     default_template_in(spec);
     json::Object& strategy = object_in_place(spec, "updateStrategy");
@@ -197,8 +198,8 @@ Kind daemon_set_kind() {
     json::Object& metadata = object_in_place(object.get_object(), "metadata");
     set_default(object_in_place(metadata, "annotations"), kTemplateGeneration, "1");
   };
-  kind.prepare_update = count_templates;
-  kind.validate = validate_daemon_set;
+  kind.rules.prepare_update = count_templates;
+  kind.rules.validate = validate_daemon_set;
   return kind;
 }
 
@@ -219,19 +220,19 @@ std::string controller_cell(const json::Value& object) {
 
 Kind controller_revision_kind() {
   Kind kind = builtin_kind("apps", "v1", "controllerrevisions", "ControllerRevision", kAppsPackage);
-  kind.columns = columns({"Controller", "Revision", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.printing.columns = columns({"Controller", "Revision", "Age"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(controller_cell(object)), json::int_at(object, {"revision"}),
             json::Value(age(object, now))};
   };
-  kind.validate = [](const json::Value& object) {
+  kind.rules.validate = [](const json::Value& object) {
     Rules rules;
     Field revision(object, "");
     if (!revision["data"].present()) rules.required(revision["data"], "data is mandatory");
     rules.not_negative(revision["revision"]);
     return std::move(rules.causes);
   };
-  kind.validate_update = [](const json::Value& object, const json::Value& old) {
+  kind.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["data"], Field(old, "")["data"]);
     return std::move(rules.causes);

@@ -307,10 +307,11 @@ Kind autoscaler_kind(std::string_view version, std::string_view package) {
                            "HorizontalPodAutoscaler", package);
   kind.short_names = {"hpa"};
   kind.categories = {"all"};
-  kind.has_status = true;
-  kind.storage_version = "autoscaling/v2";
-  kind.columns = columns({"Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"});
-  kind.validate = validate_autoscaler;
+  kind.traits.has_status = true;
+  kind.storage.version = "autoscaling/v2";
+  kind.printing.columns =
+      columns({"Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"});
+  kind.rules.validate = validate_autoscaler;
   return kind;
 }
 
@@ -327,19 +328,19 @@ json::Array autoscaler_cells(const json::Value& object, WallTime now) {
 
 void add_autoscaling_kinds(Kinds& kinds) {
   Kind second = autoscaler_kind("v2", "io.k8s.api.autoscaling.v2");
-  second.cells = autoscaler_cells;
-  second.set_defaults = default_v2;
+  second.printing.cells = autoscaler_cells;
+  second.rules.set_defaults = default_v2;
   add(kinds, std::move(second));
 
   Kind first = autoscaler_kind("v1", "io.k8s.api.autoscaling.v1");
-  first.from_storage = to_v1;
-  first.to_storage = to_v2;
-  first.cells = [](const json::Value& object, WallTime now) {
+  first.storage.from_stored = to_v1;
+  first.storage.to_stored = to_v2;
+  first.printing.cells = [](const json::Value& object, WallTime now) {
     json::Value newer = object;
     to_v2(newer);
     return autoscaler_cells(newer, now);
   };
-  first.validate = [](const json::Value& object) {
+  first.rules.validate = [](const json::Value& object) {
     Rules rules{validate_autoscaler(object)};
     const Field used = Field(object, "")["spec"]["targetCPUUtilizationPercentage"];
     if (used.present() && used.number() < 1)  // where it stands in v2
@@ -347,7 +348,7 @@ void add_autoscaling_kinds(Kinds& kinds) {
                     "must be greater than 0");
     return std::move(rules.causes);
   };
-  first.set_defaults = [](json::Value& object) {
+  first.rules.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
     set_default(spec, "minReplicas", 1);
     if (json::object_at(object, {"metadata", "annotations"}) == nullptr ||

@@ -89,16 +89,16 @@ void generate_selector(json::Value& job, const WriteContext&) {
 Kind job_kind() {
   Kind kind = builtin_kind("batch", "v1", "jobs", "Job", kBatchPackage);
   kind.categories = {"all"};
-  kind.has_status = true;
-  kind.has_generation = true;
-  kind.orphans_by_default = true;
-  kind.orphan_warning =
+  kind.traits.has_status = true;
+  kind.traits.has_generation = true;
+  kind.traits.orphans_by_default = true;
+  kind.traits.orphan_warning =
       "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background "
       "to remove them or set propagationPolicy=Orphan to suppress this warning";
   kind.label_error_names_kind = true;
-  kind.columns =
+  kind.printing.columns =
       columns({"Status", "Completions", "Duration", "Age", "Containers*", "Images*", "Selector*"});
-  kind.cells = [](const json::Value& object, WallTime now) {
+  kind.printing.cells = [](const json::Value& object, WallTime now) {
     json::Array cells{json::Value(status_cell(object)), json::Value(completions_cell(object)),
                       json::Value(duration_cell(object, now)), json::Value(age(object, now))};
     append_template_cells(object, cells);
@@ -107,10 +107,10 @@ Kind job_kind() {
   kind.selectable = {{"status.successful", [](const json::Node& object) {
                         return std::to_string(json::int_at(object, {"status", "succeeded"}));
                       }}};
-  kind.set_defaults = default_job;
-  kind.prepare_create = generate_selector;
-  kind.validate = validate_job;
-  kind.validate_update = validate_changed_job;
+  kind.rules.set_defaults = default_job;
+  kind.rules.prepare_create = generate_selector;
+  kind.rules.validate = validate_job;
+  kind.rules.validate_update = validate_changed_job;
   return kind;
 }
 
@@ -118,11 +118,11 @@ Kind cron_job_kind() {
   Kind kind = builtin_kind("batch", "v1", "cronjobs", "CronJob", kBatchPackage);
   kind.short_names = {"cj"};
   kind.categories = {"all"};
-  kind.has_status = true;
-  kind.has_generation = true;
-  kind.columns = columns({"Schedule", "Timezone", "Suspend:boolean", "Active:integer",
-                          "Last Schedule", "Age", "Containers*", "Images*", "Selector*"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.traits.has_status = true;
+  kind.traits.has_generation = true;
+  kind.printing.columns = columns({"Schedule", "Timezone", "Suspend:boolean", "Active:integer",
+                                   "Last Schedule", "Age", "Containers*", "Images*", "Selector*"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     const json::Array* containers =
         json::array_at(object, {"spec", "jobTemplate", "spec", "template", "spec", "containers"});
     bool ran = !json::string_at(object, {"status", "lastScheduleTime"}).empty();
@@ -137,7 +137,7 @@ Kind cron_job_kind() {
             json::Value(selector_text(
                 json::find_path(object, {"spec", "jobTemplate", "spec", "selector"})))};
   };
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
     set_default(spec, "concurrencyPolicy", "Allow");
     set_default(spec, "suspend", false);
@@ -150,7 +150,7 @@ Kind cron_job_kind() {
         inner != nullptr && inner->is_object())
       default_template_in(inner->get_object());
   };
-  kind.validate = validate_cron_job;
+  kind.rules.validate = validate_cron_job;
   return kind;
 }
 

@@ -5,7 +5,6 @@
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
 #include "apiserver/kinds/rules/rules.h"
-#include "apiserver/kinds/rules/signing_request.h"
 #include "apiserver/text/field_error.h"
 #include "base/bytes.h"
 #include "base/signing_request.h"
@@ -125,13 +124,48 @@ std::vector<Cause> validate_signing_request(const json::Value& object) {
   return std::move(rules.causes);
 }
 
+json::Array conditions_of_type(const json::Value& request, std::string_view type) {
+  json::Array found;
+  if (const json::Array* conditions = json::array_at(request, {"status", "conditions"}))
+    for (const json::Value& one : *conditions)
+      if (json::string_at(one, {"type"}) == type) found.push_back(one);
+  return found;
+}
+
+// Approval and denial are given on /approval alone, and nothing takes them back.
+std::vector<Cause> validate_verdict(const json::Value& request, const json::Value& old,
+                                    std::string_view subresource) {
+  Rules rules;
+  const Field field = Field(request, "")["status"]["conditions"];
+  for (const std::string type : {"Approved", "Denied", "Failed"}) {
+    const json::Array before = conditions_of_type(old, type),
+                      now = conditions_of_type(request, type);
+    const bool may_be_given = type == "Failed" || subresource == "approval";
+    const std::string what = " a condition of type " + go_quote(type);
+    if (now.size() < before.size())
+      rules.forbidden(field, "updates may not remove" + what);
+    else if (!may_be_given && now.size() > before.size())
+      rules.forbidden(field, "updates may not add" + what);
+    else if (!may_be_given && now != before)
+      rules.forbidden(field, "updates may not modify" + what);
+  }
+  return std::move(rules.causes);
+}
+
 Kind signing_request_kind() {
   Kind kind = cluster_kind("certificates.k8s.io", "v1", "certificatesigningrequests",
                            "CertificateSigningRequest", "io.k8s.api.certificates.v1");
   kind.short_names = {"csr"};
-  kind.has_status = true;
-  kind.columns = columns({"Age", "SignerName", "Requestor", "RequestedDuration", "Condition"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.traits.has_status = true;
+  kind.subresources = {{.name = "approval",
+                        .group = kind.resource.group,
+                        .version = kind.resource.version,
+                        .kind = kind.resource.kind,
+                        .verbs = {"get", "patch", "update"}}};
+  kind.rules.validate_change = validate_verdict;
+  kind.printing.columns =
+      columns({"Age", "SignerName", "Requestor", "RequestedDuration", "Condition"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     const json::Value* seconds = json::find_path(object, {"spec", "expirationSeconds"});
     std::string lasting = "<none>";
     if (seconds != nullptr && seconds->is_int64())
@@ -142,7 +176,8 @@ Kind signing_request_kind() {
             json::Value(request_state(object))};
   };
   kind.selectable = {{"spec.signerName", field_at({"spec", "signerName"})}};
-  kind.prepare_update = [](json::Value& object, const json::Value&, const WriteContext& context) {
+  kind.rules.prepare_update = [](json::Value& object, const json::Value&,
+                                 const WriteContext& context) {
     if (context.subresource != "approval") return;
     json::Value* conditions = nullptr;
     if (json::Value* status = object.get_object().if_contains("status");
@@ -156,8 +191,8 @@ Kind signing_request_kind() {
           time = model::format_rfc3339(context.now);
     }
   };
-  kind.validate = validate_signing_request;
-  kind.validate_update = [](const json::Value& object, const json::Value& old) {
+  kind.rules.validate = validate_signing_request;
+  kind.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["spec"], Field(old, "")["spec"]);
     return std::move(rules.causes);
@@ -165,49 +200,18 @@ Kind signing_request_kind() {
   return kind;
 }
 
-json::Array conditions_of_type(const json::Value& request, std::string_view type) {
-  json::Array found;
-  if (const json::Array* conditions = json::array_at(request, {"status", "conditions"}))
-    for (const json::Value& one : *conditions)
-      if (json::string_at(one, {"type"}) == type) found.push_back(one);
-  return found;
-}
-
-}  // namespace
-
-std::vector<Cause> validate_verdict(const json::Value& request, const json::Value& old,
-                                    bool on_approval) {
-  Rules rules;
-  const Field field = Field(request, "")["status"]["conditions"];
-  for (const std::string type : {"Approved", "Denied", "Failed"}) {
-    const json::Array before = conditions_of_type(old, type),
-                      now = conditions_of_type(request, type);
-    const bool may_be_given = type == "Failed" || on_approval;
-    const std::string what = " a condition of type " + go_quote(type);
-    if (now.size() < before.size())
-      rules.forbidden(field, "updates may not remove" + what);
-    else if (!may_be_given && now.size() > before.size())
-      rules.forbidden(field, "updates may not add" + what);
-    else if (!may_be_given && now != before)
-      rules.forbidden(field, "updates may not modify" + what);
-  }
-  return std::move(rules.causes);
-}
-
-namespace {
-
 void add_coordination_kinds(Kinds& kinds) {
   Kind lease =
       builtin_kind("coordination.k8s.io", "v1", "leases", "Lease", "io.k8s.api.coordination.v1");
-  lease.create_on_update = true;
-  lease.unconditional_update = false;
-  lease.known_finalizers = false;
-  lease.columns = columns({"Holder", "Age"});
-  lease.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  lease.traits.create_on_update = true;
+  lease.traits.unconditional_update = false;
+  lease.traits.known_finalizers = false;
+  lease.printing.columns = columns({"Holder", "Age"});
+  lease.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"spec", "holderIdentity"})),
             json::Value(age(object, now))};
   };
-  lease.validate = validate_lease;
+  lease.rules.validate = validate_lease;
   add(kinds, std::move(lease));
   add(kinds, signing_request_kind());
 }

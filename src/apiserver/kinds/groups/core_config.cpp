@@ -105,12 +105,12 @@ std::vector<Cause> validate_secret(const json::Value& object) {
 Kind config_map_kind() {
   Kind kind = builtin_kind("", "v1", "configmaps", "ConfigMap", kCorePackage);
   kind.short_names = {"cm"};
-  kind.columns = columns({"Data", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.printing.columns = columns({"Data", "Age"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {count(object, {"data"}) + count(object, {"binaryData"}), json::Value(age(object, now))};
   };
-  kind.validate = validate_config_map;
-  kind.validate_update = [](const json::Value& object, const json::Value& old) {
+  kind.rules.validate = validate_config_map;
+  kind.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     check_immutable(Field(object, ""), Field(old, ""), {"data", "binaryData"}, rules);
     return std::move(rules.causes);
@@ -120,18 +120,18 @@ Kind config_map_kind() {
 
 Kind secret_kind() {
   Kind kind = builtin_kind("", "v1", "secrets", "Secret", kCorePackage);
-  kind.columns = columns({"Type", "Data", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.printing.columns = columns({"Type", "Data", "Age"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"type"})), count(object, {"data"}),
             json::Value(age(object, now))};
   };
   kind.selectable = {{"type", field_at({"type"})}};
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     merge_string_data(object.get_object());
     set_default(object.get_object(), "type", "Opaque");
   };
-  kind.validate = validate_secret;
-  kind.validate_update = [](const json::Value& object, const json::Value& old) {
+  kind.rules.validate = validate_secret;
+  kind.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["type"], Field(old, "")["type"]);
     check_immutable(Field(object, ""), Field(old, ""), {"data"}, rules);
@@ -145,9 +145,15 @@ void add_core_config_kinds(Kinds& kinds) {
   add(kinds, secret_kind());
   Kind account = builtin_kind("", "v1", "serviceaccounts", "ServiceAccount", kCorePackage);
   account.short_names = {"sa"};
-  account.returns_deleted = true;
-  account.columns = columns({"Secrets", "Age"});
-  account.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  account.traits.returns_deleted = true;
+  account.subresources = {{.name = "token",
+                           .group = "authentication.k8s.io",
+                           .version = "v1",
+                           .kind = "TokenRequest",
+                           .verbs = {"create"},
+                           .form = Subresource::Form::token}};
+  account.printing.columns = columns({"Secrets", "Age"});
+  account.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {count(object, {"secrets"}), json::Value(age(object, now))};
   };
   add(kinds, std::move(account));

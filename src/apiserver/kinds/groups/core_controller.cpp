@@ -44,13 +44,14 @@ void add_core_controller_kinds(Kinds& kinds) {
       builtin_kind("", "v1", "replicationcontrollers", "ReplicationController", kCorePackage);
   kind.short_names = {"rc"};
   kind.categories = {"all"};
-  kind.has_status = true;
-  kind.has_generation = true;
+  kind.traits.has_status = true;
+  kind.traits.has_generation = true;
   make_scalable(kind);
-  kind.orphans_by_default = true;
-  kind.columns = columns({"Desired:integer", "Current:integer", "Ready:integer", "Age",
-                          "Containers*", "Images*", "Selector*"});
-  kind.cells = [](const json::Value& object, WallTime now) {
+  kind.scale.plain_selector = true;
+  kind.traits.orphans_by_default = true;
+  kind.printing.columns = columns({"Desired:integer", "Current:integer", "Ready:integer", "Age",
+                                   "Containers*", "Images*", "Selector*"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) {
     json::Array cells{
         json::int_at(object, {"spec", "replicas"}), json::int_at(object, {"status", "replicas"}),
         json::int_at(object, {"status", "readyReplicas"}), json::Value(age(object, now))};
@@ -61,8 +62,8 @@ void add_core_controller_kinds(Kinds& kinds) {
   kind.selectable = {{"status.replicas", [](const json::Node& object) {
                         return std::to_string(json::int_at(object, {"status", "replicas"}));
                       }}};
-  kind.set_defaults = default_controller;
-  kind.validate = validate_controller;
+  kind.rules.set_defaults = default_controller;
+  kind.rules.validate = validate_controller;
   add(kinds, std::move(kind));
 }
 

@@ -126,31 +126,32 @@ void default_ports(json::Object& holder, bool named) {
 void add_core_endpoint_kinds(Kinds& kinds) {
   Kind endpoints = builtin_kind("", "v1", "endpoints", "Endpoints", kCorePackage);
   endpoints.short_names = {"ep"};
-  endpoints.create_on_update = true;
-  endpoints.deprecation =
+  endpoints.traits.create_on_update = true;
+  endpoints.traits.deprecation =
       "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
-  endpoints.columns = columns({"Endpoints", "Age"});
-  endpoints.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  endpoints.printing.columns = columns({"Endpoints", "Age"});
+  endpoints.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(endpoints_cell(object)), json::Value(age(object, now))};
   };
-  endpoints.set_defaults = [](json::Value& object) {
+  endpoints.rules.set_defaults = [](json::Value& object) {
     for (json::Value& subset : list_in(object.get_object(), "subsets"))
       if (subset.is_object()) default_ports(subset.get_object(), false);
   };
-  endpoints.validate = validate_endpoints;
+  endpoints.rules.validate = validate_endpoints;
   add(kinds, std::move(endpoints));
 
   Kind slice = builtin_kind("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice",
                             "io.k8s.api.discovery.v1");
-  slice.has_generation = true;
-  slice.columns = columns({"AddressType", "Ports", "Endpoints", "Age"});
-  slice.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  slice.traits.has_generation = true;
+  slice.traits.generation_metadata = "labels";
+  slice.printing.columns = columns({"AddressType", "Ports", "Endpoints", "Age"});
+  slice.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"addressType"})), json::Value(slice_ports(object)),
             json::Value(slice_addresses(object)), json::Value(age(object, now))};
   };
-  slice.set_defaults = [](json::Value& object) { default_ports(object.get_object(), true); };
-  slice.validate = validate_slice;
-  slice.validate_update = [](const json::Value& object, const json::Value& old) {
+  slice.rules.set_defaults = [](json::Value& object) { default_ports(object.get_object(), true); };
+  slice.rules.validate = validate_slice;
+  slice.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["addressType"], Field(old, "")["addressType"]);
     return std::move(rules.causes);

@@ -131,39 +131,39 @@ void set_selectable(Kind& kind, const std::string& target, const std::string& co
 Kind event_kind(std::string_view group, std::string_view package) {
   Kind kind = builtin_kind(group, "v1", "events", "Event", package);
   kind.short_names = {"ev"};
-  kind.create_on_update = true;
-  kind.names_itself = true;
-  kind.storage_bucket = "events";
-  kind.storage_version = "v1";
-  kind.columns = columns({"Last Seen", "Type", "Reason", "Object", "Subobject*", "Source*",
-                          "Message", "First Seen*", "Count*", "Name*"});
+  kind.traits.create_on_update = true;
+  kind.printing.names_itself = true;
+  kind.storage.bucket = "events";
+  kind.storage.version = "v1";
+  kind.printing.columns = columns({"Last Seen", "Type", "Reason", "Object", "Subobject*", "Source*",
+                                   "Message", "First Seen*", "Count*", "Name*"});
   return kind;
 }
 
 void add_core_event_kinds(Kinds& kinds) {
   Kind core = event_kind("", kCorePackage);
-  core.cells = event_cells;
-  core.name_rule = NameRule::path_segment;
-  core.known_finalizers = false;
+  core.printing.cells = event_cells;
+  core.traits.name_rule = NameRule::path_segment;
+  core.traits.known_finalizers = false;
   set_selectable(core, "involvedObject", "reportingComponent");
   core.selectable.emplace("source", [](const json::Node& event) {
     const std::string_view component = json::string_at(event, {"source", "component"});
     return std::string(component.empty() ? json::string_at(event, {"reportingComponent"})
                                          : component);
   });
-  core.validate = validate_event;
+  core.rules.validate = validate_event;
   add(kinds, std::move(core));
 
   Kind newer = event_kind("events.k8s.io", "io.k8s.api.events.v1");
-  newer.from_storage = from_core;
-  newer.to_storage = to_core;
-  newer.cells = [](const json::Value& object, WallTime now) {
+  newer.storage.from_stored = from_core;
+  newer.storage.to_stored = to_core;
+  newer.printing.cells = [](const json::Value& object, WallTime now) {
     json::Value core_shape = object;
     to_core(core_shape);
     return event_cells(core_shape, now);
   };
   set_selectable(newer, "regarding", "reportingController");
-  newer.validate = validate_new_event;
+  newer.rules.validate = validate_new_event;
   add(kinds, std::move(newer));
 }
 

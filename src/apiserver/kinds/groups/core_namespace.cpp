@@ -17,22 +17,49 @@ void label_namespace(json::Value& object) {
   if (!name.empty()) json::at_path(object, {"metadata", "labels", kNameLabel}) = name;
 }
 
+// /finalize replaces spec.finalizers and nothing else.
+json::Value replace_finalizers(const json::Value& sent, const json::Value& old) {
+  json::Value changed = old;
+  const json::Value* finalizers = json::find_path(sent, {"spec", "finalizers"});
+  if (finalizers && finalizers->is_array() && !finalizers->get_array().empty())
+    json::at_path(changed, {"spec", "finalizers"}) = *finalizers;
+  else if (json::Value* spec = changed.get_object().if_contains("spec"); spec && spec->is_object())
+    spec->get_object().erase("finalizers");
+  return changed;
+}
+
+// A namespace stays until its content is gone: the controller empties spec.finalizers.
+bool begin_namespace_removal(json::Value& object, WallTime) {
+  const json::Array* finalizers = json::array_at(object, {"spec", "finalizers"});
+  if (!finalizers || finalizers->empty()) return false;
+  json::at_path(object, {"status", "phase"}) = "Terminating";
+  return true;
+}
+
 Kind namespace_kind() {
   Kind kind = cluster_kind("", "v1", "namespaces", "Namespace", kCorePackage);
   kind.short_names = {"ns"};
   kind.verbs = {"create", "delete", "get", "list", "patch", "update", "watch"};
-  kind.has_status = true;
-  kind.staged_delete = true;
-  kind.name_rule = NameRule::label;
-  kind.columns = columns({"Status", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.traits.has_status = true;
+  kind.traits.staged_delete = true;
+  kind.traits.holds_objects = true;
+  kind.subresources = {{.name = "finalize",
+                        .group = "",
+                        .version = "v1",
+                        .kind = "Namespace",
+                        .verbs = {"update"},
+                        .replace = replace_finalizers}};
+  kind.rules.begin_removal = begin_namespace_removal;
+  kind.traits.name_rule = NameRule::label;
+  kind.printing.columns = columns({"Status", "Age"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"status", "phase"})),
             json::Value(age(object, now))};
   };
   kind.selectable = {{"status.phase", field_at({"status", "phase"})},
                      {"name", field_at({"metadata", "name"})}};
-  kind.set_defaults = label_namespace;
-  kind.prepare_create = [](json::Value& object, const WriteContext&) {
+  kind.rules.set_defaults = label_namespace;
+  kind.rules.prepare_create = [](json::Value& object, const WriteContext&) {
     label_namespace(object);  // a generated name is known only now
     json::at_path(object, {"status", "phase"}) = "Active";
     json::Value& finalizers = json::at_path(object, {"spec", "finalizers"});
@@ -41,8 +68,8 @@ Kind namespace_kind() {
     json::Array& list = finalizers.get_array();
     if (std::find(list.begin(), list.end(), own) == list.end()) list.push_back(std::move(own));
   };
-  kind.prepare_update = [](json::Value& object, const json::Value& old,
-                           const WriteContext& context) {
+  kind.rules.prepare_update = [](json::Value& object, const json::Value& old,
+                                 const WriteContext& context) {
     if (context.subresource == "finalize") return;
     // Only /finalize changes the content finalizers.
     if (const json::Value* before = json::find_path(old, {"spec", "finalizers"}))
@@ -69,15 +96,15 @@ std::string quota_cell(const json::Value& quota, bool limits) {
 Kind quota_kind() {
   Kind kind = builtin_kind("", "v1", "resourcequotas", "ResourceQuota", kCorePackage);
   kind.short_names = {"quota"};
-  kind.returns_deleted = true;
-  kind.has_status = true;
-  kind.columns = columns({"Request", "Limit", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.traits.returns_deleted = true;
+  kind.traits.has_status = true;
+  kind.printing.columns = columns({"Request", "Limit", "Age"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(quota_cell(object, false)), json::Value(quota_cell(object, true)),
             json::Value(age(object, now))};
   };
-  kind.validate = validate_quota;
-  kind.validate_update = [](const json::Value& object, const json::Value& old) {
+  kind.rules.validate = validate_quota;
+  kind.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["spec"]["scopes"], Field(old, "")["spec"]["scopes"]);
     return std::move(rules.causes);
@@ -113,13 +140,13 @@ void add_core_namespace_kinds(Kinds& kinds) {
   add(kinds, quota_kind());
   Kind limits = builtin_kind("", "v1", "limitranges", "LimitRange", kCorePackage);
   limits.short_names = {"limits"};
-  limits.create_on_update = true;
-  limits.prepare_create = [](json::Value& object, const WriteContext& context) {
+  limits.traits.create_on_update = true;
+  limits.rules.prepare_create = [](json::Value& object, const WriteContext& context) {
     json::Value& name = json::at_path(object, {"metadata", "name"});
     if (!name.is_string() || name.get_string().empty()) name = uuid(*context.rng);
   };
-  limits.set_defaults = default_limits;
-  limits.validate = validate_limits;
+  limits.rules.set_defaults = default_limits;
+  limits.rules.validate = validate_limits;
   add(kinds, std::move(limits));
 }
 

@@ -76,10 +76,13 @@ std::vector<Cause> validate_changed_node(const json::Value& object, const json::
 void add_core_node_kinds(Kinds& kinds) {
   Kind node = cluster_kind("", "v1", "nodes", "Node", kCorePackage);
   node.short_names = {"no"};
-  node.has_status = true;
-  node.columns = columns({"Status", "Roles", "Age", "Version", "Internal-IP*", "External-IP*",
-                          "OS-Image*", "Kernel-Version*", "Container-Runtime*"});
-  node.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  node.traits.has_status = true;
+  node.traits.status_from_start = true;  // it registers itself together with its status
+  node.subresources = {proxy_subresource("NodeProxyOptions")};
+  node.printing.columns =
+      columns({"Status", "Roles", "Age", "Version", "Internal-IP*", "External-IP*", "OS-Image*",
+               "Kernel-Version*", "Container-Runtime*"});
+  node.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(node_status(object)),
             json::Value(node_roles(object)),
             json::Value(age(object, now)),
@@ -95,7 +98,7 @@ void add_core_node_kinds(Kinds& kinds) {
                         return json::bool_at(one, {"spec", "unschedulable"}) ? std::string("true")
                                                                              : std::string("false");
                       }}};
-  node.set_defaults = [](json::Value& object) {
+  node.rules.set_defaults = [](json::Value& object) {
     // What a node can hold is what it has, until somebody says less.
     const json::Value* capacity = json::find_path(object, {"status", "capacity"});
     if (capacity != nullptr && json::find_path(object, {"status", "allocatable"}) == nullptr) {
@@ -103,8 +106,8 @@ void add_core_node_kinds(Kinds& kinds) {
       json::at_path(object, {"status", "allocatable"}) = std::move(copy);
     }
   };
-  node.validate = validate_node;
-  node.validate_update = validate_changed_node;
+  node.rules.validate = validate_node;
+  node.rules.validate_update = validate_changed_node;
   add(kinds, std::move(node));
 }
 

@@ -1,8 +1,10 @@
 // v1 Pod, PodTemplate.
 #include "apiserver/kinds/builtin.h"
 #include "apiserver/kinds/cells.h"
+#include "apiserver/kinds/pod/ephemeral.h"
 #include "apiserver/kinds/pod/pod_rules.h"
 #include "apiserver/kinds/pod/pod_template.h"
+#include "apiserver/kinds/pod/resize.h"
 #include "model/quota.h"
 #include "model/time.h"
 
@@ -59,16 +61,41 @@ std::string pod_ips(const json::Node& pod) {
   return join(all, ",");
 }
 
+std::vector<Subresource> pod_subresources() {
+  using Form = Subresource::Form;
+  const std::vector<std::string> connect{"create", "get"}, read_write{"get", "patch", "update"};
+  const auto part = [&](const char* name) {
+    return Subresource{
+        .name = name, .group = "", .version = "v1", .kind = "Pod", .verbs = read_write};
+  };
+  Subresource ephemeral = part("ephemeralcontainers"), resize = part("resize");
+  ephemeral.isolate = isolate_ephemeral;
+  ephemeral.validate = validate_ephemeral_update;
+  ephemeral.read = pod_of_ephemeral;
+  ephemeral.show = show_ephemeral;
+  resize.isolate = isolate_resize;
+  resize.validate = validate_resize;
+  return {{"attach", "", "v1", "PodAttachOptions", connect, Form::stream},
+          {"binding", "", "v1", "Binding", {"create"}, Form::binding},
+          std::move(ephemeral),
+          {"eviction", "policy", "v1", "Eviction", {"create"}, Form::eviction},
+          {"exec", "", "v1", "PodExecOptions", connect, Form::stream},
+          {"log", "", "v1", "Pod", {"get"}, Form::log},
+          {"portforward", "", "v1", "PodPortForwardOptions", connect, Form::stream},
+          proxy_subresource("PodProxyOptions"),
+          std::move(resize)};
+}
+
 Kind pod_kind() {
   Kind pod = builtin_kind("", "v1", "pods", "Pod", kCorePackage);
   pod.short_names = {"po"};
   pod.categories = {"all"};
-  pod.has_status = true;
-  pod.has_generation = true;
-  pod.graceful_delete = true;
-  pod.columns = columns({"Ready", "Status", "Restarts", "Age", "IP*", "Node*", "Nominated Node*",
-                         "Readiness Gates*"});
-  pod.cells = pod_cells;
+  pod.traits.has_status = true;
+  pod.traits.has_generation = true;
+  pod.traits.graceful_delete = true;
+  pod.printing.columns = columns({"Ready", "Status", "Restarts", "Age", "IP*", "Node*",
+                                  "Nominated Node*", "Readiness Gates*"});
+  pod.printing.cells = pod_cells;
   pod.selectable = {{"spec.nodeName", field_at({"spec", "nodeName"})},
                     {"spec.host", field_at({"spec", "nodeName"})},
                     {"spec.restartPolicy", field_at({"spec", "restartPolicy"})},
@@ -83,31 +110,32 @@ Kind pod_kind() {
                     {"status.podIP", field_at({"status", "podIP"})},
                     {"status.podIPs", pod_ips},
                     {"status.nominatedNodeName", field_at({"status", "nominatedNodeName"})}};
-  pod.set_defaults = [](json::Value& object) {
+  pod.rules.set_defaults = [](json::Value& object) {
     if (json::Value* spec = object.get_object().if_contains("spec")) default_pod_spec(*spec, true);
   };
-  pod.prepare_create = prepare_pod;
-  pod.validate = validate_pod;
-  pod.validate_create = validate_new_pod;
-  pod.validate_update = validate_changed_pod;
+  pod.rules.prepare_create = prepare_pod;
+  pod.rules.validate = validate_pod;
+  pod.rules.validate_create = validate_new_pod;
+  pod.rules.validate_update = validate_changed_pod;
+  pod.subresources = pod_subresources();
   return pod;
 }
 
 Kind pod_template_kind() {
   Kind kind = builtin_kind("", "v1", "podtemplates", "PodTemplate", kCorePackage);
-  kind.has_generation = true;
-  kind.returns_deleted = true;
-  kind.columns = columns({"Containers", "Images", "Pod Labels"});
-  kind.cells = [](const json::Value& object, WallTime) -> json::Array {
+  kind.traits.has_generation = true;
+  kind.traits.returns_deleted = true;
+  kind.printing.columns = columns({"Containers", "Images", "Pod Labels"});
+  kind.printing.cells = [](const json::Value& object, WallTime) -> json::Array {
     const json::Array* containers = json::array_at(object, {"template", "spec", "containers"});
     return {json::Value(container_names(containers)), json::Value(container_images(containers)),
             json::Value(labels_text(json::find_path(object, {"template", "metadata", "labels"})))};
   };
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     if (json::Value* pod_template = object.get_object().if_contains("template"))
       default_pod_template(*pod_template);
   };
-  kind.validate = [](const json::Value& object) {
+  kind.rules.validate = [](const json::Value& object) {
     Rules rules;
     validate_pod_template(Field(object, "")["template"], rules);
     return std::move(rules.causes);

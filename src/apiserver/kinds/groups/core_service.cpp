@@ -139,12 +139,15 @@ void add_core_service_kinds(Kinds& kinds) {
   Kind service = builtin_kind("", "v1", "services", "Service", kCorePackage);
   service.short_names = {"svc"};
   service.categories = {"all"};
-  service.has_status = true;
-  service.create_on_update = true;
-  service.returns_deleted = true;
-  service.name_rule = NameRule::label_1035;
-  service.columns = columns({"Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "Selector*"});
-  service.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  service.traits.has_status = true;
+  service.traits.takes_addresses = true;
+  service.subresources = {proxy_subresource("ServiceProxyOptions")};
+  service.traits.create_on_update = true;
+  service.traits.returns_deleted = true;
+  service.traits.name_rule = NameRule::label_1035;
+  service.printing.columns =
+      columns({"Type", "Cluster-IP", "External-IP", "Port(s)", "Age", "Selector*"});
+  service.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"spec", "type"})),
             json::Value(cluster_ip(object)),
             json::Value(external_ip(object)),
@@ -154,10 +157,10 @@ void add_core_service_kinds(Kinds& kinds) {
   };
   service.selectable = {{"spec.clusterIP", field_at({"spec", "clusterIP"})},
                         {"spec.type", field_at({"spec", "type"})}};
-  service.set_defaults = default_service;
-  service.prepare_update = keep_allocated;
-  service.validate = validate_service;
-  service.validate_update = validate_changed_service;
+  service.rules.set_defaults = default_service;
+  service.rules.prepare_update = keep_allocated;
+  service.rules.validate = validate_service;
+  service.rules.validate_update = validate_changed_service;
   add(kinds, std::move(service));
 }
 

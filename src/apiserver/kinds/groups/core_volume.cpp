@@ -285,13 +285,13 @@ namespace {
 void add_core_volume_kinds(Kinds& kinds) {
   Kind volume = cluster_kind("", "v1", "persistentvolumes", "PersistentVolume", kCorePackage);
   volume.short_names = {"pv"};
-  volume.has_status = true;
-  volume.returns_deleted = true;
-  volume.columns =
+  volume.traits.has_status = true;
+  volume.traits.returns_deleted = true;
+  volume.printing.columns =
       columns({"Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass",
                "VolumeAttributesClass", "Reason", "Age", "VolumeMode*"});
-  volume.cells = volume_cells;
-  volume.set_defaults = [](json::Value& object) {
+  volume.printing.cells = volume_cells;
+  volume.rules.set_defaults = [](json::Value& object) {
     json::Value* spec = object.get_object().if_contains("spec");
     if (spec == nullptr || !spec->is_object()) return;
     set_default(spec->get_object(), "persistentVolumeReclaimPolicy", "Retain");
@@ -300,42 +300,42 @@ void add_core_volume_kinds(Kinds& kinds) {
         host != nullptr && host->is_object())
       if (!host->get_object().contains("type")) host->get_object().emplace("type", "");
   };
-  volume.prepare_create = [](json::Value& object, const WriteContext& context) {
+  volume.rules.prepare_create = [](json::Value& object, const WriteContext& context) {
     json::at_path(object, {"status", "phase"}) = "Pending";
     stamp_phase(object, context);
   };
-  volume.prepare_update = [](json::Value& object, const json::Value& old,
-                             const WriteContext& context) {
+  volume.rules.prepare_update = [](json::Value& object, const json::Value& old,
+                                   const WriteContext& context) {
     if (json::string_at(object, {"status", "phase"}) != json::string_at(old, {"status", "phase"}))
       stamp_phase(object, context);
   };
-  volume.validate = validate_volume;
-  volume.validate_update = validate_changed_volume;
+  volume.rules.validate = validate_volume;
+  volume.rules.validate_update = validate_changed_volume;
   add(kinds, std::move(volume));
 
   Kind claim =
       builtin_kind("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim", kCorePackage);
   claim.short_names = {"pvc"};
-  claim.has_status = true;
-  claim.returns_deleted = true;
-  claim.columns = columns({"Status", "Volume", "Capacity", "Access Modes", "StorageClass",
-                           "VolumeAttributesClass", "Age", "VolumeMode*"});
-  claim.cells = claim_cells;
-  claim.set_defaults = [](json::Value& object) {
+  claim.traits.has_status = true;
+  claim.traits.returns_deleted = true;
+  claim.printing.columns = columns({"Status", "Volume", "Capacity", "Access Modes", "StorageClass",
+                                    "VolumeAttributesClass", "Age", "VolumeMode*"});
+  claim.printing.cells = claim_cells;
+  claim.rules.set_defaults = [](json::Value& object) {
     json::Value* spec = object.get_object().if_contains("spec");
     if (spec != nullptr && spec->is_object()) default_claim_spec(spec->get_object());
   };
-  claim.prepare_create = [](json::Value& object, const WriteContext&) {
+  claim.rules.prepare_create = [](json::Value& object, const WriteContext&) {
     if (json::Value* spec = object.get_object().if_contains("spec"); spec && spec->is_object())
       mirror_source(spec->get_object());
     json::at_path(object, {"status", "phase"}) = "Pending";
   };
-  claim.validate = [](const json::Value& object) {
+  claim.rules.validate = [](const json::Value& object) {
     Rules rules;
     validate_claim_spec(Field(object, "")["spec"], rules);
     return std::move(rules.causes);
   };
-  claim.validate_update = validate_changed_claim;
+  claim.rules.validate_update = validate_changed_claim;
   add(kinds, std::move(claim));
 }
 

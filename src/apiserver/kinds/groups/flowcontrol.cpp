@@ -25,21 +25,21 @@ std::string missing_level(const json::Value& flow) {
 
 Kind flow_schema_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "flowschemas", "FlowSchema", kPackage);
-  kind.has_status = true;
-  kind.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
-  kind.has_generation = true;
-  kind.columns =
+  kind.traits.has_status = true;
+  kind.traits.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
+  kind.traits.has_generation = true;
+  kind.printing.columns =
       columns({"PriorityLevel", "MatchingPrecedence", "DistinguisherMethod", "Age", "MissingPL"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"spec", "priorityLevelConfiguration", "name"})),
             json::int_at(object, {"spec", "matchingPrecedence"}),
             json::Value(text_or(object, {"spec", "distinguisherMethod", "type"}, "<none>")),
             json::Value(age(object, now)), json::Value(missing_level(object))};
   };
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     set_default(object_in_place(object.get_object(), "spec"), "matchingPrecedence", 1000);
   };
-  kind.validate = [](const json::Value& object) {
+  kind.rules.validate = [](const json::Value& object) {
     Rules rules;
     Field spec = Field(object, "")["spec"];
     std::int64_t precedence = spec["matchingPrecedence"].number();
@@ -55,12 +55,12 @@ Kind flow_schema_kind() {
 Kind priority_level_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "prioritylevelconfigurations",
                            "PriorityLevelConfiguration", kPackage);
-  kind.has_status = true;
-  kind.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
-  kind.has_generation = true;
-  kind.columns = columns(
+  kind.traits.has_status = true;
+  kind.traits.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
+  kind.traits.has_generation = true;
+  kind.printing.columns = columns(
       {"Type", "NominalConcurrencyShares", "Queues", "HandSize", "QueueLengthLimit", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {
         json::Value(json::string_at(object, {"spec", "type"})),
         number_or_none(object, {"spec", "limited", "nominalConcurrencyShares"}),
@@ -69,7 +69,7 @@ Kind priority_level_kind() {
         number_or_none(object, {"spec", "limited", "limitResponse", "queuing", "queueLengthLimit"}),
         json::Value(age(object, now))};
   };
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     json::Value* spec = object.get_object().if_contains("spec");
     if (spec == nullptr || !spec->is_object()) return;
     json::Value* limited = spec->get_object().if_contains("limited");

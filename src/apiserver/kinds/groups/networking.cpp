@@ -307,25 +307,25 @@ void default_policy(json::Value& object) {
 Kind ingress_kind() {
   Kind kind = builtin_kind(kGroup, "v1", "ingresses", "Ingress", kPackage);
   kind.short_names = {"ing"};
-  kind.has_status = true;
-  kind.has_generation = true;
-  kind.columns = columns({"Class", "Hosts", "Address", "Ports", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.traits.has_status = true;
+  kind.traits.has_generation = true;
+  kind.printing.columns = columns({"Class", "Hosts", "Address", "Ports", "Age"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(text_or(object, {"spec", "ingressClassName"}, "<none>")),
             json::Value(hosts_cell(object)), json::Value(address_cell(object)),
             json::Value(count(object, {"spec", "tls"}) > 0 ? "80, 443" : "80"),
             json::Value(age(object, now))};
   };
-  kind.validate = validate_ingress;
-  kind.validate_create = validate_new_ingress;
+  kind.rules.validate = validate_ingress;
+  kind.rules.validate_create = validate_new_ingress;
   return kind;
 }
 
 Kind ingress_class_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "ingressclasses", "IngressClass", kPackage);
-  kind.has_generation = true;
-  kind.columns = columns({"Controller", "Parameters", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.traits.has_generation = true;
+  kind.printing.columns = columns({"Controller", "Parameters", "Age"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     std::string parameters = "<none>";
     if (json::object_at(object, {"spec", "parameters"}) != nullptr) {
       parameters = json::string_at(object, {"spec", "parameters", "kind"});
@@ -337,15 +337,15 @@ Kind ingress_class_kind() {
     return {json::Value(json::string_at(object, {"spec", "controller"})), json::Value(parameters),
             json::Value(age(object, now))};
   };
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     json::Value* spec = object.get_object().if_contains("spec");
     if (spec == nullptr || !spec->is_object()) return;
     if (json::Value* parameters = spec->get_object().if_contains("parameters");
         parameters && parameters->is_object())
       set_default(parameters->get_object(), "scope", "Cluster");
   };
-  kind.validate = validate_ingress_class;
-  kind.validate_update = [](const json::Value& object, const json::Value& old) {
+  kind.rules.validate = validate_ingress_class;
+  kind.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["spec"]["controller"], Field(old, "")["spec"]["controller"]);
     return std::move(rules.causes);
@@ -373,20 +373,20 @@ void add_networking_kinds(Kinds& kinds) {
 
   Kind policy = builtin_kind(kGroup, "v1", "networkpolicies", "NetworkPolicy", kPackage);
   policy.short_names = {"netpol"};
-  policy.has_generation = true;
-  policy.columns = columns({"Pod-Selector", "Age"});
-  policy.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  policy.traits.has_generation = true;
+  policy.printing.columns = columns({"Pod-Selector", "Age"});
+  policy.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(selector_text(json::find_path(object, {"spec", "podSelector"}))),
             json::Value(age(object, now))};
   };
-  policy.set_defaults = default_policy;
-  policy.validate = validate_policy;
+  policy.rules.set_defaults = default_policy;
+  policy.rules.validate = validate_policy;
   add(kinds, std::move(policy));
 
   Kind cidr = cluster_kind(kGroup, "v1", "servicecidrs", "ServiceCIDR", kPackage);
-  cidr.has_status = true;
-  cidr.columns = columns({"CIDRs", "Age"});
-  cidr.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  cidr.traits.has_status = true;
+  cidr.printing.columns = columns({"CIDRs", "Age"});
+  cidr.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     std::vector<std::string> all;
     if (const json::Array* list = json::array_at(object, {"spec", "cidrs"}))
       for (const json::Value& one : *list) all.push_back(scalar_text(one));
@@ -396,15 +396,15 @@ void add_networking_kinds(Kinds& kinds) {
 
   Kind address = cluster_kind(kGroup, "v1", "ipaddresses", "IPAddress", kPackage);
   address.short_names = {"ip"};
-  address.name_rule = NameRule::ip_address;
-  address.validate = validate_address;
-  address.validate_update = [](const json::Value& object, const json::Value& old) {
+  address.traits.name_rule = NameRule::ip_address;
+  address.rules.validate = validate_address;
+  address.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["spec"]["parentRef"], Field(old, "")["spec"]["parentRef"]);
     return std::move(rules.causes);
   };
-  address.columns = columns({"ParentRef"});
-  address.cells = [](const json::Value& object, WallTime) -> json::Array {
+  address.printing.columns = columns({"ParentRef"});
+  address.printing.cells = [](const json::Value& object, WallTime) -> json::Array {
     const auto part = [&](std::string_view member) {
       return std::string(json::string_at(object, {"spec", "parentRef", member}));
     };

@@ -27,19 +27,19 @@ void add_policy_kinds(Kinds& kinds) {
   Kind budget = builtin_kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget",
                              "io.k8s.api.policy.v1");
   budget.short_names = {"pdb"};
-  budget.has_status = true;
-  budget.has_generation = true;
-  budget.unconditional_update = false;
-  budget.known_finalizers = false;
-  budget.name_rule = NameRule::path_segment;
-  budget.columns =
+  budget.traits.has_status = true;
+  budget.traits.has_generation = true;
+  budget.traits.unconditional_update = false;
+  budget.traits.known_finalizers = false;
+  budget.traits.name_rule = NameRule::path_segment;
+  budget.printing.columns =
       columns({"Min Available", "Max Unavailable", "Allowed Disruptions:integer", "Age"});
-  budget.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  budget.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(or_not_applicable(object, "minAvailable")),
             json::Value(or_not_applicable(object, "maxUnavailable")),
             json::int_at(object, {"status", "disruptionsAllowed"}), json::Value(age(object, now))};
   };
-  budget.validate = validate_budget;
+  budget.rules.validate = validate_budget;
   add(kinds, std::move(budget));
 }
 

@@ -100,8 +100,10 @@ void default_binding(json::Value& object) {
 void add_role(Kinds& kinds, bool cluster) {
   Kind kind = cluster ? cluster_kind(kGroup, "v1", "clusterroles", "ClusterRole", kPackage)
                       : builtin_kind(kGroup, "v1", "roles", "Role", kPackage);
-  kind.create_on_update = true;
-  kind.validate = [cluster](const json::Value& object) { return validate_role(object, cluster); };
+  kind.traits.create_on_update = true;
+  kind.rules.validate = [cluster](const json::Value& object) {
+    return validate_role(object, cluster);
+  };
   add(kinds, std::move(kind));
 }
 
@@ -109,20 +111,20 @@ void add_binding(Kinds& kinds, bool cluster) {
   Kind kind =
       cluster ? cluster_kind(kGroup, "v1", "clusterrolebindings", "ClusterRoleBinding", kPackage)
               : builtin_kind(kGroup, "v1", "rolebindings", "RoleBinding", kPackage);
-  kind.create_on_update = true;
-  kind.columns = columns({"Role", "Age", "Users*", "Groups*", "ServiceAccounts*"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.traits.create_on_update = true;
+  kind.printing.columns = columns({"Role", "Age", "Users*", "Groups*", "ServiceAccounts*"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(std::string(json::string_at(object, {"roleRef", "kind"})) + "/" +
                         std::string(json::string_at(object, {"roleRef", "name"}))),
             json::Value(age(object, now)), json::Value(subjects_cell(object, "User")),
             json::Value(subjects_cell(object, "Group")),
             json::Value(subjects_cell(object, "ServiceAccount"))};
   };
-  kind.set_defaults = default_binding;
-  kind.validate = [cluster](const json::Value& object) {
+  kind.rules.set_defaults = default_binding;
+  kind.rules.validate = [cluster](const json::Value& object) {
     return validate_binding(object, cluster);
   };
-  kind.validate_update = [](const json::Value& object, const json::Value& old) {
+  kind.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     Field now = Field(object, "")["roleRef"];
     if (!same(now, Field(old, "")["roleRef"])) rules.invalid(now, "cannot change roleRef");

@@ -49,36 +49,36 @@ void default_claim(json::Object& holder) {
 
 void add_resource_kinds(Kinds& kinds) {
   Kind device = cluster_kind(kGroup, "v1", "deviceclasses", "DeviceClass", kPackage);
-  device.has_generation = true;
-  device.returns_deleted = true;
-  device.columns = columns({"Age"});
-  device.cells = age_only;
+  device.traits.has_generation = true;
+  device.traits.returns_deleted = true;
+  device.printing.columns = columns({"Age"});
+  device.printing.cells = age_only;
   add(kinds, std::move(device));
 
   Kind claim = builtin_kind(kGroup, "v1", "resourceclaims", "ResourceClaim", kPackage);
-  claim.has_status = true;
-  claim.returns_deleted = true;
-  claim.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
-  claim.set_defaults = [](json::Value& object) { default_claim(object.get_object()); };
-  claim.columns = columns({"State", "Age"});
-  claim.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  claim.traits.has_status = true;
+  claim.traits.returns_deleted = true;
+  claim.traits.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
+  claim.rules.set_defaults = [](json::Value& object) { default_claim(object.get_object()); };
+  claim.printing.columns = columns({"State", "Age"});
+  claim.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(claim_state(object)), json::Value(age(object, now))};
   };
   add(kinds, std::move(claim));
 
   Kind claim_template =
       builtin_kind(kGroup, "v1", "resourceclaimtemplates", "ResourceClaimTemplate", kPackage);
-  claim_template.columns = columns({"Age"});
-  claim_template.set_defaults = [](json::Value& object) {
+  claim_template.printing.columns = columns({"Age"});
+  claim_template.rules.set_defaults = [](json::Value& object) {
     default_claim(object_in_place(object.get_object(), "spec"));
   };
-  claim_template.cells = age_only;
+  claim_template.printing.cells = age_only;
   add(kinds, std::move(claim_template));
 
   Kind slice = cluster_kind(kGroup, "v1", "resourceslices", "ResourceSlice", kPackage);
-  slice.has_generation = true;
-  slice.columns = columns({"Node", "Driver", "Pool", "Age"});
-  slice.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  slice.traits.has_generation = true;
+  slice.printing.columns = columns({"Node", "Driver", "Pool", "Age"});
+  slice.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(text_or(object, {"spec", "nodeName"}, "<unset>")),
             json::Value(json::string_at(object, {"spec", "driver"})),
             json::Value(json::string_at(object, {"spec", "pool", "name"})),

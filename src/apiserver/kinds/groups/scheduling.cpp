@@ -43,36 +43,36 @@ void add_scheduling_kinds(Kinds& kinds) {
   Kind priority = cluster_kind("scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass",
                                "io.k8s.api.scheduling.v1");
   priority.short_names = {"pc"};
-  priority.has_generation = true;
-  priority.columns =
+  priority.traits.has_generation = true;
+  priority.printing.columns =
       columns({"Value:integer", "Global-Default:boolean", "Age", "PreemptionPolicy"});
-  priority.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  priority.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::int_at(object, {"value"}), json::bool_at(object, {"globalDefault"}),
             json::Value(age(object, now)),
             json::Value(json::string_at(object, {"preemptionPolicy"}))};
   };
-  priority.set_defaults = [](json::Value& object) {
+  priority.rules.set_defaults = [](json::Value& object) {
     set_default(object.get_object(), "preemptionPolicy", "PreemptLowerPriority");
   };
-  priority.validate = validate_priority_class;
-  priority.validate_update = validate_changed_priority_class;
+  priority.rules.validate = validate_priority_class;
+  priority.rules.validate_update = validate_changed_priority_class;
   add(kinds, std::move(priority));
 
   Kind runtime =
       cluster_kind("node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", "io.k8s.api.node.v1");
-  runtime.create_on_update = true;
-  runtime.unconditional_update = false;
-  runtime.known_finalizers = false;
-  runtime.columns = columns({"Handler", "Age"});
-  runtime.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  runtime.traits.create_on_update = true;
+  runtime.traits.unconditional_update = false;
+  runtime.traits.known_finalizers = false;
+  runtime.printing.columns = columns({"Handler", "Age"});
+  runtime.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"handler"})), json::Value(age(object, now))};
   };
-  runtime.validate = [](const json::Value& object) {
+  runtime.rules.validate = [](const json::Value& object) {
     Rules rules;
     rules.dns_label(Field(object, "")["handler"]);
     return std::move(rules.causes);
   };
-  runtime.validate_update = [](const json::Value& object, const json::Value& old) {
+  runtime.rules.validate_update = [](const json::Value& object, const json::Value& old) {
     Rules rules;
     rules.immutable(Field(object, "")["handler"], Field(old, "")["handler"]);
     return std::move(rules.causes);

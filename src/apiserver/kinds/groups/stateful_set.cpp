@@ -114,11 +114,11 @@ void add_stateful_set_kinds(Kinds& kinds) {
   kind.short_names = {"sts"};
   kind.categories = {"all"};
   make_scalable(kind);
-  kind.has_status = true;
-  kind.has_generation = true;
-  kind.name_rule = NameRule::label;
-  kind.columns = columns({"Ready", "Age", "Containers*", "Images*"});
-  kind.cells = [](const json::Value& object, WallTime now) {
+  kind.traits.has_status = true;
+  kind.traits.has_generation = true;
+  kind.traits.name_rule = NameRule::label;
+  kind.printing.columns = columns({"Ready", "Age", "Containers*", "Images*"});
+  kind.printing.cells = [](const json::Value& object, WallTime now) {
     json::Array cells{
         json::Value(std::to_string(json::int_at(object, {"status", "readyReplicas"})) + "/" +
                     std::to_string(json::int_at(object, {"spec", "replicas"}))),
@@ -126,10 +126,10 @@ void add_stateful_set_kinds(Kinds& kinds) {
     append_template_cells(object, cells, false);
     return cells;
   };
-  kind.set_defaults = default_stateful_set;
-  kind.validate = validate_stateful_set;
-  kind.validate_create = validate_new_stateful_set;
-  kind.validate_update = validate_changed_stateful_set;
+  kind.rules.set_defaults = default_stateful_set;
+  kind.rules.validate = validate_stateful_set;
+  kind.rules.validate_create = validate_new_stateful_set;
+  kind.rules.validate_update = validate_changed_stateful_set;
   add(kinds, std::move(kind));
 }
 

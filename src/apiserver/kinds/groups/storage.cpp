@@ -47,11 +47,11 @@ std::vector<Cause> validate_changed_class(const json::Value& object, const json:
 Kind storage_class_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "storageclasses", "StorageClass", kPackage);
   kind.short_names = {"sc"};
-  kind.returns_deleted = true;
-  kind.names_itself = true;
-  kind.columns = columns(
+  kind.traits.returns_deleted = true;
+  kind.printing.names_itself = true;
+  kind.printing.columns = columns(
       {"Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     std::string name(json::string_at(object, {"metadata", "name"}));
     if (is_default_class(object)) name += " (default)";
     return {json::Value(name),
@@ -61,25 +61,25 @@ Kind storage_class_kind() {
             json::bool_at(object, {"allowVolumeExpansion"}),
             json::Value(age(object, now))};
   };
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     set_default(object.get_object(), "reclaimPolicy", "Delete");
     set_default(object.get_object(), "volumeBindingMode", "Immediate");
   };
-  kind.validate = validate_class;
-  kind.validate_update = validate_changed_class;
+  kind.rules.validate = validate_class;
+  kind.rules.validate_update = validate_changed_class;
   return kind;
 }
 
 Kind driver_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "csidrivers", "CSIDriver", kPackage);
-  kind.has_generation = true;
-  kind.first_generation = false;
-  kind.returns_deleted = true;
-  kind.unconditional_update = false;
-  kind.columns =
+  kind.traits.has_generation = true;
+  kind.traits.first_generation = false;
+  kind.traits.returns_deleted = true;
+  kind.traits.unconditional_update = false;
+  kind.printing.columns =
       columns({"AttachRequired:boolean", "PodInfoOnMount:boolean", "StorageCapacity:boolean",
                "TokenRequests", "RequiresRepublish:boolean", "Modes", "Age"});
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     std::vector<std::string> modes, audiences;
     if (const json::Array* list = json::array_at(object, {"spec", "volumeLifecycleModes"}))
       for (const json::Value& mode : *list) modes.push_back(scalar_text(mode));
@@ -95,7 +95,7 @@ Kind driver_kind() {
             json::Value(modes.empty() ? "<none>" : join(modes, ",")),
             json::Value(age(object, now))};
   };
-  kind.set_defaults = [](json::Value& object) {
+  kind.rules.set_defaults = [](json::Value& object) {
     json::Object& spec = object_in_place(object.get_object(), "spec");
     set_default(spec, "attachRequired", true);
     set_default(spec, "podInfoOnMount", false);
@@ -111,13 +111,13 @@ Kind driver_kind() {
 
 Kind attachment_kind() {
   Kind kind = cluster_kind(kGroup, "v1", "volumeattachments", "VolumeAttachment", kPackage);
-  kind.has_status = true;
-  kind.returns_deleted = true;
-  kind.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
-  kind.unconditional_update = false;
-  kind.columns = columns({"Attacher", "PV", "Node", "Attached:boolean", "Age"});
-  kind.columns[0].format = "name";
-  kind.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  kind.traits.has_status = true;
+  kind.traits.returns_deleted = true;
+  kind.traits.status_keeps = {"annotations", "finalizers", "labels", "ownerReferences"};
+  kind.traits.unconditional_update = false;
+  kind.printing.columns = columns({"Attacher", "PV", "Node", "Attached:boolean", "Age"});
+  kind.printing.columns[0].format = "name";
+  kind.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"spec", "attacher"})),
             json::Value(json::string_at(object, {"spec", "source", "persistentVolumeName"})),
             json::Value(json::string_at(object, {"spec", "nodeName"})),
@@ -131,22 +131,22 @@ void add_storage_kinds(Kinds& kinds) {
   add(kinds, driver_kind());
   add(kinds, attachment_kind());
   Kind node = cluster_kind(kGroup, "v1", "csinodes", "CSINode", kPackage);
-  node.unconditional_update = false;
-  node.returns_deleted = true;
-  node.columns = columns({"Drivers:integer", "Age"});
-  node.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  node.traits.unconditional_update = false;
+  node.traits.returns_deleted = true;
+  node.printing.columns = columns({"Drivers:integer", "Age"});
+  node.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {count(object, {"spec", "drivers"}), json::Value(age(object, now))};
   };
   add(kinds, std::move(node));
   Kind capacity =
       builtin_kind(kGroup, "v1", "csistoragecapacities", "CSIStorageCapacity", kPackage);
-  capacity.unconditional_update = false;
+  capacity.traits.unconditional_update = false;
   add(kinds, std::move(capacity));
   Kind attributes =
       cluster_kind(kGroup, "v1", "volumeattributesclasses", "VolumeAttributesClass", kPackage);
   attributes.short_names = {"vac"};
-  attributes.columns = columns({"DriverName", "Age"});
-  attributes.cells = [](const json::Value& object, WallTime now) -> json::Array {
+  attributes.printing.columns = columns({"DriverName", "Age"});
+  attributes.printing.cells = [](const json::Value& object, WallTime now) -> json::Array {
     return {json::Value(json::string_at(object, {"driverName"})), json::Value(age(object, now))};
   };
   add(kinds, std::move(attributes));

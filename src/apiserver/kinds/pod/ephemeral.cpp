@@ -10,6 +10,15 @@ namespace {
 constexpr std::string_view kList = "ephemeralContainers";
 constexpr int kLastListMinor = 21;
 
+bool wants_ephemeral_list(std::string_view user_agent) {
+  constexpr std::string_view kBegin = "kubectl/v1.";
+  if (!user_agent.starts_with(kBegin)) return false;
+  user_agent.remove_prefix(kBegin.size());
+  int minor = 0;
+  auto read = std::from_chars(user_agent.data(), user_agent.data() + user_agent.size(), minor);
+  return read.ec == std::errc{} && minor <= kLastListMinor;
+}
+
 }  // namespace
 
 void isolate_ephemeral(json::Value& object, const json::Value& old) {
@@ -39,16 +48,8 @@ std::vector<Cause> validate_ephemeral_update(const json::Value& pod, const json:
   return std::move(rules.causes);
 }
 
-bool wants_ephemeral_list(std::string_view user_agent) {
-  constexpr std::string_view kBegin = "kubectl/v1.";
-  if (!user_agent.starts_with(kBegin)) return false;
-  user_agent.remove_prefix(kBegin.size());
-  int minor = 0;
-  auto read = std::from_chars(user_agent.data(), user_agent.data() + user_agent.size(), minor);
-  return read.ec == std::errc{} && minor <= kLastListMinor;
-}
-
-json::Value ephemeral_of_pod(const json::Value& pod) {
+std::optional<json::Value> show_ephemeral(const json::Value& pod, std::string_view user_agent) {
+  if (!wants_ephemeral_list(user_agent)) return std::nullopt;
   const json::Value* list = json::find_path(pod, {"spec", kList});
   const json::Value* metadata = json::find(pod, "metadata");
   return json::Object{{"kind", "EphemeralContainers"},

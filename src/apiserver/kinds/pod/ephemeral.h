@@ -15,8 +15,7 @@ std::vector<Cause> validate_ephemeral_update(const json::Value& pod, const json:
 
 // kubectl up to 1.21 reads and writes a list of its own, an EphemeralContainers, where all others
 // use the pod.
-bool wants_ephemeral_list(std::string_view user_agent);
-json::Value ephemeral_of_pod(const json::Value& pod);
+std::optional<json::Value> show_ephemeral(const json::Value& pod, std::string_view user_agent);
 // The pod that such a list stands for; any other object as it is.
 json::Value pod_of_ephemeral(json::Value object);
 

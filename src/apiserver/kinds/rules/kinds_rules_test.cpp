@@ -38,9 +38,9 @@ TEST(Kinds, NamesAndFlags) {
   EXPECT_EQ(pods.list_kind, "PodList");
   EXPECT_EQ(pods.short_names, std::vector<std::string>{"po"});
   EXPECT_EQ(pods.categories, std::vector<std::string>{"all"});
-  EXPECT_TRUE(pods.graceful_delete && pods.has_status && pods.has_generation &&
+  EXPECT_TRUE(pods.traits.graceful_delete && pods.traits.has_status && pods.traits.has_generation &&
               pods.resource.namespaced);
-  EXPECT_EQ(pods.storage_bucket, "pods");
+  EXPECT_EQ(pods.storage.bucket, "pods");
   EXPECT_FALSE(kind_of("nodes").resource.namespaced);
   EXPECT_EQ(kind_of("deployments.apps").storage_bucket, "deployments.apps");
   EXPECT_EQ(kind_of("namespaces").verbs.size(), 7u);
@@ -94,32 +94,32 @@ TEST(Kinds, SelectableFields) {
 
 TEST(Events, TheTwoShapesAreOneObject) {
   const Kind& newer = kind_of("events.events.k8s.io");
-  EXPECT_EQ(newer.storage_bucket, "events");
-  EXPECT_EQ(newer.storage_version, "v1");
+  EXPECT_EQ(newer.storage.bucket, "events");
+  EXPECT_EQ(newer.storage.version, "v1");
   json::Value event = parsed(R"({"regarding":{"kind":"Pod"},"note":"n","reportingController":"c",)"
                              R"("deprecatedCount":2,"eventTime":"t"})");
   json::Value before = event;
-  newer.to_storage(event);
+  newer.storage.to_stored(event);
   EXPECT_TRUE(json::equal(
       event,
       parsed(R"({"involvedObject":{"kind":"Pod"},"message":"n","reportingComponent":"c","count":2,)"
              R"("eventTime":"t"})")));
-  newer.from_storage(event);
+  newer.storage.from_stored(event);
   EXPECT_TRUE(json::equal(event, before));
 }
 
 TEST(Autoscaler, TheTwoVersionsAreOneObject) {
   const Kind& first = kind_of("horizontalpodautoscalers.v1.autoscaling");
-  EXPECT_EQ(first.storage_version, "autoscaling/v2");
+  EXPECT_EQ(first.storage.version, "autoscaling/v2");
   json::Value hpa =
       parsed(R"({"metadata":{},"spec":{"maxReplicas":3,"targetCPUUtilizationPercentage":70}})");
   json::Value before = hpa;
-  first.to_storage(hpa);
+  first.storage.to_stored(hpa);
   EXPECT_TRUE(json::equal(
       *json::find_path(hpa, {"spec", "metrics"}),
       parsed(R"([{"type":"Resource","resource":{"name":"cpu","target":{"type":"Utilization",)"
              R"("averageUtilization":70}}}])")));
-  first.from_storage(hpa);
+  first.storage.from_stored(hpa);
   EXPECT_TRUE(json::equal(hpa, before)) << json::serialize(hpa);
 }
 

@@ -8,16 +8,10 @@
 #include "apiserver/object/subresources.h"
 #include "apiserver/write/match_request.h"
 #include "apiserver/write/stages/decode.h"
+#include "apiserver/write/stages/find.h"
 #include "base/check.h"
 
 namespace hekla::apiserver {
-
-namespace {
-
-// Of an object written through its Scale webhooks and policies have seen the Scale.
-bool is_view(const WriteScope& scope) { return scope.request.subresource == "scale"; }
-
-}  // namespace
 
 OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& object,
                                       const json::Value* old, kube::Operation operation) {
@@ -43,7 +37,7 @@ Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Va
   OwnAdmissionRequest request = admission_request(scope, object, old, operation);
   SnapshotReader reader(scope.snapshot, scope.catalog);
   request.reader = &reader;
-  const bool webhooks = !is_view(scope) && webhooks_configured(scope, true);
+  const bool webhooks = !writes_view(scope) && webhooks_configured(scope, true);
   if (!webhooks && !scope.services.admission->mutates(request)) return {};
   TRY(scope.services.admission->mutate(request, object));
   if (webhooks) {
@@ -71,7 +65,7 @@ Result<void> admit_stage(WriteScope& scope, const json::Value& object, const jso
     TRY(mutate_by_webhooks(scope, request, shown));
   }
   TRY(scope.services.admission->validate(request, object));
-  if (is_view(scope)) return {};
+  if (writes_view(scope)) return {};
   TRY(validate_by_policies(scope, request, object));
   return validate_by_webhooks(scope, request, object);
 }
@@ -82,9 +76,8 @@ Result<void> admit_sent(WriteScope& scope, const std::string& subresource,
   if (!mutating && !webhooks_configured(scope, false) &&
       scope.services.policies->at(scope.snapshot, scope.catalog)->policies.empty())
     return {};
-  const std::vector<Subresource> all = subresources_of(scope.kind());
-  auto found = std::ranges::find(all, subresource, &Subresource::name);
-  CHECK(found != all.end(), "a subresource of the kind");
+  const Subresource* found = find_subresource(scope.kind(), subresource);
+  CHECK(found, "a subresource of the kind");
   OwnAdmissionRequest request = admission_request(scope, sent, old, operation);
   request.subresource = subresource;
   request.sent_kind = {found->group, found->version, "", found->kind, scope.resource().namespaced};

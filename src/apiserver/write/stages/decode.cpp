@@ -4,6 +4,7 @@
 #include "apiserver/schema/field_hint.h"
 #include "apiserver/text/errors.h"
 #include "apiserver/text/field_error.h"
+#include "apiserver/write/stages/find.h"
 #include "json/go_text.h"
 
 namespace hekla::apiserver {
@@ -130,10 +131,10 @@ std::string cannot_handle(const kube::Resource& r) {
 
 bool may_have_changed(const WriteScope& scope, std::string_view member) {
   const WriteRequest& request = scope.request;
-  const bool names = request.verb == WriteRequest::Verb::patch && request.subresource != "scale" &&
+  const bool names = request.verb == WriteRequest::Verb::patch && !writes_view(scope) &&
                      (request.patch_type == kube::PatchType::merge ||
                       request.patch_type == kube::PatchType::strategic);
-  return !names || scope.kind().conversion || json::find(request.body, member);
+  return !names || scope.kind().storage.conversion || json::find(request.body, member);
 }
 
 Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) {
@@ -171,12 +172,12 @@ Result<void> decode_stage(WriteScope& scope, json::Value& object, bool patched) 
 
 void default_stage(const Kind& kind, json::Value& object) {
   if (kind.custom && kind.schema) apply_defaults(*kind.schema, object);
-  if (kind.set_defaults) kind.set_defaults(object);
+  if (kind.rules.set_defaults) kind.rules.set_defaults(object);
   if (!kind.custom && kind.schema) fill_zeros(*kind.schema, object);
 }
 
 void complete_status(const Kind& kind, json::Value& object) {
-  if (kind.custom || !kind.schema || !kind.has_status) return;
+  if (kind.custom || !kind.schema || !kind.traits.has_status) return;
   auto schema = kind.schema->properties.find("status");
   if (schema == kind.schema->properties.end() || !schema->second->always) return;
   json::Value& status = object.get_object()["status"];

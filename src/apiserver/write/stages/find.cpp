@@ -3,11 +3,17 @@
 #include "apiserver/crd/conversion.h"
 #include "apiserver/gates/webhooks.h"
 #include "apiserver/object/storage.h"
+#include "apiserver/object/subresources.h"
 #include "apiserver/text/errors.h"
 #include "base/check.h"
 #include "json/parse.h"
 
 namespace hekla::apiserver {
+
+bool writes_view(const WriteScope& scope) {
+  const Subresource* part = find_subresource(scope.kind(), scope.request.subresource);
+  return part && part->form == Subresource::Form::scale;
+}
 
 json::Value take_body(WriteScope& scope) {
   if (!scope.request.read_again) return json::Value(scope.request.body, scope.storage);
@@ -26,7 +32,7 @@ Result<store::ItemPtr> find_item(const WriteScope& scope) {
 }
 
 Result<json::Value> stored_object(WriteScope& scope, const store::Item& item) {
-  if (!scope.kind().conversion) return decode_object(scope.served(), item, scope.storage);
+  if (!scope.kind().storage.conversion) return decode_object(scope.served(), item, scope.storage);
   Result<json::Value> object = json::parse(item.value);
   CHECK(object.has_value(), "stored bytes were serialized by us");
   return scope.services.conversions->convert(scope, std::move(*object), scope.kind());

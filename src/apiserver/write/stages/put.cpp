@@ -6,7 +6,7 @@ namespace hekla::apiserver {
 
 Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Expect expect,
                                 WriteOutcome::Effect effect, store::Revision dry_run_revision) {
-  if (scope.kind().conversion)
+  if (scope.kind().storage.conversion)
     object =
         TRY(scope.services.conversions->convert(scope, std::move(object), *scope.served().storage));
   if (scope.request.dry_run) {

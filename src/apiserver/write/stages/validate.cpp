@@ -2,12 +2,6 @@
 
 #include <algorithm>
 
-#include "apiserver/crd/crd.h"
-#include "apiserver/crd/rules.h"
-#include "apiserver/kinds/pod/ephemeral.h"
-#include "apiserver/kinds/pod/resize.h"
-#include "apiserver/kinds/rules/signing_request.h"
-#include "apiserver/kinds/rules/status_rules.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/subresources.h"
 #include "apiserver/schema/rules.h"
@@ -32,9 +26,9 @@ bool keeps_rules_from_running(const std::vector<Cause>& causes) {
 // write's doing: rules become stricter, and a finalizer must still come off.
 std::vector<Cause> new_complaints(const Kind& kind, const json::Value& object,
                                   const json::Value* old) {
-  std::vector<Cause> causes = kind.validate(object);
+  std::vector<Cause> causes = kind.rules.validate(object);
   if (causes.empty() || !old) return causes;
-  const std::vector<Cause> known = kind.validate(*old);
+  const std::vector<Cause> known = kind.rules.validate(*old);
   std::erase_if(causes, [&](const Cause& cause) {
     return std::ranges::any_of(known, [&](const Cause& one) {
       return one.field == cause.field && one.message == cause.message;
@@ -48,8 +42,8 @@ std::vector<Cause> new_complaints(const Kind& kind, const json::Value& object,
 kube::Resource stored_as(const Kind& kind) {
   kube::Resource resource = kind.resource;
   if (kind.custom) return resource;
-  const std::size_t slash = kind.storage_version.find('/');
-  resource.group = slash == std::string::npos ? "" : kind.storage_version.substr(0, slash);
+  const std::size_t slash = kind.storage.version.find('/');
+  resource.group = slash == std::string::npos ? "" : kind.storage.version.substr(0, slash);
   return resource;
 }
 
@@ -95,23 +89,21 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
   // What a write of the status leaves as it was has been judged.
   const bool judged = old && !kind.custom && writes_status(scope.request.subresource) &&
                       same_outside(object, *old, true);
-  if (!judged && kind.validate) add(new_complaints(kind, object, old));
-  if (!old && kind.validate_create) add(kind.validate_create(object));
-  if (old && scope.request.subresource == "ephemeralcontainers")
-    add(validate_ephemeral_update(object, *old));
-  else if (old && scope.request.subresource == "resize")
-    add(validate_resize(object, *old));
-  else if (!judged && old && kind.validate_update)
-    add(kind.validate_update(object, *old));
-  if (old && !kind.custom && writes_status(scope.request.subresource))
-    add(validate_status(kind.resource, object, *old));
-  if (old && kind.resource.plural == "certificatesigningrequests" &&
-      kind.resource.group == "certificates.k8s.io")
-    add(validate_verdict(object, *old, scope.request.subresource == "approval"));
-  if (is_crd(kind.resource)) add(validate_crd(object, old, scope.catalog));
+  if (!judged && kind.rules.validate) add(new_complaints(kind, object, old));
+  if (!old && kind.rules.validate_create) add(kind.rules.validate_create(object));
+  const Subresource* part = find_subresource(kind, scope.request.subresource);
+  if (old && part && part->validate)
+    add(part->validate(object, *old));
+  else if (!judged && old && kind.rules.validate_update)
+    add(kind.rules.validate_update(object, *old));
+  if (old && kind.rules.validate_status && writes_status(scope.request.subresource))
+    add(kind.rules.validate_status(kind.resource, object, *old));
+  if (old && kind.rules.validate_change)
+    add(kind.rules.validate_change(object, *old, scope.request.subresource));
+  if (kind.rules.validate_among) add(kind.rules.validate_among(object, old, scope.catalog));
   if (causes.empty()) {
-    if (kind.warnings && scope.request.subresource.empty())
-      for (std::string& text : kind.warnings(object, old))
+    if (kind.rules.warnings && scope.request.subresource.empty())
+      for (std::string& text : kind.rules.warnings(object, old))
         scope.warnings.push_back(std::move(text));
     return {};
   }

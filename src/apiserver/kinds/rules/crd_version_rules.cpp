@@ -1,4 +1,4 @@
-#include "apiserver/crd/version_rules.h"
+#include "apiserver/kinds/rules/crd_version_rules.h"
 
 #include <algorithm>
 #include <set>

@@ -14,8 +14,10 @@ namespace hekla::apiserver {
 
 inline constexpr std::string_view kCrdFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
-// Its status: accepted names, stored versions, conditions.
-void prepare_crd(json::Value& crd, const Catalog& catalog, WallTime now);
+// Fills in its status: accepted names, stored versions, conditions. Gives back the CRD as its
+// writer is answerable for it: the stored versions are a matter of the write itself, the rest is
+// the server's.
+json::Value accept_crd(json::Value& crd, const Catalog& catalog, WallTime now);
 // `old` is null on create.
 std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old,
                                 const Catalog& catalog);

@@ -1,10 +1,10 @@
-#include "apiserver/crd/rules.h"
+#include "apiserver/kinds/rules/crd_rules.h"
 
 #include <algorithm>
 #include <set>
 
-#include "apiserver/crd/version_rules.h"
 #include "apiserver/kinds/builtin.h"
+#include "apiserver/kinds/rules/crd_version_rules.h"
 #include "apiserver/kinds/rules/rules.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/text/field_error.h"
@@ -237,7 +237,8 @@ void validate_immutable(const json::Value& crd, const json::Value& old,
 
 }  // namespace
 
-void prepare_crd(json::Value& crd, const Catalog& catalog, WallTime now) {
+json::Value accept_crd(json::Value& crd, const Catalog& catalog, WallTime now) {
+  json::Value written = crd;
   std::string taken = taken_name(crd, catalog);
   if (taken.empty()) {
     set_condition(crd, "NamesAccepted", true, "NoConflicts", "no conflicts found", now);
@@ -264,6 +265,8 @@ void prepare_crd(json::Value& crd, const Catalog& catalog, WallTime now) {
           std::find(list.begin(), list.end(), *name) == list.end())
         list.push_back(*name);
     }
+  json::at_path(written, {"status", "storedVersions"}) = stored;
+  return written;
 }
 
 std::vector<Cause> validate_crd(const json::Value& crd, const json::Value* old,
