@@ -28,13 +28,13 @@ struct WebhookMemo;           // webhooks.h
 
 // An object that a write changes besides its own: a quota that a pod is charged to, the disruption
 // budget that an eviction uses up. They land in the same commit or not at all.
-struct SideWrite {
+struct CoupledWrite {
   ServedPtr served;
   std::string key;  // in the store
   json::Value object;
   store::Revision expected = 0;  // what the object was read at
 };
-using SideWrites = std::map<std::pair<store::BucketId, std::string>, SideWrite>;
+using CoupledWrites = std::map<std::pair<store::BucketId, std::string>, CoupledWrite>;
 
 // What the pipeline works with; outlives every request.
 struct WriteServices {
@@ -60,10 +60,10 @@ struct WriteScope {
   Rng& rng;  // draws the same numbers for every attempt at a request
   WallTime now;
   std::vector<std::string> warnings;
-  WebhookMemo* memo = nullptr;         // of the request, across its attempts
-  const SideWrites* staged = nullptr;  // of the writes before this one in the same commit
-  SideWrites sides;                    // of this write
-  json::Storage storage = {};          // of the objects under way; it ends with this attempt
+  WebhookMemo* memo = nullptr;            // of the request, across its attempts
+  const CoupledWrites* staged = nullptr;  // of the writes before this one in the same commit
+  CoupledWrites coupled;                  // of this write
+  json::Storage storage = {};             // of the objects under way; it ends with this attempt
 
   const ServedKind& served() const { return *request.served; }
   const Kind& kind() const { return *request.served->kind; }

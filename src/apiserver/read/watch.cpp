@@ -2,9 +2,10 @@
 
 namespace hekla::apiserver {
 
-std::optional<ObjectEvent> told_of(const ObjectFilter& filter, const ServedKind& served,
-                                   const store::ItemPtr& previous, const store::ItemPtr& item,
-                                   bool removed, store::Revision revision) {
+std::optional<ObjectEvent> watch_event_for(const ObjectFilter& filter, const ServedKind& served,
+                                           const store::ItemPtr& previous,
+                                           const store::ItemPtr& item, bool removed,
+                                           store::Revision revision) {
   const bool before = previous && filter.matches(served, *previous);
   const bool after = !removed && filter.matches(served, *item);
   if (after)
@@ -32,8 +33,8 @@ Result<std::vector<ObjectEvent>> WatchCursor::pull(std::size_t limit, bool& caug
     if (!judges_)
       events.push_back({removed ? ObjectEvent::Type::deleted : ObjectEvent::Type::modified,
                         change.item, change.revision, change.previous});
-    else if (std::optional<ObjectEvent> event =
-                 told_of(filter_, *served_, change.previous, change.item, removed, change.revision))
+    else if (std::optional<ObjectEvent> event = watch_event_for(
+                 filter_, *served_, change.previous, change.item, removed, change.revision))
       events.push_back(std::move(*event));
   }
   caught_up = page->changes.size() < limit;

@@ -24,9 +24,10 @@ struct ObjectEvent {
 };
 
 // What a watch with the filter is told of a change; null: nothing.
-std::optional<ObjectEvent> told_of(const ObjectFilter& filter, const ServedKind& served,
-                                   const store::ItemPtr& previous, const store::ItemPtr& item,
-                                   bool removed, store::Revision revision);
+std::optional<ObjectEvent> watch_event_for(const ObjectFilter& filter, const ServedKind& served,
+                                           const store::ItemPtr& previous,
+                                           const store::ItemPtr& item, bool removed,
+                                           store::Revision revision);
 
 // What the history of a bucket held after a revision. Whoever stands at that revision may read it
 // in place of the store's: what came later wakes every watch anew.
@@ -54,7 +55,8 @@ class WatchCursor {
   // pull with the same limit. It is read, or read anew, for a cursor that stands elsewhere.
   Result<std::vector<ObjectEvent>> pull(std::size_t limit, bool& caught_up,
                                         std::optional<HistoryPage>& page);
-  // Every change of an object is given, to be judged by told_of() when it has been converted.
+  // Every change of an object is given, to be judged by watch_event_for() when it has been
+  // converted.
   void judge_nothing() { judges_ = false; }
   // Everything up to here has been seen.
   store::Revision position() const { return position_; }

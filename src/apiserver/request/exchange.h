@@ -45,7 +45,7 @@ struct Serving {
       components;  // those of this process, as `kubectl get componentstatuses` names them
   std::shared_ptr<FlowLimits> limits;
   std::shared_ptr<AuditLog> audit;  // null when nothing is recorded
-  Lanes* lanes = nullptr;
+  ConnectionExecutors* executors = nullptr;
   Executor* loop = nullptr;
   const Clock* clock = nullptr;
   Rng* rng = nullptr;

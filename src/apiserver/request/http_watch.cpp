@@ -54,7 +54,7 @@ class RenderedEvents {
 }  // namespace
 
 struct HttpWatches::State : std::enable_shared_from_this<State> {
-  // One subscription, which wakes at most once per turn of the lane.
+  // One subscription, which wakes at most once per turn of the executor.
   struct Bucket {
     std::unique_ptr<store::Store::Subscription> subscription;
     std::vector<std::shared_ptr<Stream>> streams;
@@ -62,7 +62,7 @@ struct HttpWatches::State : std::enable_shared_from_this<State> {
 
   store::Store& store;
   Registry& registry;
-  Executor& loop;  // the lane
+  Executor& loop;  // the executor
   Rng& rng;
   std::map<store::BucketId, Bucket> buckets;
 
@@ -232,7 +232,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void show_event(const ObjectEvent& event, RenderedEvents& rendered) {
     if (!judges_late()) return write_event(event, rendered);
     const bool removed = event.type == ObjectEvent::Type::deleted;
-    if (const std::optional<ObjectEvent> told = told_of(
+    if (const std::optional<ObjectEvent> told = watch_event_for(
             request_.filter, *request_.served, event.previous, event.item, removed, event.revision))
       write_event(*told, rendered);
   }
@@ -464,33 +464,34 @@ void HttpWatches::State::end_unserved() {
   for (const std::shared_ptr<Stream>& stream : streams) stream->end_if_unserved(*this);
 }
 
-HttpWatches::HttpWatches(store::Store& store, Registry& registry, Lanes& lanes, Rng& rng)
-    : store_(store), registry_(registry), lanes_(lanes), rng_(rng) {}
+HttpWatches::HttpWatches(store::Store& store, Registry& registry, ConnectionExecutors& executors,
+                         Rng& rng)
+    : store_(store), registry_(registry), executors_(executors), rng_(rng) {}
 
 HttpWatches::~HttpWatches() {
   std::vector<std::shared_ptr<Stream>> streams;
-  for (auto& [lane, state] : states_)
+  for (auto& [executor, state] : states_)
     for (auto& [id, bucket] : state->buckets)
       streams.insert(streams.end(), bucket.streams.begin(), bucket.streams.end());
   for (const std::shared_ptr<Stream>& stream : streams) stream->close();
 }
 
 void HttpWatches::start(HttpWatchRequest request, std::shared_ptr<net::ResponseWriter> writer) {
-  Executor& lane = lanes_.here();
+  Executor& executor = executors_.here();
   std::shared_ptr<State> state;
   {
     std::lock_guard lock(mutex_);
-    std::shared_ptr<State>& known = states_[&lane];
+    std::shared_ptr<State>& known = states_[&executor];
     if (!known) {
-      known = std::make_shared<State>(store_, registry_, lane, rng_);
-      registry_.on_change(lane, [weak = std::weak_ptr(known)] {
+      known = std::make_shared<State>(store_, registry_, executor, rng_);
+      registry_.on_change(executor, [weak = std::weak_ptr(known)] {
         if (std::shared_ptr<State> served = weak.lock()) served->end_unserved();
       });
     }
     state = known;
   }
   auto stream = std::make_shared<Stream>(state, std::move(request), std::move(writer));
-  lane.post([stream] { stream->begin(); });
+  executor.post([stream] { stream->begin(); });
 }
 
 }  // namespace hekla::apiserver

@@ -1,5 +1,5 @@
 // Watches over HTTP: a stream of JSON lines fed from a cursor. Each lives where its connection does
-// (lanes.h); one store subscription per bucket and lane wakes those who watch it.
+// (executors.h); one store subscription per bucket and executor wakes those who watch it.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 #include "apiserver/read/negotiate.h"
 #include "apiserver/read/table.h"
 #include "apiserver/read/watch.h"
-#include "apiserver/request/lanes.h"
+#include "apiserver/request/connection_executors.h"
 #include "base/rng.h"
 #include "net/http.h"
 #include "store/store.h"
@@ -36,11 +36,11 @@ class HttpWatches {
  public:
   // `registry` outlives them: a watch ends when its kind is no longer served or comes from another
   // CRD.
-  HttpWatches(store::Store& store, Registry& registry, Lanes& lanes, Rng& rng);
+  HttpWatches(store::Store& store, Registry& registry, ConnectionExecutors& executors, Rng& rng);
   // Ends every watch; nothing of them runs afterwards. On the loop or after it has ended, and after
   // the net threads.
   ~HttpWatches();
-  // Any thread: the watch lives on its lane.
+  // Any thread: the watch lives on its executor.
   void start(HttpWatchRequest request, std::shared_ptr<net::ResponseWriter> writer);
 
   struct State;
@@ -48,10 +48,11 @@ class HttpWatches {
  private:
   store::Store& store_;
   Registry& registry_;
-  Lanes& lanes_;
+  ConnectionExecutors& executors_;
   Rng& rng_;
   std::mutex mutex_;
-  std::map<Executor*, std::shared_ptr<State>> states_;  // one for each lane that has had a watch
+  std::map<Executor*, std::shared_ptr<State>>
+      states_;  // one for each executor that has had a watch
 };
 
 }  // namespace hekla::apiserver

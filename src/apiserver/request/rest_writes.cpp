@@ -255,7 +255,7 @@ void show_outcome(const ExchangePtr& exchange, WriteRequest::Verb verb, WriteOut
     exchange->respond(outcome_response(*exchange, verb, outcome));
   };
   exchange->serving.conversions->convert(exchange->served, std::move(items),
-                                         exchange->serving.lanes->here(), std::move(shown));
+                                         exchange->serving.executors->here(), std::move(shown));
 }
 
 void remove_all(const ExchangePtr& exchange, const WriteRequest& base, ListPage page) {
@@ -271,7 +271,7 @@ void remove_all(const ExchangePtr& exchange, const WriteRequest& base, ListPage 
         return exchange->respond(*outcome.error);
     show_list(exchange, std::move(page));
   };
-  exchange->serving.writes->run(std::move(requests), exchange->serving.lanes->here(),
+  exchange->serving.writes->run(std::move(requests), exchange->serving.executors->here(),
                                 std::move(done));
 }
 
@@ -326,7 +326,7 @@ void serve_write(const ExchangePtr& exchange) {
   };
   std::vector<WriteRequest> one;
   one.push_back(std::move(*request));
-  exchange->serving.writes->run(std::move(one), exchange->serving.lanes->here(),
+  exchange->serving.writes->run(std::move(one), exchange->serving.executors->here(),
                                 [exchange, verb](std::vector<WriteOutcome> outcomes) {
                                   show_outcome(exchange, verb, std::move(outcomes.front()));
                                 });

@@ -7,7 +7,7 @@
 #include "apiserver/kinds/api_service.h"
 #include "apiserver/object/object_header.h"
 #include "apiserver/object/storage.h"
-#include "apiserver/server/upkeep.h"
+#include "apiserver/server/self_reconciler.h"
 #include "apiserver/text/field_error.h"
 #include "base/bytes.h"
 #include "json/parse.h"
@@ -186,7 +186,7 @@ std::optional<WriteRequest> mend_authentication(const Catalog& catalog,
   const std::optional<json::Value> present = stored(catalog, snapshot, "configmaps", key);
   const json::Value* data = present ? json::find(*present, "data") : nullptr;
   if (data && json::equal(*data, wanted)) return std::nullopt;
-  WriteRequest request = upkeep_write(catalog.find("", "v1", "configmaps"), kAuthenticationMap);
+  WriteRequest request = own_write(catalog.find("", "v1", "configmaps"), kAuthenticationMap);
   request.key = key;
   request.verb = present ? WriteRequest::Verb::update : WriteRequest::Verb::create;
   request.body = json::Object{{"apiVersion", "v1"},
@@ -413,7 +413,7 @@ struct Aggregator::State : std::enable_shared_from_this<State> {
       std::optional<json::Array> conditions =
           changed_conditions(service, *backend.verdict, loop.clock().wall());
       if (!conditions) continue;
-      WriteRequest request = upkeep_write(served, name);
+      WriteRequest request = own_write(served, name);
       request.verb = WriteRequest::Verb::patch;
       request.patch_type = kube::PatchType::merge;
       request.subresource = "status";

@@ -22,12 +22,12 @@
 #include "apiserver/request/flow_limits.h"
 #include "apiserver/request/http_watch.h"
 #include "apiserver/server/aggregator.h"
-#include "apiserver/server/api_service_upkeep.h"
+#include "apiserver/server/api_service_rule.h"
 #include "apiserver/server/backup.h"
 #include "apiserver/server/bootstrap.h"
 #include "apiserver/server/crd_cleanup.h"
 #include "apiserver/server/dispatch.h"
-#include "apiserver/server/flow_upkeep.h"
+#include "apiserver/server/flow_schema_rule.h"
 #include "apiserver/server/local_client.h"
 #include "apiserver/server/policy_types.h"
 #include "apiserver/server/server_address.h"
@@ -73,7 +73,7 @@ std::unique_ptr<Authorizer> make_authorizer(const Options& options, const Regist
 struct ApiServer::Parts {
   Options options;
   std::unique_ptr<ServiceAddresses> addresses;
-  Lanes lanes;
+  ConnectionExecutors executors;
   Registry registry;
   std::unique_ptr<Authorizer> authorizer;
   Tokens tokens;
@@ -92,14 +92,14 @@ struct ApiServer::Parts {
   HttpWatches watches;
   CrdCleanup cleanup;
   Backups backups;
-  Upkeep flows, api_services, server_address, policies;
+  SelfReconciler flows, api_services, server_address, policies;
   Aggregator aggregator;
   std::vector<json::Value> platform_crds;  // until bootstrap() installs them
 
   Parts(Options given, std::unique_ptr<ServiceAddresses> ranges)
       : options(std::move(given)),
         addresses(std::move(ranges)),
-        lanes(*options.loop),
+        executors(*options.loop),
         registry(*options.store, builtin_kinds(), options.node_reports),
         authorizer(make_authorizer(options, registry)),
         tokens(options.auth, *options.clock, *options.rng),
@@ -116,14 +116,14 @@ struct ApiServer::Parts {
         discovery(registry,
                   options.advertise_address + ":" + std::to_string(options.advertise_port)),
         schema(registry),
-        watches(*options.store, registry, lanes, *options.rng),
+        watches(*options.store, registry, executors, *options.rng),
         cleanup(*options.store, registry, crds, writes, *options.loop),
         backups(*options.store, crds),
-        flows(*options.store, registry, writes, *options.loop, flow_upkeep()),
-        api_services(*options.store, registry, writes, *options.loop, api_service_upkeep()),
+        flows(*options.store, registry, writes, *options.loop, flow_schema_rule()),
+        api_services(*options.store, registry, writes, *options.loop, api_service_rule()),
         server_address(*options.store, registry, writes, *options.loop,
-                       server_address_upkeep(bootstrap_options())),
-        policies(*options.store, registry, writes, *options.loop, policy_upkeep()),
+                       server_address_rule(bootstrap_options())),
+        policies(*options.store, registry, writes, *options.loop, policy_types_rule()),
         aggregator(*options.store, registry, writes, *options.loop, aggregator_options()) {
     serving.store = options.store;
     serving.registry = &registry;
@@ -140,7 +140,7 @@ struct ApiServer::Parts {
     FlowOptions flow;
     if (options.max_requests > 0) flow.requests = flow.requests_per_flow = options.max_requests;
     serving.limits = std::make_shared<FlowLimits>(flow, *options.clock);
-    serving.lanes = &lanes;
+    serving.executors = &executors;
     serving.loop = options.loop;
     serving.clock = options.clock;
     serving.rng = options.rng;

@@ -189,7 +189,7 @@ class TypeCheck {
 
 WriteRequest say(const ServedPtr& policies, const std::string& name, std::int64_t generation,
                  json::Array warnings) {
-  WriteRequest request = upkeep_write(policies, name);
+  WriteRequest request = own_write(policies, name);
   request.verb = WriteRequest::Verb::patch;
   request.patch_type = kube::PatchType::apply;
   request.force = true;
@@ -232,7 +232,7 @@ json::Array policy_warnings(const json::Value& policy, const Catalog& catalog) {
   return std::move(check.warnings);
 }
 
-UpkeepRule policy_upkeep() {
+ReconcileRule policy_types_rule() {
   return {{{kPolicyGroup, "v1", "validatingadmissionpolicies", ""}},
           "validatingadmissionpolicy-status",
           look};

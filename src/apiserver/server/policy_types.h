@@ -4,7 +4,7 @@
 #pragma once
 
 #include "apiserver/object/registry.h"
-#include "apiserver/server/upkeep.h"
+#include "apiserver/server/self_reconciler.h"
 
 namespace hekla::apiserver {
 
@@ -12,6 +12,6 @@ namespace hekla::apiserver {
 json::Array policy_warnings(const json::Value& policy, const Catalog& catalog);
 
 // Checks every policy whose generation it has not seen.
-UpkeepRule policy_upkeep();
+ReconcileRule policy_types_rule();
 
 }  // namespace hekla::apiserver

@@ -93,7 +93,7 @@ std::vector<WriteRequest> look(const BootstrapOptions& options, const Catalog& c
     const auto kind =
         std::ranges::find(kinds(), json::string_at(object, {"kind"}), &kube::Resource::kind);
     const ServedPtr served = catalog.find(*kind);
-    WriteRequest request = upkeep_write(served, "kubernetes");
+    WriteRequest request = own_write(served, "kubernetes");
     request.key.ns = "default";
     if (const store::ItemPtr item =
             snapshot.get(served->bucket, storage_key(*served->kind, request.key))) {
@@ -133,7 +133,7 @@ json::Value with_server_address(const json::Value& stored, const json::Value& no
   return object;
 }
 
-UpkeepRule server_address_upkeep(const BootstrapOptions& options) {
+ReconcileRule server_address_rule(const BootstrapOptions& options) {
   return {{kinds().begin(), kinds().end()},
           std::string(kBootstrapManager),
           [options](const Catalog& catalog, const store::Snapshot& snapshot, WallTime) {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "apiserver/server/bootstrap_options.h"
-#include "apiserver/server/upkeep.h"
+#include "apiserver/server/self_reconciler.h"
 
 namespace hekla::apiserver {
 
@@ -15,6 +15,6 @@ bool tells_of_the_server(const kube::Resource& resource, const kube::Key& key);
 // beside stays.
 json::Value with_server_address(const json::Value& stored, const json::Value& now);
 // Brings them back when somebody has taken them away or changed them.
-UpkeepRule server_address_upkeep(const BootstrapOptions& options);
+ReconcileRule server_address_rule(const BootstrapOptions& options);
 
 }  // namespace hekla::apiserver

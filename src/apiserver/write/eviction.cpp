@@ -7,8 +7,8 @@
 #include "apiserver/object/storage.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
+#include "apiserver/write/coupled_writes.h"
 #include "apiserver/write/remove.h"
-#include "apiserver/write/side_writes.h"
 #include "apiserver/write/stages/admit.h"
 #include "apiserver/write/stages/find.h"
 #include "apiserver/write/stages/put.h"
@@ -83,7 +83,7 @@ std::string refusal_text(const json::Value& budget) {
          std::to_string(json::int_at(budget, {"status", "currentHealthy"})) + " currently";
 }
 
-Result<void> use_up(WriteScope& scope, SideWrite budget) {
+Result<void> use_up(WriteScope& scope, CoupledWrite budget) {
   const std::string name(meta_string(budget.object, "name"));
   if (json::int_at(budget.object, {"status", "observedGeneration"}) <
       json::int_at(budget.object, {"metadata", "generation"}))
@@ -112,7 +112,7 @@ Result<void> use_up(WriteScope& scope, SideWrite budget) {
       one.get_object()["reason"] = "InsufficientPods";
       one.get_object()["lastTransitionTime"] = model::format_rfc3339(scope.now);
     }
-  add_side_write(scope, before, std::move(budget));
+  add_coupled_write(scope, before, std::move(budget));
   return {};
 }
 
@@ -127,9 +127,9 @@ Result<PreparedWrite> prepare_eviction(WriteScope& scope) {
   store::ItemPtr item = TRY(find_item(scope));
   const json::Value pod = decode_object(scope.served(), *item, scope.storage);
   if (budgets_do_not_matter(pod)) return prepare_remove(scope);
-  std::vector<SideWrite> budgets =
-      side_objects(scope, kube::resources::pod_disruption_budgets, scope.request.key.ns);
-  std::erase_if(budgets, [&](const SideWrite& one) { return !covers(one.object, pod); });
+  std::vector<CoupledWrite> budgets =
+      coupled_objects(scope, kube::resources::pod_disruption_budgets, scope.request.key.ns);
+  std::erase_if(budgets, [&](const CoupledWrite& one) { return !covers(one.object, pod); });
   if (budgets.size() > 1)
     return fail(Code::internal,
                 "This pod has more than one PodDisruptionBudget, which the eviction subresource "

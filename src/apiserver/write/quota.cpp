@@ -3,7 +3,7 @@
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/text/errors.h"
-#include "apiserver/write/side_writes.h"
+#include "apiserver/write/coupled_writes.h"
 #include "model/quota.h"
 
 namespace hekla::apiserver {
@@ -80,7 +80,7 @@ Result<void> check_stated(const WriteScope& scope, const Charge& charge, const j
   return {};
 }
 
-Result<void> settle_with(WriteScope& scope, const Charge& charge, SideWrite quota) {
+Result<void> settle_with(WriteScope& scope, const Charge& charge, CoupledWrite quota) {
   const ResourceList hard = limits_of(quota.object, charge.kind);
   const ResourceList delta = delta_of(quota.object, charge, hard);
   if (delta.empty()) return {};
@@ -103,7 +103,7 @@ Result<void> settle_with(WriteScope& scope, const Charge& charge, SideWrite quot
                        ", requested: " + model::resource_list_text(exceeded) +
                        ", used: " + model::resource_list_text(only(used, exceeded)) +
                        ", limited: " + model::resource_list_text(only(hard, exceeded)));
-  if (!json::equal(quota.object, before)) add_side_write(scope, before, std::move(quota));
+  if (!json::equal(quota.object, before)) add_coupled_write(scope, before, std::move(quota));
   return {};
 }
 
@@ -114,17 +114,17 @@ Result<void> quota_stage(WriteScope& scope, const json::Value* object, const jso
   Charge charge{{scope.resource().group, scope.resource().plural}, object, old, {}, {}};
   if (object && old && !weight_varies(charge.kind)) return {};
   const json::Value& either = object ? *object : *old;
-  std::vector<SideWrite> quotas = side_objects(scope, kube::resources::resource_quotas,
-                                               std::string(meta_string(either, "namespace")));
+  std::vector<CoupledWrite> quotas = coupled_objects(scope, kube::resources::resource_quotas,
+                                                     std::string(meta_string(either, "namespace")));
   if (quotas.empty()) return {};
   if (scope.resource() == kube::resources::resource_quotas)
-    std::erase_if(quotas, [&](const SideWrite& quota) {
+    std::erase_if(quotas, [&](const CoupledWrite& quota) {
       return meta_string(quota.object, "name") == meta_string(either, "name");
     });
   if (object) charge.usage = model::quota_usage(charge.kind, *object);
   if (old) charge.old_usage = model::quota_usage(charge.kind, *old);
-  for (const SideWrite& quota : quotas) TRY(check_stated(scope, charge, quota.object));
-  for (SideWrite& quota : quotas) TRY(settle_with(scope, charge, std::move(quota)));
+  for (const CoupledWrite& quota : quotas) TRY(check_stated(scope, charge, quota.object));
+  for (CoupledWrite& quota : quotas) TRY(settle_with(scope, charge, std::move(quota)));
   return {};
 }
 

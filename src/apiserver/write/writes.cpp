@@ -12,16 +12,16 @@
 #include "apiserver/text/errors.h"
 #include "apiserver/write/binding.h"
 #include "apiserver/write/connection.h"
+#include "apiserver/write/coupled_writes.h"
 #include "apiserver/write/create.h"
 #include "apiserver/write/eviction.h"
 #include "apiserver/write/patch.h"
 #include "apiserver/write/remove.h"
 #include "apiserver/write/scale.h"
-#include "apiserver/write/side_writes.h"
 #include "apiserver/write/stages/find.h"
 #include "apiserver/write/stages/put.h"
+#include "apiserver/write/template_batch.h"
 #include "apiserver/write/update.h"
-#include "apiserver/write/write_twins.h"
 #include "base/check.h"
 
 namespace hekla::apiserver {
@@ -79,7 +79,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     std::size_t batch_bytes = 0;
     std::set<std::pair<store::BucketId, std::string>> touched;
     staged_.clear();
-    twins_.forget();
+    template_batch_.forget();
     batch.writes.reserve(queue_.size());
     pending_.reserve(queue_.size());
     while (!queue_.empty()) {
@@ -96,11 +96,11 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
         outcomes_[index] = std::move(prepared->outcome);
       } else {
         auto key = std::pair(prepared->write.bucket, prepared->write.key);
-        if (touched.contains(key) || staged_.contains(key) || touches(touched, prepared->sides))
+        if (touched.contains(key) || staged_.contains(key) || touches(touched, prepared->coupled))
           break;
         touched.insert(std::move(key));
-        for (auto& [side_key, side] : prepared->sides)
-          staged_.insert_or_assign(side_key, std::move(side));
+        for (auto& [coupled_key, one] : prepared->coupled)
+          staged_.insert_or_assign(coupled_key, std::move(one));
         store::AttachmentPtr header = prepared->write.attachment;
         batch_bytes += prepared->write.value.size();
         batch.writes.push_back(std::move(prepared->write));
@@ -110,7 +110,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     }
     if (batch.writes.empty()) return finish();
     batch.all_or_nothing = !staged_.empty();
-    for (auto& [key, side] : staged_) batch.writes.push_back(encode_side_write(std::move(side)));
+    for (auto& [key, one] : staged_) batch.writes.push_back(encode_coupled_write(std::move(one)));
     commit(std::move(batch));
   }
 
@@ -123,9 +123,9 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
   }
 
   static bool touches(const std::set<std::pair<store::BucketId, std::string>>& touched,
-                      const SideWrites& sides) {
-    return std::any_of(sides.begin(), sides.end(),
-                       [&](const auto& side) { return touched.contains(side.first); });
+                      const CoupledWrites& coupled) {
+    return std::any_of(coupled.begin(), coupled.end(),
+                       [&](const auto& one) { return touched.contains(one.first); });
   }
 
   Result<PreparedWrite> prepare(std::size_t index, const store::Snapshot& snapshot,
@@ -145,9 +145,10 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     WriteScope scope{request,    request.body, snapshot, catalog, writes_.services_,
                      memo.draws, *memo.now,    {},       &memo,   &staged_,
                      {},         &memory};
-    if (std::optional<PreparedWrite> twin = twins_.make(scope)) return std::move(*twin);
+    if (std::optional<PreparedWrite> member = template_batch_.make(scope))
+      return std::move(*member);
     Result<PreparedWrite> prepared = prepare_write(scope);
-    if (prepared && queue_.size() > 1) twins_.learn(scope, *prepared);
+    if (prepared && queue_.size() > 1) template_batch_.learn(scope, *prepared);
     if (!prepared) outcomes_[index].warnings = std::move(scope.warnings);
     return prepared;
   }
@@ -287,9 +288,9 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
   std::size_t unanswered_ = 0;
   std::deque<std::size_t> queue_;
   std::vector<Pending> pending_;
-  WriteTwins twins_;
-  SideWrites staged_;   // of the commit that is being put together or under way
-  bool alone_ = false;  // one request per commit
+  TemplateBatch template_batch_;
+  CoupledWrites staged_;  // of the commit that is being put together or under way
+  bool alone_ = false;    // one request per commit
 };
 
 void Writes::run(std::vector<WriteRequest> requests, Executor& continuation, Done done) {

@@ -25,7 +25,7 @@ PreparedWrite put_encoded(WriteScope& scope, EncodedObject encoded, store::Expec
   prepared.outcome.effect = effect;
   prepared.outcome.warnings = std::move(scope.warnings);
   prepared.commit = true;
-  prepared.sides = std::move(scope.sides);
+  prepared.coupled = std::move(scope.coupled);
   prepared.write.op = store::Write::Op::put;
   prepared.write.bucket = scope.served().bucket;
   prepared.write.key = storage_key(scope.kind(), {encoded.header->ns, encoded.header->name});

@@ -17,7 +17,7 @@ struct PreparedWrite {
   bool retry_on_conflict = false;  // the request did not insist on a revision
   bool retry_on_exists = false;    // the name was generated
   bool guarded = false;            // a conflict is one with what the object stands on
-  SideWrites sides;                // what must land together with it
+  CoupledWrites coupled;           // what must land together with it
 };
 
 Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Expect expect,

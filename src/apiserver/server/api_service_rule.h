@@ -2,10 +2,10 @@
 // available. Those that name another server are the aggregator's (aggregator.h).
 #pragma once
 
-#include "apiserver/server/upkeep.h"
+#include "apiserver/server/self_reconciler.h"
 
 namespace hekla::apiserver {
 
-UpkeepRule api_service_upkeep();
+ReconcileRule api_service_rule();
 
 }  // namespace hekla::apiserver

@@ -1,4 +1,4 @@
-#include "apiserver/write/write_twins.h"
+#include "apiserver/write/template_batch.h"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@ namespace {
 // reads them; whoever else takes part in admission is asked about each pod.
 constexpr std::array<std::string_view, 3> kNumbers{
     "volcano.sh/task-index", "volcano.sh/partition-id", "batch.kubernetes.io/job-completion-index"};
-// What a new pod may say of itself to have twins, besides its numbers.
+// What a new pod may say of itself to be a member of a batch, besides its numbers.
 constexpr std::array<std::string_view, 6> kMembers{"name",        "namespace",       "labels",
                                                    "annotations", "ownerReferences", "finalizers"};
 // How much longer the numbers of one may be than those of another.
@@ -112,11 +112,11 @@ std::string_view value_of(const json::Value& body, std::string_view list, std::s
 
 }  // namespace
 
-void WriteTwins::learn(WriteScope& scope, const PreparedWrite& prepared) {
+void TemplateBatch::learn(WriteScope& scope, const PreparedWrite& prepared) {
   model_.reset();
   const WriteRequest& request = scope.request;
   if (!is_plain_creation(request) || !prepared.commit || prepared.retry_on_exists ||
-      !prepared.sides.empty())
+      !prepared.coupled.empty())
     return;
   if (!same_but_numbers(request.body, request.body) || others_have_a_say(scope) ||
       !plugged_steps_agree(scope))
@@ -153,7 +153,7 @@ void WriteTwins::learn(WriteScope& scope, const PreparedWrite& prepared) {
   model_ = std::move(model);
 }
 
-std::optional<PreparedWrite> WriteTwins::make(WriteScope& scope) const {
+std::optional<PreparedWrite> TemplateBatch::make(WriteScope& scope) const {
   if (!model_) return std::nullopt;
   const WriteRequest& request = scope.request;
   const json::Value& body = request.body;
@@ -169,9 +169,9 @@ std::optional<PreparedWrite> WriteTwins::make(WriteScope& scope) const {
   header->decoded = {};  // of other bytes
   header->name = name;
   header->uid = uuid(scope.rng);
-  PreparedWrite twin = model_->prepared;
+  PreparedWrite member = model_->prepared;
   const std::string_view text = model_->bytes;
-  std::string& bytes = twin.write.value;
+  std::string& bytes = member.write.value;
   const std::size_t longer = name.size() - std::min(name.size(), model_->header->name.size());
   bytes.reserve(text.size() + longer + kLongestRevision + kLongerNumbers);
   std::size_t copied = 0;
@@ -183,7 +183,7 @@ std::optional<PreparedWrite> WriteTwins::make(WriteScope& scope) const {
   for (const Slot& slot : model_->slots) {
     if (!placed && slot.at > model_->prepared.write.revision_at) {
       copy_until(model_->prepared.write.revision_at);
-      twin.write.revision_at = static_cast<std::uint32_t>(bytes.size());
+      member.write.revision_at = static_cast<std::uint32_t>(bytes.size());
       placed = true;
     }
     copy_until(slot.at);
@@ -201,12 +201,12 @@ std::optional<PreparedWrite> WriteTwins::make(WriteScope& scope) const {
   }
   if (!placed) {
     copy_until(model_->prepared.write.revision_at);
-    twin.write.revision_at = static_cast<std::uint32_t>(bytes.size());
+    member.write.revision_at = static_cast<std::uint32_t>(bytes.size());
   }
   copy_until(text.size());
-  twin.write.key = storage_key(scope.kind(), {header->ns, header->name});
-  twin.write.attachment = std::move(header);
-  return twin;
+  member.write.key = storage_key(scope.kind(), {header->ns, header->name});
+  member.write.attachment = std::move(header);
+  return member;
 }
 
 }  // namespace hekla::apiserver

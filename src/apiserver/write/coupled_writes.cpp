@@ -1,4 +1,4 @@
-#include "apiserver/write/side_writes.h"
+#include "apiserver/write/coupled_writes.h"
 
 #include "apiserver/object/storage.h"
 #include "apiserver/object/write_scope.h"
@@ -6,9 +6,9 @@
 
 namespace hekla::apiserver {
 
-std::vector<SideWrite> side_objects(const WriteScope& scope, const kube::Resource& resource,
-                                    const std::string& ns) {
-  std::vector<SideWrite> found;
+std::vector<CoupledWrite> coupled_objects(const WriteScope& scope, const kube::Resource& resource,
+                                          const std::string& ns) {
+  std::vector<CoupledWrite> found;
   ServedPtr served = scope.catalog.find(resource);
   if (!served || ns.empty()) return found;
   const std::string prefix = ns + "/";
@@ -25,25 +25,25 @@ std::vector<SideWrite> side_objects(const WriteScope& scope, const kube::Resourc
   return found;
 }
 
-void add_side_write(WriteScope& scope, const json::Value& before, SideWrite changed) {
+void add_coupled_write(WriteScope& scope, const json::Value& before, CoupledWrite changed) {
   const Kind& kind = *changed.served->kind;
   if (kind.schema)
     track_update(kind, &before, changed.object,
                  {"kube-apiserver", kind.resource.api_version(), "status"}, scope.now);
   const std::pair key{changed.served->bucket, changed.key};
-  scope.sides.insert_or_assign(key, std::move(changed));
+  scope.coupled.insert_or_assign(key, std::move(changed));
 }
 
-store::Write encode_side_write(SideWrite side) {
-  EncodedObject encoded = encode_object(*side.served, side.object);
+store::Write encode_coupled_write(CoupledWrite one) {
+  EncodedObject encoded = encode_object(*one.served, one.object);
   store::Write write;
   write.op = store::Write::Op::put;
-  write.bucket = side.served->bucket;
-  write.key = std::move(side.key);
+  write.bucket = one.served->bucket;
+  write.key = std::move(one.key);
   write.value = std::move(encoded.bytes);
   write.revision_at = encoded.revision_at;
   write.attachment = std::move(encoded.header);
-  write.expect = {store::Expect::Kind::revision, side.expected};
+  write.expect = {store::Expect::Kind::revision, one.expected};
   return write;
 }
 

@@ -1,20 +1,20 @@
-#include "apiserver/server/upkeep.h"
+#include "apiserver/server/self_reconciler.h"
 
 #include <atomic>
 
 namespace hekla::apiserver {
 
-struct Upkeep::State : std::enable_shared_from_this<State> {
+struct SelfReconciler::State : std::enable_shared_from_this<State> {
   store::Store& store;
   Registry& registry;
   Writes& writes;
   Executor& loop;
-  UpkeepRule rule;
+  ReconcileRule rule;
   std::atomic<bool> scheduled{false};
   bool ended = false;
   std::vector<std::unique_ptr<store::Store::Subscription>> subscriptions;
 
-  State(store::Store& s, Registry& r, Writes& w, Executor& l, UpkeepRule u)
+  State(store::Store& s, Registry& r, Writes& w, Executor& l, ReconcileRule u)
       : store(s), registry(r), writes(w), loop(l), rule(std::move(u)) {}
 
   // Any thread.
@@ -37,16 +37,16 @@ struct Upkeep::State : std::enable_shared_from_this<State> {
   }
 };
 
-Upkeep::Upkeep(store::Store& store, Registry& registry, Writes& writes, Executor& loop,
-               UpkeepRule rule)
+SelfReconciler::SelfReconciler(store::Store& store, Registry& registry, Writes& writes,
+                               Executor& loop, ReconcileRule rule)
     : state_(std::make_shared<State>(store, registry, writes, loop, std::move(rule))) {}
 
-Upkeep::~Upkeep() {
+SelfReconciler::~SelfReconciler() {
   state_->ended = true;
   state_->subscriptions.clear();
 }
 
-void Upkeep::start() {
+void SelfReconciler::start() {
   auto wake = [weak = std::weak_ptr<State>(state_)] {
     if (std::shared_ptr<State> self = weak.lock()) self->wake();
   };
@@ -58,7 +58,7 @@ void Upkeep::start() {
   state_->wake();
 }
 
-WriteRequest upkeep_write(ServedPtr served, std::string name) {
+WriteRequest own_write(ServedPtr served, std::string name) {
   WriteRequest request;
   request.served = std::move(served);
   request.key = {"", std::move(name)};

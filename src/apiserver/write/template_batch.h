@@ -14,7 +14,7 @@
 namespace hekla::apiserver {
 
 // Belongs to one run of writes; what it knows holds for one snapshot.
-class WriteTwins {
+class TemplateBatch {
  public:
   void forget() { model_.reset(); }
   // A creation as it was just prepared, for those behind it to be like.
@@ -23,7 +23,7 @@ class WriteTwins {
   std::optional<PreparedWrite> make(WriteScope& scope) const;
 
  private:
-  // A text that differs between twins, where it stands in the model's bytes.
+  // A text that differs between the pods of a batch, where it stands in the model's bytes.
   struct Slot {
     enum class What { name, uid, label, annotation } what = What::name;
     std::string key;               // of the label or annotation

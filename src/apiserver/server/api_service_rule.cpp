@@ -1,4 +1,4 @@
-#include "apiserver/server/api_service_upkeep.h"
+#include "apiserver/server/api_service_rule.h"
 
 #include <algorithm>
 #include <map>
@@ -56,7 +56,7 @@ json::Value local_service(const std::string& name, const ServedVersion& served) 
 }
 
 WriteRequest say(const ServedPtr& services, const std::string& name, json::Value condition) {
-  WriteRequest request = upkeep_write(services, name);
+  WriteRequest request = own_write(services, name);
   request.verb = WriteRequest::Verb::patch;
   request.patch_type = kube::PatchType::merge;
   request.subresource = "status";
@@ -75,7 +75,7 @@ std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& sn
     const bool local = missing.erase(item->key) > 0;
     const bool managed = !json::string_at(service, {"metadata", "labels", kManagedLabel}).empty();
     if (!local && managed) {
-      WriteRequest request = upkeep_write(services, item->key);
+      WriteRequest request = own_write(services, item->key);
       request.verb = WriteRequest::Verb::remove;
       requests.push_back(std::move(request));
       return true;
@@ -90,7 +90,7 @@ std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& sn
     return true;
   });
   for (const auto& [name, served] : missing) {
-    WriteRequest request = upkeep_write(services, name);
+    WriteRequest request = own_write(services, name);
     request.body = local_service(name, served);
     requests.push_back(std::move(request));
   }
@@ -99,7 +99,7 @@ std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& sn
 
 }  // namespace
 
-UpkeepRule api_service_upkeep() {
+ReconcileRule api_service_rule() {
   return {{{std::string(kGroup), "v1", "apiservices", ""}}, "kube-apiserver", look};
 }
 

@@ -2,10 +2,10 @@
 // also brings the mandatory objects back when somebody has taken them away.
 #pragma once
 
-#include "apiserver/server/upkeep.h"
+#include "apiserver/server/self_reconciler.h"
 
 namespace hekla::apiserver {
 
-UpkeepRule flow_upkeep();
+ReconcileRule flow_schema_rule();
 
 }  // namespace hekla::apiserver

@@ -6,7 +6,7 @@ namespace {
 constexpr const char* kSchemas = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas";
 constexpr const char* kLevels = "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations";
 
-class FlowUpkeepTest : public ServerFixture {
+class FlowSchemaRuleTest : public ServerFixture {
  protected:
   // status and message of the condition Dangling.
   std::pair<std::string, std::string> dangling(const std::string& name) {
@@ -18,7 +18,7 @@ class FlowUpkeepTest : public ServerFixture {
   }
 };
 
-TEST_F(FlowUpkeepTest, TheObjectsOfEveryClusterAreThere) {
+TEST_F(FlowSchemaRuleTest, TheObjectsOfEveryClusterAreThere) {
   EXPECT_EQ(json::array_at(call("GET", kLevels).body, {"items"})->size(), 8u);
   EXPECT_EQ(json::array_at(call("GET", kSchemas).body, {"items"})->size(), 11u);
   Reply exempt = call("GET", std::string(kSchemas) + "/exempt");
@@ -37,7 +37,7 @@ TEST_F(FlowUpkeepTest, TheObjectsOfEveryClusterAreThere) {
             R"(["probes","exempt",2,"<none>",)");
 }
 
-TEST_F(FlowUpkeepTest, ASchemaHearsOfItsLevelComingAndGoing) {
+TEST_F(FlowSchemaRuleTest, ASchemaHearsOfItsLevelComingAndGoing) {
   Reply made =
       call("POST", kSchemas,
            R"({"metadata":{"name":"mine"},"spec":{"priorityLevelConfiguration":{"name":"own"}}})");
@@ -55,14 +55,14 @@ TEST_F(FlowUpkeepTest, ASchemaHearsOfItsLevelComingAndGoing) {
   EXPECT_EQ(dangling("mine").first, "True");
 }
 
-TEST_F(FlowUpkeepTest, MandatoryOnesComeBack) {
+TEST_F(FlowSchemaRuleTest, MandatoryOnesComeBack) {
   ASSERT_EQ(call("DELETE", std::string(kLevels) + "/catch-all").status, 200);
   ASSERT_EQ(call("DELETE", std::string(kLevels) + "/system").status, 200);
   EXPECT_EQ(call("GET", std::string(kLevels) + "/catch-all").status, 200);
   EXPECT_EQ(call("GET", std::string(kLevels) + "/system").status, 404) << "a suggestion";
 }
 
-TEST_F(FlowUpkeepTest, ComponentStatuses) {
+TEST_F(FlowSchemaRuleTest, ComponentStatuses) {
   Reply list = call("GET", "/api/v1/componentstatuses");
   EXPECT_EQ(list.at({"kind"}), "ComponentStatusList");
   EXPECT_EQ(list.headers.get("Warning"), "299 - \"v1 ComponentStatus is deprecated in v1.19+\"");

@@ -11,19 +11,19 @@
 
 namespace hekla::apiserver {
 
-class Lanes {
+class ConnectionExecutors {
  public:
   // `loop` stands in on threads that are not net's, and keeps the time for all.
-  explicit Lanes(Executor& loop);
-  ~Lanes();
+  explicit ConnectionExecutors(Executor& loop);
+  ~ConnectionExecutors();
   // That of the calling thread; lives as long as this.
   Executor& here();
 
  private:
-  class Lane;
+  class ConnectionExecutor;
   Executor& loop_;
   std::mutex mutex_;
-  std::map<std::shared_ptr<net::OwnThread>, std::unique_ptr<Lane>> lanes_;
+  std::map<std::shared_ptr<net::OwnThread>, std::unique_ptr<ConnectionExecutor>> executors_;
 };
 
 }  // namespace hekla::apiserver

@@ -1,4 +1,4 @@
-#include "apiserver/server/flow_upkeep.h"
+#include "apiserver/server/flow_schema_rule.h"
 
 #include "apiserver/object/storage.h"
 #include "apiserver/server/flow_bootstrap.h"
@@ -22,7 +22,7 @@ json::Value dangling_condition(const std::string& level, bool exists, WallTime n
 }
 
 WriteRequest say(const ServedPtr& schemas, const std::string& name, json::Value condition) {
-  WriteRequest request = upkeep_write(schemas, name);
+  WriteRequest request = own_write(schemas, name);
   request.verb = WriteRequest::Verb::patch;
   request.patch_type = kube::PatchType::apply;
   request.force = true;
@@ -43,7 +43,7 @@ void restore(const ServedPtr& schemas, const ServedPtr& levels, const store::Sna
     if (name != "exempt" && name != "catch-all") continue;
     const ServedPtr& kind = json::string_at(object, {"kind"}) == "FlowSchema" ? schemas : levels;
     if (snapshot.get(kind->bucket, name)) continue;
-    WriteRequest request = upkeep_write(kind, name);
+    WriteRequest request = own_write(kind, name);
     request.body = std::move(object);
     requests.push_back(std::move(request));
   }
@@ -70,7 +70,7 @@ std::vector<WriteRequest> look(const Catalog& catalog, const store::Snapshot& sn
 
 }  // namespace
 
-UpkeepRule flow_upkeep() {
+ReconcileRule flow_schema_rule() {
   const std::string group(kFlowGroup);
   return {{{group, "v1", "flowschemas", ""}, {group, "v1", "prioritylevelconfigurations", ""}},
           "api-priority-and-fairness-config-consumer-v1",

@@ -1,4 +1,4 @@
-#include "apiserver/request/lanes.h"
+#include "apiserver/request/connection_executors.h"
 
 #include <gtest/gtest.h>
 
@@ -9,21 +9,21 @@
 namespace hekla::apiserver {
 namespace {
 
-TEST(Lanes, TheRestOfARequestRunsWhereItsHandlerRan) {
+TEST(ConnectionExecutors, TheRestOfARequestRunsWhereItsHandlerRan) {
   Loop loop("loop");
-  Lanes lanes(loop);
-  Executor* lane = nullptr;
+  ConnectionExecutors executors(loop);
+  Executor* executor = nullptr;
   auto handler = [&](const net::Request& request,
                      const std::shared_ptr<net::ResponseWriter>& writer) {
-    lane = &lanes.here();
-    EXPECT_EQ(lane, &lanes.here());
+    executor = &executors.here();
+    EXPECT_EQ(executor, &executors.here());
     Task rest = [writer, here = std::this_thread::get_id()] {
       writer->respond({.status = std::this_thread::get_id() == here ? 200 : 500});
     };
     if (request.path == "/later")
-      lane->post_after(std::chrono::milliseconds(1), std::move(rest));
+      executor->post_after(std::chrono::milliseconds(1), std::move(rest));
     else
-      lane->post(std::move(rest));
+      executor->post(std::move(rest));
   };
   net::ServerOptions options;
   options.tls = false;
@@ -37,12 +37,12 @@ TEST(Lanes, TheRestOfARequestRunsWhereItsHandlerRan) {
     ASSERT_TRUE(answer) << answer.error().message;
     EXPECT_EQ(answer->status, 200) << path;
   }
-  EXPECT_EQ(&lanes.here(), &loop) << "this thread is none of the server's";
-  EXPECT_NE(lane, &loop);
+  EXPECT_EQ(&executors.here(), &loop) << "this thread is none of the server's";
+  EXPECT_NE(executor, &loop);
   server->stop();
   Task late = [] { ADD_FAILURE() << "there is no thread any more"; };
-  EXPECT_FALSE(lane->try_post(late));
-  lane->post(std::move(late));
+  EXPECT_FALSE(executor->try_post(late));
+  executor->post(std::move(late));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // What the API server keeps true of some of its own objects: it looks at all of them whenever one
 // has changed, or the kinds it serves have, and writes what is missing. The rules are in
-// api_service_upkeep.h, flow_upkeep.h, policy_types.h and server_address.h.
+// api_service_rule.h, flow_schema_rule.h, policy_types.h and server_address.h.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace hekla::apiserver {
 
-struct UpkeepRule {
+struct ReconcileRule {
   std::vector<kube::Resource>
       kinds;            // looked at when one of these changes; group, version and plural
   std::string manager;  // in whose name is written
@@ -23,10 +23,11 @@ struct UpkeepRule {
 };
 
 // Lives on `loop`.
-class Upkeep {
+class SelfReconciler {
  public:
-  Upkeep(store::Store& store, Registry& registry, Writes& writes, Executor& loop, UpkeepRule rule);
-  ~Upkeep();
+  SelfReconciler(store::Store& store, Registry& registry, Writes& writes, Executor& loop,
+                 ReconcileRule rule);
+  ~SelfReconciler();
   // Once the first objects are there. On the loop.
   void start();
 
@@ -37,7 +38,7 @@ class Upkeep {
 
 // A write of the server's own to a cluster-scoped object; a creation unless it is made something
 // else.
-WriteRequest upkeep_write(ServedPtr served, std::string name);
+WriteRequest own_write(ServedPtr served, std::string name);
 // Whether the condition of the wanted one's type has its status and the same text in `field`.
 bool has_condition_like(const json::Value& object, const json::Value& wanted, const char* field);
 

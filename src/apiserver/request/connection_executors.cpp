@@ -1,10 +1,10 @@
-#include "apiserver/request/lanes.h"
+#include "apiserver/request/connection_executors.h"
 
 namespace hekla::apiserver {
 
-class Lanes::Lane final : public Executor {
+class ConnectionExecutors::ConnectionExecutor final : public Executor {
  public:
-  Lane(std::shared_ptr<net::OwnThread> thread, Executor& loop)
+  ConnectionExecutor(std::shared_ptr<net::OwnThread> thread, Executor& loop)
       : thread_(std::move(thread)), loop_(loop) {}
 
   bool try_post(Task& task) override { return thread_->post(task); }
@@ -21,17 +21,17 @@ class Lanes::Lane final : public Executor {
   Executor& loop_;
 };
 
-Lanes::Lanes(Executor& loop) : loop_(loop) {}
+ConnectionExecutors::ConnectionExecutors(Executor& loop) : loop_(loop) {}
 
-Lanes::~Lanes() = default;
+ConnectionExecutors::~ConnectionExecutors() = default;
 
-Executor& Lanes::here() {
+Executor& ConnectionExecutors::here() {
   std::shared_ptr<net::OwnThread> thread = net::OwnThread::current();
   if (!thread) return loop_;
   std::lock_guard lock(mutex_);
-  std::unique_ptr<Lane>& lane = lanes_[thread];
-  if (!lane) lane = std::make_unique<Lane>(thread, loop_);
-  return *lane;
+  std::unique_ptr<ConnectionExecutor>& executor = executors_[thread];
+  if (!executor) executor = std::make_unique<ConnectionExecutor>(thread, loop_);
+  return *executor;
 }
 
 }  // namespace hekla::apiserver
