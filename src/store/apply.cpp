@@ -7,7 +7,7 @@
 namespace hekla::store {
 namespace {
 
-// What a stored value may have to spare.
+// Capacity that a stored value may have to spare.
 constexpr std::size_t kSpareBytes = 48;
 
 std::string found_text(const ItemPtr& item) {

@@ -24,7 +24,7 @@ struct ModelItem {
 using ModelKey =
     std::pair<std::string, std::string>;  // by bucket name: ids change from start to start
 
-// What store.h says, as simply as possible.
+// The contract of store.h, as simply as possible.
 struct Model {
   Revision revision = 0;
   std::map<ModelKey, ModelItem> items;

@@ -90,7 +90,7 @@ std::optional<std::uint64_t> find_group(std::string_view file, std::uint64_t fro
 // Takes one record off the front. False when the bytes are not a record.
 bool take_record(std::string_view& records, Record& record);
 
-// What a key costs in a snapshot.
+// The bytes of a key in a snapshot.
 std::uint64_t record_bytes(std::string_view bucket, std::string_view key, std::string_view value);
 
 }  // namespace hekla::store

@@ -16,7 +16,7 @@ namespace hekla::store {
 using Revision = std::uint64_t;
 using BucketId = std::uint32_t;
 
-// What the layer above parsed out of a value, kept beside it so that nobody parses twice.
+// The part of a value that the layer above has parsed, kept beside it so that it is parsed once.
 struct Attachment {
   virtual ~Attachment() = default;
 };
@@ -56,13 +56,13 @@ class Snapshot {
   std::shared_ptr<const Version> version_;
 };
 
-// What a write demands of the key's present state.
+// The state that a write demands of its key.
 struct Expect {
   enum class Kind : std::uint8_t { anything, absent, present, revision } kind = Kind::anything;
   Revision revision = 0;
 };
 
-// What another key must be like for a write to be made: what the written key stands on is still
+// The state that a write demands of another key: what the written key stands on is still
 // there.
 struct Guard {
   BucketId bucket = 0;

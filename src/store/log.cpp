@@ -15,7 +15,7 @@ Result<void> Log::begin_segment(std::uint64_t sequence, Revision base) {
   FileHeader header{sequence, base, make_salt(clock_, sequence)};
   auto file = TRY(disk_.open_append(name));
   if (Result<void> written = write_header(*file, header); !written) {
-    // What remains, if anything, has no group in it; recovery and the next attempt both expect
+    // The rest of the file, if any, has no group in it; recovery and the next attempt both expect
     // that.
     if (Result<void> removed = disk_.remove(name); !removed)
       log_warn("store", "a half-made segment stays behind", {{"error", removed.error().message}});
@@ -38,8 +38,8 @@ Result<void> Log::resume_segment(const FileHeader& header, std::uint64_t size) {
   auto file = TRY(disk_.open_append(file_name(FileKind::segment, header.sequence)));
   CHECK(size <= file->size() && size >= kFileHeaderBytes);
   if (size < file->size()) TRY(file->truncate(size));
-  // What recovery read may so far be only in the kernel's memory; nobody may build on it before it
-  // is durable.
+  // Bytes that recovery read may be only in the kernel's memory; nothing may build on them before
+  // they are durable.
   TRY(file->sync());
   header_ = header;
   file_ = std::move(file);

@@ -89,7 +89,7 @@ class State {
     return true;
   }
 
-  // What is applied from here on is history.
+  // Records that are applied from here on are history.
   void begin_history(History::Limits limits) { history_.emplace(limits, revision); }
 
   Recovered finish(const Attacher& attacher) {
@@ -121,7 +121,7 @@ class State {
 
   void remember(std::size_t bucket, Change::Kind kind, ItemPtr item, ItemPtr previous) {
     const Revision at = item->modified;
-    // What falls out of it is freed here and now: nobody waits yet.
+    // Changes that fall out of it are freed here and now: no reader waits yet.
     (void)history_->append(
         {{static_cast<BucketId>(bucket), {kind, at, std::move(item), std::move(previous)}}});
   }
@@ -198,7 +198,7 @@ struct Segment {
   std::string name;
 };
 
-// What to do with the log's end once everything has been read.
+// The log's end once everything has been read.
 struct LogEnd {
   std::optional<FileHeader> current;  // nullopt: begin a segment
   std::uint64_t valid_bytes = 0;

@@ -25,7 +25,7 @@ struct Recovered {
   std::uint64_t closed_bytes = 0;  // of the segments after the snapshot and before the current one
 };
 
-// What a snapshot file says, wherever it was kept; `name` is for the message.
+// The state in a snapshot file, wherever it was kept; `name` is for the message.
 Result<Recovered> read_snapshot(const std::string& file, const std::string& name,
                                 const Attacher& attacher);
 

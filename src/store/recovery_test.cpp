@@ -1,4 +1,4 @@
-// What the store does when the disk misbehaves: while it runs, and when it starts again.
+// The store on a disk that misbehaves: while it runs, and when it starts again.
 #include "store/recovery.h"
 
 #include <gtest/gtest.h>

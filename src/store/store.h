@@ -39,7 +39,7 @@ struct Options {
   std::size_t group_bytes = 8u << 20;
   // A larger batch fails with too_large.
   std::size_t batch_bytes = 256u << 20;
-  // What may wait for the committer; beyond either, commit() returns false.
+  // Limits of what waits for the committer; beyond either, commit() returns false.
   std::size_t pending_commits = 65536;
   std::size_t pending_bytes = 512u << 20;
 };

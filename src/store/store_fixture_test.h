@@ -1,4 +1,4 @@
-// What the store's tests share: a store on a simulated disk in a simulated process that can be
+// Shared by the store's tests: a store on a simulated disk in a simulated process that can be
 // killed and started again.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Who wants to hear of which bucket. Thread-safe. A subscription's destructor waits for a
+// The subscribers of each bucket. Thread-safe. A subscription's destructor waits for a
 // notification of its own that is just running; afterwards none comes.
 #pragma once
 

@@ -88,7 +88,7 @@ Result<kube::UserInfo> Authenticator::authenticate_token(
   TokenSubject subject = TRY(tokens_.verify(token, audiences));
   const store::Snapshot snapshot = store_.snapshot();
   const CatalogPtr catalog = registry_.catalog();
-  // Whatever the token is bound to must still be there.
+  // The objects that the token is bound to must still be there.
   auto alive = [&](const char* plural, const std::string& name, const std::string& uid) {
     ServedPtr served = catalog->find("", "v1", plural);
     store::ItemPtr item = served ? snapshot.get(served->bucket, subject.ns + "/" + name) : nullptr;

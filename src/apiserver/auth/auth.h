@@ -1,4 +1,4 @@
-// Who is asking, and may they? Authentication by client certificate and bearer token; authorization
+// Authentication by client certificate and bearer token; authorization
 // behind one interface.
 #pragma once
 

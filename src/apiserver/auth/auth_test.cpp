@@ -51,7 +51,7 @@ class AccountTokenTest : public ServerFixture {
     return call("POST", std::string(kAccounts) + "/" + account + "/token",
                 R"({"spec":)" + spec + "}");
   }
-  // What the server says to the bearer of the token.
+  // The server's answer to the bearer of the token.
   int status_with(const std::string& token) {
     return call("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "{}",
                 {{"Authorization", "Bearer " + token}})

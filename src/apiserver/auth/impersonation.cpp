@@ -22,7 +22,7 @@ RequestInfo to_impersonate(std::string group, std::string plural, std::string na
   return info;
 }
 
-// What has to be allowed for the user's name: a service account is one of its namespace.
+// The resource to be allowed for the user's name: a service account is one of its namespace.
 RequestInfo to_impersonate_user(const std::string& name) {
   const std::string_view rest =
       std::string_view(name).substr(std::min(name.size(), kAccountPrefix.size()));

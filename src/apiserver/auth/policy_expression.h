@@ -48,7 +48,7 @@ class FieldsShape final : public cel::Shape {
   std::map<std::string, Field, std::less<>> fields_;
 };
 
-// What an expression may mention besides `request` and `namespaceObject`.
+// Variables of an expression besides `request` and `namespaceObject`.
 struct ExpressionScope {
   cel::Type object = {}, parameters = {};  // of object and oldObject; of params
   bool has_parameters = false;

@@ -51,7 +51,7 @@ class OpenAuthorizer final : public Authorizer {
   }
 };
 
-// Nobody grants what they do not hold: the checks on writes of roles and bindings.
+// Escalation: users grant only what they hold. The checks on writes of roles and bindings.
 std::vector<kube::AdmissionStep> rbac_admission(const Authorizer& authorizer);
 
 }  // namespace hekla::apiserver

@@ -115,7 +115,7 @@ bool contains_value(const json::Array& list, const json::Value& wanted) {
                      [&](const json::Value& one) { return json::equal(one, wanted); });
 }
 
-// What stands there already stays.
+// Rules and subjects that stand there already stay.
 void add_members(json::Value& to, const json::Value& from, std::string_view member) {
   const json::Object* wanted = json::object_at(from, {"metadata", member});
   if (!wanted) return;

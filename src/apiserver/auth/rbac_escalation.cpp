@@ -63,7 +63,8 @@ Result<void> role_is_held(const Authorizer& authorizer, const AdmissionRequest& 
                         nullptr))
     return {};
   if (grants_the_same(request, role, {"rules", "aggregationRule"})) return {};
-  // Whoever takes the rule of another away keeps the role from being tightened.
+  // An aggregation rule grants whatever it gathers, so it takes every right to set one, and to take
+  // one away, which keeps the role from being tightened.
   const auto gathers = [](const json::Value& one) {
     const json::Array* selectors = json::array_at(one, {"aggregationRule", "clusterRoleSelectors"});
     return selectors && !selectors->empty();

@@ -20,7 +20,7 @@ json::Value policy_rule_value(const PolicyRule& rule);
 
 bool rule_allows(const PolicyRule& rule, const RequestInfo& request);
 
-// What of `wanted` is not granted by `held`, as few rules as it takes.
+// The rules of `wanted` that `held` does not grant, as few as it takes.
 std::vector<PolicyRule> missing_rules(const std::vector<PolicyRule>& held,
                                       const std::vector<PolicyRule>& wanted);
 

@@ -191,7 +191,7 @@ Result<TokenSubject> Tokens::verify(std::string_view token,
   return bound_subject(*claims);
 }
 
-// Whatever this server has not issued itself with others in it is for it alone.
+// A token that this server has issued names its audiences; any other is for this server alone.
 std::set<std::string, std::less<>> Tokens::audiences_of(std::string_view token) const {
   const Result<json::Value> claims = claims_of(token);
   if (claims && json::string_at(*claims, {"iss"}) == options_.issuer) return audiences_in(*claims);

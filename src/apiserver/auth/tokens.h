@@ -57,7 +57,7 @@ class Tokens {
   // the account still exists is the caller's question.
   Result<TokenSubject> verify(std::string_view token,
                               const std::vector<std::string>& audiences = {}) const;
-  // Those a token that has been found valid is for.
+  // The audiences of a token that has been found valid.
   std::set<std::string, std::less<>> audiences_of(std::string_view token) const;
   WallTime now() const { return clock_.wall(); }
   const std::string& issuer() const { return options_.issuer; }
@@ -67,7 +67,7 @@ class Tokens {
   // Null when it is none of those given.
   const StaticToken* static_token(std::string_view token) const;
 
-  // What /.well-known/openid-configuration and /openid/v1/jwks answer.
+  // The documents of /.well-known/openid-configuration and /openid/v1/jwks.
   json::Value openid_configuration() const;
   json::Value key_set() const;
 

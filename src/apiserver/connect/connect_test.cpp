@@ -284,7 +284,7 @@ TEST_F(ConnectTest, ForwardsOverSpdyAndThroughTheTunnel) {
         std::string::npos);
     answer->closed();
     EXPECT_EQ(streams.connection->input, "GET<end><left>");
-    // One that has ended on both sides is let go at once.
+    // A stream that has ended on both sides is let go at once.
     streams.connection->input.clear();
     pair(9, "80");
     streams.out->end();

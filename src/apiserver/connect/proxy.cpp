@@ -151,7 +151,7 @@ Result<std::string> pods_of_node(const Exchange& exchange, const std::string& no
                                                   {"items", std::move(items)}}));
 }
 
-// What the kubelet's own server would answer; the agent has none, so these are answered from here.
+// Answers of the kubelet's own server; the agent has none, so they are given here.
 void serve_node(const ExchangePtr& exchange, const ProxyName& name, std::string_view path) {
   Result<json::Value> node = read(*exchange, "nodes", name.name);
   if (!node) return exchange->respond(node.error());
@@ -226,7 +226,7 @@ class ProxiedRequest final : public std::enable_shared_from_this<ProxiedRequest>
       return net::equal_ignoring_case(name.substr(0, prefix.size()), prefix);
     };
     if (is_one_of(name, kHopHeaders)) return true;
-    // Who asks is known here and nobody else's business.
+    // The user's credentials are for this server alone.
     if (net::equal_ignoring_case(name, "Authorization") || begins_with("Impersonate-")) return true;
     return std::ranges::any_of(how_.dropped_headers, begins_with);
   }

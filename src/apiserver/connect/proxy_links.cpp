@@ -82,7 +82,7 @@ class LinkRewriter {
       attribute(name);
     }
     if (at_ < html_.size()) out_ += html_[at_++];
-    // What a script says is not HTML.
+    // The text of a script is not HTML.
     if (net::equal_ignoring_case(name, "script")) copy_to_end_of_script();
   }
   void attribute(std::string_view tag) {

@@ -54,7 +54,7 @@ class ForwardLink {
   net::WebSocketReader reader_{kMaxMessageBytes};
 };
 
-// What comes out of the pod on one connection.
+// Bytes out of the pod on one connection.
 class StreamSink final : public kube::ForwardClient {
  public:
   StreamSink(std::shared_ptr<ForwardLink> link, std::uint32_t data, std::uint32_t error,

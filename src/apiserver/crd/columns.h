@@ -6,7 +6,7 @@
 
 namespace hekla::apiserver {
 
-// Those of one version, from additionalPrinterColumns.
+// Sets the columns of one version, from additionalPrinterColumns.
 void set_crd_columns(const json::Value& version, Kind& kind);
 
 }  // namespace hekla::apiserver

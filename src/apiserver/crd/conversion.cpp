@@ -63,8 +63,8 @@ Result<void> check_labels(const json::Object& labels) {
               errors.find("metadata.labels", 1) == std::string::npos ? errors : "[" + errors + "]");
 }
 
-// What a webhook may have changed of metadata: labels and annotations. Everything else stays as it
-// was.
+// The members of metadata that a webhook may have changed: labels and annotations. Everything else
+// stays as it was.
 Result<json::Value> restored_metadata(const json::Value& before, const json::Value& after) {
   json::Value metadata = before.at("metadata");
   for (std::string_view member : {"labels", "annotations"}) {

@@ -21,7 +21,7 @@ std::vector<std::string> strings(const json::Array* array) {
   return out;
 }
 
-// What a request for a deprecated version is warned of; empty for any other.
+// The warning about a deprecated version; empty for any other.
 std::string deprecation_of(const json::Value& crd, const json::Value& version) {
   if (!json::bool_at(version, {"deprecated"})) return {};
   if (const json::Value* own = json::find(version, "deprecationWarning"); own && own->is_string())

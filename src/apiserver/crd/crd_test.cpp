@@ -206,7 +206,7 @@ TEST_F(CrdTest, ResourcesArePrunedDefaultedAndValidated) {
   EXPECT_EQ(json::string_at(item, {"kind"}), "Foo");
 }
 
-// What was written before the CRD changed is read as if it had been written after.
+// Objects written before the CRD changed are read as if they had been written after.
 TEST_F(CrdTest, ResourcesOlderThanTheSchemaArePrunedAndDefaultedOnRead) {
   install();
   call("POST", kFoos, R"({"metadata":{"name":"old"},"spec":{"s":"a"}})");
@@ -270,7 +270,7 @@ TEST_F(CrdTest, VersionsDifferInMembers) {
             R"({"a":"1"})");
   auto watch = send("GET", alpha + "?watch=1");
   EXPECT_EQ(json::find_path(watch->events().front(), {"object", "spec", "b"}), nullptr);
-  // What is stored in a version that is no longer the one for it.
+  // An object stored in a version that is no longer the one for it.
   ASSERT_EQ(patch(std::string(kCrds) + "/bars.x.io",
                   R"([{"op":"replace","path":"/spec/versions/0/storage","value":false},
                       {"op":"replace","path":"/spec/versions/1/storage","value":true}])",

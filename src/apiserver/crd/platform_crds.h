@@ -19,7 +19,7 @@ class PlatformCrds {
   // A CRD the server cannot read is an error.
   static Result<PlatformCrds> of(const std::vector<json::Value>& crds);
 
-  // What the stored CRD of this name brings, with nothing taken away that the platform serves.
+  // The kinds of the stored CRD of this name, with nothing taken away that the platform serves.
   CustomKinds completed(std::string_view name, CustomKinds installed) const;
 
  private:

@@ -66,7 +66,7 @@ json::Object remote_kind(const RemoteVersion& remote, const json::Value& resourc
                        json::string_at(resource, {"kind"}));
 }
 
-// What another server's APIResourceList says, in the form of the aggregated document.
+// Another server's APIResourceList in the form of the aggregated document.
 json::Array remote_resources(const RemoteVersion& remote) {
   json::Array out;
   const auto take = [](const json::Value& from, json::Object& to, std::string_view member) {

@@ -1,5 +1,5 @@
-// What is served, as clients ask for it: aggregated (apidiscovery.k8s.io/v2) and in the old form of
-// one document per group version.
+// The served resources, as clients ask for them: aggregated (apidiscovery.k8s.io/v2) and in the old
+// form of one document per group version.
 #pragma once
 
 #include <memory>

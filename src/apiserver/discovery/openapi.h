@@ -18,7 +18,7 @@ std::string openapi_v3_document(const std::string& group, const std::string& ver
 
 // "api/v1", "apis/apps/v1": the key in the index and the path below /openapi/v3/.
 std::string openapi_v3_path(const std::string& group, const std::string& version);
-// What ?hash= and the ETag hold; changes exactly when the document does.
+// The text of ?hash= and the ETag; changes exactly when the document does.
 std::string openapi_hash(std::string_view document);
 
 struct OpenApiEntry {

@@ -86,7 +86,7 @@ class PathBuilder {
     return std::find(kind_.verbs.begin(), kind_.verbs.end(), verb) != kind_.verbs.end();
   }
 
-  // What is sent and shown there is a kind of its own, the object itself, or bytes.
+  // A subresource takes and shows a kind of its own, the object itself, or bytes.
   void add_subresource(const std::string& path, const Subresource& sub) {
     static constexpr Operation kOperations[]{{"get", "get", "read"},
                                              {"put", "put", "replace"},

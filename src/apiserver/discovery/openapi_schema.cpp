@@ -31,7 +31,7 @@ std::string_view type_text(Type type) {
   }
 }
 
-// What people ask `kubectl explain` about of any object's metadata; "" of everything else.
+// Descriptions of the metadata that people ask `kubectl explain` about; "" of everything else.
 std::string_view metadata_text(std::string_view go_type, std::string_view member) {
   static const std::map<std::string_view, std::string_view> kTexts{
       {"annotations", "Annotations are notes of people and programs; nothing selects by them."},

@@ -198,7 +198,7 @@ TEST(OpenApiV3, ACustomResourceIsWrittenOut) {
           R"("properties":{"name":{"type":"string","enum":["a","b"]}}}})")));
   EXPECT_TRUE(json::bool_at(*spec, {"properties", "free", "x-kubernetes-preserve-unknown-fields"}));
   EXPECT_TRUE(json::bool_at(*spec, {"properties", "port", "x-kubernetes-int-or-string"}));
-  // What everything has explains itself.
+  // Members that every kind has are explained.
   const json::Value* metadata = at(*job, {"properties", "metadata"});
   EXPECT_EQ(json::string_at(json::array_at(*metadata, {"allOf"})->front(), {"$ref"}),
             "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");

@@ -31,7 +31,7 @@ Result<void> namespace_may_go(const AdmissionRequest& request, const json::Value
       forbidden_error(request.resource, request.key.name, "this namespace may not be deleted"));
 }
 
-// Nothing is created in a namespace that is missing or going away.
+// NamespaceLifecycle: refuses creations in a namespace that is missing or going away.
 Result<void> namespace_exists(const AdmissionRequest& request, json::Value&) {
   Result<kube::SharedValue> found =
       request.reader->get(kube::resources::namespaces, {"", request.key.ns});
@@ -145,7 +145,7 @@ Result<void> namespace_label(const AdmissionRequest& request, json::Value& objec
   return {};
 }
 
-// Nothing is placed on a node before it says that it is ready; the node lifecycle controller takes
+// A new node is tainted until it says that it is ready; the node lifecycle controller takes
 // the taint away then. One that says so from the start needs none: there need not be such a
 // controller.
 Result<void> taint_new_node(const AdmissionRequest&, json::Value& node) {

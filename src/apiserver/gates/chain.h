@@ -30,7 +30,7 @@ class SnapshotReader final : public kube::AdmissionReader {
   const Catalog& catalog_;
 };
 
-// What the server's own steps read from.
+// The snapshot that the server's own steps read from.
 inline const SnapshotReader& snapshot_of(const kube::AdmissionRequest& request) {
   return static_cast<const SnapshotReader&>(*request.reader);
 }

@@ -70,7 +70,7 @@ Result<void> give_defaults(const AdmissionRequest& request, json::Value& pod) {
   return {};
 }
 
-// What one container, pod or claim asks for, held against one limit.
+// Requests of one container, pod or claim, held against one limit.
 struct Asked {
   std::string_view what;  // "Container", "Pod", "PersistentVolumeClaim"
   ResourceList requests, limits;
@@ -195,7 +195,7 @@ std::vector<kube::AdmissionStep> limit_admission() {
   steps.push_back({"LimitRanger", pods, give_defaults, check_pod});
   steps.push_back({"LimitRanger", claims, nullptr,
                    [](const AdmissionRequest& request, const json::Value& claim) -> Result<void> {
-                     // One that is going away is only ever updated to let it go.
+                     // A pod that is going away is only ever updated to let it go.
                      if (!meta_string(claim, "deletionTimestamp").empty()) return {};
                      return check_claim(request, claim);
                    }});

@@ -98,7 +98,7 @@ PodSecurityPolicy pod_security_policy(const json::Value& ns, PodSecurityLevel by
   read_mode(*labels, "audit", PodSecurityLevel::privileged, policy.audit, policy.problems);
   const ModeLabels warn =
       read_mode(*labels, "warn", PodSecurityLevel::privileged, policy.warn, policy.problems);
-  // Who asks for more than the default is warned of it on the templates of pods, too.
+  // A namespace that enforces more than it warns of is warned of as much, on pod templates too.
   if (!warn.has_level && enforce.level_read && policy.enforce.level > policy.warn.level) {
     policy.warn.level = policy.enforce.level;
     if (!warn.has_version) policy.warn.minor = policy.enforce.minor;

@@ -16,7 +16,7 @@ namespace hekla::apiserver {
 
 enum class PodSecurityLevel { privileged, baseline, restricted };
 
-// Nothing for any other word.
+// Empty for any other word.
 std::optional<PodSecurityLevel> parse_pod_security_level(std::string_view text);
 
 inline constexpr int kLatestPodSecurity = 1'000'000;  // newer than every version there will be

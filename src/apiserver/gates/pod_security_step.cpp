@@ -34,8 +34,8 @@ constexpr std::array<TemplateKind, 8> kTemplates{{{"", "replicationcontrollers"}
                                                   {"batch", "jobs"},
                                                   {"batch", "cronjobs"}}};
 
-// What the administrator's default is not meant for: what Kubernetes and the platform run
-// themselves.
+// Namespaces that the administrator's default is not meant for: what Kubernetes and the platform
+// run themselves.
 PodSecurityLevel default_in(std::string_view ns, PodSecurityLevel by_default) {
   static constexpr std::array<std::string_view, 4> kSystem{"kube-system", "hekla-system",
                                                            "volcano-system", "local-path-storage"};
@@ -146,7 +146,7 @@ Result<void> judge_pod(const AdmissionRequest& request, const json::Value& objec
               : Result<void>();
 }
 
-// What the pods of the namespace do that the new standard forbids; pods that do the same are told
+// Violations of a new standard by the pods of the namespace; pods that do the same are told
 // of once.
 void warn_of_existing_pods(const AdmissionRequest& request, const PodSecurityStandard& standard) {
   struct Group {

@@ -189,7 +189,7 @@ TEST_F(PodSecurityTest, WarningsAloneRefuseNothing) {
   EXPECT_NE(
       warnings(made).front().find(R"(would violate PodSecurity \"baseline:latest\": privileged)"),
       std::string::npos);
-  // What changes nothing of consequence is not judged again.
+  // A change without consequence is not judged again.
   const std::string enforced = R"({"metadata":{"labels":{)" + label("enforce", "baseline") + "}}}";
   ASSERT_EQ(patch("/api/v1/namespaces/soft", enforced).status, 200);
   EXPECT_EQ(patch(pods("soft") + "/p", R"({"metadata":{"labels":{"a":"b"}}})").status, 200);

@@ -15,7 +15,7 @@
 namespace hekla::apiserver {
 namespace {
 
-// What one policy may spend on one object, one expression of it, and its conditions.
+// Budgets of one policy for one object, one expression of it, and its conditions.
 constexpr std::uint64_t kBudget = 10'000'000, kExpressionBudget = 1'000'000,
                         kConditionBudget = 2'500'000;
 constexpr std::size_t kMaxMessage = 5 * 1024, kMaxAnnotation = 10 * 1024;
@@ -363,7 +363,7 @@ class Evaluation : private cel::LazyFields {
   std::vector<std::pair<std::string, std::string>> annotations_;
 };
 
-// What all policies have to say about one request.
+// The verdicts of all policies on one request.
 class Judgement {
  public:
   Judgement(WriteScope& scope, const kube::AdmissionRequest& request, const json::Value& object)

@@ -200,7 +200,7 @@ TEST_F(AdmissionPoliciesTest, WhatCannotWorkIsRefusedAtOnce) {
             std::string::npos);
   EXPECT_EQ(refused(kBindings, R"({"policyName":"p"})"),
             "spec.validationActions: Required value: at least one validation action is required");
-  // What an expression must come to, and what it may mention, is known beforehand.
+  // Result and variables of an expression are checked beforehand.
   auto refused_rule = [&](const std::string& rule) {
     return refused(kPolicies, "{" + match + R"(,"validations":[)" + rule + "]}");
   };

@@ -26,7 +26,7 @@ using WebhookList = std::shared_ptr<const std::vector<Webhook>>;
 // Thread-safe.
 class WebhookConfigurations {
  public:
-  // Those of the snapshot, in the order of their configurations' names.
+  // The webhooks of the snapshot, in the order of their configurations' names.
   WebhookList at(const store::Snapshot& snapshot, const Catalog& catalog, bool mutating);
 
  private:

@@ -38,7 +38,7 @@ json::Value in_version(const json::Value& object, const kube::Resource& as) {
   return out;
 }
 
-// What the client has asked of the operation, whatever the method it asked it by: a patch creates
+// Options of the operation as the client has sent them, by whichever method: a patch creates
 // or updates.
 json::Value options_value(const OwnAdmissionRequest& request) {
   static constexpr std::string_view kKinds[] = {"CreateOptions", "UpdateOptions", "DeleteOptions"};
@@ -338,7 +338,7 @@ Result<void> mutate_by_webhooks(WriteScope& scope, const kube::AdmissionRequest&
   const WebhookList webhooks =
       scope.services.configurations->at(scope.snapshot, scope.catalog, true);
   Invocation invocation(scope, request);
-  // Those that want to see what came after them are asked once more.
+  // Webhooks that want to see what came after them are asked once more.
   std::vector<const Webhook*> waiting;
   bool changed_later = false;
   for (const Webhook& webhook : *webhooks) {

@@ -78,9 +78,9 @@ class ReplayedRng final : public Rng {
   std::size_t at_ = 0;
 };
 
-// What the server's own admission steps are given.
+// The request as the server's own admission steps see it.
 struct OwnAdmissionRequest : kube::AdmissionRequest {
-  // What they have drawn or signed for this request: one that is prepared again, because a
+  // Values that steps have drawn or signed for this request: one that is prepared again, because a
   // webhook's answer came later, must come out the same.
   std::map<std::string, std::string>* kept = nullptr;
   std::map<std::string, std::string>* audit_annotations = nullptr;
@@ -94,7 +94,7 @@ inline std::map<std::string, std::string>& audit_annotations_of(
   return *static_cast<const OwnAdmissionRequest&>(request).audit_annotations;
 }
 
-// What one request has heard from webhooks so far.
+// Answers of webhooks to one request so far.
 struct WebhookMemo {
   explicit WebhookMemo(Rng& rng) : draws(rng) {}
   std::map<std::string, Result<json::Value>>
@@ -116,7 +116,7 @@ struct WebhookMemo {
   }
 };
 
-// What a review says of the request; `as` is the version the object is shown in.
+// The request as a review shows it; `as` is the version the object is shown in.
 json::Value review_request(const kube::AdmissionRequest& request, const kube::Resource& as,
                            const json::Value& object);
 

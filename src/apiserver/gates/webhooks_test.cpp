@@ -256,8 +256,8 @@ TEST_F(WebhookTest, nobody_waits_for_a_slow_webhook) {
   EXPECT_EQ(transport.calls.size(), 2u);
 }
 
-// What the server draws and signs by itself is the same when the answers are in and the write is
-// prepared again.
+// Values that the server draws and signs by itself are the same when the answers are in and the
+// write is prepared again.
 TEST_F(WebhookTest, each_webhook_is_asked_once_whatever_the_server_makes_up) {
   ASSERT_EQ(configure("Mutating", webhook("m.example.com", "", "*")).status, 201);
   ASSERT_EQ(configure("Validating", webhook("v.example.com", "", "*")).status, 201);

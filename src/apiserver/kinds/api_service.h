@@ -1,4 +1,4 @@
-// What this server says of its own group versions in APIServices.
+// APIServices of this server's own group versions.
 #pragma once
 
 #include <cstdint>

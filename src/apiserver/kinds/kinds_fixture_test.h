@@ -1,4 +1,4 @@
-// What the tests of the built-in kinds share: an object through a kind's rules, the way the write
+// Shared by the tests of the built-in kinds: an object through a kind's rules, the way the write
 // pipeline sends it.
 #pragma once
 

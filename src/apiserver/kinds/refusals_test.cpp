@@ -1,4 +1,4 @@
-// What jobs, services and others may not say, beyond the texts in kinds/rules/kinds_rules_test.cpp.
+// Refusals of jobs, services and others, beyond the texts in kinds/rules/kinds_rules_test.cpp.
 #include "apiserver/kinds/kinds_fixture_test.h"
 
 namespace hekla::apiserver {
@@ -131,7 +131,7 @@ TEST(ServiceRefusals, Values) {
             R"(spec.ipFamilies[0]: Unsupported value: "IPv5": supported values: "IPv4", "IPv6")");
 }
 
-// Who changes the type need not know what was set for the old one.
+// A change of type drops what was set for the old one.
 TEST(ServiceRefusals, WhatTheOldTypeHadGoes) {
   const Kind& kind = kind_of("services");
   const json::Value old =

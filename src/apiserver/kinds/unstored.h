@@ -18,7 +18,7 @@ const std::vector<KindPtr>& report_kinds();
 // The one of either list that a request names; null when it names none.
 KindPtr unstored_kind_of(const RequestInfo& info);
 
-// What `kubectl get componentstatuses` shows.
+// The kind that `kubectl get componentstatuses` shows.
 KindPtr component_status_kind();
 
 }  // namespace hekla::apiserver

@@ -1,4 +1,4 @@
-// What the API server knows about one served kind: names, schema, printed columns, and the rules
+// One served kind: names, schema, printed columns, and the rules
 // that data cannot express. Built-in kinds are assembled in kinds/ (one file per group), custom
 // ones in crd.cpp.
 #pragma once
@@ -27,7 +27,7 @@ struct Column {
   int priority = 0;
 };
 
-// What defaulting and preparation may need besides the object.
+// Arguments of preparation besides the object.
 struct WriteContext {
   WallTime now;
   Rng* rng = nullptr;
@@ -37,14 +37,14 @@ struct WriteContext {
 // The text of one field of an object, empty when it is missing.
 using FieldOfObject = std::function<std::string(const json::Node& object)>;
 
-// What is odd about a written object, though it is accepted; `old` is null for a new one.
+// Warnings about a written object, which is accepted all the same; `old` is null for a new one.
 using WarningsOfObject =
     std::function<std::vector<std::string>(const json::Value& object, const json::Value* old)>;
 
-// What may be the name of an object.
+// The form of an object's name.
 enum class NameRule : std::uint8_t { subdomain, label, label_1035, path_segment, ip_address };
 
-// What the server does with objects of a kind without looking into them.
+// How the server treats objects of a kind without looking into them.
 struct KindTraits {
   bool has_status =
       false;  // the status subresource: main writes keep the old status, and vice versa
@@ -118,7 +118,7 @@ struct KindRules {
   bool (*begin_removal)(json::Value& object, WallTime now) = nullptr;
 };
 
-// What a kind answers to besides the object itself.
+// An endpoint below the object itself.
 struct Subresource {
   std::string name;
   std::string group, version, kind;  // of what is sent or returned

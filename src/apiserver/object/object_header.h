@@ -1,4 +1,4 @@
-// What the API server needs to know of a stored object without parsing it: kept beside the bytes as
+// The facts about a stored object that are needed without parsing it: kept beside the bytes as
 // the store's Attachment. Selectors and list rendering work on headers alone.
 #pragma once
 

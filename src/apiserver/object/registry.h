@@ -32,7 +32,7 @@ struct ServedKind {
 };
 using ServedPtr = std::shared_ptr<const ServedKind>;
 
-// What a CRD contributes: its served versions, with the storage version among `kinds`.
+// The kinds of one CRD: its served versions, with the storage version among `kinds`.
 struct CustomKinds {
   std::vector<KindPtr> kinds;  // served versions, preferred first
   KindPtr storage;
@@ -64,7 +64,7 @@ class Catalog {
   std::uint64_t generation() const { return generation_; }
   // Whether a node agent answers for what is not stored (metrics.k8s.io, logs.hekla.io).
   bool node_reports() const { return node_reports_; }
-  // What other servers answer for, by priority; null when this one does.
+  // Versions that other servers answer for, by priority; null when this one does.
   const std::vector<RemotePtr>& remotes() const { return remotes_; }
   RemotePtr remote(std::string_view group, std::string_view version) const;
 

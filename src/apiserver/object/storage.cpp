@@ -68,7 +68,7 @@ void append_member(std::string_view key, const json::Value& value, bool& first, 
 
 constexpr std::array<std::string_view, 4> kLeading{"name", "generateName", "namespace", "uid"};
 
-// What a thread keeps for the next object.
+// A buffer that a thread keeps for the next object.
 constexpr std::size_t kKeptScratch = std::size_t{1} << 16;
 
 // Returns the offset for the revision's digits.

@@ -33,7 +33,7 @@ struct RemoveOptions {
 struct WriteRequest {
   using Verb = kube::Write::Verb;
   Verb verb = Verb::create;
-  // Nothing is written: the body is what admission shall see of a request that opens a stream.
+  // A request that opens a stream writes nothing: the body is what admission shall see of it.
   bool connects = false;
   ServedPtr served;
   kube::Key key;

@@ -36,7 +36,7 @@ struct CoupledWrite {
 };
 using CoupledWrites = std::map<std::pair<store::BucketId, std::string>, CoupledWrite>;
 
-// What the pipeline works with; outlives every request.
+// The parts that the pipeline works with; they outlive every request.
 struct WriteServices {
   const Clock* clock = nullptr;
   Rng* rng = nullptr;

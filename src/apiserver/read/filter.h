@@ -23,7 +23,7 @@ class ObjectFilter {
   // Whether fields are asked for that a webhook may first have to bring: what is stored in another
   // version cannot be judged by them.
   bool waits_for_conversion(const Kind& kind) const;
-  // What can be judged before that.
+  // The part that can be judged before that.
   ObjectFilter before_conversion(const Kind& kind) const;
   bool everything() const { return labels_.empty() && fields_.terms.empty(); }
   // The one name a metadata.name= term allows.

@@ -1,4 +1,4 @@
-// What the client wants to see, from its Accept header.
+// The form of the answer, from the client's Accept header.
 #pragma once
 
 #include <string>

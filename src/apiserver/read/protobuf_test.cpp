@@ -175,7 +175,7 @@ TEST(Protobuf, DamageIsAnErrorAndNeverACrash) {
     std::string damaged = whole;
     damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
     auto decoded = decode_protobuf(damaged);
-    // What is accepted must be JSON again: strings are checked for UTF-8.
+    // A body that is accepted must be JSON again: strings are checked for UTF-8.
     if (!decoded) continue;
     EXPECT_TRUE(json::parse(json::serialize(*decoded)).has_value()) << at;
   }

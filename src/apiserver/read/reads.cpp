@@ -68,7 +68,7 @@ Revision number(std::string_view text) {
   return value;
 }
 
-// What each key that has changed since was at `revision`; null where it did not exist.
+// Each key that has changed since, as it was at `revision`; null where it did not exist.
 using Undo = std::map<std::string, store::ItemPtr, std::less<>>;
 
 Result<Undo> undo_since(const store::Store& store, store::BucketId bucket, Revision revision,

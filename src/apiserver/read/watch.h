@@ -23,13 +23,13 @@ struct ObjectEvent {
   store::ItemPtr previous;       // of a change that is yet to be judged
 };
 
-// What a watch with the filter is told of a change; null: nothing.
+// The event that a watch with the filter sees of a change; null: none.
 std::optional<ObjectEvent> watch_event_for(const ObjectFilter& filter, const ServedKind& served,
                                            const store::ItemPtr& previous,
                                            const store::ItemPtr& item, bool removed,
                                            store::Revision revision);
 
-// What the history of a bucket held after a revision. Whoever stands at that revision may read it
+// The history of a bucket after a revision. A cursor that stands at that revision may read it
 // in place of the store's: what came later wakes every watch anew.
 struct HistoryPage {
   store::Revision after = 0;

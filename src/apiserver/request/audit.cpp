@@ -118,7 +118,7 @@ Result<std::shared_ptr<AuditLog>> AuditLog::open(const AuditOptions& options, co
 void AuditLog::attach(Exchange& exchange, const kube::UserInfo* asked_by) {
   AuditDecision decision = policy_.decide(exchange.user, exchange.info);
   if (decision.level == AuditLevel::none) return;
-  // What somebody unknown has sent is not read for the log's sake.
+  // The body of an unknown sender is not read for the log's sake.
   const json::Value body = exchange.user.name.empty() ? json::Value() : request_body(exchange);
   json::Object base{
       {"kind", "Event"}, {"apiVersion", "audit.k8s.io/v1"}, {"level", text_of(decision.level)}};

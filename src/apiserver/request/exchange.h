@@ -28,7 +28,7 @@ class Conversions;   // conversion.h
 class FlowLimits;    // flow_limits.h
 class ProxyClients;  // connect/proxy.h
 
-// What requests are answered from. All of it outlives every request.
+// The parts that requests are answered from. All of them outlive every request.
 struct Serving {
   store::Store* store = nullptr;
   Registry* registry = nullptr;
@@ -71,7 +71,7 @@ struct Exchange {
 
   void respond(net::Response response) const;
   void respond(const Error& error) const;
-  // What every answer carries.
+  // Headers that every answer carries.
   void add_headers(net::Headers& headers) const;
   void count(int status) const;
 };

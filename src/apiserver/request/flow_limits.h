@@ -28,7 +28,7 @@ class FlowLimits : public std::enable_shared_from_this<FlowLimits> {
  public:
   FlowLimits(FlowOptions options, const Clock& clock) : options_(options), clock_(clock) {}
 
-  // What a request holds while it is being answered, and perhaps longer than the server lives.
+  // Held by a request while it is being answered, and perhaps longer than the server lives.
   class Ticket;
   // too_many_requests when it is to come again. Members of system:masters are never refused, as
   // upstream exempts them.

@@ -28,7 +28,7 @@ class Stream;
 class RenderedEvents {
  public:
   std::optional<HistoryPage> page;
-  // What the bytes depend on.
+  // Everything the bytes depend on.
   struct Key {
     const ServedKind* served;
     store::Revision revision;
@@ -109,7 +109,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (seconds <= 0)
       seconds = kShortestDefault + static_cast<std::int64_t>(uniform(
                                        hub->rng, static_cast<std::uint64_t>(kShortestDefault)));
-    // Nobody needs longer ones, and a timer stays until its time has come.
+    // Longer timeouts serve no client, and a timer stays until its time has come.
     seconds = std::min(seconds, 4 * kShortestDefault);
     after(std::chrono::seconds(seconds), &Stream::time_out);
     if (request_.options.allow_bookmarks) after(kBookmarkPeriod, &Stream::bookmark_due);
@@ -152,8 +152,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     if (writer_->pending_bytes() == 0 && held_back_->exchange(false)) post(&Stream::pump);
   }
 
-  // What the stream shows is gone, or is no longer the same: after the last events, the client
-  // begins anew.
+  // The kind that the stream shows is gone, or is no longer the same: after the last events, the
+  // client begins anew.
   void end_if_unserved(HttpWatches::State& hub) {
     if (closed_ || !request_.served->kind->custom || is_served(hub)) return;
     pump();
@@ -277,8 +277,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
       self.pump();
     });
   }
-  // Nothing is written until the answer is there; `then` gets the items in the version of this
-  // watch.
+  // The stream writes nothing until the answer is there; `then` gets the items in the version of
+  // this watch.
   void convert(std::vector<store::ItemPtr> items,
                std::move_only_function<void(Stream&, std::vector<store::ItemPtr>)> then) {
     converting_ = true;
@@ -404,8 +404,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
     });
   }
 
-  // What every event touches comes first: hundreds of streams do not fit into the processor's
-  // nearest cache.
+  // Members that every event touches come first: hundreds of streams do not fit into the
+  // processor's nearest cache.
   bool closed_ = false;
   bool broken_ = false;      // an event could not be encoded
   bool converting_ = false;  // nothing is written until the conversion webhook has answered

@@ -1,4 +1,4 @@
-// What the node agent knows and nobody stores: metrics.k8s.io, and the logs of gone pods
+// Reports of the node agent, which are not stored: metrics.k8s.io, and the logs of gone pods
 // (logs.hekla.io).
 #pragma once
 

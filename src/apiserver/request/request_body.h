@@ -11,7 +11,7 @@
 
 namespace hekla::apiserver {
 
-// What the body says twice is added to `repeated` in the words of a strict decoder of its language.
+// Repeated members are added to `repeated` in the words of a strict decoder of their language.
 // All of the value's memory is in `storage`.
 Result<json::Value> parse_body(const net::Request& request, std::vector<std::string>* repeated,
                                json::Storage storage = {});

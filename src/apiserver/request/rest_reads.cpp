@@ -165,7 +165,7 @@ Result<kube::LogOptions> log_options(const net::Query& query) {
   return options;
 }
 
-// Whoever runs the pods says whether there is such a log: that of a gone pod may have been kept.
+// The node agent says whether there is such a log: that of a gone pod may have been kept.
 void start_log(const ExchangePtr& exchange, OpenLog open, kube::PodStreams& streams,
                const std::string& uid, const kube::LogOptions& options) {
   Result<std::shared_ptr<LogAnswer>> answer = open(exchange);

@@ -61,7 +61,7 @@ WriteRequest request_with_memory(std::size_t body_bytes) {
   return {.memory = std::move(memory), .body = std::move(body)};
 }
 
-// What the query says of any write.
+// Options in the query, the same for every write.
 Result<void> read_query(const Exchange& exchange, WriteRequest& request) {
   const net::Query& query = exchange.request.query;
   const std::string kind = options_kind(exchange.info);
@@ -151,7 +151,7 @@ Result<json::Value> optional_body(const net::Request& request) {
   return body;
 }
 
-// Whoever deletes without saying what becomes of the dependents hears what does.
+// A DELETE that does not say what becomes of the dependents is told.
 void warn_of_orphans(Exchange& exchange, const RemoveOptions& remove) {
   const std::string& warning = exchange.served->kind->traits.orphan_warning;
   if (!warning.empty() && remove.propagation_policy.empty() && !remove.orphan_dependents)

@@ -105,7 +105,7 @@ RequestInfo asked_about(const json::Value& review) {
   return info;
 }
 
-// What is wrong with the question, in a field's words.
+// Complaints about the question, by field.
 std::vector<Cause> review_causes(const json::Value& review, const RequestInfo& info,
                                  std::string_view plural) {
   std::vector<Cause> causes;
@@ -282,14 +282,14 @@ void token_request(const ExchangePtr& exchange, json::Value request) {
   answer_review(exchange, std::move(request), std::move(*status));
 }
 
-// What is only answered has neither tables nor bare metadata.
+// Reviews have neither tables nor bare metadata.
 bool wants_only_shapes(const net::Request& request) {
   const std::vector<MediaClause> clauses = parse_accept(request.headers.get("Accept"));
   return !clauses.empty() && std::all_of(clauses.begin(), clauses.end(),
                                          [](const MediaClause& one) { return !one.as.empty(); });
 }
 
-// What is asked; nothing when the refusal has been answered.
+// The question; nothing when its refusal has been answered.
 std::optional<json::Value> asked_question(const ExchangePtr& exchange, const Kind& kind) {
   Result<json::Value> question = read_question(*exchange, kind);
   if (question && wants_only_shapes(exchange->request))

@@ -33,7 +33,7 @@ class SchemaProperties {
   }
   bool contains(std::string_view name) const { return find(name) != members_.end(); }
 
-  // What is there stays.
+  // A member that is there stays.
   void emplace(std::string_view name, SchemaPtr schema) {
     if (!contains(name)) (*this)[name] = std::move(schema);
   }

@@ -116,7 +116,7 @@ void normalize(const Schema& schema, json::Value& value);
 // Adds what Go writes of a struct although nobody set it: `status: {}`, `eventTime: null`,
 // `replicas: 0`. Built-in kinds only, once defaults are in: they look for what is absent.
 void fill_zeros(const Schema& schema, json::Value& value);
-// What Go makes of a null where a list or a map has no way to leave something out; null where it
+// Go's value for a null where a list or a map has no way to leave something out; null where it
 // stays one.
 json::Value zero_value(const Schema& schema);
 // Kubernetes' strategic merge, with all its directives. `schema` is the object's own.

@@ -1,6 +1,7 @@
-// What decoding into a Go struct would have done: type errors in the words of encoding/json or of
-// apimachinery's converter, and the form in which the decoded object would be written again. Only
-// nodes of built-in types are looked at, so that in a custom resource this covers its metadata.
+// Decoding into a Go struct, as far as its effects go: type errors in the words of encoding/json or
+// of apimachinery's converter, and the form in which the decoded object would be written again.
+// Only nodes of built-in types are looked at, so that in a custom resource this covers its
+// metadata.
 #include <cmath>
 #include <limits>
 
@@ -80,8 +81,8 @@ std::string_view go_kind(const json::Value& value) {
   }
 }
 
-// What apimachinery's converter says of a value that does not fit. Types that decode themselves say
-// it in JSON's words.
+// The words of apimachinery's converter about a value that does not fit. Types that decode
+// themselves say it in JSON's words.
 std::string unconvertible(const Schema& schema, const json::Value& value) {
   const std::string kind(go_kind(value));
   const std::string_view format = schema.format;

@@ -1,4 +1,4 @@
-// What Go's encoder writes of a struct although nobody set it.
+// Zero values that Go's encoder writes although nobody set them.
 #include "apiserver/schema/schema.h"
 
 namespace hekla::apiserver {

@@ -1,4 +1,4 @@
-// What the API server itself says of APIServices: there is one for every version it serves, always
+// APIServices of the server itself: there is one for every version it serves, always
 // available. Those that name another server are the aggregator's (aggregator.h).
 #pragma once
 

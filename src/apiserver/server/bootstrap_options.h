@@ -1,4 +1,4 @@
-// What the first objects of a cluster say of its server.
+// The server's address, as the first objects of a cluster tell it.
 #pragma once
 
 #include <cstdint>

@@ -62,7 +62,7 @@ struct CrdCleanup::State : std::enable_shared_from_this<State> {
     });
   }
 
-  // Nobody has to convert what goes away: its webhook may be gone already.
+  // Objects that go are not converted: their webhook may be gone already.
   static ServedPtr as_stored(const Kind& stored, store::BucketId bucket) {
     auto kind = std::make_shared<Kind>(stored);
     kind->storage.conversion = nullptr;

@@ -82,7 +82,7 @@ Result<void> authorize(const Exchange& exchange) {
     return {};
   }
   RequestInfo info = exchange.info;
-  // What nodes report is not narrowed by a field selector.
+  // Reports of nodes are not narrowed by a field selector.
   if (info.is_resource && info.group != "metrics.k8s.io" && info.group != "logs.hekla.io")
     info.name = selected_name(exchange);
   why.clear();

@@ -92,7 +92,7 @@ struct FlowRule {
   json::Array subjects, resources, paths;
 };
 
-// Whatever these subjects do.
+// Rules for everything that these subjects do.
 FlowRule everything(std::string_view name, std::string_view level, int precedence,
                     std::string_view distinguisher, json::Array subjects) {
   return {name,

@@ -1,4 +1,4 @@
-// What the API server itself says of FlowSchemas: whether the priority level they name is there. It
+// FlowSchemas of the server itself: whether the priority level they name is there. It
 // also brings the mandatory objects back when somebody has taken them away.
 #pragma once
 

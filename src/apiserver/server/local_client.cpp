@@ -76,8 +76,8 @@ class LocalWatch final : public kube::Watch {
     if (!caught_up && !state->ended) wake(state, state->scheduled, state->executor);
   }
 
-  // Whoever has fallen behind is shown what became of an object, not each step on the way: its
-  // readers go by the state, and the steps would hold them up further.
+  // A reader that has fallen behind is shown what became of an object, not each step on the way:
+  // its readers go by the state, and the steps would hold them up further.
   static std::vector<ObjectEvent> without_overtaken(std::vector<ObjectEvent> events) {
     boost::unordered_flat_map<std::string_view, std::size_t> shown;
     shown.reserve(events.size());

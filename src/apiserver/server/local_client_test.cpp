@@ -69,7 +69,7 @@ std::string numbered_pod(const std::string& name, const std::string& number,
          R"(},"spec":{"containers":[{"name":"c","image":"busybox"}]}})";
 }
 
-// What is left of a pod without what is its own.
+// A pod without the members that are its own.
 std::string common_part(const std::string& text) {
   json::Value pod = *json::parse(text);
   EXPECT_EQ(json::serialize(pod), text) << "compact, and each member once";

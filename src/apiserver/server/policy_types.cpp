@@ -16,7 +16,7 @@ const std::string kPolicyGroup = "admissionregistration.k8s.io";
 // The schemas of kinds as types, built-in ones as well, each made when it is first met.
 class KindShapes {
  public:
-  // Nothing for what OpenAPI gives no type: quantities, and lists and maps of them.
+  // Null where OpenAPI gives no type: quantities, and lists and maps of them.
   std::optional<cel::Type> type_of(const Schema& schema, const std::string& name);
   std::optional<cel::Type> type_of(const Kind& kind) {
     return type_of(*kind.schema, kind.resource.kind);
@@ -97,8 +97,8 @@ std::optional<cel::Type> KindShapes::type_of(const Schema& schema, const std::st
   return fields->cel_type();
 }
 
-// What the rule's member names, sorted: nothing at all with a wildcard, but resources are known one
-// by one.
+// The names in the rule's member, sorted: nothing at all with a wildcard, but resources are known
+// one by one.
 std::vector<std::string> named_in(const json::Value& rule, std::string_view member) {
   std::vector<std::string> out;
   if (const json::Array* list = json::array_at(rule, {member}))

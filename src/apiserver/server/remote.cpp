@@ -6,8 +6,8 @@ namespace hekla::apiserver {
 
 namespace {
 
-// What stands in the name of a header as it is; upstream's aggregator writes the rest in percent
-// form.
+// Characters that stand in the name of a header as they are; upstream's aggregator writes the rest
+// in percent form.
 constexpr std::string_view kHeaderPlain = "!#$&'*+-.^_`|~";
 
 net::Headers identity_headers(const kube::UserInfo& user) {

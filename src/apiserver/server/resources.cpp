@@ -41,7 +41,7 @@ Result<void> check_served(const Exchange& exchange) {
     if (!found)
       return std::unexpected(kind.custom ? not_found_error(kind.resource, info.name)
                                          : no_such_resource_error());
-    // What a proxied request means, only its server knows.
+    // The verb of a proxied request means something to its server alone.
     if (found->form != Subresource::Form::proxy &&
         std::find(found->verbs.begin(), found->verbs.end(), verb) == found->verbs.end())
       return std::unexpected(unsupported_method_error());
@@ -138,7 +138,7 @@ void serve_pod_binding(const ExchangePtr& exchange) {
   serve_stored(exchange);
 }
 
-// Who answers for a kind that is not stored. What a route does not accept is no method of the kind.
+// The handler of a kind that is not stored. Requests it does not accept are no methods of the kind.
 struct UnstoredRoute {
   bool (*accepts)(const RequestInfo& info);
   void (*serve)(const ExchangePtr& exchange);

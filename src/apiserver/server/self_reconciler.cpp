@@ -32,7 +32,7 @@ struct SelfReconciler::State : std::enable_shared_from_this<State> {
     std::vector<WriteRequest> requests =
         rule.look(*registry.catalog(), store.snapshot(), loop.clock().wall());
     for (WriteRequest& request : requests) request.field_manager = rule.manager;
-    // What changes by it, or fails because something else has changed, wakes us again by itself.
+    // A change made by the write, or the one that made it fail, wakes this again.
     if (!requests.empty()) writes.run(std::move(requests), loop, [](std::vector<WriteOutcome>) {});
   }
 };

@@ -1,4 +1,4 @@
-// What the API server keeps true of some of its own objects: it looks at all of them whenever one
+// The API server's own objects, kept true by itself: it looks at all of them whenever one
 // has changed, or the kinds it serves have, and writes what is missing. The rules are in
 // api_service_rule.h, flow_schema_rule.h, policy_types.h and server_address.h.
 #pragma once

@@ -164,7 +164,7 @@ class ServerFixture : public ::testing::Test {
     simulation.run_until_idle();
     return writer;
   }
-  // Nothing runs yet: several that begin see the same state.
+  // The request does not run yet: several that begin see the same state.
   std::shared_ptr<FakeWriter> begin(std::string method, std::string target, std::string body = {},
                                     std::vector<std::pair<std::string, std::string>> headers = {}) {
     net::Request request;

@@ -65,7 +65,7 @@ TEST_F(UpstreamAnswers, JobsLeaveTheirPodsUnlessTold) {
   EXPECT_FALSE(told.headers.has("Warning"));
 }
 
-// What kubectl prints as "Warning: ...".
+// Texts that kubectl prints as "Warning: ...".
 std::vector<std::string> warned(const Reply& reply) {
   EXPECT_LT(reply.status, 300) << reply.text;
   std::vector<std::string> texts;

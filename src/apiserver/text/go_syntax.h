@@ -10,7 +10,7 @@ namespace hekla::apiserver {
 // when the text is one JSON value.
 std::string go_syntax_error(std::string_view text);
 
-// What upstream shows of a body it could not read: the beginning of an object, anything else in
+// The part of an unreadable body that upstream shows: the beginning of an object, anything else in
 // hexadecimal.
 std::string summarize_body(std::string_view body);
 

@@ -13,7 +13,7 @@ bool without_reason(const Error& error) {
          (error.code == Code::internal && !error.message.starts_with("Internal error occurred: "));
 }
 
-// What the router refuses carries details even if there is nothing to say in them.
+// Refusals of the router carry details even if there is nothing to say in them.
 bool with_empty_details(const Error& error) {
   return error.code == Code::invalid || error.code == Code::not_found ||
          error.code == Code::method_not_allowed || error.message.starts_with("406: ") ||

@@ -263,8 +263,8 @@ std::vector<Conflict> find_conflicts(const WriteScope& scope,
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 constexpr std::size_t kAnnotationBytes = 256 * 1024;
 
-// What kubectl applied from the client's side and is still so: there it meets only itself. Others
-// meet everyone.
+// Fields that kubectl applied from the client's side and that are still so: there it meets only
+// itself. Others meet everyone.
 FieldSet applied_by_client(const WriteScope& scope, const FieldOwner& owner,
                            const json::Value& live) {
   if (owner.manager != "kubectl") return {};

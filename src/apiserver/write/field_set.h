@@ -41,7 +41,7 @@ class FieldSteps {
   iterator find(std::string_view element);
   const_iterator find(std::string_view element) const;
   bool contains(std::string_view element) const;
-  // What is there stays.
+  // A field that is there stays.
   iterator try_emplace(std::string element);
   void emplace(std::string element, FieldSet child);
   FieldSet& operator[](const std::string& element);
@@ -98,12 +98,12 @@ struct FieldComparison {
   FieldSet added, modified, removed;
 };
 
-// What changed from `before` to `after`.
+// The fields that changed from `before` to `after`.
 FieldComparison compare_fields(const Schema& schema, const json::Value& before,
                                const json::Value& after);
 
-// What whoever makes the object has written. A built-in kind begins as Go's zero value, in which
-// structs and fields without omitempty already exist; a custom one is empty. The answer is
+// The fields that the maker of an object has written. A built-in kind begins as Go's zero value, in
+// which structs and fields without omitempty already exist; a custom one is empty. The answer is
 // FieldsV1.
 json::Value created_fields(const Schema& schema, const json::Value& object, bool custom,
                            json::Storage storage);

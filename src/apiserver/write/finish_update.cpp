@@ -17,7 +17,7 @@ namespace hekla::apiserver {
 
 namespace {
 
-// What the addressed endpoint may not touch is taken from the old object.
+// Keeps the members of the old object that the addressed endpoint may not touch.
 void isolate(const WriteScope& scope, json::Value& object, const json::Value& old) {
   const Kind& kind = scope.kind();
   if (!kind.traits.has_status) return;
@@ -114,7 +114,7 @@ Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
   PreparedWrite prepared;
   if (removal) {
     prepared = TRY(remove_stage(scope, std::move(object), *input.item));
-    // What is still kept in another version is written all the same: so objects move to a new
+    // An object that is kept in another version is written all the same: so objects move to a new
     // storage version.
   } else if (json::equal(object, old) &&
              (!kind.custom || stored_version(*input.item) == kind.storage.version)) {

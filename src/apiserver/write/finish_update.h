@@ -1,4 +1,4 @@
-// What every kind of update does once the new object is known.
+// The second half of every update, once the new object is known.
 #pragma once
 
 #include "apiserver/write/stages/put.h"

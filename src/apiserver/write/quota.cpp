@@ -96,7 +96,7 @@ Result<void> settle_with(WriteScope& scope, const Charge& charge, CoupledWrite q
     if (now.nanos < 0) now = Quantity::of(0, now.format);
     json::at_path(quota.object, {"status", "used", name}) = now.to_json();
   }
-  // Whoever reports what has happened (a kubelet) is not refused.
+  // A report of what has happened (a kubelet's) is not refused.
   if (!exceeded.empty() && scope.request.subresource.empty() && charge.object)
     return refusal(scope, charge,
                    "exceeded quota: " + std::string(meta_string(quota.object, "name")) +

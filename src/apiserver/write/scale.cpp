@@ -156,7 +156,7 @@ Result<PreparedWrite> prepare_scale(WriteScope& scope) {
                                                          "must be greater than or equal to 0")}));
   if (patch && scope.request.patch_type == kube::PatchType::apply &&
       json::find_path(scale, {"spec", "replicas"}) && kind.schema) {
-    // Who applies a count through the view states that field of the object, and meets its other
+    // Applying a count through the view states that field of the object, and meets its other
     // owners.
     json::Value config = json::Object{{"metadata", json::Object()}};
     metadata_of(config)["resourceVersion"] =

@@ -56,7 +56,7 @@ class ServiceAddresses {
                                     const Asker& asker) const;
 
   const std::uint32_t base_, size_;
-  // What a write was given that may not be committed yet: two that are prepared at the same time
+  // Addresses given to writes that may not be committed yet: two that are prepared at the same time
   // must not get the same. A moment later the store itself tells.
   struct Claim {
     std::string owner, address;

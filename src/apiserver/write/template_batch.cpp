@@ -21,7 +21,7 @@ namespace {
 // reads them; whoever else takes part in admission is asked about each pod.
 constexpr std::array<std::string_view, 3> kNumbers{
     "volcano.sh/task-index", "volcano.sh/partition-id", "batch.kubernetes.io/job-completion-index"};
-// What a new pod may say of itself to be a member of a batch, besides its numbers.
+// Members of a new pod that may stand in a batch, besides its numbers.
 constexpr std::array<std::string_view, 6> kMembers{"name",        "namespace",       "labels",
                                                    "annotations", "ownerReferences", "finalizers"};
 // How much longer the numbers of one may be than those of another.

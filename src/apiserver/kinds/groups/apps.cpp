@@ -111,7 +111,7 @@ Kind workload(std::string_view plural, std::string_view kind, std::string_view s
   return out;
 }
 
-// What old controllers count templates by; upstream still writes it.
+// The annotation by which old controllers count templates; upstream still writes it.
 constexpr std::string_view kTemplateGeneration = "deprecated.daemonset.template.generation";
 
 void count_templates(json::Value& object, const json::Value& old, const WriteContext&) {

@@ -87,7 +87,7 @@ json::Value scaling_policy(std::string_view type, std::int64_t value) {
   return json::Object{{"type", type}, {"value", value}, {"periodSeconds", 15}};
 }
 
-// Whoever says something of one direction gets both in full. How long scaling down waits stays
+// A rule for one direction brings both in full. How long scaling down waits stays
 // open: that is the controller's to say.
 void default_behavior(json::Object& spec) {
   json::Value* given = spec.if_contains("behavior");

@@ -70,7 +70,7 @@ const std::vector<std::string>& known_usages() {
   return kUsages;
 }
 
-// What is wrong with the first bad part of a dotted text.
+// Reports the first bad part of a dotted text.
 void report_parts(const Field& signer, std::string_view text,
                   std::vector<std::string> (*errors)(std::string_view), Rules& rules) {
   for (std::size_t begin = 0; begin <= text.size();) {

@@ -99,7 +99,7 @@ void add_core_node_kinds(Kinds& kinds) {
                                                                              : std::string("false");
                       }}};
   node.rules.set_defaults = [](json::Value& object) {
-    // What a node can hold is what it has, until somebody says less.
+    // Allocatable is the capacity, until somebody says less.
     const json::Value* capacity = json::find_path(object, {"status", "capacity"});
     if (capacity != nullptr && json::find_path(object, {"status", "allocatable"}) == nullptr) {
       json::Value copy = *capacity;

@@ -84,7 +84,7 @@ bool needs_node_ports(const json::Value& service) {
   return type == "NodePort" || type == "LoadBalancer";
 }
 
-// Who changes the type of a service need not know that its node ports were allocated.
+// A change of type drops node ports that were allocated for the old one.
 void drop_node_ports(json::Value& object, const json::Value& old) {
   if (!needs_node_ports(old) || needs_node_ports(object)) return;
   const json::Array* before = json::array_at(old, {"spec", "ports"});

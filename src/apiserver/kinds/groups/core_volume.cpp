@@ -101,7 +101,7 @@ void check_modes(const Field& modes, Rules& rules) {
     rules.forbidden(modes, "may not use ReadWriteOncePod with other access modes");
 }
 
-// What a volume can be made of, in the order in which upstream looks for it.
+// Sources of a volume, in the order in which upstream looks for them.
 constexpr std::string_view kVolumeSources[]{"hostPath",
                                             "gcePersistentDisk",
                                             "awsElasticBlockStore",
@@ -160,7 +160,7 @@ std::vector<Cause> validate_volume(const json::Value& object) {
   return std::move(rules.causes);
 }
 
-// What is behind a volume does not change under who uses it.
+// The source of a volume does not change under its users.
 std::vector<Cause> validate_changed_volume(const json::Value& object, const json::Value& old) {
   Rules rules;
   const Field now = Field(object, "")["spec"], before = Field(old, "")["spec"];

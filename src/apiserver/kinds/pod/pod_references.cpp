@@ -1,4 +1,4 @@
-// What a pod's variables and files may say of the pod itself: its fields and its containers'
+// References of a pod's variables and files to the pod itself: its fields and its containers'
 // amounts.
 #include <algorithm>
 
@@ -20,7 +20,7 @@ const std::vector<std::string> kVariableFields{"metadata.name",
                                                "status.podIPs"};
 const std::vector<std::string> kFileFields{"metadata.annotations", "metadata.labels",
                                            "metadata.name", "metadata.namespace", "metadata.uid"};
-// Those that exist, though neither variables nor files may have them.
+// Fields that exist, though neither variables nor files may have them.
 const std::vector<std::string> kOtherFields{"spec.restartPolicy", "spec.schedulerName",
                                             "status.phase"};
 const std::vector<std::string> kAmounts{

@@ -1,4 +1,4 @@
-// What a pod may not say, beyond the texts in kinds/pod/pod_test.cpp.
+// Refusals of pods, beyond the texts in kinds/pod/pod_test.cpp.
 #include "apiserver/kinds/kinds_fixture_test.h"
 
 namespace hekla::apiserver {

@@ -1,4 +1,4 @@
-// What a pod and its containers may ask for.
+// Requests and limits of a pod and its containers.
 #include "apiserver/kinds/pod/pod_rules.h"
 #include "apiserver/text/field_error.h"
 #include "model/names.h"
@@ -93,7 +93,7 @@ model::ResourceList amounts_in(const Field& list) {
   return found;
 }
 
-// What the containers ask for together: those that run at the same time, or an init container
+// The sum of what containers ask for: those that run at the same time, or an init container
 // beside the sidecars that were started before it.
 model::ResourceList sum_of_containers(const Field& spec, std::string_view list) {
   model::ResourceList running, at_start, sidecars;
@@ -115,7 +115,7 @@ bool is_pod_resource(std::string_view name) {
   return name == "cpu" || name == "memory" || is_huge_pages(name);
 }
 
-// What the containers have must fit into what the pod has.
+// Amounts of containers must fit into the pod's own.
 void check_fit(const Field& spec, Rules& rules) {
   const Field resources = spec["resources"];
   for (std::string_view list : {"requests", "limits"}) {

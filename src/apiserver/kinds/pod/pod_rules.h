@@ -30,7 +30,7 @@ void validate_spread(const Field& constraints, Rules& rules);
 void validate_node_selector(const Field& selector, Rules& rules);
 // A template's labels and spec.
 void validate_pod_template(const Field& pod_template, Rules& rules);
-// What a live pod's spec may change to.
+// The changes that a live pod's spec allows.
 void validate_pod_update(const json::Value& pod, const json::Value& old, Rules& rules);
 
 json::Array pod_cells(const json::Value& pod, WallTime now);

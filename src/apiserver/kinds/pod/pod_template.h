@@ -9,7 +9,7 @@
 
 namespace hekla::apiserver {
 
-// What Kubernetes finds wrong with the template once its defaults are in:
+// Complaints of Kubernetes about the template once its defaults are in:
 // "template.spec.containers: Required value". Types are taken for granted. May be called on any
 // thread.
 std::vector<std::string> pod_template_errors(json::Value pod_template);

@@ -195,7 +195,7 @@ void validate_resize_policies(const Field& policies, const Field& spec, Rules& r
   }
 }
 
-// What a container takes of the pod's claims: a claim, or some of its requests, once.
+// Claims of the pod as a container takes them: a claim, or some of its requests, once.
 void validate_claims(const Field& claims, const Field& of_pod, Rules& rules) {
   std::set<std::string> known, taken;
   for (const json::Value& one : of_pod.items())

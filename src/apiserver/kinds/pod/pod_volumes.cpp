@@ -1,4 +1,4 @@
-// What a pod may mount, and what its files and variables may say of the pod itself.
+// Volumes and mounts of a pod, and the files that tell of the pod itself.
 #include "apiserver/kinds/pod/pod_rules.h"
 #include "apiserver/kinds/rules/volume_rules.h"
 #include "model/quantity.h"
@@ -106,7 +106,7 @@ void check_projected(const Field& projected, Rules& rules) {
     if (source["downwardAPI"].present()) check_downward(source["downwardAPI"], rules);
     if (source["serviceAccountToken"].present())
       check_token(projected, source["serviceAccountToken"], rules);
-    // Nobody would write the file; upstream has both behind feature gates that are off.
+    // The agent would not write the file; upstream has both behind feature gates that are off.
     for (std::string_view kind : {"clusterTrustBundle", "podCertificate"})
       if (source[kind].present()) rules.forbidden(source[kind], "not supported by this cluster");
     if (source.members().size() > 1)

@@ -21,8 +21,8 @@ std::vector<Cause> validate_job(const json::Value& job);
 std::vector<Cause> validate_changed_job(const json::Value& job, const json::Value& old);
 std::vector<Cause> validate_cron_job(const json::Value& cron_job);
 
-// What is wrong with a five-field schedule or an @descriptor, in robfig/cron's words; empty when it
-// is fine.
+// The complaint about a five-field schedule or an @descriptor, in robfig/cron's words; empty when
+// it is fine.
 std::string schedule_error(std::string_view schedule);
 
 }  // namespace hekla::apiserver

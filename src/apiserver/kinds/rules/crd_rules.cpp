@@ -167,7 +167,7 @@ void validate_conversion(const json::Value& crd, std::vector<Cause>& causes) {
   validate_review_versions(versions, causes);
 }
 
-// Nothing may be kept in a version that nobody knows any more.
+// A version may go only when no object is kept in it.
 void validate_stored_versions(const json::Value& crd, const Catalog& catalog,
                               std::vector<Cause>& causes) {
   const json::Array* stored = json::array_at(crd, {"status", "storedVersions"});
@@ -194,7 +194,7 @@ void validate_stored_versions(const json::Value& crd, const Catalog& catalog,
                     [&](const json::Value& version) { return names(version, one); }))
       continue;
     const std::string name(one.is_string() ? json::sv(one.get_string()) : "");
-    // Whatever edition of one of the platform's own CRDs is installed, its versions stay.
+    // Versions of the platform's own CRDs stay, whichever edition is installed.
     const ServedPtr served = catalog.find(json::string_at(crd, {"spec", "group"}), name,
                                           json::string_at(crd, {"spec", "names", "plural"}));
     if (served && served->kind->platform) continue;

@@ -1,4 +1,4 @@
-// What may stand in one version of a CRD.
+// The rules for one version of a CRD.
 #pragma once
 
 #include <string>

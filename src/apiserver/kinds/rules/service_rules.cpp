@@ -67,7 +67,7 @@ void validate_session_affinity(const Field& spec, Rules& rules) {
     rules.invalid(seconds, "must be greater than 0 and less than 86400");
 }
 
-// What only a load balancer has.
+// Members that only a load balancer has.
 void validate_balancer(const Field& spec, Rules& rules) {
   constexpr std::string_view kOnly = "may only be used when `type` is 'LoadBalancer'";
   const bool balancer = spec["type"].text() == "LoadBalancer";

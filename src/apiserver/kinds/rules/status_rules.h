@@ -1,4 +1,4 @@
-// What is asked of the status of a built-in kind when it is written. Kinds without such rules take
+// Rules for the status of a built-in kind when it is written. Kinds without such rules take
 // any.
 #pragma once
 

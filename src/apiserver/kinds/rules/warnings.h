@@ -1,5 +1,5 @@
-// What upstream accepts and warns of: answers carry these texts as Warning headers, and kubectl
-// prints them.
+// Warnings of objects that are accepted all the same: answers carry these texts as Warning headers,
+// and kubectl prints them.
 #pragma once
 
 #include "apiserver/object/kind.h"

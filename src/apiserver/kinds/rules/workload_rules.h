@@ -1,5 +1,5 @@
-// What the kinds that make pods from a template share: the selector that must find the template's
-// pods, and the columns.
+// Rules shared by the kinds that make pods from a template: the selector that must find the
+// template's pods, and the columns.
 #pragma once
 
 #include <string_view>

@@ -10,14 +10,14 @@
 
 namespace hekla::apiserver {
 
-// What admission is told of the request; who reads other objects is left to the caller.
+// The request as admission sees it; the reader of other objects is left to the caller.
 OwnAdmissionRequest admission_request(WriteScope& scope, const json::Value& object,
                                       const json::Value* old, kube::Operation operation);
 Result<void> mutate_stage(WriteScope& scope, json::Value& object, const json::Value* old,
                           kube::Operation operation);
 Result<void> admit_stage(WriteScope& scope, const json::Value& object, const json::Value* old,
                          kube::Operation operation);
-// What is sent to a subresource and is no object of the resource's kind (a Binding, an Eviction, a
+// A body sent to a subresource that is no object of the resource's kind (a Binding, an Eviction, a
 // Scale, the options of exec) passes webhooks, which may change it, and policies.
 Result<void> admit_sent(WriteScope& scope, const std::string& subresource,
                         kube::Operation operation, json::Value& sent,

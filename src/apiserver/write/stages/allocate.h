@@ -7,7 +7,7 @@
 
 namespace hekla::apiserver {
 
-// What takes a look at the whole cluster to fill in: addresses of services, conditions of CRDs.
+// Fills in what depends on the whole cluster: addresses of services, conditions of CRDs.
 Result<void> allocate_stage(WriteScope& scope, json::Value& object, const json::Value* old);
 
 }  // namespace hekla::apiserver

@@ -18,7 +18,7 @@ bool writes_view(const WriteScope& scope);
 // The object the request addresses, or not_found.
 Result<store::ItemPtr> find_item(const WriteScope& scope);
 std::string request_key(const WriteScope& scope);
-// What is stored, in the version of the request.
+// The stored object in the version of the request.
 Result<json::Value> stored_object(WriteScope& scope, const store::Item& item);
 
 }  // namespace hekla::apiserver

@@ -22,8 +22,8 @@ bool keeps_rules_from_running(const std::vector<Cause>& causes) {
   });
 }
 
-// What a kind's rules say of the object. What they would say of the stored one as well is not this
-// write's doing: rules become stricter, and a finalizer must still come off.
+// Complaints of a kind's rules about the object. Complaints about the stored one as well are not
+// this write's doing: rules become stricter, and a finalizer must still come off.
 std::vector<Cause> new_complaints(const Kind& kind, const json::Value& object,
                                   const json::Value* old) {
   std::vector<Cause> causes = kind.rules.validate(object);
@@ -86,7 +86,7 @@ Result<void> validate_stage(WriteScope& scope, const json::Value& object, const 
     else if (kind.has_rules)
       add(validate_rules(*kind.schema, object, old));
   }
-  // What a write of the status leaves as it was has been judged.
+  // Members that a write of the status leaves as they were have been judged.
   const bool judged = old && !kind.custom && writes_status(scope.request.subresource) &&
                       same_outside(object, *old, true);
   if (!judged && kind.rules.validate) add(new_complaints(kind, object, old));
