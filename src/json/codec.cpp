@@ -57,16 +57,12 @@ std::string_view kind_name(const Node& node) {
 
 }  // namespace
 
-std::unexpected<Error> wrong_kind(std::string_view path, std::string_view wanted, const Node& got) {
-  std::string message = join(join(path, ": expected ", wanted), ", got ", kind_name(got));
+std::unexpected<Error> wrong_kind(std::string_view wanted, const Node& got) {
+  std::string message = ": expected ";
+  message.append(wanted).append(", got ").append(kind_name(got));
   // The number itself says what is wrong with it: a fraction, or too many digits.
   if (got.is_number()) message += " " + json::serialize(got.to_value().value());
   return fail(Code::bad_request, std::move(message));
-}
-
-std::string join(std::string_view path, std::string_view separator, std::string_view step) {
-  std::string joined(path);
-  return joined.append(separator).append(step);
 }
 
 std::unexpected<Error> within(std::string_view path, Error error) {
@@ -83,4 +79,72 @@ Error rooted(Error error) {
   return error;
 }
 
+Result<void> decode_struct(const Node& node, void* out, std::span<const MemberCodec> members) {
+  Result<void> done;
+  node.for_each_member([&](std::string_view key, const Node& value) {
+    for (const MemberCodec& member : members) {
+      if (member.name != key) continue;
+      done = member.decode(value, out);
+      if (!done) done = within("." + std::string(key), std::move(done).error());
+      break;
+    }
+    return done.has_value();
+  });
+  return done;
+}
+
+Result<void> decode_list(const Node& node, void* first, std::size_t count, std::size_t size,
+                         Decoder decode) {
+  Result<void> done;
+  std::size_t i = 0;
+  node.for_each_element([&](const Node& element) {
+    if (i == count) {  // a View counts no further than 2^24 - 1
+      done = fail(Code::bad_request, ": too many elements");
+      return false;
+    }
+    done = decode(element, static_cast<std::byte*>(first) + i * size);
+    if (!done) done = within("[" + std::to_string(i) + "]", std::move(done).error());
+    ++i;
+    return done.has_value();
+  });
+  return done;
+}
+
+Result<void> decode_map(const Node& node, void* map, MapElement element, Decoder decode) {
+  Result<void> done;
+  node.for_each_member([&](std::string_view key, const Node& value) {
+    done = decode(value, element(map, key));
+    if (!done) done = within("." + std::string(key), std::move(done).error());
+    return done.has_value();
+  });
+  return done;
+}
+
+Value encode_struct(const void* object, std::span<const MemberCodec> members) {
+  Object encoded;
+  for (const MemberCodec& member : members) member.encode(encoded, member.name, object);
+  return encoded;
+}
+
+Value encode_list(const void* first, std::size_t count, std::size_t size, Encoder encode) {
+  Array array;
+  array.reserve(count);
+  for (std::size_t i = 0; i < count; ++i)
+    array.push_back(encode(static_cast<const std::byte*>(first) + i * size));
+  return array;
+}
+
 }  // namespace hekla::json::detail
+
+JSON_CODEC_DEFINE(bool);
+JSON_CODEC_DEFINE(std::int32_t);
+JSON_CODEC_DEFINE(std::int64_t);
+JSON_CODEC_DEFINE(double);
+JSON_CODEC_DEFINE(std::string);
+JSON_CODEC_DEFINE(hekla::json::Value);
+JSON_CODEC_DEFINE(std::optional<bool>);
+JSON_CODEC_DEFINE(std::optional<std::int32_t>);
+JSON_CODEC_DEFINE(std::optional<std::int64_t>);
+JSON_CODEC_DEFINE(std::vector<std::string>);
+JSON_CODEC_DEFINE(std::vector<hekla::json::Value>);
+JSON_CODEC_DEFINE(std::map<std::string, std::string>);

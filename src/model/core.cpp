@@ -19,7 +19,7 @@ bool is_pod_level(const std::string& resource) {
 
 Result<Toleration> Toleration::from_node(const json::Node& node) {
   Toleration toleration;
-  if (!node.is_object()) return json::detail::wrong_kind("", "object", node);
+  if (!node.is_object()) return json::detail::wrong_kind("object", node);
   TRY(json::decode_member(node, "key", toleration.key));
   TRY(json::decode_member(node, "operator", toleration.op));
   TRY(json::decode_member(node, "value", toleration.value));
@@ -101,3 +101,17 @@ ResourceList pod_requests(const Pod& pod) {
 }
 
 }  // namespace hekla::model
+
+JSON_CODEC_DEFINE(hekla::model::Quantity);
+JSON_CODEC_DEFINE(hekla::model::ResourceList);
+JSON_CODEC_DEFINE(hekla::model::Container);
+JSON_CODEC_DEFINE(hekla::model::PodSpec);
+JSON_CODEC_DEFINE(hekla::model::PodStatus);
+JSON_CODEC_DEFINE(hekla::model::Pod);
+JSON_CODEC_DEFINE(hekla::model::Node);
+JSON_CODEC_DEFINE(hekla::model::Service);
+JSON_CODEC_DEFINE(hekla::model::ConfigMap);
+JSON_CODEC_DEFINE(hekla::model::Secret);
+JSON_CODEC_DEFINE(hekla::model::PriorityClass);
+JSON_CODEC_DEFINE(std::vector<hekla::model::Container>);
+JSON_CODEC_DEFINE(std::vector<hekla::model::PodCondition>);

@@ -222,3 +222,18 @@ ResourceList pod_requests(const PodSpec& spec);
 ResourceList pod_requests(const Pod& pod);
 
 }  // namespace hekla::model
+
+// Compiled once, in core.cpp.
+JSON_CODEC_EXTERN(hekla::model::Quantity);
+JSON_CODEC_EXTERN(hekla::model::ResourceList);
+JSON_CODEC_EXTERN(hekla::model::Container);
+JSON_CODEC_EXTERN(hekla::model::PodSpec);
+JSON_CODEC_EXTERN(hekla::model::PodStatus);
+JSON_CODEC_EXTERN(hekla::model::Pod);
+JSON_CODEC_EXTERN(hekla::model::Node);
+JSON_CODEC_EXTERN(hekla::model::Service);
+JSON_CODEC_EXTERN(hekla::model::ConfigMap);
+JSON_CODEC_EXTERN(hekla::model::Secret);
+JSON_CODEC_EXTERN(hekla::model::PriorityClass);
+JSON_CODEC_EXTERN(std::vector<hekla::model::Container>);
+JSON_CODEC_EXTERN(std::vector<hekla::model::PodCondition>);

@@ -17,3 +17,8 @@ json::Value JobReference::to_json() const {
 }
 
 }  // namespace hekla::model
+
+JSON_CODEC_DEFINE(hekla::model::VcCronJob);
+JSON_CODEC_DEFINE(hekla::model::JobFlow);
+JSON_CODEC_DEFINE(hekla::model::JobTemplate);
+JSON_CODEC_DEFINE(hekla::model::HyperNode);

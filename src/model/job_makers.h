@@ -99,3 +99,9 @@ struct HyperNode {
 BOOST_DESCRIBE_STRUCT(HyperNode, (), (metadata, spec, status))
 
 }  // namespace hekla::model
+
+// Compiled once, in job_makers.cpp.
+JSON_CODEC_EXTERN(hekla::model::VcCronJob);
+JSON_CODEC_EXTERN(hekla::model::JobFlow);
+JSON_CODEC_EXTERN(hekla::model::JobTemplate);
+JSON_CODEC_EXTERN(hekla::model::HyperNode);

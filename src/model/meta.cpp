@@ -45,12 +45,12 @@ const OwnerReference* ObjectMeta::controller() const {
 // managedFields, thirteen times.
 Result<ObjectMeta> ObjectMeta::from_node(const json::Node& node) {
   ObjectMeta meta;
-  if (!node.is_object()) return json::detail::wrong_kind("", "object", node);
+  if (!node.is_object()) return json::detail::wrong_kind("object", node);
   Result<void> done;
   node.for_each_member([&](std::string_view key, const json::Node& value) {
     for_each_member(meta, [&](std::string_view name, auto& member) {
       if (name != key) return;
-      done = json::decode_into(value, member, "");
+      done = json::decode_into(value, member);
       if (!done) done = json::detail::within("." + std::string(name), std::move(done).error());
     });
     return done.has_value();
@@ -78,3 +78,9 @@ OwnerReference controller_reference(const std::string& api_version, const std::s
 }
 
 }  // namespace hekla::model
+
+JSON_CODEC_DEFINE(hekla::model::Time);
+JSON_CODEC_DEFINE(hekla::model::MicroTime);
+JSON_CODEC_DEFINE(hekla::model::OwnerReference);
+JSON_CODEC_DEFINE(hekla::model::ObjectMeta);
+JSON_CODEC_DEFINE(std::vector<hekla::model::OwnerReference>);

@@ -43,3 +43,10 @@ OwnerReference controller_reference(const std::string& api_version, const std::s
                                     const ObjectMeta& meta);
 
 }  // namespace hekla::model
+
+// Compiled once, in meta.cpp.
+JSON_CODEC_EXTERN(hekla::model::Time);
+JSON_CODEC_EXTERN(hekla::model::MicroTime);
+JSON_CODEC_EXTERN(hekla::model::OwnerReference);
+JSON_CODEC_EXTERN(hekla::model::ObjectMeta);
+JSON_CODEC_EXTERN(std::vector<hekla::model::OwnerReference>);

@@ -324,8 +324,8 @@ Result<Selector> Selector::from_label_selector(const json::Value& value) {
       return bad(message + " is not a valid label selector operator");
     }
     Requirement requirement{std::string(json::string_at(expression, {"key"})), *op, {}};
-    if (const json::Value* values = json::find(expression, "values"))
-      TRY(json::decode_into(*values, requirement.values, "values"));
+    if (Result<void> done = json::decode_member(expression, "values", requirement.values); !done)
+      return std::unexpected(json::detail::rooted(std::move(done).error()));
     selector.requirements_.push_back(TRY(checked(std::move(requirement))));
   }
   sort_by_key(selector.requirements_);

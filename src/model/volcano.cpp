@@ -21,7 +21,7 @@ void for_each_member(Task& task, Each&& each) {
 
 Result<TaskSpec> TaskSpec::from_node(const json::Node& node) {
   TaskSpec task;
-  if (!node.is_object()) return json::detail::wrong_kind("", "object", node);
+  if (!node.is_object()) return json::detail::wrong_kind("object", node);
   Result<void> done;
   for_each_member(task, [&](std::string_view name, auto& member) {
     if (done) done = json::decode_member(node, name, member);
@@ -39,3 +39,15 @@ json::Value TaskSpec::to_json() const {
 }
 
 }  // namespace hekla::model
+
+JSON_CODEC_DEFINE(hekla::model::TaskSpec);
+JSON_CODEC_DEFINE(hekla::model::VcJobSpec);
+JSON_CODEC_DEFINE(hekla::model::VcJobStatus);
+JSON_CODEC_DEFINE(hekla::model::VcJob);
+JSON_CODEC_DEFINE(hekla::model::PodGroupSpec);
+JSON_CODEC_DEFINE(hekla::model::PodGroupStatus);
+JSON_CODEC_DEFINE(hekla::model::PodGroup);
+JSON_CODEC_DEFINE(hekla::model::QueueStatus);
+JSON_CODEC_DEFINE(hekla::model::Queue);
+JSON_CODEC_DEFINE(hekla::model::Command);
+JSON_CODEC_DEFINE(std::vector<hekla::model::LifecyclePolicy>);

@@ -202,3 +202,16 @@ inline const std::string task_priority = "volcano.sh/task-priority";
 }  // namespace keys
 
 }  // namespace hekla::model
+
+// Compiled once, in volcano.cpp.
+JSON_CODEC_EXTERN(hekla::model::TaskSpec);
+JSON_CODEC_EXTERN(hekla::model::VcJobSpec);
+JSON_CODEC_EXTERN(hekla::model::VcJobStatus);
+JSON_CODEC_EXTERN(hekla::model::VcJob);
+JSON_CODEC_EXTERN(hekla::model::PodGroupSpec);
+JSON_CODEC_EXTERN(hekla::model::PodGroupStatus);
+JSON_CODEC_EXTERN(hekla::model::PodGroup);
+JSON_CODEC_EXTERN(hekla::model::QueueStatus);
+JSON_CODEC_EXTERN(hekla::model::Queue);
+JSON_CODEC_EXTERN(hekla::model::Command);
+JSON_CODEC_EXTERN(std::vector<hekla::model::LifecyclePolicy>);

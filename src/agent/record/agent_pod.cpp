@@ -54,7 +54,7 @@ void take_extras(const ContainerExtras& one, AgentPod& pod) {
 
 Result<AgentPod> AgentPod::from_node(const json::Node& node) {
   AgentPod pod;
-  TRY(json::decode_into(node, static_cast<model::Pod&>(pod), ""));
+  TRY(json::decode_into(node, static_cast<model::Pod&>(pod)));
   std::optional<json::Node> spec = node.find("spec");
   if (!spec || !spec->is_object()) return pod;
   std::vector<model::Container> containers;
