@@ -12,6 +12,9 @@
 
 namespace hekla::framework {
 
+// On a child that is applied or recreated: the hash of the body it was made from.
+inline constexpr const char* kWantedHash = "hekla.io/wanted-hash";
+
 // How a wanted child is kept.
 enum class Care {
   // As wanted, always: made by server-side apply and applied again when the wanted body changes or

@@ -21,9 +21,6 @@
 
 namespace hekla::framework {
 
-// On a child that is applied or recreated: the hash of the body it was made from.
-inline constexpr const char* kWantedHash = "hekla.io/wanted-hash";
-
 // Lives on the set's client's executor. Made before caches.start(); rounds begin when the set has
 // synced. Destroying it with calls in flight is safe; the caches outlive it.
 class KindController {

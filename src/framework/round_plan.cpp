@@ -6,7 +6,6 @@
 #include "base/check.h"
 #include "framework/content_hash.h"
 #include "framework/difference.h"
-#include "framework/kind_controller.h"
 #include "framework/writes.h"
 
 namespace hekla::framework {

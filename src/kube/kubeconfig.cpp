@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "base/disk.h"
 #include "json/parse.h"
-#include "kube/exec_credentials.h"
+#include "kube/rest/exec_credentials.h"
 #include "kube/rest_client.h"
 
 namespace hekla::kube {

@@ -5,7 +5,7 @@
 #include "base/disk.h"
 #include "base/temp_dir_test.h"
 #include "json/parse.h"
-#include "kube/exec_credentials.h"
+#include "kube/rest/exec_credentials.h"
 #include "kube/rest_client.h"
 
 namespace hekla::kube {

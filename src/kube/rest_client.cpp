@@ -8,7 +8,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "kube/rest_wire.h"
+#include "kube/rest/rest_wire.h"
 
 namespace hekla::kube {
 namespace {

@@ -1,4 +1,4 @@
-#include "kube/rest_wire.h"
+#include "kube/rest/rest_wire.h"
 
 #include <gtest/gtest.h>
 

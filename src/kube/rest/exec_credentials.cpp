@@ -1,4 +1,4 @@
-#include "kube/exec_credentials.h"
+#include "kube/rest/exec_credentials.h"
 
 #include <filesystem>
 
