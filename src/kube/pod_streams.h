@@ -16,6 +16,11 @@
 
 namespace hekla::kube {
 
+// One pod; without a uid, whichever has the name.
+struct PodRef {
+  std::string ns, name, uid;
+};
+
 struct LogOptions {
   std::string container;
   bool follow = false;

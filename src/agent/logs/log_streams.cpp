@@ -25,10 +25,10 @@ constexpr int kThreads = 2;
 
 // Declared here so that what is posted can outlive the LogStreams.
 struct LogStreams::State {
-  State(Executor& executor, LogSource source, std::unique_ptr<FileWatch> watch)
-      : executor(executor), source(std::move(source)), watch(std::move(watch)) {}
+  State(Executor& executor, const LogSource& source, std::unique_ptr<FileWatch> watch)
+      : executor(executor), source(source), watch(std::move(watch)) {}
   Executor& executor;
-  LogSource source;
+  const LogSource& source;  // not to be asked once stopped
   std::unique_ptr<FileWatch> watch;
   WorkerPool pool{"hekla-logs", kThreads};
   std::atomic<bool> stopped = false;
@@ -164,13 +164,14 @@ class LogPump : public std::enable_shared_from_this<LogPump> {
   std::atomic<bool> ended_ = false, over_ = false;
 };
 
-Result<std::unique_ptr<LogStreams>> LogStreams::open(Executor& executor, LogSource source) {
+Result<std::unique_ptr<LogStreams>> LogStreams::open(Executor& executor, const LogSource& source) {
   auto watch = TRY(FileWatch::open("hekla-logwatch"));
-  return std::make_unique<LogStreams>(executor, std::move(source), std::move(watch));
+  return std::make_unique<LogStreams>(executor, source, std::move(watch));
 }
 
-LogStreams::LogStreams(Executor& executor, LogSource source, std::unique_ptr<FileWatch> watch)
-    : state_(std::make_shared<State>(executor, std::move(source), std::move(watch))) {}
+LogStreams::LogStreams(Executor& executor, const LogSource& source,
+                       std::unique_ptr<FileWatch> watch)
+    : state_(std::make_shared<State>(executor, source, std::move(watch))) {}
 
 LogStreams::~LogStreams() {
   state_->stopped = true;
@@ -193,13 +194,12 @@ void watch_liveness(Executor& executor, const std::function<bool()>& is_live,
 
 }  // namespace
 
-void LogStreams::logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-                      const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
-                      std::move_only_function<void(Result<void>)> started) {
-  state_->executor.post([state = state_, ns, pod, pod_uid, options, sink = std::move(sink),
+void LogStreams::logs(const kube::PodRef& pod, const kube::LogOptions& options,
+                      std::shared_ptr<kube::ByteSink> sink, Done<void> started) {
+  state_->executor.post([state = state_, pod, options, sink = std::move(sink),
                          started = std::move(started)]() mutable {
     if (state->stopped) return started(fail(Code::unavailable, "the agent is stopping"));
-    Result<LogTarget> target = state->source.find(ns, pod, pod_uid, options);
+    Result<LogTarget> target = state->source.find_log(pod, options);
     if (!target) return started(std::unexpected(target.error()));
     kube::LogFormat format{options.timestamps, options.since_time, options.limit_bytes,
                            options.stream};
@@ -219,14 +219,11 @@ void LogStreams::logs(const std::string& ns, const std::string& pod, const std::
   });
 }
 
-void LogStreams::kept_logs(const std::string& ns,
-                           std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done) {
+void LogStreams::kept_logs(const std::string& ns, Done<std::vector<kube::KeptLog>> done) {
   state_->executor.post([state = state_, ns, done = std::move(done)]() mutable {
     if (state->stopped) return done(fail(Code::unavailable, "the agent is stopping"));
-    Result<std::vector<KeptPod>> pods = state->source.kept(ns);
-    if (!pods) return done(std::unexpected(pods.error()));
     std::vector<kube::KeptLog> out;
-    for (KeptPod& pod : *pods) {
+    for (const KeptPod& pod : state->source.kept(ns)) {
       kube::KeptLog log{pod.record.ns,
                         pod.record.name,
                         pod.record.uid,

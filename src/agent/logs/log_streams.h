@@ -9,6 +9,7 @@
 
 #include "agent/logs/kept_logs.h"
 #include "agent/os/file_watch.h"
+#include "base/done.h"
 #include "base/executor.h"
 #include "base/loop.h"
 #include "kube/pod_streams.h"
@@ -20,29 +21,32 @@ struct LogTarget {
   std::string pod_uid, container_id;
 };
 
-// How the streams ask the agent; called on its executor.
-struct LogSource {
-  std::function<Result<LogTarget>(const std::string& ns, const std::string& pod,
-                                  const std::string& uid, const kube::LogOptions& options)>
-      find;
-  std::function<bool(const LogTarget& target)> is_live;
-  std::function<Result<std::vector<KeptPod>>(const std::string& ns)> kept;
+// The pods whose logs are read; asked on the agent's executor.
+class LogSource {
+ public:
+  virtual ~LogSource() = default;
+  virtual Result<LogTarget> find_log(const kube::PodRef& pod,
+                                     const kube::LogOptions& options) const = 0;
+  // The run goes on, and its log may grow.
+  virtual bool is_live(const LogTarget& target) const = 0;
+  // Logs of gone pods.
+  virtual std::vector<KeptPod> kept(const std::string& ns) const = 0;
 };
 
 class LogPump;
 
 class LogStreams {
  public:
-  static Result<std::unique_ptr<LogStreams>> open(Executor& executor, LogSource source);
-  LogStreams(Executor& executor, LogSource source, std::unique_ptr<FileWatch> watch);
+  // The source outlives this.
+  static Result<std::unique_ptr<LogStreams>> open(Executor& executor, const LogSource& source);
+  LogStreams(Executor& executor, const LogSource& source, std::unique_ptr<FileWatch> watch);
+  // On the executor: nothing is asked of the source any more.
   ~LogStreams();
 
   // From any thread; `started` runs on the agent's executor.
-  void logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
-            const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
-            std::move_only_function<void(Result<void>)> started);
-  void kept_logs(const std::string& ns,
-                 std::move_only_function<void(Result<std::vector<kube::KeptLog>>)> done);
+  void logs(const kube::PodRef& pod, const kube::LogOptions& options,
+            std::shared_ptr<kube::ByteSink> sink, Done<void> started);
+  void kept_logs(const std::string& ns, Done<std::vector<kube::KeptLog>> done);
 
  private:
   struct State;

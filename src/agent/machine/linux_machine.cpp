@@ -191,7 +191,7 @@ Result<T> LinuxMachine::blocking(std::move_only_function<Result<T>()> work) {
 }
 
 // Nobody waits for it: the first pod may be a moment ahead of its way out.
-void LinuxMachine::tend_outside() {
+void LinuxMachine::check_uplink() {
   if (!reaches_outside_ || std::exchange(outside_->busy, true)) return;
   background<void>(
       [this] { return network_->connect_outside({options_.pod_cidr, options_.service_cidr}); },

@@ -88,7 +88,7 @@ class LinuxMachine final : public PodMachine {
   // Whether pods have a way to the outside.
   bool reaches_outside() const { return reaches_outside_; }
   // Opens it, and opens it again when whatever carries it has ended; called from time to time.
-  void tend_outside();
+  void check_uplink();
 
   // Of the whole machine and of each of these cgroups.
   void measure(std::vector<std::string> cgroups, Done<UsageReading> done);

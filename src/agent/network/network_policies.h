@@ -7,13 +7,14 @@
 #include <optional>
 #include <string>
 
+#include "agent/network/policy_gate.h"
 #include "agent/network/policy_rules.h"
 #include "agent/network/rules_in_force.h"
 #include "kube/informer.h"
 
 namespace hekla::agent {
 
-class NetworkPolicies {
+class NetworkPolicies final : public PolicyGate {
  public:
   struct Options {
     std::function<std::vector<PolicyInput::Pod>()> pods;
@@ -30,8 +31,7 @@ class NetworkPolicies {
   void start();
   // Pods have changed their labels or addresses.
   void changed();
-  // Calls back when the policies that select the pod hold for its address; at once when none does.
-  void await(const model::Pod& pod, Done<void> done);
+  void await(const model::Pod& pod, Done<void> done) override;
 
  private:
   using PolicyRef = std::shared_ptr<const NetworkPolicy>;

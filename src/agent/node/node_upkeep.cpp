@@ -52,20 +52,19 @@ EvictionHooks NodeUpkeep::eviction_hooks() {
   };
   hooks.running_pods = [this] {
     std::set<std::string> out;
-    for (const auto& [uid, worker] : parts_.workers)
+    for (const auto& [uid, worker] : parts_.pods.workers())
       if (worker->record().outcome.empty()) out.insert(uid);
     return out;
   };
   hooks.limited_pods = [this] {
     std::set<std::string> out;
-    for (const auto& [uid, worker] : parts_.workers)
+    for (const auto& [uid, worker] : parts_.pods.workers())
       if (worker->record().outcome.empty() && has_storage_limits(*worker->pod())) out.insert(uid);
     return out;
   };
   hooks.reclaim_disk = [this](Done<void> done) { parts_.machine.prune_images(std::move(done)); };
   hooks.evict = [this](const std::string& uid, const std::string& message, Nanos grace) {
-    if (auto worker = parts_.workers.find(uid); worker != parts_.workers.end())
-      worker->second->evict(message, grace);
+    if (PodWorker* worker = parts_.pods.find(uid)) worker->evict(message, grace);
   };
   hooks.report = [this](const NodePressure& pressure) { report(pressure); };
   hooks.event = [this](const std::string& reason, const std::string& message) {
@@ -87,7 +86,7 @@ ImageGcHooks NodeUpkeep::image_hooks() {
   };
   hooks.in_use = [this] {
     std::set<std::string> out;
-    for (const auto& [uid, worker] : parts_.workers)
+    for (const auto& [uid, worker] : parts_.pods.workers())
       for (const ContainerRecord& container : worker->record().containers)
         if (container.current) out.insert(container.current->image_id);
     return out;
@@ -134,7 +133,7 @@ void NodeUpkeep::report(const NodePressure& pressure) {
 void NodeUpkeep::measure(std::set<std::string> disk_of, Done<EvictionHooks::Uses> done) {
   EvictionHooks::Uses uses;
   std::vector<MeasuredUse> wanted;
-  for (const auto& [uid, worker] : parts_.workers) {
+  for (const auto& [uid, worker] : parts_.pods.workers()) {
     const PodRecord& record = worker->record();
     if (!record.outcome.empty()) continue;
     std::shared_ptr<const model::Pod> pod = worker->pod();

@@ -9,7 +9,7 @@
 
 #include "agent/machine/linux_machine.h"
 #include "agent/node/node.h"
-#include "agent/pod/pod_worker.h"
+#include "agent/node/node_pods.h"
 #include "agent/pressure/eviction_watch.h"
 #include "agent/pressure/image_gc.h"
 
@@ -17,15 +17,13 @@ namespace hekla::agent {
 
 class NodeUpkeep {
  public:
-  using Workers = std::map<std::string, std::shared_ptr<PodWorker>>;  // by uid
-
   // All of them outlive this.
   struct Parts {
     kube::Client& client;
     LinuxMachine& machine;
     NodeRegistration& node;
     kube::EventRecorder& events;
-    const Workers& workers;
+    const NodePods& pods;
     std::string node_name;
   };
   // Mistakes in the flags are errors.

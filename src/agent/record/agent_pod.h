@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ struct AgentPod : model::Pod {
   static Result<AgentPod> from_node(const json::Node& node);
   json::Value to_json() const;
 };
+
+using AgentPodPtr = std::shared_ptr<const AgentPod>;
 
 // Gives the record what the pod has got since.
 void sync_ephemeral(PodRecord& record, const AgentPod& pod);

@@ -39,7 +39,7 @@ TEST(AttachSession, WhatComesBeforeItBeginsIsNotLost) {
 
   sim::Simulation simulation{1};
   auto core = std::make_shared<StreamCore>(
-      StreamCore{simulation.add("agent"), FdLoop::open("streams").value(), nullptr, {}, {}});
+      StreamCore{simulation.add("agent"), FdLoop::open("streams").value(), nullptr, nullptr});
   AttachPlace place;
   place.socket = path;
   kube::ExecOptions options;

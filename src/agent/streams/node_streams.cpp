@@ -8,11 +8,10 @@ namespace {
 Error stopping_error() { return Error{Code::unavailable, "the agent is stopping"}; }
 
 // Finds a running container for exec and attach.
-Result<StreamTarget> running_target(const StreamCore& core, const std::string& ns,
-                                    const std::string& pod, const std::string& uid,
+Result<StreamTarget> running_target(const StreamCore& core, const kube::PodRef& pod,
                                     const std::string& container) {
   if (!core.machine) return std::unexpected(stopping_error());
-  StreamTarget target = TRY(core.find(ns, pod, uid, container));
+  StreamTarget target = TRY(core.source->find(pod, container));
   const ContainerRecord& record = target.record.containers[target.container];
   if (!record.current || record.current->phase != run_phase::running)
     return fail(Code::internal,
@@ -23,11 +22,10 @@ Result<StreamTarget> running_target(const StreamCore& core, const std::string& n
 }  // namespace
 
 Result<std::unique_ptr<NodeStreams>> NodeStreams::open(Executor& executor, LinuxMachine& machine,
-                                                       LogSource logs, FindTarget find,
-                                                       MeasureUsage measure) {
-  auto core = std::make_shared<StreamCore>(StreamCore{
-      executor, TRY(FdLoop::open("hekla-streams")), &machine, std::move(find), std::move(measure)});
-  auto log_streams = TRY(LogStreams::open(executor, std::move(logs)));
+                                                       StreamSource& source) {
+  auto core = std::make_shared<StreamCore>(
+      StreamCore{executor, TRY(FdLoop::open("hekla-streams")), &machine, &source});
+  auto log_streams = TRY(LogStreams::open(executor, source));
   return std::make_unique<NodeStreams>(std::move(core), std::move(log_streams));
 }
 
@@ -36,19 +34,20 @@ NodeStreams::NodeStreams(std::shared_ptr<StreamCore> core, std::unique_ptr<LogSt
 
 NodeStreams::~NodeStreams() {
   core_->machine = nullptr;
+  core_->source = nullptr;
   core_->loop->stop();
 }
 
 void NodeStreams::logs(const std::string& ns, const std::string& pod, const std::string& pod_uid,
                        const kube::LogOptions& options, std::shared_ptr<kube::ByteSink> sink,
                        std::move_only_function<void(Result<void>)> started) {
-  logs_->logs(ns, pod, pod_uid, options, std::move(sink), std::move(started));
+  logs_->logs({ns, pod, pod_uid}, options, std::move(sink), std::move(started));
 }
 
 void NodeStreams::usage(std::move_only_function<void(Result<kube::NodeUsage>)> done) {
   core_->executor.post([core = core_, done = std::move(done)]() mutable {
     if (!core->machine) return done(std::unexpected(stopping_error()));
-    core->measure(std::move(done));
+    core->source->measure(std::move(done));
   });
 }
 
@@ -56,7 +55,7 @@ void NodeStreams::exec(const std::string& ns, const std::string& pod, const std:
                        const kube::ExecOptions& options, ProcessReady ready) {
   core_->executor.post(
       [core = core_, ns, pod, pod_uid, options, ready = std::move(ready)]() mutable {
-        Result<StreamTarget> target = running_target(*core, ns, pod, pod_uid, options.container);
+        Result<StreamTarget> target = running_target(*core, {ns, pod, pod_uid}, options.container);
         if (!target) return ready(std::unexpected(target.error()));
         ready(make_exec_session(core, std::move(*target), options));
       });
@@ -66,7 +65,7 @@ void NodeStreams::attach(const std::string& ns, const std::string& pod, const st
                          const kube::ExecOptions& options, ProcessReady ready) {
   core_->executor.post(
       [core = core_, ns, pod, pod_uid, options, ready = std::move(ready)]() mutable {
-        Result<StreamTarget> target = running_target(*core, ns, pod, pod_uid, options.container);
+        Result<StreamTarget> target = running_target(*core, {ns, pod, pod_uid}, options.container);
         if (!target) return ready(std::unexpected(target.error()));
         AttachPlace place = core->machine->attach_place(target->record, target->container);
         ready(make_attach_session(core, std::move(place), options));
@@ -90,7 +89,7 @@ void NodeStreams::forward(
   core_->executor.post([core = core_, ns, pod, pod_uid, port, client = std::move(client),
                         ready = std::move(ready)]() mutable {
     if (!core->machine) return ready(std::unexpected(stopping_error()));
-    Result<StreamTarget> target = core->find(ns, pod, pod_uid, "");
+    Result<StreamTarget> target = core->source->find({ns, pod, pod_uid}, "");
     if (!target) return ready(std::unexpected(target.error()));
     if (!target->record.sandbox)
       return ready(fail(Code::internal, "unable to forward port because pod is not running"));

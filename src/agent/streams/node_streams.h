@@ -7,39 +7,25 @@
 #include "agent/logs/log_streams.h"
 #include "agent/machine/linux_machine.h"
 #include "agent/os/fd_loop.h"
+#include "agent/streams/stream_source.h"
 #include "kube/pod_streams.h"
 
 namespace hekla::agent {
 
-struct StreamTarget {
-  PodRecord record;
-  std::size_t container = 0;
-};
-
-// How the streams ask the agent; called on its executor. An empty container name means any: the
-// pod alone is wanted.
-using FindTarget =
-    std::function<Result<StreamTarget>(const std::string& ns, const std::string& pod,
-                                       const std::string& uid, const std::string& container)>;
-
-// What the node and its pods use; called on the agent's executor.
-using MeasureUsage =
-    std::function<void(std::move_only_function<void(Result<kube::NodeUsage>)> done)>;
-
-// What sessions share with the streams, and keep when those are gone.
+// Shared by the streams and their sessions, which keep it when the streams are gone.
 struct StreamCore {
   Executor& executor;
   std::unique_ptr<FdLoop> loop;
-  LinuxMachine* machine = nullptr;  // on the executor; null once the agent has ended
-  FindTarget find;
-  MeasureUsage measure;
+  // On the executor; null once the agent has ended.
+  LinuxMachine* machine = nullptr;
+  StreamSource* source = nullptr;
 };
 
 class NodeStreams final : public kube::PodStreams {
  public:
+  // Machine and source outlive this.
   static Result<std::unique_ptr<NodeStreams>> open(Executor& executor, LinuxMachine& machine,
-                                                   LogSource logs, FindTarget find,
-                                                   MeasureUsage measure);
+                                                   StreamSource& source);
   NodeStreams(std::shared_ptr<StreamCore> core, std::unique_ptr<LogStreams> logs);
   // On the executor, before the machine goes.
   ~NodeStreams() override;

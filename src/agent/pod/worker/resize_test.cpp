@@ -1,5 +1,5 @@
 // Other resources for containers that run.
-#include "agent/pod/pod_worker_fixture_test.h"
+#include "agent/pod/worker/pod_worker_fixture_test.h"
 
 namespace hekla::agent {
 namespace {
@@ -54,19 +54,14 @@ TEST_F(ResizeTest, TheNextProcessKnowsThatItIsDone) {
 }
 
 TEST_F(ResizeTest, WhatTheNodeDoesNotHaveIsWaitedFor) {
-  bool room = false;
-  context_.resize_refusal =
-      [&](const AgentPod&) -> std::optional<std::pair<std::string, std::string>> {
-    if (room) return std::nullopt;
-    return std::pair("Deferred", "no room");
-  };
+  node_.refusal = Refusal{"Deferred", "no room"};
   begin("Never", "", "host", spec(R"({"cpu":"1"})"));
   calls();
   resize(R"({"cpu":"4"})");
   EXPECT_EQ(calls(), "");
   EXPECT_EQ(condition("PodResizePending"), "True/Deferred/no room");
   EXPECT_EQ(status({"resources", "limits"}), R"({"cpu":"1"})");
-  room = true;
+  node_.refusal.reset();
   pass(seconds(11));
   EXPECT_EQ(calls(), "resize 4000m 0");
   EXPECT_EQ(status({"resources", "limits"}), R"({"cpu":"4"})");

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "agent/pod/pod_worker.h"
+#include "agent/pod/worker/pod_worker.h"
 #include "json/codec.h"
 #include "support/fake_client.h"
 #include "support/sim_executor.h"
@@ -136,6 +136,27 @@ class FakeMachine final : public PodMachine {
   std::vector<Done<StoredImage>> unanswered_;
 };
 
+// A node with room for everything, unless a test says otherwise.
+class FakeNode final : public NodeView, public PodObserver {
+ public:
+  std::optional<PodShortage> lacking;
+  std::optional<Refusal> refusal;
+  std::vector<std::int32_t> cards_in_use;
+  std::vector<std::shared_ptr<const model::Service>> all_services;
+  std::function<void()> on_change = [] {};
+  bool gone = false;
+
+  std::optional<PodShortage> shortage(const AgentPod&) const override { return lacking; }
+  std::optional<Refusal> resize_refusal(const AgentPod&) const override { return refusal; }
+  bool host_port_taken(const AgentPod&) const override { return false; }
+  std::vector<std::int32_t> gpus_in_use() const override { return cards_in_use; }
+  std::vector<std::shared_ptr<const model::Service>> services(const std::string&) const override {
+    return all_services;
+  }
+  void pod_changed() override { on_change(); }
+  void pod_gone(const std::string&) override { gone = true; }
+};
+
 class PodWorkerTest : public ::testing::Test {
  protected:
   PodWorkerTest() {
@@ -143,9 +164,6 @@ class PodWorkerTest : public ::testing::Test {
     context_.node_name = "n";
     context_.host_ip = "192.168.0.1";
     context_.cluster_domain = "cluster.local";
-    context_.services = [](const std::string&) { return std::vector<const model::Service*>(); };
-    context_.on_change = [] {};
-    context_.on_gone = [this](const std::string&) { gone_ = true; };
   }
 
   void begin(const std::string& policy, const std::string& spec_members = "",
@@ -196,8 +214,8 @@ class PodWorkerTest : public ::testing::Test {
   test::FakeClient client_{api_, simulation_.add("agent")};
   kube::EventRecorder events_{client_, "kubelet", "n"};
   FakeMachine machine_{client_.executor()};
-  PodContext context_{client_, events_, machine_};
-  bool gone_ = false;
+  FakeNode node_;
+  PodContext context_{client_, events_, machine_, node_, node_};
   std::shared_ptr<PodWorker> worker_;
 };
 

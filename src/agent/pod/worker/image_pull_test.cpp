@@ -1,7 +1,7 @@
 // Pulling images, and another image for a container that runs.
 #include <algorithm>
 
-#include "agent/pod/pod_worker_fixture_test.h"
+#include "agent/pod/worker/pod_worker_fixture_test.h"
 
 namespace hekla::agent {
 namespace {
@@ -69,7 +69,7 @@ TEST_F(PodWorkerTest, NoEndWaitsForAPull) {
       R"({"metadata":{"deletionTimestamp":"2023-11-14T22:13:30Z","deletionGracePeriodSeconds":30}})");
   pass(seconds(1));
   EXPECT_EQ(calls(), "sandbox, pull docker.io/library/nginx:1.25, erase, release");
-  EXPECT_TRUE(gone_);
+  EXPECT_TRUE(node_.gone);
 }
 
 TEST_F(PodWorkerTest, ADeadlineEndsAPodThatStillPulls) {

@@ -1,7 +1,7 @@
 // Why a pod ends; in which order, and how long, its containers are asked to go.
 #include <algorithm>
 
-#include "agent/pod/pod_worker_fixture_test.h"
+#include "agent/pod/worker/pod_worker_fixture_test.h"
 
 namespace hekla::agent {
 namespace {
@@ -33,7 +33,7 @@ TEST_F(SidecarEndTest, SidecarsGoLastAndInReverse) {
   exit(0, "b");
   EXPECT_EQ(calls(), "TERM a");
   exit(0, "a");
-  EXPECT_TRUE(gone_);
+  EXPECT_TRUE(node_.gone);
 }
 
 TEST_F(SidecarEndTest, AllHaveOneGracePeriod) {
@@ -151,7 +151,7 @@ TEST_F(PodWorkerTest, TheDeadlineFailsThePod) {
   EXPECT_EQ(json::string_at(object(), {"status", "message"}),
             "Pod was active on the node longer than the specified deadline");
   EXPECT_EQ(calls(), "sandbox, launch c#0, TERM, remove c, dismantle, release");
-  EXPECT_FALSE(gone_);
+  EXPECT_FALSE(node_.gone);
 }
 
 TEST_F(PodWorkerTest, AnEvictedPodFailsAndStaysInTheApi) {
@@ -174,7 +174,7 @@ TEST_F(PodWorkerTest, AnEvictedPodFailsAndStaysInTheApi) {
   EXPECT_EQ(target->reason, "TerminationByKubelet");
   EXPECT_TRUE(has_event("Evicted", "The node was low on resource: memory. "));
   EXPECT_EQ(calls(), "remove c, dismantle, release");
-  EXPECT_FALSE(gone_);
+  EXPECT_FALSE(node_.gone);
   worker_->evict("again", seconds(0));
   EXPECT_EQ(json::string_at(object(), {"status", "message"}),
             "The node was low on resource: memory. ");
@@ -200,7 +200,7 @@ TEST_F(PodWorkerTest, ShutdownReportsATermination) {
   EXPECT_EQ(phase(), "Failed");
   EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "Terminated");
   EXPECT_EQ(calls(), "remove c, erase, release");
-  EXPECT_TRUE(gone_);
+  EXPECT_TRUE(node_.gone);
 }
 
 TEST_F(PodWorkerTest, AVanishedPodIsKilledWithoutGrace) {

@@ -1,5 +1,5 @@
 // Pods and containers that the node does not take.
-#include "agent/pod/pod_worker_fixture_test.h"
+#include "agent/pod/worker/pod_worker_fixture_test.h"
 
 namespace hekla::agent {
 namespace {
@@ -65,7 +65,7 @@ TEST_F(PodWorkerTest, APodOfAnotherSystemIsRejected) {
 }
 
 TEST_F(PodWorkerTest, WhatTheNodeDoesNotHaveIsNotTaken) {
-  context_.shortage = [](const AgentPod&) { return PodShortage{"cpu", 500000, 0, 2000}; };
+  node_.lacking = PodShortage{"cpu", 500000, 0, 2000};
   begin("Never");
   EXPECT_EQ(phase(), "Failed");
   EXPECT_EQ(json::string_at(object(), {"status", "reason"}), "OutOfcpu");
@@ -80,7 +80,7 @@ TEST_F(PodWorkerTest, WhatRunsHereIsNotRejectedByTheNextProcess) {
   begin("Never");
   const PodRecord record = worker_->record();
   worker_.reset();
-  context_.shortage = [](const AgentPod&) { return PodShortage{"cpu", 2000, 1000, 2000}; };
+  node_.lacking = PodShortage{"cpu", 2000, 1000, 2000};
   worker_ =
       std::make_shared<PodWorker>(context_, std::make_shared<AgentPod>(decoded()), record, true);
   worker_->start();

@@ -1,7 +1,7 @@
 // The pod state machine: from the sandbox to the last run.
 #include <algorithm>
 
-#include "agent/pod/pod_worker_fixture_test.h"
+#include "agent/pod/worker/pod_worker_fixture_test.h"
 
 namespace hekla::agent {
 namespace {
@@ -17,14 +17,16 @@ TEST_F(PodWorkerTest, RunsToCompletionAndKeepsOnlyTheRecord) {
   worker_->vanish();
   simulation_.run_until_idle();
   EXPECT_EQ(calls(), "erase");
-  EXPECT_TRUE(gone_);
+  EXPECT_TRUE(node_.gone);
 }
 
 TEST_F(PodWorkerTest, PoliciesHoldBeforeTheFirstInstruction) {
-  std::vector<Done<void>> waiting;
-  context_.await_policies = [&](const AgentPod&, Done<void> done) {
-    waiting.push_back(std::move(done));
-  };
+  struct Gate final : PolicyGate {
+    std::vector<Done<void>> waiting;
+    void await(const model::Pod&, Done<void> done) override { waiting.push_back(std::move(done)); }
+  } gate;
+  std::vector<Done<void>>& waiting = gate.waiting;
+  context_.policies = &gate;
   begin("Always");
   EXPECT_EQ(calls(), "sandbox");
   ASSERT_EQ(waiting.size(), 1u);
@@ -60,7 +62,7 @@ TEST_F(PodWorkerTest, PodsOnTheHostsNetworkAreToldOnlyWhatTheyCanReach) {
   web.metadata.name = "web";
   web.spec.clusterIP = "10.96.0.7";
   web.spec.ports = {{.port = 80}};
-  context_.services = [&](const std::string&) { return std::vector<const model::Service*>{&web}; };
+  node_.all_services = {std::make_shared<model::Service>(web)};
   begin("Never", R"("hostNetwork":true,"dnsPolicy":"ClusterFirstWithHostNet",)");
   auto has = [&](const std::string& text) { return std::ranges::count(machine_.env, text) == 1; };
   EXPECT_TRUE(has("KUBERNETES_SERVICE_HOST=127.0.0.1"));
@@ -71,7 +73,7 @@ TEST_F(PodWorkerTest, PodsOnTheHostsNetworkAreToldOnlyWhatTheyCanReach) {
 
 TEST_F(PodWorkerTest, CardsComeWithTheirNodes) {
   context_.gpus = {3, 1};
-  context_.gpus_in_use = [] { return std::vector<std::int32_t>{0}; };
+  node_.cards_in_use = {0};
   for (std::uint32_t i = 0; i < 3; ++i)
     context_.gpu_driver.cards.push_back({"/dev/nvidia" + std::to_string(i), 'c', 195, i});
   context_.gpu_driver.shared = {{"/dev/nvidiactl", 'c', 195, 255}};
@@ -85,7 +87,7 @@ TEST_F(PodWorkerTest, CardsComeWithTheirNodes) {
 
 TEST_F(PodWorkerTest, DeclaredCardsHaveNoNodes) {
   context_.gpus = {2, 1};
-  context_.gpus_in_use = [] { return std::vector<std::int32_t>{0}; };
+  node_.cards_in_use = {0};
   begin("Never", "", "host", R"("resources":{"limits":{"nvidia.com/gpu":"1"}},)");
   EXPECT_TRUE(machine_.devices.empty());
   EXPECT_EQ(std::ranges::count(machine_.env, "CUDA_VISIBLE_DEVICES=1"), 1);

@@ -1,7 +1,7 @@
 // What the API is told of a pod, and when.
 #include <algorithm>
 
-#include "agent/pod/pod_worker_fixture_test.h"
+#include "agent/pod/worker/pod_worker_fixture_test.h"
 
 namespace hekla::agent {
 namespace {

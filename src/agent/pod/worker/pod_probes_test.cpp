@@ -1,7 +1,7 @@
 // Probes and hooks, and what they make of a container.
 #include <algorithm>
 
-#include "agent/pod/pod_worker_fixture_test.h"
+#include "agent/pod/worker/pod_worker_fixture_test.h"
 
 namespace hekla::agent {
 namespace {
@@ -37,7 +37,7 @@ TEST_F(ProbingTest, ReadinessComesAndGoes) {
 
 TEST_F(ProbingTest, NothingIsReadyBeforeItsFirstProbe) {
   bool ready = false;
-  context_.on_change = [&] { ready = ready || is_ready(worker_->status()); };
+  node_.on_change = [&] { ready = ready || is_ready(worker_->status()); };
   machine_.failing = {"ready"};
   begin_with(R"("readinessProbe":)" + probe("ready", 5, 2) + ",");
   exit(1);
