@@ -3,11 +3,11 @@
 namespace hekla::framework {
 
 Result<AnyObject> AnyObject::from_node(const json::Node& node) {
-  if (!node.is_object()) return json::detail::wrong_kind("", "object", node);
+  if (!node.is_object()) return json::detail::wrong_kind("object", node);
   AnyObject object;
   Result<void> done;
   auto read = [&](auto& member, const json::Node& value, std::string_view path) {
-    done = json::decode_into(value, member, "");
+    done = json::decode_into(value, member);
     if (!done) done = json::detail::within(path, std::move(done).error());
   };
   node.for_each_member([&](std::string_view key, const json::Node& value) {
