@@ -46,8 +46,10 @@ ItemPtr make_item(Write& write, Revision revision, const ItemPtr& current) {
   item->key = std::move(write.key);
   item->created = current ? current->created : revision;
   item->modified = revision;
+  CHECK(!current || current->modified < revision, "a revision is given out once");
   bool keeps_last_state = write.op == Write::Op::remove && write.value.empty();
   if (keeps_last_state) {
+    CHECK(current, "only what is there is removed");
     item->value = current->value_with_revision(revision);
     item->revision_at = current->revision_at;
     item->attachment = write.attachment ? std::move(write.attachment) : current->attachment;
@@ -74,6 +76,8 @@ ItemPtr make_item(Write& write, Revision revision, const ItemPtr& current) {
 
 std::string Item::value_with_revision(Revision revision) const {
   if (revision_at == kNoRevision) return value;
+  CHECK(revision_at + std::to_string(modified).size() <= value.size(),
+        "the value holds its revision's digits");
   std::string other = value;
   other.replace(revision_at, std::to_string(modified).size(), std::to_string(revision));
   return other;
@@ -101,6 +105,7 @@ CommitResults GroupApplication::apply(Batch batch) {
       break;
     }
   }
+  CHECK(results.size() == batch.writes.size(), "one result per write");
   return results;
 }
 
@@ -117,11 +122,13 @@ Result<ItemPtr> GroupApplication::apply_one(Write& write) {
   TRY(check_guards(write.guards));
 
   ItemPtr item = make_item(write, ++version_.revision, current);
-  if (removes)
-    tree.erase(item->key, stamp_);
-  else
-    tree.put(item, stamp_);
-  if (current) version_.live_bytes -= record_bytes(bucket, current->key, current->value);
+  const ItemPtr replaced = removes ? tree.erase(item->key, stamp_) : tree.put(item, stamp_);
+  CHECK(replaced == current, "the tree holds what was judged");
+  if (current) {
+    const std::uint64_t bytes = record_bytes(bucket, current->key, current->value);
+    CHECK(version_.live_bytes >= bytes, "live bytes count every key");
+    version_.live_bytes -= bytes;
+  }
   if (!removes) version_.live_bytes += record_bytes(bucket, item->key, item->value);
   records_.add({item->modified, item->created, removes ? Item::kNoRevision : item->revision_at,
                 write.op, bucket, item->key,
@@ -147,6 +154,7 @@ void GroupApplication::undo(std::size_t changes_before, GroupBuilder::Mark recor
                             std::uint64_t bytes_before) {
   while (changes_.size() > changes_before) {
     const BucketChange& last = changes_.back();
+    CHECK(last.change.revision == version_.revision, "the newest change is undone first");
     Tree& tree = version_.buckets[last.bucket];
     if (last.change.previous)
       tree.put(last.change.previous, stamp_);

@@ -1,5 +1,7 @@
 #include "store/commit_queue.h"
 
+#include "base/check.h"
+
 namespace hekla::store {
 
 CommitQueue::CommitQueue(Limits limits, Executor& committer, std::function<Task()> drain)
@@ -22,6 +24,7 @@ bool CommitQueue::push(PendingCommit commit) {
 
 std::vector<PendingCommit> CommitQueue::take_group(std::size_t group_bytes) {
   std::lock_guard lock(mutex_);
+  CHECK(drain_posted_ && !pending_.empty(), "a drain is posted for what waits");
   std::vector<PendingCommit> group;
   std::size_t bytes = 0;
   while (!pending_.empty() && (group.empty() || bytes + pending_.front().bytes <= group_bytes)) {
@@ -29,12 +32,14 @@ std::vector<PendingCommit> CommitQueue::take_group(std::size_t group_bytes) {
     group.push_back(std::move(pending_.front()));
     pending_.pop_front();
   }
+  CHECK(pending_bytes_ >= bytes, "pending bytes count every commit");
   pending_bytes_ -= bytes;
   return group;
 }
 
 void CommitQueue::finish_group() {
   std::lock_guard lock(mutex_);
+  CHECK(drain_posted_, "a group is finished once");
   drain_posted_ = !pending_.empty();
   if (drain_posted_) committer_.post(drain_());
 }

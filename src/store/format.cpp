@@ -82,6 +82,7 @@ std::uint64_t make_salt(const Clock& clock, std::uint64_t sequence) {
 }
 
 std::string file_name(FileKind kind, std::uint64_t sequence) {
+  CHECK(sequence > 0, "files are numbered from 1");
   return std::string(prefix_of(kind)) + padded(sequence) + std::string(suffix_of(kind));
 }
 
@@ -112,6 +113,7 @@ void GroupBuilder::clear() {
 }
 
 void GroupBuilder::add(const Record& record) {
+  CHECK(record.created <= record.revision, "a key is created before it changes");
   CHECK(record.bucket.size() <= 0xffff && record.key.size() <= 0xffffffff &&
             record.value.size() <= 0xffffffff,
         "a write beyond the format's limits passed the batch limit");
@@ -127,6 +129,7 @@ void GroupBuilder::add(const Record& record) {
 }
 
 void GroupBuilder::rewind(Mark mark) {
+  CHECK(mark.bytes <= bytes_.size() && mark.count <= count_, "a mark of this group");
   bytes_.resize(mark.bytes);
   count_ = mark.count;
 }

@@ -18,8 +18,10 @@ std::vector<Change> History::append(const std::vector<BucketChange>& changes) {
   for (const BucketChange& entry : changes) {
     if (entry.bucket >= buckets_.size()) buckets_.resize(entry.bucket + 1);
     std::deque<Change>& bucket = buckets_[entry.bucket];
-    DCHECK(entry.change.revision > oldest_);
-    DCHECK(bucket.empty() || bucket.back().revision < entry.change.revision);
+    CHECK(entry.change.item, "a change has an item");
+    CHECK(entry.change.revision > oldest_ &&
+              (bucket.empty() || bucket.back().revision < entry.change.revision),
+          "revisions ascend");
     bucket.push_back(entry.change);
     order_.push_back(entry.bucket);
     bytes_ += bytes_of(entry.change);
@@ -28,6 +30,7 @@ std::vector<Change> History::append(const std::vector<BucketChange>& changes) {
   while (!order_.empty() && (order_.size() > limits_.changes || bytes_ > limits_.bytes)) {
     std::deque<Change>& bucket = buckets_[order_.front()];
     order_.pop_front();
+    CHECK(!bucket.empty() && bucket.front().revision > oldest_, "the oldest change goes first");
     oldest_ = bucket.front().revision;
     bytes_ -= bytes_of(bucket.front());
     dropped.push_back(std::move(bucket.front()));

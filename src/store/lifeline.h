@@ -1,5 +1,5 @@
-// Tasks wait in loops that may outlive the object they belong to. A task guarded by the object's
-// lifeline runs only while the line is whole; cutting it waits for the one that is just running.
+// Tasks wait in loops that may outlive the object they belong to. A task that the object's guard
+// has wrapped runs only until cancel(), which waits for the one that is just running.
 #pragma once
 
 #include <memory>
@@ -9,29 +9,29 @@
 
 namespace hekla::store {
 
-class Lifeline {
+class CancellationGuard {
  public:
-  Lifeline() : state_(std::make_shared<State>()) {}
-  ~Lifeline() { cut(); }
-  Lifeline(const Lifeline&) = delete;
-  Lifeline& operator=(const Lifeline&) = delete;
+  CancellationGuard() : state_(std::make_shared<State>()) {}
+  ~CancellationGuard() { cancel(); }
+  CancellationGuard(const CancellationGuard&) = delete;
+  CancellationGuard& operator=(const CancellationGuard&) = delete;
 
-  Task guard(Task task) const {
+  Task wrap(Task task) const {
     return [state = state_, task = std::move(task)]() mutable {
       std::lock_guard lock(state->mutex);
-      if (state->whole) task();
+      if (!state->cancelled) task();
     };
   }
 
-  void cut() {
+  void cancel() {
     std::lock_guard lock(state_->mutex);
-    state_->whole = false;
+    state_->cancelled = true;
   }
 
  private:
   struct State {
     std::mutex mutex;
-    bool whole = true;
+    bool cancelled = false;
   };
   std::shared_ptr<State> state_;
 };

@@ -6,6 +6,7 @@
 namespace hekla::store {
 
 Result<void> Log::begin_segment(std::uint64_t sequence, Revision base) {
+  CHECK(sequence > header_.sequence && base >= header_.base, "the log goes on, never back");
   if (usable()) {  // only the last segment may have zeros at its end
     TRY(file_->truncate(good_bytes_));
     zeros_end_ = good_bytes_;
@@ -61,10 +62,12 @@ Result<void> Log::append(GroupBuilder& group, Revision first) {
   }
   if (Result<void> synced = file_->sync(); !synced) return abandon(synced.error());
   good_bytes_ += bytes.size();
+  CHECK(file_->size() == good_bytes_, "the segment ends with the commit");
   return {};
 }
 
 void Log::write_ahead(std::uint64_t group_bytes) {
+  CHECK(zeros_end_ == 0 || zeros_end_ >= good_bytes_, "zeros lie behind the commits");
   const bool small = group_bytes <= write_ahead_bytes_ / 8;
   if (!small || zeros_end_ == 0 || good_bytes_ + group_bytes <= zeros_end_) return;
   // Where there is no room for them there may be for the group; the segment does without from then
@@ -73,6 +76,7 @@ void Log::write_ahead(std::uint64_t group_bytes) {
 }
 
 std::unexpected<Error> Log::abandon(const Error& cause) {
+  CHECK(usable(), "a segment is abandoned once");
   // If the process ends before the snapshot is written, the next one must not read pages that the
   // kernel holds but will never write again. Nothing better than trying is possible.
   if (Result<void> cut = file_->truncate(good_bytes_); !cut)

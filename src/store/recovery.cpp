@@ -395,6 +395,7 @@ Result<Recovered> recover(Disk& disk, Log& log, const Attacher& attacher, Histor
     TRY(log.resume_segment(*end.current, end.valid_bytes));
   else
     TRY(log.begin_segment(start.first_segment, state.revision));
+  CHECK(log.usable() && log.sequence() >= start.first_segment, "the log is ready for appending");
   remove_superseded(disk, start.first_segment);
   Recovered recovered = state.finish(attacher);
   recovered.closed_bytes = end.closed_bytes;

@@ -1,5 +1,7 @@
 #include "store/restoration.h"
 
+#include "base/check.h"
+
 namespace hekla::store {
 namespace {
 
@@ -20,9 +22,13 @@ Write put_of(const Item& item, BucketId bucket) {
 
 Batch restoring_writes(const Recovered& wanted, const std::vector<BucketId>& ids,
                        const Snapshot& now, std::size_t buckets) {
+  CHECK(ids.size() == wanted.version.buckets.size(), "every bucket of the backup has an id");
   static const Tree kEmpty;
   std::vector<const Tree*> trees(buckets, &kEmpty);
-  for (std::size_t i = 0; i < ids.size(); ++i) trees[ids[i]] = &wanted.version.buckets[i];
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    CHECK(ids[i] < buckets, "an id of this store");
+    trees[ids[i]] = &wanted.version.buckets[i];
+  }
   Batch batch;
   for (BucketId bucket = 0; bucket < trees.size(); ++bucket) {
     const Tree& tree = *trees[bucket];

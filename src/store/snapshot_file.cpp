@@ -46,6 +46,7 @@ void SnapshotEncoder::fill_group() {
         more = true;
         return false;
       }
+      CHECK(item->modified <= header_.base, "a snapshot shows nothing newer than itself");
       group_.add({item->modified, item->created, item->revision_at, Write::Op::put,
                   bucket_names_[bucket_], item->key, item->value});
       return true;
@@ -80,6 +81,7 @@ Result<bool> SnapshotWriter::step() {
 
 Result<void> SnapshotWriter::finish() {
   const std::uint64_t sequence = encoder_.header().sequence;
+  CHECK(file_, "a file that is finished was begun");
   TRY(file_->sync());
   TRY(disk_.rename(temporary_name(sequence), file_name(FileKind::snapshot, sequence)));
   return disk_.sync_directory();

@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "store/apply.h"
 #include "store/backup.h"
+#include "store/cancellation_guard.h"
 #include "store/commit_queue.h"
 #include "store/history.h"
-#include "store/lifeline.h"
 #include "store/log.h"
 #include "store/recovery.h"
 #include "store/restoration.h"
@@ -42,7 +42,7 @@ class BucketNames {
   }
 
   BucketId id_of(std::string_view name) {
-    CHECK(name.size() <= 0xffff, "a bucket's name is too long for the log");
+    CHECK(!name.empty() && name.size() <= 0xffff, "a bucket's name is too long for the log");
     std::lock_guard lock(mutex_);
     auto found = ids_.find(name);
     if (found == ids_.end()) {
@@ -135,7 +135,8 @@ class StoreImpl final : public Store, public BackupSource {
   std::vector<CompactDone> waiters_, next_waiters_;
 
   CommitQueue queue_;
-  Lifeline committer_line_, background_line_;  // last: cut before anything else goes
+  CancellationGuard committer_guard_,
+      background_guard_;  // last: cancelled before anything else goes
 };
 
 StoreImpl::StoreImpl(Options options, Disk& disk, Executor& committer, Executor& background,
@@ -153,7 +154,10 @@ StoreImpl::StoreImpl(Options options, Disk& disk, Executor& committer, Executor&
       log_(std::move(log)),
       closed_bytes_(recovered.closed_bytes),
       queue_({options.pending_commits, options.pending_bytes}, committer,
-             [this] { return committer_line_.guard([this] { drain(); }); }) {
+             [this] { return committer_guard_.wrap([this] { drain(); }); }) {
+  CHECK(log_.usable(), "recovery leaves a segment to append to");
+  CHECK(version_->buckets.size() <= names_.count(), "every recovered bucket has a name");
+  CHECK(history_.oldest() <= version_->revision, "history ends with the newest revision");
   if (!metrics_) return;
   metrics_->describe("hekla_store_commit_seconds", "Time to apply, log and sync one commit group.");
   metrics_->describe("hekla_store_group_writes", "Successful writes per commit group.");
@@ -164,8 +168,8 @@ StoreImpl::StoreImpl(Options options, Disk& disk, Executor& committer, Executor&
 }
 
 StoreImpl::~StoreImpl() {
-  committer_line_.cut();
-  background_line_.cut();
+  committer_guard_.cancel();
+  background_guard_.cancel();
 }
 
 Snapshot StoreImpl::snapshot() const {
@@ -192,7 +196,9 @@ Result<std::vector<Change>> StoreImpl::changes_after(BucketId bucket, Revision a
 // whoever comes back after it has seen nearly everything.
 void StoreImpl::attach_replayed(BucketId bucket, std::vector<Change>& changes) const {
   if (!attacher_) return;
-  const std::string& name = *names_.all().at(bucket);
+  const std::vector<const std::string*> names = names_.all();
+  CHECK(bucket < names.size(), "changes of a bucket that nobody made");
+  const std::string& name = *names[bucket];
   auto attach = [&](ItemPtr& item) {
     if (!item || item->attachment) return;
     auto attached = std::make_shared<Item>(*item);
@@ -212,6 +218,7 @@ Revision StoreImpl::oldest_history() const {
 
 std::unique_ptr<Store::Subscription> StoreImpl::subscribe(BucketId bucket,
                                                           std::function<void()> notify) {
+  CHECK(bucket < names_.count(), "a subscription to a bucket that nobody made");
   return subscriptions_.add(bucket, std::move(notify));
 }
 
@@ -243,7 +250,7 @@ Result<Batch> StoreImpl::restoration(const std::string& backup) {
 }
 
 void StoreImpl::compact(CompactDone done) {
-  committer_.post(committer_line_.guard([this, done = std::move(done)]() mutable {
+  committer_.post(committer_guard_.wrap([this, done = std::move(done)]() mutable {
     next_waiters_.push_back(std::move(done));
     if (!snapshot_running_) begin_snapshot();
   }));
@@ -252,7 +259,9 @@ void StoreImpl::compact(CompactDone done) {
 void StoreImpl::drain() {
   std::vector<PendingCommit> group = queue_.take_group(options_.group_bytes);
   std::vector<CommitResults> results;
-  if (Result<void> durable = run_group(group, results); !durable) {
+  Result<void> durable = run_group(group, results);
+  CHECK(results.size() == group.size(), "every batch has its results");
+  if (!durable) {
     takes_writes_ = false;
     Error error{Code::unavailable, "cannot commit: " + durable.error().message};
     for (std::size_t i = 0; i < group.size(); ++i)
@@ -299,6 +308,8 @@ Result<void> StoreImpl::run_group(std::vector<PendingCommit>& group,
 
 void StoreImpl::publish(GroupApplication& application) {
   auto next = std::make_shared<const Snapshot::Version>(application.take_version());
+  CHECK(next->revision == version_->revision + application.changes().size(),
+        "revisions go up by one per write");
   std::vector<Change> dropped;
   VersionPtr previous;
   std::lock_guard history_lock(history_mutex_);
@@ -327,6 +338,7 @@ void StoreImpl::report(MonoTime begun, std::size_t writes) {
 Result<void> StoreImpl::ensure_log() {
   if (log_.usable()) return {};
   if (fresh_snapshot_) {
+    CHECK(!snapshot_running_, "the fresh snapshot is whole");
     TRY(log_.begin_segment(log_.sequence() + 1, version_->revision));
     fresh_snapshot_ = false;
     closed_bytes_ = 0;
@@ -362,21 +374,22 @@ void StoreImpl::begin_snapshot() {
   fresh_snapshot_ = false;
   auto writer = std::make_shared<SnapshotWriter>(disk_, encode(version_, sequence));
   background_.post(
-      background_line_.guard([this, writer, sequence] { write_snapshot_piece(writer, sequence); }));
+      background_guard_.wrap([this, writer, sequence] { write_snapshot_piece(writer, sequence); }));
 }
 
 void StoreImpl::write_snapshot_piece(std::shared_ptr<SnapshotWriter> writer,
                                      std::uint64_t sequence) {
   Result<bool> finished = writer->step();
   if (finished && !*finished) {
-    background_.post(background_line_.guard([this, writer = std::move(writer), sequence]() mutable {
+    background_.post(background_guard_.wrap([this, writer = std::move(writer), sequence]() mutable {
       write_snapshot_piece(std::move(writer), sequence);
     }));
     return;
   }
   Result<void> result;
   if (!finished) result = std::unexpected(finished.error());
-  committer_.post(committer_line_.guard([this, sequence, result = std::move(result)] {
+  committer_.post(committer_guard_.wrap([this, sequence, result = std::move(result)] {
+    CHECK(snapshot_running_, "one snapshot at a time");
     snapshot_running_ = false;
     snapshot_ended(sequence, result);
   }));
@@ -408,7 +421,7 @@ void StoreImpl::snapshot_ended(std::uint64_t sequence, const Result<void>& resul
 // segment is missing, with no older one beside it, is how recovery knows that commits were lost.
 void StoreImpl::remove_older_than(std::uint64_t sequence) {
   background_.post(
-      background_line_.guard([this, sequence] { remove_superseded(disk_, sequence); }));
+      background_guard_.wrap([this, sequence] { remove_superseded(disk_, sequence); }));
 }
 
 void StoreImpl::answer_waiters(std::vector<CompactDone> waiters, const Result<void>& result) {
@@ -421,6 +434,8 @@ void StoreImpl::answer_waiters(std::vector<CompactDone> waiters, const Result<vo
 Result<std::unique_ptr<Store>> Store::open(Options options, Disk& disk, Executor& committer,
                                            Executor& background, Attacher attacher,
                                            Metrics* metrics) {
+  CHECK(options.group_bytes > 0 && options.batch_bytes > 0 && options.pending_commits > 0,
+        "a limit that lets nothing through");
   Log log(disk, committer.clock(), options.write_ahead_bytes);
   Recovered recovered = TRY(recover(
       disk, log, attacher, {options.history_changes, options.history_bytes}, options.was_in_use));

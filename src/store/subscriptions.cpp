@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace hekla::store {
 namespace {
 
@@ -29,7 +31,7 @@ class Token final : public Subscription {
   ~Token() override {
     {
       std::lock_guard lock(registry_->mutex);
-      std::erase(registry_->buckets[bucket_], subscriber_);
+      CHECK(std::erase(registry_->buckets[bucket_], subscriber_) == 1, "a token is used up once");
     }
     std::lock_guard lock(subscriber_->mutex);
     subscriber_->notify = nullptr;
@@ -46,6 +48,7 @@ class Token final : public Subscription {
 Subscriptions::Subscriptions() : registry_(std::make_shared<Registry>()) {}
 
 std::unique_ptr<Subscription> Subscriptions::add(BucketId bucket, std::function<void()> notify) {
+  CHECK(notify, "a subscriber wants to be called");
   auto subscriber = std::make_shared<Subscriber>();
   subscriber->notify = std::move(notify);
   {

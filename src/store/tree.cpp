@@ -119,6 +119,7 @@ Child insert_into_leaf(Leaf& leaf, Insertion& insertion, bool right_edge) {
     right->items.insert(right->items.begin() + (position - split), std::move(insertion.item));
   else
     leaf.items.insert(leaf.items.begin() + position, std::move(insertion.item));
+  CHECK(leaf.items.back()->key < right->items.front()->key, "a split keeps the order");
   auto low = std::make_shared<const std::string>(right->items.front()->key);
   return {std::move(low), std::move(right)};
 }
@@ -155,6 +156,8 @@ Child insert(NodePtr& slot, Insertion& insertion, bool right_edge) {
 void merge(Inner& inner, std::size_t left, Stamp stamp) {
   Child& right = inner.children[left + 1];
   Tree::Node& target = own(inner.children[left].node, stamp);
+  CHECK(entries(target) + entries(*right.node) <= kFanout && target.is_leaf == right.node->is_leaf,
+        "neighbours of one level that fit into one node");
   if (target.is_leaf) {
     const auto& from = leaf_of(*right.node).items;
     auto& to = leaf_of(target).items;
@@ -190,6 +193,7 @@ ItemPtr erase_existing(NodePtr& slot, std::string_view key, Stamp stamp) {
   if (node.is_leaf) {
     auto& items = leaf_of(node).items;
     auto at = items.begin() + position_in(leaf_of(node), key);
+    CHECK(at != items.end() && (*at)->key == key, "the key was found a moment ago");
     ItemPtr item = std::move(*at);
     items.erase(at);
     return item;
@@ -238,7 +242,7 @@ void Tree::scan(std::string_view from, const Visit& visit) const {
 }
 
 ItemPtr Tree::put(ItemPtr item, Stamp stamp) {
-  DCHECK(stamp > 0);
+  CHECK(item && stamp > 0);
   if (!root_) root_ = make_leaf(stamp);
   Insertion insertion{std::move(item), stamp, nullptr};
   Child split = insert(root_, insertion, true);
@@ -253,9 +257,10 @@ ItemPtr Tree::put(ItemPtr item, Stamp stamp) {
 }
 
 ItemPtr Tree::erase(std::string_view key, Stamp stamp) {
-  DCHECK(stamp > 0);
+  CHECK(stamp > 0);
   if (!get(key)) return nullptr;
   ItemPtr item = erase_existing(root_, key, stamp);
+  CHECK(size_ > 0, "size counts every item");
   --size_;
   while (root_ && !root_->is_leaf && entries(*root_) == 1) {
     NodePtr child = inner_of(*root_).children.front().node;

@@ -272,9 +272,8 @@ namespace {
 
 // The request as admission sees it, and the way back.
 json::Value connect_options(const Exchange& exchange) {
-  const std::vector<Subresource> all = subresources_of(*exchange.served->kind);
-  auto found = std::ranges::find(all, exchange.info.subresource, &Subresource::name);
-  CHECK(found != all.end(), "a subresource of the kind");
+  const Subresource* found = find_subresource(*exchange.served->kind, exchange.info.subresource);
+  CHECK(found, "a subresource of the kind");
   json::Object options{{"kind", found->kind}, {"apiVersion", "v1"}};
   const net::Query& query = exchange.request.query;
   for (std::string_view flag : {"stdin", "stdout", "stderr", "tty"})

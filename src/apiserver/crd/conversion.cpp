@@ -138,6 +138,7 @@ Result<std::vector<json::Value>> accepted_all(const json::Array& before,
 // The object in the served version, as an item of the same revision.
 store::ItemPtr converted_item(const ServedKind& served, const store::Item& from,
                               json::Value object) {
+  CHECK(object.is_object() && from.modified > 0, "a stored object was converted to an object");
   const ServedKind as_served{served.kind, served.kind, served.bucket, served.terminating};
   auto item =
       std::make_shared<store::Item>(*unsaved_item(as_served, std::move(object), from.modified));

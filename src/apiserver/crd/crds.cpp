@@ -4,6 +4,7 @@
 
 #include "apiserver/crd/crd.h"
 #include "apiserver/object/storage.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "json/parse.h"
 
@@ -46,6 +47,7 @@ void Crds::refresh() {
                 {{"name", item->key}, {"error", kinds.error().message}});
       return true;
     }
+    CHECK(kinds->storage, "a CRD has a storage version");
     any_terminating |= kinds->terminating;
     kinds->schema_since = item->modified;
     next.emplace(item->key,

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "apiserver/schema/facts.h"
+#include "apiserver/schema/type_names.h"
 
 namespace hekla::apiserver {
 namespace {
@@ -11,25 +12,6 @@ namespace {
 using Type = Schema::Type;
 
 constexpr std::string_view kMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.";
-
-std::string_view type_text(Type type) {
-  switch (type) {
-    case Type::object:
-      return "object";
-    case Type::array:
-      return "array";
-    case Type::string:
-      return "string";
-    case Type::integer:
-      return "integer";
-    case Type::number:
-      return "number";
-    case Type::boolean:
-      return "boolean";
-    default:
-      return "";
-  }
-}
 
 // Descriptions of the metadata that people ask `kubectl explain` about; "" of everything else.
 std::string_view metadata_text(std::string_view go_type, std::string_view member) {
@@ -177,7 +159,8 @@ json::Object OpenApiSchemas::field(const Schema& schema, bool builtin, std::stri
 
 json::Object OpenApiSchemas::body(const Schema& schema, bool builtin) {
   json::Object out;
-  if (std::string_view type = type_text(schema.type); !type.empty()) out.emplace("type", type);
+  if (schema.type != Type::any && schema.type != Type::int_or_string)
+    out.emplace("type", type_name(schema.type));
   if (!schema.format.empty()) out.emplace("format", schema.format);
   if (schema.items != nullptr) out.emplace("items", field(*schema.items, builtin));
   if (schema.additional != nullptr)

@@ -3,6 +3,7 @@
 #include <mutex>
 
 #include "apiserver/gates/webhooks.h"
+#include "base/check.h"
 #include "net/client.h"
 
 namespace hekla::apiserver {
@@ -15,6 +16,7 @@ class HttpsTransport final : public WebhookTransport {
   HttpsTransport(net::OpenSocket pod_socket, net::OwnRanges own)
       : pod_socket_(std::move(pod_socket)), own_(std::move(own)) {}
   void send(WebhookCall call, std::function<void(Result<net::Response>)> done) override {
+    CHECK(!call.url.empty() && done, "a call has an address and somebody who waits");
     Result<Entry*> entry = entry_for(call);
     if (!entry) return done(std::unexpected(entry.error()));
     net::ClientRequest request;
@@ -29,6 +31,7 @@ class HttpsTransport final : public WebhookTransport {
         std::move(request),
         [under_way = &(*entry)->under_way, done = std::move(done)](Result<net::Response> response) {
           done(std::move(response));
+          CHECK(*under_way > 0, "a call ends once");
           --*under_way;
         });
   }

@@ -9,6 +9,7 @@
 #include "apiserver/text/field_error.h"
 #include "apiserver/text/user_info.h"
 #include "base/bytes.h"
+#include "base/check.h"
 #include "json/parse.h"
 #include "json/patch.h"
 
@@ -178,6 +179,7 @@ class Invocation {
       : scope_(scope), request_(request) {}
 
   Result<std::optional<json::Value>> run(const Webhook& webhook, const json::Value& object) {
+    CHECK(scope_.memo && request_.reader, "a webhook's answers are kept with the request");
     ServedPtr as = webhook_version(webhook.spec, request_, scope_.catalog);
     if (!as) return std::nullopt;
     if (!TRY(webhook_selects(webhook.spec, request_, object))) return std::nullopt;

@@ -6,6 +6,7 @@
 #include "apiserver/kinds/rules/status_rules.h"
 #include "apiserver/kinds/rules/warnings.h"
 #include "apiserver/schema/facts.h"
+#include "base/check.h"
 
 namespace hekla::apiserver {
 
@@ -36,6 +37,9 @@ Kind cluster_kind(std::string_view group, std::string_view version, std::string_
 }
 
 void add(Kinds& kinds, Kind kind) {
+  CHECK(kind.schema && !kind.storage.bucket.empty(), kind.resource.kind);
+  CHECK(kind.printing.columns.empty() == !kind.printing.cells, kind.resource.kind);
+  CHECK(kind.traits.generation_metadata.empty() || kind.traits.has_generation, kind.resource.kind);
   kind.rules.warnings = warnings_of(kind.resource);
   kind.rules.validate_status = validate_status;
   kinds.push_back(std::make_shared<const Kind>(std::move(kind)));

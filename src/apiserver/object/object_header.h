@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apiserver/object/kind.h"
+#include "base/check.h"
 #include "kube/decoded.h"
 #include "store/store.h"
 
@@ -38,6 +39,7 @@ struct ObjectHeader final : store::Attachment {
 std::shared_ptr<ObjectHeader> make_header(const Kind* kind, const json::Node& object);
 
 inline const ObjectHeader& header_of(const store::Item& item) {
+  CHECK(item.attachment, "every item of this server has a header");
   return static_cast<const ObjectHeader&>(*item.attachment);
 }
 

@@ -96,6 +96,7 @@ void Registry::set_custom(const std::vector<CustomKinds>& custom) {
   next->node_reports_ = node_reports_;
   auto serve = [&](const KindPtr& kind, const KindPtr& storage, bool terminating,
                    store::Revision since) {
+    CHECK(kind && storage, "a served kind is stored as something");
     auto served = std::make_shared<ServedKind>(
         ServedKind{kind, storage, store_.bucket(kind->storage.bucket), terminating, since});
     const kube::Resource& r = kind->resource;
@@ -179,6 +180,7 @@ std::vector<kube::Resource> Registry::resources() const {
 }
 
 void Registry::on_change(Executor& executor, std::function<void()> changed) {
+  CHECK(changed, "a listener wants to be called");
   std::lock_guard lock(mutex_);
   listeners_.push_back({&executor, std::make_shared<std::function<void()>>(std::move(changed))});
 }

@@ -141,6 +141,8 @@ std::string storage_key(const Kind& kind, const kube::Key& key) {
 }
 
 EncodedObject encode_object(const ServedKind& served, json::Value& object) {
+  CHECK(served.kind && served.storage, "a served kind is stored as something");
+  CHECK(object.is_object(), "only objects are stored");
   return encode(served, object, true);
 }
 

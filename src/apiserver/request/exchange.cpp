@@ -4,6 +4,7 @@
 
 #include "apiserver/text/field_error.h"
 #include "apiserver/text/status_error.h"
+#include "base/check.h"
 
 namespace hekla::apiserver {
 
@@ -50,6 +51,7 @@ void Exchange::count(int status) const {
 }
 
 void Exchange::respond(net::Response response) const {
+  CHECK(writer && response.status >= 100, "an answer has a status and somebody to send it");
   add_headers(response.headers);
   count(response.status);
   writer->respond(std::move(response));

@@ -4,6 +4,7 @@
 
 #include "apiserver/auth/auth.h"
 #include "apiserver/text/errors.h"
+#include "base/check.h"
 
 namespace hekla::apiserver {
 
@@ -60,7 +61,11 @@ void FlowLimits::spent(const std::string& name, Nanos time) {
 
 void FlowLimits::release(const std::string& name, bool stream) {
   std::lock_guard lock(mutex_);
-  for (Flow* one : {&flows_[name], &all_}) --(stream ? one->streams : one->requests);
+  for (Flow* one : {&flows_[name], &all_}) {
+    auto& held = stream ? one->streams : one->requests;
+    CHECK(held > 0, "a place is given back once");
+    --held;
+  }
 }
 
 void FlowLimits::fade(Flow& flow, MonoTime now) const {

@@ -57,7 +57,7 @@ constexpr std::size_t kBytesPerByte = 8, kSmallestMemory = 8 * 1024, kLargestMem
 WriteRequest request_with_memory(std::size_t body_bytes) {
   auto memory = std::make_shared<json::Arena>(
       std::clamp(kBytesPerByte * body_bytes, kSmallestMemory, kLargestMemory));
-  json::Value body{json::Storage(memory.get())};
+  json::Value body(json::Storage(memory.get()));
   return {.memory = std::move(memory), .body = std::move(body)};
 }
 

@@ -72,7 +72,7 @@ void answer_review(const ExchangePtr& exchange, json::Value review, json::Value 
   const WallTime now = exchange->serving.clock->wall();
   if (exchange->info.plural == "selfsubjectreviews") {
     object["metadata"].emplace_object().emplace("creationTimestamp", model::format_rfc3339(now));
-  } else if (KindPtr kind = asked_kind(exchange->info); kind != token_request_kind()) {
+  } else if (const KindPtr kind = unstored_kind_of(exchange->info)) {
     const net::Request& request = exchange->request;
     track_update(
         *kind, nullptr, review,

@@ -85,6 +85,26 @@ int number_of(std::string_view digits) {
   return value;
 }
 
+// The shapes of schema_facts.txt that are a type and a format.
+struct PlainShape {
+  char letter;
+  Type type;
+  const char* format;
+};
+constexpr PlainShape kPlainShapes[]{
+    {'s', Type::string, ""},
+    {'b', Type::boolean, ""},
+    {'i', Type::integer, "int32"},
+    {'l', Type::integer, "int64"},
+    {'d', Type::number, "double"},
+    {'B', Type::string, "byte"},
+    {'T', Type::string, "date-time"},
+    {'U', Type::string, "micro-time"},
+    {'D', Type::string, "go-duration"},
+    {'Q', Type::string, "quantity"},
+    {'I', Type::int_or_string, ""},
+};
+
 // They refer to each other in circles, so none owns another: the list owns them all.
 struct BuiltinTypes {
   std::deque<Schema> owned;
@@ -157,45 +177,19 @@ class Builder {
   }
 
   void set_shape(Schema& node, std::string_view kind) {
+    const std::string_view rest = kind.substr(1);
+    if (const auto plain = std::ranges::find(kPlainShapes, kind[0], &PlainShape::letter);
+        plain != std::end(kPlainShapes)) {
+      node.type = plain->type;
+      node.format = plain->format;
+      return;
+    }
     switch (kind[0]) {
-      case 's':
-        node.type = Type::string;
-        return;
       case 'e':
         node.type = Type::string;
         for (std::string_view value :
-             facts_.enumerations[static_cast<std::size_t>(number_of(kind.substr(1)))])
+             facts_.enumerations[static_cast<std::size_t>(number_of(rest))])
           node.enumeration.emplace_back(value);
-        return;
-      case 'b':
-        node.type = Type::boolean;
-        return;
-      case 'i':
-        node.type = Type::integer, node.format = "int32";
-        return;
-      case 'l':
-        node.type = Type::integer, node.format = "int64";
-        return;
-      case 'd':
-        node.type = Type::number, node.format = "double";
-        return;
-      case 'B':
-        node.type = Type::string, node.format = "byte";
-        return;
-      case 'T':
-        node.type = Type::string, node.format = "date-time";
-        return;
-      case 'U':
-        node.type = Type::string, node.format = "micro-time";
-        return;
-      case 'D':
-        node.type = Type::string, node.format = "go-duration";
-        return;
-      case 'Q':
-        node.type = Type::string, node.format = "quantity";
-        return;
-      case 'I':
-        node.type = Type::int_or_string;
         return;
       case 'R':
         node.atomic_map = true;  // bytes to everybody but their owner
@@ -204,27 +198,26 @@ class Builder {
         node.type = Type::object, node.preserve_unknown = true;
         return;
       case '~':
-        set_shape(node, kind.substr(1));
-        return;
+        return set_shape(node, rest);
       case '[':
-        node.type = Type::array, node.items = element(kind.substr(1));
+        node.type = Type::array, node.items = element(rest);
         return;
       case '{':
-        node.type = Type::object, node.additional = element(kind.substr(1));
+        node.type = Type::object, node.additional = element(rest);
         return;
-      case '#': {
-        const Schema& of = type_of(kind);
-        node.type = Type::object;
-        node.go_type = of.go_type;
-        node.properties = of.properties;
-        node.required = of.required;
-        node.atomic_map = of.atomic_map;
-        return;
-      }
+      case '#':
+        return copy_shape(type_of(kind), node);
       default:
-        node.preserve_unknown = true;
-        return;  // free JSON
+        node.preserve_unknown = true;  // free JSON
     }
+  }
+
+  static void copy_shape(const Schema& of, Schema& node) {
+    node.type = Type::object;
+    node.go_type = of.go_type;
+    node.properties = of.properties;
+    node.required = of.required;
+    node.atomic_map = of.atomic_map;
   }
 
   void set_attributes(Schema& node, const FieldFact& field) {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "apiserver/schema/schema.h"
+#include "apiserver/schema/type_names.h"
 #include "apiserver/text/field_error.h"
 #include "base/bytes.h"
 #include "model/instant.h"
@@ -49,46 +50,14 @@ std::string go_type_name(const Schema& schema) {
   }
 }
 
-std::string_view json_kind(const json::Value& value) {
-  switch (value.kind()) {
-    case json::Kind::bool_:
-      return "bool";
-    case json::Kind::string:
-      return "string";
-    case json::Kind::array:
-      return "array";
-    case json::Kind::object:
-      return "object";
-    default:
-      return "number";
-  }
-}
-
-// The same of a value that was decoded into interface{}.
-std::string_view go_kind(const json::Value& value) {
-  switch (value.kind()) {
-    case json::Kind::array:
-      return "slice";
-    case json::Kind::object:
-      return "map";
-    case json::Kind::int64:
-    case json::Kind::uint64:
-      return "int64";
-    case json::Kind::double_:
-      return "float64";
-    default:
-      return json_kind(value);
-  }
-}
-
 // The words of apimachinery's converter about a value that does not fit. Types that decode
 // themselves say it in JSON's words.
 std::string unconvertible(const Schema& schema, const json::Value& value) {
-  const std::string kind(go_kind(value));
+  const std::string kind(value_names(value.kind()).go);
   const std::string_view format = schema.format;
   const auto itself = [&](const char* type) {
-    return "json: cannot unmarshal " + std::string(json_kind(value)) + " into Go value of type " +
-           type;
+    return "json: cannot unmarshal " + std::string(value_names(value.kind()).json) +
+           " into Go value of type " + type;
   };
   const auto simple = [&](bool convertible, std::string_view type) {
     return convertible ? "cannot convert " + kind + " to " + go_type_name(schema)
@@ -148,7 +117,7 @@ class TypeCheck {
                                   bool show = false) {
     if (decoder_ == GoDecoder::unstructured)
       return fail(Code::bad_request, unconvertible(schema, value));
-    std::string message = "json: cannot unmarshal " + std::string(json_kind(value));
+    std::string message = "json: cannot unmarshal " + std::string(value_names(value.kind()).json);
     if (show) message += " " + json::serialize(value);
     message += path_.empty()
                    ? " into Go value of type "

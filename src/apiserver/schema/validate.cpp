@@ -7,6 +7,7 @@
 
 #include "apiserver/schema/rules.h"
 #include "apiserver/schema/schema.h"
+#include "apiserver/schema/type_names.h"
 #include "apiserver/text/field_error.h"
 #include "apiserver/text/path_step.h"
 #include "cel/pattern.h"
@@ -23,47 +24,6 @@ constexpr std::string_view kObjectMeta = "io.k8s.apimachinery.pkg.apis.meta.v1.O
 constexpr std::string_view kQuantityPattern =
     "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|"
     "([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$";
-
-std::string_view type_name(Type type) {
-  switch (type) {
-    case Type::object:
-      return "object";
-    case Type::array:
-      return "array";
-    case Type::string:
-      return "string";
-    case Type::integer:
-      return "integer";
-    case Type::number:
-      return "number";
-    case Type::boolean:
-      return "boolean";
-    case Type::int_or_string:
-      return "integer,string";
-    case Type::any:
-      break;
-  }
-  return "";
-}
-
-std::string_view type_name(const json::Value& value) {
-  switch (value.kind()) {
-    case json::Kind::null:
-      return "null";
-    case json::Kind::bool_:
-      return "boolean";
-    case json::Kind::string:
-      return "string";
-    case json::Kind::array:
-      return "array";
-    case json::Kind::object:
-      return "object";
-    case json::Kind::double_:
-      return "number";
-    default:
-      return "integer";
-  }
-}
 
 bool is_whole(const json::Value& value) {
   if (!value.is_double()) return value.is_number();
@@ -146,7 +106,7 @@ class Validator {
     if (value.is_null()) return;
     if (schema.format == "quantity") {
       if (!value.is_string() && !value.is_number())
-        wrong_type("integer,string", type_name(value));
+        wrong_type(type_name(Type::int_or_string), value_names(value.kind()).openapi);
       else if (!model::Quantity::from_json(value))
         invalid(value, "should match '" + std::string(kQuantityPattern) + "'");
       return;
@@ -179,7 +139,7 @@ class Validator {
       return;
     }
     if (!has_type(schema.type, value))
-      wrong_type(type_name(schema.type), type_name(value));
+      wrong_type(type_name(schema.type), value_names(value.kind()).openapi);
     else if (schema.format == "int32" && value.is_number() &&
              (value.to_number<double>() > INT32_MAX || value.to_number<double>() < INT32_MIN))
       wrong_type("int32", "int64");

@@ -10,6 +10,7 @@
 #include "apiserver/server/self_reconciler.h"
 #include "apiserver/text/field_error.h"
 #include "base/bytes.h"
+#include "base/check.h"
 #include "json/parse.h"
 #include "model/time.h"
 
@@ -294,6 +295,7 @@ struct Aggregator::State : std::enable_shared_from_this<State> {
 
   // Asks the server for what every API server has.
   net::ClientRequest question(const Backend& backend, const std::string& path) const {
+    CHECK(!backend.origins.empty() && backend.client, "only a server with an address is asked");
     net::ClientRequest request;
     request.url = backend.origins[checks % backend.origins.size()] + path;
     request.headers.add("Accept", "application/json");

@@ -9,6 +9,7 @@
 #include "apiserver/read/watch.h"
 #include "apiserver/request/node_metrics.h"
 #include "apiserver/text/errors.h"
+#include "base/check.h"
 #include "json/parse.h"
 
 namespace hekla::apiserver {
@@ -289,6 +290,7 @@ void LocalClient::batch(std::vector<kube::Write> writes, kube::BatchDone done) {
         results.emplace_back(std::unexpected(std::move(*error)));
         continue;
       }
+      CHECK(next < outcomes.size(), "one outcome per request");
       WriteOutcome& outcome = outcomes[next];
       if (outcome.error)
         results.emplace_back(std::unexpected(std::move(*outcome.error)));

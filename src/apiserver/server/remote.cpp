@@ -1,6 +1,7 @@
 #include "apiserver/server/remote.h"
 
 #include "apiserver/connect/proxy.h"
+#include "base/check.h"
 
 namespace hekla::apiserver {
 
@@ -51,6 +52,7 @@ void serve_remote(const ExchangePtr& exchange, const RemotePtr& remote) {
     response.body = "service unavailable\n";
     return exchange->respond(std::move(response));
   }
+  CHECK(remote->client, "a server that is available has a client");
   Forwarding how;
   how.client = remote->client.get();
   how.held_client = remote->client;

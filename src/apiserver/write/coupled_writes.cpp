@@ -3,6 +3,7 @@
 #include "apiserver/object/storage.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/write/managed_fields.h"
+#include "base/check.h"
 
 namespace hekla::apiserver {
 
@@ -26,6 +27,8 @@ std::vector<CoupledWrite> coupled_objects(const WriteScope& scope, const kube::R
 }
 
 void add_coupled_write(WriteScope& scope, const json::Value& before, CoupledWrite changed) {
+  CHECK(changed.served && !changed.key.empty() && changed.expected > 0,
+        "a coupled write is of an object that was read");
   const Kind& kind = *changed.served->kind;
   if (kind.schema)
     track_update(kind, &before, changed.object,

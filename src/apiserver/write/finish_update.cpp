@@ -12,6 +12,7 @@
 #include "apiserver/write/stages/decode.h"
 #include "apiserver/write/stages/put.h"
 #include "apiserver/write/stages/validate.h"
+#include "base/check.h"
 
 namespace hekla::apiserver {
 
@@ -88,6 +89,8 @@ bool completes_removal(const Kind& kind, const json::Value& object) {
 }  // namespace
 
 Result<PreparedWrite> finish_update(WriteScope& scope, UpdateInput input) {
+  CHECK(input.item && input.old.is_object() && input.object.is_object(),
+        "an update replaces an object by an object");
   const Kind& kind = scope.kind();
   json::Value& object = input.object;
   const json::Value& old = input.old;

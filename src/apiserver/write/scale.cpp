@@ -5,6 +5,7 @@
 #include "apiserver/kinds/cells.h"
 #include "apiserver/object/metadata.h"
 #include "apiserver/object/storage.h"
+#include "apiserver/object/subresources.h"
 #include "apiserver/object/write_scope.h"
 #include "apiserver/schema/facts.h"
 #include "apiserver/text/errors.h"
@@ -16,6 +17,7 @@
 #include "apiserver/write/stages/decode.h"
 #include "apiserver/write/stages/find.h"
 #include "apiserver/write/stages/put.h"
+#include "base/check.h"
 #include "model/selector.h"
 
 namespace hekla::apiserver {
@@ -87,6 +89,7 @@ Result<void> check_scale(const WriteScope& scope, const json::Value& scale) {
 }  // namespace
 
 Result<json::Value> scale_of(const Kind& kind, const json::Value& object) {
+  CHECK(has_scale(kind), "only kinds with a scale are asked for one");
   const json::Value* wanted = at(object, kind.scale.spec_path);
   if (!wanted && kind.custom)
     return fail(Code::internal,

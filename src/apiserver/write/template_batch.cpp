@@ -10,6 +10,7 @@
 #include "apiserver/object/write_scope.h"
 #include "apiserver/write/stages/admit.h"
 #include "apiserver/write/stages/put.h"
+#include "base/check.h"
 #include "json/raw.h"
 #include "model/names.h"
 
@@ -169,6 +170,7 @@ std::optional<PreparedWrite> TemplateBatch::make(WriteScope& scope) const {
   header->decoded = {};  // of other bytes
   header->name = name;
   header->uid = uuid(scope.rng);
+  CHECK(model_->header && !model_->slots.empty(), "a model knows where its pods differ");
   PreparedWrite member = model_->prepared;
   const std::string_view text = model_->bytes;
   std::string& bytes = member.write.value;

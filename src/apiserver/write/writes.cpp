@@ -102,6 +102,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
         for (auto& [coupled_key, one] : prepared->coupled)
           staged_.insert_or_assign(coupled_key, std::move(one));
         store::AttachmentPtr header = prepared->write.attachment;
+        CHECK(header, "what is committed has a header");
         batch_bytes += prepared->write.value.size();
         batch.writes.push_back(std::move(prepared->write));
         pending_.push_back({index, std::move(*prepared), std::move(header)});
@@ -185,6 +186,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
     if (taken) return;
     for (Pending& one : pending_) settle(one.index, too_busy_error());
     for (std::size_t index : queue_) settle(index, too_busy_error());
+    pending_.clear();
     queue_.clear();
     finish();
   }
@@ -266,6 +268,7 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
   void settle(std::size_t index, Error error) { outcomes_[index].error = std::move(error); }
 
   void finish() {
+    CHECK(queue_.empty() && pending_.empty(), "every request has been answered");
     for (std::size_t i = 0; i < outcomes_.size(); ++i)
       if (memos_[i]) outcomes_[i].audit_annotations = std::move(memos_[i]->audit_annotations);
     done_(std::move(outcomes_));
@@ -294,6 +297,9 @@ class Writes::Run : public std::enable_shared_from_this<Writes::Run> {
 };
 
 void Writes::run(std::vector<WriteRequest> requests, Executor& continuation, Done done) {
+  CHECK(done, "somebody waits for the outcomes");
+  for (const WriteRequest& request : requests)
+    CHECK(request.served && request.served->kind, "a write is of a served kind");
   std::make_shared<Run>(*this, std::move(requests), continuation, std::move(done))->round();
 }
 

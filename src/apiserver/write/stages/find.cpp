@@ -16,6 +16,7 @@ bool writes_view(const WriteScope& scope) {
 }
 
 json::Value take_body(WriteScope& scope) {
+  CHECK(scope.memo, "an attempt belongs to a request");
   if (!scope.request.read_again) return json::Value(scope.request.body, scope.storage);
   if (std::exchange(scope.memo->body_taken, true)) return scope.request.read_again(scope.storage);
   return std::move(scope.body);

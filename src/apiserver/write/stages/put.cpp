@@ -1,6 +1,7 @@
 #include "apiserver/write/stages/put.h"
 
 #include "apiserver/crd/conversion.h"
+#include "base/check.h"
 
 namespace hekla::apiserver {
 
@@ -21,6 +22,9 @@ Result<PreparedWrite> put_stage(WriteScope& scope, json::Value object, store::Ex
 
 PreparedWrite put_encoded(WriteScope& scope, EncodedObject encoded, store::Expect expect,
                           WriteOutcome::Effect effect) {
+  CHECK(!scope.request.dry_run, "a dry run commits nothing");
+  CHECK(encoded.header && encoded.revision_at <= encoded.bytes.size(),
+        "the revision has its place in the bytes");
   PreparedWrite prepared;
   prepared.outcome.effect = effect;
   prepared.outcome.warnings = std::move(scope.warnings);
@@ -46,6 +50,7 @@ Result<PreparedWrite> remove_stage(WriteScope& scope, json::Value last_state,
 }
 
 PreparedWrite unchanged_stage(WriteScope& scope, store::ItemPtr item) {
+  CHECK(item, "what is unchanged is there");
   PreparedWrite prepared;
   prepared.outcome.item = std::move(item);
   prepared.outcome.warnings = std::move(scope.warnings);
