@@ -47,12 +47,21 @@ struct ClientOptions {
   OwnRanges own_ranges;    // where no socket of this process' network namespace connects to
 };
 
+// A body that is not there when its request is sent: StreamHandle::write() brings it.
+struct StreamedBody {
+  std::optional<std::uint64_t> bytes;  // announced as Content-Length; none: chunked
+};
+
 struct ClientRequest {
   std::string method = "GET";
   std::string url;  // https://host:port/path?query, http://..., unix:///run/x.sock:/path?query
   Headers headers;
   std::string body;
+  std::optional<StreamedBody> streamed_body;  // in place of `body`; only for Client::stream
   std::chrono::milliseconds timeout{30'000};  // whole exchange; 0 for none (streams)
+  std::chrono::milliseconds head_timeout{0};  // until the answer's head has come; 0 for none
+  // Without a byte of an answer that is not held; 0 for none. Not after a 101.
+  std::chrono::milliseconds stall_timeout{0};
   std::size_t max_body_bytes = 256u << 20;
 };
 
@@ -64,6 +73,13 @@ struct StreamCallbacks {
   std::function<void(std::string_view)> on_data;
   std::function<void(Result<void>)> on_end;  // exactly once
   std::function<void()> on_drained;          // what was written has left
+  // Interim answers (1xx other than 101), before on_head.
+  std::function<void(int status, const Headers&)> on_interim = {};
+  // Trailer fields of a chunked body, before on_end; only if there are any.
+  std::function<void(const Headers&)> on_trailers = {};
+  // After a 101: the server sends nothing more and still reads. on_end comes when end() has been
+  // said as well. Without this callback the server's end is the end of both.
+  std::function<void()> on_server_end = {};
 };
 
 // Destroying the handle cancels; no callback runs after the destructor has returned. The rest is
@@ -71,19 +87,29 @@ struct StreamCallbacks {
 class StreamHandle {
  public:
   virtual ~StreamHandle() = default;
-  // While held nothing is read from the server.
+  // While held nothing is read from the server. Takes effect at once when called in a callback of
+  // this stream.
   virtual void hold(bool held) = 0;
-  // Sends bytes as they are; after a 101 only.
+  // Queues bytes of a streamed body, from the start of the call on; after a 101 bytes as they are.
+  // No effect otherwise, nor once the answer is complete.
   virtual void write(std::string bytes) = 0;
+  // Bytes written that have not left: whoever writes waits for on_drained while this is large.
   virtual std::size_t pending_bytes() const = 0;
+  // Ends the streamed body: a sized one must be whole by then, or the call fails. After a 101:
+  // nothing more comes from here, what the server sends is still read.
+  virtual void end() {}
+  // The same with trailer fields, if the body is chunked.
+  virtual void end_with(Headers) { end(); }
 };
 
 // Failures to get an answer are `unavailable` (no connection, no trust, broken off) or `timeout`;
 // an answer with an error status is a Response like any other. Idempotent requests are sent once
-// more when a kept-alive connection turns out to be dead. Destroying the client fails what is under
-// way, and must not happen in one of its callbacks.
+// more when a kept-alive connection turns out to be dead; one with a streamed body is not, and
+// takes a new connection, or one that was used a moment ago. Destroying the client fails what is
+// under way, and must not happen in one of its callbacks.
 class Client {
  public:
+  // With a thread of its own.
   static Result<std::unique_ptr<Client>> make(ClientOptions options);
   virtual ~Client() = default;
   // `done` runs on a net thread.

@@ -140,4 +140,22 @@ void complete_body(Response& response) {
   response.tail = {};
 }
 
+// For writers that know neither sizes, trailers nor input: whoever wraps another passes these on.
+void ResponseWriter::begin_sized(int status, Headers headers, std::uint64_t) {
+  begin(status, std::move(headers));
+}
+
+void ResponseWriter::inform(int, Headers) {}
+
+void ResponseWriter::end_with(Headers) { end(); }
+
+void ResponseWriter::tunnel(Headers, InputCallbacks input) {
+  abort();
+  if (input.on_end) input.on_end(fail(Code::unavailable, "this connection has no tunnels"));
+}
+
+void ResponseWriter::read_body(InputCallbacks input) {
+  if (input.on_end) input.on_end({});
+}
+
 }  // namespace hekla::net

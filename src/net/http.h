@@ -1,5 +1,6 @@
-// HTTP as values. A server hands each request, fully read, to a Handler; answers go through a
-// ResponseWriter from any thread, at once or as a stream. Nothing above net sees a socket.
+// HTTP as values. A server hands each request to a Handler, fully read or, where its route says so,
+// with the body still to come; answers go through a ResponseWriter from any thread, at once or as a
+// stream. Nothing above net sees a socket.
 #pragma once
 
 #include <cstdint>
@@ -61,13 +62,17 @@ struct PeerCertificate {
 };
 
 struct Request {
-  std::string method;  // upper case
+  std::string method;  // as sent; methods compare with case
+  std::string target;  // path and query as sent, not decoded: what a proxy passes on; no authority
   std::string path;    // decoded, without the query
   Query query;
   Headers headers;
-  std::string body;
-  std::optional<PeerCertificate> peer;  // absent without TLS or without a certificate
-  std::string remote_address;           // the peer's IP address, without the port
+  std::string body;  // whole; empty when it is streamed
+  // The body is still on its way (RouteRules::stream_body): ResponseWriter::read_body() gets it.
+  bool body_streamed = false;
+  std::optional<std::uint64_t> body_bytes;  // of a streamed body, if the client has said so
+  std::optional<PeerCertificate> peer;      // absent without TLS or without a certificate
+  std::string remote_address;               // the peer's IP address, without the port
 };
 
 // The end of a large body, made piece by piece while what comes before it is being sent.
@@ -85,6 +90,20 @@ struct Response {
 // Makes the whole body at once, for those who have to see it.
 void complete_body(Response& response);
 
+// Bytes of a peer as they arrive: a streamed body, or all that follows an upgrade. Called one at a
+// time on the connection's net thread; must not block. A reader that falls behind pauses the input
+// instead, and the peer is slowed down by TCP.
+struct InputCallbacks {
+  // A piece of at most 256 KiB, gone when the call returns.
+  std::function<void(std::string_view)> on_data = {};
+  // Trailer fields of a chunked body, before on_end; only if there are any.
+  std::function<void(const Headers&)> on_trailers = {};
+  // Exactly once, and nothing comes after it. An error when the peer has left or broken the framing
+  // before the end of its body, took too long, sent more than it may, or the exchange was over
+  // first.
+  std::function<void(Result<void>)> on_end = {};
+};
+
 // Bytes that several streams may send: one event goes to many watchers.
 using SharedBytes = std::shared_ptr<const std::string>;
 
@@ -98,11 +117,19 @@ class ResponseWriter {
 
   // Sends status and headers at once (chunked): clients block on them.
   virtual void begin(int status, Headers headers) = 0;
+  // The same with a body of exactly `body_bytes`, announced as Content-Length. Writing more, or
+  // ending before they are written, breaks the connection off: the client must not take a part for
+  // the whole. In answer to HEAD only the length is sent.
+  virtual void begin_sized(int status, Headers headers, std::uint64_t body_bytes);
+  // An interim answer (103 and the like) before the one that counts; not to clients of HTTP/1.0.
+  virtual void inform(int status, Headers headers);
   // Queues a chunk; it is flushed without delay.
   virtual void write(SharedBytes chunk) = 0;
   void write(std::string chunk) { write(std::make_shared<const std::string>(std::move(chunk))); }
   // Ends the stream cleanly.
   virtual void end() = 0;
+  // The same with trailer fields, where the form of the answer has room for them (chunked).
+  virtual void end_with(Headers trailers);
   // Drops the connection without ending the stream, so that the client sees an error.
   virtual void abort() = 0;
 
@@ -119,7 +146,19 @@ class ResponseWriter {
   // write() sends bytes as they are, end() closes once they have left, and `on_data` gets what the
   // client sends, in order, on a net thread; it must not block.
   virtual void upgrade(Headers headers, std::function<void(std::string_view)> on_data) = 0;
-  // After upgrade(): while paused nothing is read from the client.
+  // The same with half-closing, as TCP has it: the client's end of sending is on_end, after which
+  // write() goes on; end() tells the client that nothing more comes, and input goes on. The
+  // exchange is complete when both have ended.
+  virtual void tunnel(Headers headers, InputCallbacks input);
+
+  // Asks for a streamed body, once; a client that waits for "100 Continue" gets it now. Until then
+  // nothing of the body is read beyond what came with the head. Without a streamed body the end
+  // comes at once, on the caller's thread. An answer that is complete before the body ends it: the
+  // rest is read and dropped when it is small, otherwise the connection closes after the answer.
+  virtual void read_body(InputCallbacks input);
+  // While paused nothing is read from the client: of a streamed body, or after an upgrade. Takes
+  // effect at once when called in a callback of that input; otherwise a piece may be on its way.
+  // Input also waits by itself while more than 2 MiB of output wait for the client.
   virtual void pause_input(bool paused) = 0;
 };
 
