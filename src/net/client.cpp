@@ -21,6 +21,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Nanos kMaxIdle = 60s;  // servers keep idle connections for minutes
+constexpr Nanos kMaxIdleForBody = 1s;
+constexpr std::size_t kMaxIdlePerOrigin = 64;
 constexpr Nanos kTokenAge = 60s;
 
 class CallHandle final : public StreamHandle {
@@ -29,6 +31,8 @@ class CallHandle final : public StreamHandle {
   ~CallHandle() override { call_->cancel(); }
   void hold(bool held) override { call_->hold(held); }
   void write(std::string bytes) override { call_->write(std::move(bytes)); }
+  void end() override { call_->end_output({}); }
+  void end_with(Headers trailers) override { call_->end_output(trailers); }
   std::size_t pending_bytes() const override { return call_->unsent(); }
 
  private:
@@ -37,27 +41,19 @@ class CallHandle final : public StreamHandle {
 
 class HttpClient final : public Client, public ConnectionPool {
  public:
-  HttpClient(ClientOptions options, SslContext tls)
-      : options_(std::move(options)), tls_(std::move(tls)), thread_("net-client") {}
+  // On a thread of its own, or on one that belongs to somebody else.
+  HttpClient(ClientOptions options, SslContext tls, std::shared_ptr<IoThread> thread)
+      : options_(std::move(options)),
+        tls_(std::move(tls)),
+        owns_thread_(thread == nullptr),
+        thread_(owns_thread_ ? std::make_shared<IoThread>("net-client") : std::move(thread)),
+        leave_(thread_->on_finish([this] { end_all(); })) {}
 
   ~HttpClient() override {
-    std::vector<std::shared_ptr<Call>> waiting;
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-      for (auto& [origin, pool] : pools_) {
-        waiting.insert(waiting.end(), pool.waiting.begin(), pool.waiting.end());
-        pool.waiting.clear();
-        pool.idle.clear();
-      }
-      for (const auto& connection : connections_) connection->close_now("the client is closing");
-    }
-    for (const auto& call : waiting) refuse(call);
-    {
-      std::lock_guard lock(gate_->mutex);
-      gate_->closed = true;
-    }
-    thread_.finish();  // when the last connection has closed
+    thread_->forget(leave_);
+    end_all();
+    // Until the last connection has closed.
+    owns_thread_ ? thread_->finish() : thread_->settle();
   }
 
   void send(ClientRequest request, std::function<void(Result<Response>)> done) override {
@@ -89,10 +85,28 @@ class HttpClient final : public Client, public ConnectionPool {
   }
 
  private:
+  void end_all() {
+    std::vector<std::shared_ptr<Call>> waiting;
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+      for (auto& [origin, pool] : pools_) {
+        waiting.insert(waiting.end(), pool.waiting.begin(), pool.waiting.end());
+        pool.waiting.clear();
+        pool.idle.clear();
+      }
+      for (const auto& connection : connections_) connection->close_now("the client is closing");
+    }
+    for (const auto& call : waiting) refuse(call);
+    std::lock_guard lock(gate_->mutex);
+    gate_->closed = true;
+  }
+
   struct Pool {
     std::vector<std::shared_ptr<ClientConnection>> idle;  // the last one used is the last in
     std::size_t active = 0;
     std::deque<std::shared_ptr<Call>> waiting;
+    bool is_empty() const { return idle.empty() && active == 0 && waiting.empty(); }
   };
 
   std::shared_ptr<Call> start(ClientRequest request, bool is_stream, StreamCallbacks callbacks) {
@@ -104,10 +118,10 @@ class HttpClient final : public Client, public ConnectionPool {
         if (status == 401) credentials->refused();
         if (on_head) on_head(status, headers);
       };
-    auto call = std::make_shared<Call>(thread_.io(), std::move(request), url ? *url : Url{},
+    auto call = std::make_shared<Call>(thread_->io(), std::move(request), url ? *url : Url{},
                                        is_stream, std::move(callbacks));
     if (!url) {
-      asio::post(thread_.io(),
+      asio::post(thread_->io(),
                  [call, error = url.error()] { call->finish(std::unexpected(error)); });
       return call;
     }
@@ -135,7 +149,9 @@ class HttpClient final : public Client, public ConnectionPool {
   // With the lock held.
   void assign(Pool& pool, const std::shared_ptr<Call>& call) {
     std::shared_ptr<ClientConnection> connection;
-    MonoTime oldest = real_clock().mono() - kMaxIdle;
+    // A streamed body cannot be sent again if the server closes just then.
+    MonoTime oldest =
+        real_clock().mono() - (call->has_streamed_body() ? kMaxIdleForBody : kMaxIdle);
     while (!pool.idle.empty() && !connection) {
       std::shared_ptr<ClientConnection> candidate = std::move(pool.idle.back());
       pool.idle.pop_back();
@@ -146,7 +162,7 @@ class HttpClient final : public Client, public ConnectionPool {
         candidate->close_now("idle for too long");
     }
     if (!connection) {
-      connection = std::make_shared<ClientConnection>(*this, thread_.io(), call->url().origin);
+      connection = std::make_shared<ClientConnection>(*this, thread_->io(), call->url().origin);
       connection->tls_generation = tls_generation_;
       connections_.insert(connection);
     }
@@ -232,7 +248,11 @@ class HttpClient final : public Client, public ConnectionPool {
     std::lock_guard lock(mutex_);
     if (stopping_) return connection->close_now("the client is closing");
     connection->idle_since = real_clock().mono();
-    pools_[connection->origin()].idle.push_back(connection);
+    Pool& pool = pools_[connection->origin()];
+    if (pool.idle.size() < kMaxIdlePerOrigin)
+      pool.idle.push_back(connection);
+    else
+      connection->close_now("enough others are idle");
     release(*connection);
   }
 
@@ -243,6 +263,8 @@ class HttpClient final : public Client, public ConnectionPool {
       connections_.erase(connection);
       std::erase(pools_[connection->origin()].idle, connection);
       release(*connection);
+      const auto pool = pools_.find(connection->origin());
+      if (pool->second.is_empty()) pools_.erase(pool);  // pods come and go
     }
     if (undone) place(undone);
   }
@@ -258,7 +280,9 @@ class HttpClient final : public Client, public ConnectionPool {
   std::string tls_certificate_;
   std::atomic<int> tls_generation_ = 0;
   std::once_flag system_trust_;
-  IoThread thread_;
+  const bool owns_thread_;
+  const std::shared_ptr<IoThread> thread_;
+  const int leave_;
 
   std::mutex mutex_;
   std::map<Origin, Pool> pools_;
@@ -280,9 +304,14 @@ class HttpClient final : public Client, public ConnectionPool {
 }  // namespace
 
 Result<std::unique_ptr<Client>> Client::make(ClientOptions options) {
+  return make_on(nullptr, std::move(options));
+}
+
+Result<std::unique_ptr<Client>> Client::make_on(std::shared_ptr<IoThread> thread,
+                                                ClientOptions options) {
   TlsTrust trust{options.ca_pem, options.certificate, options.insecure_skip_verify};
   SslContext tls = TRY(make_client_context(trust));
-  return std::make_unique<HttpClient>(std::move(options), std::move(tls));
+  return std::make_unique<HttpClient>(std::move(options), std::move(tls), std::move(thread));
 }
 
 }  // namespace hekla::net

@@ -9,10 +9,13 @@
 
 #include "base/crypto.h"
 #include "base/result.h"
+#include "net/client_request.h"
 #include "net/http.h"
 #include "net/own_ranges.h"
 
 namespace hekla::net {
+
+class IoThread;
 
 // Credentials that change while the client lives.
 struct Credential {
@@ -47,48 +50,13 @@ struct ClientOptions {
   OwnRanges own_ranges;    // where no socket of this process' network namespace connects to
 };
 
-// A body that is not there when its request is sent: StreamHandle::write() brings it.
-struct StreamedBody {
-  std::optional<std::uint64_t> bytes;  // announced as Content-Length; none: chunked
-};
-
-struct ClientRequest {
-  std::string method = "GET";
-  std::string url;  // https://host:port/path?query, http://..., unix:///run/x.sock:/path?query
-  Headers headers;
-  std::string body;
-  std::optional<StreamedBody> streamed_body;  // in place of `body`; only for Client::stream
-  std::chrono::milliseconds timeout{30'000};  // whole exchange; 0 for none (streams)
-  std::chrono::milliseconds head_timeout{0};  // until the answer's head has come; 0 for none
-  // Without a byte of an answer that is not held; 0 for none. Not after a 101.
-  std::chrono::milliseconds stall_timeout{0};
-  std::size_t max_body_bytes = 256u << 20;
-};
-
-// A response body as it arrives. Called on a net thread, one call at a time: on_head, on_data...,
-// on_end. A slow callback slows the sender down. When the server agrees to leave HTTP behind (101),
-// the data is whatever it sends from then on.
-struct StreamCallbacks {
-  std::function<void(int status, const Headers&)> on_head;
-  std::function<void(std::string_view)> on_data;
-  std::function<void(Result<void>)> on_end;  // exactly once
-  std::function<void()> on_drained;          // what was written has left
-  // Interim answers (1xx other than 101), before on_head.
-  std::function<void(int status, const Headers&)> on_interim = {};
-  // Trailer fields of a chunked body, before on_end; only if there are any.
-  std::function<void(const Headers&)> on_trailers = {};
-  // After a 101: the server sends nothing more and still reads. on_end comes when end() has been
-  // said as well. Without this callback the server's end is the end of both.
-  std::function<void()> on_server_end = {};
-};
-
 // Destroying the handle cancels; no callback runs after the destructor has returned. The rest is
 // for any thread.
 class StreamHandle {
  public:
   virtual ~StreamHandle() = default;
-  // While held nothing is read from the server. Takes effect at once when called in a callback of
-  // this stream.
+  // While held nothing more is read from the server; of what has been read up to 64 KiB may still
+  // come.
   virtual void hold(bool held) = 0;
   // Queues bytes of a streamed body, from the start of the call on; after a 101 bytes as they are.
   // No effect otherwise, nor once the answer is complete.
@@ -111,6 +79,9 @@ class Client {
  public:
   // With a thread of its own.
   static Result<std::unique_ptr<Client>> make(ClientOptions options);
+  // On a thread that others use as well and end: see LocalClients. Null: as make().
+  static Result<std::unique_ptr<Client>> make_on(std::shared_ptr<IoThread> thread,
+                                                 ClientOptions options);
   virtual ~Client() = default;
   // `done` runs on a net thread.
   virtual void send(ClientRequest request, std::function<void(Result<Response>)> done) = 0;

@@ -19,6 +19,9 @@ namespace {
 constexpr std::size_t kReadStep = 64 * 1024;
 constexpr std::size_t kMaxHeadBytes = 256 * 1024;
 constexpr int kReadsPerTurn = 16;
+constexpr std::size_t kMaxPerWrite = 240 * 1024;
+constexpr int kWritesPerTurn = 4;  // then others on this thread have their turn
+constexpr std::chrono::milliseconds kRetryPause{50};
 
 template <class Raw>
 std::string raw_bytes(const Raw& address, std::size_t size = sizeof(Raw)) {
@@ -72,28 +75,31 @@ void ClientConnection::close_now(std::string why) {
 void ClientConnection::take(std::shared_ptr<Call> call) {
   // It may have closed while the call was on its way here: nothing has been sent.
   if (stage_ == Stage::closed) return pool_.on_closed(shared_from_this(), call);
-  // Runs `order` here, unless the call has left by then.
+  // Runs `order`, unless the call has left by then: at once when this is the thread.
   auto on_thread = [self = shared_from_this(), which = std::weak_ptr(call)](auto order) {
-    asio::post(self->io_, [self, which, order = std::move(order)]() mutable {
+    auto task = [self, which, order = std::move(order)] {
       if (self->call_ && self->call_ == which.lock()) order(*self);
-    });
+    };
+    if (self->io_.get_executor().running_in_this_thread()) return task();
+    asio::post(self->io_, std::move(task));
   };
   Call::Controls controls;
-  controls.give_up = [on_thread] { on_thread([](ClientConnection& self) { self.close(); }); };
+  controls.give_up = [self = shared_from_this(), which = std::weak_ptr(call)] {
+    asio::post(self->io_, [self, which] {
+      if (self->call_ && self->call_ == which.lock()) self->close();
+    });
+  };
   controls.hold = [on_thread](bool held) {
     on_thread([held](ClientConnection& self) { self.hold(held); });
   };
-  controls.write = [on_thread](std::string bytes) {
-    on_thread([bytes = std::move(bytes)](ClientConnection& self) mutable {
-      self.send_more(std::move(bytes));
-    });
-  };
+  controls.wake = [on_thread] { on_thread([](ClientConnection& self) { self.flush_soon(); }); };
+  call_ = call;
+  answered_ = false;
   if (!call->attach(std::move(controls))) {
+    call_ = nullptr;
     if (stage_ == Stage::ready) return pool_.on_idle(shared_from_this());
     return close();
   }
-  call_ = std::move(call);
-  answered_ = false;
   if (stage_ == Stage::ready)
     send_request();
   else
@@ -102,6 +108,7 @@ void ClientConnection::take(std::shared_ptr<Call> call) {
 
 void ClientConnection::connect() {
   stage_ = Stage::connecting;
+  connect_began_ = real_clock().mono();
   connect_timer_.emplace(io_, pool_.connect_timeout());
   connect_timer_->async_wait([self = shared_from_this()](boost::system::error_code error) {
     if (error || self->stage_ == Stage::ready || self->stage_ == Stage::closed) return;
@@ -157,7 +164,18 @@ void ClientConnection::try_next_address() {
     if (socket >= 0) return connect_by(socket, address);
     connect_failure_ = errno_text(errno);
   }
+  if (refused_ && call_ && real_clock().mono() < connect_began_ + call_->request().refused_retry)
+    return retry_connecting();
   fail_call(failure(connect_failure_.empty() ? "the name has no address" : connect_failure_));
+}
+
+void ClientConnection::retry_connecting() {
+  next_address_ = 0;
+  refused_ = false;
+  retry_timer_.emplace(io_, kRetryPause);
+  retry_timer_->async_wait([self = shared_from_this()](boost::system::error_code error) {
+    if (!error && self->stage_ == Stage::connecting) self->try_next_address();
+  });
 }
 
 void ClientConnection::connect_by(int fd, const Address& address) {
@@ -167,6 +185,7 @@ void ClientConnection::connect_by(int fd, const Address& address) {
                        static_cast<socklen_t>(address.first.size()));
   if (done != 0 && errno != EINPROGRESS) {
     connect_failure_ = errno_text(errno);
+    refused_ = errno == ECONNREFUSED;
     return try_next_address();
   }
   Ssl ssl;
@@ -186,6 +205,7 @@ void ClientConnection::on_connected() {
   ::getsockopt(channel_->fd(), SOL_SOCKET, SO_ERROR, &error, &size);
   if (error != 0) {
     connect_failure_ = errno_text(error);
+    refused_ = error == ECONNREFUSED;
     channel_.reset();
     return try_next_address();
   }
@@ -219,46 +239,83 @@ void ClientConnection::step_handshake() {
 void ClientConnection::send_request() {
   output_ = call_->format_request(pool_.bearer_token());
   output_sent_ = 0;
+  output_counted_ = request_sent_ = false;
   arm_read();
   pump();
 }
 
-void ClientConnection::send_more(std::string bytes) {
-  if (!upgraded_ || broken_) return;
-  output_.erase(0, std::exchange(output_sent_, 0));
-  output_ += bytes;
-  pump();
+// Takes effect at once; reading begins again in a turn of its own, since whoever asks may be a
+// callback of this connection.
+void ClientConnection::hold(bool held) {
+  if (std::exchange(held_, held) == held || held || read_armed_) return;
+  read_armed_ = true;
+  asio::post(io_, [self = shared_from_this()] {
+    self->read_armed_ = false;
+    self->on_readable();
+  });
 }
 
-void ClientConnection::hold(bool held) {
-  if (std::exchange(held_, held) && !held && !read_armed_) on_readable();
+// Many writes of one turn leave together.
+void ClientConnection::flush_soon() {
+  if (write_armed_ || std::exchange(flush_posted_, true)) return;
+  asio::post(io_, [self = shared_from_this()] {
+    self->flush_posted_ = false;
+    self->pump();
+  });
 }
 
 void ClientConnection::pump() {
-  if (write_armed_ || stage_ != Stage::ready) return;
-  std::size_t taken = 0;
-  Io done = channel_->write(std::string_view(output_).substr(output_sent_), taken);
-  output_sent_ += taken;
-  if (upgraded_ && call_) {
-    std::shared_ptr<Call> call = call_;  // a callback may end it
-    call->on_sent(taken);
+  for (int turn = 0; turn < kWritesPerTurn; ++turn) {
+    if (write_armed_ || stage_ != Stage::ready) return;
+    if (output_sent_ == output_.size() && !refill()) return;
+    std::size_t taken = 0;
+    Io done = channel_->write(std::string_view(output_).substr(output_sent_), taken);
+    output_sent_ += taken;
+    if (output_counted_ && call_) {
+      std::shared_ptr<Call> call = call_;  // a callback may end it
+      call->on_sent(taken);
+    }
+    if (done == Io::want_write) {
+      write_armed_ = true;
+      channel_->wait_writable([self = shared_from_this()] {
+        self->write_armed_ = false;
+        self->pump();
+      });
+    } else if (done != Io::done) {
+      // The answer may be there although the server has stopped reading: let the read side decide.
+      broken_ = true;
+      output_ = {};
+      output_sent_ = 0;
+      return;
+    }
   }
-  if (done == Io::want_write) {
-    write_armed_ = true;
-    channel_->wait_writable([self = shared_from_this()] {
-      self->write_armed_ = false;
-      self->pump();
-    });
-  } else if (done != Io::done) {
-    // The answer may be there although the server has stopped reading: let the read side decide.
-    broken_ = true;
-    output_ = {};
-    output_sent_ = 0;
+  flush_soon();
+}
+
+// False when there is nothing to send.
+bool ClientConnection::refill() {
+  output_.clear();
+  output_sent_ = 0;
+  if (!call_ || broken_) return false;
+  if (output_.capacity() > 4 * kMaxPerWrite) output_ = {};
+  output_counted_ = true;
+  if (call_->take(output_, kMaxPerWrite) == Call::Left::nothing && output_.empty()) on_output_end();
+  return !output_.empty();
+}
+
+// All of a request has left, or all of a tunnel's half.
+void ClientConnection::on_output_end() {
+  if (!upgraded_) {
+    if (!std::exchange(request_sent_, true)) call_->on_request_sent();
+    return;
   }
+  if (std::exchange(sending_done_, true)) return;
+  channel_->finish_sending();
+  if (server_done_) finish_call();
 }
 
 void ClientConnection::arm_read() {
-  if (read_armed_ || held_ || stage_ != Stage::ready) return;
+  if (read_armed_ || held_ || server_done_ || stage_ != Stage::ready) return;
   read_armed_ = true;
   channel_->wait_readable([self = shared_from_this()] {
     self->read_armed_ = false;
@@ -268,7 +325,7 @@ void ClientConnection::arm_read() {
 
 void ClientConnection::on_readable() {
   thread_local std::array<char, kReadStep> buffer;
-  for (int turn = 0; stage_ == Stage::ready && !held_; ++turn) {
+  for (int turn = 0; stage_ == Stage::ready && !held_ && !server_done_; ++turn) {
     if (turn == kReadsPerTurn) {
       asio::post(io_, [self = shared_from_this()] { self->on_readable(); });
       return;
@@ -306,7 +363,10 @@ bool ClientConnection::read_head(std::string_view& data) {
     fail_call(failure("malformed answer: " + head.error().message));
     return false;
   }
-  if (head->status >= 100 && head->status < 200 && head->status != 101) return true;  // interim
+  if (head->status < 200 && head->status != 101) {
+    call_->on_interim(head->status, head->headers);
+    return stage_ == Stage::ready;
+  }
   std::size_t limit = call_->is_stream() ? std::numeric_limits<std::size_t>::max()
                                          : call_->request().max_body_bytes;
   Parsed<BodyReader> body =
@@ -315,7 +375,8 @@ bool ClientConnection::read_head(std::string_view& data) {
     fail_call(failure("unreadable answer: " + body.error().message));
     return false;
   }
-  upgraded_ = head->status == 101 && call_->is_stream() && output_sent_ == output_.size();
+  upgraded_ = head->status == 101 && call_->is_stream() && request_sent_;
+  if (upgraded_) call_->begin_tunnel();
   head_ = std::move(*head);
   body_reader_ = upgraded_ ? BodyReader::until_close() : std::move(*body);
   call_->on_head(head_->status, head_->headers);
@@ -323,36 +384,44 @@ bool ClientConnection::read_head(std::string_view& data) {
 }
 
 void ClientConnection::read_body(std::string_view& data) {
-  body_.clear();
-  Parsed<void> fed = body_reader_.feed(data, body_);
+  Parsed<std::string_view> piece = body_reader_.gather(data, body_);
   std::shared_ptr<Call> call = call_;
-  call->on_data(body_);
+  if (piece) call->on_data(*piece);
   if (body_.capacity() > 4 * kReadStep) body_ = {};
   if (stage_ != Stage::ready || !call_) return;
-  if (!fed) {
-    Error error = failure("unreadable answer: " + fed.error().message);
-    if (fed.error().status == 413) error.code = Code::too_large;
+  if (!piece) {
+    Error error = failure("unreadable answer: " + piece.error().message);
+    if (piece.error().status == 413) error.code = Code::too_large;
     return fail_call(std::move(error));
   }
-  if (body_reader_.complete()) finish_call();
+  if (!body_reader_.complete()) return;
+  call->on_trailers(body_reader_.take_trailers());
+  finish_call();
 }
 
 void ClientConnection::on_eof() {
-  broken_ = true;
   if (!call_) return close();
+  if (upgraded_) {
+    server_done_ = true;
+    std::shared_ptr<Call> call = call_;
+    if (!sending_done_ && call->on_server_end()) return;
+    if (call_) finish_call();
+    return;
+  }
+  broken_ = true;
   if (head_ && body_reader_.at_eof()) return finish_call();
   fail_call(failure("the server closed the connection before the end of its answer"));
 }
 
 void ClientConnection::finish_call() {
   bool reusable = !broken_ && wants_keep_alive(head_->headers, head_->minor_version) &&
-                  head_->status != 101 && output_sent_ == output_.size() && !write_armed_;
+                  head_->status != 101 && request_sent_ && !write_armed_;
   std::shared_ptr<Call> done = std::move(call_);
   call_ = nullptr;
   head_.reset();
   output_ = {};
   output_sent_ = 0;
-  held_ = false;
+  request_sent_ = held_ = false;
   reused_ = true;
   done->detach();
   // First the pool, then the caller: what the caller sends next finds this connection free.
@@ -367,13 +436,14 @@ void ClientConnection::fail_call(Error error) {
   std::shared_ptr<Call> failed = std::move(call_);
   call_ = nullptr;
   bool stale = reused_ && !answered_ && failed && !failed->finished() && !failed->retried &&
-               failed->is_idempotent();
+               failed->may_repeat();
   if (failed) failed->detach();
   if (stale) failed->retried = true;
   if (stage_ != Stage::closed) {
     stage_ = Stage::closed;
     if (channel_) channel_->close();
     connect_timer_.reset();
+    retry_timer_.reset();
     if (resolver_) resolver_->cancel();
     pool_.on_closed(shared_from_this(), stale ? failed : nullptr);
   }

@@ -13,6 +13,7 @@
 #include "net/call.h"
 #include "net/channel.h"
 #include "net/http_parser.h"
+#include "net/own_ranges.h"
 
 namespace hekla::net {
 
@@ -66,10 +67,13 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void connect_by(int socket, const Address& address);
   void on_connected();
   void step_handshake();
+  void retry_connecting();
   void send_request();
-  void send_more(std::string bytes);
   void hold(bool held);
+  void flush_soon();
   void pump();
+  bool refill();
+  void on_output_end();
   void arm_read();
   void on_readable();
   void on_input(std::string_view data);
@@ -87,14 +91,19 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   Stage stage_ = Stage::fresh;
   std::optional<Channel> channel_;
   std::optional<asio::ip::tcp::resolver> resolver_;
-  std::optional<asio::steady_timer> connect_timer_;
+  std::optional<asio::steady_timer> connect_timer_, retry_timer_;
+  MonoTime connect_began_{};
   std::vector<Address> addresses_;
   std::size_t next_address_ = 0;
   std::string connect_failure_;
+  bool refused_ = false;  // that was it
 
   std::shared_ptr<Call> call_;
   std::string output_;
   std::size_t output_sent_ = 0;
+  bool output_counted_ = false;  // by the call, as its head and whole body are not
+  bool request_sent_ = false;
+  bool sending_done_ = false, server_done_ = false;  // the halves of a tunnel
   HeadReader head_reader_;
   std::optional<ResponseHead> head_;
   BodyReader body_reader_;
@@ -106,6 +115,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool broken_ = false;    // half of it is closed: not for another call
   bool read_armed_ = false;
   bool write_armed_ = false;
+  bool flush_posted_ = false;
 };
 
 }  // namespace hekla::net

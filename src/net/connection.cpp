@@ -1,10 +1,10 @@
 #include "net/connection.h"
 
-#include <array>
 #include <boost/asio/post.hpp>
-#include <exception>
 #include <limits>
 
+#include "base/check.h"
+#include "base/fetch_ahead.h"
 #include "base/log.h"
 
 namespace hekla::net {
@@ -15,14 +15,9 @@ using namespace std::chrono_literals;
 constexpr MonoTime::rep kNever = std::numeric_limits<MonoTime::rep>::max();
 constexpr Nanos kHandshakeTimeout = 10s;
 constexpr Nanos kLingerTimeout = 2s;
-constexpr std::size_t kReadStep = 64 * 1024;
-constexpr std::size_t kMaxReadAhead = 256 * 1024;  // input kept while a request is being answered
-// With its framing one write of the channel. With a quarter of it a list of 25 MB took 25 ms of
-// CPU, not 20.
-constexpr std::size_t kMaxPerWrite = 240 * 1024;
-constexpr std::size_t kAlwaysRead = 32 * 1024;  // of a request, whatever the others hold
-constexpr std::size_t kSessionHead = 1024;      // of OpenSSL's state, what a write begins with
-constexpr int kMaxWritesPerTurn = 4;            // then others on this thread have their turn
+constexpr std::size_t kSessionHead = 1024;  // of OpenSSL's state, what a write begins with
+
+MonoTime::rep now_count() { return real_clock().mono().time_since_epoch().count(); }
 
 }  // namespace
 
@@ -32,10 +27,12 @@ Connection::Connection(ConnectionHost& host, ReadyConnections& ready, int fd, Ss
       ready_(ready),
       channel_(ready.io(), fd, std::move(ssl)),
       deadline_(kNever),
-      idle_since_(real_clock().mono().time_since_epoch().count()),
+      idle_since_(now_count()),
       stuck_since_(kNever),
       remote_address_(std::move(remote_address)),
-      parser_({host.options.max_header_bytes, host.options.max_body_bytes}) {}
+      parser_(host.options.max_header_bytes),
+      total_until_(kNever),
+      body_until_(kNever) {}
 
 Connection::~Connection() {
   if (exchange_) exchange_->close();
@@ -82,13 +79,12 @@ void Connection::break_off(MonoTime::rep stuck_since) {
 void Connection::check_deadline(MonoTime now) {
   if (now.time_since_epoch().count() < deadline_.load(std::memory_order_relaxed)) return;
   asio::post(ready_.io(), [self = shared_from_this()] {
-    MonoTime::rep now_count = real_clock().mono().time_since_epoch().count();
-    if (now_count >= self->deadline_.load(std::memory_order_relaxed)) self->close();
+    if (now_count() >= self->deadline_.load(std::memory_order_relaxed)) self->expire();
   });
 }
 
 void Connection::wake() {
-  if (!woken_.exchange(true)) ready_.add(shared_from_this());
+  if (!woken_.exchange(true)) ready_.add(shared_from_this(), sizeof *this);
 }
 
 void Connection::take_turn() {
@@ -125,265 +121,14 @@ void Connection::step_handshake() {
   }
 }
 
-void Connection::arm_read() {
-  if (read_armed_ || peer_done_ || stage_ == Stage::closed) return;
-  if (exchange_ && (input_.size() > kMaxReadAhead || exchange_->input_held() || holds_too_much()))
-    return;
-  read_armed_ = true;
-  auto ready = [self = shared_from_this()] {
-    self->read_armed_ = false;
-    self->on_readable();
-  };
-  // What TLS has already taken from the socket would not make it readable again.
-  if (more_to_read_)
-    asio::post(ready_.io(), std::move(ready));
-  else
-    channel_.wait_readable(std::move(ready));
-}
-
-void Connection::on_readable() {
-  if (stage_ == Stage::closed) return;
-  read_available();
-  if (stage_ == Stage::lingering && peer_done_) close();
-  deliver_input();
-  account_input();
-  // Half-closing after a request is legal, and the answer still goes out; a stream to a client that
-  // has said goodbye would go nowhere.
-  if (peer_done_ && exchange_ && exchange_->streaming()) close();
-  if (stage_ == Stage::requests) process_input();
-  arm_read();
-}
-
-void Connection::read_available() {
-  thread_local std::array<char, kReadStep> buffer;
-  more_to_read_ = false;
-  for (std::size_t total = 0; total < kMaxReadAhead;) {
-    std::size_t got = 0;
-    switch (channel_.read(buffer, got)) {
-      case Io::done:
-        total += got;
-        if (stage_ != Stage::lingering) input_.append(buffer.data(), got);
-        if (got < buffer.size() && !channel_.has_buffered()) return;
-        break;
-      case Io::want_read:
-      case Io::want_write:
-        return;
-      case Io::eof:
-        peer_done_ = true;
-        return;
-      case Io::failed:
-        close();
-        return;
-    }
-  }
-  more_to_read_ = true;
-}
-
-// An upgraded connection's bytes go to whoever took it over.
-void Connection::deliver_input() {
-  if (!exchange_ || stage_ != Stage::requests || !exchange_->takes_input()) return;
-  std::shared_ptr<Exchange> exchange = exchange_;  // its reader may end it
-  if (!input_.empty()) {
-    std::string data = std::exchange(input_, {});
-    exchange->deliver(data);
-  }
-  arm_read();
-}
-
-void Connection::process_input() {
-  if (processing_) return;
-  processing_ = true;
-  while (stage_ == Stage::requests && !exchange_ && !close_after_ && parse_next()) dispatch();
-  processing_ = false;
-  if (stage_ == Stage::requests && peer_done_ && !exchange_ && output_.empty()) close();
-}
-
-// True when a whole request is in the parser.
-bool Connection::parse_next() {
-  std::string_view data = input_;
-  Parsed<bool> complete = parser_.feed(data);
-  if (data.empty())
-    input_ = {};
-  else
-    input_.erase(0, input_.size() - data.size());
-  account_input();
-  if (!complete) {
-    reject(complete.error());
-    return false;
-  }
-  if (*complete) return true;
-  if (holds_too_much()) {
-    reject({429, "too many requests are being sent at the same time, please try again later"});
-    return false;
-  }
-  if (parser_.take_continue()) {
-    output_ += "HTTP/1.1 100 Continue\r\n\r\n";
-    pump();
-  }
-  if (stage_ != Stage::requests) return false;
-  // A request's deadline counts from its first byte: it is not moved by the bytes that follow.
-  if (!parser_.started())
-    set_deadline(host_.options.idle_timeout);
-  else if (!request_started_)
-    set_deadline(host_.options.request_timeout);
-  request_started_ = parser_.started();
-  return false;
-}
-
-void Connection::dispatch() {
-  bool keep_alive = parser_.keep_alive();
-  int minor_version = parser_.minor_version();
-  Request request = parser_.take();
-  account_input();
-  request_started_ = false;
-  request.peer = peer_;
-  request.remote_address = remote_address_;
-  AnswerForm form = answer_form(request, minor_version, keep_alive && !close_after_);
-  exchange_ = std::make_shared<Exchange>(form, [this] { wake(); });  // closed before this goes
-  answer_taken_ = false;
-  idle_since_ = kNever;
-  clear_deadline();
-  call_handler(std::move(request), exchange_->make_writer());
-  pump();
-}
-
-void Connection::call_handler(Request request, std::shared_ptr<ResponseWriter> writer) {
-  std::string failure;
-  try {
-    host_.handler(std::move(request), writer);
-    return;
-  } catch (const std::exception& thrown) {
-    failure = thrown.what();
-  } catch (...) {
-    failure = "unknown exception";
-  }
-  log_error("net", "a handler has thrown", {{"error", failure}});
-  writer->respond(status_response({500, "Internal error occurred: the handler failed"}));
-}
-
-void Connection::reject(const HttpError& error) {
-  close_after_ = true;
-  Response response = status_response(error);
-  if (error.status == 429) response.headers.set("Retry-After", "1");
-  AnswerForm form{.keep_alive = false};
-  output_ += format_response_head(response, form) + response.body;
-  set_deadline(host_.options.idle_timeout);
-  pump();
-}
-
-// What is read and not answered counts until its request has been handed over.
-void Connection::account_input() {
-  const std::size_t held = stage_ == Stage::closed ? 0 : parser_.held_bytes() + input_.capacity();
-  if (held > accounted_)
-    host_.unfinished_bytes.fetch_add(held - accounted_, std::memory_order_relaxed);
-  else
-    host_.unfinished_bytes.fetch_sub(accounted_ - held, std::memory_order_relaxed);
-  accounted_ = held;
-}
-
-bool Connection::holds_too_much() const {
-  return accounted_ > kAlwaysRead && host_.unfinished_bytes.load(std::memory_order_relaxed) >
-                                         host_.options.max_unfinished_bytes;
-}
-
-void Connection::account_unread(std::size_t bytes) {
-  host_.unread_bytes.fetch_add(bytes, std::memory_order_relaxed);
-  host_.unread_bytes.fetch_sub(unread_bytes_.exchange(bytes), std::memory_order_relaxed);
-  stuck_since_ = bytes > 0 ? real_clock().mono().time_since_epoch().count() : kNever;
-}
-
-void Connection::pump() {
-  if (pumping_ || stage_ == Stage::closed || stage_ == Stage::handshake) return;
-  if (exchange_ && (exchange_->aborted() || (peer_done_ && exchange_->streaming()))) return close();
-  if (write_armed_) {
-    // A stream may wait for its reader; what is left of one that has ended may not.
-    if ((!exchange_ || !exchange_->streaming()) && deadline_ == kNever)
-      set_deadline(host_.options.idle_timeout);
-    return;
-  }
-  pumping_ = true;
-  bool more = true;
-  for (int turn = 0; more && turn < kMaxWritesPerTurn; ++turn) more = write_some();
-  pumping_ = false;
-  if (exchange_) arm_read();  // input may have been held until this output had left
-  if (more)
-    asio::post(ready_.io(), [self = shared_from_this()] { self->pump(); });
-  else if (!write_armed_ && stage_ != Stage::closed)
-    on_drained();
-}
-
-// True when there may be more to write and the socket takes it.
-bool Connection::write_some() {
-  // One buffer for all connections of a thread, which stays in the processor's cache.
-  thread_local std::string buffer;
-  Exchange::Left left = exchange_ ? Exchange::Left::more : Exchange::Left::nothing;
-  if (output_.empty() && exchange_) {
-    buffer.clear();
-    left = exchange_->take(buffer, kMaxPerWrite);
-    answer_taken_ = left == Exchange::Left::nothing;
-  } else {
-    buffer.assign(std::exchange(output_, {}));
-  }
-  if (buffer.empty()) return false;
-  std::size_t taken = 0;
-  Io done = channel_.write(buffer, taken);
-  if (exchange_) exchange_->sent(taken);
-  wrote_ = true;
-  if (taken < buffer.size()) output_.assign(buffer, taken);
-  if (buffer.capacity() > 4 * kMaxPerWrite) buffer = {};
-  return after_write(done) && left == Exchange::Left::more;
-}
-
-bool Connection::after_write(Io done) {
-  if (done == Io::done) return true;
-  if (done != Io::want_write) {
-    close();
-    return false;
-  }
-  // A stream may wait for its reader as long as it likes: whoever feeds it looks at
-  // pending_bytes().
-  if (!exchange_ || !exchange_->streaming()) {
-    set_deadline(host_.options.idle_timeout);
-    account_unread(output_.size() + (exchange_ ? exchange_->held_bytes() : 0));
-  }
-  write_armed_ = true;
-  channel_.wait_writable([self = shared_from_this()] {
-    self->write_armed_ = false;
-    std::size_t none = 0;
-    if (self->after_write(self->channel_.write({}, none))) self->pump();
-  });
-  return false;
-}
-
-void Connection::on_drained() {
-  if (exchange_ && answer_taken_)
-    finish_exchange();
-  else if (exchange_ && std::exchange(wrote_, false))
-    exchange_->notify_drained();
-  else if (!exchange_ && close_after_)
-    linger();
-}
-
-void Connection::finish_exchange() {
-  std::shared_ptr<Exchange> finished = std::move(exchange_);
-  exchange_ = nullptr;
-  wrote_ = false;
-  if (unread_bytes_ > 0) account_unread(0);
-  if (!finished->keep_alive()) close_after_ = true;
-  finished->close();
-  if (close_after_) return linger();
-  set_deadline(host_.options.idle_timeout);
-  idle_since_ = real_clock().mono().time_since_epoch().count();
-  process_input();
-  arm_read();
-}
-
 // Closing a socket with unread input resets the connection, and the reset may overtake the answer.
 void Connection::linger() {
   if (stage_ != Stage::requests) return;
+  CHECK(!exchange_, "the last answer has left");
   stage_ = Stage::lingering;
   input_ = {};
-  parser_ = RequestParser({host_.options.max_header_bytes, host_.options.max_body_bytes});
+  parser_ = RequestParser(host_.options.max_header_bytes);
+  reading_body_ = false;
   account_input();
   set_deadline(kLingerTimeout);
   channel_.finish_sending();
@@ -397,6 +142,7 @@ void Connection::close() {
   clear_deadline();
   std::shared_ptr<Exchange> unfinished = std::move(exchange_);
   exchange_ = nullptr;
+  reading_body_ = false;
   channel_.close();
   input_ = {};
   output_ = {};
@@ -411,5 +157,69 @@ void Connection::set_deadline(Nanos from_now) {
 }
 
 void Connection::clear_deadline() { deadline_ = kNever; }
+
+void Connection::begin_deadlines() {
+  total_until_ = body_until_ = kNever;
+  input_wanted_ = was_blocked_ = false;
+  clear_deadline();
+  const bool body_limited = reading_body_ && rules_.body_timeout > Nanos{};
+  if (rules_.total_timeout == Nanos{} && !body_limited) return;
+  const MonoTime::rep now = now_count();
+  if (rules_.total_timeout > Nanos{}) total_until_ = now + Nanos(rules_.total_timeout).count();
+  if (body_limited) body_until_ = now + Nanos(rules_.body_timeout).count();
+  update_deadline();
+}
+
+// Bytes of a streamed body have come, or begin to be wanted.
+void Connection::note_input() {
+  if (rules_.stall_timeout == Nanos{}) return;
+  input_since_ = now_count();
+  update_deadline();
+}
+
+// The other half of a tunnel goes on.
+void Connection::note_tunnel_input() {
+  blocked_since_ = now_count();
+  update_deadline();
+}
+
+// While there is an exchange: the first of its route's limits that could be hit. A stream may wait
+// for its reader as long as its route allows; what is left of one that has ended may not.
+void Connection::update_deadline() {
+  CHECK(exchange_ != nullptr, "deadlines of a route are those of an exchange");
+  const auto after = [](MonoTime::rep since, Nanos limit) {
+    return limit > Nanos{} ? since + limit.count() : kNever;
+  };
+  MonoTime::rep until = total_until_;
+  if (reading_body_) {
+    until = std::min(until, body_until_);
+    if (exchange_->takes_input())
+      until = std::min(until, after(input_since_, rules_.stall_timeout));
+  }
+  if (write_armed_ && exchange_->streaming() && !exchange_->is_upgraded())
+    until = std::min(until, after(blocked_since_, rules_.stall_timeout));
+  if ((write_armed_ && !exchange_->streaming()) || sending_done_)
+    until = std::min(until, after(blocked_since_, host_.options.idle_timeout));
+  deadline_ = until;
+}
+
+void Connection::expire() {
+  if (stage_ == Stage::closed) return;
+  if (exchange_) {
+    update_deadline();  // its input may have been paused since
+    if (now_count() < deadline_) return;
+  }
+  if (stage_ != Stage::requests || !exchange_ || exchange_->begun()) return close();
+  const bool late_body = reading_body_ && now_count() < total_until_;
+  const HttpError late = late_body ? HttpError{408, "the body of the request did not come in time"}
+                                   : HttpError{504, "the request was not answered in time"};
+  reading_body_ = false;
+  close_after_ = true;
+  total_until_ = body_until_ = kNever;
+  exchange_->end_input(fail(Code::timeout, late.message));
+  if (!exchange_->refuse(status_response(late))) return close();
+  update_deadline();
+  pump();
+}
 
 }  // namespace hekla::net

@@ -1,8 +1,5 @@
 #include "net/exchange.h"
 
-#include <array>
-#include <charconv>
-
 #include "base/check.h"
 #include "base/log.h"
 #include "net/text.h"
@@ -14,16 +11,13 @@ namespace {
 thread_local WriteBatch* current_batch = nullptr;
 
 constexpr std::size_t kLargeQueue = 64 * 1024;  // nobody waits because of less
-// Of an upgraded connection, before its input waits. More than producers keep waiting (1 MiB), so
-// that what a user types is read during a flood of output; pieces, since a small one takes ten
-// times its bytes.
+// Of a connection whose handler reads its input, before that waits. More than producers keep
+// waiting (1 MiB), so that what a user types is read during a flood of output; pieces, since a
+// small one takes ten times its bytes.
 constexpr std::size_t kMaxUnsentBytes = 2 * 1024 * 1024, kMaxUnsentPieces = 16 * 1024;
-constexpr std::string_view kLastChunk = "0\r\n\r\n";
 
-void append_chunk_size(std::size_t size, std::string& out) {
-  std::array<char, 16> text;
-  out.append(text.data(), std::to_chars(text.data(), text.data() + text.size(), size, 16).ptr);
-  out += "\r\n";
+std::unexpected<Error> cut_off() {
+  return fail(Code::unavailable, "the exchange ended before its input");
 }
 
 }  // namespace
@@ -47,10 +41,15 @@ class ExchangeWriter final : public ResponseWriter {
   explicit ExchangeWriter(std::shared_ptr<Exchange> exchange) : exchange_(std::move(exchange)) {}
   ~ExchangeWriter() override { exchange_->abandon(); }
   void respond(Response response) override { exchange_->respond(std::move(response)); }
-  void begin(int status, Headers headers) override { exchange_->begin(status, std::move(headers)); }
+  void begin(int status, Headers headers) override { exchange_->begin(status, headers, {}); }
+  void begin_sized(int status, Headers headers, std::uint64_t body_bytes) override {
+    exchange_->begin(status, headers, body_bytes);
+  }
+  void inform(int status, Headers headers) override { exchange_->inform(status, headers); }
   using ResponseWriter::write;
   void write(SharedBytes chunk) override { exchange_->write(std::move(chunk)); }
   void end() override { exchange_->end(); }
+  void end_with(Headers trailers) override { exchange_->end_with(trailers); }
   void abort() override { exchange_->abort(); }
   std::size_t pending_bytes() const override { return exchange_->pending_bytes_; }
   void on_drained(std::function<void()> drained) override {
@@ -61,16 +60,22 @@ class ExchangeWriter final : public ResponseWriter {
   }
   bool is_closed() const override { return exchange_->closed_; }
   void upgrade(Headers headers, std::function<void(std::string_view)> on_data) override {
-    exchange_->upgrade(std::move(headers), std::move(on_data));
+    exchange_->upgrade(headers, {.on_data = std::move(on_data)}, false);
   }
+  void tunnel(Headers headers, InputCallbacks input) override {
+    exchange_->upgrade(headers, std::move(input), true);
+  }
+  void read_body(InputCallbacks input) override { exchange_->read_body(std::move(input)); }
   void pause_input(bool paused) override { exchange_->pause_input(paused); }
 
  private:
   std::shared_ptr<Exchange> exchange_;
 };
 
-Exchange::Exchange(AnswerForm form, std::function<void()> wake)
-    : form_(form), wake_(std::move(wake)) {}
+Exchange::Exchange(AnswerForm form, bool body_streamed, std::function<void()> wake)
+    : form_(form), body_streamed_(body_streamed), wake_(std::move(wake)) {
+  CHECK(wake_ != nullptr, "somebody takes what is written");
+}
 
 std::shared_ptr<ResponseWriter> Exchange::make_writer() {
   return std::make_shared<ExchangeWriter>(shared_from_this());
@@ -84,26 +89,46 @@ void Exchange::respond(Response response) {
   compress_if_large(response, form_);  // without the lock: it takes a while
   std::lock_guard lock(mutex_);
   if (closed_ || stage_ != Stage::waiting) return;
-  note_connection_header(response.headers);
+  push_response(std::move(response));
+}
+
+bool Exchange::refuse(Response response) {
+  std::lock_guard lock(mutex_);
+  if (closed_ || stage_ != Stage::waiting) return false;
+  form_.keep_alive = false;
+  push_response(std::move(response));
+  return true;
+}
+
+void Exchange::push_response(Response response) {
+  decide_keep_alive(response.headers);
   push(format_response_head(response, form_));
   if (body_allowed(response.status, form_)) {
     push(std::move(response.body));
-    if (response.tail.bytes > 0) {
-      pending_bytes_ += response.tail.bytes;
-      queue_.push_back({.bytes = {}, .tail = std::move(response.tail)});
-    }
+    pending_bytes_ += response.tail.bytes;
+    queue_.push(std::move(response.tail));
   }
   stage_ = Stage::ended;
   wake_connection();
 }
 
-void Exchange::begin(int status, Headers headers) {
+void Exchange::inform(int status, const Headers& headers) {
+  CHECK(status >= 100 && status < 200 && status != 101, "an interim status");
+  std::lock_guard lock(mutex_);
+  if (closed_ || stage_ != Stage::waiting || form_.http10) return;
+  push(format_interim_head(status, headers));
+  wake_connection();
+}
+
+void Exchange::begin(int status, const Headers& headers, std::optional<std::uint64_t> body_bytes) {
   std::lock_guard lock(mutex_);
   if (closed_ || stage_ != Stage::waiting) return;
-  if (form_.http10) form_.keep_alive = false;
-  note_connection_header(headers);
-  push(format_stream_head(status, headers, form_));
+  if (form_.http10 && !body_bytes) form_.keep_alive = false;
+  decide_keep_alive(headers);
+  push(format_stream_head(status, headers, body_bytes, form_));
   body_allowed_ = body_allowed(status, form_);
+  body_left_ = body_bytes;
+  chunked_ = !form_.http10 && !body_bytes;
   stage_ = Stage::streaming;
   wake_connection();
 }
@@ -111,17 +136,40 @@ void Exchange::begin(int status, Headers headers) {
 void Exchange::write(SharedBytes bytes) {
   std::lock_guard lock(mutex_);
   bool open = stage_ == Stage::upgraded || (stage_ == Stage::streaming && body_allowed_);
-  if (closed_ || !open || bytes->empty()) return;
-  push(std::move(bytes), stage_ == Stage::streaming && !form_.http10);
+  if (closed_ || !open || bytes->empty() || !takes_from_body(bytes->size())) return;
+  push(std::move(bytes),
+       stage_ == Stage::streaming && chunked_ ? OutputQueue::Form::chunk : OutputQueue::Form::raw);
   wake_connection();
 }
 
-void Exchange::end() {
+// A sized body that turns out otherwise (a file that has grown) must not be taken for whole.
+bool Exchange::takes_from_body(std::size_t bytes) {
+  if (stage_ != Stage::streaming || !body_left_) return true;
+  if (bytes > *body_left_) {
+    break_off("an answer is longer than its head has said");
+    return false;
+  }
+  *body_left_ -= bytes;
+  return true;
+}
+
+void Exchange::end_with(const Headers& trailers) {
   std::lock_guard lock(mutex_);
   if (closed_ || (stage_ != Stage::streaming && stage_ != Stage::upgraded)) return;
-  if (stage_ == Stage::streaming && body_allowed_ && !form_.http10) push(std::string(kLastChunk));
+  if (stage_ == Stage::streaming && body_allowed_) {
+    if (body_left_.value_or(0) > 0) return break_off("an answer is shorter than its head has said");
+    if (chunked_) push(format_last_chunk(trailers));
+  }
   stage_ = Stage::ended;
+  if (!tunnel_ && !body_streamed_) input_open_ = false;
   wake_connection();
+}
+
+void Exchange::break_off(const char* why) {
+  if (aborted_) return;
+  log_error("net", why);
+  aborted_ = true;
+  wake_();
 }
 
 void Exchange::abort() {
@@ -131,14 +179,37 @@ void Exchange::abort() {
   wake_();  // even if the connection is waiting for the peer to read
 }
 
-void Exchange::upgrade(Headers headers, std::function<void(std::string_view)> on_data) {
-  std::lock_guard lock(mutex_);
-  if (closed_ || stage_ != Stage::waiting) return;
-  form_.keep_alive = false;  // HTTP does not come back
-  push(format_upgrade_head(headers));
-  input_ = std::make_shared<const std::function<void(std::string_view)>>(std::move(on_data));
-  stage_ = Stage::upgraded;
-  wake_();  // even if nothing is to be sent: the client's first bytes may be waiting
+void Exchange::upgrade(const Headers& headers, InputCallbacks input, bool tunnel) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!closed_ && body_streamed_) break_off("a request with a body does not leave HTTP behind");
+    if (!closed_ && !aborted_ && stage_ == Stage::waiting) {
+      form_.keep_alive = false;  // HTTP does not come back
+      push(format_upgrade_head(headers));
+      input_ = std::make_shared<const InputCallbacks>(std::move(input));
+      tunnel_ = tunnel;
+      stage_ = Stage::upgraded;
+      input_open_ = true;
+      wake_();  // even if nothing is to be sent: the client's first bytes may be waiting
+      return;
+    }
+  }
+  if (input.on_end) input.on_end(cut_off());
+}
+
+void Exchange::read_body(InputCallbacks input) {
+  bool over = !body_streamed_;
+  if (!over) {
+    std::lock_guard lock(mutex_);
+    CHECK(!std::exchange(body_asked_, true), "a body is read once");
+    if (!closed_) {
+      input_ = std::make_shared<const InputCallbacks>(std::move(input));
+      input_open_ = true;
+      wake_();
+      return;
+    }
+  }
+  if (input.on_end) input.on_end(over ? Result<void>() : cut_off());
 }
 
 void Exchange::pause_input(bool paused) {
@@ -148,19 +219,31 @@ void Exchange::pause_input(bool paused) {
 
 bool Exchange::input_held() const {
   if (input_paused_) return true;
-  if (stage_ != Stage::upgraded) return false;
+  if (!input_open_) return false;
   if (pending_bytes_ > kMaxUnsentBytes) return true;
   std::lock_guard lock(mutex_);
-  return queue_.size() - front_ > kMaxUnsentPieces;
+  return queue_.pieces() > kMaxUnsentPieces;
 }
 
 void Exchange::deliver(std::string_view data) {
-  std::shared_ptr<const std::function<void(std::string_view)>> input;
+  std::shared_ptr<const InputCallbacks> input;
   {
     std::lock_guard lock(mutex_);
     input = input_;
   }
-  if (input) (*input)(data);
+  if (input && input->on_data) input->on_data(data);
+}
+
+void Exchange::end_input(Result<void> outcome, const Headers& trailers) {
+  std::shared_ptr<const InputCallbacks> input;
+  {
+    std::lock_guard lock(mutex_);
+    input_open_ = false;
+    input.swap(input_);  // it may hold the writer, and through it this exchange
+  }
+  if (!input) return;
+  if (outcome && !trailers.all().empty() && input->on_trailers) input->on_trailers(trailers);
+  if (input->on_end) input->on_end(std::move(outcome));
 }
 
 void Exchange::abandon() {
@@ -178,8 +261,7 @@ void Exchange::abandon() {
       status_response({500, "Internal error occurred: the request was left without an answer"}));
 }
 
-void Exchange::set_callback(std::shared_ptr<const std::function<void()>> Exchange::* which,
-                            std::function<void()> callback) {
+void Exchange::set_callback(Callback Exchange::* which, std::function<void()> callback) {
   auto shared = std::make_shared<const std::function<void()>>(std::move(callback));
   {
     std::lock_guard lock(mutex_);
@@ -191,11 +273,10 @@ void Exchange::set_callback(std::shared_ptr<const std::function<void()>> Exchang
   if (which == &Exchange::gone_) (*shared)();
 }
 
-void Exchange::push(SharedBytes bytes, bool chunk) {
-  if (bytes->empty()) return;
+void Exchange::push(SharedBytes bytes, OutputQueue::Form form) {
   pending_bytes_ += bytes->size();
   if (pending_bytes_ >= kLargeQueue) was_large_ = true;
-  queue_.push_back({std::move(bytes), chunk});
+  queue_.push(std::move(bytes), form);
 }
 
 void Exchange::wake_connection() {
@@ -209,62 +290,18 @@ void Exchange::wake_now() {
   if (!closed_) wake_();
 }
 
-void Exchange::note_connection_header(const Headers& headers) {
+void Exchange::decide_keep_alive(const Headers& headers) {
+  if (body_far_from_end_) form_.keep_alive = false;
   for (std::string_view value : headers.get_all("Connection"))
     if (list_contains(value, "close")) form_.keep_alive = false;
 }
 
 Exchange::Left Exchange::take(std::string& out, std::size_t limit_bytes) {
   std::lock_guard lock(mutex_);
-  while (front_ < queue_.size() && out.size() < limit_bytes) {
-    if (queue_[front_].tail.bytes > 0)
-      append_tail(out, limit_bytes);
-    else if (queue_[front_].chunk)
-      append_chunk(out, limit_bytes);
-    else
-      append_front(out, limit_bytes - out.size());
-  }
-  queue_.erase(queue_.begin(),
-               queue_.begin() + static_cast<std::ptrdiff_t>(std::exchange(front_, 0)));
+  pending_bytes_ += queue_.take(out, limit_bytes);
   if (!queue_.empty()) return Left::more;
   awake_ = false;
   return stage_ == Stage::ended ? Left::nothing : Left::nothing_yet;
-}
-
-// Everything written since the last turn goes out as one chunk: readers see a stream, not chunks.
-void Exchange::append_chunk(std::string& out, std::size_t limit_bytes) {
-  const std::size_t room = limit_bytes - out.size();
-  std::size_t size = 0;
-  for (std::size_t i = front_; i < queue_.size() && queue_[i].chunk && size < room; ++i)
-    size += queue_[i].left();
-  size = std::min(size, room);
-  const std::size_t before = out.size();
-  append_chunk_size(size, out);
-  pending_bytes_ += out.size() - before + 2;
-  while (size > 0) size -= append_front(out, size);
-  out += "\r\n";
-}
-
-void Exchange::append_tail(std::string& out, std::size_t limit_bytes) {
-  BodyTail& tail = queue_[front_].tail;
-  const std::size_t before = out.size(), wanted = std::min(limit_bytes - before, tail.bytes);
-  while (out.size() - before < wanted) tail.next(out);
-  const std::size_t made = out.size() - before;
-  CHECK(made <= tail.bytes, "a body is longer than its head has said");
-  tail.bytes -= made;
-  if (tail.bytes == 0) ++front_;
-}
-
-std::size_t Exchange::append_front(std::string& out, std::size_t limit_bytes) {
-  Piece& piece = queue_[front_];
-  const std::size_t size = std::min(piece.left(), limit_bytes);
-  out.append(*piece.bytes, piece.taken, size);
-  piece.taken += size;
-  if (piece.left() == 0) {
-    piece.bytes = nullptr;
-    ++front_;
-  }
-  return size;
 }
 
 void Exchange::sent(std::size_t bytes) {
@@ -275,14 +312,12 @@ void Exchange::sent(std::size_t bytes) {
 
 std::size_t Exchange::held_bytes() const {
   std::lock_guard lock(mutex_);
-  std::size_t bytes = 0;
-  for (const Piece& piece : queue_) bytes += piece.bytes ? piece.bytes->size() : 0;
-  return bytes;
+  return queue_.held_bytes();
 }
 
 void Exchange::notify_drained() {
   if (!was_large_) return;
-  std::shared_ptr<const std::function<void()>> drained;
+  Callback drained;
   {
     std::lock_guard lock(mutex_);
     if (!queue_.empty()) return;  // written since the last turn: the next one ends here as well
@@ -293,20 +328,19 @@ void Exchange::notify_drained() {
 }
 
 void Exchange::close() {
-  std::shared_ptr<const std::function<void()>> gone, drained;
-  std::shared_ptr<const std::function<void(std::string_view)>> input;
-  std::vector<Piece> queue;
+  Callback gone, drained;
+  OutputQueue queue;
   {
     std::lock_guard lock(mutex_);
     if (closed_) return;
     closed_ = true;
     pending_bytes_ = 0;
-    queue.swap(queue_);
+    std::swap(queue, queue_);
     wake_ = nullptr;   // the connection may go
     gone.swap(gone_);  // these may hold the writer, and through it this exchange
     drained.swap(drained_);
-    input.swap(input_);
   }
+  end_input(cut_off());
   if (gone && *gone) (*gone)();
 }
 

@@ -8,7 +8,7 @@ namespace {
 // What a handler writes while the connection is sending belongs to the next turn: only then has the
 // queue drained.
 TEST(Exchange, DrainedIsSaidAfterWhatCameMeanwhile) {
-  auto exchange = std::make_shared<Exchange>(AnswerForm{}, [] {});
+  auto exchange = std::make_shared<Exchange>(AnswerForm{}, false, [] {});
   auto writer = exchange->make_writer();
   int drained = 0;
   writer->on_drained([&] { ++drained; });

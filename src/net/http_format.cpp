@@ -19,6 +19,10 @@ std::string_view reason_phrase(int status) {
       return "Continue";
     case 101:
       return "Switching Protocols";
+    case 102:
+      return "Processing";
+    case 103:
+      return "Early Hints";
     case 200:
       return "OK";
     case 201:
@@ -114,12 +118,17 @@ bool is_framing(std::string_view name) {
   return false;
 }
 
-std::string head_start(int status, const Headers& headers, const AnswerForm& form) {
+std::string status_line(int status) {
   std::string out;
   out.reserve(512);
   out += "HTTP/1.1 " + std::to_string(status) + " ";
   out += reason_phrase(status);
   out += "\r\n";
+  return out;
+}
+
+std::string head_start(int status, const Headers& headers, const AnswerForm& form) {
+  std::string out = status_line(status);
   for (const auto& [name, value] : headers.all())
     if (!is_framing(name)) append_field(out, name, value);
   append_field(out, "Date", http_date());
@@ -178,10 +187,30 @@ std::string format_response_head(const Response& response, const AnswerForm& for
   return out;
 }
 
-std::string format_stream_head(int status, const Headers& headers, const AnswerForm& form) {
+std::string format_stream_head(int status, const Headers& headers,
+                               std::optional<std::uint64_t> body_bytes, const AnswerForm& form) {
   std::string out = head_start(status, headers, form);
-  if (!form.http10 && status >= 200 && status != 204 && status != 304)
+  const bool has_length = status >= 200 && status != 204 && status != 304;
+  if (has_length && body_bytes)
+    append_field(out, "Content-Length", std::to_string(*body_bytes));
+  else if (has_length && !form.http10)
     append_field(out, "Transfer-Encoding", "chunked");
+  out += "\r\n";
+  return out;
+}
+
+std::string format_interim_head(int status, const Headers& headers) {
+  std::string out = status_line(status);
+  for (const auto& [name, value] : headers.all())
+    if (!is_framing(name)) append_field(out, name, value);
+  out += "\r\n";
+  return out;
+}
+
+std::string format_last_chunk(const Headers& trailers) {
+  std::string out = "0\r\n";
+  for (const auto& [name, value] : trailers.all())
+    if (!is_framing(name)) append_field(out, name, value);
   out += "\r\n";
   return out;
 }

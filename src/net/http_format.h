@@ -1,6 +1,8 @@
 // HTTP/1.1 messages to bytes.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,7 +25,13 @@ void compress_if_large(Response& response, const AnswerForm& form);
 
 // A whole response's head; the body follows as it is, unless body_allowed() says no.
 std::string format_response_head(const Response& response, const AnswerForm& form);
-std::string format_stream_head(int status, const Headers& headers, const AnswerForm& form);
+// A body of `body_bytes`, or of a length that only its end will tell.
+std::string format_stream_head(int status, const Headers& headers,
+                               std::optional<std::uint64_t> body_bytes, const AnswerForm& form);
+// An answer before the one that counts.
+std::string format_interim_head(int status, const Headers& headers);
+// The end of a chunked body. Fields that say how a message is framed are left out.
+std::string format_last_chunk(const Headers& trailers);
 // 101 Switching Protocols.
 std::string format_upgrade_head(const Headers& headers);
 bool body_allowed(int status, const AnswerForm& form);

@@ -56,37 +56,39 @@ bool is_percent_encoding_valid(std::string_view text) {
   return true;
 }
 
-// Origin form, absolute form (as sent to proxies), or the asterisk of OPTIONS.
-Parsed<void> parse_target(std::string_view target, RequestHead& head) {
-  auto is_visible = [](char c) { return static_cast<unsigned char>(c) > 0x20 && c != 0x7f; };
-  if (target.empty() || !std::ranges::all_of(target, is_visible))
-    return bad("malformed request target");
-  if (target == "*" && head.method == "OPTIONS") {
-    head.path = "*";
-    return {};
-  }
+// The target without the scheme and authority that proxies are sent; empty: there is no path.
+Parsed<std::string_view> origin_form(std::string_view target) {
   for (std::string_view scheme : {"http://", "https://"}) {
     if (target.size() < scheme.size() ||
         !equal_ignoring_case(target.substr(0, scheme.size()), scheme))
       continue;
     std::size_t authority = std::min(target.find_first_of("/?", scheme.size()), target.size());
     if (authority == scheme.size()) return bad("malformed request target");
-    target.remove_prefix(authority);
-    if (target.empty() || target.front() == '?') {
-      head.path = "/";
-      if (!target.empty()) head.query = target.substr(1);
-      return {};
-    }
-    break;
+    return target.substr(authority);
   }
-  if (target.front() != '/') return bad("malformed request target");
+  if (target.empty() || target.front() != '/') return bad("malformed request target");
+  return target;
+}
+
+// Origin form, absolute form (as sent to proxies), or the asterisk of OPTIONS.
+Parsed<void> parse_target(std::string_view sent, RequestHead& head) {
+  auto is_visible = [](char c) { return static_cast<unsigned char>(c) > 0x20 && c != 0x7f; };
+  if (!std::ranges::all_of(sent, is_visible)) return bad("malformed request target");
+  if (sent == "*" && head.method == "OPTIONS") {
+    head.target = head.path = "*";
+    head.query_from = 1;
+    return {};
+  }
+  std::string_view target = TRY(origin_form(sent));
   target = target.substr(0, target.find('#'));
-  std::size_t question = std::min(target.find('?'), target.size());
-  std::string_view path = target.substr(0, question);
+  if (target.empty() || target.front() == '?') head.target = "/";
+  head.target += target;
+  const std::size_t question = std::min(head.target.find('?'), head.target.size());
+  const std::string_view path = std::string_view(head.target).substr(0, question);
   if (!is_percent_encoding_valid(path)) return bad("malformed percent-encoding in the path");
   head.path = url_decode(path);
   if (head.path.find('\0') != std::string::npos) return bad("NUL in the path");
-  head.query = target.substr(std::min(question + 1, target.size()));
+  head.query_from = std::min(question + 1, head.target.size());
   return {};
 }
 
@@ -186,14 +188,15 @@ void HeadReader::reset() {
   in_message_ = false;
 }
 
-Parsed<BodyReader> BodyReader::for_request(const RequestHead& head, std::size_t limit_bytes) {
+Parsed<BodyReader> BodyReader::for_request(const Headers& headers, int minor_version,
+                                           std::size_t limit_bytes) {
   BodyReader reader;
   reader.limit_bytes_ = limit_bytes;
-  std::optional<std::uint64_t> length = TRY(content_length(head.headers));
-  std::vector<std::string_view> codings = head.headers.get_all("Transfer-Encoding");
+  std::optional<std::uint64_t> length = TRY(content_length(headers));
+  std::vector<std::string_view> codings = headers.get_all("Transfer-Encoding");
   if (!codings.empty()) {
     if (length) return bad("both Content-Length and Transfer-Encoding");
-    if (head.minor_version == 0) return bad("Transfer-Encoding in an HTTP/1.0 request");
+    if (minor_version == 0) return bad("Transfer-Encoding in an HTTP/1.0 request");
     if (codings.size() > 1) return bad("repeated Transfer-Encoding");
     if (!equal_ignoring_case(codings[0], "chunked"))
       return bad("unsupported transfer encoding", 501);
@@ -238,22 +241,22 @@ BodyReader BodyReader::until_close() {
   return reader;
 }
 
-Parsed<void> BodyReader::feed(std::string_view& data, std::string& out) {
+Parsed<std::string_view> BodyReader::next(std::string_view& data) {
   while (!data.empty() && stage_ != Stage::done) {
     switch (stage_) {
-      case Stage::length:
-        take(data, out);
+      case Stage::length: {
+        std::string_view piece = take(data);
         if (left_ == 0) stage_ = Stage::done;
-        break;
+        return piece;
+      }
       case Stage::until_close:
         TRY(account(data.size()));
-        out.append(data);
-        data = {};
-        break;
-      case Stage::chunk_data:
-        take(data, out);
+        return std::exchange(data, {});
+      case Stage::chunk_data: {
+        std::string_view piece = take(data);
         if (left_ == 0) stage_ = Stage::chunk_end;
-        break;
+        return piece;
+      }
       case Stage::chunk_size:
       case Stage::chunk_end:
       case Stage::trailer:
@@ -263,7 +266,23 @@ Parsed<void> BodyReader::feed(std::string_view& data, std::string& out) {
         break;
     }
   }
-  return {};
+  return std::string_view();
+}
+
+Parsed<std::string_view> BodyReader::gather(std::string_view& data, std::string& scratch) {
+  std::string_view first = TRY(next(data));
+  if (data.empty() || complete()) return first;
+  scratch.assign(first);
+  TRY(feed(data, scratch));
+  return scratch;
+}
+
+Parsed<void> BodyReader::feed(std::string_view& data, std::string& out) {
+  while (true) {
+    std::string_view piece = TRY(next(data));
+    if (piece.empty()) return {};
+    out.append(piece);
+  }
 }
 
 Parsed<void> BodyReader::at_eof() {
@@ -272,11 +291,17 @@ Parsed<void> BodyReader::at_eof() {
   return {};
 }
 
-void BodyReader::take(std::string_view& data, std::string& out) {
+std::optional<std::uint64_t> BodyReader::left() const {
+  if (stage_ == Stage::done) return 0;
+  return stage_ == Stage::length ? std::optional(left_) : std::nullopt;
+}
+
+std::string_view BodyReader::take(std::string_view& data) {
   std::size_t size = static_cast<std::size_t>(std::min<std::uint64_t>(left_, data.size()));
-  out.append(data.substr(0, size));
+  std::string_view piece = data.substr(0, size);
   data.remove_prefix(size);
   left_ -= size;
+  return piece;
 }
 
 Parsed<void> BodyReader::account(std::uint64_t bytes) {
@@ -310,13 +335,20 @@ Parsed<void> BodyReader::on_line(std::string_view line) {
     stage_ = Stage::chunk_size;
     return {};
   }
-  // Trailers are read and dropped: nobody here asks for one.
+  return on_trailer(line);
+}
+
+Parsed<void> BodyReader::on_trailer(std::string_view line) {
   trailer_bytes_ += line.size();
   if (trailer_bytes_ > kMaxTrailerBytes) return bad("trailer too large", 431);
-  if (line.empty())
+  if (line.empty()) {
     stage_ = Stage::done;
-  else if (!is_token(line.substr(0, line.find(':'))) || line.find(':') == std::string_view::npos)
+    return {};
+  }
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !is_token(line.substr(0, colon)))
     return bad("malformed trailer");
+  trailers_.add(std::string(line.substr(0, colon)), std::string(trim(line.substr(colon + 1))));
   return {};
 }
 
@@ -333,40 +365,60 @@ Parsed<void> BodyReader::on_chunk_size(std::string_view line) {
   return {};
 }
 
-Parsed<bool> RequestParser::feed(std::string_view& data) {
-  if (!in_body_) {
-    if (!TRY(head_reader_.feed(data))) return false;
+Parsed<RequestParser::Step> RequestParser::feed(std::string_view& data) {
+  CHECK(stage_ == Stage::head || stage_ == Stage::body,
+        "the head is decided on, the body not streamed");
+  if (stage_ == Stage::head) {
+    if (!TRY(head_reader_.feed(data))) return Step::more;
     TRY(on_head());
+    stage_ = Stage::decision;
+    return Step::head;
   }
   TRY(body_reader_.feed(data, request_.body));
-  return body_reader_.complete();
+  return body_reader_.complete() ? Step::request : Step::more;
 }
 
 Parsed<void> RequestParser::on_head() {
   RequestHead head = TRY(parse_request_head(head_reader_.text()));
-  body_reader_ = TRY(BodyReader::for_request(head, limits_.max_body_bytes));
-  if (head.headers.has("Expect")) {
-    if (!equal_ignoring_case(head.headers.get("Expect"), "100-continue"))
-      return bad("unsupported expectation", 417);
-    continue_wanted_ = head.minor_version == 1 && !body_reader_.complete();
-  }
-  in_body_ = true;
   keep_alive_ = wants_keep_alive(head.headers, head.minor_version);
   minor_version_ = head.minor_version;
+  request_.query = Query::parse(std::string_view(head.target).substr(head.query_from));
   request_.method = std::move(head.method);
+  request_.target = std::move(head.target);
   request_.path = std::move(head.path);
-  request_.query = Query::parse(head.query);
   request_.headers = std::move(head.headers);
   return {};
 }
 
-bool RequestParser::take_continue() { return std::exchange(continue_wanted_, false); }
+Parsed<void> RequestParser::begin_body(std::size_t max_body_bytes, bool streamed) {
+  CHECK(stage_ == Stage::decision, "the head has come");
+  body_reader_ = TRY(BodyReader::for_request(request_.headers, minor_version_, max_body_bytes));
+  const bool has_body = !body_reader_.complete();
+  if (request_.headers.has("Expect")) {
+    if (!equal_ignoring_case(request_.headers.get("Expect"), "100-continue"))
+      return bad("unsupported expectation", 417);
+    continue_wanted_ = minor_version_ == 1 && has_body;
+  }
+  stage_ = streamed && has_body ? Stage::streamed_body : Stage::body;
+  if (!streams_body()) return {};
+  request_.body_streamed = true;
+  request_.body_bytes = body_reader_.left();
+  return {};
+}
 
 Request RequestParser::take() {
-  CHECK(in_body_ && body_reader_.complete(), "the request is complete");
-  in_body_ = continue_wanted_ = false;
+  CHECK(streams_body() || (stage_ == Stage::body && body_reader_.complete()),
+        "the request is complete");
+  if (!streams_body()) stage_ = Stage::head;
+  continue_wanted_ = false;
   head_reader_.reset();
   return std::exchange(request_, Request{});
+}
+
+Headers RequestParser::end_body() {
+  CHECK(streams_body() && body_reader_.complete(), "the streamed body is complete");
+  stage_ = Stage::head;
+  return body_reader_.take_trailers();
 }
 
 }  // namespace hekla::net

@@ -3,40 +3,72 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+
 namespace hekla::net {
 namespace {
 
 using namespace std::string_literals;
 
-constexpr ParserLimits kLimits{.max_header_bytes = 1024, .max_body_bytes = 100};
+constexpr std::size_t kMaxHeaderBytes = 1024, kMaxBodyBytes = 100;
 
 struct Outcome {
   std::vector<Request> requests;
+  std::string trailers;
   int error = 0;
   std::string message;
 };
 
+// A connection without sockets: bodies whole, or streamed and put together again.
+struct Reader {
+  bool streamed;
+  RequestParser parser{kMaxHeaderBytes};
+  Outcome outcome = {};
+
+  Parsed<bool> step(std::string_view& data) {
+    if (parser.streams_body()) return stream(data);
+    switch (TRY(parser.feed(data))) {
+      case RequestParser::Step::more:
+        return false;
+      case RequestParser::Step::head:
+        TRY(parser.begin_body(kMaxBodyBytes, streamed));
+        if (parser.streams_body()) outcome.requests.push_back(parser.take());
+        return true;
+      case RequestParser::Step::request:
+        outcome.requests.push_back(parser.take());
+        return true;
+    }
+    return false;
+  }
+  Parsed<bool> stream(std::string_view& data) {
+    std::string scratch;
+    outcome.requests.back().body += TRY(parser.gather_body(data, scratch));
+    if (!parser.body_complete()) return false;
+    const Headers trailers = parser.end_body();
+    for (const auto& [name, value] : trailers.all()) outcome.trailers += name + "=" + value + ";";
+    return true;
+  }
+};
+
 // Feeds `text` in pieces of `step` bytes, as a connection would.
-Outcome parse_all(std::string_view text, std::size_t step) {
-  RequestParser parser(kLimits);
-  Outcome outcome;
+Outcome parse_all(std::string_view text, std::size_t step, bool streamed = false) {
+  Reader reader{.streamed = streamed};
   std::string input;
   for (std::size_t at = 0; at < text.size(); at += step) {
     input += text.substr(at, step);
-    while (true) {
+    for (bool again = true; again;) {
       std::string_view data = input;
-      Parsed<bool> complete = parser.feed(data);
+      Parsed<bool> went_on = reader.step(data);
       input.erase(0, input.size() - data.size());
-      if (!complete) {
-        outcome.error = complete.error().status;
-        outcome.message = complete.error().message;
-        return outcome;
+      if (!went_on) {
+        reader.outcome.error = went_on.error().status;
+        reader.outcome.message = went_on.error().message;
+        return reader.outcome;
       }
-      if (!*complete) break;
-      outcome.requests.push_back(parser.take());
+      again = *went_on;
     }
   }
-  return outcome;
+  return reader.outcome;
 }
 
 TEST(RequestParser, ReadsAWholeRequest) {
@@ -48,6 +80,7 @@ TEST(RequestParser, ReadsAWholeRequest) {
   ASSERT_EQ(outcome.requests.size(), 1u) << outcome.message;
   const Request& request = outcome.requests[0];
   EXPECT_EQ(request.method, "POST");
+  EXPECT_EQ(request.target, "/api/v1/namespaces/a%20b/pods?limit=5&x=%2F");
   EXPECT_EQ(request.path, "/api/v1/namespaces/a b/pods");
   EXPECT_EQ(request.query.get("x"), "/");
   EXPECT_EQ(request.headers.get("content-type"), "application/json");
@@ -172,22 +205,66 @@ TEST(RequestParser, LimitsAreExact) {
   EXPECT_EQ(parse_all(with_body(101), 10).error, 413);
   EXPECT_EQ(parse_all(with_body(101), 10).message, "Request entity too large: limit is 100");
   std::string start = "GET / HTTP/1.1\r\nHost: h\r\nX: ", end = "\r\n\r\n";
-  std::string fits(kLimits.max_header_bytes - start.size() - end.size(), 'x');
+  std::string fits(kMaxHeaderBytes - start.size() - end.size(), 'x');
   EXPECT_EQ(parse_all(start + fits + end, 50).requests.size(), 1u);
   EXPECT_EQ(parse_all(start + fits + "x" + end, 50).error, 431);
   EXPECT_EQ(parse_all(start + fits + "x" + end, 5000).error, 431);
 }
 
 TEST(RequestParser, ContinueIsWantedOnce) {
-  RequestParser parser(kLimits);
-  std::string_view head =
-      "PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n";
-  EXPECT_FALSE(parser.feed(head).value());
-  EXPECT_TRUE(parser.take_continue());
-  EXPECT_FALSE(parser.take_continue());
-  std::string_view body = "ok";
-  EXPECT_TRUE(parser.feed(body).value());
-  EXPECT_EQ(parser.take().body, "ok");
+  for (bool streamed : {false, true}) {
+    RequestParser parser(kMaxHeaderBytes);
+    std::string_view head =
+        "PUT / HTTP/1.1\r\nHost: h\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n";
+    EXPECT_EQ(parser.feed(head).value(), RequestParser::Step::head);
+    ASSERT_TRUE(parser.begin_body(kMaxBodyBytes, streamed));
+    EXPECT_TRUE(parser.take_continue());
+    EXPECT_FALSE(parser.take_continue());
+    if (streamed) continue;
+    std::string_view body = "ok";
+    EXPECT_EQ(parser.feed(body).value(), RequestParser::Step::request);
+    EXPECT_EQ(parser.take().body, "ok");
+  }
+}
+
+TEST(RequestParser, TheTargetKeepsItsBytes) {
+  const std::vector<std::array<std::string, 3>> cases{
+      // as sent, target, path
+      {"/a%2Fb/%2e%2e/c?x=%2F&y=+", "/a%2Fb/%2e%2e/c?x=%2F&y=+", "/a/b/../c"},
+      {"http://other:80/p%20q?r", "/p%20q?r", "/p q"},
+      {"HTTPS://other?q=1", "/?q=1", "/"},
+      {"http://other", "/", "/"},
+      {"/p#frag?x", "/p", "/p"},
+      {"//double//slash", "//double//slash", "//double//slash"},
+  };
+  for (const auto& [sent, target, path] : cases) {
+    Outcome outcome = parse_all("GET " + sent + " HTTP/1.1\r\nHost: h\r\n\r\n", 1000);
+    ASSERT_EQ(outcome.requests.size(), 1u) << sent << ": " << outcome.message;
+    EXPECT_EQ(outcome.requests[0].target, target);
+    EXPECT_EQ(outcome.requests[0].path, path);
+  }
+}
+
+TEST(RequestParser, AStreamedBodySaysItsLengthAndBringsItsTrailers) {
+  Outcome sized = parse_all(
+      "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /b HTTP/1.1\r\nHost: "
+      "h\r\n\r\n",
+      1000, true);
+  ASSERT_EQ(sized.requests.size(), 2u);
+  EXPECT_TRUE(sized.requests[0].body_streamed);
+  EXPECT_EQ(sized.requests[0].body_bytes, 3u);
+  EXPECT_EQ(sized.requests[0].body, "abc");
+  EXPECT_FALSE(sized.requests[1].body_streamed);
+  for (std::size_t step : {1, 7, 1000}) {
+    Outcome chunked = parse_all(
+        "PUT /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1;e=1\r\nc\r\n"
+        "0\r\nX-Sum:  12 \r\nX-Empty:\r\n\r\n",
+        step, true);
+    ASSERT_EQ(chunked.requests.size(), 1u) << chunked.message;
+    EXPECT_FALSE(chunked.requests[0].body_bytes);
+    EXPECT_EQ(chunked.requests[0].body, "abc");
+    EXPECT_EQ(chunked.trailers, "X-Sum=12;X-Empty=;");
+  }
 }
 
 TEST(KeepAlive, FollowsVersionAndConnectionHeader) {

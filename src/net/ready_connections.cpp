@@ -3,7 +3,7 @@
 #include <boost/asio/post.hpp>
 #include <vector>
 
-#include "net/connection.h"
+#include "base/fetch_ahead.h"
 
 namespace hekla::net {
 namespace {
@@ -12,10 +12,10 @@ constexpr std::size_t kLot = 64;  // then sockets that have become ready have th
 
 }  // namespace
 
-void ReadyConnections::add(std::shared_ptr<Connection> connection) {
+void ReadyConnections::add(std::shared_ptr<ReadyConnection> connection, std::size_t bytes) {
   {
     std::lock_guard lock(mutex_);
-    ready_.push_back(std::move(connection));
+    ready_.push_back({std::move(connection), bytes});
     if (draining_) return;
     draining_ = true;
   }
@@ -27,7 +27,7 @@ void ReadyConnections::post_drain() {
 }
 
 void ReadyConnections::drain() {
-  std::vector<std::shared_ptr<Connection>> lot;
+  std::vector<Ready> lot;
   bool more = false;
   {
     std::lock_guard lock(mutex_);
@@ -39,9 +39,9 @@ void ReadyConnections::drain() {
   }
   if (more) post_drain();
   for (std::size_t i = 0; i < lot.size(); ++i) {
-    if (i + 3 < lot.size()) lot[i + 3]->fetch();
-    if (i + 1 < lot.size()) lot[i + 1]->fetch_parts();
-    lot[i]->take_turn();
+    if (i + 3 < lot.size()) fetch_ahead(lot[i + 3].connection.get(), lot[i + 3].bytes);
+    if (i + 1 < lot.size()) lot[i + 1].connection->fetch_parts();
+    lot[i].connection->take_turn();
   }
 }
 

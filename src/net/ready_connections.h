@@ -11,22 +11,35 @@
 namespace hekla::net {
 
 namespace asio = boost::asio;
-class Connection;
+
+// A connection as its thread sees it.
+class ReadyConnection {
+ public:
+  virtual ~ReadyConnection() = default;
+  virtual void take_turn() = 0;
+  // Its turn comes soon and its own memory has been fetched: now what that points to.
+  virtual void fetch_parts() const = 0;
+};
 
 class ReadyConnections {
  public:
   explicit ReadyConnections(asio::io_context& io) : io_(io) {}
   asio::io_context& io() { return io_; }
-  // From any thread; the connection's turn comes on its own.
-  void add(std::shared_ptr<Connection> connection);
+  // From any thread; the connection's turn comes on its own. It takes `bytes` of memory, which are
+  // fetched before its turn.
+  void add(std::shared_ptr<ReadyConnection> connection, std::size_t bytes);
 
  private:
+  struct Ready {
+    std::shared_ptr<ReadyConnection> connection;
+    std::size_t bytes;
+  };
   void post_drain();
   void drain();
 
   asio::io_context& io_;
   std::mutex mutex_;
-  std::deque<std::shared_ptr<Connection>> ready_;
+  std::deque<Ready> ready_;
   bool draining_ = false;  // a drain is posted that has not yet taken its lot
 };
 

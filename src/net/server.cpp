@@ -61,29 +61,31 @@ class ThreadTasks final : public OwnThread {
 
 class NetThread {
  public:
-  NetThread() {
-    asio::post(thread_.io(), [tasks = tasks_] { own_thread = tasks; });
+  explicit NetThread(const std::string& name) : thread_(std::make_shared<IoThread>(name)) {
+    asio::post(thread_->io(), [tasks = tasks_] { own_thread = tasks; });
   }
   ReadyConnections& ready() { return ready_; }
+  const std::shared_ptr<IoThread>& thread() const { return thread_; }
   // When its last connection has ended.
   void finish() {
     tasks_->end();
-    thread_.finish();
+    thread_->finish();
   }
 
  private:
-  IoThread thread_{"net"};
-  ReadyConnections ready_{thread_.io()};
-  std::shared_ptr<ThreadTasks> tasks_ = std::make_shared<ThreadTasks>(thread_.io());
+  std::shared_ptr<IoThread> thread_;
+  ReadyConnections ready_{thread_->io()};
+  std::shared_ptr<ThreadTasks> tasks_ = std::make_shared<ThreadTasks>(thread_->io());
 };
 
 class HttpServer final : public Server {
  public:
   HttpServer(ServerOptions options, Handler handler, SslContext tls, Socket listener)
       : port_(local_port(listener)),
-        threads_(static_cast<std::size_t>(options.threads)),
-        io_(threads_.front().ready().io()),
+        net_threads_(start_threads(options)),
+        io_(net_threads_.front()->ready().io()),
         timer_(io_) {
+    for (const auto& each : net_threads_) threads_.push_back(each->thread());
     listeners_.emplace_back(io_, listener.release());
     host_.options = std::move(options);
     host_.handler = std::move(handler);
@@ -116,6 +118,7 @@ class HttpServer final : public Server {
   }
 
   std::uint16_t port() const override { return port_; }
+  const std::vector<std::shared_ptr<IoThread>>& threads() const override { return threads_; }
 
   void stop(std::chrono::milliseconds grace) override {
     std::lock_guard once(stop_mutex_);
@@ -134,10 +137,16 @@ class HttpServer final : public Server {
     lock.unlock();
     if (!orderly)
       for (const auto& connection : open_connections(true)) connection->close_now();
-    for (NetThread& each : threads_) each.finish();
+    for (const auto& each : net_threads_) each->finish();
   }
 
  private:
+  static std::vector<std::unique_ptr<NetThread>> start_threads(const ServerOptions& options) {
+    std::vector<std::unique_ptr<NetThread>> threads;
+    for (int i = 0; i < options.threads; ++i)
+      threads.push_back(std::make_unique<NetThread>(options.name));
+    return threads;
+  }
   using Listener = asio::posix::basic_stream_descriptor<asio::io_context::executor_type>;
 
   void accept_ready(Listener& listener) {
@@ -176,8 +185,8 @@ class HttpServer final : public Server {
     }
     std::lock_guard lock(mutex_);
     if (stopping_ || (connections_.size() >= host_.options.max_connections && !make_room())) return;
-    next_thread_ = (next_thread_ + 1) % threads_.size();
-    auto connection = std::make_shared<Connection>(host_, threads_[next_thread_].ready(),
+    next_thread_ = (next_thread_ + 1) % net_threads_.size();
+    auto connection = std::make_shared<Connection>(host_, net_threads_[next_thread_]->ready(),
                                                    accepted.socket.release(), std::move(ssl),
                                                    std::move(accepted.remote_address));
     connections_.insert(connection);
@@ -239,7 +248,8 @@ class HttpServer final : public Server {
   }
 
   const std::uint16_t port_;
-  std::vector<NetThread> threads_;
+  const std::vector<std::unique_ptr<NetThread>> net_threads_;
+  std::vector<std::shared_ptr<IoThread>> threads_;
   ConnectionHost host_;
   asio::io_context& io_;           // of the listeners and the sweep
   std::list<Listener> listeners_;  // stay where they are: their handlers point at them

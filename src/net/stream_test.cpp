@@ -48,14 +48,9 @@ class Streams : public testing::Test {
 
 std::string decode_chunks(std::string_view text) {
   text.remove_prefix(text.find("\r\n\r\n") + 4);
-  BodyReader reader = BodyReader::for_request({.headers =
-                                                   [] {
-                                                     Headers headers;
-                                                     headers.add("Transfer-Encoding", "chunked");
-                                                     return headers;
-                                                   }()},
-                                              1u << 30)
-                          .value();
+  Headers headers;
+  headers.add("Transfer-Encoding", "chunked");
+  BodyReader reader = BodyReader::for_request(headers, 1, std::size_t{1} << 30).value();
   std::string out;
   EXPECT_TRUE(reader.feed(text, out));
   EXPECT_TRUE(reader.complete());
