@@ -1,0 +1,26 @@
+// Outgoing connections on a server's own net threads, one Client for each: a proxy's two
+// connections then share a thread, and a piece goes from one to the other without a lock that is
+// contended or a thread that is woken.
+#pragma once
+
+#include <memory>
+
+#include "base/result.h"
+#include "net/client.h"
+#include "net/server.h"
+
+namespace hekla::net {
+
+class LocalClients {
+ public:
+  // May be made before the server's first request and destroyed before or after the server, but on
+  // none of its threads. Server::stop() ends their calls when those of its own connections have
+  // ended; from then on they refuse.
+  static Result<std::unique_ptr<LocalClients>> make(Server& server, const ClientOptions& options);
+  virtual ~LocalClients() = default;
+  // The client that lives on the calling thread, for handlers and callbacks of that server;
+  // anywhere else it is a programmer's error. Callbacks of its calls run on this thread.
+  virtual Client& here() = 0;
+};
+
+}  // namespace hekla::net
