@@ -40,6 +40,17 @@ spec:
 ---
 apiVersion: v1
 kind: Pod
+metadata: {name: hides}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: c
+    image: host
+    command: [sh, -c, "dd if=/dev/zero of=/etc/hosts bs=1M count=3 2>/dev/null; sleep 300"]
+    resources: {limits: {ephemeral-storage: 1Mi}}
+---
+apiVersion: v1
+kind: Pod
 metadata: {name: echo, labels: {app: echo}}
 spec:
   terminationGracePeriodSeconds: 1
@@ -132,6 +143,10 @@ class Upkeep(put.PlatformTest):
         full = self.status("fills")
         self.assertEqual((full["reason"], full["message"]),
                          ("Evicted", 'Usage of EmptyDir volume "scratch" exceeds the limit "1Mi". '))
+        put.wait_for("the pod that filled its hosts file is evicted",
+                     lambda: self.status("hides").get("phase") == "Failed")
+        self.assertEqual(self.status("hides")["message"],
+                         "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ")
         put.wait_for("the node lists its images", lambda: any(
             "docker.io/lab/train:1" in one["names"] for one in p.get("nodes")["items"][0]["status"].get("images", [])))
         self.assertEqual(self.condition("MemoryPressure"), "False")

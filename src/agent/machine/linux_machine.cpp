@@ -325,9 +325,9 @@ Result<void> LinuxMachine::sandbox_now(const SandboxRequest& request) {
   auto write = [&](const char* name, const std::string& text) {
     return replace_file(dir + "/" + name, text, 0644);
   };
-  TRY(write("hosts", request.files.hosts));
-  TRY(write("hostname", request.files.hostname));
-  TRY(write("resolv.conf", request.files.resolv_conf));
+  const std::string* texts[] = {&request.files.hosts, &request.files.hostname,
+                                &request.files.resolv_conf};
+  for (std::size_t i = 0; i < std::size(kPodFiles); ++i) TRY(write(kPodFiles[i], *texts[i]));
   TRY(lay_out_volumes(dir + "/volumes", request.volumes));
   if (auto address = parse_ipv4(request.record.address))
     TRY(network_->add_pod(request.record.uid, *address));
@@ -591,9 +591,10 @@ PodUse LinuxMachine::measure_pod(const MeasuredUse& pod) const {
                        tree_bytes(container_dir(paths_, pod.record.uid, container.name));
     use.containers.push_back(std::move(one));
   }
-  if (pod.disk)
-    for (const std::string& name : pod.empty_dirs)
-      use.volumes[name] = tree_bytes(dir + "/volumes/" + name);
+  if (!pod.disk) return use;
+  for (const char* name : kPodFiles) use.file_bytes += tree_bytes(dir + "/" + name);
+  for (const std::string& name : pod.empty_dirs)
+    use.volumes[name] = tree_bytes(dir + "/volumes/" + name);
   return use;
 }
 

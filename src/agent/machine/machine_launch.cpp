@@ -94,9 +94,7 @@ Result<BundleSpec> LinuxMachine::complete_bundle(const LaunchRequest& request,
   auto bind = [&](const std::string& source, const std::string& destination) {
     spec.mounts.push_back({destination, "none", source, {"bind", "rprivate", "rw"}});
   };
-  bind(dir + "/hosts", "/etc/hosts");
-  bind(dir + "/hostname", "/etc/hostname");
-  bind(dir + "/resolv.conf", "/etc/resolv.conf");
+  for (const char* name : kPodFiles) bind(dir + "/" + name, std::string("/etc/") + name);
   const std::string own = container_dir(paths_, request.record.uid, container.name);
   TRY(make_directories(own));
   TRY(replace_file(own + "/termination-log", "", 0666));

@@ -192,7 +192,7 @@ std::int64_t PodUse::memory_bytes() const {
 }
 
 std::int64_t PodUse::disk_bytes() const {
-  std::int64_t sum = 0;
+  std::int64_t sum = file_bytes;
   for (const ContainerUse& container : containers) sum += container.disk_bytes;
   for (const auto& [name, bytes] : volumes) {
     bool memory = std::ranges::any_of(pod->spec.volumes, [&](const json::Value& volume) {

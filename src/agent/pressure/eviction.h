@@ -86,10 +86,11 @@ struct PodUse {
   const model::Pod* pod = nullptr;
   std::vector<ContainerUse> containers;
   std::map<std::string, std::int64_t> volumes;  // emptyDirs on disk and in memory, bytes by name
+  std::int64_t file_bytes = 0;  // /etc/hosts and the like, which all containers may write
   std::int64_t processes = 0;
 
   std::int64_t memory_bytes() const;
-  std::int64_t disk_bytes() const;  // with the emptyDirs on disk
+  std::int64_t disk_bytes() const;  // with the emptyDirs on disk and the pod's files
 };
 
 // Those that use more than they asked for first, then the less important, then the greedier. Pods

@@ -172,6 +172,12 @@ TEST(Eviction, PodsAreHeldToTheirOwnStorageLimits) {
   EXPECT_EQ(exceeded_storage(use),
             "Pod ephemeral local storage usage exceeds the total limit of containers 3Mi. ");
   use.volumes["v"] = 0;
+  use.containers[1].disk_bytes = kMi;
+  use.file_bytes = 3 * kMi;
+  EXPECT_EQ(exceeded_storage(use),
+            "Pod ephemeral local storage usage exceeds the total limit of containers 3Mi. ")
+      << "/etc/hosts is on the node's disk, too";
+  use.file_bytes = 0;
   use.containers = {{"c", 0, kMi + 1}, {"d", 0, 0}};
   EXPECT_EQ(exceeded_storage(use),
             "Container c exceeded its local ephemeral storage limit \"1Mi\". ");

@@ -17,6 +17,9 @@ inline std::string container_dir(const InstancePaths& paths, const std::string& 
   return containers_dir(paths, uid) + "/" + container;
 }
 
+// Files of the pod's directory that its containers have in /etc, and may write.
+inline constexpr const char* kPodFiles[] = {"hosts", "hostname", "resolv.conf"};
+
 // Below it the container's sub-paths are mounted; not in the bundle, which is removed whole.
 inline std::string pins_dir(const InstancePaths& paths, const std::string& uid,
                             const ContainerRun& run) {
