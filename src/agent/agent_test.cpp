@@ -524,5 +524,69 @@ TEST_F(AgentTest, RefusesASecondAgentOnTheSameData) {
   EXPECT_NE(second.error().message.find("another hekla"), std::string::npos);
 }
 
+// Takes the output of an exec, and tells of its end.
+class ExecClient final : public kube::ProcessClient {
+ public:
+  void write(Output, std::string bytes) override { output_ += bytes; }
+  void finish(Result<int>) override { ended_.set_value(output_); }
+  bool is_closed() const override { return false; }
+  std::size_t pending_bytes() const override { return 0; }
+  void hold_input(bool) override {}
+  std::string wait() { return ended_.get_future().get(); }
+
+ private:
+  std::string output_;
+  std::promise<std::string> ended_;
+};
+
+class AgentExecTest : public AgentTest {
+ protected:
+  std::shared_ptr<kube::PodProcess> exec(const std::string& script) {
+    kube::ExecOptions options;
+    options.container = "c";
+    options.command = {"/bin/sh", "-c", script};
+    options.out = options.err = true;
+    std::promise<std::shared_ptr<kube::PodProcess>> ready;
+    agent_->streams().exec("default", "p", "", options,
+                           [&](auto process) { ready.set_value(process.value_or(nullptr)); });
+    return ready.get_future().get();
+  }
+  std::string output_of(const std::string& script) {
+    auto client = std::make_shared<ExecClient>();
+    exec(script)->begin(client);
+    return client->wait();
+  }
+};
+
+// A user's streams are counted by what their clients hold.
+TEST_F(AgentExecTest, IsItsClientsUntilItsProcessEnds) {
+  create_led_pod("p", "await end");
+  ASSERT_TRUE(wait_for_phase("p", "Running"));
+  std::shared_ptr<kube::PodProcess> process =
+      exec("touch /gates/began; until test -e /gates/over; do sleep 0.05; done");
+  ASSERT_TRUE(process);
+  auto client = std::make_shared<ExecClient>();
+  const std::weak_ptr<ExecClient> held = client;
+  process->begin(std::move(client));
+  ASSERT_TRUE(soon([&] { return std::filesystem::exists(gates_.path() + "/began"); }));
+  process->leave();
+  process.reset();
+  EXPECT_EQ(output_of("echo later"), "later\n");  // by now the first session has heard of it
+  EXPECT_FALSE(held.expired());
+  let_go("over");
+  EXPECT_TRUE(soon([&] { return held.expired(); }));
+  let_go("end");
+}
+
+TEST_F(AgentExecTest, IsKilledWithItsContainerWhenMemoryRunsOut) {
+  create_led_pod("p", "await end; cat /proc/self/oom_score_adj");
+  ASSERT_TRUE(wait_for_phase("p", "Running"));
+  const std::string score = output_of("cat /proc/self/oom_score_adj");
+  let_go("end");
+  ASSERT_TRUE(wait_for_phase("p", "Succeeded"));
+  EXPECT_EQ(score, logs("p"));
+  EXPECT_NE(score, read_file("/proc/self/oom_score_adj").value());
+}
+
 }  // namespace
 }  // namespace hekla::agent

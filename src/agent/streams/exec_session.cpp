@@ -150,11 +150,14 @@ class ExecSession final : public kube::PodProcess,
     if (!exit_ || open_outputs_ > 0 || std::exchange(finished_, true)) return;
     for (auto* pipe : {&input_, &out_, &err_})
       if (*pipe) std::exchange(*pipe, nullptr)->close();
+    left_ = nullptr;
     if (auto client = std::exchange(client_, nullptr)) client->finish(std::move(*exit_));
   }
   // mpirun leaves as soon as its daemon runs, so the process must not notice: its output is read
-  // and dropped. A terminal is hung up.
+  // and dropped. A terminal is hung up. The client is held as long as the process has descriptors
+  // of ours: what it counts towards, a user's streams, is taken until then.
   void client_gone() {
+    if (client_ && !finished_) left_ = std::move(client_);
     client_ = nullptr;
     if (!input_) return;
     if (options_.tty)
@@ -167,6 +170,7 @@ class ExecSession final : public kube::PodProcess,
   const StreamTarget target_;
   const kube::ExecOptions options_;
   std::shared_ptr<kube::ProcessClient> client_;
+  std::shared_ptr<kube::ProcessClient> left_;  // it left before the process ended
   StartedExec process_;
   std::shared_ptr<FdPipe> input_, out_, err_;  // a terminal is input_ alone
   std::string early_;                          // input that came before the process ran
