@@ -16,6 +16,7 @@
 #include "agent/node/node_pods.h"
 #include "agent/node/node_storage.h"
 #include "agent/node/node_upkeep.h"
+#include "agent/os/oom_score.h"
 #include "agent/os/user_namespace.h"
 #include "agent/streams/node_streams.h"
 #include "base/build_info.h"
@@ -392,6 +393,8 @@ Result<std::unique_ptr<Agent>> Agent::create(Options options, kube::Client& clie
   TRY(check_machine(options.data_dir));
   TRY(make_directories(options.data_dir));
   MachineFacts facts = read_machine_facts(options.data_dir);
+  if (options.protect_from_oom && oom_score(::getpid()) > kNodeOomScore)
+    TRY(set_oom_score(::getpid(), kNodeOomScore));  // monitors inherit it
   if (options.node_name.empty()) options.node_name = facts.hostname;
   auto state = std::make_shared<State>(std::move(options), client, metrics);
   if (Result<void> opened = state->open(facts); !opened) {

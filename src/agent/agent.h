@@ -48,6 +48,7 @@ struct Options {
   std::string cluster_domain = "cluster.local";
   std::vector<std::string> hidden_paths;  // never shown to pods: kubeconfigs and the like
   bool announced = false;  // leaves word of its data directory for other instances of this machine
+  bool protect_from_oom = false;  // the kernel ends this process and monitors after all pods
   // Without one, projected service-account tokens are left out of their volumes.
   TokenSource token_source;
 };

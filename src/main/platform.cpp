@@ -298,6 +298,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
     agent_options.node_resources =
         TRY(parse_resource_list(options.node_resources, "--node-resources"));
   agent_options.announced = true;
+  agent_options.protect_from_oom = true;
   agent_options.hidden_paths = files_outside(options);
   agent_options.gpu_replicas = options.gpu_replicas;
   agent_options.runtime = options.runtime;

@@ -11,6 +11,7 @@
 
 #include "agent/os/file_descriptor.h"
 #include "agent/os/files.h"
+#include "agent/os/oom_score.h"
 #include "agent/os/process.h"
 #include "agent/os/user_namespace.h"
 #include "agent/runtime/cgroup.h"
@@ -57,20 +58,6 @@ std::string create_failure(const std::string& report, const std::string& stderr_
   return words.empty() ? "the container monitor ended without a word" : words;
 }
 
-// Without CAP_SYS_RESOURCE (Hekla itself in a container) a score can be raised, not lowered: the
-// container then keeps the one it has inherited, and a pod still runs.
-Result<void> set_oom_score(std::int64_t pid, int adjust) {
-  const std::string path = "/proc/" + std::to_string(pid) + "/oom_score_adj";
-  const std::string text = std::to_string(adjust);
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file) return errno_error("open " + path);
-  if (::write(file.get(), text.data(), text.size()) >= 0) return {};
-  if (errno != EACCES) return errno_error("write " + text + " to " + path);
-  log_debug("agent", "the OOM score cannot be lowered without CAP_SYS_RESOURCE",
-            {{"pid", std::to_string(pid)}, {"wanted", text}});
-  return {};
-}
-
 }  // namespace
 
 Result<std::string> ContainerRuntime::call(std::vector<std::string> words) const {
@@ -102,7 +89,7 @@ Result<void> ContainerRuntime::create(const CreateRequest& request) {
   if (!report) return std::unexpected(report.error());
   Result<json::Value> parsed = json::parse(*report);
   if (std::int64_t pid = parsed ? json::int_at(*parsed, {"data"}, -1) : -1; pid > 0)
-    return set_oom_score(pid, request.oom_score_adjust);
+    return set_oom_score(static_cast<pid_t>(pid), request.oom_score_adjust);
   return fail(Code::internal, create_failure(*report, stderr_path));
 }
 

@@ -13,9 +13,11 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "agent/os/files.h"
 #include "agent/os/instance.h"
+#include "agent/os/oom_score.h"
 #include "agent/os/process.h"
 #include "agent/os/user_namespace.h"
 #include "base/disk.h"
@@ -40,6 +42,21 @@ Result<void> write_process_file(const ExecPlace& place, const ExecSpec& spec) {
   if (spec.tty && object["env"].is_array()) object["env"].get_array().emplace_back("TERM=xterm");
   return replace_file(place.directory + "/process.json",
                       json::serialize(json::Value(std::move(object))), 0600);
+}
+
+// crun gives a process of exec its caller's score, which is not the container's: a shell takes that
+// before it becomes crun.
+std::vector<std::string> with_oom_score_of(const std::string& bundle,
+                                           std::vector<std::string> argv) {
+  const std::string text = read_file(bundle + "/pid").value_or("");
+  pid_t pid = 0;
+  std::from_chars(text.data(), text.data() + text.size(), pid);
+  const std::optional<int> score = pid > 1 ? oom_score(pid) : std::nullopt;
+  if (!score || score == oom_score(::getpid())) return argv;
+  argv.insert(argv.begin(), {"/bin/sh", "-c",
+                             R"({ echo "$0" > /proc/self/oom_score_adj; } 2> /dev/null; exec "$@")",
+                             std::to_string(*score)});
+  return argv;
 }
 
 Result<FileDescriptor> listen_for_console(const std::string& path) {
@@ -124,8 +141,9 @@ Result<StartedExec> start_in_directory(const ExecPlace& place, const ExecSpec& s
   argv.push_back(place.container_id);
   Ends ends = TRY(make_ends(spec));
   auto end_or_null = [&](const FileDescriptor& end) { return end ? end.get() : ends.null.get(); };
-  pid_t pid = TRY(start_process(argv, end_or_null(ends.in.read), end_or_null(ends.out.write),
-                                end_or_null(ends.err.write)));
+  pid_t pid =
+      TRY(start_process(with_oom_score_of(place.bundle, std::move(argv)), end_or_null(ends.in.read),
+                        end_or_null(ends.out.write), end_or_null(ends.err.write)));
   StartedExec started;
   started.directory = place.directory;
   started.process = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
