@@ -176,6 +176,7 @@ Result<void> Agent::State::open_machine(const MachineFacts& facts) {
   out.registries.own_ranges = out.own_ranges;
   out.pod_max_pids = options.pod_max_pids;
   out.outside = options.outside;
+  out.link_local = options.link_local;
   out.pod_cidr = options.pod_cidr;
   out.service_cidr = options.service_cidr;
   out.threads = std::max(4, facts.cpus);
@@ -392,9 +393,9 @@ Result<std::unique_ptr<Agent>> Agent::create(Options options, kube::Client& clie
   while (options.data_dir.size() > 1 && options.data_dir.back() == '/') options.data_dir.pop_back();
   TRY(check_machine(options.data_dir));
   TRY(make_directories(options.data_dir));
-  MachineFacts facts = read_machine_facts(options.data_dir);
   if (options.protect_from_oom && oom_score(::getpid()) > kNodeOomScore)
     TRY(set_oom_score(::getpid(), kNodeOomScore));  // monitors inherit it
+  MachineFacts facts = read_machine_facts(options.data_dir);
   if (options.node_name.empty()) options.node_name = facts.hostname;
   auto state = std::make_shared<State>(std::move(options), client, metrics);
   if (Result<void> opened = state->open(facts); !opened) {

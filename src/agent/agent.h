@@ -35,6 +35,8 @@ struct Options {
   EvictionFlags eviction;
   ImageGcOptions image_gc;
   bool outside = true;  // pods may reach the world outside, where pasta is installed
+  bool link_local =
+      false;  // and 169.254.0.0/16 there, which gives cloud machines' credentials away
   std::string resolv_conf = "/etc/resolv.conf";  // name servers of the outside
   std::int64_t pod_max_pids = 0;                 // 0: no limit beside that of each container
   int gpu_replicas = 1;                          // containers that may share one GPU
@@ -46,9 +48,9 @@ struct Options {
   std::string pod_cidr = "10.244.0.0/16";
   std::string service_cidr = "10.96.0.0/16";
   std::string cluster_domain = "cluster.local";
+  bool protect_from_oom = false;  // the kernel ends this process and monitors after all pods
   std::vector<std::string> hidden_paths;  // never shown to pods: kubeconfigs and the like
   bool announced = false;  // leaves word of its data directory for other instances of this machine
-  bool protect_from_oom = false;  // the kernel ends this process and monitors after all pods
   // Without one, projected service-account tokens are left out of their volumes.
   TokenSource token_source;
 };

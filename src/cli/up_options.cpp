@@ -114,6 +114,9 @@ void add_up_flags(CLI::App& command, UpOptions& options) {
                   "processes and threads that a pod may have (0: 32768 for each container)")
       ->check(CLI::Range(0, 4194304))
       ->capture_default_str();
+  command.add_flag(
+      "--allow-link-local", options.allow_link_local,
+      "pods may reach 169.254.0.0/16, where cloud machines hand out their credentials");
   command.add_flag("--no-outside", options.no_outside,
                    "pods reach each other and nothing outside (so it is without pasta, too)");
   command
@@ -196,6 +199,7 @@ std::vector<std::string> up_arguments(const UpOptions& options) {
   add_changed("--pod-max-pids", options.pod_max_pids, 0);
   add_changed("--resolv-conf", options.resolv_conf, defaults.resolv_conf);
   if (options.no_outside) arguments.emplace_back("--no-outside");
+  if (options.allow_link_local) arguments.emplace_back("--allow-link-local");
   if (options.no_agent) arguments.emplace_back("--no-agent");
   if (options.fake_nodes > 0) {
     add("--fake-nodes", std::to_string(options.fake_nodes));

@@ -37,6 +37,7 @@ struct UpOptions {
   int image_gc_high = 85, image_gc_low = 80, image_minimum_age_seconds = 120;
   int pod_max_pids = 0;
   bool no_outside = false;
+  bool allow_link_local = false;
   std::string resolv_conf = "/etc/resolv.conf";
   bool no_agent = false;
   int fake_nodes = 0;

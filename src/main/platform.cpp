@@ -313,6 +313,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
                             std::chrono::seconds(options.image_minimum_age_seconds)};
   agent_options.pod_max_pids = options.pod_max_pids;
   agent_options.outside = !options.no_outside;
+  agent_options.link_local = options.allow_link_local;
   agent_options.resolv_conf = options.resolv_conf;
   agent_options.ca_pem = pki.ca.certificate_pem;
   agent_options.api_host = kApiServiceAddress;

@@ -38,6 +38,7 @@ def names():
         server.sendto(head + query[12:end] + answer, client)
 
 threading.Thread(target=names, daemon=True).start()
+threading.Thread(target=HTTPServer(('169.254.169.254', 80), Handler).serve_forever, daemon=True).start()
 HTTPServer(('10.99.0.2', 8080), Handler).serve_forever()
 """
 POD = """
@@ -67,7 +68,7 @@ for name in ('nowhere.example.org', 'none.default.svc.cluster.local'):
         print(socket.gethostbyname(name))
     except OSError as error:
         print(error)
-for address in ('10.244.200.200', '10.96.200.200', '169.254.77.1'):
+for address in ('10.244.200.200', '10.96.200.200', '169.254.77.1', '169.254.169.254'):
     client = socket.socket()
     client.settimeout(4)
     try:
@@ -95,6 +96,8 @@ class Outside(unittest.TestCase):
             run("ip", "-n", name, "address", "add", address, "dev", "eth0")
             run("ip", "-n", name, "link", "set", "eth0", "up")
         run("ip", "-n", node, "route", "add", "default", "via", "10.99.0.2")
+        # Where a cloud machine would find its credentials.
+        run("ip", "-n", world, "address", "add", "169.254.169.254/32", "dev", "eth0")
         self.world = subprocess.Popen(["nsenter", "--net=/run/netns/" + world, sys.executable, "-c", OUTSIDE])
         self.addCleanup(self.end, self.world)
         self.dir = tempfile.mkdtemp(prefix="hekla-e2e-outside-")
@@ -116,11 +119,11 @@ class Outside(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
-    def up(self):
+    def up(self, *flags):
         self.data = os.path.join(self.dir, "data")
         with open(os.path.join(self.dir, "log"), "wb") as log:
             hekla = subprocess.Popen(["nsenter", "--net=/run/netns/" + self.names[0], put.HEKLA, "up", "--data-dir", self.data,
-                                      "--resolv-conf", os.path.join(self.dir, "resolv.conf")],
+                                      "--resolv-conf", os.path.join(self.dir, "resolv.conf"), *flags],
                                      stdout=subprocess.PIPE, stderr=log)
         self.addCleanup(self.stop, hekla)
         self.assertTrue(put.line_of(hekla))
@@ -134,7 +137,18 @@ class Outside(unittest.TestCase):
         said = self.kubectl("logs", "reaches").splitlines()
         self.assertEqual(said[:3], ["outside", "[Errno -2] Name or service not known", "[Errno -2] Name or service not known"])
         self.assertNotIn("connected", " ".join(said))
-        self.assertEqual(len(said), 6)
+        self.assertEqual(len(said), 7)
+        metadata = self.in_node(sys.executable, "-c", "import urllib.request as u; u.urlopen('http://169.254.169.254/', timeout=9)")
+        self.assertEqual(metadata.returncode, 0, metadata.stderr)  # the node itself reaches it
+
+    def test_link_local_addresses_are_a_choice(self):
+        self.up("--allow-link-local")
+        program = "import urllib.request as u; print(u.urlopen('http://169.254.169.254/', timeout=9).read().decode())"
+        put.wait_for("the way outside", self.pasta)
+        self.kubectl("apply", "-f", "-", stdin=POD % program)
+        put.wait_for("the pod's end", lambda: self.kubectl(
+            "get", "pod", "reaches", "-o", "jsonpath={.status.phase}") in ("Succeeded", "Failed"))
+        self.assertEqual(self.kubectl("logs", "reaches"), "outside\n")
 
     def test_the_way_outside_is_opened_again(self):
         self.up()

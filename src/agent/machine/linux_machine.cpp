@@ -30,6 +30,9 @@
 namespace hekla::agent {
 namespace {
 
+// On cloud machines 169.254.169.254 hands out the instance's credentials.
+constexpr const char* kLinkLocal = "169.254.0.0/16";
+
 namespace fs = std::filesystem;
 constexpr int kProbeThreads = 8, kHookThreads = 8;
 constexpr std::size_t kTerminationMessageLimit = 4096;
@@ -190,16 +193,22 @@ Result<T> LinuxMachine::blocking(std::move_only_function<Result<T>()> work) {
   return future.get();
 }
 
+std::vector<std::string> LinuxMachine::networks_kept_inside() const {
+  std::vector<std::string> out = {options_.pod_cidr, options_.service_cidr};
+  if (!options_.link_local) out.emplace_back(kLinkLocal);
+  return out;
+}
+
 // Nobody waits for it: the first pod may be a moment ahead of its way out.
 void LinuxMachine::check_uplink() {
   if (!reaches_outside_ || std::exchange(outside_->busy, true)) return;
-  background<void>(
-      [this] { return network_->connect_outside({options_.pod_cidr, options_.service_cidr}); },
-      [outside = outside_](const Result<void>& done) {
-        outside->busy = false;
-        if (!std::exchange(outside->failing, !done) && !done)
-          log_warn("agent", "connect pods to the outside", {{"error", done.error().message}});
-      });
+  background<void>([this] { return network_->connect_outside(networks_kept_inside()); },
+                   [outside = outside_](const Result<void>& done) {
+                     outside->busy = false;
+                     if (!std::exchange(outside->failing, !done) && !done)
+                       log_warn("agent", "connect pods to the outside",
+                                {{"error", done.error().message}});
+                   });
 }
 
 Result<void> LinuxMachine::prepare() {

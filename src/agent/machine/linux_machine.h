@@ -39,6 +39,7 @@ struct LinuxMachineOptions {
   net::OwnRanges own_ranges;  // of pods and services: nothing goes there from the host's network
   std::string service_cidr, pod_cidr;
   bool outside = true;            // pods may reach the world outside, where pasta is installed
+  bool link_local = false;        // 169.254.0.0/16 belongs to that
   std::int64_t pod_max_pids = 0;  // of all containers of a pod together; 0: no limit
   int threads = 4;
 };
@@ -135,6 +136,7 @@ class LinuxMachine final : public PodMachine {
   Result<T> blocking(std::move_only_function<Result<T>()> work);
 
   void expect_launch();
+  std::vector<std::string> networks_kept_inside() const;
 
   // The rest runs on the pool.
   Result<void> prepare();

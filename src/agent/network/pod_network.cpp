@@ -292,22 +292,30 @@ Result<bool> PodNetwork::is_connected_here() {
   return ::if_nametoindex(kOutside) != 0;
 }
 
-Result<void> PodNetwork::connect_outside(const std::vector<std::string>& inner) {
-  std::lock_guard lock(outside_mutex_);
-  if (removed_ || outside_process()) return {};
-  if (outside_child_ > 0) ::waitpid(std::exchange(outside_child_, 0), nullptr, WNOHANG);
-  // What pods send to each other and to services has its way already; the rest gets the address of
-  // this end, and whatever is left of the inner networks is refused here.
+// What pods send to each other and to services has its way already; the rest gets the address of
+// this end, and whatever is left of the refused networks is refused here.
+Result<void> PodNetwork::set_outside_rules(const std::vector<std::string>& refused) {
+  CHECK(!refused.empty(), "the networks of pods and services never leave");
   std::string networks;
-  for (const std::string& one : inner) networks += (networks.empty() ? "" : ", ") + one;
+  for (const std::string& one : refused) networks += (networks.empty() ? "" : ", ") + one;
   const std::string table = "table inet hekla_outside";
-  TRY(set_rules(
+  return set_rules(
       "outside",
       table + "\ndelete " + table + "\n" + table + " {\n" +
           "  chain forward {\n    type filter hook forward priority 10;\n    oifname \"" +
           kOutside + "\" ip daddr { " + networks + " } reject\n  }\n" +
           "  chain postrouting {\n    type nat hook postrouting priority srcnat;\n    oifname \"" +
-          kOutside + "\" masquerade\n  }\n}\n"));
+          kOutside + "\" masquerade\n  }\n}\n");
+}
+
+Result<void> PodNetwork::connect_outside(const std::vector<std::string>& refused) {
+  std::lock_guard lock(outside_mutex_);
+  if (removed_) return {};
+  // Also where the pasta of an earlier process runs on: that may have refused less.
+  if (!outside_rules_) TRY(set_outside_rules(refused));
+  outside_rules_ = true;
+  if (outside_process()) return {};
+  if (outside_child_ > 0) ::waitpid(std::exchange(outside_child_, 0), nullptr, WNOHANG);
   const std::string log = paths_.run_dir() + "/pasta.log";
   FileDescriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   FileDescriptor words(::open(log.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600));

@@ -53,9 +53,9 @@ class PodNetwork {
   Result<FileDescriptor> socket_in_parent(int type);
   Result<FileDescriptor> socket_in_pod(const std::string& uid, int type);
   // Gives the parent namespace a way to the outside by pasta, which carries connections on in the
-  // host's namespace as a program of its own, and outlives us as the pods do. Nothing for `inner`
-  // networks (CIDR) ever leaves that way. Does nothing as long as pasta runs.
-  Result<void> connect_outside(const std::vector<std::string>& inner);
+  // host's namespace as a program of its own, and outlives us as the pods do. Nothing for the
+  // `refused` networks (CIDR) ever leaves that way. Does nothing as long as pasta runs.
+  Result<void> connect_outside(const std::vector<std::string>& refused);
   // Why that cannot be done here: pasta is not installed, or what it needs is not ours. Empty when
   // it can.
   static std::string outside_obstacle();
@@ -81,6 +81,7 @@ class PodNetwork {
   std::string parent() const { return paths_.netns("parent"); }
   std::string outside_pid_file() const { return paths_.run_dir() + "/pasta.pid"; }
   std::optional<pid_t> outside_process() const;
+  Result<void> set_outside_rules(const std::vector<std::string>& refused);
   Result<FileDescriptor> socket_at(const std::string& netns, int type) {
     return visiting<FileDescriptor>([&] { return socket_at_here(netns, type); });
   }
@@ -100,8 +101,9 @@ class PodNetwork {
   Subnet subnet_;
   int host_netns_;
   std::unique_ptr<NetnsThread> visits_;
-  std::mutex outside_mutex_;  // of what follows
-  pid_t outside_child_ = 0;   // pasta, when it was we who started it
+  std::mutex outside_mutex_;    // of what follows
+  pid_t outside_child_ = 0;     // pasta, when it was we who started it
+  bool outside_rules_ = false;  // those of this process are set
   bool removed_ = false;
 };
 
