@@ -28,6 +28,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/loop.h"
+#include "cli/up_options.h"
 #include "json/value.h"
 #include "kube/informer.h"
 #include "kube/rest_client.h"
@@ -163,8 +164,8 @@ class ThisProcess final : public Hekla {
     up.data_dir = dir_;
     up.listen = "127.0.0.1:0";
     up.no_agent = true;
-    up.fake_nodes = options.fake_nodes;
-    up.fake_node_resources = kNodeResources;
+    up.fake_nodes.count = options.fake_nodes;
+    up.fake_nodes.resources = cli::parse_resource_list(kNodeResources).value();
     Result<std::unique_ptr<Platform>> started = Platform::start(up);
     if (!started) die(started.error().message);
     platform_ = std::move(*started);

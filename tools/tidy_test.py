@@ -163,6 +163,11 @@ class TidyTest(unittest.TestCase):
                        "boost/filesystem.hpp", "eigen3/dense"):
             self.assert_finds("third-party", "src/store/store.cpp", self.in_store(f"#include <{header}>"), 2, header)
 
+    def test_the_owner_may_be_one_file(self):
+        found = lambda name: [f.rule for f in findings({name: "// A parser.\n#include <CLI/CLI.hpp>\n"})]
+        self.assertNotIn("third-party", found("src/cli/command_line.cpp"))
+        self.assertIn("third-party", found("src/cli/verb.cpp"))
+
     def test_the_world_is_an_argument(self):
         for code in ("std::thread t;", "std::jthread t;", "std::this_thread::sleep_for(x);", "usleep(3);", "::sleep(1);",
                      "auto t = std::chrono::system_clock::now();", "auto t = steady_clock::now();", "int r = rand();",

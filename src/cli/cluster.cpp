@@ -1,10 +1,10 @@
 #include "cli/cluster.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "cli/instance.h"
 #include "cli/platform_choice.h"
+#include "cli/verb.h"
 
 namespace hekla::cli {
 namespace {
@@ -45,12 +45,14 @@ Result<std::optional<kube::Resource>> find_in(ApiSession& session, const std::st
 
 }  // namespace
 
-void add_cluster_flags(CLI::App& command, ClusterFlags& flags) {
-  command.add_option("-k,--kubeconfig", flags.kubeconfig,
-                     "the cluster and how to log in (default: $KUBECONFIG, the platform that runs "
-                     "on this machine, ~/.kube/config)");
-  command.add_option("-s,--master", flags.master, "URL of the API server");
-  command.add_option("--data-dir", flags.data_dir, "of the local platform to talk to");
+std::vector<Flag> cluster_flags(ClusterFlags& flags) {
+  return {
+      Flag("-k,--kubeconfig", flags.kubeconfig,
+           "the cluster and how to log in (default: $KUBECONFIG, the platform that runs on this "
+           "machine, ~/.kube/config)"),
+      Flag("-s,--master", flags.master, "URL of the API server"),
+      Flag("--data-dir", flags.data_dir, "of the local platform to talk to"),
+  };
 }
 
 Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
@@ -68,18 +70,16 @@ Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags) {
   return ApiSession::open(*access);
 }
 
-void run_on_cluster(CLI::App& command, Context& context, const ClusterFlags& flags,
-                    std::function<Result<void>(ApiSession&)> work) {
-  command.callback([&context, &flags, work = std::move(work)] {
+std::function<int()> on_cluster(const ClusterFlags& flags,
+                                std::function<Result<void>(ApiSession&)> work) {
+  return [&flags, work = std::move(work)] {
     Result<std::unique_ptr<ApiSession>> session = connect(flags);
     Result<void> done = session ? work(**session) : std::unexpected(session.error());
-    if (done) return;
+    if (done) return 0;
     complain(done.error().message);
-    const bool mistyped = !session && session.error().code == Code::bad_request;
-    context.exit_code = done.error().code == Code::unavailable ? kUnreachable
-                        : mistyped                             ? kUsage
-                                                               : kFailed;
-  });
+    if (!session && session.error().code == Code::bad_request) return kUsage;
+    return done.error().code == Code::unavailable ? kUnreachable : kFailed;
+  };
 }
 
 Result<std::vector<json::Value>> list_objects(ApiSession& session, const kube::Resource& resource,

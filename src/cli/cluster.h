@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/api_session.h"
-#include "cli/verb.h"
+#include "cli/flag.h"
 
 namespace hekla::cli {
 
@@ -16,16 +16,16 @@ struct ClusterFlags {
 };
 
 // --kubeconfig, --master, --data-dir; namespaces are each verb's own, for vcctl's letters differ.
-void add_cluster_flags(CLI::App& command, ClusterFlags& flags);
+std::vector<Flag> cluster_flags(ClusterFlags& flags);
 
 // A session with the cluster that the rule of platform_choice.h finds; --master changes the address
 // alone. unavailable when it is a platform of this machine that does not run.
 Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags);
 
-// What the command does when it is called: `work` on the cluster of the flags. A failure is said on
-// stderr and is the exit code. `flags` must live as long as `work`.
-void run_on_cluster(CLI::App& command, Context& context, const ClusterFlags& flags,
-                    std::function<Result<void>(ApiSession&)> work);
+// A command's work: `work` on the cluster of the flags, which must live as long. A failure is said
+// on stderr and is the exit code.
+std::function<int()> on_cluster(const ClusterFlags& flags,
+                                std::function<Result<void>(ApiSession&)> work);
 
 // All objects of a resource, with apiVersion and kind filled in. A resource that is not served or
 // may not be read counts as empty when it is `optional`.

@@ -1,7 +1,37 @@
-#include "cli/completion.h"
+// Scripts that complete the command line in bash, zsh and fish.
+#include "cli/command.h"
 
 namespace hekla::cli {
 namespace {
+
+struct CompletionWord {
+  std::string text, about;
+};
+// One command: "", "job", "job run".
+struct CompletionCommand {
+  std::string path;
+  std::vector<CompletionWord> commands;  // below it
+  std::vector<CompletionWord> flags;     // "--namespace", "-n"
+  std::vector<std::string> valued;       // those that take a value: file names are offered for it
+};
+
+void collect(const Command& command, const std::string& path, std::vector<CompletionCommand>& all) {
+  CompletionCommand here;
+  here.path = path;
+  for (const char* name : {"--help", "-h"}) here.flags.push_back({name, "print the help"});
+  for (const Flag& flag : command.flags) {
+    if (flag.hidden || flag.is_positional()) continue;
+    for (const std::string& name : flag.all_names()) {
+      here.flags.push_back({name, flag.help});
+      if (flag.takes != Flag::Takes::nothing) here.valued.push_back(name);
+    }
+  }
+  for (const Command& below : command.commands)
+    if (!below.hidden) here.commands.push_back({below.name, below.summary});
+  all.push_back(std::move(here));
+  for (const Command& below : command.commands)
+    if (!below.hidden) collect(below, path.empty() ? below.name : path + " " + below.name, all);
+}
 
 // In single quotes, for any of the shells.
 std::string quoted(const std::string& text, bool fish) {
@@ -128,11 +158,12 @@ std::string fish_script(const std::string& program,
 
 }  // namespace
 
-Result<std::string> completion_script(const std::string& shell, const std::string& program,
-                                      const std::vector<CompletionCommand>& commands) {
-  if (shell == "bash") return bash_script(program, commands);
-  if (shell == "zsh") return zsh_script(program, commands);
-  if (shell == "fish") return fish_script(program, commands);
+Result<std::string> completion_script(const std::string& shell, const Command& root) {
+  std::vector<CompletionCommand> commands;
+  collect(root, "", commands);
+  if (shell == "bash") return bash_script(root.name, commands);
+  if (shell == "zsh") return zsh_script(root.name, commands);
+  if (shell == "fish") return fish_script(root.name, commands);
   return fail(Code::bad_request, "no completion for " + shell + ": there is bash, zsh and fish");
 }
 

@@ -1,10 +1,11 @@
 #include "cli/component_flags.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/build_info.h"
 #include "base/nearest.h"
+#include "cli/shared_flags.h"
 
 namespace hekla::cli {
 namespace {
@@ -32,79 +33,52 @@ constexpr IdleFlag kLogFlags[] = {
     {"--kube-api-burst", kBatches},
 };
 
-std::string version_text() {
-  const BuildInfo& build = build_info();
-  return std::string("hekla ") + build.version + " (commit " + build.commit + ")";
-}
-
 bool contains(std::span<const std::string> list, const std::string& name) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
 }  // namespace
 
-void add_idle_flags(CLI::App& command, ComponentOptions& options, std::span<const IdleFlag> flags) {
+std::string version_text() {
+  const BuildInfo& build = build_info();
+  return std::string("hekla ") + build.version + " (commit " + build.commit + ")";
+}
+
+std::vector<Flag> idle_flags(ComponentOptions& options, std::span<const IdleFlag> flags) {
+  std::vector<Flag> rows;
   for (const IdleFlag& flag : flags) {
     auto taken = [&options, flag] { options.idle.emplace_back(flag.name, flag.why); };
     std::string help = std::string("accepted; ") + flag.why;
-    CLI::Option* option =
-        flag.takes_value
-            ? command.add_option_function<std::string>(
-                  flag.name, [taken](const std::string&) { taken(); }, help)
-            : command.add_flag_function(flag.name, [taken](std::int64_t) { taken(); }, help);
-    option->group("Accepted for compatibility");
+    Flag row = flag.takes_value ? Flag::call(
+                                      flag.name, [taken](const std::string&) { taken(); }, help)
+                                : Flag::call_switch(flag.name, taken, help);
+    rows.push_back(std::move(row).in_group("Accepted for compatibility"));
   }
+  return rows;
 }
 
-void add_shared_flags(CLI::App& command, ComponentOptions& options) {
-  command.set_version_flag("--version", version_text(), "print the version");
-  command.add_option("--kubeconfig", options.kubeconfig,
-                     "the cluster and how to log in (default: the cluster this pod runs in)");
-  command.add_option("--master", options.master, "URL of the API server");
-  command.add_option("--scheduler-name", options.scheduler_names, "schedulers of ours; repeatable")
-      ->capture_default_str();
-  command.add_flag("--enable-healthz", options.healthz, "answer /healthz");
-  command.add_option("--healthz-address", options.healthz_address, "where to answer /healthz")
-      ->capture_default_str();
-  command.add_option_function<int>(
-      "-v,--v",
-      [&options](int level) {
-        if (level >= kDebugVerbosity) options.log_level = "debug";
-      },
-      "verbosity as klog has it: from 5 on --log-level debug");
-  command.add_option("--log-level", options.log_level, "debug, info, warn or error")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
-      ->capture_default_str();
-  add_idle_flags(command, options, kLogFlags);
+std::vector<Flag> component_flags(ComponentOptions& options) {
+  std::vector<Flag> flags{
+      Flag("--kubeconfig", options.kubeconfig,
+           "the cluster and how to log in (default: the cluster this pod runs in)"),
+      Flag("--master", options.master, "URL of the API server"),
+      Flag("--scheduler-name", options.scheduler_names, "schedulers of ours; repeatable"),
+      Flag("--enable-healthz", options.healthz, "answer /healthz"),
+      Flag("--healthz-address", options.healthz_address, "where to answer /healthz"),
+      Flag::call(
+          "-v,--v",
+          [&options](const std::string& level) {
+            if (std::atoi(level.c_str()) >= kDebugVerbosity) options.log_level = "debug";
+          },
+          "verbosity as klog has it: from 5 on --log-level debug")
+          .with(between(0, 100)),
+      log_level_flag(options.log_level),
+  };
+  append(flags, idle_flags(options, kLogFlags));
+  return flags;
 }
 
-void add_election_flags(CLI::App& command, ComponentOptions& options) {
-  command
-      .add_flag("--leader-elect", options.leader_elect,
-                "only one of several replicas works, the others wait (--leader-elect=false: no)")
-      ->capture_default_str();
-  command.add_option("--lock-object-namespace", options.lease_namespace,
-                     "the older name of --leader-elect-resource-namespace");
-  command
-      .add_option("--leader-elect-resource-namespace", options.lease_namespace,
-                  "namespace of the Lease")
-      ->capture_default_str();
-  command.add_option("--leader-elect-resource-name", options.lease_name, "name of the Lease")
-      ->capture_default_str();
-  command
-      .add_option("--leader-elect-lease-duration", options.lease_duration,
-                  "others take over when the Lease was not renewed for so long")
-      ->capture_default_str();
-  command
-      .add_option("--leader-elect-renew-deadline", options.renew_deadline,
-                  "a leader that cannot renew for so long ends")
-      ->capture_default_str();
-  command.add_option("--leader-elect-retry-period", options.retry_period, "between two tries")
-      ->capture_default_str();
-  command.add_flag("--enable-metrics", options.metrics, "serve /metrics");
-  command.add_option("--listen-address", options.metrics_address, "where to serve /metrics")
-      ->capture_default_str();
-  command.add_option("--feature-gates", options.feature_gates, "NAME=true|false,...");
+std::vector<Flag> election_flags(ComponentOptions& options) {
   constexpr const char* plain = "health and metrics are served over plain HTTP";
   const IdleFlag idle[] = {
       {"--leader-elect-resource-lock", "the lock is a Lease"},
@@ -112,7 +86,24 @@ void add_election_flags(CLI::App& command, ComponentOptions& options) {
       {"--tls-cert-file", plain},
       {"--tls-private-key-file", plain},
   };
-  add_idle_flags(command, options, idle);
+  std::vector<Flag> flags{
+      Flag("--leader-elect", options.leader_elect,
+           "only one of several replicas works, the others wait (--leader-elect=false: no)"),
+      Flag("--lock-object-namespace", options.lease_namespace,
+           "the older name of --leader-elect-resource-namespace"),
+      Flag("--leader-elect-resource-namespace", options.lease_namespace, "namespace of the Lease"),
+      Flag("--leader-elect-resource-name", options.lease_name, "name of the Lease"),
+      Flag("--leader-elect-lease-duration", options.lease_duration,
+           "others take over when the Lease was not renewed for so long"),
+      Flag("--leader-elect-renew-deadline", options.renew_deadline,
+           "a leader that cannot renew for so long ends"),
+      Flag("--leader-elect-retry-period", options.retry_period, "between two tries"),
+      Flag("--enable-metrics", options.metrics, "serve /metrics"),
+      Flag("--listen-address", options.metrics_address, "where to serve /metrics"),
+      Flag("--feature-gates", options.feature_gates, "NAME=true|false,..."),
+  };
+  append(flags, idle_flags(options, idle));
+  return flags;
 }
 
 void normalize_component_arguments(std::vector<std::string>& arguments) {

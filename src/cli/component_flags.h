@@ -9,10 +9,7 @@
 
 #include "base/result.h"
 #include "cli/component_options.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/flag.h"
 
 namespace hekla::cli {
 
@@ -22,9 +19,11 @@ struct IdleFlag {
   bool takes_value = true;  // else a switch, which may be followed by "=true" or "=false"
 };
 
-void add_idle_flags(CLI::App& command, ComponentOptions& options, std::span<const IdleFlag> flags);
-void add_shared_flags(CLI::App& command, ComponentOptions& options);
-void add_election_flags(CLI::App& command, ComponentOptions& options);
+std::vector<Flag> idle_flags(ComponentOptions& options, std::span<const IdleFlag> flags);
+std::vector<Flag> component_flags(ComponentOptions& options);
+std::vector<Flag> election_flags(ComponentOptions& options);
+// For --version of the components.
+std::string version_text();
 
 // Brings what manifests write to what is declared: "2>&1" (which no shell sees there) is dropped,
 // "-v=4" is "--v=4", and underscores in names are dashes.

@@ -95,12 +95,6 @@ Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds pat
 }
 
 Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& executable,
-                                                            const UpOptions& options,
-                                                            std::chrono::seconds patience) {
-  return start(executable, up_arguments(options), patience);
-}
-
-Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& executable,
                                                             std::vector<std::string> arguments,
                                                             std::chrono::seconds patience) {
   int pipe_fds[2];

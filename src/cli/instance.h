@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
-#include "cli/up_options.h"
 #include "kube/rest_client.h"
 
 namespace hekla::cli {
@@ -43,9 +43,6 @@ Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds pat
 // end of this process, however it comes.
 class ChildInstance {
  public:
-  static Result<std::unique_ptr<ChildInstance>> start(const std::string& executable,
-                                                      const UpOptions& options,
-                                                      std::chrono::seconds patience);
   static Result<std::unique_ptr<ChildInstance>> start(const std::string& executable,
                                                       std::vector<std::string> arguments,
                                                       std::chrono::seconds patience);

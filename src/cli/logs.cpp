@@ -4,6 +4,7 @@
 
 #include "cli/follow.h"
 #include "cli/objects.h"
+#include "cli/verb.h"
 
 namespace hekla::cli {
 namespace {

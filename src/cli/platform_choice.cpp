@@ -7,6 +7,7 @@
 
 #include "base/environment.h"
 #include "cli/instance.h"
+#include "cli/up_options.h"
 #include "kube/rest_client.h"
 
 namespace hekla::cli {
@@ -81,6 +82,12 @@ Result<std::string> choose_data_dir(const std::string& flag, const PlatformSurro
                                        "directories: say which is meant, such as --data-dir " +
                                        around.data_dir);
   return choice.data_dir;
+}
+
+Flag chosen_data_dir_flag(std::string& data_dir) {
+  return Flag("--data-dir", data_dir,
+              "the platform's data directory (default: that of $KUBECONFIG, else /var/lib/hekla, "
+              "without root ~/.local/share/hekla)");
 }
 
 }  // namespace hekla::cli

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/flag.h"
 
 namespace hekla::cli {
 
@@ -41,5 +42,8 @@ Result<PlatformChoice> choose_platform(
 Result<std::string> choose_data_dir(
     const std::string& flag,
     const PlatformSurroundings& around = PlatformSurroundings::of_process());
+
+// --data-dir of such verbs.
+Flag chosen_data_dir_flag(std::string& data_dir);
 
 }  // namespace hekla::cli

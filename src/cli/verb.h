@@ -5,18 +5,19 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "cli/apiserver_options.h"
-#include "cli/component_options.h"
-#include "cli/up_options.h"
-
-namespace CLI {
-class App;
-}
+#include "cli/command.h"
 
 namespace hekla::cli {
 
-// What main provides to the verbs, and where a verb leaves its exit code.
+struct ApiServerOptions;
+struct ControllersOptions;
+struct SchedulerOptions;
+struct UpOptions;
+struct WebhookOptions;
+
+// What main provides to the verbs.
 struct Context {
   // Runs the embedded platform until it is told to stop.
   std::function<int(const UpOptions&)> up;
@@ -30,20 +31,22 @@ struct Context {
   // Examines the machine and prints what it finds; 1 when pods could not run.
   std::function<int()> doctor;
   std::string executable;  // the path of this program, to start it again
-  int exit_code = 0;
 };
 
 struct Verb {
   std::string_view name;
-  // Declares the subcommand on `app`; its callback sets context.exit_code.
-  void (*declare)(CLI::App& app, Context& context);
+  // The commands of this file; `context` outlives them.
+  std::vector<Command> (*commands)(const Context& context);
 };
 
 std::span<const Verb* const> all_verbs();
 
+// The whole command line.
+Command all_commands(const Context& context);
+
 // Parses the command line and runs the verb. Exit codes: 0 success, 1 the thing asked for failed, 2
 // a mistake in the command line, 3 the platform is not running or cannot be reached.
-int run(int argc, char** argv, Context context);
+int run(int argc, char** argv, const Context& context);
 
 inline constexpr int kFailed = 1;
 inline constexpr int kUsage = 2;

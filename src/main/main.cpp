@@ -20,5 +20,5 @@ int main(int argc, char** argv) {
   std::error_code error;
   context.executable = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) context.executable = argv[0];
-  return hekla::cli::run(argc, argv, std::move(context));
+  return hekla::cli::run(argc, argv, context);
 }

@@ -19,6 +19,7 @@
 #include "base/metrics.h"
 #include "base/rng.h"
 #include "cli/instance.h"
+#include "cli/up_options.h"
 #include "controllers/cluster/certificate_signer.h"
 #include "controllers/cluster/event_expiry.h"
 #include "controllers/cluster/garbage_collector.h"
@@ -36,7 +37,6 @@
 #include "main/component_pods.h"
 #include "main/listen.h"
 #include "main/pki.h"
-#include "main/resource_list.h"
 #include "main/server_names.h"
 #include "main/store_disk.h"
 #include "net/server.h"
@@ -269,52 +269,24 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
 }
 
 Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
-  if (options.fake_nodes > 0) {
-    agent::FakeNodesOptions fake;
-    fake.count = options.fake_nodes;
-    fake.resources = TRY(parse_resource_list(options.fake_node_resources, "--fake-node-resources"));
-    fake.pod_delay = std::chrono::duration_cast<Nanos>(
-        std::chrono::duration<double>(options.fake_pod_delay_seconds));
+  if (options.fake_nodes.count > 0) {
     fake_loop = std::make_unique<Loop>("fake-nodes", kFakeNodesNice);
     fake_client = api->client(*fake_loop, {"hekla-fake-node"});
-    fake_nodes = std::make_unique<agent::FakeNodes>(std::move(fake), *fake_client);
+    fake_nodes = std::make_unique<agent::FakeNodes>(options.fake_nodes, *fake_client);
     fake_loop->post([this] { fake_nodes->start(); });
     TRY(await("registering fake nodes", kube::resources::nodes,
-              agent::fake_node_name(options.fake_nodes - 1)));
-    nodes = std::to_string(options.fake_nodes) + " fake nodes";
+              agent::fake_node_name(options.fake_nodes.count - 1)));
+    nodes = std::to_string(options.fake_nodes.count) + " fake nodes";
   }
   if (options.no_agent) {
     if (nodes.empty()) nodes = "no nodes";
     return {};
   }
-  agent::Options agent_options;
+  agent::Options agent_options = options.agent;
   agent_options.data_dir = options.data_dir;
-  agent_options.node_name = options.node_name;
-  agent_options.image_map = options.image_maps;
-  agent_options.insecure_registries = options.insecure_registries;
-  agent_options.registry_mirrors = options.registry_mirrors;
-  agent_options.registry_authorities = options.registry_authorities;
-  if (!options.node_resources.empty())
-    agent_options.node_resources =
-        TRY(parse_resource_list(options.node_resources, "--node-resources"));
   agent_options.announced = true;
   agent_options.protect_from_oom = true;
   agent_options.hidden_paths = files_outside(options);
-  agent_options.gpu_replicas = options.gpu_replicas;
-  agent_options.runtime = options.runtime;
-  agent_options.default_seccomp = options.seccomp_default;
-  agent_options.eviction = {options.eviction_hard,
-                            options.eviction_soft,
-                            options.eviction_soft_grace_period,
-                            options.eviction_minimum_reclaim,
-                            std::chrono::seconds(options.eviction_transition_seconds),
-                            options.eviction_max_pod_grace};
-  agent_options.image_gc = {options.image_gc_high, options.image_gc_low,
-                            std::chrono::seconds(options.image_minimum_age_seconds)};
-  agent_options.pod_max_pids = options.pod_max_pids;
-  agent_options.outside = !options.no_outside;
-  agent_options.link_local = options.allow_link_local;
-  agent_options.resolv_conf = options.resolv_conf;
   agent_options.ca_pem = pki.ca.certificate_pem;
   agent_options.api_host = kApiServiceAddress;
   agent_options.host_api = {address, port};

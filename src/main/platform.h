@@ -7,10 +7,13 @@
 #include <vector>
 
 #include "base/result.h"
-#include "cli/up_options.h"
 #include "kube/client.h"
 
 namespace hekla {
+
+namespace cli {
+struct UpOptions;
+}
 
 class Platform {
   struct Parts;

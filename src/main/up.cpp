@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "cli/end_signal.h"
 #include "cli/instance.h"
+#include "cli/up_options.h"
 #include "cli/verb.h"
 #include "main/platform.h"
 
@@ -35,7 +36,7 @@ int run_platform(const cli::UpOptions& options, const agent::Holder* rootless) {
   std::printf("hekla is ready at %s after %.0f ms: %s; KUBECONFIG=%s\n", (*platform)->url().c_str(),
               ms, (*platform)->nodes().c_str(), (*platform)->kubeconfig().c_str());
   if (rootless && !options.only_stop) {
-    const std::string closed = options.no_outside ? "--no-outside" : agent::outside_obstacle();
+    const std::string closed = options.agent.outside ? agent::outside_obstacle() : "--no-outside";
     std::fprintf(stderr, "%s\n", agent::rootless_notice(rootless->user(), closed).c_str());
   }
   std::fflush(stdout);

@@ -1,10 +1,15 @@
 // `hekla up`: every component in one process, until a signal ends it.
 #pragma once
 
+#include <string>
+
 #include "base/log.h"
-#include "cli/up_options.h"
 
 namespace hekla {
+
+namespace cli {
+struct UpOptions;
+}
 
 // "debug", "info", "error"; anything else is a warning.
 LogLevel log_level_of(const std::string& name);

@@ -1,5 +1,4 @@
 // hekla backup, restore: everything the API server holds, into a file and back, while it runs.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -41,26 +40,27 @@ Result<void> restore(ApiSession& session, const std::string& path) {
   return {};
 }
 
-void declare_one(CLI::App& app, Context& context, const char* name, const char* summary,
-                 const char* file, Result<void> (*work)(ApiSession&, const std::string&)) {
+Command file_command(const char* name, const char* summary, const char* help,
+                     Result<void> (*work)(ApiSession&, const std::string&)) {
   auto options = std::make_shared<BackupOptions>();
-  CLI::App* command = app.add_subcommand(name, summary);
-  add_cluster_flags(*command, options->cluster);
-  command->add_option("file", options->file, file)->required();
-  run_on_cluster(*command, context, options->cluster,
-                 [options, work](ApiSession& session) { return work(session, options->file); });
+  Command command{.name = name, .summary = summary, .flags = cluster_flags(options->cluster)};
+  command.flags.push_back(Flag("file", options->file, help).must_be_given());
+  command.run = on_cluster(options->cluster, [options, work](ApiSession& session) {
+    return work(session, options->file);
+  });
+  return command;
 }
 
-void declare(CLI::App& app, Context& context) {
-  declare_one(app, context, "backup", "write everything the API server holds into a file",
-              "the file to write", back_up);
-  declare_one(app, context, "restore", "bring back what a backup holds, and nothing else",
-              "a file that hekla backup wrote", restore);
+std::vector<Command> backup_commands(const Context&) {
+  return {file_command("backup", "write everything the API server holds into a file",
+                       "the file to write", back_up),
+          file_command("restore", "bring back what a backup holds, and nothing else",
+                       "a file that hekla backup wrote", restore)};
 }
 
 }  // namespace
 
 extern const Verb verb_backup;
-const Verb verb_backup{"backup", declare};
+const Verb verb_backup{"backup", backup_commands};
 
 }  // namespace hekla::cli

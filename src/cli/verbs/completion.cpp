@@ -1,8 +1,4 @@
-// hekla completion SHELL: prints a script that completes this command line, made from the commands
-// and flags there are.
-#include "cli/completion.h"
-
-#include <CLI/CLI.hpp>
+// hekla completion SHELL and hekla flags: texts made from the commands and flags there are.
 #include <cstdio>
 #include <memory>
 
@@ -11,51 +7,45 @@
 namespace hekla::cli {
 namespace {
 
-void collect(const CLI::App& app, const std::string& path, std::vector<CompletionCommand>& all) {
-  CompletionCommand here;
-  here.path = path;
-  for (const CLI::Option* option : app.get_options()) {
-    auto add = [&](const std::string& name) {
-      here.flags.push_back({name, option->get_description()});
-      if (option->get_items_expected_max() > 0) here.valued.push_back(name);
-    };
-    for (const std::string& name : option->get_lnames()) add("--" + name);
-    for (const std::string& name : option->get_snames()) add("-" + name);
+int print_completion(const Context& context, const std::string& shell) {
+  Result<std::string> script = completion_script(shell, all_commands(context));
+  if (!script) {
+    complain(script.error().message);
+    return kUsage;
   }
-  std::vector<const CLI::App*> below = app.get_subcommands([](const CLI::App*) { return true; });
-  for (const CLI::App* command : below)
-    here.commands.push_back({command->get_name(), command->get_description()});
-  all.push_back(std::move(here));
-  for (const CLI::App* command : below)
-    collect(*command, path.empty() ? command->get_name() : path + " " + command->get_name(), all);
+  std::fputs(script->c_str(), stdout);
+  return 0;
 }
 
-void declare(CLI::App& app, Context& context) {
+std::vector<Command> completion_commands(const Context& context) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command =
-      app.add_subcommand("completion", "print a script that completes this command in a shell");
-  command->add_option("shell", *shell, "bash, zsh or fish")->required();
-  command->footer(
-      "Examples:\n"
-      "  source <(hekla completion bash)\n"
-      "  hekla completion zsh > \"${fpath[1]}/_hekla\"\n"
-      "  hekla completion fish > ~/.config/fish/completions/hekla.fish");
-  command->callback([&app, &context, shell] {
-    std::vector<CompletionCommand> commands;
-    collect(app, "", commands);
-    Result<std::string> script = completion_script(*shell, "hekla", commands);
-    if (script) {
-      std::fputs(script->c_str(), stdout);
-      return;
-    }
-    complain(script.error().message);
-    context.exit_code = kUsage;
-  });
+  return {
+      {
+          .name = "completion",
+          .summary = "print a script that completes this command in a shell",
+          .flags = {Flag("shell", *shell, "bash, zsh or fish").must_be_given()},
+          .run = [&context, shell] { return print_completion(context, *shell); },
+          .footer = "Examples:\n"
+                    "  source <(hekla completion bash)\n"
+                    "  hekla completion zsh > \"${fpath[1]}/_hekla\"\n"
+                    "  hekla completion fish > ~/.config/fish/completions/hekla.fish",
+      },
+      {
+          .name = "flags",
+          .summary = "print every command with its flags as Markdown",
+          .run =
+              [&context] {
+                std::fputs(flags_document(all_commands(context)).c_str(), stdout);
+                return 0;
+              },
+          .hidden = true,
+      },
+  };
 }
 
 }  // namespace
 
 extern const Verb verb_completion;
-const Verb verb_completion{"completion", declare};
+const Verb verb_completion{"completion", completion_commands};
 
 }  // namespace hekla::cli

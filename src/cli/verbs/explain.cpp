@@ -1,6 +1,5 @@
 // hekla explain: why something waits, in plain words with numbers. Reads the objects of any cluster
 // and runs the scheduler library over them here: nothing is written, and no endpoint is needed.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -8,6 +7,7 @@
 #include "base/clock.h"
 #include "base/disk.h"
 #include "cli/cluster.h"
+#include "cli/verb.h"
 #include "json/parse.h"
 #include "scheduler/explain/explain.h"
 #include "scheduler/loop/companion_resources.h"
@@ -72,30 +72,36 @@ std::string to_kind(std::string& given) {
   return {};
 }
 
-void declare_explain(CLI::App& app, Context& context) {
+std::vector<Command> explain_commands(const Context&) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command =
-      app.add_subcommand("explain", "why a job, pod group, pod or queue waits, with numbers");
-  command->add_option("KIND", options->kind, "job, podgroup, pod or queue")
-      ->required()
-      ->transform(CLI::Validator(to_kind, ""));
-  command->add_option("NAME", options->name, "its name")->required();
-  command->add_option("-n,--namespace", options->ns, "its namespace")->capture_default_str();
-  command->add_option("-o,--output", options->output, "json for programs")
-      ->check(CLI::IsMember({"json", "text"}));
-  command
-      ->add_option("--scheduler-conf", options->scheduler_conf,
+  Command command{
+      .name = "explain",
+      .summary = "why a job, pod group, pod or queue waits, with numbers",
+      .flags =
+          {
+              Flag("KIND", options->kind, "job, podgroup, pod or queue")
+                  .with({"", to_kind})
+                  .must_be_given(),
+              Flag("NAME", options->name, "its name").must_be_given(),
+              Flag("-n,--namespace", options->ns, "its namespace"),
+              Flag("-o,--output", options->output, "json for programs")
+                  .with(one_of({"json", "text"})),
+              Flag("--scheduler-conf", options->scheduler_conf,
                    "explain by this configuration instead of the cluster's")
-      ->check(CLI::ExistingFile);
-  add_cluster_flags(*command, options->cluster);
-  command->footer("Example:\n  hekla explain job train-1 -n team-a");
-  run_on_cluster(*command, context, options->cluster,
-                 [options](ApiSession& session) { return print_explanation(session, *options); });
+                  .with(existing_file()),
+          },
+      .run = on_cluster(
+          options->cluster,
+          [options](ApiSession& session) { return print_explanation(session, *options); }),
+      .footer = "Example:\n  hekla explain job train-1 -n team-a",
+  };
+  append(command.flags, cluster_flags(options->cluster));
+  return {std::move(command)};
 }
 
 }  // namespace
 
 extern const Verb verb_explain;
-const Verb verb_explain{"explain", declare_explain};
+const Verb verb_explain{"explain", explain_commands};
 
 }  // namespace hekla::cli

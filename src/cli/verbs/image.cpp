@@ -3,7 +3,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "agent/images.h"
 #include "agent/rootless.h"
 #include "cli/platform_choice.h"
+#include "cli/shared_flags.h"
 #include "cli/verb.h"
 #include "json/value.h"
 #include "model/time.h"
@@ -325,154 +325,167 @@ Result<void> build(const ImageOptions& options) {
   return {};
 }
 
-CLI::App* add_image_command(CLI::App& group, Context& context, const char* name,
-                            const char* summary, const SharedImageOptions& options,
-                            Result<void> (*work)(const ImageOptions&)) {
-  CLI::App* command = group.add_subcommand(name, summary);
-  command->add_option("--data-dir", options->data_dir,
-                      "the platform's data directory (default: that of $KUBECONFIG, or " +
-                          default_data_dir() + ")");
-  command->add_flag("-q,--quiet", options->quiet, "print the outcome alone");
-  command->callback([&context, options, work] {
-    auto run = [&]() -> Result<void> {
-      options->data_dir = TRY(choose_data_dir(options->data_dir));
-      return work(*options);
-    };
-    Result<void> done = run();
-    if (done) return;
-    complain(done.error().message);
-    context.exit_code = done.error().code == Code::bad_request ? kUsage : kFailed;
-  });
+int work_on_images(ImageOptions& options, Result<void> (*work)(const ImageOptions&)) {
+  auto run = [&]() -> Result<void> {
+    options.data_dir = TRY(choose_data_dir(options.data_dir));
+    return work(options);
+  };
+  Result<void> done = run();
+  if (done) return 0;
+  complain(done.error().message);
+  return done.error().code == Code::bad_request ? kUsage : kFailed;
+}
+
+Command image_command(const char* name, const char* summary, const SharedImageOptions& options,
+                      std::vector<Flag> flags, Result<void> (*work)(const ImageOptions&)) {
+  Command command{
+      .name = name,
+      .summary = summary,
+      .flags = {chosen_data_dir_flag(options->data_dir),
+                Flag("-q,--quiet", options->quiet, "print the outcome alone")},
+      .run = [options, work] { return work_on_images(*options, work); },
+  };
+  append(command.flags, std::move(flags));
   return command;
 }
 
-void add_registry_flags(CLI::App& command, ImageOptions& options) {
-  command.add_option("--insecure-registry", options.insecure,
-                     "HOST[:PORT] of a registry that is spoken to in plain HTTP (loopback is)");
-  command.add_option("--registry-mirror", options.mirrors,
-                     "'HOST=URL' asks URL first for the images of the registry HOST");
-  command.add_option("--registry-ca", options.authorities,
-                     "'HOST=FILE' trusts the certificate authority in FILE for the registry HOST");
+// The same, for what speaks with registries.
+Command registry_command(const char* name, const char* summary, const SharedImageOptions& options,
+                         std::vector<Flag> flags, Result<void> (*work)(const ImageOptions&)) {
+  Command command = image_command(name, summary, options, std::move(flags), work);
+  append(command.flags, registry_flags(options->insecure, options->mirrors, options->authorities));
+  return command;
 }
 
-void declare_registry_commands(CLI::App& group, Context& context) {
-  auto pull = std::make_shared<ImageOptions>();
-  CLI::App* command = add_image_command(group, context, "pull",
-                                        "fetch images from their registries", pull, pull_images);
-  command->add_option("names", pull->names, "[HOST/]REPOSITORY[:TAG][@DIGEST]")->required();
-  add_registry_flags(*command, *pull);
-
-  auto push = std::make_shared<ImageOptions>();
-  command =
-      add_image_command(group, context, "push", "send an image to a registry", push, push_image);
-  command->add_option("name", push->name, "the image")->required();
-  command->add_option("target", push->target, "the name it shall have there (default: its own)");
-  add_registry_flags(*command, *push);
-
-  auto login = std::make_shared<ImageOptions>();
-  command =
-      add_image_command(group, context, "login",
-                        "keep user and password for a registry; pods use them too", login, log_in);
-  command->add_option("registry", login->registry, "HOST[:PORT] (default: docker.io)");
-  command->add_option("-u,--username", login->user, "the user")->required();
-  command->add_option("-p,--password", login->password,
-                      "the password; without it, it is asked for on standard input");
-  command->add_flag("--password-stdin", login->password_stdin,
-                    "read it from standard input (the default)");
-  add_registry_flags(*command, *login);
-
-  auto logout = std::make_shared<ImageOptions>();
-  command = add_image_command(group, context, "logout", "forget the password for a registry",
-                              logout, log_out);
-  command->add_option("registry", logout->registry, "HOST[:PORT] (default: docker.io)");
+std::vector<Command> registry_commands() {
+  auto pull = std::make_shared<ImageOptions>(), push = std::make_shared<ImageOptions>(),
+       login = std::make_shared<ImageOptions>(), logout = std::make_shared<ImageOptions>();
+  constexpr const char* registry = "HOST[:PORT] (default: docker.io)";
+  return {
+      registry_command(
+          "pull", "fetch images from their registries", pull,
+          {Flag("names", pull->names, "[HOST/]REPOSITORY[:TAG][@DIGEST]").must_be_given()},
+          pull_images),
+      registry_command(
+          "push", "send an image to a registry", push,
+          {Flag("name", push->name, "the image").must_be_given(),
+           Flag("target", push->target, "the name it shall have there (default: its own)")},
+          push_image),
+      registry_command("login", "keep user and password for a registry; pods use them too", login,
+                       {Flag("registry", login->registry, registry),
+                        Flag("-u,--username", login->user, "the user").must_be_given(),
+                        Flag("-p,--password", login->password,
+                             "the password; without it, it is asked for on standard input"),
+                        Flag("--password-stdin", login->password_stdin,
+                             "read it from standard input (the default)")},
+                       log_in),
+      image_command("logout", "forget the password for a registry", logout,
+                    {Flag("registry", logout->registry, registry)}, log_out),
+  };
 }
 
-void declare_store_commands(CLI::App& group, Context& context) {
-  auto list = std::make_shared<ImageOptions>();
-  CLI::App* command =
-      add_image_command(group, context, "list", "list the images that are here", list, list_images);
-  command->alias("ls");
-  command->add_option("-o,--output", list->output, "json or name")
-      ->check(CLI::IsMember({"json", "name"}));
+Command list_command() {
+  auto options = std::make_shared<ImageOptions>();
+  Command command = image_command(
+      "list", "list the images that are here", options,
+      {Flag("-o,--output", options->output, "for programs").with(one_of({"json", "name"}))},
+      list_images);
+  command.aliases = {"ls"};
+  return command;
+}
 
-  auto import = std::make_shared<ImageOptions>();
-  command = add_image_command(
-      group, context, "import",
+Command import_command() {
+  auto options = std::make_shared<ImageOptions>();
+  Command command = image_command(
+      "import",
       "take images from a file: an archive of docker save or of an OCI layout (or the layout's "
       "directory), or a root file system as a tar file",
-      import, import_image);
-  command->alias("load");
-  command->add_option("file", import->file, "the file, - for standard input")->required();
-  command->add_option("name", import->name, "the image's name, where the file has none or another");
-
-  auto save = std::make_shared<ImageOptions>();
-  command = add_image_command(group, context, "save",
-                              "write images into an archive that import and docker load understand",
-                              save, save_images);
-  command->add_option("names", save->names, "the images")->required();
-  command->add_option("-o,--output", save->file, "the file (default: standard output)");
-
-  auto tag = std::make_shared<ImageOptions>();
-  command = add_image_command(group, context, "tag", "give an image one more name", tag, tag_image);
-  command->add_option("name", tag->name, "the image")->required();
-  command->add_option("target", tag->target, "the new name")->required();
-
-  auto remove = std::make_shared<ImageOptions>();
-  command =
-      add_image_command(group, context, "rm", "remove images; those that pods use are refused",
-                        remove, remove_images);
-  command->alias("rmi");
-  command->add_option("names", remove->names, "the images")->required();
-
-  auto prune = std::make_shared<ImageOptions>();
-  command = add_image_command(group, context, "prune", "remove all images that no pod uses", prune,
-                              prune_images);
-  command->add_option("--older-than", prune->older_than,
-                      "only those that were not used for this long, e.g. 24h");
+      options,
+      {Flag("file", options->file, "the file, - for standard input").must_be_given(),
+       Flag("name", options->name, "the image's name, where the file has none or another")},
+      import_image);
+  command.aliases = {"load"};
+  return command;
 }
 
-void declare_build(CLI::App& group, Context& context) {
+Command remove_command() {
   auto options = std::make_shared<ImageOptions>();
-  CLI::App* command = add_image_command(group, context, "build", "build an image from a Dockerfile",
-                                        options, build);
-  command->add_option("context", options->file, "the directory that COPY and ADD take files from")
-      ->required();
-  command->add_option("-t,--tag", options->names, "the image's name; repeatable")->required();
-  command->add_option("-f,--file", options->dockerfile, "the Dockerfile (default: in the context)");
-  command->add_option("--build-arg", options->arguments, "NAME=VALUE for an ARG; repeatable");
-  command->add_option("--secret", options->secrets,
-                      "id=NAME,src=FILE for a RUN --mount=type=secret,id=NAME; repeatable");
-  command->add_option("--target", options->target, "the stage to stop at");
-  command->add_flag("--pull", options->pull, "ask for base images even if they are here");
-  command->add_option(
-      "--image-map", options->image_maps,
-      "'PATTERN=host' takes this machine's own file system for matching base images "
-      "('FROM host' always does); repeatable");
-  add_registry_flags(*command, *options);
-  command->footer(
+  Command command =
+      image_command("rm", "remove images; those that pods use are refused", options,
+                    {Flag("names", options->names, "the images").must_be_given()}, remove_images);
+  command.aliases = {"rmi"};
+  return command;
+}
+
+std::vector<Command> store_commands() {
+  auto save = std::make_shared<ImageOptions>(), tag = std::make_shared<ImageOptions>(),
+       prune = std::make_shared<ImageOptions>();
+  return {
+      list_command(),
+      import_command(),
+      image_command("save", "write images into an archive that import and docker load understand",
+                    save,
+                    {Flag("names", save->names, "the images").must_be_given(),
+                     Flag("-o,--output", save->file, "the file").with_default("standard output")},
+                    save_images),
+      image_command("tag", "give an image one more name", tag,
+                    {Flag("name", tag->name, "the image").must_be_given(),
+                     Flag("target", tag->target, "the new name").must_be_given()},
+                    tag_image),
+      remove_command(),
+      image_command("prune", "remove all images that no pod uses", prune,
+                    {Flag("--older-than", prune->older_than,
+                          "only those that were not used for this long, e.g. 24h")},
+                    prune_images),
+  };
+}
+
+Command build_command() {
+  auto options = std::make_shared<ImageOptions>();
+  Command command = registry_command(
+      "build", "build an image from a Dockerfile", options,
+      {
+          Flag("context", options->file, "the directory that COPY and ADD take files from")
+              .must_be_given(),
+          Flag("-t,--tag", options->names, "the image's name; repeatable").must_be_given(),
+          Flag("-f,--file", options->dockerfile, "the Dockerfile (default: in the context)"),
+          Flag("--build-arg", options->arguments, "NAME=VALUE for an ARG; repeatable"),
+          Flag("--secret", options->secrets,
+               "id=NAME,src=FILE for a RUN --mount=type=secret,id=NAME; repeatable"),
+          Flag("--target", options->target, "the stage to stop at"),
+          Flag("--pull", options->pull, "ask for base images even if they are here"),
+          Flag("--image-map", options->image_maps,
+               "'PATTERN=host' takes this machine's own file system for matching base images "
+               "('FROM host' always does); repeatable"),
+      },
+      build);
+  command.footer =
       "RUN runs in a container with this machine's network. All steps end up in one layer.\n"
       "Example:\n"
-      "  hekla image build -t my/train:1 --image-map 'tensorflow/*=host' .");
+      "  hekla image build -t my/train:1 --image-map 'tensorflow/*=host' .";
+  return command;
 }
 
-void declare_image(CLI::App& app, Context& context) {
-  CLI::App* group =
-      app.add_subcommand("image", "the images of this machine, which pods are run from");
-  group->require_subcommand(1);
-  declare_registry_commands(*group, context);
-  declare_store_commands(*group, context);
-  declare_build(*group, context);
-  group->footer(
-      "Works on the data directory itself, whether the platform runs or not.\n"
-      "Examples:\n"
-      "  hekla image pull python:3.12-slim\n"
-      "  docker save my/app:1 | hekla image import -\n"
-      "  hekla image push my/app:1 registry.example.com/my/app:1");
+std::vector<Command> image_commands(const Context&) {
+  Command group{
+      .name = "image",
+      .summary = "the images of this machine, which pods are run from",
+      .footer =
+          "Works on the data directory itself, whether the platform runs or not.\n"
+          "Examples:\n"
+          "  hekla image pull python:3.12-slim\n"
+          "  docker save my/app:1 | hekla image import -\n"
+          "  hekla image push my/app:1 registry.example.com/my/app:1",
+      .commands = registry_commands(),
+  };
+  for (Command& command : store_commands()) group.commands.push_back(std::move(command));
+  group.commands.push_back(build_command());
+  return {std::move(group)};
 }
 
 }  // namespace
 
 extern const Verb verb_image;
-const Verb verb_image{"image", declare_image};
+const Verb verb_image{"image", image_commands};
 
 }  // namespace hekla::cli

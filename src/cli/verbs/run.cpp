@@ -2,7 +2,6 @@
 // vcjobs, exits with their outcome, and stops what it started.
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -16,6 +15,7 @@
 #include "cli/instance.h"
 #include "cli/objects.h"
 #include "cli/platform_choice.h"
+#include "cli/up_options.h"
 #include "cli/verb.h"
 #include "cli/volcano.h"
 
@@ -24,10 +24,10 @@ namespace {
 
 constexpr std::chrono::seconds kAbortPatience{60};
 
-struct Options {
+struct RunOptions {
   UpOptions up;
   std::vector<std::string> files;
-  PlatformFlags platform;
+  std::string kubeconfig;
   int timeout_seconds = 0;
   bool no_logs = false;
 };
@@ -36,7 +36,7 @@ struct Options {
 // jobs of a cluster that was there before go on.
 class Run {
  public:
-  Run(const Context& context, const Options& options, PlatformChoice platform)
+  Run(const Context& context, const RunOptions& options, PlatformChoice platform)
       : context_(context),
         options_(options),
         platform_(std::move(platform)),
@@ -97,7 +97,8 @@ class Run {
   Result<void> start_platform() {
     UpOptions up = options_.up;
     up.data_dir = platform_.data_dir;
-    started_ = TRY(ChildInstance::start(context_.executable, up, std::chrono::seconds(60)));
+    started_ =
+        TRY(ChildInstance::start(context_.executable, up_arguments(up), std::chrono::seconds(60)));
     hurried_ = started_.get();
     std::printf("%s\n", started_->ready_line().c_str());
     return {};
@@ -141,7 +142,7 @@ class Run {
   }
 
   const Context& context_;
-  const Options& options_;
+  const RunOptions& options_;
   const PlatformChoice platform_;
   const bool starts_;  // the platform does not run yet
   EndSignal end_{EndSignal::Output::until_closed};
@@ -152,8 +153,9 @@ class Run {
   std::vector<kube::Key> jobs_;
 };
 
-int run_files(const Context& context, const Options& options) {
-  Result<PlatformChoice> platform = choose_platform(options.platform, LocalPlatform::may_rest);
+int run_files(const Context& context, const RunOptions& options) {
+  Result<PlatformChoice> platform =
+      choose_platform({options.kubeconfig, options.up.data_dir}, LocalPlatform::may_rest);
   if (!platform) {
     complain(platform.error().message);
     return kUsage;
@@ -164,35 +166,40 @@ int run_files(const Context& context, const Options& options) {
   return outcome.error().code == Code::unavailable ? kUnreachable : kFailed;
 }
 
-void declare(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("run", "apply a file, follow its jobs and exit with their outcome");
-  command->add_option("-f,--filename", options->files, "YAML or JSON files, - for standard input")
-      ->required();
-  command->add_option("--kubeconfig", options->platform.kubeconfig,
-                      "the cluster and how to log in (default: $KUBECONFIG, else the platform on "
-                      "this machine, started if it does not run)");
-  command->add_option("--timeout", options->timeout_seconds,
-                      "give up after this many seconds (0: never)");
-  command->add_flag("--no-logs", options->no_logs, "do not show the pods' logs");
-  add_up_flags(*command, options->up);
-  command->footer(
-      "Exit code: 0 all jobs Completed, 1 one did not, 2 the command line is wrong, 3 the platform "
-      "cannot be reached, 128+N ended by signal N.\n"
-      "Ctrl-C ends the jobs and the platform if run has started it, at once when repeated; on a "
-      "platform that was there before, the jobs go on.\n"
-      "Example:\n  hekla run -f job.yaml --image-map '*=host'");
-  const CLI::Option* data_dir = command->get_option("--data-dir");
-  command->callback([&context, options, data_dir] {
-    if (data_dir->count() > 0) options->platform.data_dir = options->up.data_dir;
-    context.exit_code = run_files(context, *options);
-  });
+std::vector<Command> run_commands(const Context& context) {
+  auto options = std::make_shared<RunOptions>();
+  options->up.data_dir.clear();  // the rule for which platform must know whether it was given
+  Command command{
+      .name = "run",
+      .summary = "apply a file, follow its jobs and exit with their outcome",
+      .flags =
+          {
+              Flag("-f,--filename", options->files, "YAML or JSON files, - for standard input")
+                  .must_be_given(),
+              Flag("--kubeconfig", options->kubeconfig,
+                   "the cluster and how to log in (default: $KUBECONFIG, else the platform on this "
+                   "machine, started if it does not run)"),
+              Flag("--timeout", options->timeout_seconds,
+                   "give up after this many seconds (0: never)"),
+              Flag("--no-logs", options->no_logs, "do not show the pods' logs"),
+          },
+      .run = [&context, options] { return run_files(context, *options); },
+      .footer =
+          "Exit code: 0 all jobs Completed, 1 one did not, 2 the command line is wrong, 3 the "
+          "platform cannot be reached, 128+N ended by signal N.\n"
+          "Ctrl-C ends the jobs and the platform if run has started it, at once when repeated; on "
+          "a platform that was there before, the jobs go on.\n"
+          "Example:\n  hekla run -f job.yaml --image-map '*=host'",
+  };
+  for (Flag& flag : up_flags(options->up))
+    command.flags.push_back(
+        std::move(flag).in_group("Flags of hekla up, for a platform it starts"));
+  return {std::move(command)};
 }
 
 }  // namespace
 
 extern const Verb verb_run;
-const Verb verb_run{"run", declare};
+const Verb verb_run{"run", run_commands};
 
 }  // namespace hekla::cli

@@ -1,5 +1,4 @@
 // hekla simulate: the same scheduler in virtual time, on objects from files.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -70,52 +69,59 @@ Result<int> run_simulation(const SimulateOptions& options) {
   return result.broken_invariants.empty() ? 0 : kFailed;
 }
 
-void declare_simulate(CLI::App& app, Context& context) {
+int simulate_or_complain(const SimulateOptions& options) {
+  const bool invented = !options.cluster.empty() || !options.workload.empty();
+  if (!options.replay.empty() && invented) {
+    complain("--replay excludes --cluster and --workload");
+    return kUsage;
+  }
+  if (options.replay.empty() && (options.cluster.empty() || options.workload.empty())) {
+    complain("simulate needs --cluster and --workload, or --replay");
+    return kUsage;
+  }
+  Result<int> done = run_simulation(options);
+  if (!done) complain(done.error().message);
+  return done ? *done : kFailed;
+}
+
+std::vector<Command> simulate_commands(const Context&) {
   auto options = std::make_shared<SimulateOptions>();
-  CLI::App* command = app.add_subcommand(
-      "simulate", "run the scheduler in virtual time on recorded or invented objects");
-  auto* cluster = command->add_option("--cluster", options->cluster,
-                                      "nodes, queues, priority classes: Kubernetes objects or the "
-                                      "shorthand (repeatable)");
-  auto* workload =
-      command->add_option("--workload", options->workload,
-                          "jobs: vcjobs as kubectl prints them, or the shorthand (repeatable)");
-  auto* replay = command->add_option(
-      "--replay", options->replay, "run the sessions of a file written by hekla up --record again");
-  cluster->check(CLI::ExistingFile)->excludes(replay);
-  workload->check(CLI::ExistingFile)->excludes(replay);
-  replay->check(CLI::ExistingFile);
-  command->add_option("--scheduler-conf", options->scheduler_conf, "scheduler configuration file")
-      ->check(CLI::ExistingFile);
-  command->add_option("--report", options->report, "write a page with plots here (HTML)");
-  command->add_option("--title", options->title, "of the page")->capture_default_str();
-  command->add_option("--seed", options->seed, "for what the shorthand leaves to chance")
-      ->capture_default_str();
-  command
-      ->add_option("--default-duration", options->default_duration,
-                   "how long jobs run that do not say")
-      ->capture_default_str();
-  command->add_flag("--sessions", options->sessions, "with --replay: print every session");
-  command->add_flag(
-      "--check", options->check,
-      "add all accounts up anew after every session (the cheaper invariants always hold)");
-  command->footer(
-      "Example:\n  hekla simulate --cluster cluster.yaml --workload jobs.yaml --report out.html");
-  command->callback([&context, options] {
-    if (options->replay.empty() && (options->cluster.empty() || options->workload.empty())) {
-      complain("simulate needs --cluster and --workload, or --replay");
-      context.exit_code = kUsage;
-      return;
-    }
-    Result<int> done = run_simulation(*options);
-    if (!done) complain(done.error().message);
-    context.exit_code = done ? *done : kFailed;
-  });
+  return {{
+      .name = "simulate",
+      .summary = "run the scheduler in virtual time on recorded or invented objects",
+      .flags =
+          {
+              Flag("--cluster", options->cluster,
+                   "nodes, queues, priority classes: Kubernetes objects or the shorthand "
+                   "(repeatable)")
+                  .with(existing_file()),
+              Flag("--workload", options->workload,
+                   "jobs: vcjobs as kubectl prints them, or the shorthand (repeatable)")
+                  .with(existing_file()),
+              Flag("--replay", options->replay,
+                   "run the sessions of a file written by hekla up --record again")
+                  .with(existing_file()),
+              Flag("--scheduler-conf", options->scheduler_conf, "scheduler configuration file")
+                  .with(existing_file()),
+              Flag("--report", options->report, "write a page with plots here (HTML)"),
+              Flag("--title", options->title, "of the page"),
+              Flag("--seed", options->seed, "for what the shorthand leaves to chance"),
+              Flag("--default-duration", options->default_duration,
+                   "how long jobs run that do not say"),
+              Flag("--sessions", options->sessions, "with --replay: print every session"),
+              Flag("--check", options->check,
+                   "add all accounts up anew after every session (the cheaper invariants always "
+                   "hold)"),
+          },
+      .run = [options] { return simulate_or_complain(*options); },
+      .footer = "Example:\n  hekla simulate --cluster cluster.yaml --workload jobs.yaml --report "
+                "out.html",
+  }};
 }
 
 }  // namespace
 
 extern const Verb verb_simulate;
-const Verb verb_simulate{"simulate", declare_simulate};
+const Verb verb_simulate{"simulate", simulate_commands};
 
 }  // namespace hekla::cli

@@ -1,5 +1,4 @@
 // hekla version: what this binary is.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
 
@@ -9,26 +8,31 @@
 namespace hekla::cli {
 namespace {
 
-void declare(CLI::App& app, Context& context) {
-  auto as_json = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("version", "print the version and what it was built from");
-  command->add_option("-o,--output", *as_json, "json")->check(CLI::IsMember({"json"}));
-  command->callback([&context, as_json] {
-    const BuildInfo& build = build_info();
-    if (*as_json == "json")
-      std::printf(
-          "{\"version\":\"%s\",\"commit\":\"%s\",\"compiler\":\"%s\",\"kubernetes\":\"%s\"}\n",
-          build.version, build.commit, build.compiler, build.kubernetes);
-    else
-      std::printf("hekla %s (commit %s, %s)\nserves the Kubernetes API as %s\n", build.version,
-                  build.commit, build.compiler, build.kubernetes);
-    context.exit_code = 0;
-  });
+int print_version(const std::string& output) {
+  const BuildInfo& build = build_info();
+  if (output == "json")
+    std::printf(
+        "{\"version\":\"%s\",\"commit\":\"%s\",\"compiler\":\"%s\",\"kubernetes\":\"%s\"}\n",
+        build.version, build.commit, build.compiler, build.kubernetes);
+  else
+    std::printf("hekla %s (commit %s, %s)\nserves the Kubernetes API as %s\n", build.version,
+                build.commit, build.compiler, build.kubernetes);
+  return 0;
+}
+
+std::vector<Command> version_commands(const Context&) {
+  auto output = std::make_shared<std::string>();
+  return {{
+      .name = "version",
+      .summary = "print the version and what it was built from",
+      .flags = {Flag("-o,--output", *output, "json for programs").with(one_of({"json"}))},
+      .run = [output] { return print_version(*output); },
+  }};
 }
 
 }  // namespace
 
 extern const Verb verb_version;
-const Verb verb_version{"version", declare};
+const Verb verb_version{"version", version_commands};
 
 }  // namespace hekla::cli
