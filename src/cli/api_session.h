@@ -13,7 +13,7 @@
 
 namespace hekla::cli {
 
-// What to accept when the server shall say how objects look in a list.
+// The media type of a list as a table: the server says which columns there are.
 inline constexpr const char* kTable = "application/json;as=Table;v=v1;g=meta.k8s.io";
 
 // An object read from a file, and where it stood, for error messages.

@@ -1,4 +1,4 @@
-// What `hekla apiserver` can be told: the flags of kube-apiserver that test environments use.
+// The settings of `hekla apiserver`: the flags of kube-apiserver that test environments use.
 #pragma once
 
 #include <cstdint>

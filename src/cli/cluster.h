@@ -27,8 +27,8 @@ Result<std::unique_ptr<ApiSession>> connect(const ClusterFlags& flags);
 std::function<int()> on_cluster(const ClusterFlags& flags,
                                 std::function<Result<void>(ApiSession&)> work);
 
-// All objects of a resource, with apiVersion and kind filled in. A resource that is not served or
-// may not be read counts as empty when it is `optional`.
+// Lists all objects of a resource, with apiVersion and kind filled in. A resource that is not
+// served or may not be read counts as empty when it is `optional`.
 Result<std::vector<json::Value>> list_objects(ApiSession& session, const kube::Resource& resource,
                                               bool optional = false);
 

@@ -33,7 +33,7 @@ void collect(const Command& command, const std::string& path, std::vector<Comple
     if (!below.hidden) collect(below, path.empty() ? below.name : path + " " + below.name, all);
 }
 
-// In single quotes, for any of the shells.
+// Puts text in single quotes, for any of the shells.
 std::string quoted(const std::string& text, bool fish) {
   std::string out = "'";
   for (char c : text) {

@@ -22,7 +22,7 @@ struct IdleFlag {
 std::vector<Flag> idle_flags(ComponentOptions& options, std::span<const IdleFlag> flags);
 std::vector<Flag> component_flags(ComponentOptions& options);
 std::vector<Flag> election_flags(ComponentOptions& options);
-// For --version of the components.
+// The answer to --version.
 std::string version_text();
 
 // Brings what manifests write to what is declared: "2>&1" (which no shell sees there) is dropped,
@@ -32,7 +32,8 @@ void normalize_component_arguments(std::vector<std::string>& arguments);
 // "A=true,B=false"
 Result<std::map<std::string, bool>> parse_feature_gates(const std::string& text);
 
-// Those of `known` that a list as of --controllers leaves out: "*", "name" or "+name", "-name".
+// The controllers of `known` that a list as of --controllers leaves out: "*", "name" or "+name",
+// "-name".
 // Names that are neither in `known` nor in `absent` are refused.
 Result<std::vector<std::string>> disabled_controllers(std::span<const std::string> list,
                                                       std::span<const std::string> known,

@@ -1,4 +1,4 @@
-// What the components that run against somebody's cluster can be told: the flags of
+// The settings of the components that run against somebody's cluster: the flags of
 // vc-controller-manager, vc-scheduler and vc-webhook-manager that people use.
 #pragma once
 

@@ -14,7 +14,7 @@
 
 namespace hekla::cli {
 
-// What a value must be.
+// A condition on the values of a flag.
 struct ValueRule {
   std::string text;  // for the help: "{debug,info}", "INT in [1 - 1000]"
   // May change the value to what is meant; returns what is wrong with it, empty when it is right.
@@ -40,7 +40,7 @@ struct Flag {
   static Flag switch_off(std::string names, bool& value, std::string help);
   static Flag yes_or_no(std::string names, bool& value, std::string help);  // takes true or false
   static Flag seconds(std::string names, Nanos& value, std::string help);
-  // For what is more than a variable: called for each value, or without one for a switch.
+  // `take` is called for each value, or for each switch: for effects that are no variable.
   static Flag call(std::string names, std::function<void(const std::string&)> take,
                    std::string help);
   static Flag call_switch(std::string names, std::function<void()> take, std::string help);
@@ -71,8 +71,8 @@ struct Flag {
   std::function<std::vector<std::string>()> get;  // what set() would have to be given
 };
 
-// What a process has to be given to have the same values as `flags`, where they are not the usual
-// ones. Both are made by the same function.
+// The arguments that give another process the values of `flags`, without those that are usual.
+// Both tables are made by the same function.
 std::vector<std::string> arguments_of(const std::vector<Flag>& flags,
                                       const std::vector<Flag>& usual);
 

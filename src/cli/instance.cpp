@@ -78,17 +78,17 @@ bool has_left_pods(const std::string& data_dir) {
 
 InstanceLock::~InstanceLock() { ::close(fd_); }
 
-Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds patience) {
+Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds timeout) {
   int pid = read_pid(data_dir);
   if (pid <= 1 || !is_locked(data_dir)) return {};
   if (::kill(pid, SIGTERM) != 0)
     return fail(Code::forbidden,
                 "signal process " + std::to_string(pid) + ": " + std::strerror(errno));
-  MonoTime deadline = real_clock().mono() + patience;
+  MonoTime deadline = real_clock().mono() + timeout;
   while (is_locked(data_dir)) {
     if (real_clock().mono() > deadline)
       return fail(Code::timeout, "process " + std::to_string(pid) + " has not ended within " +
-                                     std::to_string(patience.count()) + " s");
+                                     std::to_string(timeout.count()) + " s");
     nap();
   }
   return {};
@@ -96,7 +96,7 @@ Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds pat
 
 Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& executable,
                                                             std::vector<std::string> arguments,
-                                                            std::chrono::seconds patience) {
+                                                            std::chrono::seconds timeout) {
   int pipe_fds[2];
   if (::pipe2(pipe_fds, O_CLOEXEC) != 0) return fail(Code::internal, "pipe: no descriptors left");
   posix_spawn_file_actions_t actions;
@@ -128,14 +128,14 @@ Result<std::unique_ptr<ChildInstance>> ChildInstance::start(const std::string& e
   if (rc == 0) child->pid_ = pid;
   if (rc != 0) return fail(Code::internal, "start " + executable + ": " + std::strerror(rc));
 
-  MonoTime deadline = real_clock().mono() + patience;
+  MonoTime deadline = real_clock().mono() + timeout;
   while (child->ready_line_.find('\n') == std::string::npos) {
     auto left =
         std::chrono::duration_cast<std::chrono::milliseconds>(deadline - real_clock().mono());
     pollfd wait{child->output_, POLLIN, 0};
     if (left.count() <= 0 || ::poll(&wait, 1, static_cast<int>(left.count())) == 0)
       return fail(Code::timeout,
-                  "hekla up was not ready within " + std::to_string(patience.count()) + " s");
+                  "hekla up was not ready within " + std::to_string(timeout.count()) + " s");
     char buffer[512];
     ssize_t n = ::read(child->output_, buffer, sizeof buffer);
     if (n <= 0) return fail(Code::unavailable, "hekla up ended before it was ready");
@@ -149,7 +149,7 @@ int ChildInstance::stop() {
   const pid_t pid = pid_;
   if (pid <= 0) return 0;
   ::kill(pid, SIGTERM);
-  // It keeps its number until hurry() can no longer name it.
+  // The process keeps its number until hurry() can no longer name it.
   siginfo_t ended{};
   while (::waitid(P_PID, static_cast<id_t>(pid), &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR) {
   }

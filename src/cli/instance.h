@@ -37,7 +37,7 @@ class InstanceLock {
 bool has_left_pods(const std::string& data_dir);
 
 // Sends SIGTERM and waits until the lock is free.
-Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds patience);
+Result<void> stop_instance(const std::string& data_dir, std::chrono::seconds timeout);
 
 // `hekla up` as a child of this process, ready to be used. Destroying it stops it, and so does the
 // end of this process, however it comes.
@@ -45,7 +45,7 @@ class ChildInstance {
  public:
   static Result<std::unique_ptr<ChildInstance>> start(const std::string& executable,
                                                       std::vector<std::string> arguments,
-                                                      std::chrono::seconds patience);
+                                                      std::chrono::seconds timeout);
   ~ChildInstance();
   const std::string& ready_line() const { return ready_line_; }
   // Lets its pods end gracefully and waits; the child's exit code.

@@ -4,7 +4,6 @@
 
 #include "cli/follow.h"
 #include "cli/objects.h"
-#include "cli/verb.h"
 
 namespace hekla::cli {
 namespace {

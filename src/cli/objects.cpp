@@ -240,7 +240,7 @@ struct Doomed {
   std::string ns, name;
 };
 
-// As kubectl does: what can be deleted is, whatever the rest says.
+// Deletes what can be deleted, whatever the rest says, as kubectl does.
 Result<void> delete_each(ApiSession& session, const std::vector<Doomed>& all) {
   std::optional<Error> failed;
   for (const Doomed& one : all) {
@@ -259,7 +259,7 @@ Result<void> delete_each(ApiSession& session, const std::vector<Doomed>& all) {
 
 }  // namespace
 
-// With the annotation kubectl keeps what it applied last in.
+// Adds the annotation in which kubectl keeps what it applied last.
 Result<Applied> apply_object(ApiSession& session, const json::Value& given,
                              const std::string& otherwise) {
   const std::string query = "?fieldManager=kubectl-client-side-apply&fieldValidation=Strict";
@@ -316,7 +316,7 @@ Result<void> apply_files(ApiSession& session, const ApplyOptions& options) {
       std::printf("%s/%s %s\n", qualified(resource).c_str(), name.c_str(), outcome.c_str());
       return {};
     };
-    // As kubectl does: the rest of the file is applied all the same.
+    // The rest of the file is applied all the same, as kubectl does.
     if (Result<void> done = one(); !done) {
       std::fprintf(stderr, "Error from server: %s:%d: %s\n", manifest.file.c_str(), manifest.line,
                    done.error().message.c_str());

@@ -1,5 +1,4 @@
-// What kubectl does with objects, for a machine that has none: get, apply, delete, describe, wait,
-// logs.
+// kubectl's work on objects, for a machine that has none: get, apply, delete, describe, wait, logs.
 #pragma once
 
 #include <chrono>
@@ -53,7 +52,7 @@ struct LogOptions {
   bool follow = false;
   int tail = -1;
 };
-// In logs.cpp. Of a job: the logs of all its pods, also of those that are gone.
+// Prints the log of a pod, or those of all pods of a job, also of pods that are gone (logs.cpp).
 Result<void> print_logs(ApiSession& session, const LogOptions& options);
 
 // The patch that turns what `last` had made into what `next` says: next itself, and null for every

@@ -9,7 +9,7 @@
 
 namespace hekla::cli {
 
-// Of the command line; empty: not given.
+// The flags that name a platform; empty: not given.
 struct PlatformFlags {
   std::string kubeconfig, data_dir;
 };
@@ -37,13 +37,13 @@ Result<PlatformChoice> choose_platform(
     const PlatformFlags& flags, LocalPlatform local,
     const PlatformSurroundings& around = PlatformSurroundings::of_process());
 
-// The same for verbs that need the data directory itself: bad_request when KUBECONFIG names a
+// The data directory by the same rule, for verbs that need it: bad_request when KUBECONFIG names a
 // cluster that has none here.
 Result<std::string> choose_data_dir(
     const std::string& flag,
     const PlatformSurroundings& around = PlatformSurroundings::of_process());
 
-// --data-dir of such verbs.
+// The flag --data-dir of such verbs.
 Flag chosen_data_dir_flag(std::string& data_dir);
 
 }  // namespace hekla::cli

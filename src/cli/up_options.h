@@ -41,7 +41,7 @@ struct UpOptions {
 // The table of flags. A new flag is a row in it and its use.
 std::vector<Flag> up_flags(UpOptions& options);
 
-// The same options as arguments for a child process.
+// The arguments that give a child process the same options.
 std::vector<std::string> up_arguments(UpOptions options);
 
 // The arguments that decide whose pods there are, kept in the data directory at each start, for

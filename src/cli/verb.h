@@ -17,7 +17,7 @@ struct SchedulerOptions;
 struct UpOptions;
 struct WebhookOptions;
 
-// What main provides to the verbs.
+// The services of main that verbs call, for cli knows no component above it.
 struct Context {
   // Runs the embedded platform until it is told to stop.
   std::function<int(const UpOptions&)> up;

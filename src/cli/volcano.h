@@ -1,4 +1,5 @@
-// What vcctl and the v* commands do: jobs, queues, pods, flows and templates, with their tables.
+// The work of vcctl and the v* commands: jobs, queues, pods, flows and templates, with their
+// tables.
 #pragma once
 
 #include <string>
@@ -33,7 +34,7 @@ struct QueueOptions {
 Result<void> create_queue(ApiSession& session, const QueueOptions& options);
 Result<void> operate_queue(ApiSession& session, const QueueOptions& options);
 Result<void> delete_queue(ApiSession& session, const QueueOptions& options);
-// All queues, or the one named. `short_form` is vqueues' table.
+// Lists all queues, or the one named. `short_form` is vqueues' table.
 Result<void> list_queues(ApiSession& session, const std::string& name, bool short_form);
 
 struct FlowOptions {

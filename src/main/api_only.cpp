@@ -63,7 +63,7 @@ Result<apiserver::AuthOptions> auth_options(const cli::ApiServerOptions& options
   if (!options.service_account_issuer.empty()) auth.issuer = options.service_account_issuer;
   if (!options.token_auth_file.empty())
     auth.static_tokens = TRY(parse_token_file(TRY(read_file(options.token_auth_file))));
-  // As kube-apiserver's union of authorizers: one that allows everything decides.
+  // One mode that allows everything decides, as in kube-apiserver's union of authorizers.
   const std::vector<std::string>& modes = options.authorization_modes;
   auth.anonymous = options.anonymous_auth;
   auth.allow_everything = std::find(modes.begin(), modes.end(), "AlwaysAllow") != modes.end();
@@ -116,8 +116,8 @@ Result<apiserver::Options> api_options(LoneApi& lone, const cli::ApiServerOption
   return api;
 }
 
-// For `hekla backup --data-dir` and whoever has no credentials of his own. A certificate that was
-// given is trusted as it is: who signed it need not be known here.
+// Writes the kubeconfig for `hekla backup --data-dir` and clients without credentials. A
+// certificate that was given is trusted as it is: who signed it need not be known here.
 Result<void> write_kubeconfig(const std::string& data_dir, const std::string& url,
                               const KeyPair& certificate, const Pki& pki) {
   const bool own = certificate.certificate_pem == pki.server.certificate_pem;

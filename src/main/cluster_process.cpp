@@ -16,7 +16,7 @@
 namespace hekla {
 namespace {
 
-constexpr auto kReleasePatience = std::chrono::seconds(2);
+constexpr auto kReleaseTimeout = std::chrono::seconds(2);
 
 Result<kube::ClusterAccess> access_of(const cli::ComponentOptions& options) {
   kube::ClusterAccess access;
@@ -123,7 +123,7 @@ int ClusterProcess::run(bool with_election, std::function<void()> start) {
     // The next one need not wait for the lease to run out.
     auto released = std::make_shared<std::promise<void>>();
     loop_.post([this, released] { election_->release([released] { released->set_value(); }); });
-    released->get_future().wait_for(kReleasePatience);
+    released->get_future().wait_for(kReleaseTimeout);
   }
   for (const auto& server : servers_) server->stop();
   loop_.stop();

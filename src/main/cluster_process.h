@@ -1,4 +1,4 @@
-// What a process needs that works on somebody's cluster: a client, health, metrics, leader
+// The frame of a process that works on somebody's cluster: a client, health, metrics, leader
 // election, and an orderly end.
 #pragma once
 

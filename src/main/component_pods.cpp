@@ -39,7 +39,7 @@ json::Object container_status(const Component& component, const std::string& sin
   return status;
 }
 
-// What was done when the process started.
+// The status of a pod whose work was done when the process started.
 json::Object done_status(const Component& component, const std::string& since) {
   json::Array conditions;
   for (const auto& [type, status] :
@@ -114,7 +114,7 @@ std::move_only_function<void(kube::WriteResult)> report(const char* what, const 
 }  // namespace
 
 const std::vector<Component>& platform_components() {
-  // Those of Kubeflow join when they are here.
+  // Pods of Kubeflow join when its components are here.
   static const std::vector<Component> all{
       {"volcano-system", "volcano-admission", {"admission", "apiserver"}},
       {"volcano-system", "volcano-admission-init", {"admission-init"}, true},
@@ -168,8 +168,8 @@ void ComponentPods::make(const Component& component, const std::string& name) {
   client_.write(std::move(write), report("make a component's pod", name));
 }
 
-// Who deletes a pod and waits for its end must have time to see it gone: kubectl would take the new
-// one for the old and wait for ever.
+// Clients that delete a pod and wait for its end must have time to see it gone: kubectl would take
+// the new one for the old and wait for ever.
 void ComponentPods::make_later(const Component& component, const std::string& name) {
   client_.executor().post_after(std::chrono::seconds(2),
                                 [this, &component, name, alive = std::weak_ptr(alive_)] {

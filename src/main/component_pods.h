@@ -20,7 +20,7 @@ struct Component {
   std::vector<std::string> log_names;  // under which it logs
   bool once = false;  // has done its work when the process has started, as a Job's pod
 };
-// Those of the embedded platform.
+// The components of the embedded platform.
 const std::vector<Component>& platform_components();
 
 // The component a pod of that name stands for; null for any other pod.

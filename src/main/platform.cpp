@@ -49,15 +49,15 @@ namespace {
 constexpr const char* kApiServiceAddress = "10.96.0.1";  // the first of the service range
 constexpr const char* kRunDirectory = "/run/hekla";  // where the agent pins namespaces and sockets
 constexpr std::size_t kLogLines = 5000;              // of each component, for kubectl logs
-// Who gives way when there is work for every core, so that a burst of jobs is bound first.
+// Threads that give way when there is work for every core, so that a burst of jobs is bound first.
 // Housekeeping follows every pod, mostly to find that it is no concern of it; fake nodes stand for
 // other machines and are not to take this one's.
 constexpr int kHousekeepingNice = 5;  // a third of the others' weight
 constexpr int kFakeNodesNice = 10;    // a ninth
-constexpr auto kStartPatience = std::chrono::seconds(30);
-constexpr auto kStopPatience = std::chrono::seconds(60);
+constexpr auto kStartTimeout = std::chrono::seconds(30);
+constexpr auto kStopTimeout = std::chrono::seconds(60);
 
-// What it writes outside its data directory and no pod shall read: keys, passwords among it.
+// Files written outside the data directory that no pod shall read: they hold keys and passwords.
 std::vector<std::string> files_outside(const cli::UpOptions& options) {
   std::vector<std::string> out;
   for (const std::string& path : {options.kubeconfig_out, options.record, options.audit.log_path})
@@ -67,13 +67,13 @@ std::vector<std::string> files_outside(const cli::UpOptions& options) {
 
 // Runs `call(done)` and waits for its answer.
 template <class T, class Call>
-Result<T> wait_for(const std::string& what, std::chrono::seconds patience, Call call) {
+Result<T> wait_for(const std::string& what, std::chrono::seconds timeout, Call call) {
   auto promise = std::make_shared<std::promise<Result<T>>>();
   std::future<Result<T>> answer = promise->get_future();
   call([promise](Result<T> result) { promise->set_value(std::move(result)); });
-  if (answer.wait_for(patience) != std::future_status::ready)
+  if (answer.wait_for(timeout) != std::future_status::ready)
     return fail(Code::timeout,
-                what + " has not finished within " + std::to_string(patience.count()) + " s");
+                what + " has not finished within " + std::to_string(timeout.count()) + " s");
   return answer.get();
 }
 
@@ -170,7 +170,7 @@ Result<void> Platform::Parts::serve(const cli::UpOptions& options) {
   api_options.advertise_address = advertised_address(listen.address);
   api_options.advertise_port = port;
   api = TRY(apiserver::ApiServer::create(std::move(api_options)));
-  TRY(wait_for<void>("preparing the API", kStartPatience,
+  TRY(wait_for<void>("preparing the API", kStartTimeout,
                      [this](auto done) { api->bootstrap(std::move(done)); }));
 
   net::ServerOptions server_options;
@@ -319,7 +319,7 @@ Result<void> Platform::Parts::start_nodes(const cli::UpOptions& options) {
 
 Result<void> Platform::Parts::await(const std::string& what, const kube::Resource& resource,
                                     const std::string& name) {
-  return wait_for<void>(what, kStartPatience, [&](auto done) {
+  return wait_for<void>(what, kStartTimeout, [&](auto done) {
     cluster_loop.post([this, resource, name, done] {
       await_object(*cluster_client, resource, kube::Key{"", name}, done);
     });
@@ -352,7 +352,7 @@ void Platform::Parts::remove_live_pods() {
 
 void Platform::Parts::stop() {
   if (agent && !std::exchange(stopping, true)) {
-    Result<void> ended = wait_for<void>("ending pods", kStopPatience, [this](auto done) {
+    Result<void> ended = wait_for<void>("ending pods", kStopTimeout, [this](auto done) {
       agent->shutdown(false, [done] { done({}); });
     });
     if (!ended) log_error("main", ended.error().message);

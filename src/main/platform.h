@@ -23,7 +23,7 @@ class Platform {
   // Everything is up and serving when this returns. Errors name what failed and what to do.
   static Result<std::unique_ptr<Platform>> start(const cli::UpOptions& options);
   Platform(Private, std::unique_ptr<Parts> parts);
-  // As stop().
+  // Calls stop().
   ~Platform();
 
   // Ends pods gracefully, then every component; afterwards nothing of it runs. Once is enough.

@@ -8,11 +8,11 @@ namespace hekla {
 
 bool is_wildcard(const std::string& address);  // every address of this machine: 0.0.0.0, ::
 bool is_ip_address(const std::string& text);
-// Of the interfaces that are up; without those that mean something on one link only.
+// The addresses of the interfaces that are up, without those that mean something on one link only.
 std::vector<std::string> interface_addresses();
 
-// What the certificate of a server must name: the address it listens on (every one of this machine
-// for a wildcard), loopback, and what else was asked for.
+// The names that the certificate of a server must have: the address it listens on (every one of
+// this machine for a wildcard), loopback, and what else was asked for.
 std::vector<std::string> server_names(const std::string& listen_address,
                                       const std::vector<std::string>& more);
 // Where others find a server that listens there: of a wildcard the first address that is not

@@ -51,7 +51,7 @@ int run_platform(const cli::UpOptions& options, const agent::Holder* rootless) {
   return 0;
 }
 
-// With the last of the platform, unless somebody else has begun to use it.
+// Ends the namespaces with the platform, unless another process has begun to use them.
 void end_rootless(agent::Holder& rootless, const std::string& data_dir) {
   Result<std::unique_ptr<cli::InstanceLock>> lock = cli::InstanceLock::take(data_dir);
   if (lock) rootless.end();

@@ -68,10 +68,10 @@ std::vector<Flag> admission_flags(ApiServerOptions& options) {
   };
 }
 
-// What test suites set and what changes nothing here: feature gates and versions, since everything
-// that is built in is served; caches, workers and connections that Hekla has none of; the way to an
-// etcd, to kubelets and to aggregated servers. Flags that would protect something are not among
-// them: they are refused like a misspelt one.
+// Flags that test suites set and that change nothing here: feature gates and versions, since
+// everything that is built in is served; caches, workers and connections that Hekla has none of;
+// the way to an etcd, to kubelets and to aggregated servers. Flags that would protect something are
+// not among them: they are refused like a misspelt one.
 constexpr const char* kWithoutMeaning[] = {"--feature-gates",
                                            "--runtime-config",
                                            "--delete-collection-workers",

@@ -112,7 +112,7 @@ Result<void> push_image(const ImageOptions& options) {
   return {};
 }
 
-// Without an echo where there is a terminal.
+// Reads a line from standard input, without an echo where that is a terminal.
 Result<std::string> ask_password() {
   termios before{};
   const bool terminal = ::tcgetattr(STDIN_FILENO, &before) == 0;
@@ -349,7 +349,7 @@ Command image_command(const char* name, const char* summary, const SharedImageOp
   return command;
 }
 
-// The same, for what speaks with registries.
+// A command that speaks with registries.
 Command registry_command(const char* name, const char* summary, const SharedImageOptions& options,
                          std::vector<Flag> flags, Result<void> (*work)(const ImageOptions&)) {
   Command command = image_command(name, summary, options, std::move(flags), work);

@@ -22,7 +22,7 @@
 namespace hekla::cli {
 namespace {
 
-constexpr std::chrono::seconds kAbortPatience{60};
+constexpr std::chrono::seconds kAbortTimeout{60};
 
 struct RunOptions {
   UpOptions up;
@@ -129,7 +129,7 @@ class Run {
       if (Result<void> told = command_job(*session_, job.ns, job.name, "AbortJob"); !told)
         complain("job " + job.name + ": " + told.error().message);
     if (jobs_.empty()) return;
-    follow_jobs(*session_, jobs_, {kAbortPatience, !options_.no_logs}, stop_waiting_.get_token());
+    follow_jobs(*session_, jobs_, {kAbortTimeout, !options_.no_logs}, stop_waiting_.get_token());
   }
 
   void say_how_to_go_on() const {

@@ -19,7 +19,7 @@ struct SimulateOptions {
   bool sessions = false, check = false;
 };
 
-// The same numbers for the same seed (SplitMix64): a simulation can be repeated.
+// SplitMix64: a seed gives the same numbers each time, so that a simulation can be repeated.
 class SeedNumbers final : public Rng {
  public:
   explicit SeedNumbers(std::uint64_t seed) : state_(seed) {}
@@ -38,7 +38,7 @@ Result<int> replay_record(const SimulateOptions& options, const std::string& con
   scheduler::ReplayResult result =
       TRY(scheduler::replay(TRY(read_file(options.replay)), configuration));
   std::fputs(result.text(options.sessions).c_str(), stdout);
-  // With another configuration the decisions are meant to differ.
+  // Decisions under another configuration are meant to differ.
   return configuration.empty() && !result.same() ? kFailed : 0;
 }
 
