@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <sstream>
+
 #include "base/disk.h"
 #include "cli/verb.h"
 
@@ -99,6 +102,32 @@ TEST_F(CommandLine, MistakesAreAnswered) {
             "hekla: there is no command \"shw\", did you mean show? (see program --help)\n");
   EXPECT_EQ(parse({}), kUsage);
   EXPECT_EQ(complaint, "hekla: program needs a command: show (see program --help)\n");
+}
+
+// The commands in the first column of README's table: "| `hekla get`, `apply` | ...".
+std::set<std::string> commands_of_readme() {
+  std::set<std::string> names;
+  std::istringstream lines(read_file("README.md").value());
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("| `hekla ")) continue;
+    const std::string cell = line.substr(2, line.find(" | ") - 2);
+    for (std::size_t at = 0; (at = cell.find('`', at)) != std::string::npos;) {
+      const std::size_t end = cell.find('`', at + 1);
+      std::string code = cell.substr(at + 1, end - at - 1);
+      if (code.starts_with("hekla ")) code.erase(0, 6);
+      names.insert(code.substr(0, code.find(' ')));
+      at = end + 1;
+    }
+  }
+  return names;
+}
+
+TEST(Readme, NamesEveryCommand) {
+  const Context context;
+  std::set<std::string> names;
+  for (const Command& command : all_commands(context).commands)
+    if (!command.hidden) names.insert(command.name);
+  EXPECT_EQ(commands_of_readme(), names);
 }
 
 // Written anew by `hekla flags > docs/flags.md`.

@@ -1,5 +1,6 @@
 #include "cli/follow.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <future>
 #include <map>
@@ -13,10 +14,6 @@
 
 namespace hekla::cli {
 namespace {
-
-bool is_final(const std::string& phase) {
-  return phase == "Completed" || phase == "Failed" || phase == "Terminated" || phase == "Aborted";
-}
 
 struct JobEvent {
   model::ObjectMeta metadata;
@@ -67,7 +64,7 @@ class LogLines {
 
 class Follower {
  public:
-  Follower(ApiSession& session, kube::Client& client, const std::vector<kube::Key>& jobs,
+  Follower(ApiSession& session, kube::Client& client, const std::vector<FollowedJob>& jobs,
            const FollowOptions& options)
       : session_(session),
         jobs_wanted_(jobs),
@@ -92,10 +89,13 @@ class Follower {
   std::map<std::string, std::unique_ptr<LogLines>>& logs() { return logs_; }
 
  private:
-  bool wanted(const std::string& ns, const std::string& name) const {
-    for (const kube::Key& key : jobs_wanted_)
-      if (key.ns == ns && key.name == name) return true;
-    return false;
+  bool is_wanted(std::string_view uid) const {
+    return std::ranges::any_of(jobs_wanted_,
+                               [&](const FollowedJob& job) { return job.uid == uid; });
+  }
+  bool is_of_wanted(const model::ObjectMeta& metadata) const {
+    return std::ranges::any_of(metadata.ownerReferences,
+                               [this](const auto& owner) { return is_wanted(owner.uid); });
   }
 
   void say(const std::string& text) {
@@ -106,7 +106,7 @@ class Follower {
   void job_changed(const std::shared_ptr<const model::VcJob>& before,
                    const std::shared_ptr<const model::VcJob>& after) {
     const auto& any = after ? after : before;
-    if (!wanted(any->metadata.ns, any->metadata.name)) return;
+    if (!is_wanted(any->metadata.uid)) return;
     if (!after) return finish(fail(Code::not_found, "job " + any->metadata.name + " was deleted"));
     const std::string& phase = after->status.state.phase;
     if (phase.empty() || (before && before->status.state.phase == phase)) return;
@@ -115,9 +115,11 @@ class Follower {
 
   void check_end() {
     std::vector<std::string> phases;
-    for (const kube::Key& key : jobs_wanted_) {
-      auto job = jobs_.get(key);
-      if (!job || !is_final(job->status.state.phase)) return;
+    for (const FollowedJob& wanted : jobs_wanted_) {
+      auto job = jobs_.get(wanted.key);
+      if (!job || job->metadata.uid != wanted.uid)
+        return finish(fail(Code::not_found, "job " + wanted.key.name + " was deleted"));
+      if (!is_final(job->status.state.phase)) return;
       phases.push_back(job->status.state.phase);
     }
     finish(std::move(phases));
@@ -125,7 +127,7 @@ class Follower {
 
   void pod_changed(const std::shared_ptr<const model::Pod>& before,
                    const std::shared_ptr<const model::Pod>& after) {
-    if (!after || !wanted(after->metadata.ns, after->metadata.label(model::keys::job_name))) return;
+    if (!after || !is_of_wanted(after->metadata)) return;
     const std::string& phase = after->status.phase;
     if (before && before->status.phase == phase) return;
     say("pod " + after->metadata.name + ": " + phase);
@@ -144,10 +146,9 @@ class Follower {
   void event_changed(const std::shared_ptr<const JobEvent>& before,
                      const std::shared_ptr<const JobEvent>& after) {
     if (before || !after || after->type != "Warning") return;
-    std::string name(json::string_at(after->involvedObject, {"name"}));
-    std::string ns(json::string_at(after->involvedObject, {"namespace"}));
-    if (json::string_at(after->involvedObject, {"kind"}) == "Job" && wanted(ns, name))
-      say("job " + name + ": " + after->reason + ": " + after->message);
+    if (!is_wanted(json::string_at(after->involvedObject, {"uid"}))) return;
+    const std::string name(json::string_at(after->involvedObject, {"name"}));
+    say("job " + name + ": " + after->reason + ": " + after->message);
   }
 
   void finish(Result<std::vector<std::string>> result) {
@@ -157,7 +158,7 @@ class Follower {
   }
 
   ApiSession& session_;
-  std::vector<kube::Key> jobs_wanted_;
+  std::vector<FollowedJob> jobs_wanted_;
   FollowOptions options_;
   bool finished_ = false;
   std::promise<Result<std::vector<std::string>>> outcome_;
@@ -169,8 +170,12 @@ class Follower {
 
 }  // namespace
 
+bool is_final(std::string_view phase) {
+  return phase == "Completed" || phase == "Failed" || phase == "Terminated" || phase == "Aborted";
+}
+
 Result<std::vector<std::string>> follow_jobs(ApiSession& session,
-                                             const std::vector<kube::Key>& jobs,
+                                             const std::vector<FollowedJob>& jobs,
                                              const FollowOptions& options, std::stop_token stop) {
   Loop loop("follow");
   std::unique_ptr<kube::Client> client =

@@ -4,6 +4,7 @@
 
 #include "cli/follow.h"
 #include "cli/objects.h"
+#include "cli/verb.h"
 
 namespace hekla::cli {
 namespace {
@@ -122,7 +123,7 @@ Result<void> print_job_logs(ApiSession& session, LogOptions options, const std::
   std::vector<LoggedPod> kept = TRY(pods_in(session, kPodLogs, ns, uid));
   for (const LoggedPod& pod : kept) print_job_pod(session, options, ns, pod);
   if (follow) {
-    TRY(follow_jobs(session, std::vector<kube::Key>{kube::Key{ns, name}}, {}));
+    TRY(follow_jobs(session, {FollowedJob{{ns, name}, std::string(uid)}}, {}));
     return {};
   }
   std::vector<LoggedPod> live = TRY(pods_in(session, kube::resources::pods, ns, uid));

@@ -47,6 +47,32 @@ std::vector<Wanted> wanted_of(const std::vector<std::string>& what) {
   return wanted;
 }
 
+std::string qualified(const kube::Resource& resource) {
+  std::string singular = resource.kind;
+  for (char& c : singular) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return resource.group.empty() ? singular : singular + "." + resource.group;
+}
+
+Result<std::vector<std::string>> expand_files(const std::vector<std::string>& files) {
+  std::vector<std::string> all;
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(file, error)) {
+      all.push_back(file);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : std::filesystem::directory_iterator(file, error)) {
+      std::string suffix = entry.path().extension();
+      if (suffix == ".yaml" || suffix == ".yml" || suffix == ".json")
+        inside.push_back(entry.path());
+    }
+    std::sort(inside.begin(), inside.end());
+    all.insert(all.end(), inside.begin(), inside.end());
+  }
+  return all;
+}
+
 namespace {
 
 void add_rows(const json::Value& table, bool wide, bool with_namespace, bool header,
@@ -74,12 +100,6 @@ void add_rows(const json::Value& table, bool wide, bool with_namespace, bool hea
       row.push_back(cells && i < cells->size() ? cell_text((*cells)[i]) : "");
     rows.push_back(std::move(row));
   }
-}
-
-std::string qualified(const kube::Resource& resource) {
-  std::string singular = resource.kind;
-  for (char& c : singular) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  return resource.group.empty() ? singular : singular + "." + resource.group;
 }
 
 // Prints one type; false when nothing was found.
@@ -193,26 +213,6 @@ json::Value apply_patch_of(const json::Value& last, const json::Value& next) {
 
 namespace {
 
-Result<std::vector<std::string>> expand(const std::vector<std::string>& files) {
-  std::vector<std::string> all;
-  for (const std::string& file : files) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(file, error)) {
-      all.push_back(file);
-      continue;
-    }
-    std::vector<std::string> inside;
-    for (const auto& entry : std::filesystem::directory_iterator(file, error)) {
-      std::string suffix = entry.path().extension();
-      if (suffix == ".yaml" || suffix == ".yml" || suffix == ".json")
-        inside.push_back(entry.path());
-    }
-    std::sort(inside.begin(), inside.end());
-    all.insert(all.end(), inside.begin(), inside.end());
-  }
-  return all;
-}
-
 // Whether the object already says everything the patch asks for: what the server has filled in,
 // also inside lists, is no difference.
 bool covers(const json::Value& object, const json::Value& patch) {
@@ -223,6 +223,9 @@ bool covers(const json::Value& object, const json::Value& patch) {
                          if (member.value().is_null()) return there == nullptr;
                          return there != nullptr && covers(*there, member.value());
                        });
+  // A quantity that is given as a number is kept as text.
+  if (object.is_string() && patch.is_number())
+    return json::sv(object.get_string()) == json::serialize(patch);
   if (!patch.is_array() || !object.is_array()) return json::equal(object, patch);
   const json::Array &have = object.get_array(), &want = patch.get_array();
   return have.size() == want.size() &&
@@ -299,7 +302,7 @@ Result<Applied> apply_object(ApiSession& session, const json::Value& given,
 }
 
 Result<void> apply_files(ApiSession& session, const ApplyOptions& options) {
-  std::vector<Manifest> manifests = TRY(read_manifests(TRY(expand(options.files))));
+  std::vector<Manifest> manifests = TRY(read_manifests(TRY(expand_files(options.files))));
   if (manifests.empty()) return fail(Code::bad_request, "no objects passed to apply");
   std::optional<Error> first;
   for (const Manifest& manifest : manifests) {
@@ -329,7 +332,7 @@ Result<void> apply_files(ApiSession& session, const ApplyOptions& options) {
 
 Result<void> delete_files(ApiSession& session, const ApplyOptions& options) {
   std::vector<Doomed> all;
-  for (const Manifest& manifest : TRY(read_manifests(TRY(expand(options.files)))))
+  for (const Manifest& manifest : TRY(read_manifests(TRY(expand_files(options.files)))))
     all.push_back({TRY(session.resource_of(manifest.object)),
                    namespace_for(session, options.ns, manifest.object),
                    std::string(json::string_at(manifest.object, {"metadata", "name"}))});

@@ -23,6 +23,13 @@ std::vector<Wanted> wanted_of(const std::vector<std::string>& what);
 
 Result<void> get_objects(ApiSession& session, const GetOptions& options);
 
+// The files named, and those with YAML or JSON of the directories named, in the order of their
+// names.
+Result<std::vector<std::string>> expand_files(const std::vector<std::string>& files);
+
+// "job.batch.volcano.sh": how kubectl names a resource before the object's name.
+std::string qualified(const kube::Resource& resource);
+
 struct ApplyOptions {
   std::vector<std::string> files;
   std::string ns;

@@ -43,6 +43,7 @@ Command all_commands(const Context& context) {
   root.name = "hekla";
   root.summary =
       "Volcano and Kubeflow in one binary: gang-scheduled training jobs on the Kubernetes API.";
+  root.version = version_text();
   root.footer =
       "Examples:\n"
       "  hekla up                          run the platform on this machine\n"

@@ -197,6 +197,15 @@ class CommandLine(put.PlatformTest):
                                              self.platform.data_dir)[0])
         self.assertNotIn("hekla up ", self.hekla("down", "--help"))
 
+    def test_3_version_and_help(self):
+        self.assertRegex(self.hekla("--version"), r"^hekla \d+\.\d+\.\d+ \(commit \S+\)\n$")
+        self.assertEqual(self.hekla("help"), self.hekla("--help"))
+        self.assertEqual(self.hekla("help", "job", "run"), self.hekla("job", "run", "--help"))
+        self.assertIn("vcctl's job commands", self.hekla("help", "job"))
+        unknown = self.hekla("help", "job", "rn", check=False)
+        self.assertEqual((unknown.returncode, unknown.stdout, unknown.stderr),
+                         (2, "", 'hekla: there is no command "rn", did you mean run? (see hekla job --help)\n'))
+
     def test_3_completion(self):
         self.assertEqual(self.complete("jobf"), ["jobflow"])
         self.assertEqual(sorted(self.complete("job", "")), ["delete", "list", "resume", "run", "suspend", "view"])

@@ -167,10 +167,10 @@ spec:
             self.assertEqual(done.returncode, 0, done.stderr)
             return done.stdout
 
-        self.assertEqual(run("{a: one, b: two}"), "configmaps/settings created\n")
+        self.assertEqual(run("{a: one, b: two}"), "configmap/settings created\n")
         platform.kubectl("patch", "configmap", "settings", "-p", '{"data":{"mine":"kept"}}')
-        self.assertEqual(run("{a: one, b: two}"), "configmaps/settings unchanged\n")
-        self.assertEqual(run("{a: three}"), "configmaps/settings configured\n")
+        self.assertEqual(run("{a: one, b: two}"), "configmap/settings unchanged\n")
+        self.assertEqual(run("{a: three}"), "configmap/settings configured\n")
         self.assertEqual(platform.get("configmap", "settings")["data"], {"a": "three", "mine": "kept"})
         # kubectl knows what was applied before it.
         self.assertIn("unchanged", platform.kubectl("apply", "-f", os.path.join(platform.home, "map.yaml")))

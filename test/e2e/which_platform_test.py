@@ -93,7 +93,7 @@ class WhichPlatform(unittest.TestCase):
         path = os.path.join(self.home, "env.yaml")
         with open(path, "w") as file:
             file.write(MAP % "env")
-        self.assertEqual(self.hekla("run", "-f", path), "configmaps/env created\n")  # and none is started
+        self.assertEqual(self.hekla("run", "-f", path), "configmap/env created\n")  # and none is started
         self.assertIn("env", self.one.kubectl("get", "cm", "-o", "name"))
         elsewhere = os.path.join(self.home, "elsewhere")
         with open(elsewhere, "w") as file:
@@ -118,7 +118,7 @@ class WhichPlatform(unittest.TestCase):
             file.write(MAP % "third")
         said = self.hekla("run", "-f", path, "--no-agent", KUBECONFIG=third.kubeconfig)
         self.assertIn("KUBECONFIG=%s\n" % third.kubeconfig, said)
-        self.assertIn("configmaps/third created\n", said)
+        self.assertIn("configmap/third created\n", said)
         self.assertEqual(put.leftovers(third.data_dir), [])
 
 

@@ -1,11 +1,14 @@
 // hekla run -f job.yaml: starts the platform if it is not running, applies the file, follows its
 // vcjobs, exits with their outcome, and stops what it started.
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <stop_token>
 
 #include "base/clock.h"
@@ -18,6 +21,7 @@
 #include "cli/up_options.h"
 #include "cli/verb.h"
 #include "cli/volcano.h"
+#include "model/time.h"
 
 namespace hekla::cli {
 namespace {
@@ -29,8 +33,26 @@ struct RunOptions {
   std::vector<std::string> files;
   std::string kubeconfig;
   int timeout_seconds = 0;
-  bool no_logs = false;
+  bool no_logs = false, replace = false;
 };
+
+bool is_vcjob(const json::Value& object) {
+  return json::string_at(object, {"apiVersion"}) == kube::resources::vcjobs.api_version() &&
+         json::string_at(object, {"kind"}) == kube::resources::vcjobs.kind;
+}
+
+std::string name_of(const json::Value& object) {
+  return std::string(json::string_at(object, {"metadata", "name"}));
+}
+
+// "completed 20s ago", "failed 3m2s ago": of a job that has ended.
+std::string ended_text(const json::Value& job) {
+  std::string text(json::string_at(job, {"status", "state", "phase"}));
+  for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  Result<WallTime> when =
+      model::parse_rfc3339(json::string_at(job, {"status", "state", "lastTransitionTime"}));
+  return when ? text + " " + model::human_duration(real_clock().wall() - *when) + " ago" : text;
+}
 
 // One run from the first signal's point of view: a platform that was started for it ends with it,
 // jobs of a cluster that was there before go on.
@@ -74,22 +96,26 @@ class Run {
   }
 
   Result<int> work() {
-    std::vector<Manifest> manifests = TRY(read_manifests(options_.files));
+    std::vector<Manifest> manifests = TRY(read_manifests(TRY(expand_files(options_.files))));
     if (manifests.empty()) return fail(Code::bad_request, "the files contain no objects");
     if (starts_) TRY(start_platform());
     MonoTime begin = real_clock().mono();
     session_ = TRY(ApiSession::open(TRY(kube::load_kubeconfig(platform_.kubeconfig))));
-    TRY(apply(manifests));
-    if (jobs_.empty()) return 0;
+    for (const Manifest& manifest : manifests)
+      if (!stop_following_.stop_requested()) TRY(apply(manifest));
+    std::fflush(stdout);
+    if (jobs_.empty() && !had_ended_)
+      complain("the files contain no vcjob, so there is nothing to follow");
+    if (jobs_.empty()) return had_ended_.value_or(0);
     FollowOptions follow{std::chrono::seconds(options_.timeout_seconds), !options_.no_logs};
     std::vector<std::string> phases =
         TRY(follow_jobs(*session_, jobs_, follow, stop_following_.get_token()));
     double seconds = std::chrono::duration<double>(real_clock().mono() - begin).count();
-    int code = 0;
+    int code = had_ended_.value_or(0);
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
-      std::printf("job %s ended as %s after %.1f s\n", jobs_[i].name.c_str(), phases[i].c_str(),
-                  seconds);
       if (phases[i] != "Completed") code = kFailed;
+      std::printf("job %s ended as %s after %.1f s\n", jobs_[i].key.name.c_str(), phases[i].c_str(),
+                  seconds);
     }
     return code;
   }
@@ -104,36 +130,72 @@ class Run {
     return {};
   }
 
-  Result<void> apply(const std::vector<Manifest>& manifests) {
-    for (const Manifest& manifest : manifests) {
-      if (stop_following_.stop_requested()) return {};
-      Result<Applied> applied = apply_object(*session_, manifest.object);
-      if (!applied)
-        return fail(applied.error().code, manifest.file + ":" + std::to_string(manifest.line) +
-                                              ": " + applied.error().message);
-      kube::Key key{std::string(json::string_at(applied->object, {"metadata", "namespace"})),
-                    std::string(json::string_at(applied->object, {"metadata", "name"}))};
-      const kube::Resource& resource = applied->resource;
-      std::printf("%s%s/%s %s\n", resource.plural.c_str(),
-                  resource.group.empty() ? "" : ("." + resource.group).c_str(), key.name.c_str(),
-                  applied->outcome.c_str());
-      if (resource == kube::resources::vcjobs) jobs_.push_back(key);
+  Result<void> apply(const Manifest& manifest) {
+    const bool is_job = is_vcjob(manifest.object) && !name_of(manifest.object).empty();
+    if (is_job && options_.replace) TRY(remove_job(manifest));
+    Result<Applied> applied = apply_object(*session_, manifest.object);
+    if (!applied)
+      return fail(applied.error().code,
+                  manifest.file + ":" + std::to_string(manifest.line) + ": " +
+                      applied.error().message +
+                      (is_job && is_there(manifest)
+                           ? "; to delete the job of this name and run this one, add --replace"
+                           : ""));
+    const FollowedJob job{{std::string(json::string_at(applied->object, {"metadata", "namespace"})),
+                           name_of(applied->object)},
+                          std::string(json::string_at(applied->object, {"metadata", "uid"}))};
+    std::printf("%s/%s %s\n", qualified(applied->resource).c_str(), job.key.name.c_str(),
+                applied->outcome.c_str());
+    if (applied->resource != kube::resources::vcjobs) return {};
+    const std::string_view phase = json::string_at(applied->object, {"status", "state", "phase"});
+    if (!is_final(phase)) {
+      jobs_.push_back(job);
+      return {};
     }
-    std::fflush(stdout);
+    had_ended_ = std::max(had_ended_.value_or(0), phase == "Completed" ? 0 : kFailed);
+    std::printf("job %s %s: nothing was run; to run it again, add --replace\n",
+                job.key.name.c_str(), ended_text(applied->object).c_str());
+    return {};
+  }
+
+  std::string job_path(const Manifest& manifest) const {
+    std::string ns(json::string_at(manifest.object, {"metadata", "namespace"}));
+    return ApiSession::path_of(kube::resources::vcjobs,
+                               ns.empty() ? session_->access().default_namespace : ns,
+                               name_of(manifest.object));
+  }
+
+  bool is_there(const Manifest& manifest) {
+    return session_->call("GET", job_path(manifest)).has_value();
+  }
+
+  // Returns when the job and all that belongs to it are gone.
+  Result<void> remove_job(const Manifest& manifest) {
+    Result<json::Value> removed = session_->call(
+        "DELETE", job_path(manifest),
+        R"({"apiVersion":"v1","kind":"DeleteOptions","propagationPolicy":"Foreground"})");
+    if (!removed && removed.error().code == Code::not_found) return {};
+    if (!removed) return std::unexpected(removed.error());
+    while (is_there(manifest)) {
+      if (stop_following_.stop_requested()) return {};
+      ::poll(nullptr, 0, 100);
+    }
+    std::printf("%s \"%s\" deleted\n", qualified(kube::resources::vcjobs).c_str(),
+                name_of(manifest.object).c_str());
     return {};
   }
 
   // Aborted, they do not begin anew when the platform is started again.
   void end_jobs() {
-    for (const kube::Key& job : jobs_)
-      if (Result<void> told = command_job(*session_, job.ns, job.name, "AbortJob"); !told)
-        complain("job " + job.name + ": " + told.error().message);
+    for (const FollowedJob& job : jobs_)
+      if (Result<void> told = command_job(*session_, job.key.ns, job.key.name, "AbortJob"); !told)
+        complain("job " + job.key.name + ": " + told.error().message);
     if (jobs_.empty()) return;
     follow_jobs(*session_, jobs_, {kAbortTimeout, !options_.no_logs}, stop_waiting_.get_token());
   }
 
   void say_how_to_go_on() const {
-    for (const kube::Key& job : jobs_)
+    for (const auto& [job, uid] : jobs_)
       std::fprintf(stderr,
                    "job %s goes on; hekla logs -f vcjob/%s -n %s follows it, hekla job suspend "
                    "-N %s -n %s ends it\n",
@@ -150,7 +212,8 @@ class Run {
   std::unique_ptr<ChildInstance> started_;
   std::atomic<ChildInstance*> hurried_ = nullptr;
   std::unique_ptr<ApiSession> session_;
-  std::vector<kube::Key> jobs_;
+  std::vector<FollowedJob> jobs_;
+  std::optional<int> had_ended_;  // the outcome of jobs that had ended before anything was applied
 };
 
 int run_files(const Context& context, const RunOptions& options) {
@@ -174,7 +237,8 @@ std::vector<Command> run_commands(const Context& context) {
       .summary = "apply a file, follow its jobs and exit with their outcome",
       .flags =
           {
-              Flag("-f,--filename", options->files, "YAML or JSON files, - for standard input")
+              Flag("-f,--filename", options->files,
+                   "YAML or JSON files, directories of them, - for standard input")
                   .must_be_given(),
               Flag("--kubeconfig", options->kubeconfig,
                    "the cluster and how to log in (default: $KUBECONFIG, else the platform on this "
@@ -182,6 +246,8 @@ std::vector<Command> run_commands(const Context& context) {
               Flag("--timeout", options->timeout_seconds,
                    "give up after this many seconds (0: never)"),
               Flag("--no-logs", options->no_logs, "do not show the pods' logs"),
+              Flag("--replace", options->replace,
+                   "delete a job of the same name, with its pods, and run it anew"),
           },
       .run = [&context, options] { return run_files(context, *options); },
       .footer =
