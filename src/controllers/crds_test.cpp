@@ -43,10 +43,27 @@ TEST(Crds, SayWhatTheyAre) {
 TEST(Crds, DefineTheKindsTheClientKnows) {
   std::map<std::string, json::Value> crds = definitions();
   namespace resources = kube::resources;
-  for (const kube::Resource* one :
-       {&resources::vcjobs, &resources::pod_groups, &resources::queues, &resources::commands,
-        &resources::job_flows, &resources::job_templates, &resources::vc_cron_jobs,
-        &resources::hyper_nodes, &resources::numatopologies, &resources::node_shards}) {
+  for (const kube::Resource* one : {&resources::vcjobs,
+                                    &resources::pod_groups,
+                                    &resources::queues,
+                                    &resources::commands,
+                                    &resources::job_flows,
+                                    &resources::job_templates,
+                                    &resources::vc_cron_jobs,
+                                    &resources::hyper_nodes,
+                                    &resources::numatopologies,
+                                    &resources::node_shards,
+                                    &resources::tf_jobs,
+                                    &resources::pytorch_jobs,
+                                    &resources::mpi_jobs,
+                                    &resources::xgboost_jobs,
+                                    &resources::paddle_jobs,
+                                    &resources::jax_jobs,
+                                    &resources::mx_jobs,
+                                    &resources::train_jobs,
+                                    &resources::training_runtimes,
+                                    &resources::cluster_training_runtimes,
+                                    &resources::job_sets}) {
     auto crd = crds.find(one->plural + "." + one->group);
     ASSERT_NE(crd, crds.end()) << one->plural;
     EXPECT_EQ(json::string_at(crd->second, {"spec", "names", "kind"}), one->kind);
@@ -62,7 +79,7 @@ TEST(Crds, DefineTheKindsTheClientKnows) {
        {"colocationconfigurations.config.volcano.sh", "hyperjobs.training.volcano.sh",
         "datasources.datadependency.volcano.sh", "datasourceclaims.datadependency.volcano.sh"})
     EXPECT_TRUE(crds.contains(name)) << name;
-  EXPECT_EQ(crds.size(), 14u);
+  EXPECT_EQ(crds.size(), 25u);
 }
 
 TEST(Crds, PrintTheColumnsOfTheTutorials) {
@@ -72,6 +89,60 @@ TEST(Crds, PrintTheColumnsOfTheTutorials) {
   EXPECT_EQ(columns(crds["podgroups.scheduling.volcano.sh"]),
             "STATUS minMember RUNNINGS AGE QUEUE(wide) ");
   EXPECT_EQ(columns(crds["queues.scheduling.volcano.sh"]), "AGE PARENT ");
+}
+
+TEST(Crds, PrintTheColumnsOfKubeflow) {
+  std::map<std::string, json::Value> crds = definitions();
+  for (const char* name :
+       {"tfjobs.kubeflow.org", "pytorchjobs.kubeflow.org", "xgboostjobs.kubeflow.org",
+        "paddlejobs.kubeflow.org", "jaxjobs.kubeflow.org", "mxjobs.kubeflow.org",
+        "trainjobs.trainer.kubeflow.org"})
+    EXPECT_EQ(columns(crds[name]), "State Age ") << name;
+  EXPECT_EQ(columns(crds["mpijobs.kubeflow.org"]), "Age State ");
+  EXPECT_EQ(columns(crds["jobsets.jobset.x-k8s.io"]),
+            "TerminalState Restarts Completed Suspended Age ");
+  for (const char* name :
+       {"trainingruntimes.trainer.kubeflow.org", "clustertrainingruntimes.trainer.kubeflow.org"})
+    EXPECT_EQ(columns(crds[name]), "") << name;
+}
+
+std::string served_versions(const json::Value& crd) {
+  std::string names;
+  for (const json::Value& version : *json::array_at(crd, {"spec", "versions"}))
+    if (json::bool_at(version, {"served"}))
+      names += std::string(json::string_at(version, {"name"})) +
+               (json::bool_at(version, {"storage"}) ? "(stored) " : " ");
+  return names;
+}
+
+TEST(Crds, ServeTheVersionsOfTheTutorials) {
+  std::map<std::string, json::Value> crds = definitions();
+  EXPECT_EQ(served_versions(crds["tfjobs.kubeflow.org"]),
+            "v1(stored) v1beta2 v1beta1 v1alpha2 v1alpha1 ");
+  EXPECT_EQ(served_versions(crds["mpijobs.kubeflow.org"]), "v1(stored) v2beta1 ");
+  EXPECT_EQ(served_versions(crds["jobsets.jobset.x-k8s.io"]), "v1alpha2(stored) ");
+}
+
+TEST(Crds, ScaleByTheWorkers) {
+  std::map<std::string, json::Value> crds = definitions();
+  for (const auto& [name, map] : {std::pair{"pytorchjobs.kubeflow.org", "pytorchReplicaSpecs"},
+                                  std::pair{"paddlejobs.kubeflow.org", "paddleReplicaSpecs"},
+                                  std::pair{"jaxjobs.kubeflow.org", "jaxReplicaSpecs"}}) {
+    const json::Value& version = json::array_at(crds[name], {"spec", "versions"})->at(0);
+    const json::Value* scale = json::find_path(version, {"subresources", "scale"});
+    ASSERT_TRUE(scale) << name;
+    EXPECT_EQ(json::string_at(*scale, {"specReplicasPath"}),
+              ".spec." + std::string(map) + ".Worker.replicas");
+    EXPECT_EQ(json::string_at(*scale, {"statusReplicasPath"}),
+              ".status.replicaStatuses.Worker.active");
+    EXPECT_EQ(json::string_at(*scale, {"labelSelectorPath"}),
+              ".status.replicaStatuses.Worker.selector");
+  }
+  for (const char* name :
+       {"tfjobs.kubeflow.org", "xgboostjobs.kubeflow.org", "mpijobs.kubeflow.org"})
+    EXPECT_FALSE(json::find_path(json::array_at(crds[name], {"spec", "versions"})->at(0),
+                                 {"subresources", "scale"}))
+        << name;
 }
 
 TEST(Crds, AHyperNodeSelectsByTextsThatAreNotEmpty) {

@@ -56,5 +56,19 @@ const Resource numatopologies{"nodeinfo.volcano.sh", "v1alpha1", "numatopologies
                               false};
 const Resource node_shards{"shard.volcano.sh", "v1alpha1", "nodeshards", "NodeShard", false};
 
+const Resource tf_jobs{"kubeflow.org", "v1", "tfjobs", "TFJob"};
+const Resource pytorch_jobs{"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob"};
+const Resource mpi_jobs{"kubeflow.org", "v1", "mpijobs", "MPIJob"};
+const Resource xgboost_jobs{"kubeflow.org", "v1", "xgboostjobs", "XGBoostJob"};
+const Resource paddle_jobs{"kubeflow.org", "v1", "paddlejobs", "PaddleJob"};
+const Resource jax_jobs{"kubeflow.org", "v1", "jaxjobs", "JAXJob"};
+const Resource mx_jobs{"kubeflow.org", "v1", "mxjobs", "MXJob"};
+const Resource train_jobs{"trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob"};
+const Resource training_runtimes{"trainer.kubeflow.org", "v1alpha1", "trainingruntimes",
+                                 "TrainingRuntime"};
+const Resource cluster_training_runtimes{
+    "trainer.kubeflow.org", "v1alpha1", "clustertrainingruntimes", "ClusterTrainingRuntime", false};
+const Resource job_sets{"jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet"};
+
 }  // namespace resources
 }  // namespace hekla::kube

@@ -143,6 +143,9 @@ extern const Resource pods, nodes, services, endpoints, config_maps, secrets, na
     custom_resource_definitions;
 extern const Resource vcjobs, pod_groups, queues, commands, job_flows, job_templates, vc_cron_jobs,
     hyper_nodes, numatopologies, node_shards;
+// Kinds with older versions (tf_jobs, mpi_jobs) are named in the one that is stored.
+extern const Resource tf_jobs, pytorch_jobs, mpi_jobs, xgboost_jobs, paddle_jobs, jax_jobs, mx_jobs,
+    train_jobs, training_runtimes, cluster_training_runtimes, job_sets;
 }  // namespace resources
 
 }  // namespace hekla::kube
