@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@
 #include "base/rng.h"
 #include "kube/admission.h"
 #include "kube/client.h"
+#include "kube/conversion.h"
 #include "kube/pod_streams.h"
 #include "net/client.h"
 #include "net/http.h"
@@ -65,6 +67,8 @@ struct Options {
   bool platform_objects = true;
   // Installed by bootstrap(): CRDs as YAML, one or more documents each.
   std::vector<std::string_view> crd_yamls;
+  // For those of them whose versions differ in more than their names.
+  std::span<const kube::Conversion> conversions;
   std::string service_cidr = "10.96.0.0/16";
   // Where clients reach the server, for discovery and the service default/kubernetes.
   std::string advertise_address = "127.0.0.1";

@@ -113,8 +113,10 @@ SchemaPtr with_pod_templates(const SchemaPtr& schema) {
   return changed ? SchemaPtr(std::move(changed)) : schema;
 }
 
-Result<PlatformCrds> PlatformCrds::of(const std::vector<json::Value>& crds) {
+Result<PlatformCrds> PlatformCrds::of(const std::vector<json::Value>& crds,
+                                      std::span<const kube::Conversion> conversions) {
   PlatformCrds made;
+  made.conversions_.assign(conversions.begin(), conversions.end());
   for (const json::Value& crd : crds) {
     CustomKinds kinds = TRY(kinds_of_crd(crd));
     for (KindPtr& kind : kinds.kinds) {
@@ -145,7 +147,26 @@ CustomKinds PlatformCrds::completed(std::string_view name, CustomKinds installed
     kept->storage.version = installed.storage->storage.version;
     installed.kinds.push_back(std::move(kept));
   }
+  plug_conversion(name, installed);
   return installed;
+}
+
+// A CRD whose objects a webhook converts is left to it, except for the versions that only we serve.
+void PlatformCrds::plug_conversion(std::string_view name, CustomKinds& kinds) const {
+  auto found = std::ranges::find(conversions_, name, &kube::Conversion::crd);
+  if (found == conversions_.end()) return;
+  for (KindPtr& kind : kinds.kinds) {
+    if (kind->storage.conversion) continue;
+    auto plugged = std::make_shared<Kind>(*kind);
+    plugged->storage.from_stored = [convert = found->convert, version = kind->resource.version](
+                                       json::Value& object) { convert(object, version); };
+    plugged->storage.to_stored = [convert = found->convert,
+                                  version = kinds.storage->resource.version](json::Value& object) {
+      convert(object, version);
+    };
+    if (kinds.storage == kind) kinds.storage = plugged;
+    kind = std::move(plugged);
+  }
 }
 
 }  // namespace hekla::apiserver

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,19 +12,24 @@
 #include "apiserver/object/registry.h"
 #include "base/result.h"
 #include "json/value.h"
+#include "kube/conversion.h"
 
 namespace hekla::apiserver {
 
 class PlatformCrds {
  public:
-  // A CRD the server cannot read is an error.
-  static Result<PlatformCrds> of(const std::vector<json::Value>& crds);
+  // A CRD the server cannot read is an error. `conversions` are for those of several shapes.
+  static Result<PlatformCrds> of(const std::vector<json::Value>& crds,
+                                 std::span<const kube::Conversion> conversions = {});
 
   // The kinds of the stored CRD of this name, with nothing taken away that the platform serves.
   CustomKinds completed(std::string_view name, CustomKinds installed) const;
 
  private:
+  void plug_conversion(std::string_view name, CustomKinds& kinds) const;
+
   std::map<std::string, CustomKinds, std::less<>> crds_;
+  std::vector<kube::Conversion> conversions_;
 };
 
 // Two editions of one schema. Validation is `installed`'s, except that an enumeration admits the

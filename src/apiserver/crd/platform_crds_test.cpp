@@ -186,5 +186,90 @@ TEST_F(PlatformCrdsTest, PodTemplatesArePublished) {
   EXPECT_NE(document.text.find("\"io.k8s.api.core.v1.Container\":"), std::string::npos);
 }
 
+// v1 counts retries, v2 calls them attempts.
+constexpr std::string_view kTwoVersions = R"(
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: runs.x.io}
+spec:
+  group: x.io
+  scope: Namespaced
+  names: {plural: runs, kind: Run}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {
+      spec: {type: object, properties: {retries: {type: integer}, mode: {type: string, default: fast}}}}}}}
+  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {
+      spec: {type: object, properties: {attempts: {type: integer}}}}}}}
+)";
+
+void convert_run(json::Value& object, std::string_view version) {
+  const std::string_view from = version == "v1" ? "attempts" : "retries",
+                         to = version == "v1" ? "retries" : "attempts";
+  if (json::string_at(object, {"apiVersion"}) == "x.io/" + std::string(version)) return;
+  const json::Value* count = json::find_path(object, {"spec", from});
+  if (count) json::at_path(object, {"spec", to}) = json::Value(*count);
+}
+
+class PlatformConversionTest : public ServerFixture {
+ protected:
+  PlatformConversionTest() {
+    restart([](Options& options) {
+      static constexpr kube::Conversion conversion{"runs.x.io", convert_run};
+      options.crd_yamls = {kTwoVersions};
+      options.conversions = {&conversion, 1};
+    });
+    bootstrap();
+  }
+  static std::string in_v2(const std::string& attempts) {
+    return R"({"apiVersion":"x.io/v2","kind":"Run","metadata":{"name":"r"},"spec":{"attempts":)" +
+           attempts + "}}";
+  }
+  static constexpr const char* kNew = "/apis/x.io/v2/namespaces/default/runs";
+};
+
+TEST_F(PlatformConversionTest, AVersionIsShownAndStoredInItsShape) {
+  Reply made = call("POST", kNew, in_v2("3"));
+  ASSERT_EQ(made.status, 201) << made.text;
+  EXPECT_EQ(json::int_at(made.body, {"spec", "attempts"}), 3);
+  EXPECT_FALSE(json::find_path(made.body, {"spec", "retries"}));
+  EXPECT_FALSE(json::find_path(made.body, {"spec", "mode"}));
+  Reply stored = call("GET", std::string(kRuns) + "/r");
+  EXPECT_EQ(json::int_at(stored.body, {"spec", "retries"}), 3);
+  EXPECT_EQ(json::string_at(stored.body, {"spec", "mode"}), "fast");
+  EXPECT_FALSE(json::find_path(stored.body, {"spec", "attempts"}));
+  const Reply list = call("GET", kNew);
+  EXPECT_EQ(json::int_at(json::array_at(list.body, {"items"})->at(0), {"spec", "attempts"}), 3);
+}
+
+TEST_F(PlatformConversionTest, EditsOfEitherVersionMeet) {
+  ASSERT_EQ(call("POST", kRuns, run("r", R"({"retries":1})")).status, 201);
+  Reply patched = patch(std::string(kNew) + "/r", R"({"spec":{"attempts":5}})");
+  ASSERT_EQ(patched.status, 200) << patched.text;
+  EXPECT_EQ(json::int_at(patched.body, {"spec", "attempts"}), 5);
+  EXPECT_EQ(json::int_at(call("GET", std::string(kRuns) + "/r").body, {"spec", "retries"}), 5);
+  Reply same = patch(std::string(kNew) + "/r", R"({"spec":{"attempts":5}})");
+  EXPECT_EQ(same.at({"metadata", "resourceVersion"}), patched.at({"metadata", "resourceVersion"}));
+}
+
+// Somebody installs an edition that stores another version: what lies in ours is shown in theirs.
+TEST_F(PlatformConversionTest, WhatIsStoredInAnotherVersionIsConvertedToo) {
+  ASSERT_EQ(call("POST", kRuns, run("r", R"({"retries":2})")).status, 201);
+  const std::string crd =
+      R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",
+      "metadata":{"name":"runs.x.io"},"spec":{"group":"x.io","scope":"Namespaced",
+      "names":{"plural":"runs","kind":"Run"},"versions":[
+      {"name":"v1","served":false,"storage":false,"schema":{"openAPIV3Schema":{"type":"object"}}},
+      {"name":"v2","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object",
+       "properties":{"spec":{"type":"object","properties":{"attempts":{"type":"integer"}}}}}}}]}})";
+  Reply applied = call("PATCH", std::string(kCrd) + "?fieldManager=kubectl&force=true", crd,
+                       {{"Content-Type", "application/apply-patch+yaml"}});
+  ASSERT_EQ(applied.status, 200) << applied.text;
+  EXPECT_EQ(json::int_at(call("GET", std::string(kNew) + "/r").body, {"spec", "attempts"}), 2);
+  EXPECT_EQ(json::int_at(call("GET", std::string(kRuns) + "/r").body, {"spec", "retries"}), 2);
+  ASSERT_EQ(call("POST", kRuns, run("s", R"({"retries":4})")).status, 201);
+  EXPECT_EQ(json::int_at(call("GET", std::string(kNew) + "/s").body, {"spec", "attempts"}), 4);
+  EXPECT_EQ(json::int_at(call("GET", std::string(kRuns) + "/s").body, {"spec", "retries"}), 4);
+}
+
 }  // namespace
 }  // namespace hekla::apiserver

@@ -75,8 +75,9 @@ struct KindStorage {
   // Kinds served in several groups or versions share one (events).
   std::string bucket;   // "pods", "events", "jobs.batch.volcano.sh"
   std::string version;  // apiVersion written to the store
-  // For a kind whose shape differs from the stored one (events.k8s.io): rewrites the members in
-  // place; apiVersion is the caller's business. Empty where the shapes are the same.
+  // For a kind whose shape differs from the stored one (events.k8s.io, versions of platform CRDs):
+  // rewrites the members in place; apiVersion is the caller's business. Empty where the shapes are
+  // the same.
   std::function<void(json::Value& object)> from_stored, to_stored;
   // Of a custom resource whose versions a webhook converts; null otherwise.
   std::shared_ptr<const WebhookConversion> conversion;

@@ -168,10 +168,12 @@ json::Value decode_object(const ServedKind& served, const store::Item& item,
       prune(*served.storage->schema, *object);
       apply_defaults(*served.storage->schema, *object);
     }
-    if (served.kind != served.storage && served.kind->storage.from_stored) {
+    if (served.kind->storage.from_stored) {
       served.kind->storage.from_stored(*object);
-      normalize(*served.kind->schema, *object);
-      fill_zeros(*served.kind->schema, *object);
+      if (!served.kind->custom) {
+        normalize(*served.kind->schema, *object);
+        fill_zeros(*served.kind->schema, *object);
+      }
     }
     if (of_other_version(served, item)) prune(*served.kind->schema, *object);
     object->get_object()["apiVersion"] = served.kind->resource.api_version();

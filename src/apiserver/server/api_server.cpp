@@ -175,7 +175,8 @@ Result<std::unique_ptr<ApiServer>> ApiServer::create(Options options) {
   std::unique_ptr<ServiceAddresses> addresses = TRY(ServiceAddresses::make(options.service_cidr));
   auto parts = std::make_unique<Parts>(std::move(options), std::move(addresses));
   parts->platform_crds = TRY(parse_crds(parts->options.crd_yamls));
-  parts->crds.set_platform(TRY(PlatformCrds::of(parts->platform_crds)));
+  parts->crds.set_platform(
+      TRY(PlatformCrds::of(parts->platform_crds, parts->options.conversions)));
   parts->crds.refresh();
   if (!parts->options.audit.log_path.empty())
     parts->serving.audit = TRY(AuditLog::open(parts->options.audit, *parts->options.clock));
