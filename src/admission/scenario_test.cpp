@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "admission/conversion.h"
 #include "admission/step.h"
 #include "base/disk.h"
 #include "json/parse.h"
+#include "json/patch.h"
 #include "support/pod_templates.h"
 #include "support/subset.h"
 
@@ -17,10 +19,27 @@ namespace {
 namespace resources = kube::resources;
 
 const kube::Resource* resource_of(std::string_view kind) {
-  for (const kube::Resource* one :
-       {&resources::vcjobs, &resources::queues, &resources::pod_groups, &resources::pods,
-        &resources::hyper_nodes, &resources::job_flows, &resources::vc_cron_jobs,
-        &resources::namespaces, &resources::config_maps})
+  for (const kube::Resource* one : {&resources::vcjobs,
+                                    &resources::queues,
+                                    &resources::pod_groups,
+                                    &resources::pods,
+                                    &resources::hyper_nodes,
+                                    &resources::job_flows,
+                                    &resources::vc_cron_jobs,
+                                    &resources::namespaces,
+                                    &resources::config_maps,
+                                    &resources::priority_classes,
+                                    &resources::persistent_volume_claims,
+                                    &resources::tf_jobs,
+                                    &resources::pytorch_jobs,
+                                    &resources::mpi_jobs,
+                                    &resources::xgboost_jobs,
+                                    &resources::paddle_jobs,
+                                    &resources::jax_jobs,
+                                    &resources::train_jobs,
+                                    &resources::training_runtimes,
+                                    &resources::cluster_training_runtimes,
+                                    &resources::job_sets})
     if (one->kind == kind) return one;
   return nullptr;
 }
@@ -100,7 +119,14 @@ class Scenario {
 
   void run() {
     const json::Array* cases = json::array_at(document_, {"cases"});
-    ASSERT_TRUE(cases) << "a scenario needs cases";
+    const json::Array* conversions = json::array_at(document_, {"conversions"});
+    ASSERT_TRUE(cases || conversions) << "a scenario needs cases or conversions";
+    if (conversions)
+      for (const json::Value& one : *conversions) {
+        SCOPED_TRACE(json::serialize(one));
+        convert(one);
+      }
+    if (!cases) return;
     for (const json::Value& one : *cases) {
       SCOPED_TRACE(json::serialize(one));
       run(one);
@@ -143,14 +169,39 @@ class Scenario {
     }
   }
 
+  // There and back again: the object comes out as it was, unless it was edited in between.
+  void convert(const json::Value& one) const {
+    const kube::Resource& resource = *resource_of(json::string_at(document_, {"kind"}));
+    auto conversion = std::ranges::find(conversions(), resource.plural + "." + resource.group,
+                                        &kube::Conversion::crd);
+    ASSERT_NE(conversion, conversions().end());
+    const json::Value from = completed(one.at("from"));
+    const std::string version = json::text_at(one, {"to"});
+    json::Value object = from;
+    conversion->convert(object, version);
+    EXPECT_EQ(json::string_at(object, {"apiVersion"}), resource.group + "/" + version);
+    EXPECT_EQ(test::subset_mismatch(one.at("shows"), &object, "object"), "");
+    if (const json::Value* edit = json::find(one, "edit")) json::apply_merge_patch(object, *edit);
+    const std::string before = json::text_at(from, {"apiVersion"});
+    conversion->convert(object, before.substr(before.find('/') + 1));
+    if (const json::Value* back = json::find(one, "back"))
+      EXPECT_EQ(test::subset_mismatch(*back, &object, "object"), "");
+    else
+      EXPECT_TRUE(json::equal(object, from)) << json::serialize(object);
+  }
+
   json::Value completed(json::Value object) const {
     json::Value& name = json::at_path(object, {"metadata", "name"});
     if (name.is_null()) name = "j";
+    const std::string version = json::text_at(document_, {"version"});
+    if (!version.empty()) object.get_object()["apiVersion"] = "kubeflow.org/" + version;
     return object;
   }
 
   Verdict admit(kube::Operation operation, const json::Value& given, const json::Value* from) {
-    const kube::Resource& resource = *resource_of(json::string_at(document_, {"kind"}));
+    kube::Resource resource = *resource_of(json::string_at(document_, {"kind"}));
+    if (const std::string version = json::text_at(document_, {"version"}); !version.empty())
+      resource.version = version;
     Verdict verdict{completed(given), {}, {}};
     json::Value old = from ? completed(*from) : json::Value();
     kube::AdmissionRequest request;
@@ -162,7 +213,7 @@ class Scenario {
     request.warnings = &verdict.warnings;
     auto denied = [&](const kube::AdmissionStep& step, const Result<void>& done) {
       if (done) return false;
-      EXPECT_EQ(done.error().code, Code::bad_request);
+      EXPECT_EQ(http_status_of(done.error().code), json::int_at(document_, {"code"}, 400));
       verdict.denial = std::string(step.name) + ": " + done.error().message;
       return true;
     };
@@ -208,13 +259,45 @@ INSTANTIATE_TEST_SUITE_P(Files, AdmissionScenario, ::testing::ValuesIn(scenario_
                          [](const auto& info) { return info.param; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(AdmissionScenario);
 
-TEST(AdmissionSteps, ServeAtVolcanosPaths) {
+TEST(Conversions, LeaveAloneWhatTheyHaveNotHeardOf) {
+  const json::Value job =
+      json::parse_yaml("{apiVersion: kubeflow.org/v9, spec: {a: 1}}")->at(0).value;
+  json::Value converted = job;
+  convert_tf_job(converted, "v1");
+  EXPECT_TRUE(json::equal(converted, job));
+  converted.get_object()["apiVersion"] = "kubeflow.org/v1";
+  convert_tf_job(converted, "v9");
+  EXPECT_EQ(json::string_at(converted, {"apiVersion"}), "kubeflow.org/v1");
+}
+
+TEST(AdmissionSteps, ServeAtUpstreamsPaths) {
   std::set<std::string_view> paths;
   for (const Step* step : all_steps()) paths.insert(step->path);
   EXPECT_EQ(paths, (std::set<std::string_view>{
-                       "/cronjobs/validate", "/hypernodes/validate", "/jobflows/validate",
-                       "/jobs/mutate", "/jobs/validate", "/podgroups/mutate", "/podgroups/validate",
-                       "/pods/mutate", "/pods/validate", "/queues/mutate", "/queues/validate"}));
+                       "/jobversions/mutate",
+                       "/mpijobs/validate",
+                       "/mutate-jobset-x-k8s-io-v1alpha2-jobset",
+                       "/mutate-trainer-kubeflow-org-v1alpha1-trainjob",
+                       "/validate-jobset-x-k8s-io-v1alpha2-jobset",
+                       "/validate-kubeflow-org-v1-jaxjob",
+                       "/validate-kubeflow-org-v1-paddlejob",
+                       "/validate-kubeflow-org-v1-pytorchjob",
+                       "/validate-kubeflow-org-v1-tfjob",
+                       "/validate-kubeflow-org-v1-xgboostjob",
+                       "/validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime",
+                       "/validate-trainer-kubeflow-org-v1alpha1-trainingruntime",
+                       "/validate-trainer-kubeflow-org-v1alpha1-trainjob",
+                       "/cronjobs/validate",
+                       "/hypernodes/validate",
+                       "/jobflows/validate",
+                       "/jobs/mutate",
+                       "/jobs/validate",
+                       "/podgroups/mutate",
+                       "/podgroups/validate",
+                       "/pods/mutate",
+                       "/pods/validate",
+                       "/queues/mutate",
+                       "/queues/validate"}));
 }
 
 }  // namespace

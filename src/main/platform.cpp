@@ -8,6 +8,7 @@
 #include <future>
 #include <utility>
 
+#include "admission/conversion.h"
 #include "admission/step.h"
 #include "agent/agent.h"
 #include "agent/fake_nodes.h"
@@ -204,6 +205,7 @@ Result<apiserver::Options> Platform::Parts::api_options_for(const cli::UpOptions
   api_options.audit = TRY(audit_options(options.audit));
   auto crds = controllers::crd_yamls();
   api_options.crd_yamls.assign(crds.begin(), crds.end());
+  api_options.conversions = admission::conversions();
   api_options.pod_security_default =
       apiserver::parse_pod_security_level(options.pod_security_default)
           .value_or(apiserver::PodSecurityLevel::restricted);

@@ -1,0 +1,42 @@
+// defaulter.jobversion.hekla.io: notes on a TFJob or MPIJob in which version it was created, when
+// that was not v1. The versions differ in more than their fields: what is not said means something
+// else in each, and stored jobs all look alike.
+//
+// The note is for life, so that a job does not change its ways under somebody's `kubectl apply`. A
+// new job of v1 may bring one: so a copy of an old job stays one.
+#include "admission/conversion.h"
+#include "admission/step.h"
+#include "admission/training_job.h"
+
+namespace hekla::admission {
+namespace {
+
+Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& job) {
+  std::string version;
+  if (request.operation == kube::Operation::update)
+    version = json::string_at(*request.old_object, {"metadata", "annotations", kCreatedVersion});
+  else if (request.resource.version != kHubVersion)
+    version = request.resource.version;
+  else
+    return {};
+  if (version.empty())
+    take_annotation(job, kCreatedVersion);
+  else
+    json::at_path(job, {"metadata", "annotations", kCreatedVersion}) = version;
+  return {};
+}
+
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
+  return (is_version_of(resource, kube::resources::tf_jobs) ||
+          is_version_of(resource, kube::resources::mpi_jobs)) &&
+         is_written(operation, subresource);
+}
+
+}  // namespace
+
+extern const Step step_job_versions_mutate;
+const Step step_job_versions_mutate{"defaulter.jobversion.hekla.io", "/jobversions/mutate", matches,
+                                    mutate, nullptr};
+
+}  // namespace hekla::admission

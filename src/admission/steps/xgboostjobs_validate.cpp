@@ -1,0 +1,37 @@
+// validator.xgboostjob.training-operator.kubeflow.org: one master, which is always there.
+#include "admission/step.h"
+#include "admission/training_job.h"
+
+namespace hekla::admission {
+namespace {
+
+constexpr std::string_view kMap = "xgbReplicaSpecs";
+
+Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
+                      const json::Value& job) {
+  FieldErrors errors;
+  check_job_name(job, errors);
+  check_managed_by(job, request.old_object, errors);
+  check_roles(job, {kMap, "xgboost", "xgboost", {"Master", "Worker"}}, errors,
+              [&](std::string_view role, const json::Value& spec, const std::string& path) {
+                if (role == "Master" && json::int_at(spec, {"replicas"}) != 1)
+                  errors.forbidden(path + ".replicas", "must be 1");
+              });
+  if (!json::find_path(job, {"spec", kMap, "Master"}))
+    errors.required("spec.xgbReplicaSpecs[Master]", "must be present");
+  return errors.refusal();
+}
+
+bool matches(const kube::Resource& resource, kube::Operation operation,
+             std::string_view subresource) {
+  return resource == kube::resources::xgboost_jobs && is_written(operation, subresource);
+}
+
+}  // namespace
+
+extern const Step step_xgboostjobs_validate;
+const Step step_xgboostjobs_validate{"validator.xgboostjob.training-operator.kubeflow.org",
+                                     "/validate-kubeflow-org-v1-xgboostjob", matches, nullptr,
+                                     validate};
+
+}  // namespace hekla::admission
