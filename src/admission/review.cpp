@@ -77,39 +77,48 @@ void add_differences(const json::Value& from, const json::Value& to, const std::
 // The resources and operations a step is about, as rules of a webhook configuration.
 json::Array rules_of(const Step& step) {
   using kube::Operation;
+  namespace resources = kube::resources;
   json::Array rules;
   for (const kube::Resource* resource :
-       {&kube::resources::vcjobs, &kube::resources::queues, &kube::resources::pod_groups,
-        &kube::resources::pods, &kube::resources::hyper_nodes, &kube::resources::job_flows,
-        &kube::resources::vc_cron_jobs}) {
+       {&resources::vcjobs, &resources::queues, &resources::pod_groups, &resources::pods,
+        &resources::hyper_nodes, &resources::job_flows, &resources::vc_cron_jobs,
+        &resources::tf_jobs, &resources::pytorch_jobs, &resources::mpi_jobs,
+        &resources::xgboost_jobs, &resources::paddle_jobs, &resources::jax_jobs,
+        &resources::train_jobs, &resources::training_runtimes,
+        &resources::cluster_training_runtimes, &resources::job_sets}) {
     json::Array operations;
     for (auto [operation, name] :
          {std::pair{Operation::create, "CREATE"}, std::pair{Operation::update, "UPDATE"},
           std::pair{Operation::remove, "DELETE"}})
       if (step.matches(*resource, operation, "")) operations.push_back(json::Value(name));
     if (operations.empty()) continue;
-    rules.push_back(json::Object{{"apiGroups", json::Array{json::Value(resource->group)}},
-                                 {"apiVersions", json::Array{json::Value(resource->version)}},
-                                 {"operations", std::move(operations)},
-                                 {"resources", json::Array{json::Value(resource->plural)}},
-                                 {"scope", "*"}});
+    // A step about several versions is to see each as it was sent.
+    kube::Resource other = *resource;
+    other.version.clear();
+    const bool any = step.matches(other, Operation::create, "");
+    rules.push_back(
+        json::Object{{"apiGroups", json::Array{json::Value(resource->group)}},
+                     {"apiVersions", json::Array{json::Value(any ? "*" : resource->version)}},
+                     {"operations", std::move(operations)},
+                     {"resources", json::Array{json::Value(resource->plural)}},
+                     {"scope", "*"}});
   }
   return rules;
 }
 
-json::Value client_config(const Step& step, const Registration& registration) {
+}  // namespace
+
+json::Value client_config(std::string_view path, const Registration& registration) {
   json::Object config{{"caBundle", base64_encode(registration.ca_pem)}};
   if (!registration.url.empty())
-    config["url"] = registration.url + std::string(step.path);
+    config["url"] = registration.url + std::string(path);
   else
     config["service"] = json::Object{{"name", registration.service_name},
                                      {"namespace", registration.ns},
-                                     {"path", step.path},
+                                     {"path", path},
                                      {"port", 443}};
   return config;
 }
-
-}  // namespace
 
 const Step* step_at(std::string_view path) {
   for (const Step* step : all_steps())
@@ -177,7 +186,7 @@ std::vector<WebhookObject> webhook_configurations(const std::vector<const Step*>
     json::Object webhook{
         {"name", step->name},
         {"admissionReviewVersions", json::Array{json::Value("v1")}},
-        {"clientConfig", client_config(*step, registration)},
+        {"clientConfig", client_config(step->path, registration)},
         {"failurePolicy", "Fail"},
         {"matchPolicy", "Equivalent"},
         {"namespaceSelector",

@@ -32,6 +32,8 @@ struct Registration {
   std::string url;  // in place of the service, for a server outside of the cluster
   std::string ca_pem;
 };
+// How an API server reaches a path of the webhook server.
+json::Value client_config(std::string_view path, const Registration& registration);
 struct WebhookObject {
   kube::Resource resource;
   json::Value body;

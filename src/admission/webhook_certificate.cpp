@@ -1,5 +1,6 @@
 #include "admission/webhook_certificate.h"
 
+#include "admission/conversion_review.h"
 #include "base/bytes.h"
 #include "base/certificate.h"
 #include "base/log.h"
@@ -145,8 +146,35 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
         if (!result) return self->trouble("registering the webhooks failed", result.error());
       self->registered = ca;
       log_info("webhook", "the webhooks are registered");
+      self->register_conversions(ca);
       self->again(self->options.look_every);
     });
+  }
+
+  // CRDs of one version, and those that are not there, have nothing to convert.
+  void register_conversions(const std::string& ca) {
+    Registration registration = options.registration;
+    registration.ca_pem = ca;
+    for (const kube::Conversion& one : conversions_for(options.steps)) {
+      const kube::Key key{"", std::string(one.crd)};
+      client.get(kube::resources::custom_resource_definitions, key,
+                 [weak = weak_from_this(), key, registration](Result<kube::ObjectPtr> found) {
+                   auto self = weak.lock();
+                   Result<json::Value> crd =
+                       found ? json::parse(*(*found)->json) : std::unexpected(found.error());
+                   if (!self || !crd || !has_versions(*crd)) return;
+                   kube::Write write;
+                   write.verb = kube::Write::Verb::patch;
+                   write.resource = kube::resources::custom_resource_definitions;
+                   write.key = key;
+                   write.body = conversion_patch(registration);
+                   self->client.write(std::move(write), [key](kube::WriteResult done) {
+                     if (!done)
+                       log_warn("webhook", "registering a conversion failed",
+                                {{"crd", key.name}, {"error", done.error().message}});
+                   });
+                 });
+    }
   }
 
   void trouble(const char* what, const Error& error) {

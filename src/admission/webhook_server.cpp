@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "admission/conversion_review.h"
 #include "admission/resource_groups.h"
 #include "json/parse.h"
 
@@ -48,7 +49,10 @@ class ObjectCache {
   kube::Reflector reflector_;
 };
 
-using Asked = std::pair<const kube::Resource*, kube::Key>;
+using Asked = std::pair<kube::Resource, kube::Key>;
+
+// What a step reads may tell it what else to read.
+constexpr int kRoundsMax = 4;
 
 // The caches, what was fetched for this review, and what was missed.
 class CachedReader final : public kube::AdmissionReader {
@@ -57,12 +61,11 @@ class CachedReader final : public kube::AdmissionReader {
 
   Result<kube::SharedValue> get(const kube::Resource& resource,
                                 const kube::Key& key) const override {
-    const ObjectCache* cache = cache_of(resource);
-    if (!cache) return fail(Code::internal, resource.plural + " are not watched here");
-    if (auto fetched = fetched_.find({cache->resource().plural, key}); fetched != fetched_.end())
+    if (auto fetched = fetched_.find({resource.plural, key}); fetched != fetched_.end())
       return parsed(fetched->second);
-    if (kube::ObjectPtr object = cache->get(key)) return parsed(object);
-    missed_.push_back({&cache->resource(), key});
+    const ObjectCache* cache = cache_of(resource);
+    if (kube::ObjectPtr object = cache ? cache->get(key) : nullptr) return parsed(object);
+    missed_.push_back({resource, key});
     return fail(Code::not_found, resource.plural + " \"" + key.name + "\" not found");
   }
   Result<std::vector<kube::SharedValue>> list(const kube::Resource& resource,
@@ -75,7 +78,7 @@ class CachedReader final : public kube::AdmissionReader {
     return all;
   }
   void fetched(const Asked& asked, Result<kube::ObjectPtr> object) {
-    fetched_.insert_or_assign({asked.first->plural, asked.second}, std::move(object));
+    fetched_.insert_or_assign({asked.first.plural, asked.second}, std::move(object));
   }
   std::vector<Asked> take_missed() { return std::move(missed_); }
 
@@ -131,10 +134,11 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     json::Value body;
     CachedReader reader;
     std::shared_ptr<net::ResponseWriter> writer;
-    bool asked = false;
+    int rounds = 0;
   };
 
   void take(const net::Request& request, const std::shared_ptr<net::ResponseWriter>& writer) {
+    if (request.path == kConversionPath) return convert(request, writer);
     auto step = std::find_if(steps.begin(), steps.end(),
                              [&](const Step* one) { return one->path == request.path; });
     if (step == steps.end())
@@ -149,21 +153,30 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     answer(std::make_shared<Review>(Review{*step, std::move(*body), CachedReader(caches), writer}));
   }
 
+  static void convert(const net::Request& request,
+                      const std::shared_ptr<net::ResponseWriter>& writer) {
+    Result<json::Value> review = json::parse(request.body);
+    Result<json::Value> answer =
+        review ? answer_conversion(*review) : std::unexpected(review.error());
+    writer->respond(answer ? respond_with(200, json::serialize(*answer), "application/json")
+                           : respond_with(400, answer.error().message + "\n", "text/plain"));
+  }
+
   void answer(const std::shared_ptr<Review>& review) {
     ReviewContext context{settings, review->reader, client.executor().clock().wall()};
     Result<json::Value> answered = answer_review(*review->step, review->body, context);
     std::vector<Asked> missed = review->reader.take_missed();
-    if (!missed.empty() && !review->asked) return ask(review, std::move(missed));
+    if (!missed.empty() && review->rounds < kRoundsMax) return ask(review, std::move(missed));
     review->writer->respond(answered
                                 ? respond_with(200, json::serialize(*answered), "application/json")
                                 : respond_with(400, answered.error().message + "\n", "text/plain"));
   }
 
   void ask(const std::shared_ptr<Review>& review, std::vector<Asked> missed) {
-    review->asked = true;
+    ++review->rounds;
     auto open = std::make_shared<std::size_t>(missed.size());
     for (const Asked& one : missed)
-      client.get(*one.first, one.second,
+      client.get(one.first, one.second,
                  [weak = weak_from_this(), review, one, open](Result<kube::ObjectPtr> object) {
                    review->reader.fetched(one, std::move(object));
                    if (--*open > 0) return;

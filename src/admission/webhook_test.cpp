@@ -164,6 +164,72 @@ TEST_F(WebhookTest, PatchesNameMembersOneByOne) {
   EXPECT_TRUE(json::equal(from, to));
 }
 
+// Nobody watches runtimes and priority classes here: a review waits until they are read, one after
+// the other.
+TEST_F(WebhookTest, WhatIsNotWatchedIsAskedFor) {
+  add(resources::cluster_training_runtimes,
+      "{metadata: {name: r}, spec: {podGroupPolicy: {volcano: {}}, template: {spec: "
+      "{replicatedJobs: "
+      "[{name: node, template: {spec: {template: {spec: {priorityClassName: high}}}}}]}}}}");
+  WebhookServer server(client_, {}, steps_);
+  server.start();
+  ASSERT_TRUE(simulation_.run_until_idle(10'000));
+  const std::string path = "/validate-trainer-kubeflow-org-v1alpha1-trainjob";
+  const json::Value asked = json::Object{
+      {"kind", "AdmissionReview"},
+      {"request",
+       json::Object{{"operation", "CREATE"},
+                    {"resource", json::Object{{"group", "trainer.kubeflow.org"},
+                                              {"version", "v1alpha1"},
+                                              {"resource", "trainjobs"}}},
+                    {"kind", json::Object{{"kind", "TrainJob"}}},
+                    {"namespace", "default"},
+                    {"object", yaml("{spec: {runtimeRef: {name: r, apiGroup: trainer.kubeflow.org, "
+                                    "kind: ClusterTrainingRuntime}}}")}}}};
+  json::Value response = response_of(post(server, path, json::serialize(asked)));
+  EXPECT_FALSE(json::bool_at(response, {"allowed"}));
+  EXPECT_EQ(json::int_at(response, {"status", "code"}), 403);
+  EXPECT_TRUE(json::string_at(response, {"status", "message"})
+                  .starts_with("spec.templateSpec.priorityClassName: Invalid value: \"high\""));
+  add(resources::priority_classes, "{metadata: {name: high}}");
+  response = response_of(post(server, path, json::serialize(asked)));
+  EXPECT_TRUE(json::bool_at(response, {"allowed"}));
+}
+
+TEST_F(WebhookTest, ConvertsWhatItKnows) {
+  WebhookServer server(client_, {}, steps_);
+  auto review = [](const std::string& objects, const std::string& version) {
+    return R"({"kind":"ConversionReview","request":{"uid":"u-2","desiredAPIVersion":")" + version +
+           R"(","objects":)" + json::serialize(yaml(objects)) + "}}";
+  };
+  json::Value response = response_of(
+      post(server, "/convert",
+           review("[{apiVersion: kubeflow.org/v1beta1, kind: TFJob, spec: {cleanPodPolicy: All}}, "
+                  "{apiVersion: kubeflow.org/v1, kind: TFJob}]",
+                  "kubeflow.org/v1")));
+  EXPECT_EQ(json::string_at(response, {"uid"}), "u-2");
+  EXPECT_EQ(json::string_at(response, {"result", "status"}), "Success");
+  const json::Array* converted = json::array_at(response, {"convertedObjects"});
+  ASSERT_TRUE(converted && converted->size() == 2);
+  EXPECT_EQ(json::string_at(converted->at(0), {"apiVersion"}), "kubeflow.org/v1");
+  EXPECT_EQ(json::string_at(converted->at(0), {"spec", "runPolicy", "cleanPodPolicy"}), "All");
+  response = response_of(
+      post(server, "/convert",
+           review("[{apiVersion: kubeflow.org/v1, kind: MPIJob}]", "kubeflow.org/v2beta1")));
+  EXPECT_EQ(json::string_at(response, {"result", "status"}), "Success");
+
+  for (const char* object : {"[{apiVersion: kubeflow.org/v1, kind: TFJob}]",
+                             "[{apiVersion: kubeflow.org/v1, kind: Notebook}]"}) {
+    response = response_of(post(server, "/convert", review(object, "kubeflow.org/v9")));
+    EXPECT_EQ(json::string_at(response, {"result", "status"}), "Failed");
+    EXPECT_TRUE(json::string_at(response, {"result", "message"})
+                    .starts_with("nothing here converts kubeflow.org/v1 "));
+    EXPECT_FALSE(json::find(response, "convertedObjects"));
+  }
+  EXPECT_EQ(post(server, "/convert", "{}").status, 400);
+  EXPECT_EQ(post(server, "/convert", "{").status, 400);
+}
+
 class CertificateTest : public WebhookTest {
  protected:
   WebhookCertificateOptions options() {
@@ -212,6 +278,51 @@ TEST_F(CertificateTest, IsMadeKeptRegisteredAndRenewed) {
   ASSERT_EQ(served_.size(), 2u);  // a third of its year is left
   EXPECT_GT(*certificate_end(served_[1]), *certificate_end(served_[0]));
   EXPECT_EQ(bundle(), ca);
+}
+
+TEST_F(CertificateTest, CrdsOfSeveralVersionsAskForConversion) {
+  add(resources::custom_resource_definitions,
+      "{metadata: {name: tfjobs.kubeflow.org}, spec: {versions: [{name: v1}, {name: v1beta1}]}}");
+  add(resources::custom_resource_definitions,
+      "{metadata: {name: mpijobs.kubeflow.org}, spec: {versions: [{name: v2beta1}]}}");
+  WebhookCertificate certificate(client_, options(), serve());
+  certificate.start();
+  pass(1s);
+  auto crd = [&](const char* name) {
+    return *api_.find(resources::custom_resource_definitions, {"", name});
+  };
+  const json::Value conversion =
+      *json::find_path(crd("tfjobs.kubeflow.org"), {"spec", "conversion"});
+  EXPECT_EQ(json::string_at(conversion, {"strategy"}), "Webhook");
+  EXPECT_EQ(json::string_at(conversion, {"webhook", "clientConfig", "url"}),
+            "https://127.0.0.1:9443/convert");
+  EXPECT_EQ(*base64_decode(json::string_at(conversion, {"webhook", "clientConfig", "caBundle"})),
+            bundle());
+  EXPECT_FALSE(json::find_path(crd("mpijobs.kubeflow.org"), {"spec", "conversion"}));
+}
+
+TEST_F(CertificateTest, CrdsStayAsTheyAreWithoutStepsForThem) {
+  add(resources::custom_resource_definitions,
+      "{metadata: {name: tfjobs.kubeflow.org}, spec: {versions: [{name: v1}, {name: v1beta1}]}}");
+  WebhookCertificateOptions chosen = options();
+  chosen.steps = {step_at("/jobs/validate")};
+  WebhookCertificate certificate(client_, chosen, serve());
+  certificate.start();
+  pass(1s);
+  EXPECT_FALSE(json::find_path(
+      *api_.find(resources::custom_resource_definitions, {"", "tfjobs.kubeflow.org"}),
+      {"spec", "conversion"}));
+}
+
+TEST_F(CertificateTest, StepsAboutSeveralVersionsAreAskedAboutAll) {
+  auto versions = [](std::string_view path) {
+    const Step* step = step_at(path);
+    const json::Value body = webhook_configurations({step}, {}).at(0).body;
+    const json::Value& webhook = json::array_at(body, {"webhooks"})->at(0);
+    return json::serialize(*json::find(json::array_at(webhook, {"rules"})->at(0), "apiVersions"));
+  };
+  EXPECT_EQ(versions("/validate-kubeflow-org-v1-tfjob"), R"(["*"])");
+  EXPECT_EQ(versions("/validate-kubeflow-org-v1-jaxjob"), R"(["v1"])");
 }
 
 TEST_F(CertificateTest, ReplicasServeTheSameOne) {
