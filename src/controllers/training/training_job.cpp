@@ -1,20 +1,16 @@
-// Reading a job: the defaults that the training operator fills in at every look.
-#include <algorithm>
+#include "controllers/training/training_job.h"
 
-#include "controllers/training/training_loop.h"
-#include "framework/pods.h"
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+
+#include "controllers/training/training_kind.h"
 
 namespace hekla::controllers::training {
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
-
-RestartPolicy read_restart(std::string_view text, RestartPolicy otherwise) {
+RestartPolicy restart_policy(std::string_view text, RestartPolicy otherwise) {
   if (text == "Never") return RestartPolicy::never;
   if (text == "OnFailure") return RestartPolicy::on_failure;
   if (text == "Always") return RestartPolicy::always;
@@ -22,72 +18,216 @@ RestartPolicy read_restart(std::string_view text, RestartPolicy otherwise) {
   return otherwise;
 }
 
-// The container that counts, or the first; null without any.
-json::Object* main_container(json::Value& pod_template, const std::string& name) {
-  json::Object* first = nullptr;
-  json::Object* found = nullptr;
-  framework::for_each_container(pod_template, false, [&](json::Object& container) {
-    if (!first) first = &container;
-    if (!found && json::string_at(container, {"name"}) == name) found = &container;
-  });
-  return found ? found : first;
+const json::Array* containers_of(const json::Value& pod_template) {
+  return json::array_at(pod_template, {"spec", "containers"});
 }
 
-std::int32_t port_of(const json::Object& container, const Port& port) {
-  const json::Value* ports = json::find(container, "ports");
-  if (ports && ports->is_array())
-    for (const json::Value& one : ports->get_array())
-      if (json::string_at(one, {"name"}) == port.name)
-        return static_cast<std::int32_t>(json::int_at(one, {"containerPort"}));
-  return port.number;
+std::int32_t port_in(const TrainingKind& kind, const json::Value& pod_template,
+                     const Replica& replica) {
+  const json::Array* containers = containers_of(pod_template);
+  if (!containers || containers->empty()) return replica.port;
+  const json::Value& container =
+      (*containers)[training_container(kind, *containers, replica.bystander)];
+  if (const json::Array* ports = json::array_at(container, {"ports"}))
+    for (const json::Value& port : *ports)
+      if (json::string_at(port, {"name"}) == replica.port_name)
+        return static_cast<std::int32_t>(json::int_at(port, {"containerPort"}, replica.port));
+  return replica.port;
 }
 
-Replicas read_replicas(const TrainingKind& kind, const Role& role, const json::Value& spec) {
-  Replicas replicas;
-  replicas.role = role.name;
-  replicas.count = static_cast<std::int32_t>(json::int_at(spec, {"replicas"}, 1));
-  replicas.restart = read_restart(json::string_at(spec, {"restartPolicy"}), kind.restart);
-  const json::Value* given = json::find(spec, "template");
-  replicas.pod_template = given ? *given : json::Value(json::Object());
-  replicas.port = kind.port.number;
-  if (json::Object* container = main_container(replicas.pod_template, kind.container)) {
-    replicas.port = port_of(*container, kind.port);
-    framework::add_port(*container, kind.port.name, replicas.port);
+Replica read_replica(const TrainingKind& kind, const Role* role, std::string type,
+                     const json::Value& given, std::string_view job_scheduler) {
+  static const json::Value none = json::Object();
+  Replica replica;
+  replica.type = std::move(type);
+  replica.lower = lowered(replica.type);
+  replica.replicas = static_cast<std::int32_t>(
+      std::max<std::int64_t>(0, json::int_at(given, {"replicas"}, role ? role->replicas : 1)));
+  if (role) {
+    replica.bystander = role->bystander;
+    replica.numbered = role->numbered;
+    replica.pods = role->pods;
   }
+  const json::Value* found = json::find(given, "template");
+  replica.pod_template = found && found->is_object() ? found : &none;
+  // A policy that stands in the template alone is what its author meant.
+  const std::string_view own = json::string_at(given, {"restartPolicy"});
+  const std::string_view inner = json::string_at(*replica.pod_template, {"spec", "restartPolicy"});
+  replica.restart = restart_policy(own.empty() ? inner : own, kind.restart);
+  replica.template_restart_lost = !own.empty() && !inner.empty();
+  const bool own_port = role && !role->port_name.empty();
+  replica.port_name = own_port ? role->port_name : kind.port_name;
+  replica.port = own_port ? role->port : kind.port;
+  replica.port = port_in(kind, *replica.pod_template, replica);
+  replica.scheduler_name = json::string_at(*replica.pod_template, {"spec", "schedulerName"});
+  if (replica.scheduler_name.empty()) replica.scheduler_name = job_scheduler;
+  return replica;
+}
+
+const Role* role_named(const TrainingKind& kind, std::string_view key) {
+  const std::string wanted = lowered(key);
+  for (const Role& role : kind.roles)
+    if (lowered(role.name) == wanted) return &role;
+  return nullptr;
+}
+
+// Those the kind knows in its order, then others by name. Of two spellings of one role the
+// canonical one counts.
+std::vector<Replica> read_replicas(const TrainingKind& kind, const json::Object& given,
+                                   std::string_view job_scheduler) {
+  std::map<const Role*, std::string_view> keys;
+  std::vector<std::string_view> others;
+  for (const auto& member : given) {
+    const Role* role = role_named(kind, member.key());
+    if (!role)
+      others.push_back(member.key());
+    else if (!keys.contains(role) || std::string_view(member.key()) == role->name)
+      keys[role] = member.key();
+  }
+  std::vector<Replica> replicas;
+  for (const Role& role : kind.roles)
+    if (auto found = keys.find(&role); found != keys.end())
+      replicas.push_back(read_replica(kind, &role, std::string(role.name),
+                                      *given.if_contains(found->second), job_scheduler));
+  std::sort(others.begin(), others.end());
+  for (std::string_view key : others)
+    replicas.push_back(
+        read_replica(kind, nullptr, std::string(key), *given.if_contains(key), job_scheduler));
   return replicas;
+}
+
+// What tf-operator 1.0 and MPIJobs have in the spec itself counts where runPolicy is silent.
+framework::RunPolicy read_policy(const json::Value& spec, framework::CleanPods otherwise) {
+  json::Object merged;
+  for (std::string_view member :
+       {"cleanPodPolicy", "ttlSecondsAfterFinished", "activeDeadlineSeconds", "backoffLimit"})
+    if (const json::Value* found = json::find(spec, member)) merged[member] = *found;
+  if (const json::Object* policy = json::object_at(spec, {"runPolicy"}))
+    for (const auto& member : *policy) merged[member.key()] = member.value();
+  const json::Value value(std::move(merged));
+  return framework::read_run_policy(&value, otherwise);
+}
+
+std::optional<Elastic> read_elastic(const TrainingJob& job) {
+  const json::Value* policy = json::find(job.spec(), "elasticPolicy");
+  if (!policy || !policy->is_object()) return std::nullopt;
+  const Replica* worker = job.find("Worker");
+  const std::int64_t wanted = worker ? worker->replicas : 0;
+  const std::int64_t least = json::int_at(*policy, {"minReplicas"}, -1);
+  const std::int64_t most = json::int_at(*policy, {"maxReplicas"}, -1);
+  Elastic elastic;
+  elastic.min = static_cast<std::int32_t>(least >= 0 ? least : most >= 0 ? most : wanted);
+  elastic.max = static_cast<std::int32_t>(most >= 0 ? most : least >= 0 ? least : wanted);
+  return elastic;
+}
+
+json::Array& env_of(json::Object& container) {
+  json::Value& env = json::member_of(container, "env");
+  if (!env.is_array()) env = json::Array();
+  return env.get_array();
 }
 
 }  // namespace
 
-const Replicas* TrainingJob::role(std::string_view name) const {
-  for (const Replicas& one : replicas)
-    if (one.role == name) return &one;
+const Replica* TrainingJob::find(std::string_view type) const {
+  for (const Replica& one : replicas)
+    if (one.type == type) return &one;
   return nullptr;
 }
 
-std::int32_t TrainingJob::size() const {
-  std::int32_t all = 0;
-  for (const Replicas& one : replicas) all += one.count;
-  return all;
+std::int32_t TrainingJob::total() const {
+  std::int32_t sum = 0;
+  for (const Replica& one : replicas)
+    if (!one.bystander) sum += one.replicas;
+  return sum;
 }
 
-std::string TrainingJob::member_name(const Replicas& of, std::int32_t index) const {
-  return object.metadata.name + "-" + lower(of.role) + "-" + std::to_string(index);
+std::string TrainingJob::pod_name(const Replica& replica, std::int32_t index) const {
+  std::string made = name + "-" + replica.lower;
+  if (replica.numbered) made += "-" + std::to_string(index);
+  std::replace(made.begin(), made.end(), '/', '-');
+  return made;
 }
 
-TrainingJob read_job(const TrainingKind& kind, const framework::AnyObject& object) {
-  TrainingJob job{kind, object, {}, {}};
-  const json::Object* map = json::object_at(object.spec, {kind.replica_map});
-  if (!map) return job;
-  for (const Role& role : kind.roles)
-    for (const auto& member : *map)
-      if (lower(member.key()) == lower(role.name)) {
-        job.replicas.push_back(read_replicas(kind, role, member.value()));
-        break;
-      }
+std::optional<std::int32_t> TrainingJob::index_of(const Replica& replica,
+                                                  std::string_view pod) const {
+  if (!replica.numbered) {
+    if (pod == pod_name(replica, 0)) return 0;
+    return std::nullopt;
+  }
+  const std::size_t dash = pod.rfind('-');
+  std::int32_t index = 0;
+  if (dash == std::string_view::npos) return std::nullopt;
+  const char* const end = pod.data() + pod.size();
+  const auto read = std::from_chars(pod.data() + dash + 1, end, index);
+  if (read.ec != std::errc() || read.ptr != end || pod != pod_name(replica, index))
+    return std::nullopt;
+  return index;
+}
+
+std::string TrainingJob::operator_name() const {
+  if (!kind->operator_name.empty()) return std::string(kind->operator_name);
+  return lowered(kind->resource.kind) + "-controller";
+}
+
+std::map<std::string, std::string> TrainingJob::selector() const {
+  return {{labels::operator_name, operator_name()}, {labels::job_name, name}};
+}
+
+const Replica* TrainingJob::decider() const {
+  for (std::string_view type : kind->deciders)
+    if (const Replica* found = find(type)) return found;
+  return nullptr;
+}
+
+Result<TrainingJob> read_job(const TrainingKind& kind, const Options& options,
+                             const framework::AnyObject& object) {
+  TrainingJob job{&kind, &options, &object, object.metadata.name, object.metadata.ns};
+  if (const std::string& version = object.metadata.annotation(kCreatedVersion); !version.empty())
+    job.version = version;
+  const json::Object* given = json::object_at(object.spec, {kind.roles_member});
+  if (!given || given->empty())
+    return fail(Code::invalid, "spec." + std::string(kind.roles_member) + " is empty");
+  job.replicas = read_replicas(kind, *given, json::string_at(object.spec, {"schedulerName"}));
+  for (const Replica& one : job.replicas)
+    if (const json::Array* containers = containers_of(*one.pod_template);
+        !containers || containers->empty())
+      return fail(Code::invalid, "containers definition expected in " + one.type);
+  const bool old = job.version.starts_with("v1alpha") || job.version.starts_with("v1beta");
+  job.policy =
+      read_policy(object.spec, old ? framework::CleanPods::running : framework::CleanPods::none);
+  job.elastic = read_elastic(job);
   return job;
 }
 
-std::string role_label(const Replicas& role) { return lower(role.role); }
+const TrainingKind& variant_of(const TrainingKind& kind, const framework::AnyObject& object) {
+  const bool other =
+      kind.variant && object.metadata.annotation(kCreatedVersion) == kind.variant_version;
+  return other ? *kind.variant : kind;
+}
+
+std::size_t training_container(const TrainingKind& kind, const json::Array& containers,
+                               bool bystander) {
+  if (!bystander)
+    for (std::size_t i = 0; i < containers.size(); ++i)
+      if (json::string_at(containers[i], {"name"}) == kind.container) return i;
+  return 0;
+}
+
+std::string lowered(std::string_view text) {
+  std::string made(text);
+  for (char& c : made) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return made;
+}
+
+void append_env(json::Object& container, std::string_view name, std::string_view value) {
+  env_of(container).push_back(json::Object{{"name", name}, {"value", value}});
+}
+
+void append_env_field(json::Object& container, std::string_view name, std::string_view field_path) {
+  env_of(container).push_back(json::Object{
+      {"name", name},
+      {"valueFrom", json::Object{{"fieldRef", json::Object{{"fieldPath", field_path}}}}}});
+}
 
 }  // namespace hekla::controllers::training

@@ -1,83 +1,106 @@
-// The training kinds (kubeflow.org): one reconciler (training_loop.h), one description per kind. A
-// kind is one file in kinds/ that exports `const TrainingKind training_kind_<file>`; the build
-// makes the table from the file names.
+// One training kind as data and a few pure functions; everything else (pods, services, conditions,
+// restarts, limits, clean-up, gangs) is shared (job_round.h). A new kind is one file in kinds/ that
+// exports `const TrainingKind training_kind_<file name>`, one CRD in api/crds and one folder of
+// scenarios; there is no list to edit.
 #pragma once
 
-#include <functional>
-#include <span>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "framework/any_object.h"
-#include "kube/client.h"
+#include "controllers/training/training_job.h"
+#include "framework/kind_description.h"
 
 namespace hekla::controllers::training {
 
+class JobRound;
+struct RoleState;
+
 struct Role {
-  std::string name;  // "Worker"; keys of the replica map are matched in any case
-};
-
-struct Port {
-  std::string name;
-  std::int32_t number = 0;
-};
-
-enum class RestartPolicy { never, on_failure, always, exit_code };
-
-// One role of a job with the kind's defaults filled in.
-struct Replicas {
-  std::string role;
-  std::int32_t count = 1;
-  RestartPolicy restart = RestartPolicy::never;
-  json::Value pod_template;  // with the kind's port
+  std::string_view name;  // "Worker"; spelled in any case by users
+  std::int32_t replicas = 1;
+  // Runs beside the others (TensorBoard): not part of the cluster they form, not of its gang, and
+  // how it ends means nothing to the job.
+  bool bystander = false;
+  // Its pods' names have no index, since there is only one.
+  bool numbered = true;
+  // False: companions make what runs it.
+  bool pods = true;
+  // Instead of the kind's; a bystander's container is its first.
+  std::string_view port_name = {};
   std::int32_t port = 0;
-  // Of the pods there are.
-  std::int32_t active = 0, succeeded = 0, failed = 0;
 };
 
-struct TrainingKind;
-
-// A job as its kind's functions see it: roles in the order of the kind's description.
-struct TrainingJob {
-  const TrainingKind& kind;
-  const framework::AnyObject& object;
-  std::vector<Replicas> replicas;
-  // Phase of each pod by its name.
-  std::map<std::string, std::string> pods;
-
-  const Replicas* role(std::string_view name) const;
-  std::int32_t size() const;  // all replicas
-  // "<job>-worker-0": the name of pod and service.
-  std::string member_name(const Replicas& of, std::int32_t index) const;
+// Texts of conditions. {job} is the name, {key} is namespace/name, {count} and {role} are of the
+// replicas that failed.
+struct Words {
+  std::string_view running, succeeded, restarting, failed;
 };
 
-// How a job stands, judged by its kind from the counts.
-struct Standing {
-  bool running = false, succeeded = false;
-  // A role whose failures end the job; null: none.
-  const Replicas* failed = nullptr;
+// What failed replicas mean when nothing in this round has restarted them.
+enum class OnFailed {
+  fail,     // the job fails
+  restart,  // it restarts, unless the role's policy is Never
 };
+
+enum class Stage { running, suspended, ended };
 
 struct TrainingKind {
   kube::Resource resource;
-  std::string replica_map;  // member of spec: "tfReplicaSpecs"
-  std::vector<Role> roles;  // in the order in which they are judged
-  std::string container;    // the one that counts: "tensorflow"
-  Port port;
+  std::string_view framework;     // in metrics: "tensorflow"
+  std::string_view roles_member;  // of spec: "tfReplicaSpecs"
+  // In the order in which they are made and judged. Roles that are not named here run all the same,
+  // after these.
+  std::vector<Role> roles;
+  std::string_view container, port_name;
+  std::int32_t port = 0;
   RestartPolicy restart = RestartPolicy::never;
+  // spec.<roles_member> has `scale`: its status needs a selector.
+  bool scales = false;
+  // A Service for every pod.
   bool services = true;
-  // Adds what a member's program reads to its pod.
-  void (*environment)(const TrainingJob& job, const Replicas& role, std::int32_t index,
-                      json::Value& pod);
-  // Whether a member has the label of the master role.
-  bool (*is_master)(const TrainingJob& job, const Replicas& role, std::int32_t index);
-  Standing (*judge)(const TrainingJob& job);
-  // "TFJob default/x is running.": the messages' subject.
-  std::string (*subject)(const TrainingJob& job);
-};
+  // The first of these that a job has decides when it runs and when it has succeeded. Empty: any
+  // role does.
+  std::vector<std::string_view> deciders;
+  Words words;
+  OnFailed on_failed = OnFailed::restart;
+  // Failed replicas count only while fewer than wanted run or have succeeded.
+  bool missing_counts = false;
+  // Running is said before the end, also of a job that nobody has seen running.
+  bool always_ran = false;
+  // No pods until the gang is admitted.
+  bool waits_for_gang = true;
+  // The first era's prefix of labels ("tf": tf-job-name); empty: none.
+  std::string_view old_prefix = {};
 
-// Generated from the file names in kinds/.
-std::span<const TrainingKind* const> all_training_kinds();
+  // Whether this pod is the one that SDKs read the log of.
+  bool (*is_master)(const TrainingJob& job, const Replica& replica, std::int32_t index);
+  // Completes the pod: environment, init containers, volumes.
+  void (*complete)(const Place& place, json::Value& pod);
+
+  // Optional; null means the default.
+  // Succeeded although not every replica of the deciding role has.
+  bool (*succeeded_early)(const TrainingJob& job, const RoleState& decider) = nullptr;
+  // Failed replicas of this role mean nothing.
+  bool (*tolerates)(const TrainingJob& job, const Replica& replica) = nullptr;
+  // Words of jobs whose deciding role is not the first of `deciders`.
+  const Words* words_without_master = nullptr;
+  // What is wrong with the job; empty: nothing. Only for kinds without validation at admission.
+  std::string (*invalid)(const TrainingJob& job) = nullptr;
+  // Objects beside pods and services: a ConfigMap, an autoscaler. Called before pods are made and,
+  // to say what shall go, while the job is suspended and once it has ended.
+  void (*companions)(JobRound& round, Stage stage) = nullptr;
+  std::vector<framework::OwnedKind> (*owns)() = nullptr;  // the kinds of companions
+  // Decides everything after the pods were counted, instead of the shared rules.
+  void (*conclude)(JobRound& round) = nullptr;
+  // The same resource as another version of it meant it: by the annotation hekla.io/api-version.
+  std::string_view variant_version = {};
+  const TrainingKind* variant = nullptr;
+  // Instead of <kind lower>-controller in the label operator-name.
+  std::string_view operator_name = {};
+  // Labels of a pod beside operator-name and job-name, instead of the usual ones.
+  void (*label)(const Place& place, json::Object& labels) = nullptr;
+};
 
 }  // namespace hekla::controllers::training

@@ -1,69 +1,92 @@
-// TFJob: TensorFlow's parameter servers and workers find each other by TF_CONFIG. The chief (or
-// master) decides how the job ends; without one all workers do, or the first of them.
-#include "controllers/training/training_kind.h"
+// TFJob: TensorFlow by TF_CONFIG, as the Training Operator 1.9 does it for v1, and as tutorials of
+// its alpha and beta versions expect it for those: bare hosts, TF_CONFIG in every pod, no evaluator
+// in the cluster. A TensorBoard role runs beside the others.
+#include <map>
+
+#include "controllers/training/job_round.h"
 #include "framework/pods.h"
-#include "model/volcano.h"
 
 namespace hekla::controllers::training {
 namespace {
 
-std::string lower(std::string text) {
-  for (char& c : text)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return text;
+// "false": the evaluator is in no cluster, as TensorFlow 2 wants it; "true": it is.
+const std::string kEvaluatorAnnotation = "hekla.io/tf-config-evaluator";
+
+bool is_old(const TrainingJob& job) { return job.version != "v1"; }
+
+bool in_cluster(const TrainingJob& job, const Replica& replica) {
+  if (replica.bystander) return false;
+  if (replica.type != "Evaluator") return true;
+  const std::string& chosen = job.object->metadata.annotation(kEvaluatorAnnotation);
+  return chosen.empty() ? !is_old(job) : chosen == "true";
 }
 
-const Replicas* chief_of(const TrainingJob& job) {
-  const Replicas* chief = job.role("Chief");
-  return chief ? chief : job.role("Master");
+std::string endpoint(const TrainingJob& job, const Replica& replica, std::int32_t index) {
+  std::string host = job.pod_name(replica, index);
+  if (!is_old(job)) {
+    host += "." + job.ns + ".svc";
+    if (!job.options->cluster_domain.empty()) host += "." + job.options->cluster_domain;
+  }
+  return host + ":" + std::to_string(replica.port);
 }
 
-std::string tf_config(const TrainingJob& job, const Replicas& role, std::int32_t index) {
-  std::map<std::string, json::Array> cluster;
-  for (const Replicas& one : job.replicas)
-    for (std::int32_t i = 0; i < one.count; ++i)
-      cluster[lower(one.role)].emplace_back(job.member_name(one, i) + "." + job.object.metadata.ns +
-                                            ".svc:" + std::to_string(one.port));
-  json::Object hosts;
-  for (auto& [type, addresses] : cluster) hosts[type] = std::move(addresses);
+json::Array endpoints(const TrainingJob& job, const Replica& replica) {
+  json::Array all;
+  for (std::int32_t i = 0; i < replica.replicas; ++i) all.emplace_back(endpoint(job, replica, i));
+  return all;
+}
+
+// Workers that come and go know the parameter servers and themselves, nobody else.
+json::Object sparse_cluster(const Place& place) {
+  json::Object worker;
+  json::Array servers;
+  if (place.replica.type == "Worker") {
+    worker[std::to_string(place.index)] = endpoint(place.job, place.replica, place.index);
+    if (const Replica* ps = place.job.find("PS")) servers = endpoints(place.job, *ps);
+  } else if (place.replica.type == "PS") {
+    servers.emplace_back(endpoint(place.job, place.replica, place.index));
+  }
+  return {{"worker", std::move(worker)}, {"ps", std::move(servers)}};
+}
+
+std::string tf_config(const Place& place) {
+  const json::Object task{{"type", place.replica.lower}, {"index", place.index}};
+  if (json::bool_at(place.job.spec(), {"enableDynamicWorker"}))
+    return json::serialize(json::Object{{"cluster", sparse_cluster(place)}, {"task", task}});
+  std::map<std::string, json::Array> sorted;
+  for (const Replica& one : place.job.replicas)
+    if (in_cluster(place.job, one)) sorted[one.lower] = endpoints(place.job, one);
+  json::Object cluster;
+  for (auto& [type, hosts] : sorted) cluster[type] = std::move(hosts);
   return json::serialize(
-      json::Object{{"cluster", std::move(hosts)},
-                   {"task", json::Object{{"type", lower(role.role)}, {"index", index}}},
-                   {"environment", "cloud"}});
+      json::Object{{"cluster", std::move(cluster)}, {"task", task}, {"environment", "cloud"}});
 }
 
-void environment(const TrainingJob& job, const Replicas& role, std::int32_t index,
-                 json::Value& pod) {
-  if (job.size() == 1) return;
-  const std::string config = tf_config(job, role, index);
+void complete(const Place& place, json::Value& pod) {
+  const bool distributed = place.job.total() != 1;
+  if (!distributed && !is_old(place.job)) return;
+  const std::string config = tf_config(place);
   framework::for_each_container(pod, false, [&](json::Object& container) {
-    if (json::string_at(container, {"name"}) == job.kind.container)
-      framework::set_env(container, "TF_CONFIG", json::Value(config));
+    if (json::string_at(container, {"name"}) == place.job.kind->container)
+      append_env(container, "TF_CONFIG", config);
   });
 }
 
-bool is_master(const TrainingJob& job, const Replicas& role, std::int32_t index) {
-  const Replicas* chief = chief_of(job);
-  return chief ? role.role == chief->role : role.role == "Worker" && index == 0;
+bool has_chief(const TrainingJob& job) { return job.find("Chief") || job.find("Master"); }
+
+bool is_master(const TrainingJob& job, const Replica& replica, std::int32_t index) {
+  if (has_chief(job)) return replica.type == "Chief" || replica.type == "Master";
+  return replica.type == "Worker" && index == 0;
 }
 
-Standing judge(const TrainingJob& job) {
-  Standing standing;
-  for (const Replicas& role : job.replicas)
-    if (role.failed > 0 && !standing.failed) standing.failed = &role;
-  const Replicas* chief = chief_of(job);
-  const Replicas* decides = chief ? chief : job.role("Worker");
-  if (!decides) return standing;
-  standing.running = decides->active > 0;
-  standing.succeeded = decides->count == decides->succeeded;
-  if (chief || json::string_at(job.object.spec, {"successPolicy"}) == "AllWorkers") return standing;
-  auto first = job.pods.find(job.member_name(*decides, 0));
-  standing.succeeded |= first != job.pods.end() && first->second == "Succeeded";
-  return standing;
+// Unless all workers are asked for, the first one speaks for them.
+bool succeeded_early(const TrainingJob& job, const RoleState& decider) {
+  return decider.replica->type == "Worker" && decider.completed.contains(0) &&
+         json::string_at(job.spec(), {"successPolicy"}) != "AllWorkers";
 }
 
-std::string subject(const TrainingJob& job) {
-  return "TFJob " + job.object.metadata.ns + "/" + job.object.metadata.name;
+bool tolerates(const TrainingJob& job, const Replica& replica) {
+  return replica.type == "Worker" && json::bool_at(job.spec(), {"enableDynamicWorker"});
 }
 
 }  // namespace
@@ -71,13 +94,27 @@ std::string subject(const TrainingJob& job) {
 extern const TrainingKind training_kind_tfjob;
 const TrainingKind training_kind_tfjob{
     .resource = {"kubeflow.org", "v1", "tfjobs", "TFJob"},
-    .replica_map = "tfReplicaSpecs",
-    .roles = {{"Chief"}, {"Evaluator"}, {"Master"}, {"PS"}, {"Worker"}},
+    .framework = "tensorflow",
+    .roles_member = "tfReplicaSpecs",
+    .roles = {{"Chief"},
+              {"Evaluator"},
+              {"Master"},
+              {"PS"},
+              {"Worker"},
+              {.name = "TensorBoard", .bystander = true, .port_name = "tb-port", .port = 6006}},
     .container = "tensorflow",
-    .port = {"tfjob-port", 2222},
-    .environment = environment,
+    .port_name = "tfjob-port",
+    .port = 2222,
+    .deciders = {"Chief", "Master", "Worker"},
+    .words = {.running = "TFJob {key} is running.",
+              .succeeded = "TFJob {key} successfully completed.",
+              .restarting = "TFJob {key} is restarting because {count} {role} replica(s) failed.",
+              .failed = "TFJob {key} has failed because {count} {role} replica(s) failed."},
+    .on_failed = OnFailed::fail,
+    .old_prefix = "tf",
     .is_master = is_master,
-    .judge = judge,
-    .subject = subject};
+    .complete = complete,
+    .succeeded_early = succeeded_early,
+    .tolerates = tolerates};
 
 }  // namespace hekla::controllers::training

@@ -1,0 +1,107 @@
+// A training job as its controller reads it: the defaults of its kind filled in, the older forms
+// brought into the newest. Defaults are never written back.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "controllers/training/options.h"
+#include "framework/any_object.h"
+#include "framework/run_policy.h"
+
+namespace hekla::controllers::training {
+
+struct TrainingKind;
+struct Role;
+
+// In which version the job was created, when that was not v1; written at admission.
+inline const std::string kCreatedVersion = "hekla.io/api-version";
+// "false": no gang for this job, "true": one although its pods name another scheduler.
+inline const std::string kGangAnnotation = "hekla.io/gang-scheduling";
+// "gang": when a member is made again, all are.
+inline const std::string kRestartAnnotation = "hekla.io/restart";
+
+namespace labels {
+inline const std::string operator_name = "training.kubeflow.org/operator-name";
+inline const std::string job_name = "training.kubeflow.org/job-name";
+inline const std::string replica_type = "training.kubeflow.org/replica-type";
+inline const std::string replica_index = "training.kubeflow.org/replica-index";
+inline const std::string job_role = "training.kubeflow.org/job-role";
+}  // namespace labels
+
+enum class RestartPolicy { never, on_failure, always, exit_code };
+
+// One role of a job.
+struct Replica {
+  std::string type, lower;  // "Worker", "worker"
+  std::int32_t replicas = 1;
+  RestartPolicy restart = RestartPolicy::never;
+  // The policy was given twice, and the template's is not used.
+  bool template_restart_lost = false;
+  bool bystander = false, numbered = true, pods = true;  // as its Role
+  std::string port_name;
+  std::int32_t port = 0;
+  const json::Value* pod_template = nullptr;  // borrowed from the job
+  std::string scheduler_name;                 // the template's, or else the job's
+};
+
+struct Elastic {
+  std::int32_t min = 0, max = 0;
+};
+
+// Borrows from its arguments.
+struct TrainingJob {
+  const TrainingKind* kind;
+  const Options* options;
+  const framework::AnyObject* object;
+  std::string name, ns;
+  std::string version = "v1";
+  std::vector<Replica> replicas;
+  framework::RunPolicy policy;
+  std::optional<Elastic> elastic;
+
+  const json::Value& spec() const { return object->spec; }
+  // Null without such a role.
+  const Replica* find(std::string_view type) const;
+  // Of all roles that are not bystanders.
+  std::int32_t total() const;
+  std::string pod_name(const Replica& replica, std::int32_t index) const;
+  // The index of a pod of that role by its name; absent for others.
+  std::optional<std::int32_t> index_of(const Replica& replica, std::string_view pod_name) const;
+  std::string operator_name() const;
+  // The labels by which pods and services are known to be the job's.
+  std::map<std::string, std::string> selector() const;
+  // The deciding role; null when any decides, or when the job has none.
+  const Replica* decider() const;
+};
+
+// One pod's place in its job.
+struct Place {
+  const TrainingJob& job;
+  const Replica& replica;
+  std::int32_t index = 0;
+};
+
+// Fails with `invalid` when there is nothing that could run.
+Result<TrainingJob> read_job(const TrainingKind& kind, const Options& options,
+                             const framework::AnyObject& object);
+
+// Which of the two descriptions of a resource the job follows.
+const TrainingKind& variant_of(const TrainingKind& kind, const framework::AnyObject& object);
+
+// The index of the container that trains: the one with the kind's name, else the first.
+std::size_t training_container(const TrainingKind& kind, const json::Array& containers,
+                               bool bystander);
+
+std::string lowered(std::string_view text);
+
+// Appends to the variables of a container: of two with one name the last one counts.
+void append_env(json::Object& container, std::string_view name, std::string_view value);
+// From a field of the pod: "status.podIP".
+void append_env_field(json::Object& container, std::string_view name, std::string_view field_path);
+
+}  // namespace hekla::controllers::training
