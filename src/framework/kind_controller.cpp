@@ -36,7 +36,7 @@ struct KindController::State : std::enable_shared_from_this<State> {
   State(kube::CacheSet& set, KindDescription description)
       : kind(std::move(description)),
         caches(set),
-        objects((kind.hold ? kind.hold : held_by_default)(set, kind.resource, false)),
+        objects((kind.hold ? kind.hold : held_by_default)(set, kind.resource, kind.optional)),
         recorder(set.client(), kind.event_source.empty() ? kind.name : kind.event_source),
         loop(set, loop_options(),
              [this](const kube::Key& key, WallTime now) { return round(key, now); }) {

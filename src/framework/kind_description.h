@@ -93,6 +93,8 @@ struct KindDescription {
   // Event source where it differs from the name.
   std::string event_source = {};
   kube::Resource resource;
+  // Need not be served (a CRD that may not be installed): nobody waits for it.
+  bool optional = false;
   std::vector<OwnedKind> owns = {};
   std::vector<Follow> follows = {};
 
