@@ -8,11 +8,13 @@
 namespace hekla {
 
 struct SshKeyPair {
-  std::string private_pem;  // RSA-2048, PKCS#1
+  std::string private_pem;
   std::string public_line;  // "ssh-rsa AAAA...\n"
 };
 
-// Takes some tens of milliseconds. Thread-safe.
+// RSA-2048, PKCS#1. Takes some tens of milliseconds. Thread-safe.
 Result<SshKeyPair> make_ssh_key();
+// ECDSA on P-521, SEC 1. Takes a millisecond. Thread-safe.
+Result<SshKeyPair> make_ecdsa_ssh_key();
 
 }  // namespace hekla
