@@ -28,6 +28,7 @@
 #include "controllers/cluster/quota_status.h"
 #include "controllers/cluster/role_aggregation.h"
 #include "controllers/crds.h"
+#include "controllers/training_controllers.h"
 #include "controllers/volcano_controllers.h"
 #include "controllers/workload/workload_controllers.h"
 #include "json/parse.h"
@@ -112,11 +113,12 @@ struct Platform::Parts {
   std::unique_ptr<store::Store> store;
   std::unique_ptr<apiserver::ApiServer> api;
   std::unique_ptr<net::Server> server;
-  std::unique_ptr<kube::Client> scheduler_client, event_client, volcano_client, cluster_client,
-      agent_client, fake_client;
+  std::unique_ptr<kube::Client> scheduler_client, event_client, volcano_client, training_client,
+      cluster_client, agent_client, fake_client;
   std::unique_ptr<kube::Http> http;
   std::unique_ptr<scheduler::Scheduler> scheduler;
   std::unique_ptr<controllers::VolcanoControllers> volcano;
+  std::unique_ptr<controllers::TrainingControllers> training;
   std::unique_ptr<controllers::GarbageCollector> garbage;
   std::unique_ptr<controllers::Namespaces> namespaces;
   std::unique_ptr<controllers::EventExpiry> events;
@@ -246,7 +248,13 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   volcano_client = api->client(volcano_loop, {"vc-controller-manager"});
   volcano = std::make_unique<controllers::VolcanoControllers>(
       *volcano_client, controllers::VolcanoControllers::Options{}, &metrics);
-  volcano_loop.post([this] { volcano->start(); });
+  training_client = api->client(volcano_loop, {"training-operator"});
+  training = std::make_unique<controllers::TrainingControllers>(
+      *training_client, controllers::TrainingControllers::Options{}, &metrics);
+  volcano_loop.post([this] {
+    volcano->start();
+    training->start();
+  });
   log_info("controllers", "started", {{"version", build_info().version}});
 
   garbage = std::make_unique<controllers::GarbageCollector>(*cluster_client, api->discovery());
