@@ -2,17 +2,29 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+#include "base/ssh_key.h"
 #include "controllers/training/description.h"
 #include "framework/kind_controller.h"
 #include "kube/cache_set.h"
 
 namespace hekla::controllers {
+namespace {
+
+training::SshKey ecdsa_key() {
+  Result<SshKeyPair> made = make_ecdsa_ssh_key();
+  CHECK(made, "OpenSSL makes keys");
+  return {made->private_pem, made->public_line};
+}
+
+}  // namespace
 
 struct TrainingControllers::Parts {
   kube::CacheSet caches;
   std::vector<std::unique_ptr<framework::KindController>> kinds;
 
-  Parts(kube::Client& client, const Options& options, Metrics* metrics) : caches(client) {
+  Parts(kube::Client& client, Options options, Metrics* metrics) : caches(client) {
+    if (!options.jobs.make_ssh_key) options.jobs.make_ssh_key = ecdsa_key;
     std::set<std::string> wanted;
     for (const std::string& kind : options.kinds) wanted.insert(training::lowered(kind));
     for (const training::TrainingKind* kind : training::all_training_kinds())
@@ -23,7 +35,7 @@ struct TrainingControllers::Parts {
 };
 
 TrainingControllers::TrainingControllers(kube::Client& client, Options options, Metrics* metrics)
-    : parts_(std::make_unique<Parts>(client, options, metrics)) {}
+    : parts_(std::make_unique<Parts>(client, std::move(options), metrics)) {}
 
 TrainingControllers::~TrainingControllers() = default;
 

@@ -1,6 +1,7 @@
 #include "controllers/training/description.h"
 
 #include "controllers/training/job_round.h"
+#include "controllers/training/read_job.h"
 
 namespace hekla::controllers::training {
 namespace {
@@ -65,8 +66,9 @@ void count_changes(const TrainingKind& kind, Metrics& metrics, const framework::
 framework::KindDescription describe(const TrainingKind& kind, const Options& options,
                                     Metrics* metrics) {
   framework::KindDescription made;
-  made.name = lowered(kind.resource.kind) + "-controller";
+  made.name = operator_name(kind);
   made.resource = kind.resource;
+  made.optional = true;
   made.owns = owned_kinds(kind);
   made.follows = {framework::follow<model::PriorityClass>(resources::priority_classes)};
   made.reconcile = [&kind, options](const framework::AnyObject& object,
@@ -74,8 +76,8 @@ framework::KindDescription describe(const TrainingKind& kind, const Options& opt
     return reconcile_job(kind, options, object, view);
   };
   made.selector = [&kind](const framework::AnyObject& object) -> std::optional<model::Selector> {
-    const TrainingJob job{&variant_of(kind, object), nullptr, &object, object.metadata.name};
-    return model::Selector::of(job.selector());
+    return model::Selector::of({{labels::operator_name, operator_name(variant_of(kind, object))},
+                                {labels::job_name, object.metadata.name}});
   };
   if (metrics)
     made.observe = [&kind, metrics](const framework::AnyObject* before,

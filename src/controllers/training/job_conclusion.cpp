@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "controllers/training/job_round.h"
+#include "controllers/training/read_job.h"
 #include "model/time.h"
 
 namespace hekla::controllers::training {
@@ -36,7 +37,7 @@ JobRound::Failing JobRound::failing(const RoleState& role, bool restarting) cons
 }
 
 bool JobRound::conclude_decider(const RoleState& role, Failing any) {
-  const Replica* decider = job_.decider();
+  const Replica* decider = decider_of(job_);
   if (!kind_.deciders.empty() && role.replica != decider) return false;
   const bool first = kind_.deciders.empty() || decider->type == kind_.deciders.front();
   const Words& words =

@@ -3,6 +3,7 @@
 
 #include "base/check.h"
 #include "controllers/training/job_round.h"
+#include "controllers/training/read_job.h"
 #include "framework/pod_group.h"
 #include "framework/pods.h"
 
@@ -42,8 +43,8 @@ void add_old_labels(const Place& place, bool master, json::Object& labels) {
   labels["group-name"] = "kubeflow.org";
   labels["job-name"] = place.job.name;
   labels["replica-type"] = place.replica.lower;
-  labels["replica-index"] = index;
-  labels["controller-name"] = place.job.operator_name();
+  if (place.replica.numbered) labels["replica-index"] = index;
+  labels["controller-name"] = place.job.operator_name;
   if (master) labels["job-role"] = "master";
   const std::string prefix(place.job.kind->old_prefix);
   if (prefix.empty()) return;
@@ -51,14 +52,13 @@ void add_old_labels(const Place& place, bool master, json::Object& labels) {
   labels[prefix + "_job_name"] = place.job.name;
   labels[prefix + "-job-name"] = place.job.name;
   labels[prefix + "-replica-type"] = place.replica.lower;
-  labels[prefix + "-replica-index"] = index;
+  if (place.replica.numbered) labels[prefix + "-replica-index"] = index;
   if (master) labels[prefix + "-job-role"] = "master";
 }
 
 }  // namespace
 
 void JobRound::gather() {
-  gang_ = wants_gang();
   const std::vector<framework::PodRef> pods = view_.pods();
   for (const Replica& replica : job_.replicas) {
     RoleState role{&replica, granted(replica)};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "controllers/training/read_job.h"
 #include "model/time.h"
 
 namespace hekla::controllers::training {
@@ -42,9 +43,9 @@ Result<Outcome> reconcile_job(const TrainingKind& any_version, const Options& op
                               const framework::AnyObject& object, const framework::View& view) {
   if (!is_ours(object)) return Outcome{};
   const TrainingKind& kind = variant_of(any_version, object);
+  std::string wrong = kind.invalid ? kind.invalid(object) : "";
   Result<TrainingJob> job = read_job(kind, options, object);
-  std::string wrong = job ? "" : job.error().message;
-  if (job && kind.invalid) wrong = kind.invalid(*job);
+  if (wrong.empty() && !job) wrong = job.error().message;
   if (wrong.empty()) return JobRound(*job, view).run();
   Outcome outcome;
   outcome.tell("Warning", kind.resource.kind + "FailedValidation",
@@ -61,11 +62,11 @@ JobRound::JobRound(const TrainingJob& job, const framework::View& view)
       status_(job.object->status.is_object() ? job.object->status.get_object() : json::Object()),
       progress_(read_progress(*job.object)),
       progress_before_(progress_),
-      was_restarting_(conditions_.is_true("Restarting")) {}
+      was_restarting_(conditions_.is_true("Restarting")),
+      gang_(wants_gang()) {}
 
 Outcome JobRound::run() {
-  conditions_.set({"Created", "True", reason("Created"),
-                   kind_.resource.kind + " " + job_.name + " is created."});
+  conditions_.set({"Created", "True", reason("Created"), filled(kind_.words.created)});
   if (finished()) {
     finish();
   } else if (job_.policy.suspend) {
@@ -167,7 +168,7 @@ void JobRound::suspend() {
   if (json::Value* roles = status_.if_contains("replicaStatuses"); roles && roles->is_object())
     for (auto& role : roles->get_object())
       if (role.value().is_object()) role.value().get_object().erase("active");
-  const std::string message = kind_.resource.kind + " " + job_.name + " is suspended.";
+  const std::string message = filled(kind_.words.suspended);
   if (conditions_.is_true("Running"))
     conditions_.set({"Running", "False", reason("Suspended"), message});
   conditions_.set({"Suspended", "True", reason("Suspended"), message});
@@ -176,7 +177,7 @@ void JobRound::suspend() {
 
 void JobRound::resume() {
   if (!conditions_.is_true("Suspended")) return;
-  const std::string message = kind_.resource.kind + " " + job_.name + " is resumed.";
+  const std::string message = filled(kind_.words.resumed);
   conditions_.set({"Suspended", "False", reason("Resumed"), message});
   status_["startTime"] = model::format_rfc3339(view_.now());
   outcome_.tell_with_status("Normal", reason("Resumed"), message);
@@ -223,6 +224,7 @@ std::string JobRound::reason(std::string_view suffix) const {
 
 std::string JobRound::filled(std::string_view text, const RoleState* role) const {
   std::string made(text);
+  replace_all(made, "{kind}", kind_.resource.kind);
   replace_all(made, "{job}", job_.name);
   replace_all(made, "{key}", job_.ns + "/" + job_.name);
   if (!role) return made;

@@ -61,6 +61,12 @@ class JobRound {
   void want(const kube::Resource& resource, json::Value body, framework::Care care);
   void remove(const kube::Resource& resource, const model::ObjectMeta& object);
   void put_counts();
+  // The pod of a place, complete but for its owner.
+  json::Value make_pod(const Place& place) const;
+  std::string reason(std::string_view suffix) const;
+  std::string filled(std::string_view text, const RoleState* role = nullptr) const;
+  // The shared rules.
+  void conclude();
 
  private:
   void finish();
@@ -92,20 +98,16 @@ class JobRound {
   void look_at(RoleState& role, const model::Pod& pod);
   void remove_member(const model::Pod& pod);
   void make_service(const Place& place);
-  json::Value make_pod(const Place& place) const;
   json::Object labels_of(const Place& place, bool for_pod) const;
   void tell_trouble(const model::Pod& pod);
   void note_progress();
 
   // job_conclusion.cpp
-  void conclude();
   enum class Failing { no, restarts, ends };
   Failing failing(const RoleState& role, bool restarting) const;
   // True when the job has succeeded by it.
   bool conclude_decider(const RoleState& role, Failing any);
 
-  std::string reason(std::string_view suffix) const;
-  std::string filled(std::string_view text, const RoleState* role = nullptr) const;
   void write_status();
 
   const TrainingJob& job_;
@@ -116,8 +118,8 @@ class JobRound {
   Progress progress_;
   const Progress progress_before_;
   std::vector<RoleState> roles_;
-  const bool was_restarting_;
-  bool gang_ = false, restarting_gang_ = false;
+  const bool was_restarting_, gang_;
+  bool restarting_gang_ = false;
   bool restarted_ = false;  // some pod is being made again
   framework::Outcome outcome_;
 };

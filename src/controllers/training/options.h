@@ -22,7 +22,7 @@ struct Options {
   std::int32_t pytorch_init_tries = 100;
   // The container that brings kubectl to the launcher of an MPIJob v1.
   std::string kubectl_delivery_image = "ghcr.io/kubeflow/training-v1/kubectl-delivery:latest";
-  // Makes a new key each time; only MPIJobs of v2beta1 ask. Null: they get none and wait.
+  // Makes a new key each time; only MPIJobs of v2beta1 ask. Null: ECDSA keys.
   std::function<SshKey()> make_ssh_key = nullptr;
 
   bool has_gangs() const { return !gang_scheduler.empty() && gang_scheduler != "none"; }

@@ -16,7 +16,6 @@
 namespace hekla::controllers::training {
 
 struct TrainingKind;
-struct Role;
 
 // In which version the job was created, when that was not v1; written at admission.
 inline const std::string kCreatedVersion = "hekla.io/api-version";
@@ -59,6 +58,7 @@ struct TrainingJob {
   const Options* options;
   const framework::AnyObject* object;
   std::string name, ns;
+  std::string operator_name;  // "tfjob-controller"
   std::string version = "v1";
   std::vector<Replica> replicas;
   framework::RunPolicy policy;
@@ -72,11 +72,8 @@ struct TrainingJob {
   std::string pod_name(const Replica& replica, std::int32_t index) const;
   // The index of a pod of that role by its name; absent for others.
   std::optional<std::int32_t> index_of(const Replica& replica, std::string_view pod_name) const;
-  std::string operator_name() const;
   // The labels by which pods and services are known to be the job's.
   std::map<std::string, std::string> selector() const;
-  // The deciding role; null when any decides, or when the job has none.
-  const Replica* decider() const;
 };
 
 // One pod's place in its job.
@@ -85,17 +82,6 @@ struct Place {
   const Replica& replica;
   std::int32_t index = 0;
 };
-
-// Fails with `invalid` when there is nothing that could run.
-Result<TrainingJob> read_job(const TrainingKind& kind, const Options& options,
-                             const framework::AnyObject& object);
-
-// Which of the two descriptions of a resource the job follows.
-const TrainingKind& variant_of(const TrainingKind& kind, const framework::AnyObject& object);
-
-// The index of the container that trains: the one with the kind's name, else the first.
-std::size_t training_container(const TrainingKind& kind, const json::Array& containers,
-                               bool bystander);
 
 std::string lowered(std::string_view text);
 

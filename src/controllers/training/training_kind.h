@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,8 @@ struct Role {
   // Runs beside the others (TensorBoard): not part of the cluster they form, not of its gang, and
   // how it ends means nothing to the job.
   bool bystander = false;
+  // Instead of the kind's.
+  std::optional<RestartPolicy> restart = {};
   // Its pods' names have no index, since there is only one.
   bool numbered = true;
   // False: companions make what runs it.
@@ -32,10 +35,12 @@ struct Role {
   std::int32_t port = 0;
 };
 
-// Texts of conditions. {job} is the name, {key} is namespace/name, {count} and {role} are of the
-// replicas that failed.
+// Texts of conditions. {kind} and {job} are kind and name, {key} is namespace/name, {count} and
+// {role} are of the replicas that failed.
 struct Words {
-  std::string_view running, succeeded, restarting, failed;
+  std::string_view running, succeeded, restarting = {}, failed = {};
+  std::string_view created = "{kind} {job} is created.";
+  std::string_view suspended = "{kind} {job} is suspended.", resumed = "{kind} {job} is resumed.";
 };
 
 // What failed replicas mean when nothing in this round has restarted them.
@@ -71,6 +76,8 @@ struct TrainingKind {
   bool always_ran = false;
   // No pods until the gang is admitted.
   bool waits_for_gang = true;
+  // Deadline, back-off limit and time to live are those of a child.
+  bool child_has_limits = false;
   // The first era's prefix of labels ("tf": tf-job-name); empty: none.
   std::string_view old_prefix = {};
 
@@ -86,8 +93,9 @@ struct TrainingKind {
   bool (*tolerates)(const TrainingJob& job, const Replica& replica) = nullptr;
   // Words of jobs whose deciding role is not the first of `deciders`.
   const Words* words_without_master = nullptr;
-  // What is wrong with the job; empty: nothing. Only for kinds without validation at admission.
-  std::string (*invalid)(const TrainingJob& job) = nullptr;
+  // What is wrong with the job, as it was sent; empty: nothing. For kinds that upstream validates
+  // here and not at admission.
+  std::string (*invalid)(const framework::AnyObject& job) = nullptr;
   // Objects beside pods and services: a ConfigMap, an autoscaler. Called before pods are made and,
   // to say what shall go, while the job is suspended and once it has ended.
   void (*companions)(JobRound& round, Stage stage) = nullptr;
