@@ -10,7 +10,7 @@ using namespace testing;
 // "Ready Status IP*": a star marks what only -o wide shows.
 std::string column_names(std::string_view kind) {
   std::string out;
-  for (const Column& column : kind_of(kind).columns)
+  for (const Column& column : kind_of(kind).printing.columns)
     out += (out.empty() ? "" : " ") + column.name + (column.priority > 0 ? "*" : "");
   return out;
 }

@@ -36,14 +36,14 @@ inline WallTime test_now() { return *model::parse_rfc3339("2024-01-01T01:00:00Z"
 
 inline json::Value defaulted(std::string_view kind, std::string_view text) {
   json::Value object = parsed(text);
-  if (kind_of(kind).set_defaults) kind_of(kind).set_defaults(object);
+  if (kind_of(kind).rules.set_defaults) kind_of(kind).rules.set_defaults(object);
   return object;
 }
 
 inline json::Value created(std::string_view kind, std::string_view text) {
   json::Value object = defaulted(kind, text);
   WriteContext context{test_now(), nullptr, ""};
-  if (kind_of(kind).prepare_create) kind_of(kind).prepare_create(object, context);
+  if (kind_of(kind).rules.prepare_create) kind_of(kind).rules.prepare_create(object, context);
   return object;
 }
 
@@ -57,7 +57,7 @@ inline std::string text_of(const std::vector<Cause>& causes) {
 // The complaints about a new object; none is the empty string.
 inline std::string complaints(std::string_view kind, std::string_view text) {
   json::Value object = created(kind, text);
-  const Kind& rules = kind_of(kind);
+  const KindRules& rules = kind_of(kind).rules;
   std::vector<Cause> causes = rules.validate ? rules.validate(object) : std::vector<Cause>();
   if (rules.validate_create)
     for (Cause& cause : rules.validate_create(object)) causes.push_back(std::move(cause));
@@ -68,15 +68,17 @@ inline std::string complaints(std::string_view kind, std::string_view text) {
 inline std::string update_complaints(std::string_view kind, std::string_view now,
                                      std::string_view old) {
   json::Value before = created(kind, old), after = defaulted(kind, now);
-  if (kind_of(kind).prepare_update)
-    kind_of(kind).prepare_update(after, before, {test_now(), nullptr, ""});
-  return kind_of(kind).validate_update ? text_of(kind_of(kind).validate_update(after, before)) : "";
+  if (kind_of(kind).rules.prepare_update)
+    kind_of(kind).rules.prepare_update(after, before, {test_now(), nullptr, ""});
+  return kind_of(kind).rules.validate_update
+             ? text_of(kind_of(kind).rules.validate_update(after, before))
+             : "";
 }
 
 // The cells, joined by "|".
 inline std::string cells(std::string_view kind, std::string_view text) {
   std::string out;
-  for (const json::Value& cell : kind_of(kind).cells(parsed(text), test_now())) {
+  for (const json::Value& cell : kind_of(kind).printing.cells(parsed(text), test_now())) {
     out += "|";
     out += cell.is_string() ? std::string(json::sv(cell.get_string())) : json::serialize(cell);
   }

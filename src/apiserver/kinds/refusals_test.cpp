@@ -172,7 +172,7 @@ TEST(OtherRefusals, Quotas) {
 TEST(OtherRefusals, LimitRanges) {
   const auto limits = [](const std::string& item) {
     const json::Value object = defaulted("limitranges", R"({"spec":{"limits":[{)" + item + "}]}}");
-    return text_of(kind_of("limitranges").validate(object));
+    return text_of(kind_of("limitranges").rules.validate(object));
   };
   const std::string at = "spec.limits[0].";
   EXPECT_EQ(limits(R"("type":"Container","min":{"cpu":"1"},"max":{"cpu":"2"})"), "");

@@ -42,7 +42,7 @@ TEST(Kinds, NamesAndFlags) {
               pods.resource.namespaced);
   EXPECT_EQ(pods.storage.bucket, "pods");
   EXPECT_FALSE(kind_of("nodes").resource.namespaced);
-  EXPECT_EQ(kind_of("deployments.apps").storage_bucket, "deployments.apps");
+  EXPECT_EQ(kind_of("deployments.apps").storage.bucket, "deployments.apps");
   EXPECT_EQ(kind_of("namespaces").verbs.size(), 7u);
 }
 
@@ -52,23 +52,23 @@ TEST(Kinds, UnconditionalUpdateAndCreateOnUpdate) {
         "poddisruptionbudgets.policy", "mutatingwebhookconfigurations.admissionregistration.k8s.io",
         "runtimeclasses.node.k8s.io", "csinodes.storage.k8s.io",
         "volumeattachments.storage.k8s.io"})
-    EXPECT_FALSE(kind_of(kind).unconditional_update) << kind;
+    EXPECT_FALSE(kind_of(kind).traits.unconditional_update) << kind;
   for (const char* kind :
        {"leases.coordination.k8s.io", "endpoints", "events", "limitranges", "services",
         "runtimeclasses.node.k8s.io", "roles.rbac.authorization.k8s.io",
         "clusterrolebindings.rbac.authorization.k8s.io"})
-    EXPECT_TRUE(kind_of(kind).create_on_update) << kind;
-  EXPECT_TRUE(kind_of("configmaps").unconditional_update);
-  EXPECT_FALSE(kind_of("configmaps").create_on_update);
+    EXPECT_TRUE(kind_of(kind).traits.create_on_update) << kind;
+  EXPECT_TRUE(kind_of("configmaps").traits.unconditional_update);
+  EXPECT_FALSE(kind_of("configmaps").traits.create_on_update);
 }
 
 TEST(Kinds, GenerationOnlyWhereASpecIsCounted) {
   for (const char* kind : {"configmaps", "secrets", "events", "leases.coordination.k8s.io",
                            "serviceaccounts", "endpoints", "roles.rbac.authorization.k8s.io"})
-    EXPECT_FALSE(kind_of(kind).has_generation) << kind;
+    EXPECT_FALSE(kind_of(kind).traits.has_generation) << kind;
   for (const char* kind :
        {"pods", "deployments.apps", "jobs.batch", "customresourcedefinitions.apiextensions.k8s.io"})
-    EXPECT_TRUE(kind_of(kind).has_generation) << kind;
+    EXPECT_TRUE(kind_of(kind).traits.has_generation) << kind;
 }
 
 TEST(Kinds, SelectableFields) {
@@ -269,7 +269,7 @@ TEST(Update, ServicesKeepTheirAddress) {
       parsed(R"({"spec":{"type":"ClusterIP","clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],)"
              R"("ports":[{"port":80}]}})");
   json::Value now = parsed(R"({"spec":{"type":"ClusterIP","ports":[{"port":81}]}})");
-  kind_of("services").prepare_update(now, old, {test_now(), nullptr, ""});
+  kind_of("services").rules.prepare_update(now, old, {test_now(), nullptr, ""});
   EXPECT_EQ(json::string_at(now, {"spec", "clusterIP"}), "10.0.0.1");
 }
 
