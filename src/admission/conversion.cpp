@@ -11,17 +11,14 @@ namespace {
 
 using Translate = void (*)(json::Value& object);
 
-// What two versions may disagree about.
-json::Value said_by(const json::Value& object) {
-  json::Object said;
-  for (std::string_view member : {"spec", "status"})
-    if (const json::Value* part = json::find(object, member)) said[member] = *part;
-  return said;
+json::Value spec_of(const json::Value& object) {
+  const json::Value* spec = json::find(object, "spec");
+  return spec ? *spec : json::Value(json::Object());
 }
 
-json::Value said_after(json::Value object, Translate translate) {
+json::Value spec_after(json::Value object, Translate translate) {
   translate(object);
-  return said_by(object);
+  return spec_of(object);
 }
 
 json::Value take_kept(json::Value& object, std::string_view version) {
@@ -36,16 +33,16 @@ struct Leg {
 };
 
 void translate(json::Value& object, const Leg& leg) {
-  const json::Value before = said_by(object);
+  const json::Value before = spec_of(object);
   const json::Value kept = take_kept(object, leg.to);
   leg.there(object);
   if (!kept.is_null()) {
     json::Value whole = object;
-    json::apply_merge_patch(whole, kept);
-    if (json::equal(said_after(whole, leg.back), before)) object = std::move(whole);
+    json::apply_merge_patch(json::at_path(whole, {"spec"}), kept);
+    if (json::equal(spec_after(whole, leg.back), before)) object = std::move(whole);
   }
-  const json::Value lost = json::diff_merge(said_after(object, leg.back), before);
-  if (lost.get_object().empty()) return;
+  const json::Value lost = json::diff_merge(spec_after(object, leg.back), before);
+  if (!lost.is_object() || lost.get_object().empty()) return;
   const std::string name = std::string(kKeptPrefix) + std::string(leg.from);
   json::at_path(object, {"metadata", "annotations", name}) = json::serialize(lost);
 }

@@ -2,9 +2,11 @@
 // stored and what controllers read, and every other version is translated from and to it; one file
 // per kind in conversions/.
 //
-// Nothing is lost on the way. What one version says and another cannot is kept there as a merge
-// patch in the annotation hekla.io/kept-<version that said it>, and taken from it on the way back.
-// What is kept is dropped once somebody has written something that contradicts it.
+// Nothing of a spec is lost on the way. What one version says and another cannot is kept there as a
+// merge patch in the annotation hekla.io/kept-<version that said it>, and taken from it on the way
+// back. What is kept is dropped once somebody has written something that contradicts it. Users
+// cannot write these annotations (steps/job_versions_mutate.cpp). A status says the same in every
+// version.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Admission steps for Volcano's kinds. A step is one file in steps/ that exports
+// Admission steps for Volcano's kinds and Kubeflow's. A step is one file in steps/ that exports
 // `const Step step_<file>`; the table is generated from the file names. main plugs the steps into
 // the API server, or serves them as webhooks (webhook_server.h).
 //
@@ -33,7 +33,7 @@ struct Settings {
 
 struct Step {
   std::string_view name;  // the webhook's name in denials
-  std::string_view path;  // where vc-webhook-manager serves it
+  std::string_view path;  // where upstream serves it
   bool (*matches)(const kube::Resource& resource, kube::Operation operation,
                   std::string_view subresource);
   // One of the two is null.

@@ -30,8 +30,9 @@ JOBSET = {"replicatedJobs": [{"name": "node", "template": {"spec": {"template": 
 RUNTIME = {"mlPolicy": {"numNodes": 1, "torch": {"numProcPerNode": "auto"}}, "template": {"spec": JOBSET}}
 
 
-def replicas(member, **roles):
-    return {member: {role: {"replicas": 1, "restartPolicy": "Never", "template": POD} for role in roles}}
+def replicas(member, container, *roles):
+    pod = {"spec": dict(POD["spec"], containers=[dict(POD["spec"]["containers"][0], name=container)])}
+    return {member: {role: {"replicas": 1, "restartPolicy": "Never", "template": pod} for role in roles}}
 
 
 SPECS = {  # what a resource of each kind looks like
@@ -45,12 +46,12 @@ SPECS = {  # what a resource of each kind looks like
     "Numatopology": {"policies": {"CPUManagerPolicy": "static"}},
     "NodeShard": {"nodesDesired": ["node-1"]},
     "ColocationConfiguration": {},
-    "JAXJob": replicas("jaxReplicaSpecs", Worker=1),
-    "MPIJob": replicas("mpiReplicaSpecs", Launcher=1, Worker=1),
-    "PaddleJob": replicas("paddleReplicaSpecs", Worker=1),
-    "PyTorchJob": replicas("pytorchReplicaSpecs", Master=1, Worker=1),
-    "TFJob": replicas("tfReplicaSpecs", Worker=1),
-    "XGBoostJob": replicas("xgbReplicaSpecs", Master=1),
+    "JAXJob": replicas("jaxReplicaSpecs", "jax", "Worker"),
+    "MPIJob": replicas("mpiReplicaSpecs", "mpi", "Launcher", "Worker"),
+    "PaddleJob": replicas("paddleReplicaSpecs", "paddle", "Worker"),
+    "PyTorchJob": replicas("pytorchReplicaSpecs", "pytorch", "Master", "Worker"),
+    "TFJob": replicas("tfReplicaSpecs", "tensorflow", "Worker"),
+    "XGBoostJob": replicas("xgbReplicaSpecs", "xgboost", "Master"),
     "ClusterTrainingRuntime": RUNTIME,
     "TrainingRuntime": RUNTIME,
     "TrainJob": {"runtimeRef": {"name": "torch"}, "managedBy": "trainer.kubeflow.org/trainjob-controller"},
@@ -83,6 +84,9 @@ class UpstreamCrds(put.PlatformTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.files = list(manifests())
+        # A TrainJob is let in only when its runtime is there.
+        cls.platform.apply_text(json.dumps({"apiVersion": "trainer.kubeflow.org/v1alpha1", "kind": "ClusterTrainingRuntime",
+                                            "metadata": {"name": "torch"}, "spec": {"template": {"spec": JOBSET}}}))
 
     def resource(self, crd, **changes):
         version = next(v["name"] for v in crd["spec"]["versions"] if v["storage"])

@@ -1,5 +1,8 @@
-// mjobset.kb.io: what a new JobSet leaves out.
+// mjobset.kb.io: what a JobSet leaves out. Upstream looks at new ones alone, and then refuses the
+// second `kubectl apply` of a document: kubectl sends its lists as they stand there, and the jobs
+// without what was filled in are not the jobs they were.
 #include "admission/step.h"
+#include "admission/training_job.h"
 
 namespace hekla::admission {
 namespace {
@@ -45,8 +48,7 @@ Result<void> mutate(const Settings&, const kube::AdmissionRequest&, json::Value&
 
 bool matches(const kube::Resource& resource, kube::Operation operation,
              std::string_view subresource) {
-  return resource == kube::resources::job_sets && operation == kube::Operation::create &&
-         subresource.empty();
+  return resource == kube::resources::job_sets && is_written(operation, subresource);
 }
 
 }  // namespace
