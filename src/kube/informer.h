@@ -59,6 +59,7 @@ class ObjectCache {
   using Bucket = std::set<const Known*, ByKey>;
 
   ObjectCache(Resource resource, Decode decode) : resource_(std::move(resource)), decode_(decode) {}
+  ObjectCache(const ObjectCache&) = delete;  // its sink knows where it is
 
   void on_change(OnChange handler) { handlers_.push_back(std::move(handler)); }
   void on_settled(std::function<void()> handler) { settled_.push_back(std::move(handler)); }
