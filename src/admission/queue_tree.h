@@ -10,6 +10,10 @@
 
 namespace hekla::admission {
 
+// A queue's path from the root, and the weight of each step of it.
+inline constexpr std::string_view kHierarchyAnnotation = "volcano.sh/hierarchy";
+inline constexpr std::string_view kHierarchyWeightsAnnotation = "volcano.sh/hierarchy-weights";
+
 class QueueTree {
  public:
   QueueTree(std::vector<model::Queue> queues, int depth_max);

@@ -74,34 +74,23 @@ void add_differences(const json::Value& from, const json::Value& to, const std::
   }
 }
 
-// The resources and operations a step is about, as rules of a webhook configuration.
+// The resources and operations a step is about, as the rules of a webhook configuration.
 json::Array rules_of(const Step& step) {
   using kube::Operation;
-  namespace resources = kube::resources;
   json::Array rules;
-  for (const kube::Resource* resource :
-       {&resources::vcjobs, &resources::queues, &resources::pod_groups, &resources::pods,
-        &resources::hyper_nodes, &resources::job_flows, &resources::vc_cron_jobs,
-        &resources::tf_jobs, &resources::pytorch_jobs, &resources::mpi_jobs,
-        &resources::xgboost_jobs, &resources::paddle_jobs, &resources::jax_jobs,
-        &resources::train_jobs, &resources::training_runtimes,
-        &resources::cluster_training_runtimes, &resources::job_sets}) {
+  for (const kube::Resource* resource : step.resources) {
+    if (resource == nullptr) continue;
     json::Array operations;
     for (auto [operation, name] :
          {std::pair{Operation::create, "CREATE"}, std::pair{Operation::update, "UPDATE"},
           std::pair{Operation::remove, "DELETE"}})
       if (step.matches(*resource, operation, "")) operations.push_back(json::Value(name));
-    if (operations.empty()) continue;
-    // A step about several versions is to see each as it was sent.
-    kube::Resource other = *resource;
-    other.version.clear();
-    const bool any = step.matches(other, Operation::create, "");
-    rules.push_back(
-        json::Object{{"apiGroups", json::Array{json::Value(resource->group)}},
-                     {"apiVersions", json::Array{json::Value(any ? "*" : resource->version)}},
-                     {"operations", std::move(operations)},
-                     {"resources", json::Array{json::Value(resource->plural)}},
-                     {"scope", "*"}});
+    const std::string_view version = step.every_version ? "*" : resource->version;
+    rules.push_back(json::Object{{"apiGroups", json::Array{json::Value(resource->group)}},
+                                 {"apiVersions", json::Array{json::Value(version)}},
+                                 {"operations", std::move(operations)},
+                                 {"resources", json::Array{json::Value(resource->plural)}},
+                                 {"scope", "*"}});
   }
   return rules;
 }

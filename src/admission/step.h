@@ -6,6 +6,7 @@
 // always given, and the settings. They may run on any thread.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <span>
 #include <string>
@@ -32,15 +33,20 @@ struct Settings {
 };
 
 struct Step {
-  std::string_view name;  // the webhook's name in denials
-  std::string_view path;  // where upstream serves it
-  bool (*matches)(const kube::Resource& resource, kube::Operation operation,
-                  std::string_view subresource);
+  std::string_view name;                           // the webhook's name in denials
+  std::string_view path;                           // where upstream serves it
+  std::array<const kube::Resource*, 2> resources;  // the second may be null
+  bool every_version = false;                      // of the resources, not only the one named
+  enum class When { create, create_or_update, any } when;
   // One of the two is null.
   Result<void> (*mutate)(const Settings& settings, const kube::AdmissionRequest& request,
-                         json::Value& object);
+                         json::Value& object) = nullptr;
   Result<void> (*validate)(const Settings& settings, const kube::AdmissionRequest& request,
-                           const json::Value& object);
+                           const json::Value& object) = nullptr;
+
+  // Only the object itself is anybody's business here, no subresource of it.
+  bool matches(const kube::Resource& asked, kube::Operation operation,
+               std::string_view subresource) const;
 };
 
 // Whether a member is absent, null or an empty text, and so to be filled in. Anything else stays as

@@ -32,15 +32,6 @@ void check_containers(const json::Value& role, const RoleRules& rules, const std
 
 }  // namespace
 
-bool is_version_of(const kube::Resource& asked, const kube::Resource& kind) {
-  return asked.group == kind.group && asked.plural == kind.plural;
-}
-
-bool is_written(kube::Operation operation, std::string_view subresource) {
-  return (operation == kube::Operation::create || operation == kube::Operation::update) &&
-         subresource.empty();
-}
-
 void check_job_name(const json::Value& job, FieldErrors& errors) {
   const std::string_view name = json::string_at(job, {"metadata", "name"});
   std::string why;

@@ -13,11 +13,6 @@
 
 namespace hekla::admission {
 
-// Jobs of kubeflow.org in any of their versions.
-bool is_version_of(const kube::Resource& asked, const kube::Resource& kind);
-// Created and changed jobs, not their status.
-bool is_written(kube::Operation operation, std::string_view subresource);
-
 // metadata.name becomes part of the names of Services.
 void check_job_name(const json::Value& job, FieldErrors& errors);
 // runPolicy.managedBy; `old` is null for a new job.

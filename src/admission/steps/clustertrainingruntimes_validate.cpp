@@ -7,8 +7,8 @@
 namespace hekla::admission {
 namespace {
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
-                      const json::Value& runtime) {
+Result<void> validate_cluster_runtime(const Settings&, const kube::AdmissionRequest& request,
+                                      const json::Value& runtime) {
   if (request.operation == kube::Operation::create && is_deprecated(runtime))
     request.warnings->push_back(deprecation_warning(
         "ClusterTrainingRuntime", json::string_at(runtime, {"metadata", "name"})));
@@ -17,17 +17,15 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
   return errors.refusal();
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::cluster_training_runtimes &&
-         is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_clustertrainingruntimes_validate;
 const Step step_clustertrainingruntimes_validate{
-    "validator.clustertrainingruntime.trainer.kubeflow.org",
-    "/validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime", matches, nullptr, validate};
+    .name = "validator.clustertrainingruntime.trainer.kubeflow.org",
+    .path = "/validate-trainer-kubeflow-org-v1alpha1-clustertrainingruntime",
+    .resources = {&kube::resources::cluster_training_runtimes},
+    .when = Step::When::create_or_update,
+    .validate = validate_cluster_runtime,
+};
 
 }  // namespace hekla::admission

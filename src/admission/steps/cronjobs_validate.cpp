@@ -29,8 +29,8 @@ std::string schedule_error(const std::string& schedule) {
   return {};
 }
 
-Result<void> validate(const Settings& settings, const kube::AdmissionRequest& request,
-                      const json::Value& object) {
+Result<void> validate_cron_job(const Settings& settings, const kube::AdmissionRequest& request,
+                               const json::Value& object) {
   std::string name(json::string_at(object, {"metadata", "name"}));
   if (request.operation == kube::Operation::create && name.size() > kNameMax)
     return fail(Code::bad_request,
@@ -52,16 +52,15 @@ Result<void> validate(const Settings& settings, const kube::AdmissionRequest& re
   return fail(Code::bad_request, "invalid jobTemplate: " + errors);
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::vc_cron_jobs && operation != kube::Operation::remove &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_cronjobs_validate;
-const Step step_cronjobs_validate{"validatecronjob.volcano.sh", "/cronjobs/validate", matches,
-                                  nullptr, validate};
+const Step step_cronjobs_validate{
+    .name = "validatecronjob.volcano.sh",
+    .path = "/cronjobs/validate",
+    .resources = {&kube::resources::vc_cron_jobs},
+    .when = Step::When::create_or_update,
+    .validate = validate_cron_job,
+};
 
 }  // namespace hekla::admission

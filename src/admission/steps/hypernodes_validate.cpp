@@ -5,7 +5,8 @@
 namespace hekla::admission {
 namespace {
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json::Value& object) {
+Result<void> validate_hyper_node(const Settings&, const kube::AdmissionRequest&,
+                                 const json::Value& object) {
   const json::Array* members = json::array_at(object, {"spec", "members"});
   if (!members || members->empty())
     return fail(Code::bad_request, "member must have at least one member");
@@ -18,16 +19,15 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::hyper_nodes && operation != kube::Operation::remove &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_hypernodes_validate;
-const Step step_hypernodes_validate{"validatehypernode.volcano.sh", "/hypernodes/validate", matches,
-                                    nullptr, validate};
+const Step step_hypernodes_validate{
+    .name = "validatehypernode.volcano.sh",
+    .path = "/hypernodes/validate",
+    .resources = {&kube::resources::hyper_nodes},
+    .when = Step::When::create_or_update,
+    .validate = validate_hyper_node,
+};
 
 }  // namespace hekla::admission

@@ -5,22 +5,23 @@
 namespace hekla::admission {
 namespace {
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json::Value& job) {
+Result<void> validate_jax_job(const Settings&, const kube::AdmissionRequest&,
+                              const json::Value& job) {
   FieldErrors errors;
   check_job_name(job, errors);
   check_roles(job, {"jaxReplicaSpecs", "jax", "jax", {"Worker"}}, errors);
   return errors.refusal();
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::jax_jobs && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_jaxjobs_validate;
-const Step step_jaxjobs_validate{"validator.jaxjob.training-operator.kubeflow.org",
-                                 "/validate-kubeflow-org-v1-jaxjob", matches, nullptr, validate};
+const Step step_jaxjobs_validate{
+    .name = "validator.jaxjob.training-operator.kubeflow.org",
+    .path = "/validate-kubeflow-org-v1-jaxjob",
+    .resources = {&kube::resources::jax_jobs},
+    .when = Step::When::create_or_update,
+    .validate = validate_jax_job,
+};
 
 }  // namespace hekla::admission

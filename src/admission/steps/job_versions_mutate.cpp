@@ -32,7 +32,8 @@ void restore_kept(const json::Value* old, json::Value& job) {
       json::at_path(job, {"metadata", "annotations", one.key()}) = one.value();
 }
 
-Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& job) {
+Result<void> mutate_job_version(const Settings&, const kube::AdmissionRequest& request,
+                                json::Value& job) {
   restore_kept(request.old_object, job);
   std::string version;
   if (request.operation == kube::Operation::update)
@@ -48,17 +49,16 @@ Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return (is_version_of(resource, kube::resources::tf_jobs) ||
-          is_version_of(resource, kube::resources::mpi_jobs)) &&
-         is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_job_versions_mutate;
-const Step step_job_versions_mutate{"defaulter.jobversion.hekla.io", "/jobversions/mutate", matches,
-                                    mutate, nullptr};
+const Step step_job_versions_mutate{
+    .name = "defaulter.jobversion.hekla.io",
+    .path = "/jobversions/mutate",
+    .resources = {&kube::resources::tf_jobs, &kube::resources::mpi_jobs},
+    .every_version = true,
+    .when = Step::When::create_or_update,
+    .mutate = mutate_job_version,
+};
 
 }  // namespace hekla::admission

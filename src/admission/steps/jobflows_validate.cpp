@@ -13,7 +13,8 @@
 namespace hekla::admission {
 namespace {
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json::Value& object) {
+Result<void> validate_job_flow(const Settings&, const kube::AdmissionRequest&,
+                               const json::Value& object) {
   std::map<std::string, std::set<std::string>> waits;
   const json::Array* flows = json::array_at(object, {"spec", "flows"});
   if (!flows) return {};
@@ -40,16 +41,15 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::job_flows && operation != kube::Operation::remove &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_jobflows_validate;
-const Step step_jobflows_validate{"validatejobflow.volcano.sh", "/jobflows/validate", matches,
-                                  nullptr, validate};
+const Step step_jobflows_validate{
+    .name = "validatejobflow.volcano.sh",
+    .path = "/jobflows/validate",
+    .resources = {&kube::resources::job_flows},
+    .when = Step::When::create_or_update,
+    .validate = validate_job_flow,
+};
 
 }  // namespace hekla::admission

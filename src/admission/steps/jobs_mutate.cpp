@@ -58,8 +58,8 @@ void note_deadline(const kube::AdmissionRequest& request, json::Value& job) {
     json::at_path(job, {"metadata", "annotations"}).get_object().erase(kDeadline);
 }
 
-Result<void> mutate(const Settings& settings, const kube::AdmissionRequest& request,
-                    json::Value& job) {
+Result<void> mutate_job(const Settings& settings, const kube::AdmissionRequest& request,
+                        json::Value& job) {
   note_deadline(request, job);
   if (request.operation != kube::Operation::create) return {};
   json::Value& spec = json::at_path(job, {"spec"});
@@ -81,15 +81,15 @@ Result<void> mutate(const Settings& settings, const kube::AdmissionRequest& requ
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::vcjobs && operation != kube::Operation::remove &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_jobs_mutate;
-const Step step_jobs_mutate{"mutatejob.volcano.sh", "/jobs/mutate", matches, mutate, nullptr};
+const Step step_jobs_mutate{
+    .name = "mutatejob.volcano.sh",
+    .path = "/jobs/mutate",
+    .resources = {&kube::resources::vcjobs},
+    .when = Step::When::create_or_update,
+    .mutate = mutate_job,
+};
 
 }  // namespace hekla::admission

@@ -43,8 +43,8 @@ json::Value fixed_part(model::VcJobSpec spec) {
   return json::encode(spec);
 }
 
-Result<void> validate(const Settings& settings, const kube::AdmissionRequest& request,
-                      const json::Value& object) {
+Result<void> validate_job(const Settings& settings, const kube::AdmissionRequest& request,
+                          const json::Value& object) {
   Result<model::VcJob> job = json::decode<model::VcJob>(object);
   if (!job) return fail(Code::bad_request, job.error().message);
   if (request.operation == kube::Operation::create) {
@@ -62,16 +62,15 @@ Result<void> validate(const Settings& settings, const kube::AdmissionRequest& re
       "spec` and `PriorityClassName`");
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::vcjobs && operation != kube::Operation::remove &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_jobs_validate;
-const Step step_jobs_validate{"validatejob.volcano.sh", "/jobs/validate", matches, nullptr,
-                              validate};
+const Step step_jobs_validate{
+    .name = "validatejob.volcano.sh",
+    .path = "/jobs/validate",
+    .resources = {&kube::resources::vcjobs},
+    .when = Step::When::create_or_update,
+    .validate = validate_job,
+};
 
 }  // namespace hekla::admission

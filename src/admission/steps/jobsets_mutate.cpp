@@ -30,7 +30,7 @@ void each(json::Value& object, std::initializer_list<std::string_view> path, Edi
     if (list[i].is_object()) edit(list[i], i);
 }
 
-Result<void> mutate(const Settings&, const kube::AdmissionRequest&, json::Value& set) {
+Result<void> mutate_job_set(const Settings&, const kube::AdmissionRequest&, json::Value& set) {
   default_to(set, {"spec", "successPolicy"}, json::Object{{"operator", "All"}});
   default_to(set, {"spec", "startupPolicy"}, json::Object{{"startupPolicyOrder", "AnyOrder"}});
   each(set, {"spec", "replicatedJobs"}, [](json::Value& job, std::size_t) { default_job(job); });
@@ -46,15 +46,15 @@ Result<void> mutate(const Settings&, const kube::AdmissionRequest&, json::Value&
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::job_sets && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_jobsets_mutate;
-const Step step_jobsets_mutate{"mjobset.kb.io", "/mutate-jobset-x-k8s-io-v1alpha2-jobset", matches,
-                               mutate, nullptr};
+const Step step_jobsets_mutate{
+    .name = "mjobset.kb.io",
+    .path = "/mutate-jobset-x-k8s-io-v1alpha2-jobset",
+    .resources = {&kube::resources::job_sets},
+    .when = Step::When::create,
+    .mutate = mutate_job_set,
+};
 
 }  // namespace hekla::admission

@@ -48,8 +48,8 @@ void check_update(const json::Value& set, const json::Value& old, FieldErrors& e
     errors.invalid("spec.managedBy", manager(set), "field is immutable");
 }
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
-                      const json::Value& set) {
+Result<void> validate_job_set(const Settings&, const kube::AdmissionRequest& request,
+                              const json::Value& set) {
   FieldErrors errors;
   if (request.old_object) {
     check_update(set, *request.old_object, errors);
@@ -66,15 +66,15 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
                                  "\" is invalid: " + errors.text());
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::job_sets && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_jobsets_validate;
-const Step step_jobsets_validate{"vjobset.kb.io", "/validate-jobset-x-k8s-io-v1alpha2-jobset",
-                                 matches, nullptr, validate};
+const Step step_jobsets_validate{
+    .name = "vjobset.kb.io",
+    .path = "/validate-jobset-x-k8s-io-v1alpha2-jobset",
+    .resources = {&kube::resources::job_sets},
+    .when = Step::When::create_or_update,
+    .validate = validate_job_set,
+};
 
 }  // namespace hekla::admission

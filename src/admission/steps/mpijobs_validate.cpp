@@ -72,7 +72,8 @@ void check_choice(const json::Value& job, std::string_view member,
     errors.unsupported("spec.runPolicy." + std::string(member), text, choices);
 }
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json::Value& object) {
+Result<void> validate_mpi_job(const Settings&, const kube::AdmissionRequest&,
+                              const json::Value& object) {
   if (json::string_at(object, {"metadata", "annotations", kCreatedVersion}) != "v2beta1") return {};
   json::Value job = object;
   convert_mpi_job(job, "v2beta1");
@@ -89,15 +90,16 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json
   return errors.refusal("Found validation errors: ");
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return is_version_of(resource, kube::resources::mpi_jobs) && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_mpijobs_validate;
-const Step step_mpijobs_validate{"validator.mpijob.hekla.io", "/mpijobs/validate", matches, nullptr,
-                                 validate};
+const Step step_mpijobs_validate{
+    .name = "validator.mpijob.hekla.io",
+    .path = "/mpijobs/validate",
+    .resources = {&kube::resources::mpi_jobs},
+    .every_version = true,
+    .when = Step::When::create_or_update,
+    .validate = validate_mpi_job,
+};
 
 }  // namespace hekla::admission

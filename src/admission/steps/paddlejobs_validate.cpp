@@ -5,8 +5,8 @@
 namespace hekla::admission {
 namespace {
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
-                      const json::Value& job) {
+Result<void> validate_paddle_job(const Settings&, const kube::AdmissionRequest& request,
+                                 const json::Value& job) {
   FieldErrors errors;
   check_job_name(job, errors);
   check_managed_by(job, request.old_object, errors);
@@ -14,16 +14,15 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
   return errors.refusal();
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::paddle_jobs && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_paddlejobs_validate;
-const Step step_paddlejobs_validate{"validator.paddlejob.training-operator.kubeflow.org",
-                                    "/validate-kubeflow-org-v1-paddlejob", matches, nullptr,
-                                    validate};
+const Step step_paddlejobs_validate{
+    .name = "validator.paddlejob.training-operator.kubeflow.org",
+    .path = "/validate-kubeflow-org-v1-paddlejob",
+    .resources = {&kube::resources::paddle_jobs},
+    .when = Step::When::create_or_update,
+    .validate = validate_paddle_job,
+};
 
 }  // namespace hekla::admission

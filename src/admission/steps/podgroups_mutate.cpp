@@ -6,7 +6,8 @@
 namespace hekla::admission {
 namespace {
 
-Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& group) {
+Result<void> mutate_pod_group(const Settings&, const kube::AdmissionRequest& request,
+                              json::Value& group) {
   if (!is_left_out(group, {"spec", "queue"}) &&
       json::string_at(group, {"spec", "queue"}) != "default")
     return {};
@@ -19,16 +20,15 @@ Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::pod_groups && operation == kube::Operation::create &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_podgroups_mutate;
-const Step step_podgroups_mutate{"mutatepodgroup.volcano.sh", "/podgroups/mutate", matches, mutate,
-                                 nullptr};
+const Step step_podgroups_mutate{
+    .name = "mutatepodgroup.volcano.sh",
+    .path = "/podgroups/mutate",
+    .resources = {&kube::resources::pod_groups},
+    .when = Step::When::create,
+    .mutate = mutate_pod_group,
+};
 
 }  // namespace hekla::admission

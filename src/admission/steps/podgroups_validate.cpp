@@ -16,8 +16,8 @@ std::string queue_error(const kube::AdmissionReader& reader, const std::string& 
          queue->status.state + "`. ";
 }
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
-                      const json::Value& object) {
+Result<void> validate_pod_group(const Settings&, const kube::AdmissionRequest& request,
+                                const json::Value& object) {
   Result<model::PodGroup> group = json::decode<model::PodGroup>(object);
   if (!group) return fail(Code::bad_request, group.error().message);
   std::string errors;
@@ -34,16 +34,15 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
   return deny_if(errors);
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::pod_groups && operation == kube::Operation::create &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_podgroups_validate;
-const Step step_podgroups_validate{"validatepodgroup.volcano.sh", "/podgroups/validate", matches,
-                                   nullptr, validate};
+const Step step_podgroups_validate{
+    .name = "validatepodgroup.volcano.sh",
+    .path = "/podgroups/validate",
+    .resources = {&kube::resources::pod_groups},
+    .when = Step::When::create,
+    .validate = validate_pod_group,
+};
 
 }  // namespace hekla::admission

@@ -19,8 +19,8 @@ Result<std::string> configuration(const Settings& settings, const kube::Admissio
                 : std::unexpected(map.error());
 }
 
-Result<void> mutate(const Settings& settings, const kube::AdmissionRequest& request,
-                    json::Value& pod) {
+Result<void> mutate_pod(const Settings& settings, const kube::AdmissionRequest& request,
+                        json::Value& pod) {
   Result<std::string> text = configuration(settings, request);
   if (text && text->empty()) return {};  // every pod passes here: no YAML for nothing
   Result<std::vector<ResourceGroup>> groups =
@@ -39,15 +39,15 @@ Result<void> mutate(const Settings& settings, const kube::AdmissionRequest& requ
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::pods && operation == kube::Operation::create &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_pods_mutate;
-const Step step_pods_mutate{"mutatepod.volcano.sh", "/pods/mutate", matches, mutate, nullptr};
+const Step step_pods_mutate{
+    .name = "mutatepod.volcano.sh",
+    .path = "/pods/mutate",
+    .resources = {&kube::resources::pods},
+    .when = Step::When::create,
+    .mutate = mutate_pod,
+};
 
 }  // namespace hekla::admission

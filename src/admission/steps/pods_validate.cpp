@@ -32,8 +32,8 @@ std::string budget_error(const std::string& key, const std::string& value) {
          ", it must be a valid percentage which between 1% ~ 99%";
 }
 
-Result<void> validate(const Settings& settings, const kube::AdmissionRequest&,
-                      const json::Value& pod) {
+Result<void> validate_pod(const Settings& settings, const kube::AdmissionRequest&,
+                          const json::Value& pod) {
   if (!settings.names_our_scheduler(pod)) return {};
   const std::vector<std::string> keys = {model::keys::jdb_min_available,
                                          model::keys::jdb_max_unavailable};
@@ -50,16 +50,15 @@ Result<void> validate(const Settings& settings, const kube::AdmissionRequest&,
               "not allow configure multiple annotations <" + bracketed(keys) + "> at same time");
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::pods && operation == kube::Operation::create &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_pods_validate;
-const Step step_pods_validate{"validatepod.volcano.sh", "/pods/validate", matches, nullptr,
-                              validate};
+const Step step_pods_validate{
+    .name = "validatepod.volcano.sh",
+    .path = "/pods/validate",
+    .resources = {&kube::resources::pods},
+    .when = Step::When::create,
+    .validate = validate_pod,
+};
 
 }  // namespace hekla::admission

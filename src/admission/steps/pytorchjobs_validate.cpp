@@ -32,8 +32,8 @@ void check_elastic(const kube::AdmissionRequest& request, const json::Value& job
     errors.forbidden("spec.elasticPolicy.nProcPerNode", "must not be used with spec.nprocPerNode");
 }
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
-                      const json::Value& job) {
+Result<void> validate_pytorch_job(const Settings&, const kube::AdmissionRequest& request,
+                                  const json::Value& job) {
   FieldErrors errors;
   check_job_name(job, errors);
   check_managed_by(job, request.old_object, errors);
@@ -45,16 +45,15 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
   return errors.refusal();
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::pytorch_jobs && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_pytorchjobs_validate;
-const Step step_pytorchjobs_validate{"validator.pytorchjob.training-operator.kubeflow.org",
-                                     "/validate-kubeflow-org-v1-pytorchjob", matches, nullptr,
-                                     validate};
+const Step step_pytorchjobs_validate{
+    .name = "validator.pytorchjob.training-operator.kubeflow.org",
+    .path = "/validate-kubeflow-org-v1-pytorchjob",
+    .resources = {&kube::resources::pytorch_jobs},
+    .when = Step::When::create_or_update,
+    .validate = validate_pytorch_job,
+};
 
 }  // namespace hekla::admission

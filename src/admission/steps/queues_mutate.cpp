@@ -1,22 +1,22 @@
 // mutatequeue.volcano.sh: what a queue leaves out. The parent is filled in here rather than by the
 // controller, so that a new queue keeps its first generation.
+#include "admission/queue_tree.h"
 #include "admission/step.h"
 
 namespace hekla::admission {
 namespace {
 
-constexpr std::string_view kHierarchy = "volcano.sh/hierarchy";
-constexpr std::string_view kWeights = "volcano.sh/hierarchy-weights";
-
 void root_hierarchy(json::Value& queue) {
-  std::string path(json::string_at(queue, {"metadata", "annotations", kHierarchy}));
-  std::string weights(json::string_at(queue, {"metadata", "annotations", kWeights}));
+  std::string path(json::string_at(queue, {"metadata", "annotations", kHierarchyAnnotation}));
+  std::string weights(
+      json::string_at(queue, {"metadata", "annotations", kHierarchyWeightsAnnotation}));
   if (path.empty() || weights.empty() || path == "root" || path.starts_with("root/")) return;
-  json::at_path(queue, {"metadata", "annotations", kHierarchy}) = "root/" + path;
-  json::at_path(queue, {"metadata", "annotations", kWeights}) = "1/" + weights;
+  json::at_path(queue, {"metadata", "annotations", kHierarchyAnnotation}) = "root/" + path;
+  json::at_path(queue, {"metadata", "annotations", kHierarchyWeightsAnnotation}) = "1/" + weights;
 }
 
-Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& queue) {
+Result<void> mutate_queue(const Settings&, const kube::AdmissionRequest& request,
+                          json::Value& queue) {
   json::Value& spec = json::at_path(queue, {"spec"});
   if (spec.is_null()) spec = json::Object();
   if (!spec.is_object()) return {};
@@ -36,15 +36,15 @@ Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::queues && operation != kube::Operation::remove &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_queues_mutate;
-const Step step_queues_mutate{"mutatequeue.volcano.sh", "/queues/mutate", matches, mutate, nullptr};
+const Step step_queues_mutate{
+    .name = "mutatequeue.volcano.sh",
+    .path = "/queues/mutate",
+    .resources = {&kube::resources::queues},
+    .when = Step::When::create_or_update,
+    .mutate = mutate_queue,
+};
 
 }  // namespace hekla::admission

@@ -11,9 +11,6 @@
 namespace hekla::admission {
 namespace {
 
-constexpr std::string_view kHierarchy = "volcano.sh/hierarchy";
-constexpr std::string_view kWeights = "volcano.sh/hierarchy-weights";
-
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts(1);
   for (char c : text) {
@@ -61,13 +58,13 @@ void check_order(const model::QueueSpec& spec, std::vector<std::string>& errors)
 
 std::string hierarchy_error(const model::Queue& queue, const std::vector<model::Queue>& all) {
   const std::string path = "requestBody.metadata.annotations";
-  const std::string& hierarchy = queue.metadata.annotation(std::string(kHierarchy));
-  const std::string& weights = queue.metadata.annotation(std::string(kWeights));
+  const std::string& hierarchy = queue.metadata.annotation(std::string(kHierarchyAnnotation));
+  const std::string& weights = queue.metadata.annotation(std::string(kHierarchyWeightsAnnotation));
   if (hierarchy.empty() && weights.empty()) return {};
   if (split(hierarchy).size() != split(weights).size())
-    return invalid_field(
-        path, hierarchy,
-        std::string(kHierarchy) + " must have the same length with " + std::string(kWeights));
+    return invalid_field(path, hierarchy,
+                         std::string(kHierarchyAnnotation) + " must have the same length with " +
+                             std::string(kHierarchyWeightsAnnotation));
   for (const std::string& weight : split(weights)) {
     char* end = nullptr;
     double value = std::strtod(weight.c_str(), &end);
@@ -80,7 +77,7 @@ std::string hierarchy_error(const model::Queue& queue, const std::vector<model::
       return invalid_field(path, weights, weight + " in the " + weights + " must be larger than 0");
   }
   for (const model::Queue& other : all) {
-    const std::string& theirs = other.metadata.annotation(std::string(kHierarchy));
+    const std::string& theirs = other.metadata.annotation(std::string(kHierarchyAnnotation));
     if (other.metadata.name != queue.metadata.name && theirs.starts_with(hierarchy + "/"))
       return invalid_field(path, hierarchy,
                            hierarchy + " is not allowed to be in the sub path of " + theirs +
@@ -150,8 +147,8 @@ Result<void> validate_removal(const Settings& settings, const std::string& name,
                                      std::to_string(children.size()) + " child queues: " + names);
 }
 
-Result<void> validate(const Settings& settings, const kube::AdmissionRequest& request,
-                      const json::Value& object) {
+Result<void> validate_queue(const Settings& settings, const kube::AdmissionRequest& request,
+                            const json::Value& object) {
   std::vector<model::Queue> all = TRY(all_queues(request));
   if (request.operation == kube::Operation::remove)
     return validate_removal(settings, request.key.name,
@@ -180,14 +177,15 @@ Result<void> validate(const Settings& settings, const kube::AdmissionRequest& re
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation, std::string_view subresource) {
-  return resource == kube::resources::queues && subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_queues_validate;
-const Step step_queues_validate{"validatequeue.volcano.sh", "/queues/validate", matches, nullptr,
-                                validate};
+const Step step_queues_validate{
+    .name = "validatequeue.volcano.sh",
+    .path = "/queues/validate",
+    .resources = {&kube::resources::queues},
+    .when = Step::When::any,
+    .validate = validate_queue,
+};
 
 }  // namespace hekla::admission

@@ -45,8 +45,8 @@ json::Value take_boards(json::Value& job) {
   return json::Object{{"spec", json::Object{{kMap, std::move(boards)}}}};
 }
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
-                      const json::Value& object) {
+Result<void> validate_tf_job(const Settings&, const kube::AdmissionRequest& request,
+                             const json::Value& object) {
   FieldErrors errors;
   check_list(object, errors);
   json::Value job = object, old = request.old_object ? *request.old_object : json::Value();
@@ -66,15 +66,16 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
   return errors.refusal();
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return is_version_of(resource, resources::tf_jobs) && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_tfjobs_validate;
-const Step step_tfjobs_validate{"validator.tfjob.training-operator.kubeflow.org",
-                                "/validate-kubeflow-org-v1-tfjob", matches, nullptr, validate};
+const Step step_tfjobs_validate{
+    .name = "validator.tfjob.training-operator.kubeflow.org",
+    .path = "/validate-kubeflow-org-v1-tfjob",
+    .resources = {&kube::resources::tf_jobs},
+    .every_version = true,
+    .when = Step::When::create_or_update,
+    .validate = validate_tf_job,
+};
 
 }  // namespace hekla::admission

@@ -6,23 +6,22 @@
 namespace hekla::admission {
 namespace {
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest&, const json::Value& runtime) {
+Result<void> validate_runtime(const Settings&, const kube::AdmissionRequest&,
+                              const json::Value& runtime) {
   FieldErrors errors;
   check_steps(runtime, errors);
   return errors.refusal();
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::training_runtimes && operation == kube::Operation::create &&
-         subresource.empty();
-}
-
 }  // namespace
 
 extern const Step step_trainingruntimes_validate;
-const Step step_trainingruntimes_validate{"validator.trainingruntime.trainer.kubeflow.org",
-                                          "/validate-trainer-kubeflow-org-v1alpha1-trainingruntime",
-                                          matches, nullptr, validate};
+const Step step_trainingruntimes_validate{
+    .name = "validator.trainingruntime.trainer.kubeflow.org",
+    .path = "/validate-trainer-kubeflow-org-v1alpha1-trainingruntime",
+    .resources = {&kube::resources::training_runtimes},
+    .when = Step::When::create,
+    .validate = validate_runtime,
+};
 
 }  // namespace hekla::admission

@@ -21,7 +21,8 @@ bool says_the_same(json::Value a, json::Value b) {
   return json::equal(a, b);
 }
 
-Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json::Value& job) {
+Result<void> mutate_train_job(const Settings&, const kube::AdmissionRequest& request,
+                              json::Value& job) {
   if (!json::array_at(job, {"spec", "runtimePatches"})) return {};
   for (json::Value& patch : json::at_path(job, {"spec", "runtimePatches"}).get_array()) {
     if (!patch.is_object()) continue;
@@ -37,16 +38,15 @@ Result<void> mutate(const Settings&, const kube::AdmissionRequest& request, json
   return {};
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::train_jobs && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_trainjobs_mutate;
-const Step step_trainjobs_mutate{"defaulter.trainjob.trainer.kubeflow.org",
-                                 "/mutate-trainer-kubeflow-org-v1alpha1-trainjob", matches, mutate,
-                                 nullptr};
+const Step step_trainjobs_mutate{
+    .name = "defaulter.trainjob.trainer.kubeflow.org",
+    .path = "/mutate-trainer-kubeflow-org-v1alpha1-trainjob",
+    .resources = {&kube::resources::train_jobs},
+    .when = Step::When::create_or_update,
+    .mutate = mutate_train_job,
+};
 
 }  // namespace hekla::admission

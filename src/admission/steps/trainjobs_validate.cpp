@@ -11,8 +11,8 @@ namespace {
 
 namespace resources = kube::resources;
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
-                      const json::Value& job) {
+Result<void> validate_train_job(const Settings&, const kube::AdmissionRequest& request,
+                                const json::Value& job) {
   const std::string group = json::text_at(job, {"spec", "runtimeRef", "apiGroup"});
   const std::string kind = json::text_at(job, {"spec", "runtimeRef", "kind"});
   const std::string name = json::text_at(job, {"spec", "runtimeRef", "name"});
@@ -41,16 +41,15 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
   return errors.refusal();
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == resources::train_jobs && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_trainjobs_validate;
-const Step step_trainjobs_validate{"validator.trainjob.trainer.kubeflow.org",
-                                   "/validate-trainer-kubeflow-org-v1alpha1-trainjob", matches,
-                                   nullptr, validate};
+const Step step_trainjobs_validate{
+    .name = "validator.trainjob.trainer.kubeflow.org",
+    .path = "/validate-trainer-kubeflow-org-v1alpha1-trainjob",
+    .resources = {&kube::resources::train_jobs},
+    .when = Step::When::create_or_update,
+    .validate = validate_train_job,
+};
 
 }  // namespace hekla::admission

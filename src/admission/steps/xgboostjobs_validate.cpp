@@ -7,8 +7,8 @@ namespace {
 
 constexpr std::string_view kMap = "xgbReplicaSpecs";
 
-Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
-                      const json::Value& job) {
+Result<void> validate_xgboost_job(const Settings&, const kube::AdmissionRequest& request,
+                                  const json::Value& job) {
   FieldErrors errors;
   check_job_name(job, errors);
   check_managed_by(job, request.old_object, errors);
@@ -22,16 +22,15 @@ Result<void> validate(const Settings&, const kube::AdmissionRequest& request,
   return errors.refusal();
 }
 
-bool matches(const kube::Resource& resource, kube::Operation operation,
-             std::string_view subresource) {
-  return resource == kube::resources::xgboost_jobs && is_written(operation, subresource);
-}
-
 }  // namespace
 
 extern const Step step_xgboostjobs_validate;
-const Step step_xgboostjobs_validate{"validator.xgboostjob.training-operator.kubeflow.org",
-                                     "/validate-kubeflow-org-v1-xgboostjob", matches, nullptr,
-                                     validate};
+const Step step_xgboostjobs_validate{
+    .name = "validator.xgboostjob.training-operator.kubeflow.org",
+    .path = "/validate-kubeflow-org-v1-xgboostjob",
+    .resources = {&kube::resources::xgboost_jobs},
+    .when = Step::When::create_or_update,
+    .validate = validate_xgboost_job,
+};
 
 }  // namespace hekla::admission
