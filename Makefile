@@ -13,7 +13,7 @@ CACHE := $(CURDIR)/.cache
 # The packages that the binary is built with, that it runs with, and that the tests add.
 BUILD_PACKAGES := g++ cmake ninja-build ccache mold pkg-config git python3 \
   libboost1.81-dev libssl-dev libsimdjson-dev libyaml-dev libspdlog-dev libfmt-dev prometheus-cpp-dev \
-  libcli11-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev \
+  libcli11-dev libre2-dev libnl-3-dev libnl-route-3-dev libldns-dev zlib1g-dev \
   libcurl4-openssl-dev libarchive-dev libhowardhinnant-date-dev libmimalloc-dev
 RUN_PACKAGES := tzdata crun conmon iproute2 nftables passt
 TEST_PACKAGES := runc libgtest-dev libgmock-dev librapidcheck-dev python3-yaml python3-venv openssl procps

@@ -1,145 +1,144 @@
-// Running a pattern: a set of program positions advances over the text one code point at a time
-// (Thompson's simulation), so there is no backtracking and no recursion on the text.
 #include "cel/pattern.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
+#include <cctype>
 
 namespace hekla::cel {
 namespace {
 
-constexpr std::uint32_t kNone = 0xffffffff;  // before the first and after the last code point
+constexpr int kMaxDepth = 1000;       // of parentheses, as in Go
+constexpr int kMaxMemory = 2 << 20;  // bytes for a program and its automaton: some 90,000 instructions
 
-// Invalid bytes decode as U+FFFD, one at a time, as in Go.
-std::uint32_t next_rune(std::string_view text, std::size_t& at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  unsigned char first = byte(at);
-  if (first < 0x80) return ++at, first;
-  int more = first >= 0xf0 && first < 0xf8   ? 3
-             : first >= 0xe0 && first < 0xf0 ? 2
-             : first >= 0xc2 && first < 0xe0 ? 1
-                                             : 0;
-  if (more == 0 || text.size() - at <= static_cast<std::size_t>(more)) return ++at, 0xfffd;
-  std::uint32_t rune = first & (0x3f >> more);
-  for (int i = 1; i <= more; ++i) {
-    if ((byte(at + i) & 0xc0) != 0x80) return ++at, 0xfffd;
-    rune = rune << 6 | (byte(at + i) & 0x3f);
-  }
-  at += static_cast<std::size_t>(more) + 1;
-  return rune;
-}
-
-bool is_word(std::uint32_t rune) {
-  return (rune >= '0' && rune <= '9') || (rune >= 'a' && rune <= 'z') ||
-         (rune >= 'A' && rune <= 'Z') || rune == '_';
-}
-
-// The code point that ends at byte `at`.
-std::uint32_t rune_before(std::string_view text, std::size_t at) {
-  if (at == 0) return kNone;
-  std::size_t begin = at - 1;
-  while (begin > 0 && at - begin < 4 && (text[begin] & 0xc0) == 0x80) --begin;
-  std::size_t end = begin;
-  const std::uint32_t rune = next_rune(text, end);
-  return end == at ? rune : 0xfffd;
-}
-
-// The positions reached so far, each once, in the order of preference.
-struct Threads {
-  struct Thread {
-    std::uint32_t at;
-    std::size_t begin;  // of the match it is about
-  };
-  std::vector<Thread> list;
-  std::vector<bool> present;
-
-  void clear() {
-    list.clear();
-    present.assign(present.size(), false);
-  }
-};
-
-bool holds(Pattern::Instruction::Op op, std::uint32_t before, std::uint32_t after) {
-  using Op = Pattern::Instruction::Op;
-  switch (op) {
-    case Op::text_begin:
-      return before == kNone;
-    case Op::text_end:
-      return after == kNone;
-    case Op::line_begin:
-      return before == kNone || before == '\n';
-    case Op::line_end:
-      return after == kNone || after == '\n';
-    case Op::word:
-      return is_word(before) != is_word(after);
-    case Op::not_word:
-      return is_word(before) == is_word(after);
+// Go's words; the fragment that it shows behind them is RE2's too.
+std::string_view go_error(RE2::ErrorCode code) {
+  switch (code) {
+    case RE2::ErrorBadEscape:
+      return "invalid escape sequence";
+    case RE2::ErrorBadCharClass:
+      return "invalid character class";
+    case RE2::ErrorBadCharRange:
+      return "invalid character class range";
+    case RE2::ErrorMissingBracket:
+      return "missing closing ]";
+    case RE2::ErrorMissingParen:
+      return "missing closing )";
+    case RE2::ErrorUnexpectedParen:
+      return "unexpected )";
+    case RE2::ErrorTrailingBackslash:
+      return "trailing backslash at end of expression";
+    case RE2::ErrorRepeatArgument:
+      return "missing argument to repetition operator";
+    case RE2::ErrorRepeatSize:
+      return "invalid repeat count";
+    case RE2::ErrorRepeatOp:
+      return "invalid nested repetition operator";
+    case RE2::ErrorBadPerlOp:
+      return "invalid or unsupported Perl syntax";
+    case RE2::ErrorBadUTF8:
+      return "invalid UTF-8";
+    case RE2::ErrorBadNamedCapture:
+      return "invalid named capture";
+    case RE2::ErrorPatternTooLarge:
+      return "expression too large";
     default:
-      return false;
+      return "internal error";
   }
+}
+
+std::unexpected<Error> parse_error(std::string_view why, std::string_view fragment) {
+  return fail(Code::bad_request,
+              "error parsing regexp: " + std::string(why) + ": `" + std::string(fragment) + "`");
+}
+
+bool is_capture_name(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char c) {
+    return c == '_' || (c < 0x80 && std::isalnum(c));
+  });
+}
+
+// Go's spelling as this RE2 reads it: (?<name>...) is (?P<name>...), names are of ASCII letters, \C
+// (a single byte) is refused.
+Result<std::string> translate(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  int depth = 0;
+  bool in_class = false;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t taken = 1;
+    if (text[at] == '\\' && at + 1 < text.size()) {
+      taken = 2;
+      if (text[at + 1] == 'C') return parse_error("invalid escape sequence", "\\C");
+      if (text[at + 1] == 'Q' && !in_class)
+        taken = std::min(text.find("\\E", at), text.size()) - at;
+    } else if (in_class) {
+      const std::size_t posix_end = text.substr(at, 2) == "[:" ? text.find(":]", at) : text.npos;
+      if (posix_end != text.npos) taken = posix_end + 2 - at;
+      in_class = taken > 1 || text[at] != ']';
+    } else if (text[at] == '[') {
+      in_class = true;
+      if (text.substr(at + taken, 1) == "^") ++taken;
+      if (text.substr(at + taken, 1) == "]") ++taken;  // the first member of the class
+    } else if (text[at] == '(') {
+      if (++depth > kMaxDepth) return parse_error("expression nests too deeply", text);
+      const std::size_t prefix = text.substr(at, 3) == "(?<"    ? 3
+                                 : text.substr(at, 4) == "(?P<" ? 4
+                                                                : 0;
+      if (prefix != 0) {
+        const std::size_t end = text.find('>', at);
+        const std::string_view capture = text.substr(at, end == text.npos ? end : end + 1 - at);
+        if (end == text.npos || !is_capture_name(capture.substr(prefix, end - at - prefix)))
+          return parse_error("invalid named capture", capture);
+        out += "(?P";
+        at += prefix - 1;
+        continue;
+      }
+    } else if (text[at] == ')') {
+      --depth;
+    }
+    out += text.substr(at, taken);
+    at += taken;
+  }
+  return out;
+}
+
+// The bytes of the code point at `at`.
+std::size_t rune_bytes(std::string_view text, std::size_t at) {
+  std::size_t end = at + 1;
+  while (end < text.size() && (text[end] & 0xc0) == 0x80) ++end;
+  return end - at;
 }
 
 }  // namespace
 
-std::optional<Pattern::Place> Pattern::run(std::string_view text, std::size_t from,
-                                           bool any) const {
-  using Op = Instruction::Op;
-  Threads now, next;
-  now.present.resize(program_.size());
-  next.present.resize(program_.size());
-  std::vector<std::uint32_t> stack;
+Pattern::Pattern(std::unique_ptr<re2::RE2> program) : program_(std::move(program)) {}
+Pattern::~Pattern() = default;
 
-  // Follows what costs no code point; what waits for one, and the end of a match, is listed.
-  const auto add = [&](Threads& to, std::uint32_t start, std::size_t begin, std::uint32_t before,
-                       std::uint32_t after) {
-    stack.assign(1, start);
-    while (!stack.empty()) {
-      const std::uint32_t at = stack.back();
-      stack.pop_back();
-      if (to.present[at]) continue;
-      to.present[at] = true;
-      const Instruction& step = program_[at];
-      if (step.op == Op::set || step.op == Op::match) {
-        to.list.push_back({at, begin});
-      } else if (step.op == Op::jump) {
-        stack.push_back(step.a);
-      } else if (step.op == Op::split) {
-        stack.push_back(step.b);
-        stack.push_back(step.a);
-      } else if (holds(step.op, before, after)) {
-        stack.push_back(at + 1);
-      }
-    }
-  };
+Result<std::shared_ptr<const Pattern>> Pattern::compile(std::string_view text) {
+  const std::string translated = TRY(translate(text));
+  RE2::Options options;
+  options.set_log_errors(false);
+  options.set_max_mem(kMaxMemory);
+  auto program = std::make_unique<RE2>(translated, options);
+  if (program->error_code() == RE2::ErrorPatternTooLarge)  // names no fragment
+    return parse_error(go_error(program->error_code()), text);
+  if (!program->ok()) return parse_error(go_error(program->error_code()), program->error_arg());
+  return std::make_shared<const Pattern>(std::move(program));
+}
 
-  std::optional<Place> found;
-  std::size_t here = from,
-              ahead = from;  // the bytes at which the present code point begins and ends
-  std::uint32_t before = rune_before(text, from);
-  std::uint32_t rune = ahead < text.size() ? next_rune(text, ahead) : kNone;
-  for (;;) {
-    if (!found) add(now, 0, here, before, rune);
-    const std::size_t behind = ahead;
-    const std::uint32_t after = ahead < text.size() ? next_rune(text, ahead) : kNone;
-    for (const Threads::Thread& thread : now.list) {
-      const Instruction& step = program_[thread.at];
-      if (step.op == Op::match) {
-        found = Place{thread.begin, here};
-        if (any) return found;
-        break;  // what is less preferred does not matter any more
-      }
-      const std::vector<Range>& set = sets_[step.a];
-      const bool in = rune != kNone && std::any_of(set.begin(), set.end(), [&](const Range& range) {
-                        return rune >= range.low && rune <= range.high;
-                      });
-      if (in) add(next, thread.at + 1, thread.begin, rune, after);
-    }
-    if (rune == kNone || (found && next.list.empty())) return found;
-    std::swap(now, next);
-    next.clear();
-    before = rune;
-    rune = after;
-    here = behind;
-  }
+bool Pattern::matches(std::string_view text) const {
+  return program_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(),
+                         RE2::UNANCHORED, nullptr, 0);
+}
+
+std::optional<Pattern::Place> Pattern::find(std::string_view text, std::size_t from) const {
+  re2::StringPiece found;
+  if (!program_->Match(re2::StringPiece(text.data(), text.size()), from, text.size(),
+                       RE2::UNANCHORED, &found, 1))
+    return std::nullopt;
+  const auto begin = static_cast<std::size_t>(found.data() - text.data());
+  return Place{begin, begin + found.size()};
 }
 
 std::vector<std::string_view> Pattern::find_all(std::string_view text, std::size_t most) const {
@@ -152,15 +151,13 @@ std::vector<std::string_view> Pattern::find_all(std::string_view text, std::size
     if (place->end > place->begin || place->begin != last_end)
       out.push_back(text.substr(place->begin, place->end - place->begin));
     last_end = place->end;
-    if (place->end > at) {
-      at = place->end;
-    } else if (at < text.size()) {
-      next_rune(text, at);
-    } else {
-      break;
-    }
+    at = place->end > at ? place->end : at + rune_bytes(text, at);
   }
   return out;
+}
+
+std::uint64_t Pattern::steps_at_most(std::size_t text_bytes) const {
+  return static_cast<std::uint64_t>(program_->ProgramSize()) * (text_bytes + 1);
 }
 
 }  // namespace hekla::cel
