@@ -15,14 +15,14 @@
 namespace hekla {
 namespace {
 
-struct Free {
+struct OpenSslFree {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
   void operator()(BIGNUM* number) const { BN_free(number); }
   void operator()(OSSL_ENCODER_CTX* encoder) const { OSSL_ENCODER_CTX_free(encoder); }
   void operator()(unsigned char* bytes) const { OPENSSL_free(bytes); }
 };
 template <class T>
-using Owned = std::unique_ptr<T, Free>;
+using Owned = std::unique_ptr<T, OpenSslFree>;
 
 // RFC 4253: a length in network order, then the bytes.
 void append_field(std::string& wire, std::string_view bytes) {

@@ -11,7 +11,7 @@ const std::string& lookup(const std::map<std::string, std::string>& map, const s
 
 // The wire members in the order they are written; `each` is called with (name, member).
 template <class Meta, class Each>
-void for_each_member(Meta& meta, Each&& each) {
+void for_each_meta_member(Meta& meta, Each&& each) {
   each("name", meta.name);
   each("generateName", meta.generateName);
   each("namespace", meta.ns);
@@ -48,7 +48,7 @@ Result<ObjectMeta> ObjectMeta::from_node(const json::Node& node) {
   if (!node.is_object()) return json::detail::wrong_kind("object", node);
   Result<void> done;
   node.for_each_member([&](std::string_view key, const json::Node& value) {
-    for_each_member(meta, [&](std::string_view name, auto& member) {
+    for_each_meta_member(meta, [&](std::string_view name, auto& member) {
       if (name != key) return;
       done = json::decode_into(value, member);
       if (!done) done = json::detail::within("." + std::string(name), std::move(done).error());
@@ -61,7 +61,7 @@ Result<ObjectMeta> ObjectMeta::from_node(const json::Node& node) {
 
 json::Value ObjectMeta::to_json() const {
   json::Object object;
-  for_each_member(*this, [&](std::string_view name, const auto& member) {
+  for_each_meta_member(*this, [&](std::string_view name, const auto& member) {
     json::encode_member(object, name, member);
   });
   return object;

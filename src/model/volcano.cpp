@@ -5,7 +5,7 @@ namespace {
 
 // The wire members; "template" is a keyword and has another name in the struct.
 template <class Task, class Each>
-void for_each_member(Task& task, Each&& each) {
+void for_each_task_member(Task& task, Each&& each) {
   each("name", task.name);
   each("replicas", task.replicas);
   each("minAvailable", task.minAvailable);
@@ -23,7 +23,7 @@ Result<TaskSpec> TaskSpec::from_node(const json::Node& node) {
   TaskSpec task;
   if (!node.is_object()) return json::detail::wrong_kind("object", node);
   Result<void> done;
-  for_each_member(task, [&](std::string_view name, auto& member) {
+  for_each_task_member(task, [&](std::string_view name, auto& member) {
     if (done) done = json::decode_member(node, name, member);
   });
   if (!done) return std::unexpected(std::move(done).error());
@@ -32,7 +32,7 @@ Result<TaskSpec> TaskSpec::from_node(const json::Node& node) {
 
 json::Value TaskSpec::to_json() const {
   json::Object object;
-  for_each_member(*this, [&](std::string_view name, const auto& member) {
+  for_each_task_member(*this, [&](std::string_view name, const auto& member) {
     json::encode_member(object, name, member);
   });
   return object;

@@ -28,7 +28,7 @@ using CompactDone = std::function<void(Result<void>)>;
 
 constexpr Stamp kFirstStamp = 2;  // recovery builds its trees under 1
 
-std::size_t bytes_of(const Batch& batch) {
+std::size_t batch_bytes(const Batch& batch) {
   std::size_t bytes = 0;
   for (const Write& write : batch.writes)
     bytes += kRecordHeaderBytes + write.key.size() + write.value.size();
@@ -178,7 +178,7 @@ Snapshot StoreImpl::snapshot() const {
 }
 
 bool StoreImpl::commit(Batch batch, CommitDone done) {
-  std::size_t bytes = bytes_of(batch);
+  std::size_t bytes = batch_bytes(batch);
   return queue_.push({std::move(batch), std::move(done), bytes});
 }
 
