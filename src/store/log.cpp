@@ -67,7 +67,6 @@ Result<void> Log::append(GroupBuilder& group, Revision first) {
 }
 
 void Log::write_ahead(std::uint64_t group_bytes) {
-  CHECK(zeros_end_ == 0 || zeros_end_ >= good_bytes_, "zeros lie behind the commits");
   const bool small = group_bytes <= write_ahead_bytes_ / 8;
   if (!small || zeros_end_ == 0 || good_bytes_ + group_bytes <= zeros_end_) return;
   // Where there is no room for them there may be for the group; the segment does without from then
