@@ -1,4 +1,5 @@
 #include "kube/cache_set.h"
+#include "base/check.h"
 
 #include <algorithm>
 

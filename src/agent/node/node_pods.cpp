@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/network/address_pool.h"
+#include "base/check.h"
 
 namespace hekla::agent {
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "agent/pod/pod_files.h"
+#include "base/check.h"
 
 namespace hekla::agent {
 namespace {

@@ -2,6 +2,7 @@
 
 #include "agent/pod/launch_request.h"
 #include "agent/pod/pod_plan.h"
+#include "base/check.h"
 
 namespace hekla::agent {
 namespace {

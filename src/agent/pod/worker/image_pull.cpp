@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/bytes.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "model/time.h"
 

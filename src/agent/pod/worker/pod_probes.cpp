@@ -1,4 +1,5 @@
 #include "agent/pod/worker/pod_probes.h"
+#include "base/check.h"
 
 namespace hekla::agent {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "agent/network/address_pool.h"
 #include "agent/pod/pod_admission.h"
+#include "base/check.h"
 #include "base/log.h"
 #include "model/time.h"
 

@@ -1,5 +1,6 @@
 #include "agent/pod/worker/status_report.h"
 
+#include "base/check.h"
 #include "base/log.h"
 
 namespace hekla::agent {
