@@ -62,8 +62,10 @@ Result<PreparedWrite> prepare_update(WriteScope& scope) {
     return fail(Code::internal, "strconv.ParseUint: parsing \"" + revision + "\": invalid syntax");
   if (!unconditional && revision != std::to_string(item->modified))
     return std::unexpected(modified_error(kind.resource, scope.request.key.name));
-  if (part && part->replace)
-    return replace_part(scope, part->replace(object, old), std::move(old), std::move(item));
+  if (part && part->replace) {
+    json::Value changed = part->replace(object, old);
+    return replace_part(scope, std::move(changed), std::move(old), std::move(item));
+  }
   UpdateInput input{std::move(object), std::move(old), std::move(item)};
   input.retry_on_conflict = unconditional;
   input.decoded = true;
