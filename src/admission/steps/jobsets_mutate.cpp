@@ -53,7 +53,7 @@ const Step step_jobsets_mutate{
     .name = "mjobset.kb.io",
     .path = "/mutate-jobset-x-k8s-io-v1alpha2-jobset",
     .resources = {&kube::resources::job_sets},
-    .when = Step::When::create,
+    .when = Step::When::create_or_update,
     .mutate = mutate_job_set,
 };
 
