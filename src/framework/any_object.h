@@ -25,6 +25,12 @@ struct AnyObject {
   json::Value to_json() const;
 };
 
+// An object of which only the metadata matters.
+struct MetadataOnly {
+  model::ObjectMeta metadata;
+};
+BOOST_DESCRIBE_STRUCT(MetadataOnly, (), (metadata))
+
 using AnyRef = std::shared_ptr<const AnyObject>;
 using PodRef = std::shared_ptr<const model::Pod>;
 

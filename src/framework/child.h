@@ -28,10 +28,12 @@ enum class Care {
   recreate,
 };
 
+// Children that are not controlled may be wanted by several objects: that one exists already is no
+// failure then.
 enum class Ownership {
   controller,  // with a controller reference: wakes its owner, is found by View, goes with it
   dependent,   // with a plain owner reference: goes with its owner
-  none,        // outlives it
+  none,        // outlives it, or belongs to whom the body says
 };
 
 // One object that shall exist. `body` carries metadata.name, or metadata.generateName: a nameless

@@ -6,6 +6,18 @@
 
 namespace hekla::framework {
 
+const json::Value* find_condition(const json::Array& conditions, std::string_view type) {
+  for (const json::Value& one : conditions)
+    if (json::string_at(one, {"type"}) == type) return &one;
+  return nullptr;
+}
+
+const json::Array& conditions_of(const AnyObject& object) {
+  static const json::Array none;
+  const json::Array* found = json::array_at(object.status, {"conditions"});
+  return found ? *found : none;
+}
+
 const ConditionRules kPlainConditions{};
 
 const ConditionRules kTrainingConditions{
@@ -23,9 +35,7 @@ Conditions::Conditions(const json::Value& status, const ConditionRules& rules, W
 }
 
 const json::Value* Conditions::find(std::string_view type) const {
-  for (const json::Value& one : list_)
-    if (json::string_at(one, {"type"}) == type) return &one;
-  return nullptr;
+  return find_condition(list_, type);
 }
 
 bool Conditions::is_true(std::string_view type) const {

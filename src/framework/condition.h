@@ -8,9 +8,15 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "framework/any_object.h"
 #include "json/value.h"
 
 namespace hekla::framework {
+
+// Null when there is none of the type.
+const json::Value* find_condition(const json::Array& conditions, std::string_view type);
+// status.conditions; empty when there are none.
+const json::Array& conditions_of(const AnyObject& object);
 
 struct Condition {
   std::string type, status = "True", reason, message;

@@ -69,15 +69,16 @@ struct KindController::State : std::enable_shared_from_this<State> {
       if (auto self = weak.lock()) self->object_changed(before, before_all, after, after_all);
     });
     for (const OwnedCache& one : owned)
-      one.cache->on_change(
-          [weak, owned = one.kind](const model::ObjectMeta* before, const AnyObject*,
-                                   const model::ObjectMeta* after, const AnyObject*) {
-            auto self = weak.lock();
-            if (!self) return;
-            for (const kube::Key& key :
-                 owners_concerned(self->kind, *self->objects, *owned, before, after))
-              self->loop.add(key);
-          });
+      if (one.kind->wakes)
+        one.cache->on_change(
+            [weak, owned = one.kind](const model::ObjectMeta* before, const AnyObject*,
+                                     const model::ObjectMeta* after, const AnyObject*) {
+              auto self = weak.lock();
+              if (!self) return;
+              for (const kube::Key& key :
+                   owners_concerned(self->kind, *self->objects, *owned, before, after))
+                self->loop.add(key);
+            });
     for (const Follow& one : kind.follows) one.attach(caches, wake());
     caches.on_synced([weak] {
       if (auto self = weak.lock()) self->loop.enable();

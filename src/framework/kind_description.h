@@ -74,6 +74,8 @@ struct OwnedKind {
   bool prune = false;
   // Need not be served; without it such children are neither made nor waited for.
   bool optional = false;
+  // False: changes of such children start no round by themselves; a Follow says which do.
+  bool wakes = true;
   Claim claim = Claim::controller;
   // Creations in one round; further ones wait for the next.
   std::size_t burst = 500;

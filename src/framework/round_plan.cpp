@@ -58,6 +58,8 @@ Settled settle_step(const Step& step, const kube::WriteResult& result,
   }
   const Error& error = result.error();
   if (step.what == What::removal && error.code == Code::not_found) return settled;
+  if (step.shared && step.what == What::create && error.code == Code::already_exists)
+    return settled;
   settled.error = error;
   if (step.what == What::change) say(words.change_failed);
   if (step.what == What::removal) say(words.remove_failed);
@@ -133,6 +135,7 @@ void RoundPlan::plan_child(const Child& child, const kube::CacheSet& caches, App
   Step step;
   step.resource = child.resource;
   step.key = child_key(child, object_.metadata);
+  step.shared = child.ownership != Ownership::controller;
   step.words = words_of(child.words, *owned.kind);
   auto live = step.key.name.empty() ? nullptr : owned.cache->get(step.key);
   if (!live) return make(child, *owned.kind, std::move(step));

@@ -21,6 +21,7 @@ struct Step {
   kube::Key key = {};
   std::string reason = {};  // of a removal
   std::shared_ptr<const ChildWords> words = nullptr;
+  bool shared = false;             // with others that want the same child
   std::uint64_t applied_hash = 0;  // of a body that was applied, else 0
 };
 

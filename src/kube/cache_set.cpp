@@ -8,7 +8,7 @@ namespace hekla::kube {
 CacheSet::Entry* CacheSet::find(const Resource& resource, const void* type,
                                 const CacheOptions& options) {
   for (const std::unique_ptr<Entry>& entry : entries_)
-    if (entry->type == type && entry->resource == resource &&
+    if (entry->type == type && entry->resource == resource && entry->options.ns == options.ns &&
         entry->options.label_selector == options.label_selector &&
         entry->options.field_selector == options.field_selector)
       return entry.get();
@@ -46,7 +46,11 @@ bool CacheSet::served(const Resource& resource) const {
 }
 
 void CacheSet::overlay(const Write& write, const ObjectPtr& result) {
-  if (!result) return;
+  // Other subresources answer with something else than the object: a Scale, a Status.
+  const bool whole =
+      write.subresource.empty() || write.subresource == "status" || write.subresource == "finalize";
+  if (!result || !whole || write.verb == Write::Verb::bind || write.verb == Write::Verb::evict)
+    return;
   for (const std::unique_ptr<Entry>& entry : entries_)
     if (entry->resource == write.resource) entry->overlay(write, result);
 }

@@ -18,6 +18,7 @@
 namespace hekla::kube {
 
 struct CacheOptions {
+  std::string ns;  // empty: all namespaces
   std::string label_selector, field_selector;
   // A resource that need not be served (a CRD of somebody else). The set does not wait for its
   // first list once the server has answered "not found"; it is listed again until it appears.
@@ -102,7 +103,7 @@ Informer<T>& CacheSet::of(const Resource& resource, const CacheOptions& options)
   }
   CHECK(!started_, "a cache set was asked for another resource after its start");
   auto informer = std::make_shared<Informer<T>>(
-      client_, resource, ListOptions{"", options.label_selector, options.field_selector});
+      client_, resource, ListOptions{options.ns, options.label_selector, options.field_selector});
   Informer<T>& made = *informer;
   made.on_settled([this] { check_synced(); });
   auto entry = std::make_unique<Entry>();

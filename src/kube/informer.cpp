@@ -39,6 +39,7 @@ const ObjectCache::Bucket* ObjectCache::bucket(int index, const std::string& val
 }
 
 void ObjectCache::overlay(const Write& write, const ObjectPtr& written) {
+  if (!written || write.resource != resource_) return;
   if (write.verb == Write::Verb::remove && !is_terminating(*written))
     return overlay_removed(Key{written->ns, written->name}, written->resource_version);
   upsert(*written);

@@ -159,7 +159,7 @@ class Informer {
   // Lays the result of an own write over the cache until the watch has caught up with it.
   void overlay(const ObjectPtr& written) { cache_.overlay(written); }
   // The same by what was asked: a removal that left the object terminating (grace, finalizers) is
-  // an update, any other took it away.
+  // an update, any other took it away. Writes of other resources are none of its business.
   void overlay(const Write& write, const ObjectPtr& written) { cache_.overlay(write, written); }
   // The same for a removal that is complete (the object is gone, not merely terminating).
   void overlay_removed(const Key& key, std::uint64_t resource_version) {

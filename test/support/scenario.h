@@ -97,7 +97,8 @@ std::vector<std::string> scenario_names(const std::string& directory);
 
 // Every document of a file, in order.
 void run_scenarios(const ScenarioRig& rig, const std::string& directory, const std::string& name);
-// Every document, with each of its writes refused, and with a crash before and after each.
+// Every document, with a fault at each of its writes: refused, a crash before it, a crash after it;
+// in long documents one of the three, in turn.
 void run_scenarios_with_faults(const ScenarioRig& rig, const std::string& directory,
                                const std::string& name);
 
