@@ -13,7 +13,7 @@
 namespace hekla::admission {
 namespace {
 
-// The job plugins of controllers/job/plugins; admission does not see that module.
+// The job plugins of controllers/volcano/job/plugins; admission does not see that module.
 const std::set<std::string> kPlugins = {"env", "hcclrank", "mpi", "pytorch",
                                         "ray", "ssh",      "svc", "tensorflow"};
 

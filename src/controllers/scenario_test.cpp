@@ -143,5 +143,17 @@ INSTANTIATE_TEST_SUITE_P(Files, ControllerScenario,
                          [](const auto& info) { return info.param; });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ControllerScenario);
 
+// Kinds on the framework survive any write that fails, and a crash between any two.
+class DescribedKinds : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(DescribedKinds, HoldThoughAnyWriteFails) {
+  test::run_scenarios_with_faults(volcano(), "controllers", GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Files, DescribedKinds,
+                         ::testing::Values("cron_jobs", "cron_rules", "flows", "flow_rules",
+                                           "plain_pods"),
+                         [](const auto& info) { return info.param; });
+
 }  // namespace
 }  // namespace hekla::controllers

@@ -1,15 +1,16 @@
 #include "controllers/volcano_controllers.h"
 
-#include "controllers/cron/cron_controller.h"
-#include "controllers/flow/flow_controller.h"
-#include "controllers/framework/caches.h"
-#include "controllers/framework/commands.h"
-#include "controllers/framework/phase_metrics.h"
-#include "controllers/gc/job_ttl.h"
-#include "controllers/hypernode/hyper_node_controller.h"
-#include "controllers/job/job_controller.h"
-#include "controllers/podgroup/pod_group_controller.h"
-#include "controllers/queue/queue_controller.h"
+#include "controllers/volcano/caches.h"
+#include "controllers/volcano/commands.h"
+#include "controllers/volcano/cron/cron_controller.h"
+#include "controllers/volcano/flow/flow_controller.h"
+#include "controllers/volcano/gc/job_ttl.h"
+#include "controllers/volcano/hypernode/hyper_node_controller.h"
+#include "controllers/volcano/job/job_controller.h"
+#include "controllers/volcano/phase_metrics.h"
+#include "controllers/volcano/podgroup/pod_group_controller.h"
+#include "controllers/volcano/queue/queue_controller.h"
+#include "framework/kind_controller.h"
 #include "kube/events.h"
 
 namespace hekla::controllers {
@@ -21,42 +22,38 @@ struct VolcanoControllers::Parts {
   std::optional<QueueController> queues;
   std::optional<PodGroupController> groups;
   std::optional<JobTtlController> ttl;
-  std::optional<CronController> crons;
+  std::optional<framework::KindController> crons;
   std::optional<FlowController> flows;
   std::optional<HyperNodeController> hyper_nodes;
   CommandBus bus;
   std::optional<PhaseMetrics> phases;
 
   Parts(kube::Client& client, const Options& options, Metrics* metrics)
-      : caches(client), events(client, "vc-controller-manager"), bus(client, caches) {
+      : caches(client), events(client, "vc-controller-manager"), bus(caches) {
     auto runs = [&](const char* name) { return !options.disabled.contains(name); };
     if (runs("job-controller")) jobs.emplace(client, caches, events, metrics, options.max_requeue);
-    if (runs("queue-controller")) queues.emplace(client, caches, events, options.max_requeue);
+    if (runs("queue-controller")) queues.emplace(caches, events, options.max_requeue);
     if (runs("pg-controller"))
-      groups.emplace(
-          client, caches, events,
-          PodGroupController::Options{options.scheduler_names, options.inherit_owner_annotations,
-                                      options.follow_owners});
-    if (runs("gc-controller")) ttl.emplace(client, caches);
-    if (runs("cronjob-controller")) crons.emplace(client, caches, events);
+      groups.emplace(caches, PodGroupController::Options{options.scheduler_names,
+                                                         options.inherit_owner_annotations,
+                                                         options.follow_owners});
+    if (runs("gc-controller")) ttl.emplace(caches);
+    if (runs("cronjob-controller")) crons.emplace(caches.set, cron_kind());
     FlowController::Parts flow_parts{runs("jobflow-controller"), runs("jobtemplate-controller")};
-    if (flow_parts.flows || flow_parts.templates) flows.emplace(client, caches, events, flow_parts);
+    flows.emplace(caches, flow_parts);
     if (runs("hyperNode-controller")) hyper_nodes.emplace(client);
-    if (metrics) phases.emplace(caches, flows ? &flows->flows() : nullptr, *metrics);
+    if (metrics) phases.emplace(caches, flow_parts.flows || flow_parts.templates, *metrics);
     if (jobs)
       bus.on_command("Job", [this](const model::Command& command) { jobs->command(command); });
     if (queues && options.queue_commands)
       bus.on_command("Queue", [this](const model::Command& command) { queues->command(command); });
-    caches.on_synced([this] { enable(); });
+    caches.set.on_synced([this] { enable(); });
   }
 
   void enable() {
     if (jobs) jobs->enable();
     if (queues) queues->enable();
-    if (groups) groups->enable();
     if (ttl) ttl->enable();
-    if (crons) crons->enable();
-    if (flows) flows->enable();
     bus.enable();
   }
 };
@@ -74,10 +71,7 @@ const std::vector<std::string>& VolcanoControllers::names() {
 }
 
 void VolcanoControllers::start() {
-  parts_->caches.start();
-  if (parts_->groups) parts_->groups->start();
-  if (parts_->crons) parts_->crons->start();
-  if (parts_->flows) parts_->flows->start();
+  parts_->caches.set.start();
   if (parts_->hyper_nodes) parts_->hyper_nodes->start();
 }
 
@@ -85,6 +79,6 @@ void VolcanoControllers::set_pod_streams(kube::PodStreams* streams) {
   if (parts_->flows) parts_->flows->set_pod_streams(streams);
 }
 
-bool VolcanoControllers::synced() const { return parts_->caches.synced(); }
+bool VolcanoControllers::synced() const { return parts_->caches.set.synced(); }
 
 }  // namespace hekla::controllers

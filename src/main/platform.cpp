@@ -21,16 +21,10 @@
 #include "base/rng.h"
 #include "cli/instance.h"
 #include "cli/up_options.h"
-#include "controllers/cluster/certificate_signer.h"
-#include "controllers/cluster/event_expiry.h"
-#include "controllers/cluster/garbage_collector.h"
-#include "controllers/cluster/namespaces.h"
-#include "controllers/cluster/quota_status.h"
-#include "controllers/cluster/role_aggregation.h"
+#include "controllers/cluster_controllers.h"
 #include "controllers/crds.h"
 #include "controllers/training_controllers.h"
 #include "controllers/volcano_controllers.h"
-#include "controllers/workload/workload_controllers.h"
 #include "json/parse.h"
 #include "kube/http.h"
 #include "kube/rest_client.h"
@@ -119,13 +113,7 @@ struct Platform::Parts {
   std::unique_ptr<scheduler::Scheduler> scheduler;
   std::unique_ptr<controllers::VolcanoControllers> volcano;
   std::unique_ptr<controllers::TrainingControllers> training;
-  std::unique_ptr<controllers::GarbageCollector> garbage;
-  std::unique_ptr<controllers::Namespaces> namespaces;
-  std::unique_ptr<controllers::EventExpiry> events;
-  std::unique_ptr<controllers::RoleAggregation> roles;
-  std::unique_ptr<controllers::CertificateSigner> certificates;
-  std::unique_ptr<controllers::QuotaStatus> quotas;
-  std::unique_ptr<controllers::WorkloadControllers> workloads;
+  std::unique_ptr<controllers::ClusterControllers> cluster;
   std::unique_ptr<agent::Agent> agent;
   std::unique_ptr<agent::FakeNodes> fake_nodes;
   std::unique_ptr<kube::PodStreams> streams;
@@ -257,24 +245,13 @@ Result<void> Platform::Parts::start_control(const cli::UpOptions& options) {
   });
   log_info("controllers", "started", {{"version", build_info().version}});
 
-  garbage = std::make_unique<controllers::GarbageCollector>(*cluster_client, api->discovery());
-  namespaces = std::make_unique<controllers::Namespaces>(*cluster_client, api->discovery(),
-                                                         pki.ca.certificate_pem);
-  events = std::make_unique<controllers::EventExpiry>(*cluster_client);
-  roles = std::make_unique<controllers::RoleAggregation>(*cluster_client);
-  certificates = std::make_unique<controllers::CertificateSigner>(*cluster_client, pki.ca);
-  quotas = std::make_unique<controllers::QuotaStatus>(*cluster_client, api->discovery());
-  workloads = std::make_unique<controllers::WorkloadControllers>(
-      *cluster_client, controllers::WorkloadControllers::Options{.look_after_nodes = true});
-  cluster_loop.post([this] {
-    roles->start();
-    certificates->start();
-    quotas->start();
-    workloads->start();
-    garbage->start();
-    namespaces->start();
-    events->start();
-  });
+  cluster = std::make_unique<controllers::ClusterControllers>(
+      *cluster_client,
+      controllers::ClusterControllers::Options{.look_after_nodes = true,
+                                               .discovery = &api->discovery(),
+                                               .root_ca_pem = pki.ca.certificate_pem,
+                                               .ca = pki.ca});
+  cluster_loop.post([this] { cluster->start(); });
   return await("making the default queue", kube::resources::queues, "default");
 }
 

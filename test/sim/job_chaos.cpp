@@ -3,7 +3,7 @@
 // its seed.
 #include <gtest/gtest.h>
 
-#include "controllers/job/state_machine.h"
+#include "controllers/volcano/job/state_machine.h"
 #include "controllers/volcano_controllers.h"
 #include "json/parse.h"
 #include "model/volcano.h"

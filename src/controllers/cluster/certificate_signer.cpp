@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/signing_request.h"
-#include "controllers/framework/writes.h"
+#include "controllers/vocabulary.h"
 #include "kube/informer.h"
 #include "kube/reconcile.h"
 #include "model/meta.h"
@@ -95,7 +95,7 @@ struct CertificateSigner::State {
             c, kube::ReconcileOptions{.name = "csrsigning-kube-apiserver-client"},
             [this](const kube::Key& key, WallTime now) { return reconcile(key, now); },
             [this](const kube::Write& write, const kube::ObjectPtr& result) {
-              overlay(requests, write, result);
+              requests.overlay(write, result);
             }) {}
 
   void start() {

@@ -316,9 +316,8 @@ TEST_F(EventExpiryTest, AFailedSweepIsFollowedByAnother) {
 
 class EndpointsTest : public ClusterTest {
  protected:
-  EndpointsTest() : pods_(client_, resources::pods), endpoints_(client_, pods_) {
-    pods_.start();
-    endpoints_.start();
+  EndpointsTest() : caches_(client_), endpoints_(caches_) {
+    caches_.start();
     settle();
   }
   void pod(const std::string& name, const std::string& ip, bool ready, const std::string& spec = "",
@@ -360,7 +359,7 @@ class EndpointsTest : public ClusterTest {
   }
 
   using Texts = std::vector<std::string>;
-  kube::Informer<model::Pod> pods_;
+  kube::CacheSet caches_;
   Endpoints endpoints_;
 };
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <unordered_map>
 
-#include "controllers/workload/objects.h"
+#include "controllers/vocabulary.h"
 #include "kube/reconcile.h"
 #include "model/selector.h"
 
@@ -240,31 +240,24 @@ std::vector<SliceContent> mirrored_contents(const json::Value& subsets) {
 }
 
 struct Endpoints::State {
-  kube::Client& client;
-  kube::Informer<model::Service> services;
+  kube::Informer<model::Service>& services;
   kube::Informer<model::Pod>& pods;
-  kube::Informer<EndpointsObject> endpoints;
-  kube::Informer<Slice> slices;
+  kube::Informer<EndpointsObject>& endpoints;
+  kube::Informer<Slice>& slices;
   int slices_by_service;
   kube::ReconcileLoop loop;
 
-  State(kube::Client& c, kube::Informer<model::Pod>& p)
-      : client(c),
-        services(c, kube::resources::services),
-        pods(p),
-        endpoints(c, kube::resources::endpoints),
-        slices(c, kube::resources::endpoint_slices),
+  explicit State(kube::CacheSet& caches)
+      : services(caches.of<model::Service>(kube::resources::services)),
+        pods(caches.of<model::Pod>(kube::resources::pods)),
+        endpoints(caches.of<EndpointsObject>(kube::resources::endpoints)),
+        slices(caches.of<Slice>(kube::resources::endpoint_slices)),
         slices_by_service(slices.add_index([](const Slice& slice, auto& keys) {
           keys.push_back(slice.metadata.ns + "/" +
                          slice.metadata.label(std::string(kServiceLabel)));
         })),
-        loop(
-            c, kube::ReconcileOptions{.name = "endpoints"},
-            [this](const kube::Key& key, WallTime) { return reconcile(key); },
-            [this](const kube::Write& write, const kube::ObjectPtr& result) {
-              overlay(endpoints, write, result);
-              overlay(slices, write, result);
-            }) {
+        loop(caches, {.name = "endpoints"},
+             [this](const kube::Key& key, WallTime) { return reconcile(key); }) {
     services.on_change([this](const auto& before, const auto& after) {
       const auto& service = after ? after : before;
       loop.add({service->metadata.ns, service->metadata.name});
@@ -280,20 +273,7 @@ struct Endpoints::State {
       kube::Key key{slice.ns, slice.label(std::string(kServiceLabel))};
       if (services.get(key)) loop.add(key);
     });
-    auto enable = [this] {
-      if (services.synced() && pods.synced() && endpoints.synced() && slices.synced())
-        loop.enable();
-    };
-    services.on_settled(enable);
-    pods.on_settled(enable);
-    endpoints.on_settled(enable);
-    slices.on_settled(enable);
-  }
-
-  void start() {
-    services.start();
-    endpoints.start();
-    slices.start();
+    caches.on_synced([this] { loop.enable(); });
   }
 
   // Only what an endpoint shows matters; most status updates do not.
@@ -478,11 +458,8 @@ struct Endpoints::State {
   }
 };
 
-Endpoints::Endpoints(kube::Client& client, kube::Informer<model::Pod>& pods)
-    : state_(std::make_unique<State>(client, pods)) {}
+Endpoints::Endpoints(kube::CacheSet& caches) : state_(std::make_unique<State>(caches)) {}
 
 Endpoints::~Endpoints() = default;
-
-void Endpoints::start() { state_->start(); }
 
 }  // namespace hekla::controllers

@@ -3,17 +3,16 @@
 
 #include <memory>
 
-#include "kube/informer.h"
+#include "kube/cache_set.h"
 #include "model/core.h"
 
 namespace hekla::controllers {
 
-// Lives on the client's executor. `pods` outlives it and is started by its owner, afterwards.
+// Lives on the caches' executor.
 class Endpoints {
  public:
-  Endpoints(kube::Client& client, kube::Informer<model::Pod>& pods);
+  explicit Endpoints(kube::CacheSet& caches);
   ~Endpoints();
-  void start();
 
  private:
   struct State;

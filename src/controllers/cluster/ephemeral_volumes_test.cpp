@@ -2,7 +2,7 @@
 #include "controllers/cluster/ephemeral_volumes.h"
 
 #include "controllers/cluster/cluster_fixture_test.h"
-#include "controllers/workload/workload_controllers.h"
+#include "controllers/cluster_controllers.h"
 
 namespace hekla::controllers {
 namespace {
@@ -28,7 +28,7 @@ class EphemeralVolumesTest : public ClusterTest {
     return at(resources::persistent_volume_claims, {"default", "p-v"}, path);
   }
 
-  WorkloadControllers controllers_;
+  ClusterControllers controllers_;
 };
 
 TEST_F(EphemeralVolumesTest, TemplatesBecomeClaimsOfTheirPod) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "controllers/framework/writes.h"
+#include "controllers/vocabulary.h"
 #include "model/meta.h"
 
 namespace hekla::controllers {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "controllers/framework/caches.h"
-#include "controllers/framework/writes.h"
+#include "controllers/vocabulary.h"
+#include "controllers/vocabulary.h"
 #include "kube/informer.h"
 #include "kube/reconcile.h"
 #include "model/core.h"
@@ -137,9 +137,9 @@ struct Namespaces::State : std::enable_shared_from_this<State> {
             c, kube::ReconcileOptions{.name = "namespace"},
             [this](const kube::Key& key, WallTime now) { return reconcile(key.name, now); },
             [this](const kube::Write& write, const kube::ObjectPtr& result) {
-              overlay(namespaces, write, result);
-              overlay(accounts, write, result);
-              overlay(config_maps, write, result);
+              namespaces.overlay(write, result);
+              accounts.overlay(write, result);
+              config_maps.overlay(write, result);
             }) {}
 
   void start() {

@@ -26,7 +26,7 @@ constexpr ConditionTaint kConditionTaints[]{
 };
 constexpr std::string_view kUnschedulable = "node.kubernetes.io/unschedulable";
 
-const json::Array& taints_of(const Workload& node) {
+const json::Array& taints_of(const AnyObject& node) {
   static const json::Array none;
   const json::Array* found = json::array_at(node.spec, {"taints"});
   return found ? *found : none;
@@ -40,16 +40,16 @@ bool is_ours(std::string_view key, std::string_view effect) {
                       [&](const ConditionTaint& one) { return one.key == key; }));
 }
 
-std::string_view condition_status(const Workload& node, std::string_view type) {
+std::string_view condition_status(const AnyObject& node, std::string_view type) {
   const json::Value* found = find_condition(conditions_of(node), type);
   return found ? json::string_at(*found, {"status"}) : std::string_view();
 }
 
-kube::EventTarget node_target(const Workload& node) {
+kube::EventTarget node_target(const AnyObject& node) {
   return {"v1", "Node", "", node.metadata.name, node.metadata.uid};
 }
 
-kube::Write guarded(const kube::Resource& resource, const Workload& object, json::Object body,
+kube::Write guarded(const kube::Resource& resource, const AnyObject& object, json::Object body,
                     std::string subresource = {}) {
   body["metadata"] = json::Object{{"resourceVersion", object.metadata.resourceVersion}};
   return merge_patch(resource, key_of(object.metadata), std::move(body), std::move(subresource));
@@ -57,7 +57,7 @@ kube::Write guarded(const kube::Resource& resource, const Workload& object, json
 
 }  // namespace
 
-json::Array wanted_taints(const Workload& node, WallTime now) {
+json::Array wanted_taints(const AnyObject& node, WallTime now) {
   json::Array taints;
   for (const json::Value& taint : taints_of(node))
     if (!is_ours(json::string_at(taint, {"key"}), json::string_at(taint, {"effect"})))
@@ -79,53 +79,38 @@ json::Array wanted_taints(const Workload& node, WallTime now) {
   return taints;
 }
 
-NodeHealth::NodeHealth(WorkloadCaches& caches, NodeHealthOptions options)
+NodeHealth::NodeHealth(kube::CacheSet& caches, NodeHealthOptions options)
     : caches_(caches),
-      events_(caches.client, "node-controller"),
+      events_(caches.client(), "node-controller"),
       options_(options),
-      nodes_(caches.client, kube::resources::nodes),
-      leases_(caches.client, kube::resources::leases, {std::string(kLeaseNamespace), {}, {}}),
-      pods_by_node_(
-          caches.pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
-            if (!pod.spec.nodeName.empty()) keys.push_back(pod.spec.nodeName);
-          })),
-      loop_(
-          caches.client, kube::ReconcileOptions{.name = "node-lifecycle"},
-          [this](const kube::Key& key, WallTime now) { return round(key, now); },
-          [this](const kube::Write& write, const kube::ObjectPtr& result) {
-            overlay(nodes_, write, result);
-            caches_.overlay(write, result);
-          }) {
-  nodes_.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
-    const Workload& node = after ? *after : *before;
+      pods_(caches.of<model::Pod>(kube::resources::pods)),
+      nodes_(caches.of<AnyObject>(kube::resources::nodes)),
+      leases_(caches.of<AnyObject>(kube::resources::leases, {.ns = std::string(kLeaseNamespace)})),
+      pods_by_node_(pods_.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
+        if (!pod.spec.nodeName.empty()) keys.push_back(pod.spec.nodeName);
+      })),
+      loop_(caches, {.name = "node-lifecycle"},
+            [this](const kube::Key& key, WallTime now) { return round(key, now); }) {
+  nodes_.on_change([this](const AnyRef& before, const AnyRef& after) {
+    const AnyObject& node = after ? *after : *before;
     if (!after)
       events_.record(node_target(node), "Normal", "RemovingNode",
                      "Node " + node.metadata.name + " event: Removing Node " + node.metadata.name +
                          " from Controller");
     loop_.add(key_of(node.metadata));
   });
-  auto enable = [this] {
-    if (nodes_.synced() && leases_.synced() && caches_.synced()) loop_.enable();
-  };
-  nodes_.on_settled(enable);
-  leases_.on_settled(enable);
-  caches_.on_synced(enable);
+  caches_.on_synced([this] { loop_.enable(); });
 }
 
-void NodeHealth::start() {
-  nodes_.start();
-  leases_.start();
+std::vector<PodRef> NodeHealth::pods_on(const std::string& node) const {
+  return pods_.by(pods_by_node_, node);
 }
 
-std::vector<WorkloadPod> NodeHealth::pods_on(const std::string& node) const {
-  return caches_.pods.by(pods_by_node_, node);
-}
-
-bool NodeHealth::is_silent(const Workload& node, MonoTime now) {
+bool NodeHealth::is_silent(const AnyObject& node, MonoTime now) {
   const json::Value* ready = find_condition(conditions_of(node), "Ready");
   Heard last;
   if (ready) last.heartbeat = json::string_at(*ready, {"lastHeartbeatTime"});
-  if (WorkloadRef lease = leases_.get({std::string(kLeaseNamespace), node.metadata.name}))
+  if (AnyRef lease = leases_.get({std::string(kLeaseNamespace), node.metadata.name}))
     last.renewal = json::string_at(lease->spec, {"renewTime"});
   auto [found, fresh] = heard_.try_emplace(node.metadata.uid, last);
   Heard& known = found->second;
@@ -136,7 +121,7 @@ bool NodeHealth::is_silent(const Workload& node, MonoTime now) {
   return now - known.at >= (ready ? options_.grace : options_.startup_grace);
 }
 
-void NodeHealth::mark_unknown(const Workload& node, WallTime now,
+void NodeHealth::mark_unknown(const AnyObject& node, WallTime now,
                               std::vector<kube::Write>& writes) {
   json::Array conditions = conditions_of(node);
   const std::string stamp = model::format_rfc3339(now);
@@ -170,8 +155,8 @@ void NodeHealth::mark_unknown(const Workload& node, WallTime now,
       json::Object{{"status", json::Object{{"conditions", std::move(conditions)}}}}, "status"));
 }
 
-void NodeHealth::mark_pods(const Workload& node, WallTime now, std::vector<kube::Write>& writes) {
-  for (const WorkloadPod& pod : pods_on(node.metadata.name)) {
+void NodeHealth::mark_pods(const AnyObject& node, WallTime now, std::vector<kube::Write>& writes) {
+  for (const PodRef& pod : pods_on(node.metadata.name)) {
     if (!pod_ready(*pod)) continue;
     kube::Write write = merge_patch(
         kube::resources::pods, key_of(pod->metadata),
@@ -191,13 +176,13 @@ void NodeHealth::mark_pods(const Workload& node, WallTime now, std::vector<kube:
 
 kube::Round NodeHealth::round(const kube::Key& key, WallTime now) {
   kube::Round round;
-  WorkloadRef node = nodes_.get(key);
+  AnyRef node = nodes_.get(key);
   if (!node) return round;
   if (!heard_.contains(node->metadata.uid))
     events_.record(node_target(*node), "Normal", "RegisteredNode",
                    "Node " + key.name + " event: Registered Node " + key.name + " in Controller");
   const bool fake = node->metadata.label(kFakeLabel) == "true";
-  bool silent = is_silent(*node, caches_.client.executor().clock().mono());
+  bool silent = is_silent(*node, caches_.client().executor().clock().mono());
   if (!fake) {
     round.again_after = options_.period;
     if (silent) mark_unknown(*node, now, round.writes);

@@ -2,7 +2,11 @@
 // pods of a node that is not ready are marked so.
 #pragma once
 
-#include "controllers/workload/caches.h"
+#include "controllers/vocabulary.h"
+#include "framework/condition.h"
+#include "kube/cache_set.h"
+#include "kube/events.h"
+#include "kube/reconcile.h"
 
 namespace hekla::controllers {
 
@@ -13,16 +17,15 @@ struct NodeHealthOptions {
 };
 
 // Pure: spec.taints as conditions and spec.unschedulable ask for; foreign taints stay as they are.
-json::Array wanted_taints(const Workload& node, WallTime now);
+json::Array wanted_taints(const AnyObject& node, WallTime now);
 
 class NodeHealth {
  public:
-  NodeHealth(WorkloadCaches& caches, NodeHealthOptions options = {});
-  void start();
+  NodeHealth(kube::CacheSet& caches, NodeHealthOptions options = {});
 
   // Nodes with the taints as JSON; shared with TaintEviction.
-  kube::Informer<Workload>& nodes() { return nodes_; }
-  std::vector<WorkloadPod> pods_on(const std::string& node) const;
+  kube::Informer<AnyObject>& nodes() { return nodes_; }
+  std::vector<PodRef> pods_on(const std::string& node) const;
 
  private:
   // When something was last heard of the node, by our own clock: clocks of nodes may be wrong, and
@@ -33,14 +36,15 @@ class NodeHealth {
   };
 
   kube::Round round(const kube::Key& key, WallTime now);
-  bool is_silent(const Workload& node, MonoTime now);
-  void mark_unknown(const Workload& node, WallTime now, std::vector<kube::Write>& writes);
-  void mark_pods(const Workload& node, WallTime now, std::vector<kube::Write>& writes);
+  bool is_silent(const AnyObject& node, MonoTime now);
+  void mark_unknown(const AnyObject& node, WallTime now, std::vector<kube::Write>& writes);
+  void mark_pods(const AnyObject& node, WallTime now, std::vector<kube::Write>& writes);
 
-  WorkloadCaches& caches_;
+  kube::CacheSet& caches_;
   kube::EventRecorder events_;
   NodeHealthOptions options_;
-  kube::Informer<Workload> nodes_, leases_;
+  kube::Informer<model::Pod>& pods_;
+  kube::Informer<AnyObject>&nodes_, &leases_;
   int pods_by_node_;
   std::map<std::string, Heard> heard_;
   kube::ReconcileLoop loop_;

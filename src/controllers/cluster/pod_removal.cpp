@@ -15,7 +15,7 @@ constexpr std::size_t kMaxEnded = 12'500;
 
 bool evicts(const json::Value& taint) { return json::string_at(taint, {"effect"}) == "NoExecute"; }
 
-const json::Array& evicting_taints(const WorkloadRef& node, json::Array& scratch) {
+const json::Array& evicting_taints(const AnyRef& node, json::Array& scratch) {
   if (node)
     if (const json::Array* taints = json::array_at(node->spec, {"taints"}))
       for (const json::Value& taint : *taints)
@@ -72,23 +72,20 @@ std::optional<Nanos> time_to_stay(const model::Pod& pod, const json::Array& tain
   return Nanos(std::chrono::seconds(*least));
 }
 
-PodRemoval::PodRemoval(WorkloadCaches& caches, NodeHealth& health)
+PodRemoval::PodRemoval(kube::CacheSet& caches, NodeHealth& health)
     : caches_(caches),
-      events_(caches.client, "taint-eviction-controller"),
+      pods_(caches.of<model::Pod>(kube::resources::pods)),
+      events_(caches.client(), "taint-eviction-controller"),
       health_(health),
-      loop_(
-          caches.client, kube::ReconcileOptions{.name = "taint-eviction"},
-          [this](const kube::Key& key, WallTime now) { return evict_round(key, now); },
-          [this](const kube::Write& write, const kube::ObjectPtr& result) {
-            caches_.overlay(write, result);
-          }) {
-  health_.nodes().on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
+      loop_(caches, {.name = "taint-eviction"},
+            [this](const kube::Key& key, WallTime now) { return evict_round(key, now); }) {
+  health_.nodes().on_change([this](const AnyRef& before, const AnyRef& after) {
     json::Array old, now;
     if (json::equal(evicting_taints(before, old), evicting_taints(after, now))) return;
-    for (const WorkloadPod& pod : health_.pods_on((after ? after : before)->metadata.name))
+    for (const PodRef& pod : health_.pods_on((after ? after : before)->metadata.name))
       loop_.add(key_of(pod->metadata));
   });
-  caches_.pods.on_change([this](const WorkloadPod& before, const WorkloadPod& after) {
+  pods_.on_change([this](const PodRef& before, const PodRef& after) {
     if (!after) {
       marked_.erase(before->metadata.uid);
       return;
@@ -104,7 +101,7 @@ PodRemoval::PodRemoval(WorkloadCaches& caches, NodeHealth& health)
 
 kube::Round PodRemoval::evict_round(const kube::Key& key, WallTime now) {
   kube::Round round;
-  WorkloadPod pod = caches_.pods.get(key);
+  PodRef pod = pods_.get(key);
   if (!pod || pod->metadata.deletionTimestamp || pod->spec.nodeName.empty()) return round;
   json::Array taints;
   evicting_taints(health_.nodes().get({"", pod->spec.nodeName}), taints);
@@ -116,7 +113,7 @@ kube::Round PodRemoval::evict_round(const kube::Key& key, WallTime now) {
                      "Cancelling deletion of Pod " + name);
     return round;
   }
-  MonoTime clock = caches_.client.executor().clock().mono();
+  MonoTime clock = caches_.client().executor().clock().mono();
   MonoTime since = marked_.try_emplace(pod->metadata.uid, clock).first->second;
   if (clock < since + *stay) {
     round.again_after = since + *stay - clock;
@@ -134,7 +131,7 @@ kube::Round PodRemoval::evict_round(const kube::Key& key, WallTime now) {
 }
 
 void PodRemoval::sweep_later() {
-  caches_.client.executor().post_after(kSweep, [this, alive = std::weak_ptr<bool>(alive_)] {
+  caches_.client().executor().post_after(kSweep, [this, alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     sweep();
     sweep_later();
@@ -150,16 +147,16 @@ bool PodRemoval::node_is_gone(const std::string& name, MonoTime now) {
 }
 
 void PodRemoval::sweep() {
-  if (!caches_.synced() || !health_.nodes().synced()) return;
-  const Clock& clock = caches_.client.executor().clock();
-  std::vector<WorkloadPod> ended;
+  if (!caches_.synced()) return;
+  const Clock& clock = caches_.client().executor().clock();
+  std::vector<PodRef> ended;
   std::vector<kube::Write> writes;
   auto take = [&](const model::Pod& pod) {
     kube::Write write = remove(kube::resources::pods, key_of(pod.metadata), pod.metadata.uid);
     write.grace_period_seconds = 0;
     writes.push_back(std::move(write));
   };
-  caches_.pods.for_each([&](const WorkloadPod& pod) {
+  pods_.for_each([&](const PodRef& pod) {
     if (!pod->spec.nodeName.empty() && node_is_gone(pod->spec.nodeName, clock.mono())) {
       if (!pod_finished(*pod))
         writes.push_back(mark(
@@ -174,14 +171,13 @@ void PodRemoval::sweep() {
   });
   if (ended.size() > kMaxEnded) {
     auto surplus = ended.begin() + static_cast<std::ptrdiff_t>(ended.size() - kMaxEnded);
-    std::nth_element(ended.begin(), surplus, ended.end(),
-                     [](const WorkloadPod& a, const WorkloadPod& b) {
-                       return a->metadata.creationTimestamp.at < b->metadata.creationTimestamp.at;
-                     });
+    std::nth_element(ended.begin(), surplus, ended.end(), [](const PodRef& a, const PodRef& b) {
+      return a->metadata.creationTimestamp.at < b->metadata.creationTimestamp.at;
+    });
     for (auto it = ended.begin(); it != surplus; ++it) take(**it);
   }
   if (writes.empty()) return;
-  caches_.client.batch(std::move(writes), [](const std::vector<kube::WriteResult>& results) {
+  caches_.client().batch(std::move(writes), [](const std::vector<kube::WriteResult>& results) {
     for (const kube::WriteResult& result : results)
       if (!result && result.error().code != Code::not_found)
         log_warn("pod-gc", "a pod could not be removed, will be retried",

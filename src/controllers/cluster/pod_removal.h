@@ -12,7 +12,7 @@ std::optional<Nanos> time_to_stay(const model::Pod& pod, const json::Array& tain
 
 class PodRemoval {
  public:
-  PodRemoval(WorkloadCaches& caches, NodeHealth& health);
+  PodRemoval(kube::CacheSet& caches, NodeHealth& health);
   void start() { sweep_later(); }
 
  private:
@@ -21,7 +21,8 @@ class PodRemoval {
   void sweep();
   bool node_is_gone(const std::string& name, MonoTime now);
 
-  WorkloadCaches& caches_;
+  kube::CacheSet& caches_;
+  kube::Informer<model::Pod>& pods_;
   kube::EventRecorder events_;
   NodeHealth& health_;
   std::map<std::string, MonoTime> marked_;   // pods under a taint they tolerate for a while, by uid

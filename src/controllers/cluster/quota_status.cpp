@@ -3,7 +3,7 @@
 #include <map>
 #include <set>
 
-#include "controllers/framework/writes.h"
+#include "controllers/vocabulary.h"
 #include "json/parse.h"
 #include "kube/informer.h"
 #include "kube/reconcile.h"
@@ -63,7 +63,7 @@ struct QuotaStatus::State : std::enable_shared_from_this<State> {
             c, kube::ReconcileOptions{.name = "resourcequota"},
             [this](const kube::Key& key, WallTime) { return reconcile(key); },
             [this](const kube::Write& write, const kube::ObjectPtr& result) {
-              overlay(quotas, write, result);
+              quotas.overlay(write, result);
             }) {}
 
   void start() {

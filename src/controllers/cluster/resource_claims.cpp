@@ -26,7 +26,7 @@ bool pod_done(const model::Pod& pod) {
   return pod_finished(pod) || (pod.metadata.deletionTimestamp && pod.spec.nodeName.empty());
 }
 
-const model::OwnerReference* owning_pod(const Workload& claim) {
+const model::OwnerReference* owning_pod(const AnyObject& claim) {
   const model::OwnerReference* owner = claim.metadata.controller();
   return owner && owner->apiVersion == "v1" && owner->kind == "Pod" ? owner : nullptr;
 }
@@ -58,78 +58,62 @@ std::string claim_prefix(const std::string& pod, const std::string& entry) {
          entry.substr(0, entry.size() * kNameMax / whole.size());
 }
 
-bool is_protected(const Workload& claim) {
+bool is_protected(const AnyObject& claim) {
   const auto& all = claim.metadata.finalizers;
   return std::find(all.begin(), all.end(), kFinalizer) != all.end();
 }
-bool is_allocated(const Workload& claim) {
+bool is_allocated(const AnyObject& claim) {
   return json::object_at(claim.status, {"allocation"}) != nullptr;
 }
-bool is_reserved_for(const Workload& claim, const std::string& uid) {
+bool is_reserved_for(const AnyObject& claim, const std::string& uid) {
   const json::Array* users = json::array_at(claim.status, {"reservedFor"});
   return users && std::any_of(users->begin(), users->end(), [&](const json::Value& one) {
            return json::string_at(one, {"uid"}) == uid;
          });
 }
 
-json::Object version_of(const Workload& claim) {
+json::Object version_of(const AnyObject& claim) {
   return json::Object{{"resourceVersion", claim.metadata.resourceVersion}};
 }
 
 }  // namespace
 
-ResourceClaims::ResourceClaims(WorkloadCaches& caches)
-    : caches_(caches),
-      events_(caches.client, "resource_claim"),
-      claims_(caches.client, claim_resources::resource_claims),
-      templates_(caches.client, claim_resources::resource_claim_templates),
-      pods_by_template_(
-          caches.pods.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
-            for (const json::Value& entry : pod.spec.resourceClaims)
-              if (std::string_view name = json::string_at(entry, {"resourceClaimTemplateName"});
-                  !name.empty())
-                keys.push_back(pod.metadata.ns + "/" + std::string(name));
-          })),
-      claims_by_pod_(claims_.add_index([](const Workload& claim, std::vector<std::string>& keys) {
+ResourceClaims::ResourceClaims(kube::CacheSet& caches)
+    : events_(caches.client(), "resource_claim"),
+      pods_(caches.of<model::Pod>(kube::resources::pods)),
+      claims_(caches.of<AnyObject>(claim_resources::resource_claims)),
+      templates_(caches.of<AnyObject>(claim_resources::resource_claim_templates)),
+      pods_by_template_(pods_.add_index([](const model::Pod& pod, std::vector<std::string>& keys) {
+        for (const json::Value& entry : pod.spec.resourceClaims)
+          if (std::string_view name = json::string_at(entry, {"resourceClaimTemplateName"});
+              !name.empty())
+            keys.push_back(pod.metadata.ns + "/" + std::string(name));
+      })),
+      claims_by_pod_(claims_.add_index([](const AnyObject& claim, std::vector<std::string>& keys) {
         if (const model::OwnerReference* pod = owning_pod(claim)) keys.push_back(pod->uid);
       })),
-      pods_loop_(
-          caches.client, kube::ReconcileOptions{.name = "resource-claim-pods"},
-          [this](const kube::Key& key, WallTime) { return pod_round(key); },
-          [this](const kube::Write& write, const kube::ObjectPtr& result) {
-            caches_.overlay(write, result);
-            overlay(claims_, write, result);
-          }),
-      claims_loop_(
-          caches.client, kube::ReconcileOptions{.name = "resource-claims"},
-          [this](const kube::Key& key, WallTime now) { return claim_round(key, now); },
-          [this](const kube::Write& write, const kube::ObjectPtr& result) {
-            overlay(claims_, write, result);
-          }) {
-  caches_.pods.on_change(
-      [this](const WorkloadPod& before, const WorkloadPod& after) { pod_changed(before, after); });
-  claims_.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
-    claim_changed(before, after);
-  });
-  templates_.on_change([this](const WorkloadRef&, const WorkloadRef& after) {
+      pods_loop_(caches, {.name = "resource-claim-pods"},
+                 [this](const kube::Key& key, WallTime) { return pod_round(key); }),
+      claims_loop_(caches, {.name = "resource-claims"},
+                   [this](const kube::Key& key, WallTime now) { return claim_round(key, now); }) {
+  pods_.on_change(
+      [this](const PodRef& before, const PodRef& after) { pod_changed(before, after); });
+  claims_.on_change(
+      [this](const AnyRef& before, const AnyRef& after) { claim_changed(before, after); });
+  templates_.on_change([this](const AnyRef&, const AnyRef& after) {
     if (!after) return;
-    for (const WorkloadPod& pod :
-         caches_.pods.by(pods_by_template_, after->metadata.ns + "/" + after->metadata.name))
+    for (const PodRef& pod :
+         pods_.by(pods_by_template_, after->metadata.ns + "/" + after->metadata.name))
       pods_loop_.add(key_of(pod->metadata));
   });
-  caches_.on_synced([this] { enable(); });
-  claims_.on_settled([this] { enable(); });
-  templates_.on_settled([this] { enable(); });
+  caches.on_synced([this] {
+    pods_loop_.enable();
+    claims_loop_.enable();
+  });
 }
 
-void ResourceClaims::enable() {
-  if (!caches_.synced() || !claims_.synced() || !templates_.synced()) return;
-  pods_loop_.enable();
-  claims_loop_.enable();
-}
-
-void ResourceClaims::pod_changed(const WorkloadPod& before, const WorkloadPod& after) {
-  const WorkloadPod& pod = after ? after : before;
+void ResourceClaims::pod_changed(const PodRef& before, const PodRef& after) {
+  const PodRef& pod = after ? after : before;
   if (pod->spec.resourceClaims.empty()) return;
   if (before && (!after || before->metadata.uid != after->metadata.uid)) {
     if (gone_.size() >= kMostGone) gone_.clear();  // the others are found missing
@@ -138,16 +122,16 @@ void ResourceClaims::pod_changed(const WorkloadPod& before, const WorkloadPod& a
   if (after) pods_loop_.add(key_of(after->metadata));
   if (after && !pod_done(*after) && !(before && before->metadata.uid != after->metadata.uid))
     return;
-  for (const WorkloadPod& one : {before, after}) {
+  for (const PodRef& one : {before, after}) {
     if (!one) continue;
     for (const std::string& name : claim_names(*one)) claims_loop_.add({one->metadata.ns, name});
-    for (const WorkloadRef& claim : claims_.by(claims_by_pod_, one->metadata.uid))
+    for (const AnyRef& claim : claims_.by(claims_by_pod_, one->metadata.uid))
       claims_loop_.add(key_of(claim->metadata));
   }
 }
 
-void ResourceClaims::claim_changed(const WorkloadRef& before, const WorkloadRef& after) {
-  const WorkloadRef& claim = after ? after : before;
+void ResourceClaims::claim_changed(const AnyRef& before, const AnyRef& after) {
+  const AnyRef& claim = after ? after : before;
   if (after)
     claims_loop_.add(key_of(after->metadata));
   else
@@ -160,7 +144,7 @@ void ResourceClaims::claim_changed(const WorkloadRef& before, const WorkloadRef&
 
 kube::Round ResourceClaims::pod_round(const kube::Key& key) {
   kube::Round round;
-  WorkloadPod pod = caches_.pods.get(key);
+  PodRef pod = pods_.get(key);
   if (!pod || pod->metadata.deletionTimestamp || pod_done(*pod)) return round;
   json::Array news;
   for (const json::Value& entry : pod->spec.resourceClaims) {
@@ -192,13 +176,13 @@ std::optional<std::string> ResourceClaims::claim_for(const model::Pod& pod,
                                                      const json::Value& entry) const {
   std::string_view name = json::string_at(entry, {"name"});
   if (const json::Value* told = status_of(pod, name)) {
-    WorkloadRef claim =
+    AnyRef claim =
         claims_.get({pod.metadata.ns, std::string(json::string_at(*told, {"resourceClaimName"}))});
     const model::OwnerReference* owner = claim ? owning_pod(*claim) : nullptr;
     if (owner && owner->uid == pod.metadata.uid) return claim->metadata.name;
   }
   // Made already, but the pod was not told.
-  for (const WorkloadRef& claim : claims_.by(claims_by_pod_, pod.metadata.uid))
+  for (const AnyRef& claim : claims_.by(claims_by_pod_, pod.metadata.uid))
     if (claim->metadata.annotation(kPodClaim) == name) return claim->metadata.name;
   return std::nullopt;
 }
@@ -207,7 +191,7 @@ void ResourceClaims::make_claim(const model::Pod& pod, const json::Value& entry,
                                 kube::Round& round) {
   const std::string name(json::string_at(entry, {"name"}));
   const std::string from(json::string_at(entry, {"resourceClaimTemplateName"}));
-  WorkloadRef made_from = templates_.get({pod.metadata.ns, from});
+  AnyRef made_from = templates_.get({pod.metadata.ns, from});
   if (!made_from) {
     std::string reason = "resource claim template \"" + from +
                          "\": resourceclaimtemplate.resource.k8s.io \"" + from + "\" not found";
@@ -239,7 +223,7 @@ void ResourceClaims::make_claim(const model::Pod& pod, const json::Value& entry,
 // Who came to a node past the scheduler still has a right to claims that are allocated.
 void ResourceClaims::reserve_for_placed(const model::Pod& pod, kube::Round& round) const {
   for (const std::string& name : claim_names(pod)) {
-    WorkloadRef claim = claims_.get({pod.metadata.ns, name});
+    AnyRef claim = claims_.get({pod.metadata.ns, name});
     if (!claim || !is_allocated(*claim) || is_reserved_for(*claim, pod.metadata.uid)) continue;
     json::Object user{{"resource", "pods"}, {"name", pod.metadata.name}, {"uid", pod.metadata.uid}};
     round.writes.push_back(merge_patch(
@@ -259,7 +243,7 @@ bool ResourceClaims::still_uses(const json::Value& user, const std::string& ns, 
     return true;  // nobody we could ask
   const std::string uid(json::string_at(user, {"uid"}));
   if (gone_.contains(uid)) return false;
-  WorkloadPod pod = caches_.pods.get({ns, std::string(json::string_at(user, {"name"}))});
+  PodRef pod = pods_.get({ns, std::string(json::string_at(user, {"name"}))});
   if (pod) {
     missing_.erase(uid);
     return pod->metadata.uid == uid && !pod_done(*pod);
@@ -276,7 +260,7 @@ bool ResourceClaims::still_uses(const json::Value& user, const std::string& ns, 
 
 kube::Round ResourceClaims::claim_round(const kube::Key& key, WallTime now) {
   kube::Round round;
-  WorkloadRef claim = claims_.get(key);
+  AnyRef claim = claims_.get(key);
   if (!claim) return round;
   json::Array users;
   const json::Array* known = json::array_at(claim->status, {"reservedFor"});
@@ -317,7 +301,7 @@ kube::Round ResourceClaims::claim_round(const kube::Key& key, WallTime now) {
 }
 
 // The version keeps it from hitting a claim that somebody has just joined.
-void ResourceClaims::take_back(const Workload& claim, const json::Array& users,
+void ResourceClaims::take_back(const AnyObject& claim, const json::Array& users,
                                kube::Round& round) const {
   json::Object status{{"reservedFor", users.empty() ? json::Value(nullptr) : json::Value(users)}};
   if (users.empty()) {
@@ -331,10 +315,10 @@ void ResourceClaims::take_back(const Workload& claim, const json::Array& users,
 
 // A claim made for a pod that has ended goes now; that of a pod that is gone is collected as
 // garbage.
-void ResourceClaims::remove_if_unwanted(const Workload& claim, kube::Round& round) const {
+void ResourceClaims::remove_if_unwanted(const AnyObject& claim, kube::Round& round) const {
   const model::OwnerReference* owner = owning_pod(claim);
   if (!owner || claim.metadata.deletionTimestamp) return;
-  WorkloadPod pod = caches_.pods.get({claim.metadata.ns, owner->name});
+  PodRef pod = pods_.get({claim.metadata.ns, owner->name});
   if (pod && (pod->metadata.uid != owner->uid || pod_done(*pod)))
     round.writes.push_back(remove(resource_claims, key_of(claim.metadata), claim.metadata.uid));
 }

@@ -7,7 +7,11 @@
 #include <set>
 #include <string>
 
-#include "controllers/workload/caches.h"
+#include "controllers/vocabulary.h"
+#include "framework/condition.h"
+#include "kube/cache_set.h"
+#include "kube/events.h"
+#include "kube/reconcile.h"
 
 namespace hekla::controllers {
 
@@ -17,16 +21,11 @@ extern const kube::Resource resource_claims, resource_claim_templates;
 
 class ResourceClaims {
  public:
-  explicit ResourceClaims(WorkloadCaches& caches);
-  void start() {
-    claims_.start();
-    templates_.start();
-  }
+  explicit ResourceClaims(kube::CacheSet& caches);
 
  private:
-  void enable();
-  void pod_changed(const WorkloadPod& before, const WorkloadPod& after);
-  void claim_changed(const WorkloadRef& before, const WorkloadRef& after);
+  void pod_changed(const PodRef& before, const PodRef& after);
+  void claim_changed(const AnyRef& before, const AnyRef& after);
 
   kube::Round pod_round(const kube::Key& key);
   // The claim the pod has for this entry of its spec; nothing if one must be made first.
@@ -36,12 +35,12 @@ class ResourceClaims {
 
   kube::Round claim_round(const kube::Key& key, WallTime now);
   bool still_uses(const json::Value& user, const std::string& ns, WallTime now, kube::Round& round);
-  void take_back(const Workload& claim, const json::Array& users, kube::Round& round) const;
-  void remove_if_unwanted(const Workload& claim, kube::Round& round) const;
+  void take_back(const AnyObject& claim, const json::Array& users, kube::Round& round) const;
+  void remove_if_unwanted(const AnyObject& claim, kube::Round& round) const;
 
-  WorkloadCaches& caches_;
   kube::EventRecorder events_;
-  kube::Informer<Workload> claims_, templates_;
+  kube::Informer<model::Pod>& pods_;
+  kube::Informer<AnyObject>&claims_, &templates_;
   int pods_by_template_, claims_by_pod_;
   std::set<std::string> gone_;               // uids of pods seen to go, a bounded number
   std::map<std::string, WallTime> missing_;  // uids of pods never seen, since when

@@ -2,7 +2,7 @@
 #include "controllers/cluster/resource_claims.h"
 
 #include "controllers/cluster/cluster_fixture_test.h"
-#include "controllers/workload/workload_controllers.h"
+#include "controllers/cluster_controllers.h"
 
 namespace hekla::controllers {
 namespace {
@@ -60,7 +60,7 @@ class ResourceClaimsTest : public ClusterTest {
     patch(resources::pods, {"default", pod}, "{status: {phase: Succeeded}}", "status");
   }
 
-  WorkloadControllers controllers_;
+  ClusterControllers controllers_;
 };
 
 TEST_F(ResourceClaimsTest, TemplatesBecomeClaimsOfTheirPods) {

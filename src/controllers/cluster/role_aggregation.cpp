@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "controllers/framework/writes.h"
-#include "kube/informer.h"
+#include "controllers/vocabulary.h"
 #include "kube/reconcile.h"
 #include "model/meta.h"
 #include "model/selector.h"
@@ -39,24 +38,15 @@ bool same_rules(const json::Array& a, const std::vector<json::Value>& b) {
 }  // namespace
 
 struct RoleAggregation::State {
-  kube::Informer<AggregatedClusterRole> roles;
+  kube::Informer<AggregatedClusterRole>& roles;
   kube::ReconcileLoop loop;
 
-  explicit State(kube::Client& client)
-      : roles(client, kClusterRoles),
-        loop(
-            client, kube::ReconcileOptions{.name = "clusterrole-aggregation"},
-            [this](const kube::Key& key, WallTime) { return reconcile(key.name); },
-            [this](const kube::Write& write, const kube::ObjectPtr& result) {
-              overlay(roles, write, result);
-            }) {}
-
-  void start() {
+  explicit State(kube::CacheSet& caches)
+      : roles(caches.of<AggregatedClusterRole>(kClusterRoles)),
+        loop(caches, {.name = "clusterrole-aggregation"},
+             [this](const kube::Key& key, WallTime) { return reconcile(key.name); }) {
     roles.on_change([this](const RoleRef&, const RoleRef&) { look_at_all(); });
-    roles.on_settled([this] {
-      if (roles.synced()) loop.enable();
-    });
-    roles.start();
+    caches.on_synced([this] { loop.enable(); });
   }
 
   // Few roles aggregate and roles change rarely; finding out which ones are concerned is not worth
@@ -88,8 +78,8 @@ struct RoleAggregation::State {
   }
 };
 
-RoleAggregation::RoleAggregation(kube::Client& client) : state_(std::make_shared<State>(client)) {}
+RoleAggregation::RoleAggregation(kube::CacheSet& caches)
+    : state_(std::make_unique<State>(caches)) {}
 RoleAggregation::~RoleAggregation() = default;
-void RoleAggregation::start() { state_->start(); }
 
 }  // namespace hekla::controllers

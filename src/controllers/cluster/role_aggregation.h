@@ -4,20 +4,19 @@
 
 #include <memory>
 
-#include "kube/client.h"
+#include "kube/cache_set.h"
 
 namespace hekla::controllers {
 
-// Lives on the client's executor.
+// Lives on the caches' executor.
 class RoleAggregation {
  public:
-  explicit RoleAggregation(kube::Client& client);
+  explicit RoleAggregation(kube::CacheSet& caches);
   ~RoleAggregation();
-  void start();
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace hekla::controllers

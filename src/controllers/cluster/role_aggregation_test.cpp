@@ -24,8 +24,9 @@ TEST(RoleAggregation, GathersTheRulesOfSelectedRolesAndFollowsThem) {
     "aggregationRule":{"clusterRoleSelectors":[{"matchLabels":{"to-edit":"true"}}]}})"));
   api.create(kRoles, role(R"({"metadata":{"name":"part","labels":{"to-edit":"true"}},
     "rules":[{"verbs":["get"],"apiGroups":[""],"resources":["pods"]}]})"));
-  RoleAggregation aggregation(client);
-  aggregation.start();
+  kube::CacheSet caches(client);
+  RoleAggregation aggregation(caches);
+  caches.start();
   simulation.run_until_idle();
   auto rules = [&](const std::string& name) {
     return json::serialize(*json::find(*api.find(kRoles, {"", name}), "rules"));

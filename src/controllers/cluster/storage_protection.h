@@ -2,21 +2,24 @@
 // finalizers off when the last user has gone.
 #pragma once
 
-#include "controllers/workload/caches.h"
+#include "controllers/vocabulary.h"
+#include "framework/condition.h"
+#include "kube/cache_set.h"
+#include "kube/events.h"
+#include "kube/reconcile.h"
 
 namespace hekla::controllers {
 
 class StorageProtection {
  public:
-  explicit StorageProtection(WorkloadCaches& caches);
-  void start() { volumes_.start(); }
+  explicit StorageProtection(kube::CacheSet& caches);
 
  private:
   kube::Round claim_round(const kube::Key& key);
   kube::Round volume_round(const kube::Key& key);
 
-  WorkloadCaches& caches_;
-  kube::Informer<Workload> volumes_;
+  kube::Informer<model::Pod>& pods_;
+  kube::Informer<AnyObject>&claims_, &volumes_;
   int pods_by_claim_;
   kube::ReconcileLoop claims_loop_, volumes_loop_;
 };

@@ -2,8 +2,8 @@
 // time.
 #include "controllers/cluster/cluster_fixture_test.h"
 #include "controllers/cluster/quota_status.h"
+#include "controllers/cluster_controllers.h"
 #include "controllers/workload/autoscale.h"
-#include "controllers/workload/workload_controllers.h"
 
 namespace hekla::controllers {
 namespace {
@@ -82,7 +82,7 @@ class UpkeepTest : public ClusterTest {
     return at(resources::pod_disruption_budgets, {"default", "b"}, {"status", member});
   }
 
-  WorkloadControllers controllers_;
+  ClusterControllers controllers_;
   int beats_ = 0;
 };
 
@@ -248,7 +248,7 @@ TEST_F(UpkeepTest, TwoAutoscalersOfTheSamePodsDoNothing) {
 
 class AutoscaleTest : public ::testing::Test {
  protected:
-  WorkloadPod pod(const std::string& name, int request_milli, bool ready = true) {
+  PodRef pod(const std::string& name, int request_milli, bool ready = true) {
     model::Pod made;
     made.metadata.name = name;
     made.status.phase = "Running";
@@ -285,7 +285,7 @@ TEST_F(AutoscaleTest, FollowsUtilization) {
   for (const Case& one : {Case{300, 50, 2}, Case{500, 50, 3}, Case{540, 50, 3}, Case{600, 50, 4},
                           Case{1000, 50, 6}}) {
     PodUse use;
-    std::vector<WorkloadPod> pods;
+    std::vector<PodRef> pods;
     for (const char* name : {"a", "b", "c"}) {
       pods.push_back(pod(name, 1000));
       uses(use, name, one.use);

@@ -93,10 +93,10 @@ struct Grouped {
   std::vector<std::int64_t> unready, missing;  // their requests
 };
 
-Result<Grouped> group(const std::vector<WorkloadPod>& pods, const Target& target, const PodUse& use,
+Result<Grouped> group(const std::vector<PodRef>& pods, const Target& target, const PodUse& use,
                       WallTime now) {
   Grouped grouped;
-  for (const WorkloadPod& pod : pods) {
+  for (const PodRef& pod : pods) {
     if (pod->metadata.deletionTimestamp || pod->status.phase == "Failed") continue;
     std::int64_t request = target.utilization ? TRY(request_of(*pod, target)) : 0;
     std::optional<std::int64_t> value = use_of(*pod, target, use);
@@ -237,7 +237,7 @@ std::int64_t furthest(const Rules& rules, bool up, std::int64_t current,
 }  // namespace
 
 Result<MetricProposal> evaluate_metric(const json::Value& metric, std::int64_t current_replicas,
-                                       const std::vector<WorkloadPod>& pods, const PodUse& use,
+                                       const std::vector<PodRef>& pods, const PodUse& use,
                                        WallTime now) {
   std::optional<Target> target = read_target(metric);
   std::string type(json::string_at(metric, {"type"}));

@@ -25,7 +25,7 @@ struct MetricProposal {
 
 // `metric` is an item of spec.metrics; `pods` are those the target's selector finds.
 Result<MetricProposal> evaluate_metric(const json::Value& metric, std::int64_t current_replicas,
-                                       const std::vector<WorkloadPod>& pods, const PodUse& use,
+                                       const std::vector<PodRef>& pods, const PodUse& use,
                                        WallTime now);
 
 // What one autoscaler remembers between rounds.

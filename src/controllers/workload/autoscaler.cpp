@@ -38,7 +38,7 @@ PodUse read_use(const kube::List& list) {
 // status.conditions on their way to the next state.
 class Autoscalers::Conditions {
  public:
-  Conditions(const Workload& scaler, WallTime now) : list_(conditions_of(scaler)), now_(now) {}
+  Conditions(const AnyObject& scaler, WallTime now) : list_(conditions_of(scaler)), now_(now) {}
   void set(std::string_view type, bool value, std::string_view reason, const std::string& message) {
     json::Object made{{"type", type},
                       {"status", value ? "True" : "False"},
@@ -61,22 +61,22 @@ class Autoscalers::Conditions {
   WallTime now_;
 };
 
-kube::EventTarget Autoscalers::target_of_events(const Workload& scaler) {
+kube::EventTarget Autoscalers::target_of_events(const AnyObject& scaler) {
   return {kScalers.api_version(), kScalers.kind, scaler.metadata.ns, scaler.metadata.name,
           scaler.metadata.uid};
 }
 
-Autoscalers::Autoscalers(WorkloadCaches& caches)
+Autoscalers::Autoscalers(kube::CacheSet& caches)
     : caches_(caches),
-      events_(caches.client, "horizontal-pod-autoscaler"),
-      scalers_(caches.client, kScalers),
-      loop_(
-          caches.client, kube::ReconcileOptions{.name = "horizontal-pod-autoscaler"},
-          [this](const kube::Key& key, WallTime now) { return round(key, now); },
-          [this](const kube::Write& write, const kube::ObjectPtr& result) {
-            overlay(scalers_, write, result);
-          }) {
-  scalers_.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
+      events_(caches.client(), "horizontal-pod-autoscaler"),
+      pods_(caches.of<model::Pod>(kube::resources::pods)),
+      scalers_(caches.of<AnyObject>(kScalers)),
+      deployments_(caches.of<AnyObject>(kube::resources::deployments)),
+      replica_sets_(caches.of<AnyObject>(kube::resources::replica_sets)),
+      stateful_sets_(caches.of<AnyObject>(kube::resources::stateful_sets)),
+      loop_(caches, {.name = "horizontal-pod-autoscaler"},
+            [this](const kube::Key& key, WallTime now) { return round(key, now); }) {
+  scalers_.on_change([this](const AnyRef& before, const AnyRef& after) {
     if (before && after && before->metadata.generation == after->metadata.generation &&
         json::equal(before->spec, after->spec))
       return;  // our own status
@@ -84,19 +84,14 @@ Autoscalers::Autoscalers(WorkloadCaches& caches)
     work_[key].next = MonoTime{};
     loop_.add(key);
   });
-  auto enable = [this] {
-    if (scalers_.synced() && caches_.synced()) loop_.enable();
-  };
-  scalers_.on_settled(enable);
-  caches_.on_synced(enable);
+  caches_.on_synced([this] { loop_.enable(); });
 }
 
-WorkloadRef Autoscalers::target_of(const Workload& scaler, const kube::Resource*& resource) const {
+AnyRef Autoscalers::target_of(const AnyObject& scaler, const kube::Resource*& resource) const {
   std::string_view kind = json::string_at(scaler.spec, {"scaleTargetRef", "kind"});
   kube::Key key{scaler.metadata.ns,
                 std::string(json::string_at(scaler.spec, {"scaleTargetRef", "name"}))};
-  for (const kube::Informer<Workload>* informer :
-       {&caches_.deployments, &caches_.replica_sets, &caches_.stateful_sets})
+  for (const kube::Informer<AnyObject>* informer : {&deployments_, &replica_sets_, &stateful_sets_})
     if (informer->resource().kind == kind) {
       resource = &informer->resource();
       return informer->get(key);
@@ -106,36 +101,36 @@ WorkloadRef Autoscalers::target_of(const Workload& scaler, const kube::Resource*
 
 void Autoscalers::ask(const kube::Key& key, const std::string& selector) {
   work_[key].asking = true;
-  caches_.client.list(kPodMetrics, {key.ns, selector, {}},
-                      [this, key, alive = std::weak_ptr<bool>(alive_)](Result<kube::List> list) {
-                        if (alive.expired()) return;
-                        auto found = work_.find(key);
-                        if (found == work_.end()) return;
-                        found->second.asking = false;
-                        if (list)
-                          found->second.answer = read_use(*list);
-                        else
-                          found->second.answer = std::unexpected(list.error());
-                        loop_.add(key);
-                      });
+  caches_.client().list(kPodMetrics, {key.ns, selector, {}},
+                        [this, key, alive = std::weak_ptr<bool>(alive_)](Result<kube::List> list) {
+                          if (alive.expired()) return;
+                          auto found = work_.find(key);
+                          if (found == work_.end()) return;
+                          found->second.asking = false;
+                          if (list)
+                            found->second.answer = read_use(*list);
+                          else
+                            found->second.answer = std::unexpected(list.error());
+                          loop_.add(key);
+                        });
 }
 
 kube::Round Autoscalers::round(const kube::Key& key, WallTime now) {
   kube::Round round;
-  WorkloadRef scaler = scalers_.get(key);
+  AnyRef scaler = scalers_.get(key);
   if (!scaler || scaler->metadata.deletionTimestamp) {
     work_.erase(key);
     return round;
   }
   Work& work = work_[key];
-  MonoTime clock = caches_.client.executor().clock().mono();
+  MonoTime clock = caches_.client().executor().clock().mono();
   if (work.asking) return round;
   if (!work.answer && clock < work.next) {
     round.again_after = work.next - clock;
     return round;
   }
   const kube::Resource* resource = nullptr;
-  WorkloadRef target = target_of(*scaler, resource);
+  AnyRef target = target_of(*scaler, resource);
   if (!target) {
     work.next = clock + kPeriod;
     round.again_after = kPeriod;
@@ -151,12 +146,12 @@ kube::Round Autoscalers::round(const kube::Key& key, WallTime now) {
                    "the HPA controller was unable to get the target's current scale: " + why);
     json::Object status = scaler->status.is_object() ? scaler->status.get_object() : json::Object{};
     status["conditions"] = conditions.take();
-    if (auto write = status_write(kScalers, *scaler, status))
+    if (auto write = status_write(kScalers, key, scaler->status, status))
       round.writes.push_back(std::move(*write));
     return round;
   }
   if (!work.answer) {
-    std::optional<model::Selector> selector = target->selector();
+    std::optional<model::Selector> selector = spec_selector(*target);
     ask(key, selector ? selector->text() : "");
     return round;
   }
@@ -167,18 +162,17 @@ kube::Round Autoscalers::round(const kube::Key& key, WallTime now) {
   return round;
 }
 
-std::string Autoscalers::ambiguity(const Workload& scaler, const Workload& target) const {
-  std::optional<model::Selector> selector = target.selector();
+std::string Autoscalers::ambiguity(const AnyObject& scaler, const AnyObject& target) const {
+  std::optional<model::Selector> selector = spec_selector(target);
   if (!selector) return "";
-  std::vector<WorkloadPod> pods = caches_.pods.in_namespace(scaler.metadata.ns);
-  std::erase_if(pods,
-                [&](const WorkloadPod& pod) { return !selector->matches(pod->metadata.labels); });
+  std::vector<PodRef> pods = pods_.in_namespace(scaler.metadata.ns);
+  std::erase_if(pods, [&](const PodRef& pod) { return !selector->matches(pod->metadata.labels); });
   std::set<std::string> names;
-  for (const WorkloadRef& other : scalers_.in_namespace(scaler.metadata.ns)) {
+  for (const AnyRef& other : scalers_.in_namespace(scaler.metadata.ns)) {
     const kube::Resource* resource = nullptr;
-    WorkloadRef scaled = target_of(*other, resource);
-    std::optional<model::Selector> selects = scaled ? scaled->selector() : std::nullopt;
-    if (selects && std::any_of(pods.begin(), pods.end(), [&](const WorkloadPod& pod) {
+    AnyRef scaled = target_of(*other, resource);
+    std::optional<model::Selector> selects = scaled ? spec_selector(*scaled) : std::nullopt;
+    if (selects && std::any_of(pods.begin(), pods.end(), [&](const PodRef& pod) {
           return selects->matches(pod->metadata.labels);
         }))
       names.insert(other->metadata.ns + "/" + other->metadata.name);
@@ -190,18 +184,18 @@ std::string Autoscalers::ambiguity(const Workload& scaler, const Workload& targe
          "]";
 }
 
-Autoscalers::Evaluation Autoscalers::evaluate(const Workload& scaler, const Workload& target,
+Autoscalers::Evaluation Autoscalers::evaluate(const AnyObject& scaler, const AnyObject& target,
                                               const Work& work, WallTime now) const {
   Evaluation found;
-  std::vector<WorkloadPod> pods;
-  if (std::optional<model::Selector> selector = target.selector())
-    for (WorkloadPod& pod : caches_.pods.in_namespace(scaler.metadata.ns))
+  std::vector<PodRef> pods;
+  if (std::optional<model::Selector> selector = spec_selector(target))
+    for (PodRef& pod : pods_.in_namespace(scaler.metadata.ns))
       if (selector->matches(pod->metadata.labels)) pods.push_back(std::move(pod));
   const json::Array* metrics = json::array_at(scaler.spec, {"metrics"});
   for (std::size_t i = 0; metrics && i < metrics->size(); ++i) {
     Result<MetricProposal> one =
         *work.answer
-            ? evaluate_metric((*metrics)[i], target.replicas(), pods, **work.answer, now)
+            ? evaluate_metric((*metrics)[i], replicas_of(target), pods, **work.answer, now)
             : Result<MetricProposal>(fail(
                   work.answer->error().code,
                   "unable to get metrics: unable to fetch metrics from resource metrics API: " +
@@ -221,7 +215,7 @@ Autoscalers::Evaluation Autoscalers::evaluate(const Workload& scaler, const Work
 }
 
 // What the metrics call for, as far as the limits allow; nothing if they cannot be had.
-std::optional<std::int64_t> Autoscalers::wanted_replicas(const Workload& scaler,
+std::optional<std::int64_t> Autoscalers::wanted_replicas(const AnyObject& scaler,
                                                          std::int64_t current,
                                                          const Evaluation& found, Work& work,
                                                          Conditions& conditions) {
@@ -243,7 +237,7 @@ std::optional<std::int64_t> Autoscalers::wanted_replicas(const Workload& scaler,
   conditions.set("ScalingActive", true, "ValidMetricFound",
                  "the HPA was able to successfully calculate a replica count from " + found.name);
   ScaleDecision decision = limit_scale(scaler.spec, current, found.proposed, work.history,
-                                       caches_.client.executor().clock().mono());
+                                       caches_.client().executor().clock().mono());
   if (decision.stabilized)
     conditions.set(
         "AbleToScale", true, "ScaleDownStabilized",
@@ -257,10 +251,10 @@ std::optional<std::int64_t> Autoscalers::wanted_replicas(const Workload& scaler,
   return decision.replicas;
 }
 
-kube::Round Autoscalers::decide(const Workload& scaler, const Workload& target,
+kube::Round Autoscalers::decide(const AnyObject& scaler, const AnyObject& target,
                                 const kube::Resource& resource, Work& work, WallTime now) {
   kube::Round round;
-  const std::int64_t current = target.replicas();
+  const std::int64_t current = replicas_of(target);
   const std::int64_t least = json::int_at(scaler.spec, {"minReplicas"}, 1);
   const std::int64_t most = json::int_at(scaler.spec, {"maxReplicas"}, least);
   Conditions conditions(scaler, now);
@@ -306,12 +300,12 @@ kube::Round Autoscalers::decide(const Workload& scaler, const Workload& target,
                                        "scale"));
     events_.record(target_of_events(scaler), "Normal", "SuccessfulRescale",
                    "New size: " + count + "; reason: " + reason);
-    work.history.changes.push_back({caches_.client.executor().clock().mono(), desired - current});
+    work.history.changes.push_back({caches_.client().executor().clock().mono(), desired - current});
   }
   status["desiredReplicas"] = computed ? desired : json::int_at(scaler.status, {"desiredReplicas"});
   if (!found.measured.empty()) status["currentMetrics"] = std::move(found.measured);
   status["conditions"] = conditions.take();
-  if (auto write = status_write(kScalers, scaler, status))
+  if (auto write = status_write(kScalers, key_of(scaler.metadata), scaler.status, status))
     round.writes.push_back(std::move(*write));
   return round;
 }

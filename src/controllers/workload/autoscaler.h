@@ -3,14 +3,16 @@
 #pragma once
 
 #include "controllers/workload/autoscale.h"
-#include "controllers/workload/caches.h"
+#include "controllers/workload/objects.h"
+#include "kube/cache_set.h"
+#include "kube/events.h"
+#include "kube/reconcile.h"
 
 namespace hekla::controllers {
 
 class Autoscalers {
  public:
-  explicit Autoscalers(WorkloadCaches& caches);
-  void start() { scalers_.start(); }
+  explicit Autoscalers(kube::CacheSet& caches);
 
  private:
   struct Work {
@@ -30,21 +32,22 @@ class Autoscalers {
     std::size_t asked = 0, failed = 0;
   };
   class Conditions;
-  static kube::EventTarget target_of_events(const Workload& scaler);
+  static kube::EventTarget target_of_events(const AnyObject& scaler);
   // Why nobody can say which of several scalers has the pods; nothing if it is clear.
-  std::string ambiguity(const Workload& scaler, const Workload& target) const;
-  Evaluation evaluate(const Workload& scaler, const Workload& target, const Work& work,
+  std::string ambiguity(const AnyObject& scaler, const AnyObject& target) const;
+  Evaluation evaluate(const AnyObject& scaler, const AnyObject& target, const Work& work,
                       WallTime now) const;
-  std::optional<std::int64_t> wanted_replicas(const Workload& scaler, std::int64_t current,
+  std::optional<std::int64_t> wanted_replicas(const AnyObject& scaler, std::int64_t current,
                                               const Evaluation& found, Work& work,
                                               Conditions& conditions);
-  kube::Round decide(const Workload& scaler, const Workload& target, const kube::Resource& resource,
-                     Work& work, WallTime now);
-  WorkloadRef target_of(const Workload& scaler, const kube::Resource*& resource) const;
+  kube::Round decide(const AnyObject& scaler, const AnyObject& target,
+                     const kube::Resource& resource, Work& work, WallTime now);
+  AnyRef target_of(const AnyObject& scaler, const kube::Resource*& resource) const;
 
-  WorkloadCaches& caches_;
+  kube::CacheSet& caches_;
   kube::EventRecorder events_;
-  kube::Informer<Workload> scalers_;
+  kube::Informer<model::Pod>& pods_;
+  kube::Informer<AnyObject>&scalers_, &deployments_, &replica_sets_, &stateful_sets_;
   std::map<kube::Key, Work> work_;
   kube::ReconcileLoop loop_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

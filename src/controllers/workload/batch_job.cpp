@@ -9,8 +9,6 @@
 namespace hekla::controllers {
 namespace {
 
-constexpr std::int64_t kJobBurst = 500;
-
 // Why a job is over, before the last of its pods is.
 struct Ending {
   bool success = false;
@@ -20,7 +18,7 @@ struct Ending {
 // One look at a job: what its pods are, what counts, what follows.
 class JobRound {
  public:
-  JobRound(const Workload& job, const std::vector<WorkloadPod>& pods, WallTime now)
+  JobRound(const AnyObject& job, const std::vector<PodRef>& pods, WallTime now)
       : job_(job), pods_(pods), now_(now), conditions_(conditions_of(job)) {
     indexed_ = json::string_at(job.spec, {"completionMode"}) == "Indexed";
     only_failed_ = json::string_at(job.spec, {"podReplacementPolicy"}) == "Failed" ||
@@ -33,7 +31,7 @@ class JobRound {
     start_ = std::string(json::string_at(job.status, {"startTime"}));
   }
 
-  WorkloadPlan plan(const std::string* failure) {
+  Outcome plan() {
     read_status();
     note_suspension();
     if (!suspended_ && start_.empty()) start_ = model::format_rfc3339(now_);
@@ -45,7 +43,7 @@ class JobRound {
     else if (suspended_)
       remove_active(0);
     else
-      fill(failure);
+      fill();
     write_status();
     return std::move(plan_);
   }
@@ -63,11 +61,10 @@ class JobRound {
   std::optional<Ending> past_deadline();
   void end();
   void remove_active(std::int64_t keep);
-  void fill(const std::string* failure);
+  void fill();
   void fill_indexes(std::int64_t room);
   // Of all pods of the job, or of one index.
-  Nanos wait_for_backoff(const std::vector<WorkloadPod>& pods,
-                         std::int64_t* failures = nullptr) const;
+  Nanos wait_for_backoff(const std::vector<PodRef>& pods, std::int64_t* failures = nullptr) const;
   void set_condition(const std::string& type, const std::string& status, const std::string& reason,
                      const std::string& message);
   void write_status();
@@ -83,11 +80,11 @@ class JobRound {
     return failed_ + static_cast<std::int64_t>(fresh_failed_.size());
   }
 
-  const Workload& job_;
-  const std::vector<WorkloadPod>& pods_;
+  const AnyObject& job_;
+  const std::vector<PodRef>& pods_;
   WallTime now_;
   json::Array conditions_;
-  WorkloadPlan plan_;
+  Outcome plan_;
   bool indexed_ = false, only_failed_ = false, per_index_ = false, suspended_ = false;
   std::optional<std::int64_t> completions_;
   std::int64_t parallelism_ = 1;
@@ -96,7 +93,7 @@ class JobRound {
   std::int64_t succeeded_ = 0, failed_ = 0;
   std::set<std::string> fresh_succeeded_, fresh_failed_, known_;
   JobIndexes completed_, failed_indexes_;
-  std::vector<WorkloadPod> active_;
+  std::vector<PodRef> active_;
   std::int64_t ready_ = 0, terminating_ = 0;
   std::string fail_job_;
   std::optional<Ending> ending_;
@@ -108,7 +105,7 @@ void JobRound::read_status() {
   completed_ = parse_job_indexes(json::string_at(job_.status, {"completedIndexes"}));
   failed_indexes_ = parse_job_indexes(json::string_at(job_.status, {"failedIndexes"}));
   std::set<std::string> held;
-  for (const WorkloadPod& pod : pods_)
+  for (const PodRef& pod : pods_)
     if (tracked_by_job(*pod)) held.insert(pod->metadata.uid);
   auto take = [&](std::string_view member, std::set<std::string>& fresh, std::int64_t& counter) {
     const json::Array* uids = json::array_at(job_.status, {"uncountedTerminatedPods", member});
@@ -143,12 +140,12 @@ void JobRound::note_suspension() {
   if (suspended_) {
     if (!has("Suspended")) {
       set_condition("Suspended", "True", "JobSuspended", "Job suspended");
-      plan_.events.push_back({"Normal", "Suspended", "Job suspended"});
+      plan_.tell("Normal", "Suspended", "Job suspended");
     }
     start_.clear();
   } else if (has("Suspended")) {
     set_condition("Suspended", "False", "JobResumed", "Job resumed");
-    plan_.events.push_back({"Normal", "Resumed", "Job resumed"});
+    plan_.tell("Normal", "Resumed", "Job resumed");
     start_ = model::format_rfc3339(now_);
   }
 }
@@ -165,7 +162,7 @@ std::optional<Ending> JobRound::earlier_ending() const {
 }
 
 void JobRound::count_pods() {
-  for (const WorkloadPod& pod : pods_) {
+  for (const PodRef& pod : pods_) {
     bool finished = pod_finished(*pod), leaving = bool(pod->metadata.deletionTimestamp);
     if (!finished && !leaving) {
       active_.push_back(pod);
@@ -177,9 +174,9 @@ void JobRound::count_pods() {
     bool over = finished || (leaving && (!only_failed_ || suspended_ || ending_));
     if (!over) continue;
     if (known_.contains(pod->metadata.uid)) {
-      plan_.writes.push_back(release_from_job(*pod));
+      plan_.edits.push_back(release_from_job(*pod));
     } else if (!finished && suspended_) {
-      plan_.writes.push_back(release_from_job(*pod));
+      plan_.edits.push_back(release_from_job(*pod));
     } else {
       count(*pod);
     }
@@ -192,7 +189,7 @@ void JobRound::count(const model::Pod& pod) {
   // A second success of the same index counts for nothing.
   if (indexed_ &&
       (index < 0 || (completions_ && index >= *completions_) || completed_.contains(index))) {
-    plan_.writes.push_back(release_from_job(pod));
+    plan_.edits.push_back(release_from_job(pod));
     return;
   }
   if (indexed_) completed_.insert(index);
@@ -203,7 +200,7 @@ void JobRound::count(const model::Pod& pod) {
 void JobRound::count_failure(const model::Pod& pod) {
   FailureVerdict verdict = judge_failed_pod(job_, pod);
   if (verdict.action == "Ignore") {
-    plan_.writes.push_back(release_from_job(pod));
+    plan_.edits.push_back(release_from_job(pod));
     return;
   }
   if (verdict.action == "FailJob" && fail_job_.empty()) fail_job_ = verdict.message;
@@ -250,8 +247,8 @@ std::optional<Ending> JobRound::failed_ending() {
   if (!fail_job_.empty()) return Ending{false, "PodFailurePolicy", fail_job_};
   std::int64_t limit = json::int_at(job_.spec, {"backoffLimit"}, per_index_ ? 2147483647 : 6);
   std::int64_t restarts = 0;
-  if (json::string_at(job_.pod_template(), {"spec", "restartPolicy"}) == "OnFailure")
-    for (const WorkloadPod& pod : active_)
+  if (json::string_at(template_of(job_), {"spec", "restartPolicy"}) == "OnFailure")
+    for (const PodRef& pod : active_)
       for (const auto* statuses :
            {&pod->status.initContainerStatuses, &pod->status.containerStatuses})
         for (const model::ContainerStatus& one : *statuses) restarts += one.restartCount;
@@ -290,34 +287,32 @@ void JobRound::end() {
   if (ending_->success) {
     set_condition("Complete", "True", ending_->reason, ending_->message);
     completed_at_ = model::format_rfc3339(now_);
-    plan_.events.push_back({"Normal", "Completed", "Job completed"});
+    plan_.tell("Normal", "Completed", "Job completed");
   } else {
     set_condition("Failed", "True", ending_->reason, ending_->message);
-    plan_.events.push_back({"Warning", ending_->reason, ending_->message});
+    plan_.tell("Warning", ending_->reason, ending_->message);
   }
 }
 
 void JobRound::remove_active(std::int64_t keep) {
   // Those that have come least far go first.
-  std::sort(active_.begin(), active_.end(), [](const WorkloadPod& a, const WorkloadPod& b) {
+  std::sort(active_.begin(), active_.end(), [](const PodRef& a, const PodRef& b) {
     if (pod_ready(*a) != pod_ready(*b)) return pod_ready(*a);
     if (a->spec.nodeName.empty() != b->spec.nodeName.empty()) return !a->spec.nodeName.empty();
     return a->metadata.creationTimestamp.at < b->metadata.creationTimestamp.at;
   });
   auto first = static_cast<std::size_t>(std::max<std::int64_t>(0, keep));
   for (std::size_t i = first; i < active_.size(); ++i)
-    plan_.writes.push_back(
-        remove(kube::resources::pods, key_of(active_[i]->metadata), active_[i]->metadata.uid));
+    plan_.removals.push_back(removal_of(kube::resources::pods, active_[i]->metadata));
 }
 
 // What is left to wait for after the failures since the last success; of one index, if it is >= 0.
-Nanos JobRound::wait_for_backoff(const std::vector<WorkloadPod>& pods,
-                                 std::int64_t* failures) const {
+Nanos JobRound::wait_for_backoff(const std::vector<PodRef>& pods, std::int64_t* failures) const {
   std::optional<WallTime> last_success, last_failure;
-  for (const WorkloadPod& pod : pods)
+  for (const PodRef& pod : pods)
     if (pod->status.phase == "Succeeded") last_success = std::max(last_success, pod_ended_at(*pod));
   std::int64_t count = 0;
-  for (const WorkloadPod& pod : pods) {
+  for (const PodRef& pod : pods) {
     if (pod->status.phase != "Failed") continue;
     std::optional<WallTime> ended = pod_ended_at(*pod);
     if (last_success && ended < last_success) continue;
@@ -332,8 +327,8 @@ Nanos JobRound::wait_for_backoff(const std::vector<WorkloadPod>& pods,
 
 void JobRound::fill_indexes(std::int64_t room) {
   JobIndexes busy;
-  std::map<std::int64_t, std::vector<WorkloadPod>> tried;
-  for (const WorkloadPod& pod : pods_) {
+  std::map<std::int64_t, std::vector<PodRef>> tried;
+  for (const PodRef& pod : pods_) {
     if (!pod_finished(*pod) && (only_failed_ || !pod->metadata.deletionTimestamp))
       busy.insert(job_index_of(*pod));
     if (per_index_ && pod_finished(*pod)) tried[job_index_of(*pod)].push_back(pod);
@@ -346,13 +341,12 @@ void JobRound::fill_indexes(std::int64_t room) {
         wake_in(plan_.again_after, left);
         continue;
       }
-    plan_.writes.push_back(
-        create(kube::resources::pods, job_.metadata.ns, new_job_pod(job_, i, failures)));
+    plan_.children.push_back(once(kube::resources::pods, new_job_pod(job_, i, failures)));
     --room;
   }
 }
 
-void JobRound::fill(const std::string* failure) {
+void JobRound::fill() {
   auto active = static_cast<std::int64_t>(active_.size());
   std::int64_t wanted = parallelism_;
   if (completions_) {
@@ -364,7 +358,7 @@ void JobRound::fill(const std::string* failure) {
   }
   if (active > wanted) return remove_active(wanted);
   std::int64_t room = wanted - active - (only_failed_ ? terminating_ : 0);
-  room = std::min(room, failure ? 1 : kJobBurst);
+  room = std::min(room, static_cast<std::int64_t>(owned_pods().burst));
   if (room <= 0) return;
   if (!per_index_) {
     if (Nanos left = wait_for_backoff(pods_); left > Nanos(0)) {
@@ -373,9 +367,12 @@ void JobRound::fill(const std::string* failure) {
     }
   }
   if (indexed_) return fill_indexes(room);
-  json::Value pod = new_job_pod(job_, -1, 0);
+  auto base = std::make_shared<const json::Value>(new_job_pod(job_, -1, 0));
   for (std::int64_t i = 0; i < room; ++i)
-    plan_.writes.push_back(create(kube::resources::pods, job_.metadata.ns, pod));
+    plan_.children.push_back({.resource = kube::resources::pods,
+                              .body = json::Object(),
+                              .base = base,
+                              .care = Care::create_once});
 }
 
 void JobRound::write_status() {
@@ -398,18 +395,13 @@ void JobRound::write_status() {
   };
   if (!fresh_succeeded_.empty()) uncounted["succeeded"] = uids(fresh_succeeded_);
   if (!fresh_failed_.empty()) uncounted["failed"] = uids(fresh_failed_);
-  // A merge patch keeps what it does not name.
-  if (const json::Object* old = json::object_at(job_.status, {"uncountedTerminatedPods"}))
-    for (const auto& member : *old)
-      if (!uncounted.contains(member.key())) uncounted[member.key()] = nullptr;
   status["uncountedTerminatedPods"] = std::move(uncounted);
   if (!conditions_.empty()) status["conditions"] = conditions_;
-  if (auto write = status_write(kube::resources::batch_jobs, job_, status))
-    plan_.writes.insert(plan_.writes.begin(), std::move(*write));
+  plan_.status = std::move(status);
 }
 
 // Removes the job when its time after finishing is up.
-void expire_job(const Workload& job, WallTime now, WorkloadPlan& plan) {
+void expire_job(const AnyObject& job, WallTime now, Outcome& plan) {
   const json::Value* ttl = json::find(job.spec, "ttlSecondsAfterFinished");
   if (!ttl || job.metadata.deletionTimestamp) return;
   for (const char* type : {"Complete", "Failed"}) {
@@ -419,16 +411,28 @@ void expire_job(const Workload& job, WallTime now, WorkloadPlan& plan) {
     if (!since) return;
     WallTime until = *since + std::chrono::seconds(ttl->to_number<std::int64_t>());
     if (until > now) return wake_in(plan.again_after, until - now);
-    kube::Write write = remove(kube::resources::batch_jobs, key_of(job.metadata), job.metadata.uid);
-    write.propagation_policy = "Foreground";
-    plan.writes.push_back(std::move(write));
+    plan.removals.push_back(removal_of(kube::resources::batch_jobs, job.metadata, "it expired"));
+    plan.removals.back().propagation = "Foreground";
     return;
   }
 }
 
+Outcome reconcile_batch_job(const AnyObject& job, const View& view) {
+  Outcome outcome;
+  std::string_view owner = json::string_at(job.spec, {"managedBy"});
+  if (!owner.empty() && owner != "kubernetes.io/job-controller") return outcome;
+  const std::vector<PodRef> pods = view.pods();
+  if (!job.metadata.deletionTimestamp && !batch_job_finished(job))
+    return JobRound(job, pods, view.now()).plan();
+  for (const PodRef& pod : pods)
+    if (tracked_by_job(*pod)) outcome.edits.push_back(release_from_job(*pod));
+  expire_job(job, view.now(), outcome);
+  return outcome;
+}
+
 }  // namespace
 
-bool batch_job_finished(const Workload& job, bool* succeeded) {
+bool batch_job_finished(const AnyObject& job, bool* succeeded) {
   for (const char* type : {"Complete", "Failed"}) {
     const json::Value* one = find_condition(conditions_of(job), type);
     if (!one || json::string_at(*one, {"status"}) != "True") continue;
@@ -438,59 +442,49 @@ bool batch_job_finished(const Workload& job, bool* succeeded) {
   return false;
 }
 
-WorkloadPlan plan_batch_job(const Workload& job, const std::vector<WorkloadPod>& pods, WallTime now,
-                            const std::string* failure) {
-  WorkloadPlan plan;
-  std::string_view owner = json::string_at(job.spec, {"managedBy"});
-  if (!owner.empty() && owner != "kubernetes.io/job-controller") return plan;
-  if (!job.metadata.deletionTimestamp && !batch_job_finished(job))
-    return JobRound(job, pods, now).plan(failure);
-  for (const WorkloadPod& pod : pods)
-    if (tracked_by_job(*pod)) plan.writes.push_back(release_from_job(*pod));
-  expire_job(job, now, plan);
-  return plan;
+KindDescription batch_job_kind() {
+  return {.name = "job-controller",
+          .resource = kube::resources::batch_jobs,
+          .owns = {owned_pods()},
+          .reconcile = reconcile_batch_job,
+          .reconcile_terminating = true};
 }
 
-BatchJobs::BatchJobs(WorkloadCaches& caches)
+OrphanedJobPods::OrphanedJobPods(kube::CacheSet& caches)
     : caches_(caches),
-      loop_(caches, caches.jobs, "job",
-            [this](const WorkloadRef& job, WallTime now, const std::string* failure) {
-              std::vector<kube::Write> claims;
-              auto pods = caches_.claim_pods(*job, kube::resources::batch_jobs, claims);
-              WorkloadPlan plan = plan_batch_job(*job, pods, now, failure);
-              plan.writes.insert(plan.writes.end(), claims.begin(), claims.end());
-              return plan;
-            }),
-      orphans_(
-          caches.client, kube::ReconcileOptions{.name = "job-orphans"},
-          [this](const kube::Key& key, WallTime) {
-            kube::Round round;
-            WorkloadPod pod = caches_.pods.get(key);
-            if (!pod || !tracked_by_job(*pod)) return round;
-            const model::OwnerReference* owner = pod->metadata.controller();
-            WorkloadRef job = owner ? caches_.jobs.get({key.ns, owner->name}) : nullptr;
-            if (!job || job->metadata.uid != owner->uid)
-              round.writes.push_back(release_from_job(*pod));
-            return round;
-          },
-          [this](const kube::Write& write, const kube::ObjectPtr& result) {
-            caches_.overlay(write, result);
-          }) {
-  caches_.pods.on_change([this](const WorkloadPod&, const WorkloadPod& after) {
-    if (after) release_orphan(after);
+      pods_(caches.of<model::Pod>(kube::resources::pods)),
+      jobs_(caches.of<AnyObject>(kube::resources::batch_jobs)),
+      loop_(caches, {.name = "job-orphans"},
+            [this](const kube::Key& key, WallTime) { return round(key); }) {
+  pods_.on_change([this](const PodRef&, const PodRef& after) {
+    if (after) look_at(*after);
   });
-  caches_.jobs.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
+  jobs_.on_change([this](const AnyRef& before, const AnyRef& after) {
     if (after || !before) return;
-    for (const WorkloadPod& pod : caches_.pods_of(before->metadata.uid)) release_orphan(pod);
+    for (const PodRef& pod :
+         caches_.controlled_by<model::Pod>(kube::resources::pods, before->metadata.uid))
+      look_at(*pod);
   });
-  caches_.on_synced([this] { orphans_.enable(); });
+  caches_.on_synced([this] { loop_.enable(); });
 }
 
-void BatchJobs::release_orphan(const WorkloadPod& pod) {
-  if (!tracked_by_job(*pod)) return;
+void OrphanedJobPods::look_at(const model::Pod& pod) {
+  if (!tracked_by_job(pod)) return;
+  const model::OwnerReference* owner = pod.metadata.controller();
+  if (!owner || !jobs_.get({pod.metadata.ns, owner->name})) loop_.add(key_of(pod.metadata));
+}
+
+kube::Round OrphanedJobPods::round(const kube::Key& key) {
+  kube::Round round;
+  PodRef pod = pods_.get(key);
+  if (!pod || !tracked_by_job(*pod)) return round;
   const model::OwnerReference* owner = pod->metadata.controller();
-  if (!owner || !caches_.jobs.get({pod->metadata.ns, owner->name}))
-    orphans_.add(key_of(pod->metadata));
+  AnyRef job = owner ? jobs_.get({key.ns, owner->name}) : nullptr;
+  if (job && job->metadata.uid == owner->uid) return round;
+  Edit release = release_from_job(*pod);
+  json::at_path(release.merge, {"metadata", "uid"}) = release.uid;
+  round.writes.push_back(merge_patch(release.resource, release.key, std::move(release.merge)));
+  return round;
 }
 
 }  // namespace hekla::controllers

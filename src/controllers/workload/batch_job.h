@@ -7,7 +7,8 @@
 
 #include <set>
 
-#include "controllers/workload/caches.h"
+#include "controllers/workload/objects.h"
+#include "kube/reconcile.h"
 
 namespace hekla::controllers {
 
@@ -18,41 +19,41 @@ std::string format_job_indexes(const JobIndexes& indexes);
 
 inline constexpr std::string_view kJobTracking = "batch.kubernetes.io/job-tracking";
 bool tracked_by_job(const model::Pod& pod);
-kube::Write release_from_job(const model::Pod& pod);
+Edit release_from_job(const model::Pod& pod);
 
 // The index of a pod of an Indexed job; -1 without one.
 std::int64_t job_index_of(const model::Pod& pod);
 // How often this index had failed before the pod was made.
 std::int64_t index_failures_of(const model::Pod& pod);
-json::Value new_job_pod(const Workload& job, std::int64_t index, std::int64_t failures);
+json::Value new_job_pod(const AnyObject& job, std::int64_t index, std::int64_t failures);
 
 // What podFailurePolicy says about a failed pod: FailJob, FailIndex, Ignore, Count, or nothing.
 struct FailureVerdict {
   std::string action, message;
 };
-FailureVerdict judge_failed_pod(const Workload& job, const model::Pod& pod);
+FailureVerdict judge_failed_pod(const AnyObject& job, const model::Pod& pod);
 
 // When the pod ended, as well as its status tells.
 std::optional<WallTime> pod_ended_at(const model::Pod& pod);
 // Ten seconds, doubled for every failure, at most ten minutes.
 Nanos job_backoff(std::int64_t failures);
 
-// Pure: what to do about `job`, given its pods.
-WorkloadPlan plan_batch_job(const Workload& job, const std::vector<WorkloadPod>& pods, WallTime now,
-                            const std::string* failure);
-bool batch_job_finished(const Workload& job, bool* succeeded = nullptr);
+KindDescription batch_job_kind();
+bool batch_job_finished(const AnyObject& job, bool* succeeded = nullptr);
 
-class BatchJobs {
+// Pods whose job is gone: nobody will count them, so nothing must hold them.
+class OrphanedJobPods {
  public:
-  explicit BatchJobs(WorkloadCaches& caches);
+  explicit OrphanedJobPods(kube::CacheSet& caches);
 
  private:
-  void release_orphan(const WorkloadPod& pod);
+  void look_at(const model::Pod& pod);
+  kube::Round round(const kube::Key& key);
 
-  WorkloadCaches& caches_;
-  WorkloadLoop loop_;
-  // Pods whose job is gone: nobody will count them, so nothing must hold them.
-  kube::ReconcileLoop orphans_;
+  kube::CacheSet& caches_;
+  kube::Informer<model::Pod>& pods_;
+  kube::Informer<AnyObject>& jobs_;
+  kube::ReconcileLoop loop_;
 };
 
 }  // namespace hekla::controllers

@@ -95,13 +95,13 @@ bool tracked_by_job(const model::Pod& pod) {
   return std::find(all.begin(), all.end(), kJobTracking) != all.end();
 }
 
-kube::Write release_from_job(const model::Pod& pod) {
+Edit release_from_job(const model::Pod& pod) {
   json::Array rest;
   for (const std::string& one : pod.metadata.finalizers)
     if (one != kJobTracking) rest.emplace_back(one);
-  return merge_patch(kube::resources::pods, key_of(pod.metadata),
-                     json::Object{{"metadata", json::Object{{"uid", pod.metadata.uid},
-                                                            {"finalizers", std::move(rest)}}}});
+  return {kube::resources::pods, key_of(pod.metadata),
+          json::Object{{"metadata", json::Object{{"finalizers", std::move(rest)}}}},
+          pod.metadata.uid};
 }
 
 std::int64_t job_index_of(const model::Pod& pod) {
@@ -112,9 +112,8 @@ std::int64_t index_failures_of(const model::Pod& pod) {
   return job_number(pod.metadata.annotation(kFailuresAnnotation), 0);
 }
 
-json::Value new_job_pod(const Workload& job, std::int64_t index, std::int64_t failures) {
-  json::Value pod = pod_from_template(job.pod_template(), job.metadata.ns,
-                                      model::controller_reference("batch/v1", "Job", job.metadata));
+json::Value new_job_pod(const AnyObject& job, std::int64_t index, std::int64_t failures) {
+  json::Value pod = pod_from_template(template_of(job));
   json::Value& finalizers = json::at_path(pod, {"metadata", "finalizers"});
   if (!finalizers.is_array()) finalizers = json::Array{};
   finalizers.get_array().emplace_back(kJobTracking);
@@ -135,7 +134,7 @@ json::Value new_job_pod(const Workload& job, std::int64_t index, std::int64_t fa
   return pod;
 }
 
-FailureVerdict judge_failed_pod(const Workload& job, const model::Pod& pod) {
+FailureVerdict judge_failed_pod(const AnyObject& job, const model::Pod& pod) {
   const json::Array* rules = json::array_at(job.spec, {"podFailurePolicy", "rules"});
   if (!rules || pod.status.phase != "Failed") return {};
   std::string where = pod.metadata.ns + "/" + pod.metadata.name;

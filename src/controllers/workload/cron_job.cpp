@@ -18,18 +18,15 @@ std::optional<WallTime> time_at(const json::Value& value,
   return parsed ? std::optional<WallTime>(*parsed) : std::nullopt;
 }
 
-kube::Write remove_job(const Workload& job) {
-  kube::Write write = remove(kube::resources::batch_jobs, key_of(job.metadata), job.metadata.uid);
-  write.propagation_policy = "Background";
-  return write;
-}
-
-class CronRound {
+class CronJobRound {
  public:
-  CronRound(const Workload& cron, const std::vector<WorkloadRef>& jobs, WallTime now)
-      : cron_(cron), jobs_(jobs), now_(now), last_(time_at(cron.status, {"lastScheduleTime"})) {}
+  CronJobRound(const AnyObject& cron, std::vector<AnyRef> jobs, WallTime now)
+      : cron_(cron),
+        jobs_(std::move(jobs)),
+        now_(now),
+        last_(time_at(cron.status, {"lastScheduleTime"})) {}
 
-  WorkloadPlan plan() {
+  Outcome plan() {
     look_at_jobs();
     trim(true, json::int_at(cron_.spec, {"successfulJobsHistoryLimit"}, 3));
     trim(false, json::int_at(cron_.spec, {"failedJobsHistoryLimit"}, 1));
@@ -45,18 +42,18 @@ class CronRound {
   void start(const model::CronSchedule& schedule, WallTime scheduled);
   void write_status();
 
-  const Workload& cron_;
-  const std::vector<WorkloadRef>& jobs_;
+  const AnyObject& cron_;
+  const std::vector<AnyRef> jobs_;
   WallTime now_;
-  WorkloadPlan plan_;
+  Outcome plan_;
   std::optional<WallTime> last_, last_success_;
-  std::vector<WorkloadRef> active_;
+  std::vector<AnyRef> active_;
 };
 
-void CronRound::look_at_jobs() {
+void CronJobRound::look_at_jobs() {
   last_success_ = time_at(cron_.status, {"lastSuccessfulTime"});
   const json::Array* listed = json::array_at(cron_.status, {"active"});
-  for (const WorkloadRef& job : jobs_) {
+  for (const AnyRef& job : jobs_) {
     // The job itself says which start it was: nothing is lost when the status could not be written.
     Result<WallTime> scheduled = model::parse_rfc3339(job->metadata.annotation(kScheduledFor));
     if (scheduled) last_ = std::max(last_, std::optional<WallTime>(*scheduled));
@@ -68,64 +65,61 @@ void CronRound::look_at_jobs() {
       if (scheduled || was_active)
         active_.push_back(job);
       else  // a job that a person started from this template is not one of ours
-        plan_.events.push_back(
-            {"Warning", "UnexpectedJob",
-             "Saw a job that the controller did not create or forgot: " + job->metadata.name});
+        plan_.tell("Warning", "UnexpectedJob",
+                   "Saw a job that the controller did not create or forgot: " + job->metadata.name);
       continue;
     }
     if (succeeded)
       last_success_ = std::max(last_success_, time_at(job->status, {"completionTime"}));
     if (was_active)
-      plan_.events.push_back({"Normal", "SawCompletedJob",
-                              "Saw completed job: " + job->metadata.name +
-                                  ", condition: " + (succeeded ? "Complete" : "Failed")});
+      plan_.tell("Normal", "SawCompletedJob",
+                 "Saw completed job: " + job->metadata.name +
+                     ", condition: " + (succeeded ? "Complete" : "Failed"));
   }
   if (!listed) return;
   for (const json::Value& one : *listed)
-    if (std::none_of(jobs_.begin(), jobs_.end(), [&](const WorkloadRef& job) {
+    if (std::none_of(jobs_.begin(), jobs_.end(), [&](const AnyRef& job) {
           return job->metadata.uid == json::string_at(one, {"uid"});
         }))
-      plan_.events.push_back(
-          {"Normal", "MissingJob",
-           "Active job went missing: " + std::string(json::string_at(one, {"name"}))});
+      plan_.tell("Normal", "MissingJob",
+                 "Active job went missing: " + std::string(json::string_at(one, {"name"})));
 }
 
-void CronRound::trim(bool succeeded, std::int64_t limit) {
-  std::vector<WorkloadRef> done;
-  for (const WorkloadRef& job : jobs_) {
+void CronJobRound::trim(bool succeeded, std::int64_t limit) {
+  std::vector<AnyRef> done;
+  for (const AnyRef& job : jobs_) {
     bool good = false;
     if (batch_job_finished(*job, &good) && good == succeeded && !job->metadata.deletionTimestamp)
       done.push_back(job);
   }
-  std::sort(done.begin(), done.end(), [](const WorkloadRef& a, const WorkloadRef& b) {
+  std::sort(done.begin(), done.end(), [](const AnyRef& a, const AnyRef& b) {
     auto x = time_at(a->status, {"startTime"}), y = time_at(b->status, {"startTime"});
     return x != y ? x < y : a->metadata.name < b->metadata.name;
   });
   for (std::size_t i = 0;
        i + static_cast<std::size_t>(std::max<std::int64_t>(0, limit)) < done.size(); ++i)
-    plan_.writes.push_back(remove_job(*done[i]));
+    plan_.removals.push_back(removal_of(kube::resources::batch_jobs, done[i]->metadata));
 }
 
-void CronRound::keep_schedule() {
+void CronJobRound::keep_schedule() {
   std::string text(json::string_at(cron_.spec, {"schedule"}));
   std::string zone(json::string_at(cron_.spec, {"timeZone"}));
   if (!zone.empty() && !model::is_time_zone(zone)) {
-    plan_.events.push_back({"Warning", "UnknownTimeZone",
-                            "invalid timeZone: \"" + zone + "\": unknown time zone " + zone});
+    plan_.tell("Warning", "UnknownTimeZone",
+               "invalid timeZone: \"" + zone + "\": unknown time zone " + zone);
     return;
   }
   Result<model::CronSchedule> schedule = model::CronSchedule::parse(text, zone);
   if (!schedule) {
-    plan_.events.push_back(
-        {"Warning", "UnparseableSchedule",
-         "unparseable schedule: \"" + text + "\" : " + schedule.error().message});
+    plan_.tell("Warning", "UnparseableSchedule",
+               "unparseable schedule: \"" + text + "\" : " + schedule.error().message);
     return;
   }
   std::optional<WallTime> next = schedule->next(now_);
   if (!next) {  // the thirtieth of February
-    plan_.events.push_back({"Warning", "InvalidSchedule",
-                            "invalid schedule: " + text +
-                                " : time difference between two schedules is less than 1 second"});
+    plan_.tell("Warning", "InvalidSchedule",
+               "invalid schedule: " + text +
+                   " : time difference between two schedules is less than 1 second");
     return;
   }
   wake_in(plan_.again_after, *next - now_);
@@ -135,23 +129,29 @@ void CronRound::keep_schedule() {
   std::optional<model::CronSchedule::Missed> missed = schedule->missed(from, now_);
   if (!missed) return;
   if (missed->too_many)
-    plan_.events.push_back({"Warning", "TooManyMissedTimes",
-                            "too many missed start times. Set or decrease "
-                            ".spec.startingDeadlineSeconds or check clock skew"});
+    plan_.tell("Warning", "TooManyMissedTimes",
+               "too many missed start times. Set or decrease "
+               ".spec.startingDeadlineSeconds or check clock skew");
   std::string_view policy = json::string_at(cron_.spec, {"concurrencyPolicy"});
   if (policy == "Forbid" && !active_.empty()) {
-    plan_.events.push_back({"Normal", "JobAlreadyActive",
-                            "Not starting job because prior execution is running and "
-                            "concurrency policy is Forbid"});
+    plan_.tell("Normal", "JobAlreadyActive",
+               "Not starting job because prior execution is running and "
+               "concurrency policy is Forbid");
     return;
   }
   if (policy == "Replace")
-    for (const WorkloadRef& job : active_)
-      if (!job->metadata.deletionTimestamp) plan_.writes.push_back(remove_job(*job));
+    for (const AnyRef& job : active_)
+      if (!job->metadata.deletionTimestamp)
+        plan_.removals.push_back(removal_of(kube::resources::batch_jobs, job->metadata));
+  // The new one follows when the old ones are on their way out: either write may fail.
+  if (policy == "Replace" && std::any_of(active_.begin(), active_.end(), [](const AnyRef& job) {
+        return !job->metadata.deletionTimestamp;
+      }))
+    return;
   start(*schedule, missed->last);
 }
 
-void CronRound::start(const model::CronSchedule& schedule, WallTime scheduled) {
+void CronJobRound::start(const model::CronSchedule& schedule, WallTime scheduled) {
   auto minutes =
       std::chrono::duration_cast<std::chrono::minutes>(scheduled.time_since_epoch()).count();
   json::Object metadata;
@@ -159,53 +159,42 @@ void CronRound::start(const model::CronSchedule& schedule, WallTime scheduled) {
     if (const json::Value* given = json::find_path(cron_.spec, {"jobTemplate", "metadata", member}))
       metadata[member] = *given;
   metadata["name"] = cron_.metadata.name + "-" + std::to_string(minutes);
-  metadata["namespace"] = cron_.metadata.ns;
-  metadata["ownerReferences"] =
-      json::Array{json::encode(model::controller_reference("batch/v1", "CronJob", cron_.metadata))};
-  json::Value job =
-      json::Object{{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"metadata", std::move(metadata)}};
+  json::Value job = json::Object{{"metadata", std::move(metadata)}};
   json::at_path(job, {"metadata", "annotations", kScheduledFor}) =
       model::format_in_zone(scheduled, schedule.zone());
   if (const json::Value* spec = json::find_path(cron_.spec, {"jobTemplate", "spec"}))
     job.get_object()["spec"] = *spec;
-  plan_.writes.push_back(create(kube::resources::batch_jobs, cron_.metadata.ns, std::move(job)));
+  plan_.children.push_back(once(kube::resources::batch_jobs, std::move(job)));
 }
 
-void CronRound::write_status() {
+void CronJobRound::write_status() {
   json::Object status;
   if (last_) status["lastScheduleTime"] = model::format_rfc3339(*last_);
   if (last_success_) status["lastSuccessfulTime"] = model::format_rfc3339(*last_success_);
   json::Array active;
-  for (const WorkloadRef& job : active_)
+  for (const AnyRef& job : active_)
     active.push_back(json::Object{{"kind", "Job"},
                                   {"apiVersion", "batch/v1"},
                                   {"name", job->metadata.name},
                                   {"namespace", job->metadata.ns},
                                   {"uid", job->metadata.uid}});
   if (!active.empty()) status["active"] = std::move(active);
-  if (auto write = status_write(workload_resources::cron_jobs, cron_, status))
-    plan_.writes.push_back(std::move(*write));
+  plan_.status = std::move(status);
 }
 
 }  // namespace
 
-WorkloadPlan plan_cron_job(const Workload& cron, const std::vector<WorkloadRef>& jobs,
-                           WallTime now) {
-  if (cron.metadata.deletionTimestamp) return {};
-  return CronRound(cron, jobs, now).plan();
-}
-
-CronJobs::CronJobs(WorkloadCaches& caches)
-    : caches_(caches),
-      loop_(caches, caches.cron_jobs, "cronjob",
-            [this](const WorkloadRef& cron, WallTime now, const std::string*) {
-              return plan_cron_job(*cron, caches_.jobs_of(cron->metadata.uid), now);
-            }) {
-  caches_.jobs.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
-    const model::OwnerReference* owner = (after ? after : before)->metadata.controller();
-    if (owner && owner->kind == "CronJob")
-      loop_.add({(after ? after : before)->metadata.ns, owner->name});
-  });
+KindDescription cron_job_kind() {
+  return {
+      .name = "cronjob-controller",
+      .resource = workload_resources::cron_jobs,
+      .owns = {{.resource = kube::resources::batch_jobs,
+                .words = {.created = {{"Normal", "SuccessfulCreate", "Created job {name}"}},
+                          .create_failed = {{"Warning", "FailedCreate", "Error creating: {error}"}},
+                          .removed = {{"Normal", "SuccessfulDelete", "Deleted job {name}"}}}}},
+      .reconcile = [](const AnyObject& cron, const View& view) -> Result<Outcome> {
+        return CronJobRound(cron, view.children(kube::resources::batch_jobs), view.now()).plan();
+      }};
 }
 
 }  // namespace hekla::controllers

@@ -26,13 +26,14 @@ std::string daemon_node(const model::Pod& pod) {
 
 class DaemonRound {
  public:
-  DaemonRound(const DaemonView& view, WallTime now) : view_(view), now_(now) {
+  DaemonRound(const DaemonView& view, WallTime now, Outcome outcome)
+      : view_(view), now_(now), plan_(std::move(outcome)) {
     const json::Value& spec = view.set.spec;
     min_ready_ = json::int_at(spec, {"minReadySeconds"});
     rolling_ = json::string_at(spec, {"updateStrategy", "type"}) != "OnDelete";
-    const auto tolerations = daemon_tolerations(view.set.pod_template());
+    const auto tolerations = daemon_tolerations(template_of(view.set));
     for (const auto& node : view.nodes) {
-      fits_.push_back(daemon_fit(view.set.pod_template(), tolerations, *node));
+      fits_.push_back(daemon_fit(template_of(view.set), tolerations, *node));
       desired_ += fits_.back().should_run;
     }
     auto number = [&](std::string_view member, std::int64_t otherwise) {
@@ -44,7 +45,7 @@ class DaemonRound {
     if (surge_ == 0 && unavailable_ == 0) unavailable_ = 1;
   }
 
-  WorkloadPlan plan() {
+  Outcome plan() {
     std::set<std::string> known;
     std::vector<std::string> updating;
     for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
@@ -54,7 +55,7 @@ class DaemonRound {
     }
     for (const auto& [node, pods] : view_.pods)
       if (!known.contains(node))
-        for (const WorkloadPod& pod : pods) drop(*pod);
+        for (const PodRef& pod : pods) drop(*pod);
     if (rolling_) update(updating);
     write_status();
     return std::move(plan_);
@@ -65,12 +66,12 @@ class DaemonRound {
   void update(const std::vector<std::string>& nodes);
   void write_status();
   void make(const std::string& node) {
-    plan_.writes.push_back(create(kube::resources::pods, view_.set.metadata.ns,
-                                  new_daemon_pod(view_.set, view_.revision, node)));
+    plan_.children.push_back(
+        once(kube::resources::pods, new_daemon_pod(view_.set, view_.revision, node)));
   }
   void drop(const model::Pod& pod) {
     if (pod.metadata.deletionTimestamp || !dropped_.insert(pod.metadata.uid).second) return;
-    plan_.writes.push_back(remove(kube::resources::pods, key_of(pod.metadata), pod.metadata.uid));
+    plan_.removals.push_back(removal_of(kube::resources::pods, pod.metadata));
   }
   bool fresh(const model::Pod& pod) const {
     return pod.metadata.label("controller-revision-hash") == view_.revision.hash;
@@ -78,14 +79,14 @@ class DaemonRound {
   bool available(const model::Pod& pod) {
     return pod_active(pod) && pod_available(pod, min_ready_, now_, plan_.again_after);
   }
-  std::vector<WorkloadPod> pods_on(const std::string& node) const {
+  std::vector<PodRef> pods_on(const std::string& node) const {
     auto found = view_.pods.find(node);
-    return found == view_.pods.end() ? std::vector<WorkloadPod>{} : found->second;
+    return found == view_.pods.end() ? std::vector<PodRef>{} : found->second;
   }
 
   const DaemonView& view_;
   WallTime now_;
-  WorkloadPlan plan_;
+  Outcome plan_;
   std::int64_t min_ready_ = 0, surge_ = 0, unavailable_ = 1, desired_ = 0;
   bool rolling_ = true;
   std::vector<DaemonFit> fits_;  // of the nodes, in their order
@@ -94,9 +95,9 @@ class DaemonRound {
 
 // Brings the node to one pod or none. True when its pod is of an older template.
 bool DaemonRound::on_node(const model::Node& node, const DaemonFit& fit) {
-  std::vector<WorkloadPod> active;
+  std::vector<PodRef> active;
   bool leaving = false;
-  for (const WorkloadPod& pod : pods_on(node.metadata.name)) {
+  for (const PodRef& pod : pods_on(node.metadata.name)) {
     if (pod->metadata.deletionTimestamp) {
       leaving = true;
     } else if (pod->status.phase == "Failed") {
@@ -107,10 +108,9 @@ bool DaemonRound::on_node(const model::Node& node, const DaemonFit& fit) {
         leaving = true;
         continue;
       }
-      plan_.events.push_back({"Warning", "FailedDaemonPod",
-                              "Found failed daemon pod " + pod->metadata.ns + "/" +
-                                  pod->metadata.name + " on node " + node.metadata.name +
-                                  ", will try to kill it"});
+      plan_.tell("Warning", "FailedDaemonPod",
+                 "Found failed daemon pod " + pod->metadata.ns + "/" + pod->metadata.name +
+                     " on node " + node.metadata.name + ", will try to kill it");
       drop(*pod);
     } else if (pod->status.phase == "Succeeded") {
       drop(*pod);
@@ -123,16 +123,16 @@ bool DaemonRound::on_node(const model::Node& node, const DaemonFit& fit) {
     return false;
   }
   if (!fit.may_stay) {
-    for (const WorkloadPod& pod : active) drop(*pod);
+    for (const PodRef& pod : active) drop(*pod);
     return false;
   }
-  std::sort(active.begin(), active.end(), [&](const WorkloadPod& a, const WorkloadPod& b) {
+  std::sort(active.begin(), active.end(), [&](const PodRef& a, const PodRef& b) {
     if (fresh(*a) != fresh(*b)) return fresh(*a);
     return a->metadata.creationTimestamp.at < b->metadata.creationTimestamp.at;
   });
   // One of each template at most; two templates only while the newer one is not up yet.
   bool seen_fresh = false, seen_stale = false;
-  for (const WorkloadPod& pod : active) {
+  for (const PodRef& pod : active) {
     bool& seen = fresh(*pod) ? seen_fresh : seen_stale;
     if (seen || (!fresh(*pod) && seen_fresh && (surge_ == 0 || available(*active.front()))))
       drop(*pod);
@@ -145,17 +145,17 @@ void DaemonRound::update(const std::vector<std::string>& nodes) {
   std::int64_t down = 0, surging = 0;
   for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
     if (!fits_[i].should_run) continue;
-    std::vector<WorkloadPod> pods = pods_on(view_.nodes[i]->metadata.name);
-    bool up = std::any_of(pods.begin(), pods.end(),
-                          [&](const WorkloadPod& pod) { return available(*pod); });
+    std::vector<PodRef> pods = pods_on(view_.nodes[i]->metadata.name);
+    bool up =
+        std::any_of(pods.begin(), pods.end(), [&](const PodRef& pod) { return available(*pod); });
     down += !up;
     bool has_fresh = false, has_stale = false;
-    for (const WorkloadPod& pod : pods)
+    for (const PodRef& pod : pods)
       if (pod_active(*pod)) (fresh(*pod) ? has_fresh : has_stale) = true;
     surging += has_fresh && has_stale;
   }
   for (const std::string& node : nodes)
-    for (const WorkloadPod& pod : pods_on(node)) {
+    for (const PodRef& pod : pods_on(node)) {
       if (!pod_active(*pod) || fresh(*pod)) continue;
       if (!available(*pod)) {
         drop(*pod);
@@ -171,8 +171,8 @@ void DaemonRound::update(const std::vector<std::string>& nodes) {
 void DaemonRound::write_status() {
   std::int64_t scheduled = 0, misplaced = 0, ready = 0, updated = 0, up = 0;
   for (std::size_t i = 0; i < view_.nodes.size(); ++i) {
-    std::vector<WorkloadPod> pods;
-    for (const WorkloadPod& pod : pods_on(view_.nodes[i]->metadata.name))
+    std::vector<PodRef> pods;
+    for (const PodRef& pod : pods_on(view_.nodes[i]->metadata.name))
       if (!pod_finished(*pod)) pods.push_back(pod);
     if (!fits_[i].should_run) {
       misplaced += !pods.empty();
@@ -181,8 +181,7 @@ void DaemonRound::write_status() {
     if (pods.empty()) continue;
     ++scheduled;
     auto any = [&](auto&& holds) {
-      return std::any_of(pods.begin(), pods.end(),
-                         [&](const WorkloadPod& pod) { return holds(*pod); });
+      return std::any_of(pods.begin(), pods.end(), [&](const PodRef& pod) { return holds(*pod); });
     };
     ready += any([](const model::Pod& pod) { return pod_ready(pod); });
     up += any([&](const model::Pod& pod) { return available(pod); });
@@ -196,52 +195,50 @@ void DaemonRound::write_status() {
   put_count(status, "updatedNumberScheduled", updated);
   put_count(status, "numberAvailable", up);
   put_count(status, "numberUnavailable", std::max<std::int64_t>(0, desired_ - up));
-  if (auto write = status_write(kube::resources::daemon_sets, view_.set, status))
-    plan_.writes.push_back(std::move(*write));
+  plan_.status = std::move(status);
+}
+
+Outcome reconcile_daemon_set(const AnyObject& set, const View& seen) {
+  Outcome outcome;
+  std::vector<RevisionRef> known =
+      seen.children<ControllerRevision>(workload_resources::controller_revisions);
+  DaemonView view{set, {}, {}, {}};
+  view.revision = current_template_revision(set, known, outcome);
+  std::set<std::string> used{view.revision.name};
+  for (const PodRef& pod : seen.pods()) {
+    view.pods[daemon_node(*pod)].push_back(pod);
+    used.insert(pod->metadata.label("controller-revision-hash"));
+  }
+  seen.cache<model::Node>(kube::resources::nodes).for_each([&](const auto& node) {
+    view.nodes.push_back(node);
+  });
+  trim_revisions(set, known, used, outcome);
+  return DaemonRound(view, seen.now(), std::move(outcome)).plan();
+}
+
+bool same_taint(const model::Taint& a, const model::Taint& b) {
+  return a.key == b.key && a.value == b.value && a.effect == b.effect;
+}
+
+// Heartbeats do not matter.
+void wake_by_node(const model::Node* before, const model::Node* after, const Wake& wake) {
+  if (before && after && before->metadata.labels == after->metadata.labels &&
+      std::equal(before->spec.taints.begin(), before->spec.taints.end(), after->spec.taints.begin(),
+                 after->spec.taints.end(), same_taint))
+    return;
+  wake.all();
 }
 
 }  // namespace
 
-WorkloadPlan plan_daemon_set(const DaemonView& view, WallTime now) {
-  return DaemonRound(view, now).plan();
-}
-
-WorkloadPlan DaemonSets::plan(const Workload& set, WallTime now) {
-  std::vector<kube::Write> writes;
-  if (set.metadata.deletionTimestamp) return {};
-  std::vector<WorkloadPod> pods = caches_.claim_pods(set, kube::resources::daemon_sets, writes);
-  std::vector<RevisionRef> known = caches_.revisions_of(set.metadata.uid);
-  DaemonView view{set, {}, {}, {}};
-  view.revision = current_template_revision(set, kube::resources::daemon_sets, known, writes);
-  std::set<std::string> used{view.revision.name};
-  for (const WorkloadPod& pod : pods) {
-    view.pods[daemon_node(*pod)].push_back(pod);
-    used.insert(pod->metadata.label("controller-revision-hash"));
-  }
-  caches_.nodes.for_each([&](const auto& node) { view.nodes.push_back(node); });
-  trim_revisions(set, known, used, writes);
-  WorkloadPlan plan = plan_daemon_set(view, now);
-  plan.writes.insert(plan.writes.begin(), writes.begin(), writes.end());
-  return plan;
-}
-
-DaemonSets::DaemonSets(WorkloadCaches& caches)
-    : caches_(caches),
-      loop_(caches, caches.daemon_sets, "daemonset",
-            [this](const WorkloadRef& set, WallTime now, const std::string*) {
-              return plan(*set, now);
-            }) {
-  caches_.nodes.on_change([this](const auto& before, const auto& after) {
-    // Heartbeats do not matter.
-    if (before && after && before->metadata.labels == after->metadata.labels &&
-        before->spec.taints.size() == after->spec.taints.size() &&
-        std::equal(before->spec.taints.begin(), before->spec.taints.end(),
-                   after->spec.taints.begin(), [](const model::Taint& a, const model::Taint& b) {
-                     return a.key == b.key && a.value == b.value && a.effect == b.effect;
-                   }))
-      return;
-    loop_.add_all();
-  });
+KindDescription daemon_set_kind() {
+  OwnedKind pods = owned_pods();
+  pods.slow_start = false;
+  return {.name = "daemonset-controller",
+          .resource = kube::resources::daemon_sets,
+          .owns = {std::move(pods), owned_revisions()},
+          .follows = {follow<model::Node>(kube::resources::nodes, wake_by_node)},
+          .reconcile = reconcile_daemon_set};
 }
 
 }  // namespace hekla::controllers

@@ -3,7 +3,6 @@
 
 #include <map>
 
-#include "controllers/workload/caches.h"
 #include "controllers/workload/revisions.h"
 
 namespace hekla::controllers {
@@ -18,27 +17,16 @@ DaemonFit daemon_fit(const json::Value& pod_template,
 // The template's own and those that every daemon has.
 std::vector<model::Toleration> daemon_tolerations(const json::Value& pod_template);
 
-json::Value new_daemon_pod(const Workload& set, const TemplateRevision& revision,
+json::Value new_daemon_pod(const AnyObject& set, const TemplateRevision& revision,
                            const std::string& node);
 
 struct DaemonView {
-  const Workload& set;
+  const AnyObject& set;
   TemplateRevision revision;
-  std::map<std::string, std::vector<WorkloadPod>> pods;  // by the node they are on or meant for
+  std::map<std::string, std::vector<PodRef>> pods;  // by the node they are on or meant for
   std::vector<std::shared_ptr<const model::Node>> nodes;
 };
 
-WorkloadPlan plan_daemon_set(const DaemonView& view, WallTime now);
-
-class DaemonSets {
- public:
-  explicit DaemonSets(WorkloadCaches& caches);
-
- private:
-  WorkloadPlan plan(const Workload& set, WallTime now);
-
-  WorkloadCaches& caches_;
-  WorkloadLoop loop_;
-};
+KindDescription daemon_set_kind();
 
 }  // namespace hekla::controllers

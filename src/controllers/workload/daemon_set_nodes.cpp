@@ -111,11 +111,9 @@ DaemonFit daemon_fit(const json::Value& pod_template,
   return fit;
 }
 
-json::Value new_daemon_pod(const Workload& set, const TemplateRevision& revision,
+json::Value new_daemon_pod(const AnyObject& set, const TemplateRevision& revision,
                            const std::string& node) {
-  json::Value pod =
-      pod_from_template(revision.pod_template, set.metadata.ns,
-                        model::controller_reference("apps/v1", "DaemonSet", set.metadata));
+  json::Value pod = pod_from_template(revision.pod_template);
   json::at_path(pod, {"metadata", "generateName"}) = set.metadata.name + "-";
   json::at_path(pod, {"metadata", "labels", "controller-revision-hash"}) = revision.hash;
   json::at_path(pod, {"metadata", "labels", "pod-template-generation"}) =

@@ -30,8 +30,8 @@ std::int64_t next_revision(const Rollout& rollout) {
 }
 
 json::Value new_replica_set(const Rollout& rollout, const std::string& hash) {
-  const Workload& deployment = rollout.deployment;
-  json::Value pod_template = deployment.pod_template();
+  const AnyObject& deployment = rollout.deployment;
+  json::Value pod_template = template_of(deployment);
   json::at_path(pod_template, {"metadata", "labels", kHashLabel}) = hash;
   json::Value selector = *json::find(deployment.spec, "selector");
   json::at_path(selector, {"matchLabels", kHashLabel}) = hash;
@@ -39,22 +39,15 @@ json::Value new_replica_set(const Rollout& rollout, const std::string& hash) {
   for (const auto& [name, value] : deployment.metadata.annotations)
     if (!own_annotation(name)) annotations[name] = value;
   annotations[kRevision] = std::to_string(next_revision(rollout));
-  json::Value owner =
-      json::encode(model::controller_reference("apps/v1", "Deployment", deployment.metadata));
   json::Value labels = json::at_path(pod_template, {"metadata", "labels"});
   json::Object spec{{"replicas", current_set_size(rollout, 0)},
                     {"selector", std::move(selector)},
                     {"template", std::move(pod_template)}};
   put_count(spec, "minReadySeconds", json::int_at(deployment.spec, {"minReadySeconds"}));
-  return json::Object{
-      {"apiVersion", "apps/v1"},
-      {"kind", "ReplicaSet"},
-      {"metadata", json::Object{{"name", deployment.metadata.name + "-" + hash},
-                                {"namespace", deployment.metadata.ns},
-                                {"labels", std::move(labels)},
-                                {"annotations", std::move(annotations)},
-                                {"ownerReferences", json::Array{std::move(owner)}}}},
-      {"spec", std::move(spec)}};
+  return json::Object{{"metadata", json::Object{{"name", deployment.metadata.name + "-" + hash},
+                                                {"labels", std::move(labels)},
+                                                {"annotations", std::move(annotations)}}},
+                      {"spec", std::move(spec)}};
 }
 
 // Annotations the current set should have and does not.
@@ -74,20 +67,19 @@ json::Object stale_annotations(const Rollout& rollout) {
   return stale;
 }
 
-void note_scaled(const RolloutSet& set, std::int64_t before, WorkloadPlan& plan) {
+void note_scaled(const RolloutSet& set, std::int64_t before, Outcome& plan) {
   if (set.replicas == before) return;
   std::string direction = set.replicas > before ? "up" : "down";
-  plan.events.push_back({"Normal", "ScalingReplicaSet",
-                         "Scaled " + direction + " replica set " + set.object->metadata.name +
-                             " from " + std::to_string(before) + " to " +
-                             std::to_string(set.replicas)});
+  plan.tell("Normal", "ScalingReplicaSet",
+            "Scaled " + direction + " replica set " + set.object->metadata.name + " from " +
+                std::to_string(before) + " to " + std::to_string(set.replicas));
 }
 
 // Writes whatever of `rollout` differs from the sets as they are.
-void write_sets(const Rollout& rollout, WorkloadPlan& plan) {
+void write_sets(const Rollout& rollout, Outcome& plan) {
   json::Object sizes = size_annotations(rollout);
   auto write = [&](const RolloutSet& set, json::Object annotations) {
-    bool sized = set.replicas != set.object->replicas();
+    bool sized = set.replicas != replicas_of(*set.object);
     bool annotate = set.replicas > 0;
     for (const auto& size : sizes)
       if ((annotate || sized) && set.object->metadata.annotation(std::string(size.key())) !=
@@ -103,9 +95,9 @@ void write_sets(const Rollout& rollout, WorkloadPlan& plan) {
       spec["minReadySeconds"] = min_ready;
     if (!spec.empty()) patch["spec"] = std::move(spec);
     if (patch.empty()) return;
-    note_scaled(set, set.object->replicas(), plan);
-    plan.writes.push_back(
-        merge_patch(kube::resources::replica_sets, key_of(set.object->metadata), std::move(patch)));
+    note_scaled(set, replicas_of(*set.object), plan);
+    plan.edits.push_back(
+        {kube::resources::replica_sets, key_of(set.object->metadata), std::move(patch)});
   };
   if (rollout.current) write(*rollout.current, stale_annotations(rollout));
   for (const RolloutSet& set : rollout.old) write(set, {});
@@ -113,17 +105,18 @@ void write_sets(const Rollout& rollout, WorkloadPlan& plan) {
 
 // Through the status, as upstream does: a change of annotations counts in metadata.generation
 // otherwise.
-void annotate_revision(const Workload& deployment, const std::string& revision,
-                       WorkloadPlan& plan) {
+void annotate_revision(const AnyObject& deployment, const std::string& revision, Outcome& plan) {
   if (deployment.metadata.annotation(kRevision) == revision) return;
-  plan.writes.push_back(merge_patch(
-      kube::resources::deployments, key_of(deployment.metadata),
-      json::Object{
-          {"metadata", json::Object{{"annotations", json::Object{{kRevision, revision}}}}}},
-      "status"));
+  plan.edits.push_back(
+      {kube::resources::deployments,
+       key_of(deployment.metadata),
+       json::Object{
+           {"metadata", json::Object{{"annotations", json::Object{{kRevision, revision}}}}}},
+       {},
+       "status"});
 }
 
-void clean_history(const Rollout& rollout, WorkloadPlan& plan) {
+void clean_history(const Rollout& rollout, Outcome& plan) {
   std::int64_t limit = json::int_at(rollout.deployment.spec, {"revisionHistoryLimit"}, 10);
   std::vector<RolloutSet> sets;
   for (const RolloutSet& set : rollout.old)
@@ -133,12 +126,11 @@ void clean_history(const Rollout& rollout, WorkloadPlan& plan) {
   });
   std::int64_t surplus = static_cast<std::int64_t>(sets.size()) - limit;
   for (std::int64_t i = 0; i < surplus; ++i) {
-    const Workload& set = *sets[static_cast<std::size_t>(i)].object;
-    if (set.replicas() != 0 || json::int_at(set.status, {"replicas"}) != 0 ||
+    const AnyObject& set = *sets[static_cast<std::size_t>(i)].object;
+    if (replicas_of(set) != 0 || json::int_at(set.status, {"replicas"}) != 0 ||
         json::int_at(set.status, {"observedGeneration"}) < set.metadata.generation)
       continue;
-    plan.writes.push_back(
-        remove(kube::resources::replica_sets, key_of(set.metadata), set.metadata.uid));
+    plan.removals.push_back(removal_of(kube::resources::replica_sets, set.metadata));
   }
 }
 
@@ -152,24 +144,22 @@ bool being_scaled(Rollout& rollout) {
   return false;
 }
 
-}  // namespace
-
-bool Deployments::old_pods_left(const Rollout& rollout) const {
+bool old_pods_left(const Rollout& rollout, const View& view) {
   for (const RolloutSet& set : rollout.old)
-    for (const WorkloadPod& pod : caches_.pods_of(set.object->metadata.uid))
+    for (const PodRef& pod :
+         view.controlled_by<model::Pod>(kube::resources::pods, set.object->metadata.uid))
       if (!pod_finished(*pod)) return true;
   return false;
 }
 
-WorkloadPlan Deployments::plan(const Workload& deployment, WallTime now) {
-  WorkloadPlan plan;
-  if (!deployment.selector()) {
-    plan.events.push_back(
-        {"Warning", "SelectingAll",
-         "This deployment is selecting all pods. A non-empty selector is required."});
+Outcome reconcile_deployment(const AnyObject& deployment, const View& view) {
+  Outcome plan;
+  if (!spec_selector(deployment)) {
+    plan.tell("Warning", "SelectingAll",
+              "This deployment is selecting all pods. A non-empty selector is required.");
     return plan;
   }
-  Rollout rollout = rollout_of(deployment, caches_.claim_replica_sets(deployment, plan.writes));
+  Rollout rollout = rollout_of(deployment, view.children(kube::resources::replica_sets));
   bool created = false;
   json::Object extra;
   if (deployment.metadata.deletionTimestamp) {
@@ -179,27 +169,27 @@ WorkloadPlan Deployments::plan(const Workload& deployment, WallTime now) {
     write_sets(rollout, plan);
     if (rollout.paused()) clean_history(rollout, plan);
   } else if (!rollout.rolling() && !rollout.current &&
-             (rollout.total() > 0 || old_pods_left(rollout))) {
+             (rollout.total() > 0 || old_pods_left(rollout, view))) {
     for (RolloutSet& set : rollout.old) set.replicas = 0;
     write_sets(rollout, plan);
   } else if (!rollout.current) {
     std::optional<std::int64_t> collisions;
     if (const json::Value* count = json::find(deployment.status, "collisionCount"))
       collisions = count->to_number<std::int64_t>();
-    std::string hash = template_hash(deployment.pod_template(), collisions);
+    std::string hash = template_hash(template_of(deployment), collisions);
     kube::Key key{deployment.metadata.ns, deployment.metadata.name + "-" + hash};
-    if (caches_.replica_sets.get(key)) {
+    if (view.find(kube::resources::replica_sets, key)) {
       // Another template, or another owner's set, has taken the name.
       extra["collisionCount"] = collisions.value_or(0) + 1;
     } else {
       json::Value set = new_replica_set(rollout, hash);
-      Workload made;
+      AnyObject made;
       made.metadata.name = key.name;
       made.spec = *json::find(set, "spec");
-      rollout.current = RolloutSet{std::make_shared<const Workload>(made), made.replicas()};
+      rollout.current = RolloutSet{std::make_shared<const AnyObject>(made), replicas_of(made)};
       annotate_revision(deployment, std::to_string(next_revision(rollout)), plan);
       note_scaled(*rollout.current, 0, plan);
-      plan.writes.push_back(create(kube::resources::replica_sets, key.ns, std::move(set)));
+      plan.children.push_back(once(kube::resources::replica_sets, std::move(set)));
       created = true;
     }
   } else {
@@ -214,41 +204,39 @@ WorkloadPlan Deployments::plan(const Workload& deployment, WallTime now) {
                       std::to_string(std::max(rollout.current->revision(), next_revision(rollout))),
                       plan);
   }
-  json::Object status = deployment_status(rollout, now, created, plan.again_after);
+  json::Object status = deployment_status(rollout, view.now(), created, plan.again_after);
   for (const auto& member : extra) status[member.key()] = member.value();
   if (!created && rollout.current && deployment_complete(rollout, status))
     clean_history(rollout, plan);
-  if (auto write = status_write(kube::resources::deployments, deployment, status))
-    plan.writes.push_back(std::move(*write));
+  plan.status = std::move(status);
   return plan;
 }
 
-Deployments::Deployments(WorkloadCaches& caches)
-    : caches_(caches),
-      loop_(caches, caches.deployments, "deployment",
-            [this](const WorkloadRef& deployment, WallTime now, const std::string*) {
-              return plan(*deployment, now);
-            }) {
-  caches_.replica_sets.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
-    for (const WorkloadRef& set : {before, after}) {
-      if (!set) continue;
-      const model::OwnerReference* owner = set->metadata.controller();
-      if (owner && owner->kind == "Deployment") loop_.add({set->metadata.ns, owner->name});
-    }
-    if (!after || after->metadata.controller()) return;
-    for (const WorkloadRef& one : caches_.deployments.in_namespace(after->metadata.ns))
-      if (auto selector = one->selector(); selector && selector->matches(after->metadata.labels))
-        loop_.add(key_of(one->metadata));
-  });
-  // A Recreate waits for the last of the old pods.
-  caches_.pods.on_change([this](const WorkloadPod& before, const WorkloadPod& after) {
-    if (after || !before) return;
-    const model::OwnerReference* owner = before->metadata.controller();
-    if (!owner || owner->kind != "ReplicaSet") return;
-    if (WorkloadRef set = caches_.replica_sets.get({before->metadata.ns, owner->name}))
-      if (const model::OwnerReference* deployment = set->metadata.controller())
-        loop_.add({set->metadata.ns, deployment->name});
-  });
+// A Recreate waits for the last of the old pods, which belong to its sets.
+Follow old_pods() {
+  return {kube::resources::pods, [](kube::CacheSet& caches, const Wake& wake) {
+            auto& sets = caches.of<AnyObject>(kube::resources::replica_sets);
+            auto& pods = caches.indexed_by_controller<model::Pod>(kube::resources::pods);
+            pods.on_change([&sets, wake](const PodRef& before, const PodRef& after) {
+              const model::OwnerReference* owner =
+                  !after && before ? before->metadata.controller() : nullptr;
+              if (!owner || owner->kind != "ReplicaSet") return;
+              if (AnyRef set = sets.get({before->metadata.ns, owner->name}))
+                if (const model::OwnerReference* above = set->metadata.controller())
+                  wake({set->metadata.ns, above->name});
+            });
+          }};
+}
+
+}  // namespace
+
+KindDescription deployment_kind() {
+  return {.name = "deployment-controller",
+          .resource = kube::resources::deployments,
+          .owns = {{.resource = kube::resources::replica_sets, .claim = Claim::selector}},
+          .follows = {old_pods()},
+          .reconcile = reconcile_deployment,
+          .reconcile_terminating = true};
 }
 
 }  // namespace hekla::controllers

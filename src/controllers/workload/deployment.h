@@ -1,13 +1,13 @@
 // Deployments: replica sets per template, rolled over in steps.
 #pragma once
 
-#include "controllers/workload/caches.h"
+#include "controllers/workload/objects.h"
 
 namespace hekla::controllers {
 
 // A replica set while a round is being planned: `replicas` is what it will be asked for.
 struct RolloutSet {
-  WorkloadRef object;
+  AnyRef object;
   std::int64_t replicas = 0;
 
   std::int64_t available() const { return json::int_at(object->status, {"availableReplicas"}); }
@@ -16,11 +16,11 @@ struct RolloutSet {
 
 // A Deployment with its sets, the old ones oldest first.
 struct Rollout {
-  const Workload& deployment;
+  const AnyObject& deployment;
   std::vector<RolloutSet> old;
   std::optional<RolloutSet> current;
 
-  std::int64_t wanted() const { return deployment.replicas(); }
+  std::int64_t wanted() const { return replicas_of(deployment); }
   std::int64_t max_surge() const;
   std::int64_t max_unavailable() const;
   bool rolling() const;
@@ -30,7 +30,7 @@ struct Rollout {
 };
 
 // Splits the sets into the current one (same template) and the old ones.
-Rollout rollout_of(const Workload& deployment, const std::vector<WorkloadRef>& sets);
+Rollout rollout_of(const AnyObject& deployment, const std::vector<AnyRef>& sets);
 
 // How many replicas the current set may have now.
 std::int64_t current_set_size(const Rollout& rollout, std::int64_t present);
@@ -45,16 +45,6 @@ json::Object deployment_status(const Rollout& rollout, WallTime now, bool create
                                std::optional<Nanos>& wait);
 bool deployment_complete(const Rollout& rollout, const json::Object& status);
 
-class Deployments {
- public:
-  explicit Deployments(WorkloadCaches& caches);
-
- private:
-  WorkloadPlan plan(const Workload& deployment, WallTime now);
-  bool old_pods_left(const Rollout& rollout) const;
-
-  WorkloadCaches& caches_;
-  WorkloadLoop loop_;
-};
+KindDescription deployment_kind();
 
 }  // namespace hekla::controllers

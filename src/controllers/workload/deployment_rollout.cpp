@@ -16,12 +16,12 @@ std::int64_t annotated_number(const model::ObjectMeta& metadata, const std::stri
   return error == std::errc() && end != text.data() ? number : otherwise;
 }
 
-bool same_template(const Workload& set, const Workload& deployment) {
-  json::Value without_hash = set.pod_template();
+bool same_template(const AnyObject& set, const AnyObject& deployment) {
+  json::Value without_hash = template_of(set);
   if (!without_hash.is_object()) return false;
   json::Value& labels = json::at_path(without_hash, {"metadata", "labels"});
   if (labels.is_object()) labels.get_object().erase("pod-template-hash");
-  return json::equal(without_hash, deployment.pod_template());
+  return json::equal(without_hash, template_of(deployment));
 }
 
 bool by_age(const RolloutSet& a, const RolloutSet& b) {
@@ -106,9 +106,9 @@ std::int64_t Rollout::total() const {
   return sum;
 }
 
-Rollout rollout_of(const Workload& deployment, const std::vector<WorkloadRef>& sets) {
+Rollout rollout_of(const AnyObject& deployment, const std::vector<AnyRef>& sets) {
   Rollout rollout{deployment, {}, std::nullopt};
-  for (const WorkloadRef& set : sets) rollout.old.push_back({set, set->replicas()});
+  for (const AnyRef& set : sets) rollout.old.push_back({set, replicas_of(*set)});
   std::sort(rollout.old.begin(), rollout.old.end(), by_age);
   auto found = std::find_if(rollout.old.begin(), rollout.old.end(), [&](const RolloutSet& one) {
     return same_template(*one.object, deployment);

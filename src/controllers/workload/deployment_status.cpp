@@ -30,14 +30,14 @@ void set_condition(json::Array& conditions, const ConditionText& text, WallTime 
                                     {"message", text.message}});
 }
 
-std::optional<std::int64_t> deadline_of(const Workload& deployment) {
+std::optional<std::int64_t> deadline_of(const AnyObject& deployment) {
   std::int64_t seconds = json::int_at(deployment.spec, {"progressDeadlineSeconds"}, 600);
   if (seconds == std::numeric_limits<std::int32_t>::max()) return std::nullopt;
   return seconds;
 }
 
 // Whether the rollout has stood still for too long; otherwise `wait` is when to look again.
-bool timed_out(const Workload& deployment, const json::Array& conditions, WallTime now,
+bool timed_out(const AnyObject& deployment, const json::Array& conditions, WallTime now,
                std::int64_t deadline, std::optional<Nanos>& wait) {
   const json::Value* progress = find_condition(conditions, "Progressing");
   if (!progress) return false;
@@ -53,7 +53,7 @@ bool timed_out(const Workload& deployment, const json::Array& conditions, WallTi
   return false;
 }
 
-bool moved(const Workload& deployment, const json::Object& status) {
+bool moved(const AnyObject& deployment, const json::Object& status) {
   auto before = [&](std::string_view name) { return json::int_at(deployment.status, {name}); };
   auto after = [&](std::string_view name) { return json::int_at(json::Value(status), {name}); };
   return after("updatedReplicas") > before("updatedReplicas") ||
@@ -65,7 +65,7 @@ bool moved(const Workload& deployment, const json::Object& status) {
 
 void note_progress(const Rollout& rollout, const json::Object& status, json::Array& conditions,
                    WallTime now, bool created, std::optional<Nanos>& wait) {
-  const Workload& deployment = rollout.deployment;
+  const AnyObject& deployment = rollout.deployment;
   std::optional<std::int64_t> deadline = deadline_of(deployment);
   if (!deadline) return drop_condition(conditions, "Progressing");
   auto reason = [&] {
@@ -124,7 +124,7 @@ bool deployment_complete(const Rollout& rollout, const json::Object& status) {
 
 json::Object deployment_status(const Rollout& rollout, WallTime now, bool created,
                                std::optional<Nanos>& wait) {
-  const Workload& deployment = rollout.deployment;
+  const AnyObject& deployment = rollout.deployment;
   std::int64_t total = 0, ready = 0, available = 0, updated = 0;
   const json::Value* failure = nullptr;
   auto count = [&](const RolloutSet& set) {

@@ -11,7 +11,7 @@ namespace {
 constexpr Nanos kUnconfirmed = std::chrono::minutes(2);
 
 // Unlike a workload's, an empty selector takes in everything.
-std::optional<model::Selector> budget_selector(const Workload& budget) {
+std::optional<model::Selector> budget_selector(const AnyObject& budget) {
   const json::Value* found = json::find(budget.spec, "selector");
   if (!found || !found->is_object()) return std::nullopt;
   Result<model::Selector> parsed = model::Selector::from_label_selector(*found);
@@ -21,7 +21,7 @@ std::optional<model::Selector> budget_selector(const Workload& budget) {
 
 bool is_percentage(const json::Value* value) { return value && value->is_string(); }
 
-json::Array disruption_conditions(const Workload& budget, bool allowed, std::string_view reason,
+json::Array disruption_conditions(const AnyObject& budget, bool allowed, std::string_view reason,
                                   const std::string& message, WallTime now) {
   json::Array conditions = conditions_of(budget);
   std::string stamp = model::format_rfc3339(now);
@@ -39,12 +39,12 @@ json::Array disruption_conditions(const Workload& budget, bool allowed, std::str
 }
 
 // Evictions not yet seen as deletions, by pod.
-json::Object unconfirmed_evictions(const Workload& budget, const std::vector<WorkloadPod>& pods,
+json::Object unconfirmed_evictions(const AnyObject& budget, const std::vector<PodRef>& pods,
                                    WallTime now, std::optional<Nanos>& wait) {
   json::Object kept;
   const json::Object* noted = json::object_at(budget.status, {"disruptedPods"});
   if (!noted) return kept;
-  for (const WorkloadPod& pod : pods) {
+  for (const PodRef& pod : pods) {
     const json::Value* at = json::find(*noted, pod->metadata.name);
     if (!at || !at->is_string() || pod->metadata.deletionTimestamp) continue;
     Result<WallTime> since = model::parse_rfc3339(json::sv(at->get_string()));
@@ -55,17 +55,12 @@ json::Object unconfirmed_evictions(const Workload& budget, const std::vector<Wor
   return kept;
 }
 
-// The merge patch from the old status; only for the very revision that was looked at, because
-// evictions write there too.
-std::optional<kube::Write> budget_write(const Workload& budget, json::Object wanted) {
-  if (const json::Object* old = json::object_at(budget.status, {"disruptedPods"})) {
-    json::Value& now = wanted["disruptedPods"];
-    if (!now.is_object()) now.emplace_object();
-    for (const auto& one : *old)
-      if (!now.get_object().contains(one.key())) now.get_object()[one.key()] = nullptr;
-  }
-  std::optional<kube::Write> write =
-      status_write(kube::resources::pod_disruption_budgets, budget, wanted);
+// Only for the very revision that was looked at, because evictions write there too.
+std::optional<kube::Write> budget_write(const AnyObject& budget, json::Object wanted) {
+  if (json::object_at(budget.status, {"disruptedPods"}) && !wanted.contains("disruptedPods"))
+    wanted["disruptedPods"] = json::Object();
+  std::optional<kube::Write> write = status_write(kube::resources::pod_disruption_budgets,
+                                                  key_of(budget.metadata), budget.status, wanted);
   if (write)
     json::at_path(write->body, {"metadata", "resourceVersion"}) = budget.metadata.resourceVersion;
   return write;
@@ -78,7 +73,7 @@ bool counts_differently(const model::Pod& a, const model::Pod& b) {
 
 }  // namespace
 
-json::Object disruption_status(const Workload& budget, const std::vector<WorkloadPod>& pods,
+json::Object disruption_status(const AnyObject& budget, const std::vector<PodRef>& pods,
                                const Result<std::int64_t>& scale, WallTime now,
                                std::optional<Nanos>& wait) {
   const json::Value* min = json::find(budget.spec, "minAvailable");
@@ -101,7 +96,7 @@ json::Object disruption_status(const Workload& budget, const std::vector<Workloa
     desired = int_or_percent(min, expected, true, 0);
   json::Object evicted = unconfirmed_evictions(budget, pods, now, wait);
   std::int64_t healthy = 0;
-  for (const WorkloadPod& pod : pods)
+  for (const PodRef& pod : pods)
     healthy += !pod->metadata.deletionTimestamp && !evicted.contains(pod->metadata.name) &&
                pod_ready(*pod);
   std::int64_t allowed = expected > 0 ? std::max<std::int64_t>(0, healthy - desired) : 0;
@@ -116,38 +111,30 @@ json::Object disruption_status(const Workload& budget, const std::vector<Workloa
   return status;
 }
 
-DisruptionBudgets::DisruptionBudgets(WorkloadCaches& caches)
-    : caches_(caches),
-      events_(caches.client, "controllermanager"),
-      budgets_(caches.client, kube::resources::pod_disruption_budgets),
-      loop_(
-          caches.client, kube::ReconcileOptions{.name = "disruption"},
-          [this](const kube::Key& key, WallTime now) { return round(key, now); },
-          [this](const kube::Write& write, const kube::ObjectPtr& result) {
-            overlay(budgets_, write, result);
-          }) {
-  budgets_.on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
+DisruptionBudgets::DisruptionBudgets(kube::CacheSet& caches)
+    : events_(caches.client(), "controllermanager"),
+      pods_(caches.of<model::Pod>(kube::resources::pods)),
+      budgets_(caches.of<AnyObject>(kube::resources::pod_disruption_budgets)),
+      deployments_(caches.of<AnyObject>(kube::resources::deployments)),
+      replica_sets_(caches.of<AnyObject>(kube::resources::replica_sets)),
+      stateful_sets_(caches.of<AnyObject>(kube::resources::stateful_sets)),
+      loop_(caches, {.name = "disruption"},
+            [this](const kube::Key& key, WallTime now) { return round(key, now); }) {
+  budgets_.on_change([this](const AnyRef& before, const AnyRef& after) {
     loop_.add(key_of((after ? after : before)->metadata));
   });
-  caches_.pods.on_change(
-      [this](const WorkloadPod& before, const WorkloadPod& after) { pod_changed(before, after); });
-  for (kube::Informer<Workload>* owners :
-       {&caches_.deployments, &caches_.replica_sets, &caches_.stateful_sets})
-    owners->on_change([this](const WorkloadRef& before, const WorkloadRef& after) {
-      owner_changed(before, after);
-    });
-  caches_.on_synced([this] {
-    if (budgets_.synced()) loop_.enable();
-  });
-  budgets_.on_settled([this] {
-    if (budgets_.synced() && caches_.synced()) loop_.enable();
-  });
+  pods_.on_change(
+      [this](const PodRef& before, const PodRef& after) { pod_changed(before, after); });
+  for (kube::Informer<AnyObject>* owners : {&deployments_, &replica_sets_, &stateful_sets_})
+    owners->on_change(
+        [this](const AnyRef& before, const AnyRef& after) { owner_changed(before, after); });
+  caches.on_synced([this] { loop_.enable(); });
 }
 
-void DisruptionBudgets::pod_changed(const WorkloadPod& before, const WorkloadPod& after) {
+void DisruptionBudgets::pod_changed(const PodRef& before, const PodRef& after) {
   if (before && after && !counts_differently(*before, *after)) return;
   const std::string& ns = (after ? after : before)->metadata.ns;
-  for (const WorkloadRef& budget : budgets_.in_namespace(ns)) {
+  for (const AnyRef& budget : budgets_.in_namespace(ns)) {
     std::optional<model::Selector> selector = budget_selector(*budget);
     if (!selector) continue;
     if ((before && selector->matches(before->metadata.labels)) ||
@@ -157,33 +144,33 @@ void DisruptionBudgets::pod_changed(const WorkloadPod& before, const WorkloadPod
 }
 
 // The number of pods an owner wants is part of the reckoning.
-void DisruptionBudgets::owner_changed(const WorkloadRef& before, const WorkloadRef& after) {
-  if (before && after && before->replicas() == after->replicas()) return;
+void DisruptionBudgets::owner_changed(const AnyRef& before, const AnyRef& after) {
+  if (before && after && replicas_of(*before) == replicas_of(*after)) return;
   const std::string& ns = (after ? after : before)->metadata.ns;
-  for (const WorkloadRef& budget : budgets_.in_namespace(ns)) loop_.add(key_of(budget->metadata));
+  for (const AnyRef& budget : budgets_.in_namespace(ns)) loop_.add(key_of(budget->metadata));
 }
 
-Result<std::int64_t> DisruptionBudgets::scale_of(const std::vector<WorkloadPod>& pods,
+Result<std::int64_t> DisruptionBudgets::scale_of(const std::vector<PodRef>& pods,
                                                  bool& unmanaged) const {
   std::map<std::string, std::int64_t> scales;  // by the owner's uid
-  for (const WorkloadPod& pod : pods) {
+  for (const PodRef& pod : pods) {
     const model::OwnerReference* owner = pod->metadata.controller();
     if (!owner) {
       unmanaged = true;
       continue;
     }
-    auto find = [&](const kube::Informer<Workload>& owners,
-                    const model::OwnerReference& reference) -> WorkloadRef {
-      WorkloadRef found = owners.get({pod->metadata.ns, reference.name});
+    auto find = [&](const kube::Informer<AnyObject>& owners,
+                    const model::OwnerReference& reference) -> AnyRef {
+      AnyRef found = owners.get({pod->metadata.ns, reference.name});
       return found && found->metadata.uid == reference.uid ? found : nullptr;
     };
-    WorkloadRef found;
+    AnyRef found;
     if (owner->kind == "ReplicaSet" && owner->apiVersion.starts_with("apps/")) {
-      found = find(caches_.replica_sets, *owner);
+      found = find(replica_sets_, *owner);
       const model::OwnerReference* above = found ? found->metadata.controller() : nullptr;
-      if (above && above->kind == "Deployment") found = find(caches_.deployments, *above);
+      if (above && above->kind == "Deployment") found = find(deployments_, *above);
     } else if (owner->kind == "StatefulSet" && owner->apiVersion.starts_with("apps/")) {
-      found = find(caches_.stateful_sets, *owner);
+      found = find(stateful_sets_, *owner);
     } else {
       std::string plural = owner->kind + "s";
       std::transform(plural.begin(), plural.end(), plural.begin(),
@@ -194,7 +181,7 @@ Result<std::int64_t> DisruptionBudgets::scale_of(const std::vector<WorkloadPod>&
     }
     if (!found)
       return fail(Code::not_found, "found no controllers for pod \"" + pod->metadata.name + "\"");
-    scales[found->metadata.uid] = found->replicas();
+    scales[found->metadata.uid] = replicas_of(*found);
   }
   std::int64_t total = 0;
   for (const auto& [uid, replicas] : scales) total += replicas;
@@ -203,11 +190,11 @@ Result<std::int64_t> DisruptionBudgets::scale_of(const std::vector<WorkloadPod>&
 
 kube::Round DisruptionBudgets::round(const kube::Key& key, WallTime now) {
   kube::Round round;
-  WorkloadRef budget = budgets_.get(key);
+  AnyRef budget = budgets_.get(key);
   if (!budget || budget->metadata.deletionTimestamp) return round;
-  std::vector<WorkloadPod> pods;
+  std::vector<PodRef> pods;
   if (std::optional<model::Selector> selector = budget_selector(*budget))
-    for (WorkloadPod& pod : caches_.pods.in_namespace(key.ns))
+    for (PodRef& pod : pods_.in_namespace(key.ns))
       if (selector->matches(pod->metadata.labels)) pods.push_back(std::move(pod));
   bool unmanaged = false;
   Result<std::int64_t> scale = scale_of(pods, unmanaged);

@@ -2,31 +2,33 @@
 // API server's part; it takes from status.disruptionsAllowed and names the pod in disruptedPods.
 #pragma once
 
-#include "controllers/workload/caches.h"
+#include "controllers/workload/objects.h"
+#include "kube/cache_set.h"
+#include "kube/events.h"
+#include "kube/reconcile.h"
 
 namespace hekla::controllers {
 
 // Pure: the status of `budget` over the pods it selects. `scale` is how many pods their owners
 // want, or why that cannot be said; it only matters to budgets in percent or with maxUnavailable.
 // `wait` is lowered to the time until an unconfirmed eviction is given up.
-json::Object disruption_status(const Workload& budget, const std::vector<WorkloadPod>& pods,
+json::Object disruption_status(const AnyObject& budget, const std::vector<PodRef>& pods,
                                const Result<std::int64_t>& scale, WallTime now,
                                std::optional<Nanos>& wait);
 
 class DisruptionBudgets {
  public:
-  explicit DisruptionBudgets(WorkloadCaches& caches);
-  void start() { budgets_.start(); }
+  explicit DisruptionBudgets(kube::CacheSet& caches);
 
  private:
-  void pod_changed(const WorkloadPod& before, const WorkloadPod& after);
-  void owner_changed(const WorkloadRef& before, const WorkloadRef& after);
-  Result<std::int64_t> scale_of(const std::vector<WorkloadPod>& pods, bool& unmanaged) const;
+  void pod_changed(const PodRef& before, const PodRef& after);
+  void owner_changed(const AnyRef& before, const AnyRef& after);
+  Result<std::int64_t> scale_of(const std::vector<PodRef>& pods, bool& unmanaged) const;
   kube::Round round(const kube::Key& key, WallTime now);
 
-  WorkloadCaches& caches_;
   kube::EventRecorder events_;
-  kube::Informer<Workload> budgets_;
+  kube::Informer<model::Pod>& pods_;
+  kube::Informer<AnyObject>&budgets_, &deployments_, &replica_sets_, &stateful_sets_;
   kube::ReconcileLoop loop_;
 };
 

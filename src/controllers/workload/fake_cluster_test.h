@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "controllers/workload/workload_controllers.h"
+#include "controllers/cluster_controllers.h"
 #include "json/parse.h"
 #include "model/time.h"
 #include "support/fake_client.h"
@@ -124,7 +124,7 @@ class WorkloadsTest : public ::testing::Test {
   sim::Simulation simulation_;
   test::FakeApi api_;
   test::FakeClient client_;
-  WorkloadControllers controllers_;
+  ClusterControllers controllers_;
 };
 
 }  // namespace hekla::controllers

@@ -1,29 +1,28 @@
-// What the controllers of Kubernetes' own workloads share: their objects, as far as those matter,
-// and the arithmetic of readiness, percentages, conditions and template hashes.
+// What the controllers of Kubernetes' own workloads share: questions about their objects,
+// percentages, counts, the words of their events.
 #pragma once
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "controllers/framework/writes.h"
+#include "controllers/vocabulary.h"
+#include "framework/claims.h"
+#include "framework/condition.h"
+#include "framework/content_hash.h"
+#include "framework/held.h"
+#include "framework/kind_description.h"
 #include "model/core.h"
-#include "model/selector.h"
 
 namespace hekla::controllers {
 
-// Spec and status stay JSON: what a user wrote is passed on as it is.
-struct Workload {
-  model::ObjectMeta metadata;
-  json::Value spec, status;
+namespace workload_resources {
+extern const kube::Resource cron_jobs, controller_revisions, replication_controllers;
+}  // namespace workload_resources
 
-  std::int64_t replicas() const { return json::int_at(spec, {"replicas"}, 1); }
-  const json::Value& pod_template() const;
-  // Matches nothing when it is missing, empty or wrong.
-  std::optional<model::Selector> selector() const;
-};
-BOOST_DESCRIBE_STRUCT(Workload, (), (metadata, spec, status))
+// spec.replicas, one when it is missing, and spec.template.
+std::int64_t replicas_of(const AnyObject& object);
+const json::Value& template_of(const AnyObject& object);
 
 struct ControllerRevision {
   model::ObjectMeta metadata;
@@ -31,42 +30,19 @@ struct ControllerRevision {
   std::int64_t revision = 0;
 };
 BOOST_DESCRIBE_STRUCT(ControllerRevision, (), (metadata, data, revision))
-
-using WorkloadRef = std::shared_ptr<const Workload>;
-using WorkloadPod = std::shared_ptr<const model::Pod>;
 using RevisionRef = std::shared_ptr<const ControllerRevision>;
-
-kube::Key key_of(const model::ObjectMeta& metadata);
-
-// Neither finished nor on its way out.
-bool pod_active(const model::Pod& pod);
-bool pod_finished(const model::Pod& pod);
-bool pod_ready(const model::Pod& pod);
-// Ready for at least `min_ready` seconds. When it is not yet, `wait` is lowered to the time left.
-bool pod_available(const model::Pod& pod, std::int64_t min_ready, WallTime now,
-                   std::optional<Nanos>& wait);
-void wake_in(std::optional<Nanos>& wait, Nanos delay);
 
 // "25%" or 3, of `total`.
 std::int64_t int_or_percent(const json::Value* value, std::int64_t total, bool round_up,
                             std::int64_t otherwise);
-
-// The merge patch that turns one status into another; nothing when they are equal.
-std::optional<kube::Write> status_write(const kube::Resource& resource, const Workload& object,
-                                        const json::Object& wanted);
 // Zero is left out, like omitempty.
 void put_count(json::Object& status, std::string_view member, std::int64_t count);
-
-const json::Value* find_condition(const json::Array& conditions, std::string_view type);
-const json::Array& conditions_of(const Workload& object);
 void drop_condition(json::Array& conditions, std::string_view type);
 
-// FNV-32a over the template with its members in order, in letters that make no words.
-std::string template_hash(const json::Value& pod_template, std::optional<std::int64_t> collisions);
+// A child that is made and left alone.
+Child once(const kube::Resource& resource, json::Value body);
 
-// A pod from a template, owned by `owner`; the name is left to the caller.
-json::Value pod_from_template(const json::Value& pod_template, const std::string& ns,
-                              const model::OwnerReference& owner);
-json::Array owner_references(const model::ObjectMeta& metadata);
+// Pods as Kubernetes' workloads have them: claimed by selector, told of by "Created pod: x".
+OwnedKind owned_pods();
 
 }  // namespace hekla::controllers

@@ -9,8 +9,6 @@
 namespace hekla::controllers {
 namespace {
 
-constexpr std::size_t kBurst = 500;
-
 std::int64_t deletion_cost(const model::Pod& pod) {
   const std::string& text = pod.metadata.annotation("controller.kubernetes.io/pod-deletion-cost");
   std::int64_t cost = 0;
@@ -53,45 +51,41 @@ bool goes_first(const model::Pod& a, const model::Pod& b,
   return a.metadata.name > b.metadata.name;
 }
 
-void scale_pods(const kube::Resource& resource, const Workload& set,
-                std::vector<WorkloadPod> active, const std::string* failure,
-                std::vector<kube::Write>& writes) {
-  auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(0, set.replicas()));
+void scale_pods(const AnyObject& set, std::vector<PodRef> active, Outcome& outcome) {
+  auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(0, replicas_of(set)));
   if (active.size() < wanted) {
-    // What was just refused (a quota) is tried with a single pod first.
-    std::size_t count = failure ? 1 : std::min(wanted - active.size(), kBurst);
-    json::Value pod = pod_from_template(
-        set.pod_template(), set.metadata.ns,
-        model::controller_reference(resource.api_version(), resource.kind, set.metadata));
-    json::at_path(pod, {"metadata", "generateName"}) = set.metadata.name + "-";
-    for (std::size_t i = 0; i < count; ++i)
-      writes.push_back(create(kube::resources::pods, set.metadata.ns, pod));
+    auto base = std::make_shared<json::Value>(pod_from_template(template_of(set)));
+    json::at_path(*base, {"metadata", "generateName"}) = set.metadata.name + "-";
+    const std::size_t missing = std::min(wanted - active.size(), owned_pods().burst);
+    for (std::size_t i = 0; i < missing; ++i)
+      outcome.children.push_back({.resource = kube::resources::pods,
+                                  .body = json::Object(),
+                                  .base = base,
+                                  .care = Care::create_once});
     return;
   }
-  std::size_t surplus = std::min(active.size() - wanted, kBurst);
+  std::size_t surplus = std::min(active.size() - wanted, owned_pods().burst);
   if (surplus == 0) return;
   std::map<std::string, int> per_node;
-  for (const WorkloadPod& pod : active) ++per_node[pod->spec.nodeName];
-  std::sort(active.begin(), active.end(), [&](const WorkloadPod& a, const WorkloadPod& b) {
-    return goes_first(*a, *b, per_node);
-  });
+  for (const PodRef& pod : active) ++per_node[pod->spec.nodeName];
+  std::sort(active.begin(), active.end(),
+            [&](const PodRef& a, const PodRef& b) { return goes_first(*a, *b, per_node); });
   for (std::size_t i = 0; i < surplus; ++i)
-    writes.push_back(
-        remove(kube::resources::pods, key_of(active[i]->metadata), active[i]->metadata.uid));
+    outcome.removals.push_back(removal_of(kube::resources::pods, active[i]->metadata));
 }
 
-json::Object replica_set_status(const Workload& set, const std::vector<WorkloadPod>& active,
+json::Object replica_set_status(const AnyObject& set, const std::vector<PodRef>& active,
                                 WallTime now, const std::string* failure,
                                 std::optional<Nanos>& wait) {
   std::int64_t min_ready = json::int_at(set.spec, {"minReadySeconds"});
   model::Labels labels;
-  if (const json::Object* given = json::object_at(set.pod_template(), {"metadata", "labels"}))
+  if (const json::Object* given = json::object_at(template_of(set), {"metadata", "labels"}))
     for (const auto& member : *given)
       if (member.value().is_string())
         labels[std::string(member.key())] = json::sv(member.value().get_string());
   model::Selector whole = model::Selector::of(labels);
   std::int64_t labelled = 0, ready = 0, available = 0;
-  for (const WorkloadPod& pod : active) {
+  for (const PodRef& pod : active) {
     labelled += whole.matches(pod->metadata.labels);
     ready += pod_ready(*pod);
     available += pod_available(*pod, min_ready, now, wait);
@@ -115,34 +109,26 @@ json::Object replica_set_status(const Workload& set, const std::vector<WorkloadP
   return status;
 }
 
-}  // namespace
-
-WorkloadPlan plan_replica_set(const kube::Resource& resource, const Workload& set,
-                              const std::vector<WorkloadPod>& pods, WallTime now,
-                              const std::string* failure) {
-  WorkloadPlan plan;
-  std::vector<WorkloadPod> active;
-  for (const WorkloadPod& pod : pods)
+Outcome reconcile_replica_set(const AnyObject& set, const View& view) {
+  Outcome outcome;
+  std::vector<PodRef> active;
+  for (const PodRef& pod : view.pods())
     if (pod_active(*pod)) active.push_back(pod);
-  auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(0, set.replicas()));
-  if (active.size() >= wanted) failure = nullptr;
-  json::Object status = replica_set_status(set, active, now, failure, plan.again_after);
-  if (auto write = status_write(resource, set, status)) plan.writes.push_back(std::move(*write));
-  if (!set.metadata.deletionTimestamp)
-    scale_pods(resource, set, std::move(active), failure, plan.writes);
-  return plan;
+  auto wanted = static_cast<std::size_t>(std::max<std::int64_t>(0, replicas_of(set)));
+  const std::string* failure = active.size() >= wanted ? nullptr : view.refusal();
+  outcome.status = replica_set_status(set, active, view.now(), failure, outcome.again_after);
+  if (!set.metadata.deletionTimestamp) scale_pods(set, std::move(active), outcome);
+  return outcome;
 }
 
-ReplicaSets::ReplicaSets(WorkloadCaches& caches, kube::Informer<Workload>& sets, std::string name)
-    : caches_(caches),
-      loop_(caches, sets, std::move(name),
-            [this, &sets](const WorkloadRef& set, WallTime now, const std::string* failure) {
-              const kube::Resource& resource = sets.resource();
-              std::vector<kube::Write> claims;
-              auto pods = caches_.claim_pods(*set, resource, claims);
-              WorkloadPlan plan = plan_replica_set(resource, *set, pods, now, failure);
-              plan.writes.insert(plan.writes.begin(), claims.begin(), claims.end());
-              return plan;
-            }) {}
+}  // namespace
+
+KindDescription replica_set_kind(const kube::Resource& resource, const std::string& name) {
+  return {.name = name + "-controller",
+          .resource = resource,
+          .owns = {owned_pods()},
+          .reconcile = reconcile_replica_set,
+          .reconcile_terminating = true};
+}
 
 }  // namespace hekla::controllers

@@ -9,8 +9,8 @@ namespace {
 
 // What kubectl rollout undo lays over the set. kubectl tells whether a set is at a revision already
 // by the bytes, which it makes from the set: hence the order.
-json::Value revision_data(const Workload& set) {
-  json::Value pod_template = set.pod_template();
+json::Value revision_data(const AnyObject& set) {
+  json::Value pod_template = template_of(set);
   json::at_path(pod_template, {"$patch"}) = "replace";
   pod_template = json::sorted(pod_template);
   return json::Object{{"spec", json::Object{{"template", std::move(pod_template)}}}};
@@ -26,37 +26,29 @@ TemplateRevision template_revision(const ControllerRevision& kept) {
           std::move(pod_template)};
 }
 
-json::Value new_revision(const Workload& set, const kube::Resource& resource,
-                         const std::string& name, const std::string& hash, json::Value data,
-                         std::int64_t number) {
+json::Value new_revision(const AnyObject& set, const std::string& name, const std::string& hash,
+                         json::Value data, std::int64_t number) {
   json::Value labels = json::Object{};
-  if (const json::Value* given = json::find_path(set.pod_template(), {"metadata", "labels"}))
+  if (const json::Value* given = json::find_path(template_of(set), {"metadata", "labels"}))
     labels = *given;
   json::at_path(labels, {"controller-revision-hash"}) = hash;
   json::at_path(labels, {"controller.kubernetes.io/hash"}) = hash;
-  json::Value owner = json::encode(
-      model::controller_reference(resource.api_version(), resource.kind, set.metadata));
   json::Object annotations;
   for (const char* kept : {"kubernetes.io/change-cause"})
     if (const std::string& value = set.metadata.annotation(kept); !value.empty())
       annotations[kept] = value;
-  return json::Object{
-      {"apiVersion", "apps/v1"},
-      {"kind", "ControllerRevision"},
-      {"metadata", json::Object{{"name", name},
-                                {"namespace", set.metadata.ns},
-                                {"labels", std::move(labels)},
-                                {"annotations", std::move(annotations)},
-                                {"ownerReferences", json::Array{std::move(owner)}}}},
-      {"data", std::move(data)},
-      {"revision", number}};
+  return json::Object{{"metadata", json::Object{{"name", name},
+                                                {"labels", std::move(labels)},
+                                                {"annotations", std::move(annotations)}}},
+                      {"data", std::move(data)},
+                      {"revision", number}};
 }
 
 }  // namespace
 
-TemplateRevision current_template_revision(const Workload& set, const kube::Resource& resource,
+TemplateRevision current_template_revision(const AnyObject& set,
                                            const std::vector<RevisionRef>& known,
-                                           std::vector<kube::Write>& writes) {
+                                           Outcome& outcome) {
   json::Value data = revision_data(set);
   std::int64_t newest = 0;
   RevisionRef same;
@@ -66,18 +58,17 @@ TemplateRevision current_template_revision(const Workload& set, const kube::Reso
   }
   if (same) {
     if (same->revision < newest)
-      writes.push_back(merge_patch(workload_resources::controller_revisions, key_of(same->metadata),
-                                   json::Object{{"revision", newest + 1}}));
+      outcome.edits.push_back({workload_resources::controller_revisions, key_of(same->metadata),
+                               json::Object{{"revision", newest + 1}}});
     return template_revision(*same);
   }
   std::string hash = template_hash(data, std::nullopt);
   for (std::int64_t collisions = 0; find_template_revision(known, set.metadata.name + "-" + hash);
        ++collisions)
     hash = template_hash(data, collisions);
-  TemplateRevision made{set.metadata.name + "-" + hash, hash, set.pod_template()};
-  writes.push_back(
-      create(workload_resources::controller_revisions, set.metadata.ns,
-             new_revision(set, resource, made.name, hash, std::move(data), newest + 1)));
+  TemplateRevision made{set.metadata.name + "-" + hash, hash, template_of(set)};
+  outcome.children.push_back(once(workload_resources::controller_revisions,
+                                  new_revision(set, made.name, hash, std::move(data), newest + 1)));
   return made;
 }
 
@@ -88,8 +79,8 @@ std::optional<TemplateRevision> find_template_revision(const std::vector<Revisio
   return std::nullopt;
 }
 
-void trim_revisions(const Workload& set, const std::vector<RevisionRef>& known,
-                    const std::set<std::string>& used, std::vector<kube::Write>& writes) {
+void trim_revisions(const AnyObject& set, const std::vector<RevisionRef>& known,
+                    const std::set<std::string>& used, Outcome& outcome) {
   std::vector<RevisionRef> idle;
   for (const RevisionRef& one : known)
     if (!used.contains(one->metadata.name) &&
@@ -100,8 +91,14 @@ void trim_revisions(const Workload& set, const std::vector<RevisionRef>& known,
   auto limit = static_cast<std::size_t>(
       std::max<std::int64_t>(0, json::int_at(set.spec, {"revisionHistoryLimit"}, 10)));
   for (std::size_t i = 0; i + limit < idle.size(); ++i)
-    writes.push_back(remove(workload_resources::controller_revisions, key_of(idle[i]->metadata),
-                            idle[i]->metadata.uid));
+    outcome.removals.push_back(
+        removal_of(workload_resources::controller_revisions, idle[i]->metadata));
+}
+
+OwnedKind owned_revisions() {
+  return {.resource = workload_resources::controller_revisions,
+          .wakes = false,
+          .hold = held_as<ControllerRevision>};
 }
 
 }  // namespace hekla::controllers

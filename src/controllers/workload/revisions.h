@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "controllers/workload/caches.h"
+#include "controllers/workload/objects.h"
 
 namespace hekla::controllers {
 
@@ -12,15 +12,17 @@ struct TemplateRevision {
   json::Value pod_template;
 };
 
-// The revision of the set's template. When it is new, or not the newest, a write is appended.
-TemplateRevision current_template_revision(const Workload& set, const kube::Resource& resource,
-                                           const std::vector<RevisionRef>& known,
-                                           std::vector<kube::Write>& writes);
+// The revision of the set's template. When it is new, or not the newest, the outcome says so.
+TemplateRevision current_template_revision(const AnyObject& set,
+                                           const std::vector<RevisionRef>& known, Outcome& outcome);
 // A kept one by its name.
 std::optional<TemplateRevision> find_template_revision(const std::vector<RevisionRef>& known,
                                                        const std::string& name);
 // Removes the oldest ones beyond spec.revisionHistoryLimit; those in `used` stay.
-void trim_revisions(const Workload& set, const std::vector<RevisionRef>& known,
-                    const std::set<std::string>& used, std::vector<kube::Write>& writes);
+void trim_revisions(const AnyObject& set, const std::vector<RevisionRef>& known,
+                    const std::set<std::string>& used, Outcome& outcome);
+
+// Revisions as children; ask the View for them as ControllerRevision.
+OwnedKind owned_revisions();
 
 }  // namespace hekla::controllers

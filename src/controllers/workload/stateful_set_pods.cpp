@@ -14,11 +14,9 @@ std::int64_t ordinal_of(const std::string& set, const std::string& pod) {
   return whole && std::to_string(number) == tail ? number : -1;
 }
 
-json::Value new_stateful_pod(const Workload& set, std::int64_t ordinal,
+json::Value new_stateful_pod(const AnyObject& set, std::int64_t ordinal,
                              const TemplateRevision& revision) {
-  json::Value pod =
-      pod_from_template(revision.pod_template, set.metadata.ns,
-                        model::controller_reference("apps/v1", "StatefulSet", set.metadata));
+  json::Value pod = pod_from_template(revision.pod_template);
   std::string name = set.metadata.name + "-" + std::to_string(ordinal);
   json::at_path(pod, {"metadata", "name"}) = name;
   json::at_path(pod, {"metadata", "labels", "statefulset.kubernetes.io/pod-name"}) = name;
@@ -45,7 +43,7 @@ json::Value new_stateful_pod(const Workload& set, std::int64_t ordinal,
   return pod;
 }
 
-std::map<std::string, json::Value> claims_of(const Workload& set, std::int64_t ordinal) {
+std::map<std::string, json::Value> claims_of(const AnyObject& set, std::int64_t ordinal) {
   std::map<std::string, json::Value> claims;
   const json::Array* templates = json::array_at(set.spec, {"volumeClaimTemplates"});
   if (!templates) return claims;

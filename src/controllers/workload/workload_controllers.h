@@ -1,25 +1,18 @@
-// The controllers of Kubernetes' own workloads, and what lives on the same caches: endpoints,
-// disruption budgets, protection of storage in use, the health of nodes. Give them a client and
-// start them.
+// The controllers of Kubernetes' own workloads: Deployments, ReplicaSets, Jobs, CronJobs,
+// StatefulSets, DaemonSets, and what watches over their pods: disruption budgets and autoscalers.
 #pragma once
 
 #include <memory>
 
-#include "kube/client.h"
+#include "kube/cache_set.h"
 
 namespace hekla::controllers {
 
-// Lives on the client's executor.
+// Lives on the caches' executor, and begins with them.
 class WorkloadControllers {
  public:
-  struct Options {
-    // Silent nodes become Unknown, taints evict pods, pods of vanished nodes are removed.
-    bool look_after_nodes = false;
-  };
-  explicit WorkloadControllers(kube::Client& client) : WorkloadControllers(client, Options{}) {}
-  WorkloadControllers(kube::Client& client, Options options);
+  explicit WorkloadControllers(kube::CacheSet& caches);
   ~WorkloadControllers();
-  void start();
 
  private:
   struct State;
