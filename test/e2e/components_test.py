@@ -141,7 +141,7 @@ class Components(unittest.TestCase):
         cls.start("webhook", "--listen-address", "127.0.0.1", "--port", str(cls.port), "--webhook-ip", "127.0.0.1",
                   "--webhook-url", "https://127.0.0.1:%d" % cls.port)
         put.wait_for("the webhooks are registered", lambda: cls.platform.kubectl(
-            "get", "validatingwebhookconfigurations", "-o", "name").count("volcano-admission-service") == 7)
+            "get", "validatingwebhookconfigurations", "-o", "name").count("volcano-admission-service") == 17)
         put.wait_for("the default queue", lambda: cls.platform.kubectl(
             "get", "queue", "default", "--ignore-not-found", "-o", "name"))
 
