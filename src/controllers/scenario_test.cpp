@@ -151,8 +151,7 @@ TEST_P(DescribedKinds, HoldThoughAnyWriteFails) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, DescribedKinds,
-                         ::testing::Values("cron_jobs", "cron_rules", "flows", "flow_rules",
-                                           "plain_pods"),
+                         ::testing::Values("cron_jobs", "cron_rules", "flows", "plain_pods"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
