@@ -10,17 +10,24 @@
 #include "base/loop.h"
 #include "json/parse.h"
 #include "kube/informer.h"
-#include "model/volcano.h"
+#include "model/meta.h"
 
 namespace hekla::cli {
 namespace {
 
-struct JobEvent {
+// A job, a pod or an event: one type for all three, for each more would cost seconds to compile.
+struct Followed {
   model::ObjectMeta metadata;
-  json::Value involvedObject;
+  json::Value spec, status, involvedObject;
   std::string type, reason, message;
+
+  std::string phase() const {  // of a pod
+    return std::string(json::string_at(status, {"phase"}));
+  }
+  std::string job_phase() const { return std::string(json::string_at(status, {"state", "phase"})); }
 };
-BOOST_DESCRIBE_STRUCT(JobEvent, (), (metadata, involvedObject, type, reason, message))
+BOOST_DESCRIBE_STRUCT(Followed, (), (metadata, spec, status, involvedObject, type, reason, message))
+using FollowedPtr = std::shared_ptr<const Followed>;
 
 // Prints whole lines of one pod's log as they arrive.
 class LogLines {
@@ -103,13 +110,12 @@ class Follower {
     std::fflush(stdout);
   }
 
-  void job_changed(const std::shared_ptr<const model::VcJob>& before,
-                   const std::shared_ptr<const model::VcJob>& after) {
+  void job_changed(const FollowedPtr& before, const FollowedPtr& after) {
     const auto& any = after ? after : before;
     if (!is_wanted(any->metadata.uid)) return;
     if (!after) return finish(fail(Code::not_found, "job " + any->metadata.name + " was deleted"));
-    const std::string& phase = after->status.state.phase;
-    if (phase.empty() || (before && before->status.state.phase == phase)) return;
+    const std::string phase = after->job_phase();
+    if (phase.empty() || (before && before->job_phase() == phase)) return;
     say("job " + after->metadata.name + ": " + phase);
   }
 
@@ -119,17 +125,16 @@ class Follower {
       auto job = jobs_.get(wanted.key);
       if (!job || job->metadata.uid != wanted.uid)
         return finish(fail(Code::not_found, "job " + wanted.key.name + " was deleted"));
-      if (!is_final(job->status.state.phase)) return;
-      phases.push_back(job->status.state.phase);
+      phases.push_back(job->job_phase());
+      if (!is_final(phases.back())) return;
     }
     finish(std::move(phases));
   }
 
-  void pod_changed(const std::shared_ptr<const model::Pod>& before,
-                   const std::shared_ptr<const model::Pod>& after) {
+  void pod_changed(const FollowedPtr& before, const FollowedPtr& after) {
     if (!after || !is_of_wanted(after->metadata)) return;
-    const std::string& phase = after->status.phase;
-    if (before && before->status.phase == phase) return;
+    const std::string phase = after->phase();
+    if (before && before->phase() == phase) return;
     say("pod " + after->metadata.name + ": " + phase);
     bool has_log = phase == "Running" || phase == "Succeeded" || phase == "Failed";
     if (!options_.logs || !has_log || logs_.contains(after->metadata.uid)) return;
@@ -137,14 +142,14 @@ class Follower {
         session_.access().server +
         ApiSession::path_of(kube::resources::pods, after->metadata.ns, after->metadata.name) +
         "/log?follow=true";
-    if (after->spec.containers.size() > 1)
-      url += "&container=" + after->spec.containers.front().name;
+    if (const json::Array* containers = json::array_at(after->spec, {"containers"});
+        containers && containers->size() > 1)
+      url += "&container=" + std::string(json::string_at(containers->front(), {"name"}));
     logs_[after->metadata.uid] =
         std::make_unique<LogLines>(session_.http(), url, after->metadata.name);
   }
 
-  void event_changed(const std::shared_ptr<const JobEvent>& before,
-                     const std::shared_ptr<const JobEvent>& after) {
+  void event_changed(const FollowedPtr& before, const FollowedPtr& after) {
     if (before || !after || after->type != "Warning") return;
     if (!is_wanted(json::string_at(after->involvedObject, {"uid"}))) return;
     const std::string name(json::string_at(after->involvedObject, {"name"}));
@@ -163,9 +168,7 @@ class Follower {
   bool finished_ = false;
   std::promise<Result<std::vector<std::string>>> outcome_;
   std::map<std::string, std::unique_ptr<LogLines>> logs_;
-  kube::Informer<model::VcJob> jobs_;
-  kube::Informer<model::Pod> pods_;
-  kube::Informer<JobEvent> events_;
+  kube::Informer<Followed> jobs_, pods_, events_;
 };
 
 }  // namespace
